@@ -173,7 +173,7 @@ def _show_window(
 
     import engine
     from app.desktop import theme
-    from app.features import kept_runs, recovery
+    from app.features import autosaved_runs, recovery
     from app.features.lesson_view import LessonView
     from app.window import Window
 
@@ -183,7 +183,7 @@ def _show_window(
     care = recovery.begin()
     window = Window(QSettings(), package_dirs)
     window.show()
-    runs = kept_runs.KeptRuns(window, kept_runs.place())
+    runs = autosaved_runs.AutosavedRuns(window, autosaved_runs.place())
     recovery.Recovery(window, care.reports, care.left, runs)
     if robot:
         with suppress(FileNotFoundError):  # a missing file: the window reports it

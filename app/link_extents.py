@@ -30,7 +30,7 @@ def link_points(model: engine.Model) -> NDArray[np.float64]:
     return found
 
 
-def moved(poses: NDArray[np.floating], points: NDArray[np.floating]) -> NDArray[np.float64]:
+def world_points(poses: NDArray[np.floating], points: NDArray[np.floating]) -> NDArray[np.float64]:
     """(links, POINTS, 3): the world positions of link points for link poses (links, 4, 4), m."""
     there: NDArray[np.float64] = np.einsum("lij,lpj->lpi", poses[:, :3, :3], points) + poses[:, None, :3, 3]
     return there

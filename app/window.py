@@ -31,15 +31,15 @@ from app.desktop.actions import MESSAGE, make_action, make_link
 from app.desktop.docks import BOTTOM, RIGHT, Dock, Docks
 from app.desktop.menus import Menus
 from app.desktop.message_bar import MessageBar
-from app.desktop.settings import kept
+from app.desktop.settings import setting
 from app.features.attaching import FEATURES
 from app.features.batch_view import BatchView
-from app.features.choices import Choices
-from app.features.findings import FindingsView
+from app.features.diagnostics_view import DiagnosticsView
 from app.features.idle_measuring import QuietMeasuring
 from app.features.robot_files import RobotFiles, dropped_files
 from app.features.run_controls import RunControls
 from app.features.selection import NONE, Selection
+from app.features.simulation_choices import SimulationChoices
 from app.features.status import Status
 from app.features.view_controls import ViewControls
 from app.panels.batch import BatchPanel
@@ -47,7 +47,7 @@ from app.panels.compare import ComparePanel
 from app.panels.diagnostics import DiagnosticsPanel
 from app.panels.joint_column import JointColumn
 from app.panels.joints import JointPanel
-from app.panels.panel_scroller import scrolled
+from app.panels.panel_scroller import scroller
 from app.panels.speed import SpeedControl
 from app.panels.timing import TimingPanel
 from app.picture.pictures import renderer_name
@@ -83,7 +83,7 @@ class Window(QMainWindow):
     def __init__(self, settings: QSettings, package_dirs: Iterable[str] = ()):
         super().__init__()
         self.settings = settings
-        self.workbench = Workbench(kept(settings, "recent", []))
+        self.workbench = Workbench(setting(settings, "recent", []))
         self._play_after: engine.Model | None = None  # the robot that plays on after the measurement
         self.viewport, self.selection = Viewport(), Selection(self)
         self.joints, self.timing, self.diagnostics = JointPanel(), TimingPanel(), DiagnosticsPanel()
@@ -95,7 +95,7 @@ class Window(QMainWindow):
         self.menus = Menus(self)
         self.files = RobotFiles(self, self.workbench, self.menus, settings, package_dirs, self.refresh)
         self.run = RunControls(self, self.workbench)
-        self.choices = Choices(self, self.workbench)
+        self.simulation_choices = SimulationChoices(self, self.workbench)
         self.quiet = QuietMeasuring(self, settings, self._at_work)
         self.quiet.over.connect(self.refresh)
         self._fill_menus()
@@ -113,7 +113,7 @@ class Window(QMainWindow):
         self.viewport.setFocus()  # else the speed slider has it, and takes the arrow keys
         self.refresh()
         self._timer = QTimer(self)
-        self._timer.timeout.connect(self._tick)
+        self._timer.timeout.connect(self._poll)
         self._timer.start(TICK)
         cast(QApplication, QApplication.instance()).focusChanged.connect(self._see_focus)
 
@@ -128,12 +128,12 @@ class Window(QMainWindow):
         menu.put(run.play, run.step, run.reset)
         menu.put(run.hold, run.gravity, run.ground, run.floating, apart=True)
         self.algorithm_menu, self.device_menu = menu.addMenu("&Algorithm"), menu.addMenu("&Device")
-        self.algorithm_menu.addActions(self.choices.algorithms.actions())
-        self.device_menu.addActions(self.choices.devices.actions())
+        self.algorithm_menu.addActions(self.simulation_choices.algorithms.actions())
+        self.device_menu.addActions(self.simulation_choices.devices.actions())
         for each in (self.algorithm_menu, self.device_menu):
             each.setToolTipsVisible(True)
         self.step_menu = menu.addMenu("&Time step and integrator")
-        self.choices.fill_steps(self.step_menu)
+        self.simulation_choices.fill_steps(self.step_menu)
         menu.addAction(self.quiet.action)
         self.about_action = make_action(self, "&About Catena", lambda: about.show(self, renderer_name()))
         self.menus.help.put(self.about_action)
@@ -164,13 +164,13 @@ class Window(QMainWindow):
         for dock in (
             Dock("Joints", self.joint_column, RIGHT),
             Dock("Timing", self.timing, RIGHT, beside="Joints"),
-            Dock("Compare", scrolled(self.compare), BOTTOM, "", "compare", key.Key_C, "Compare algorithms (C)"),
+            Dock("Compare", scroller(self.compare), BOTTOM, "", "compare", key.Key_C, "Compare algorithms (C)"),
             Dock("Diagnostics", self.diagnostics, BOTTOM, beside="Compare", height=260),
-            Dock("Batch", scrolled(self.batch), RIGHT, "Timing", "batch", key.Key_B, "Many robots at once (B)"),
+            Dock("Batch", scroller(self.batch), RIGHT, "Timing", "batch", key.Key_B, "Many robots at once (B)"),
         ):
             self.docks.add(dock)
         self.batch_view = BatchView(self.batch, self.viewport, self.workbench, self.refresh)
-        self.findings = FindingsView(self.diagnostics, self.docks["Diagnostics"], self.workbench, self._bar)
+        self.findings = DiagnosticsView(self.diagnostics, self.docks["Diagnostics"], self.workbench, self._bar)
         compare = self.docks["Compare"].toggleViewAction()
         compare.triggered.connect(self._show_compare)
         self.toolbar.addActions([compare, self.docks["Batch"].toggleViewAction()])
@@ -208,7 +208,7 @@ class Window(QMainWindow):
         self.compare.message.connect(lambda text: self.statusBar().showMessage(text, MESSAGE))
 
     def _restore_place(self) -> None:
-        restored = self.restoreGeometry(kept(self.settings, "geometry", QByteArray()))
+        restored = self.restoreGeometry(setting(self.settings, "geometry", QByteArray()))
         available = self.screen().availableGeometry()
         self.setGeometry(dialogs.place(self.geometry(), available) if restored else dialogs.first_place(available))
 
@@ -216,7 +216,7 @@ class Window(QMainWindow):
         first = self.saveState()
         tip = "All panels and their sizes as at the first start"
         self.menus.view.put(make_action(self, "Reset layout", lambda: self._reset_layout(first), tip=tip))
-        self.docks.restore(kept(self.settings, "layout", QByteArray()))
+        self.docks.restore(setting(self.settings, "layout", QByteArray()))
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowFullScreen)
         self.docks["Diagnostics"].hide()
 
@@ -229,7 +229,7 @@ class Window(QMainWindow):
 
     # From the simulation to the window.
 
-    def _tick(self) -> None:
+    def _poll(self) -> None:
         """Process the simulation's events, and show the newest state."""
         events = self.workbench.poll()
         if self.workbench.loading:
@@ -305,7 +305,7 @@ class Window(QMainWindow):
         self.compare.setEnabled(not self.timing.measuring)
         self.joints.show_held(bench.robot.held_rows)
         self.batch_view.show_settings(bench.settings)
-        self.choices.show()
+        self.simulation_choices.show()
         self.status.show(bench)
         self._show_busy()
         self.status.show_findings([each.severity for each in self.diagnostics.diagnostics])
@@ -382,7 +382,7 @@ class Window(QMainWindow):
         elif isinstance(focused, QComboBox):
             focused.showPopup()
         elif isinstance(focused, QAbstractItemView):
-            _tick(focused)
+            _toggle_check(focused)
 
     def focusNextPrevChild(self, forward: bool) -> bool:
         """Skip widgets in a dock behind another: such docks and their tabs lie outside the window."""
@@ -442,7 +442,7 @@ class Window(QMainWindow):
         super().closeEvent(event)
 
 
-def _tick(view: QAbstractItemView) -> None:
+def _toggle_check(view: QAbstractItemView) -> None:
     """Toggle the check box of the current row, if it has one."""
     index, role = view.currentIndex(), Qt.ItemDataRole.CheckStateRole
     if index.isValid() and index.flags() & Qt.ItemFlag.ItemIsUserCheckable:

@@ -20,16 +20,17 @@ from app.acting.configuring import Configuring
 from app.acting.controlling import ControllerControls, Controlling
 from app.acting.coordinates import Coordinate
 from app.acting.drives import DriveControls, Drives
-from app.acting.forces import ForceControls, Forces
+from app.acting.forces import AppliedForces, ForceControls
 from app.acting.joint_driving import JointDriving
 from app.acting.loaded_robot import LoadedRobot
 from app.acting.posing import Posing
-from app.acting.surroundings import Left, Parts, Surroundings, beside, file_of
+from app.acting.surroundings import Parts, RemovedObjects, Surroundings, file_of, loader_with_parts
 from app.acting.undoing import Actions, State, undoable
 from app.plotting.probe import Probe
 from app.recording import run_files
-from app.recording.keeping import Keeper
+from app.recording.autosave import Autosave
 from app.recording.replay import Replay
+from app.simulation.batch_spread import ALONE
 from app.simulation.ghost import Ghost, GhostControls
 from app.simulation.gpu_search import GpuSearch
 from app.simulation.messages import (
@@ -49,8 +50,7 @@ from app.simulation.messages import (
     Stopped,
 )
 from app.simulation.recorder import Recorder
-from app.simulation.second_robot import Companion, CompanionControls
-from app.simulation.spread import ALONE
+from app.simulation.second_robot import SecondRobot, SecondRobotControls
 from app.simulation.starting import first_pose
 from app.simulation.worker import Worker
 
@@ -90,7 +90,7 @@ class Workbench:
         """Folders searched for packages, besides those that `engine.load` knows."""
         self._opening_file, self.opening_floating, self._opening_trusted = "", False, False
         self._leaves = False
-        self.left: Left | None = None
+        self.left: RemovedObjects | None = None
         """The objects around the previous robot that another one, opened since, lacks; None if there are none."""
         self._robots_of_runs: dict[str, str] = {}  # by the run's path, if other than the robot that the run names
         self.trusted = False
@@ -100,20 +100,21 @@ class Workbench:
         """The frame that is shown: `newest`, or a recorded one."""
         self.probe = Probe()
         """Samples the plotted quantities."""
-        drives, controlling, forces, ghost, self._recorder = Drives(), Controlling(), Forces(), Ghost(), Recorder()
-        companion = Companion()
+        drives, controlling, forces, ghost = Drives(), Controlling(), AppliedForces(), Ghost()
+        second, self._recorder = SecondRobot(), Recorder()
         self._worker = worker = Worker(
-            attachments=(drives, controlling, forces, self.probe, self._recorder, ghost, companion)
+            attachments=(drives, controlling, forces, self.probe, self._recorder, ghost, second)
         )
         self.probe.change, controlling.tell = worker.change, worker.tell
-        self.ghost, self.companion = GhostControls(ghost, worker.change), CompanionControls(companion, worker.change)
+        self.ghost = GhostControls(ghost, worker.change)
+        self.second_robot = SecondRobotControls(second, worker.change)
         self.forces, self.controller = ForceControls(forces, worker), ControllerControls(controlling, worker)
         self.drives = DriveControls(drives, worker)
         self.replay = replay = Replay(self._recorder.recording)
         """The recorded frame shown instead of the current state, if any."""
         self.named: tuple[tuple[int, float, str], ...] = ()
         """Named keyframes of opened runs: the run's number, the time in s, the name."""
-        self._keeper: Keeper | None = None
+        self._autosave: Autosave | None = None
         self.robot = robot = LoadedRobot(self.drives)
         self.actions = actions = Actions(robot)
         self.configuring = configuring = Configuring(robot, worker, actions)
@@ -195,7 +196,7 @@ class Workbench:
                 partial(run_files.in_its_scene, self._recorder),
             )  # fmt: skip
         else:
-            self._worker.open(*arguments, lambda load: beside(load, parts or (lambda _: ())))
+            self._worker.open(*arguments, lambda load: loader_with_parts(load, parts or (lambda _: ())))
 
     def open_again(self, floating: bool) -> None:
         """Reload the robot's file, with the root link free or not; other parts stay."""
@@ -405,15 +406,15 @@ class Workbench:
         self.shown = frame or self.shown
         return frame
 
-    def keep_runs(self, keeper: Keeper) -> None:
-        """Pass each robot's runs to `keeper` when another robot replaces it."""
-        self._recorder.handed_over, self._keeper = keeper.hand_over, keeper
+    def keep_runs(self, autosave: Autosave) -> None:
+        """Pass each robot's runs to `autosave` when another robot replaces it."""
+        self._recorder.handed_over, self._autosave = autosave.hand_over, autosave
 
     def name_moments(self, named: tuple[tuple[int, float, str], ...]) -> None:
         """Set the named keyframes of runs: the run's number, the time in s, the name."""
         self.named = named
-        if self._keeper is not None and self.model is not None:
-            self._keeper.name_moments(self.model, named)
+        if self._autosave is not None and self.model is not None:
+            self._autosave.name_moments(self.model, named)
 
     def close(self) -> None:
         """Stop the simulation thread, and wait for it."""

@@ -23,7 +23,7 @@ from engine.compilation import Compilation
 from engine.compile import finish_compiling
 from engine.configuration import difference, integrate
 from engine.controller import Controller, ControllerError
-from engine.cuda.runtime.device import failed as gpu_failed
+from engine.cuda.runtime.device import gpu_failed
 from engine.dynamics import (
     ForwardDynamics,
     bias,

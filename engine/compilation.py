@@ -256,7 +256,7 @@ def _times() -> Path:
 def _remembered() -> dict[str, float]:
     """Return the last compile time of each kind of code on this machine."""
     try:
-        content = json.loads(files.kept(_times()))
+        content = json.loads(files.cached_content(_times()))
         return {name: float(seconds) for name, seconds in content.items() if 0 < float(seconds) < 3600}
     except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return {}

@@ -17,7 +17,7 @@ from engine.cpu import dynamics as on_cpu
 from engine.cpu.rigid_body import aba, crba, rnea, wrenches
 from engine.cpu.rigid_body.energy import energies
 from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
-from engine.cpu.runtime.cores import checked
+from engine.cpu.runtime.cores import check_threads
 from engine.cuda import dynamics as on_gpu
 from engine.cuda.runtime import arrays
 from engine.device_arrays import on_device, to_host
@@ -75,12 +75,12 @@ class ForwardDynamics:
         dtype: str = "float64",
         threads: int | None = None,
     ):
-        batch = validation.whole("batch", batch, 1)
+        batch = validation.integer("batch", batch, 1)
         dtype = validation.one_of("dtype", dtype, ("float64", "float32"))
         device = validation.one_of("device", device, ("auto", *capabilities.DEVICES))
         algorithm = validation.one_of("algorithm", algorithm, ("auto", *capabilities.ALGORITHMS))
         self.model, self.dtype = model, dtype
-        checked(threads)
+        check_threads(threads)
         self._sizes = batch, threads
         self._type, self._nv = np.dtype(dtype), model.nv
         self._on_gpu: on_gpu.Kernels
@@ -150,7 +150,7 @@ class ForwardDynamics:
 
     def _run_on_gpu(self, kernels: on_gpu.Kernels, q: Any, v: Any, tau: Any, out: Any) -> Any:
         """Return the result on the GPU, for arrays in its memory."""
-        if out is not None and arrays.are(self.model, self._type, q, v, tau, out):
+        if out is not None and arrays.are_kernel_arrays(self.model, self._type, q, v, tau, out):
             kernels(q, v, tau, out)
             return out
         if on_device(q):
@@ -317,7 +317,7 @@ def point_mobility(model: Model, q: ArrayLike, link: int, point: ArrayLike) -> A
     whichever algorithm simulates it. Raises ValueError for an invalid link.
     """
     (pose,), _ = validation.states(model, q=q)
-    link = validation.whole("link", link, 0)
+    link = validation.integer("link", link, 0)
     if link >= len(model.link_names):
         raise ValueError(f"link is {link}; {model.name} has {len(model.link_names)} links, numbered from 0")
     p = validation.vector("point", point, 3, "three finite numbers, m")

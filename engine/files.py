@@ -216,7 +216,7 @@ def _temporary(target: Path) -> Iterator[tuple[int, Path]]:
     _remove_unfinished(target)
     while True:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=_prefix(target), suffix=_UNFINISHED)
-        held = locked(handle)
+        held = try_lock(handle)
         if held is None or (held and os.fstat(handle).st_nlink):
             break
         os.close(handle)  # another writer took it for an abandoned one, and removed it
@@ -245,13 +245,13 @@ def _remove_unfinished(target: Path) -> None:
         with suppress(OSError):
             handle = os.open(path, os.O_RDWR)
             try:
-                if locked(handle):
+                if try_lock(handle):
                     path.unlink()
             finally:
                 os.close(handle)
 
 
-def locked(handle: int) -> bool | None:
+def try_lock(handle: int) -> bool | None:
     """Lock a file. Returns whether nobody else had locked it; None where there are no locks."""
     try:
         import fcntl
@@ -313,7 +313,7 @@ def environment() -> dict[str, str]:
     return found
 
 
-def kept(path: Path) -> bytes:
+def cached_content(path: Path) -> bytes:
     """Return a cached file's content. Raises OSError; a file that others could have written is reported, once."""
     try:
         return ownership.own_content(path)

@@ -43,7 +43,7 @@ def holding_gains(
     """
     integrator, dt = validation.one_of("integrator", integrator, INTEGRATORS), validation.time_step(dt)
     (pose,), _ = validation.states(model, q=model.neutral() if q is None else q)
-    inertia, weight = carried(model, pose[0])
+    inertia, weight = inertia_and_load(model, pose[0])
     sliding = np.zeros(model.nv, bool)
     sliding[model.coupling.v_index[model.v_start[model.kind == PRISMATIC]]] = True
     held = model.q_of_v >= 0
@@ -58,7 +58,7 @@ def holding_gains(
     return np.where(held, kp, 0.0), np.where(held, kd, 0.0)
 
 
-def carried(model: Model, q: Array) -> tuple[Array, Array]:
+def inertia_and_load(model: Model, q: Array) -> tuple[Array, Array]:
     """Return the diagonal of the mass matrix and each joint's largest moment of weight, (nv,) each, at q (nq,).
 
     All bodies beyond a joint are one rigid body, summed over a range of the depth-first order. With mimic joints, both
@@ -159,7 +159,7 @@ def mobility(model: Model) -> Array:
     both, G = own + np.where(model.parent[body] >= 0, other, 0.0), model.coupling.v_scale[at]
     result = np.full(model.nv, np.inf)  # any one bounds all of a group of mimic joints
     np.minimum.at(result, model.coupling.v_index[at], np.where(G != 0, both / np.where(G != 0, G, 1.0) ** 2, np.inf))
-    composite, _ = carried(model, model.neutral())
+    composite, _ = inertia_and_load(model, model.neutral())
     rigid = 1 / np.where(composite > 0, composite, np.inf)
     return np.where(np.isfinite(result), result, np.where(model.constrained, rigid, 0.0))
 

@@ -28,7 +28,7 @@ def info(args: argparse.Namespace) -> int:
         "robot": model.name, "source": model.source, "links": len(model.link_names), "moving_bodies": len(model.parent),
         "nq": model.nq, "nv": model.nv, "mass_kg": float(model.mass.sum()),
         "algorithms": list(capabilities.algorithms(model)), "algorithm": chosen, "why": why,
-        "refused": {name: reason for reason, names in capabilities.unserved(model).items() for name in names},
+        "refused": {name: reason for reason, names in capabilities.reasons_against(model).items() for name in names},
         "choice_by_links": [change._asdict() for change in changes], "visuals": len(model.visuals),
         "collisions": len(model.collisions),
         "warnings": [asdict(found) for found in model.diagnostics],
@@ -47,7 +47,7 @@ def info(args: argparse.Namespace) -> int:
     if changes:
         screen.print(f"choice by size, for robots like this one: {choice.describe(changes)}")
     screen.print(f"served by {', '.join(capabilities.algorithms(model))}")
-    for reason, names in capabilities.unserved(model).items():
+    for reason, names in capabilities.reasons_against(model).items():
         screen.print(f"not by {', '.join(names)}: {reason}")
     columns = ("type", "q", "v", "position", "velocity", "effort", "damping", "friction")
     table = Table("joint", *columns, box=None, pad_edge=False)

@@ -71,7 +71,7 @@ def inverse_kinematics(
     (start,), single = validation.states(model, q=q)
     if not single:
         raise ValueError(f"q has shape {np.shape(q)}; expected one state, ({model.nq},)")
-    link, iterations = validation.whole("link", link, 0), validation.whole("iterations", iterations, 0)
+    link, iterations = validation.integer("link", link, 0), validation.integer("iterations", iterations, 0)
     if link >= len(model.link_names):
         raise ValueError(f"link is {link}; {model.name} has {len(model.link_names)} links, numbered from 0")
     wanted = lie.pose(target, f"the target of {model.link_names[link]}")

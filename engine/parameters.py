@@ -35,7 +35,7 @@ class Parameters:
     """
 
     def __init__(self, model: Model, batch: int):
-        self.model, self.batch = model, validation.whole("batch", batch, 1)
+        self.model, self.batch = model, validation.integer("batch", batch, 1)
         self.mass, self.first_moment, self.inertia, self.gravity, self.damping, self.friction, self.effort_limit = (
             np.repeat(getattr(model, name)[None], self.batch, 0) for name in (*_BODY, "gravity", *_JOINT)
         )

@@ -55,10 +55,10 @@ WRITTEN_OUT = ("acceleration", "integration")
 """Phases of ABIA on a GPU where its kernel is unrolled for the robot and not split further."""
 
 
-def of(device: str, algorithm: str, ground: bool = False) -> tuple[str, ...]:
+def names(device: str, algorithm: str, ground: bool = False) -> tuple[str, ...]:
     """Return the names of an algorithm's phases on a device; `ground`: the robot can have contacts."""
-    names = PHASES[device].get(algorithm, PHASES[device]["abia"])
-    return (*names[:-1], "collision", "contact", names[-1]) if ground else names
+    found = PHASES[device].get(algorithm, PHASES[device]["abia"])
+    return (*found[:-1], "collision", "contact", found[-1]) if ground else found
 
 
 def markdown() -> str:

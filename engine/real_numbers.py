@@ -36,6 +36,6 @@ def reals(value: ArrayLike, dtype: DTypeLike = float) -> NDArray[Any]:
         raise ValueError(str(error)) from None
 
 
-def shown(value: object) -> str:
+def excerpt(value: object) -> str:
     """Return the beginning of a value's repr, on one line, for messages."""
     return " ".join(repr(value).split())[:80]

@@ -97,7 +97,7 @@ def positive(text: str) -> float:
     return value
 
 
-def plain(text: str) -> str:
+def printable(text: str) -> str:
     """Return a text of several lines without control characters, since parts of it come from files."""
     return "\n".join(map(in_one_line, text.split("\n")))
 
@@ -107,7 +107,7 @@ class _Screen(Console):
 
     def render_str(self, text: str, **how: Any) -> Text:
         """Return the text as tables and lines show it."""
-        return super().render_str(plain(text), **how)
+        return super().render_str(printable(text), **how)
 
 
 def console(args: argparse.Namespace) -> Console:
@@ -123,4 +123,4 @@ def warn(model: Model) -> None:
 
 def print_message(message: object) -> None:
     """Print a message for people on standard error."""
-    print(plain(str(message)), file=sys.stderr)
+    print(printable(str(message)), file=sys.stderr)

@@ -19,7 +19,7 @@ from engine.urdf.mesh_paths import PathName
 GENERATED: Mapping[str, Callable[[int], Model]] = {"chain": generate.chain, "tree": generate.tree}
 
 
-def named(
+def model_named(
     words: str,
     package_dirs: Iterable[PathName] = (),
     floating: bool = False,

@@ -78,7 +78,7 @@ def rollout(
     dt = validation.time_step(dt)
     if every < 1 or steps < 1 or steps % every:
         raise ValueError(f"every is {every} and steps {steps}; expected steps to be a positive multiple of every")
-    validation.whole("steps", steps, 1, validation.MOST_STEPS)
+    validation.integer("steps", steps, 1, validation.MOST_STEPS)
     for name in keep:
         validation.one_of("keep", name, KEPT)
     simulation = Simulation(
@@ -139,7 +139,7 @@ def _controls(model: Model, controls: Any, batch: int, steps: int | None) -> tup
 def _target(model: Model, target: Any, batch: int) -> Any:
     """Return a target unchanged, if it is (nv,) or (1 or batch, nv)."""
     if not on_device(target):
-        target, _ = validation.batched("target", target, model.nv, "where the gains pull to")
+        target, _ = validation.as_batch("target", target, model.nv, "where the gains pull to")
     if target.shape not in ((model.nv,), (1, model.nv), (batch, model.nv)):
         raise ValueError(f"target has shape {np.shape(target)}; expected ({model.nv},) or ({batch}, {model.nv})")
     return target

@@ -204,7 +204,7 @@ def run_robot(args: argparse.Namespace) -> int:
         except (ControllerError, Diverged, KeyboardInterrupt) as error:
             failure = str(error) or _INTERRUPTED
         except Exception as error:
-            if simulation.device != "cuda" or not device.failed(error):
+            if simulation.device != "cuda" or not device.gpu_failed(error):
                 raise
             failure, lost = _gpu_failure(recorder, error), True
     wall = perf_counter() - start

@@ -83,7 +83,7 @@ class Simulation:
         scene: Scene | None = None,
         wrenches: bool = False,
     ):
-        batch = validation.whole("batch", batch, 1)
+        batch = validation.integer("batch", batch, 1)
         self.model, self.batch, self.dt = model, batch, validation.time_step(dt)
         self.integrator = integrator = validation.one_of("integrator", integrator, INTEGRATORS)
         self.dtype = dtype = validation.one_of("dtype", dtype, ("float64", "float32"))
@@ -311,7 +311,7 @@ class Simulation:
 
         Raises ValueError for more robots than the batch has.
         """
-        robots = validation.whole("robots", robots, 1)
+        robots = validation.integer("robots", robots, 1)
         if robots > self.batch:
             raise ValueError(f"robots is {robots} and the batch {self.batch}; expected at most the batch")
         return self._stepper.frames(robots, lambda: self.steps)
@@ -326,7 +326,7 @@ class Simulation:
         `record` is a pair of arrays (batch, 1 + n // every, nq) and (…, nv), or None for either; the initial state
         comes first. All are contiguous, of the device and type of `q`; ValueError for others.
         """
-        n, every = validation.whole("n", n, 0, validation.MOST_STEPS), validation.whole("every", every, 1)
+        n, every = validation.integer("n", n, 0, validation.MOST_STEPS), validation.integer("every", every, 1)
         nv, samples, record = self.model.nv, 1 + n // every, record or (None, None)
         self._require("controls", controls, ((1, n, nv), (self.batch, n, nv)))
         for name, x, width in zip(("record[0]", "record[1]"), record, (self.model.nq, nv), strict=True):
@@ -370,7 +370,7 @@ class Simulation:
         A frozen robot is named by its fastest joint if its velocities diverged all at once, and on a GPU, where only
         `Diverged` describes what ends the run. Waits for the steps. ValueError for an invalid robot.
         """
-        if validation.whole("robot", robot, 0) >= self.batch:
+        if validation.integer("robot", robot, 0) >= self.batch:
             raise ValueError(f"robot is {robot} and the batch {self.batch}; robots are numbered from 0")
         steps, velocity = self._stepper.divergences()
         return None if steps[robot] == 0 else sentence(self.settings, robot, int(steps[robot]), int(velocity[robot]))
@@ -393,7 +393,7 @@ class Simulation:
 
 
 def _chosen(robots: Any, batch: int) -> NDArray[np.int64]:
-    return validation.chosen("robots", to_host(robots) if on_device(robots) else robots, batch)
+    return validation.indices("robots", to_host(robots) if on_device(robots) else robots, batch)
 
 
 def _made_again(kind: type[Simulation], how: dict[str, Any], checkpoint: Checkpoint, why: str) -> Simulation:

@@ -144,7 +144,7 @@ def gains(model: Model, batch: int, name: str, value: ArrayLike | None) -> Array
         return np.zeros((1, model.nv))
     single = np.ndim(value) == 0
     value = np.full(model.nv, value) if single else value
-    array, _ = validation.batched(name, value, model.nv, "one gain for each velocity")
+    array, _ = validation.as_batch(name, value, model.nv, "one gain for each velocity")
     array = np.where(takes, array, 0.0) if single else array
     if len(array) not in (1, batch):
         raise ValueError(f"{name} has {len(array)} rows; expected one or {batch}, the batch")

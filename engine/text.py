@@ -6,5 +6,5 @@ def in_one_line(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def shortened(text: str, length: int) -> str:
+def shorten(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"

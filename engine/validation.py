@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.model import Model
-from engine.real_numbers import reals, shown
+from engine.real_numbers import excerpt, reals
 
 Array = NDArray[np.floating]
 
 
-def batched(
+def as_batch(
     name: str, value: ArrayLike, width: int, meaning: str, dtype: str = "float64", finite: bool = True
 ) -> tuple[Array, bool]:
     """Return `value` as a contiguous (batch, width) array, and whether it was one state of shape (width,).
@@ -33,7 +33,7 @@ def _numbers(name: str, value: ArrayLike, shapes: str, meaning: str, dtype: str)
     try:
         return np.atleast_1d(reals(value, dtype))
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} is {meaning}: numbers of shape {shapes}; got {shown(value)} ({error})") from None
+        raise TypeError(f"{name} is {meaning}: numbers of shape {shapes}; got {excerpt(value)} ({error})") from None
 
 
 def _require_finite(name: str, array: Array) -> None:
@@ -48,9 +48,9 @@ def vector(name: str, value: ArrayLike, width: int, meaning: str) -> Array:
     try:
         array = reals(value)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} is {meaning}; got {shown(value)} ({error})") from None
+        raise ValueError(f"{name} is {meaning}; got {excerpt(value)} ({error})") from None
     if array.shape != (width,) or not np.all(np.isfinite(array)):
-        raise ValueError(f"{name} is {meaning}; got {shown(value)}")
+        raise ValueError(f"{name} is {meaning}; got {excerpt(value)}")
     return array
 
 
@@ -63,10 +63,10 @@ def states(model: Model, dtype: str = "float64", **values: ArrayLike) -> tuple[l
     arrays, singles = [], []
     for name, value in values.items():
         if name == "q":
-            array, single = batched(name, value, model.nq, f"the {model.nq} coordinates of {model.name}", dtype)
+            array, single = as_batch(name, value, model.nq, f"the {model.nq} coordinates of {model.name}", dtype)
             _require_rotations(model, array)
         else:
-            array, single = batched(
+            array, single = as_batch(
                 name, value, model.nv, f"one number for each of the {model.nv} velocities of {model.name}", dtype
             )
         arrays.append(array)
@@ -113,7 +113,7 @@ MOST_STEPS = 10**12
 """The most of one call: they take days."""
 
 
-def whole(name: str, value: int, least: int, most: int | None = None) -> int:
+def integer(name: str, value: int, least: int, most: int | None = None) -> int:
     """Return `value` as an int of at least `least` and at most `most`; ValueError with one sentence if it is not."""
     if not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} is {value!r}; expected a whole number of {least} or more")
@@ -122,7 +122,7 @@ def whole(name: str, value: int, least: int, most: int | None = None) -> int:
     return int(value)
 
 
-def chosen(name: str, value: ArrayLike, count: int) -> NDArray[np.int64]:
+def indices(name: str, value: ArrayLike, count: int) -> NDArray[np.int64]:
     """Return the indices that a mask (count,) or indices below `count` select; else raise a one-sentence ValueError."""
     found = np.asarray(value)
     if found.dtype == bool and found.shape == (count,):
@@ -130,7 +130,7 @@ def chosen(name: str, value: ArrayLike, count: int) -> NDArray[np.int64]:
     whole_ones = found.ndim == 1 and (found.dtype.kind in "iu" or not found.size)
     if not whole_ones or np.any(found < 0) or np.any(found >= count) or len(np.unique(found)) < len(found):
         raise ValueError(
-            f"{name} is {shown(value)}; expected a mask ({count},), or numbers from 0 to {count - 1}, each once"
+            f"{name} is {excerpt(value)}; expected a mask ({count},), or numbers from 0 to {count - 1}, each once"
         )
     return found.astype(np.int64)
 

@@ -121,7 +121,7 @@ def test_every_file_has_its_entry() -> None:
 
 
 @pytest.mark.parametrize("name", EXPECTED["says"])
-def test_what_is_said_of_it(
+def test_a_broken_file_gives_the_expected_sentences(
     broken: Path, name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(broken)  # where the files find others beside them

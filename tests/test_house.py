@@ -110,7 +110,7 @@ def test_import_contracts_hold() -> None:
 
 
 @pytest.mark.parametrize("module", ["PyQt6", "OpenGL", "pyqtgraph", "cupy", "matplotlib"])
-def test_the_engine_starts_without(module: str) -> None:
+def test_the_engine_starts_without_an_optional_package(module: str) -> None:
     """A machine without a screen or a GPU needs none of them installed."""
     program = f"import sys; sys.modules[{module!r}] = None; import engine, engine.cli; engine.chain(3)"
     python = _run("-W", "error", "-c", program)

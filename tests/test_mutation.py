@@ -118,7 +118,7 @@ def test_what_is_planted_is_what_runs_compiled_and_is_not_kept(tmp_path):
     assert python.stdout.splitlines() == ["-4.0", "-8.0", "does_not"], python.stderr
 
 
-def test_what_tests_come_by_is_taken_along_in_one_file_for_test_files_as_they_were(tmp_path, monkeypatch):
+def test_coverage_of_unchanged_test_files_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(seen, "ROOT", tmp_path)
     for name in ("test_a.py", "test_b.py"):
         (tmp_path / name).write_text("before", "utf-8")

@@ -9,8 +9,8 @@ import numpy as np
 import engine
 from app.acting.loaded_robot import LoadedRobot
 from app.acting.undoing import Actions, on_or_off, undoable
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Configured, Settings
-from app.simulation.spread import Spread
 from app.simulation.starting import first_pose
 from app.simulation.worker import Worker
 
@@ -46,7 +46,7 @@ class Configuring:
         self.configure(replace(settings, composed=bool(robot.parts)))
 
     @undoable(lambda _, spread: f"Batch of {spread.robots}" if spread.robots > 1 else "No batch")
-    def set_spread(self, spread: Spread) -> None:
+    def set_spread(self, spread: BatchSpread) -> None:
         """Set the number of robots and how much they differ; new ones spread from robot 0's pose."""
         self.configure(replace(self._robot.settings, spread=spread))
 

@@ -101,20 +101,20 @@ class Controlling(Attachment):
         running.set_all("tau", np.zeros_like(running.tau))
         self.tell(ControllerChanged(self._path, str(error), error.detail))
 
-    def jumped(self, running: Running) -> None:
+    def after_jump(self, running: Running) -> None:
         """Execute the file again at time zero, so that a run repeats; otherwise continue from the new state."""
         self._left, self._asked = 0, False
         self._again = running.time == 0
 
-    def most(self, running: Running) -> int | None:
+    def most_steps(self, running: Running) -> int | None:
         if self._controller is None or self._left or self._again:
             return self._left or None
         try:
             return self._controller.every(running.simulation.dt) if self._controller.loaded else None
         except engine.ControllerError:
-            return None  # `before` reports it
+            return None  # `before_steps` reports it
 
-    def before(self, running: Running, count: int) -> bool:
+    def before_steps(self, running: Running, count: int) -> bool:
         controller = self._controller
         if controller is None:
             return True
@@ -154,7 +154,7 @@ class Controlling(Attachment):
             self._late = True
             self.tell(ControllerChanged(self._path, late=True, loading=loading))
 
-    def after(self, running: Running, count: int) -> None:  # noqa: ARG002
+    def after_steps(self, running: Running, count: int) -> None:  # noqa: ARG002
         self._left = max(0, self._left - count)
 
 

@@ -97,7 +97,7 @@ class Coordinate:
         """Return the display unit of a drive's value, in one of `drives.MODES`."""
         return {"target": self.unit, "velocity": f"{self.unit}/s", "effort": self.effort_unit}[mode]
 
-    def shown(self, value: float, mode: str = "target") -> str:
+    def format(self, value: float, mode: str = "target") -> str:
         """Format a drive's SI value; adding zero turns −0 into 0. From 10 m on lengths are in m."""
         if not self.angular and mode == "target" and abs(value) >= FAR:
             return f"{value:.2f} m"

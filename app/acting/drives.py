@@ -87,17 +87,17 @@ class Drives(Attachment):
     def _changed(self) -> None:
         self._left, self._moving = 0, any(drive.moves for drive in self._drives.values())
 
-    def jumped(self, running: Running) -> None:
+    def after_jump(self, running: Running) -> None:
         if running.model is not self._model:
             self._model, self._drives = running.model, {}
         self._changed()
 
-    def most(self, running: Running) -> int | None:
+    def most_steps(self, running: Running) -> int | None:
         if not self._moving:
             return None
         return self._left or max(1, round(PERIOD / running.simulation.dt))
 
-    def before(self, running: Running, count: int) -> bool:  # noqa: ARG002
+    def before_steps(self, running: Running, count: int) -> bool:  # noqa: ARG002
         if not self._drives or self._left:
             return True
         simulation, tau, target = running.simulation, running.tau.copy(), running.target.copy()
@@ -117,7 +117,7 @@ class Drives(Attachment):
         self._left = max(1, round(PERIOD / simulation.dt))
         return True
 
-    def after(self, running: Running, count: int) -> None:  # noqa: ARG002
+    def after_steps(self, running: Running, count: int) -> None:  # noqa: ARG002
         self._left = max(0, self._left - count)
 
 

@@ -93,7 +93,7 @@ def on_link(pose: np.ndarray, point: np.ndarray, force: np.ndarray) -> np.ndarra
     return np.concatenate([np.cross(point, f), f])
 
 
-class Forces(Attachment):
+class AppliedForces(Attachment):
     """The spring and the set wrenches, in the simulation thread; set wrenches act on all robots of a batch."""
 
     def __init__(self) -> None:
@@ -113,14 +113,14 @@ class Forces(Attachment):
         """Remove the link's set wrench."""
         self.set.pop(link, None)
 
-    def most(self, running: Running) -> int | None:
+    def most_steps(self, running: Running) -> int | None:
         if self.spring is None and not any(each.world for each in self.set.values()):
             return None
         dt = running.simulation.dt
         wanted = math.ceil(SHARE * self._cost / self._step) if self._step else 1
         return max(1, min(max(wanted, round(SHORTEST / dt)), round(LONGEST / dt)))
 
-    def before(self, running: Running, count: int) -> bool:
+    def before_steps(self, running: Running, count: int) -> bool:
         if running.wrench is None or not (self._acting or self.spring or self.set):
             return True
         began = time.perf_counter()
@@ -144,7 +144,7 @@ class Forces(Attachment):
         self._cost = self._worked_out - began
         return True
 
-    def after(self, running: Running, count: int) -> None:  # noqa: ARG002
+    def after_steps(self, running: Running, count: int) -> None:  # noqa: ARG002
         self._step = (time.perf_counter() - self._worked_out) / count
 
     def show(self, frame: Snapshot) -> None:
@@ -152,9 +152,9 @@ class Forces(Attachment):
 
 
 class ForceControls:
-    """The window's interface to `Forces`; the effects are visible in the next frames."""
+    """The window's interface to `AppliedForces`; the effects are visible in the next frames."""
 
-    def __init__(self, forces: Forces, worker: Poster):
+    def __init__(self, forces: AppliedForces, worker: Poster):
         self._forces, self._worker = forces, worker
         self.wrenches: dict[int, SetWrench] = {}
         """The set wrenches by link."""

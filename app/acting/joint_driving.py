@@ -20,7 +20,7 @@ from app.simulation.running import Running, gains_of, softening
 from app.simulation.worker import Worker
 
 
-def within(row: Coordinate, drive: Drive) -> Drive:
+def clamp_drive(row: Coordinate, drive: Drive) -> Drive:
     """Return the drive with its value clamped to the joint's limits."""
     low, high = row.reach(drive.mode)
     return replace(drive, value=min(max(drive.value, low), high))
@@ -28,14 +28,14 @@ def within(row: Coordinate, drive: Drive) -> Drive:
 
 def _told_of_pose(robot: LoadedRobot, index: int, value: float) -> str:
     row = robot.coordinates[index]
-    return f"Move {row.label} to {row.shown(within(row, Drive(value=value)).value)}"
+    return f"Move {row.label} to {row.format(clamp_drive(row, Drive(value=value)).value)}"
 
 
 def _told_of_drive(robot: LoadedRobot, index: int, _: object) -> str:
     row, drive = robot.coordinates[index], robot.newly_set.get(index) or robot.drive_of(index)
     wave = "" if drive.wave == "constant" else f"{drive.wave} about "
     kind = "position" if drive.mode == "target" else drive.mode
-    return f"Drive {row.label}: {kind} {wave}{row.shown(drive.value, drive.mode)}"
+    return f"Drive {row.label}: {kind} {wave}{row.format(drive.value, drive.mode)}"
 
 
 def _told_of_gains(robot: LoadedRobot, index: int, gains: tuple[float, float] | None) -> str:
@@ -67,7 +67,7 @@ class JointDriving:
             raise ValueError(f"{self._replay.reason}; to move joints {self._replay.ways_on}")
         if row.leader is not None:
             raise ValueError(f"{row.name} follows {row.leader}; move {row.leader} instead")
-        value = within(row, Drive(value=value)).value
+        value = clamp_drive(row, Drive(value=value)).value
         if not robot.playing:
             put = partial(row.put, value=value)
             if row.direct:
@@ -161,7 +161,7 @@ class JointDriving:
 
     def _set(self, index: int, drive: Drive) -> None:
         row = self._robot.coordinates[index]
-        self._robot.newly_set[index] = within(row, drive)
+        self._robot.newly_set[index] = clamp_drive(row, drive)
         self._robot.drives.set(row.effort_v, self._robot.newly_set[index])
 
     def gains(self, index: int) -> tuple[float, float]:

@@ -41,7 +41,7 @@ def read_q(text: str, model: engine.Model) -> Floats:
     pose = saved_poses.pose_of(model, q)
     if why := saved_poses.misfit(model, pose):
         raise ValueError(f"q cannot be taken: {why}")
-    return saved_poses.posed(model, pose, q)
+    return saved_poses.q_with_pose(model, pose, q)
 
 
 def _numbers(count: int) -> str:

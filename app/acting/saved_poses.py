@@ -64,7 +64,7 @@ def misfit(model: engine.Model, pose: Pose) -> str:
     return f"it has no value for {lacking[0]}" if lacking else ""
 
 
-def posed(model: engine.Model, pose: Pose, q: NDArray[np.floating]) -> NDArray[np.floating]:
+def q_with_pose(model: engine.Model, pose: Pose, q: NDArray[np.floating]) -> NDArray[np.floating]:
     """Return a copy of q (nq,) with the coordinates of a pose that fits, inside the joints' limits."""
     taken = q.copy()
     for joint in joints_of_robot(model):

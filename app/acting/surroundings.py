@@ -24,7 +24,7 @@ Exchange = Callable[[engine.Model], None]
 """Starts a new run with another model of the robot and its surroundings."""
 
 
-class Left(NamedTuple):
+class RemovedObjects(NamedTuple):
     """Objects that were around a robot, by its name."""
 
     robot: str
@@ -60,16 +60,16 @@ class Surroundings:
         self.actions.report(Action(told, before, replace(before, parts=model.parts)))
         self._exchange(model)
 
-    def left_by(self, event: Loaded) -> Left | None:
+    def left_by(self, event: Loaded) -> RemovedObjects | None:
         """Return the objects that are around the robot, and not around the loaded one that follows it."""
         model, kept = self._robot.model, [_values(each) for each in event.settings.scene.obstacles]
         obstacles = tuple(each for each in self._robot.settings.scene.obstacles if _values(each) not in kept)
         every = () if event.model.parts else self._robot.parts
         parts = tuple(replace(part, pose=self.part_pose(k)) for k, part in enumerate(every))
         name = model.parts[0].model.name if model.parts else model.name
-        return Left(name, obstacles, parts) if obstacles or parts else None
+        return RemovedObjects(name, obstacles, parts) if obstacles or parts else None
 
-    def report_left(self, left: Left) -> int:
+    def report_left(self, left: RemovedObjects) -> int:
         """Report the objects that a previous robot left as removed from this one's scene; return their number."""
         after, count = self.actions.state, len(left.obstacles) + len(left.parts)
         own = after.parts or (engine.Part(after.model, prefix=""),)
@@ -132,7 +132,7 @@ def file_of(model: engine.Model) -> str | None:
     return model.parts[0].model.source if model.parts else model.source
 
 
-def beside(load: Load, parts: Parts) -> Load:
+def loader_with_parts(load: Load, parts: Parts) -> Load:
     """Wrap `load` to read the SRDF beside the file, and to add parts unless the file has its own."""
 
     def read(path: str, **how: Any) -> engine.Model:

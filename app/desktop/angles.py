@@ -25,7 +25,7 @@ class AngleUnit:
         """Decimals that an angle needs beyond those in degrees."""
         return 2 if self.radians else 0
 
-    def shown(self, angle: float, sign: str = "") -> str:
+    def format(self, angle: float, sign: str = "") -> str:
         """Format an angle, rad, with its unit."""
         return f"{angle * self.scale:{sign}.{1 + self.more_digits}f} {self.name}"
 

@@ -29,7 +29,7 @@ SESSION, FAULT, LOCK = "session.json", "fault.txt", "lock"
 
 
 @dataclass(frozen=True)
-class Left:
+class CrashedRun:
     """The session of a run that crashed, and its report if there is one."""
 
     session: dict[str, Any]
@@ -44,7 +44,7 @@ class Reports:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
         self.folder, self._number = folder, number
-        self._session, self._faults = (folder / numbered(name, number) for name in (SESSION, FAULT))
+        self._session, self._faults = (folder / numbered_name(name, number) for name in (SESSION, FAULT))
         self.log_text: Callable[[], str] = str
         """Returns the window's log so far."""
         self.heard: Callable[[str, Path | None], None] = lambda _error, _report: None
@@ -109,13 +109,13 @@ class Reports:
             file.write(json.dumps(session).encode())
 
     def _report(self, when: datetime) -> Path:
-        return self.folder / numbered(f"report-{when:%Y%m%d-%H%M%S-%f}.txt", self._number)
+        return self.folder / numbered_name(f"report-{when:%Y%m%d-%H%M%S-%f}.txt", self._number)
 
     def _is_own(self, report: Path) -> bool:
         """Return whether a program with this number wrote the report."""
-        return report.name == numbered("-".join(report.stem.split("-")[:4]) + ".txt", self._number)
+        return report.name == numbered_name("-".join(report.stem.split("-")[:4]) + ".txt", self._number)
 
-    def noted(self) -> tuple[dict[str, Any], float] | None:
+    def saved_session(self) -> tuple[dict[str, Any], float] | None:
         """Return the saved session and its start time; None if it is missing or damaged."""
         try:
             session = json.loads(self._session.read_text(encoding="utf-8"))
@@ -123,9 +123,9 @@ class Reports:
         except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             return None
 
-    def left(self) -> Left | None:
+    def previous_crash(self) -> CrashedRun | None:
         """Return the session and report of the previous run if it crashed. Call this once, before `install`."""
-        noted, fault = self.noted(), self._faults
+        noted, fault = self.saved_session(), self._faults
         with suppress(OSError):  # a file that cannot be deleted is reported again
             self._session.unlink(missing_ok=True)
         if noted is None:
@@ -136,7 +136,7 @@ class Reports:
                 now = datetime.fromtimestamp(fault.stat().st_mtime).astimezone()
                 fault.replace(self._report(now))
         written = [each for each in self.reports() if self._is_own(each) and each.stat().st_mtime >= since]
-        return Left(session, written[-1] if written else None)
+        return CrashedRun(session, written[-1] if written else None)
 
     def end(self) -> None:
         """Mark this run as ended normally."""
@@ -153,7 +153,7 @@ class Reports:
             sys.excepthook, threading.excepthook = sys.__excepthook__, threading.__excepthook__
 
 
-def numbered(name: str, number: int) -> str:
+def numbered_name(name: str, number: int) -> str:
     """Return the file name for the program with this number."""
     return name if number == 1 else f"{Path(name).stem}-{number}{Path(name).suffix}"
 

@@ -10,7 +10,7 @@ from PyQt6.QtGui import QAction
 from PyQt6.QtWidgets import QFileDialog, QMainWindow, QMenu, QWidget
 
 from app.desktop.context_menus import ContextMenus
-from app.desktop.settings import kept
+from app.desktop.settings import setting
 
 LASTING = "package_dirs"  # the settings' key
 ADD_TIP = "Search for the meshes of package:// names in one more folder, and reload the robot"
@@ -79,7 +79,7 @@ class PackageMenu(QMenu):
     def __init__(self, parent: QWidget, settings: QSettings, given: Iterable[str] = ()):
         super().__init__("&Package folders", parent)
         self._settings = settings
-        self._lasting: list[str] = kept(settings, LASTING, [])
+        self._lasting: list[str] = setting(settings, LASTING, [])
         self._given = [str(Path(folder).expanduser().resolve()) for folder in given]
         self.setToolTipsVisible(True)
         self.aboutToShow.connect(self._fill)

@@ -12,7 +12,7 @@ SECONDS = (("ns", 1e9), ("µs", 1e6), ("ms", 1e3), ("s", 1.0))
 """Units of time, and their number per second."""
 
 
-def prefixed(value: float, unit: str, digits: int = 3) -> str:
+def si_text(value: float, unit: str, digits: int = 3) -> str:
     """Format a number with a prefixed unit: 0.000396 of "m" is "396 µm"; no prefix beyond those in `PREFIXES`."""
     return span(value, value, unit, digits).partition(" … ")[2]
 

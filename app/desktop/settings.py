@@ -9,7 +9,7 @@ from PyQt6.QtCore import QSettings
 Value = TypeVar("Value")
 
 
-def kept(settings: QSettings, key: str, default: Value) -> Value:
+def setting(settings: QSettings, key: str, default: Value) -> Value:
     """Return the value of a key; `default` if it is missing or has another type. Lists must hold strings."""
     kind = type(default)
     try:

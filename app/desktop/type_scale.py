@@ -43,7 +43,7 @@ def font(size: str = "body", bold: bool = False) -> QFont:
     return made
 
 
-def fixed() -> QFont:
+def fixed_font() -> QFont:
     """Return a fixed-width font for source text."""
     made = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
     made.setPointSizeF(points("body"))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from app.desktop.actions import make_action
 from app.desktop.angles import ANGLES
-from app.desktop.settings import kept
+from app.desktop.settings import setting
 from app.features.plots_view import PlotsView
 from app.features.scene_view import SceneView
 
@@ -21,7 +21,7 @@ class AngleUnits:
 
     def __init__(self, window: Window):
         self._window = window
-        ANGLES.radians = kept(window.settings, KEY, False)
+        ANGLES.radians = setting(window.settings, KEY, False)
         tip = "Show and enter angles in radians instead of degrees: sliders, fields, joints, batches and plots"
         self.action = make_action(window, "Angles in &radians", self._change, tip=tip, checkable=True)
         self.action.setChecked(ANGLES.radians)

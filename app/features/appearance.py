@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QApplication, QMenu
 
 from app.desktop import theme
 from app.desktop.actions import check
-from app.desktop.settings import kept
+from app.desktop.settings import setting
 
 if TYPE_CHECKING:
     from app.window import Window
@@ -50,7 +50,7 @@ class Appearance(QObject):
     @property
     def choice(self) -> str:
         """The current choice, one of `CHOICES`."""
-        name = kept(self._settings, KEY, "system")
+        name = setting(self._settings, KEY, "system")
         return name if name in CHOICES else "system"
 
     def choose(self, name: str) -> None:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from app.features.angle_units import AngleUnits
 from app.features.appearance import Appearance
-from app.features.beside_view import BesideView
 from app.features.camera_views import CameraViews
 from app.features.contact_view import ContactView
 from app.features.controller_view import ControllerView
@@ -43,6 +42,7 @@ from app.features.reloading import Reloading
 from app.features.robot_view import RobotView
 from app.features.run_exports import RunExports
 from app.features.scene_view import SceneView
+from app.features.second_robot_view import SecondRobotView
 from app.features.self_collision_view import SelfCollisionView
 from app.features.sessions import Sessions
 from app.features.shortcuts_sheet import ShortcutsSheet
@@ -73,7 +73,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     TimeView,
     RunExports,
     GhostView,
-    BesideView,
+    SecondRobotView,
     PlotsView,
     SceneView,
     GroundView,

@@ -12,8 +12,8 @@ from app.gl.batch import Batch
 from app.panels.batch import BatchPanel
 from app.picture.crowd import Crowd
 from app.picture.viewport import Viewport
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Settings, Snapshot
-from app.simulation.spread import Spread
 from app.workbench import Workbench
 
 REFRESH = 0.15  # s between two updates of the panel while something moves
@@ -89,7 +89,7 @@ class BatchView:
         else:
             self._panel.show_state(frame.batch.energy, frame.batch.deviation, frame.batch.diverged, frame.robot)
 
-    def _ask(self, spread: Spread) -> None:
+    def _ask(self, spread: BatchSpread) -> None:
         self._bench.configuring.set_spread(spread)
         self._changed()
 

@@ -14,7 +14,7 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QInputDialog, QMenu
 
 from app.desktop.actions import MESSAGE, check, make_action
-from app.desktop.settings import kept
+from app.desktop.settings import setting
 from app.features.undo_view import UndoView
 from app.gl.camera import Camera
 
@@ -41,7 +41,7 @@ class CameraViews:
 
     def __init__(self, window: Window):
         self._window, self._viewport, self._settings = window, window.viewport, window.settings
-        self._saved = _read(kept(self._settings, KEY, "{}"))
+        self._saved = _read(setting(self._settings, KEY, "{}"))
         menu = QMenu("Standard &views", window)
         menu.setToolTipsVisible(True)
         self.standard = [

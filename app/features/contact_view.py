@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QLabel
 import engine
 from app.desktop import theme
 from app.desktop.actions import make_action
-from app.desktop.settings import kept
+from app.desktop.settings import setting
 from app.simulation.messages import Snapshot
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class ContactView:
     def __init__(self, window: Window):
         self._settings, self._viewport = window.settings, window.viewport
         self.action = make_action(window, "Co&ntacts", self._set_shown, tip=TIP, checkable=True)
-        self.action.setChecked(kept(self._settings, "contacts", True))
+        self.action.setChecked(setting(self._settings, "contacts", True))
         window.menus.overlays.put(self.action)
         window.framed.connect(self.show)
         self.label = QLabel()

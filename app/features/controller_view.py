@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QLabel
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file
-from app.desktop.settings import kept
+from app.desktop.settings import setting
 from app.file_signature import GONE, signature
 from app.simulation.messages import ControllerChanged, Event
 
@@ -46,7 +46,7 @@ class ControllerView(QObject):
         window.refreshed.connect(self._show)
 
     def _ask(self) -> None:
-        folder = kept(self._window.settings, RECENT, "")
+        folder = setting(self._window.settings, RECENT, "")
         if path := ask_file(self._window, "Controller", folder, "Python (*.py)"):
             self._window.settings.setValue(RECENT, str(Path(path).parent))
             self.load(path)

@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QMenu, QPushButton
 
 from app.desktop.actions import check, make_action
 from app.desktop.context_menus import LINK, SPACE, Clicked
-from app.desktop.numbers import prefixed
+from app.desktop.numbers import si_text
 from app.gl.distance import End, fixed_to
 from app.gl.picking import pick_ground, ray
 from app.picture.steering import CLICK
@@ -182,8 +182,8 @@ class DistanceView(QObject):
         self.removal.setEnabled(bool(self.ends))
         if vector is None:
             return
-        parts = GAP.join(f"{axis} {prefixed(float(x), 'm')}" for axis, x in zip("xyz", vector, strict=True))
-        text = f"{prefixed(float(np.linalg.norm(vector)), 'm')}:{GAP}{parts}".replace("-", "−")
+        parts = GAP.join(f"{axis} {si_text(float(x), 'm')}" for axis, x in zip("xyz", vector, strict=True))
+        text = f"{si_text(float(np.linalg.norm(vector)), 'm')}:{GAP}{parts}".replace("-", "−")
         if text != self._text:
             self._text = text
             ends = " to ".join(self._name(end) for end in self.ends)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from app.desktop.numbers import prefixed
+from app.desktop.numbers import si_text
 from app.features.log_view import LogView
 from app.picture.note import PictureNote
 from app.simulation.drift import Drift, DriftWatch
@@ -55,5 +55,5 @@ class DriftView:
 
 def sentence(drift: Drift, names: tuple[str, ...]) -> str:
     """Describe the drift, and why it should not occur."""
-    speed = prefixed(drift.speed, "m/s", digits=2)
+    speed = si_text(drift.speed, "m/s", digits=2)
     return f"{names[drift.link]} moves at {speed} although its contacts stick and its setpoints are constant"

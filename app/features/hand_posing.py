@@ -139,7 +139,7 @@ class HandPosing(QObject):
         target[:3, 3] -= self._viewport.center
         found = bench.posing.move_link(target)
         handle = hold.drag.handle
-        by = f"{1e3 * amount:+.1f} mm" if handle.kind == ARROW else ANGLES.shown(amount, "+")
+        by = f"{1e3 * amount:+.1f} mm" if handle.kind == ARROW else ANGLES.format(amount, "+")
         self.handles.text, self.handles.cursor_at = f"{AXES[handle.axis]} {by}{left_text(found)}", at
         self.handles.update()
 
@@ -175,4 +175,4 @@ def left_text(found: engine.Reach) -> str:
     """Format the remaining error of a pose; empty if it is within `SHOWN`."""
     if found.distance > SHOWN[0]:
         return f", {1e3 * found.distance:.0f} mm out of reach"
-    return f", {ANGLES.shown(found.angle)} out of reach" if found.angle > SHOWN[1] else ""
+    return f", {ANGLES.format(found.angle)} out of reach" if found.angle > SHOWN[1] else ""

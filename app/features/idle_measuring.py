@@ -13,7 +13,7 @@ from PyQt6.QtGui import QAction, QDropEvent, QInputEvent
 from PyQt6.QtWidgets import QApplication, QLabel, QMainWindow
 
 import engine
-from app.desktop.settings import kept
+from app.desktop.settings import setting
 from app.jobs.measuring import Measure, Measuring
 
 REST = 120.0  # s without input or work before it begins; by then most robots' idle compilation has finished
@@ -34,7 +34,7 @@ def measure_quietly(progress: Callable[[int, int], None], *, stop: Callable[[], 
     return engine.measure_algorithms(progress, stop=stop, nice=NICE)
 
 
-def disturbed() -> bool:
+def is_disturbed() -> bool:
     """Return whether the processor is busy or runs on battery, as far as the system reports it."""
     if hasattr(os, "getloadavg") and os.getloadavg()[0] > LOAD * (os.cpu_count() or 1):
         return True
@@ -65,7 +65,7 @@ class QuietMeasuring(QObject):
         self._bar.addWidget(self.label)
         self.action = QAction("&Measure when idle", window, checkable=True)
         self.action.setToolTip(ACTION_TIP)
-        self.action.setChecked(kept(settings, KEY, True))
+        self.action.setChecked(setting(settings, KEY, True))
         self.action.toggled.connect(lambda on: settings.setValue(KEY, on))
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.look)
@@ -89,7 +89,7 @@ class QuietMeasuring(QObject):
         rested = now - self._since >= REST
         if running:
             self._go_on(rested)
-        elif rested and not disturbed():
+        elif rested and not is_disturbed():
             self.measuring.start()
             self._say(0.0)
 

@@ -90,7 +90,7 @@ class LogView:
         self._text = QPlainTextEdit(dialog)  # given its parent here, since reparenting would lose the font
         self._text.setReadOnly(True)
         self._text.setMaximumBlockCount(4 * KEPT)
-        self._text.setFont(type_scale.fixed())
+        self._text.setFont(type_scale.fixed_font())
         self._text.setAccessibleName("log")
         copy, clear, close = (QPushButton(name) for name in ("&Copy all", "C&lear", "Close"))
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.text))

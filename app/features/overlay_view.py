@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PyQt6.QtGui import QAction
 
 from app.desktop.actions import make_action
-from app.desktop.settings import kept
+from app.desktop.settings import setting
 from app.simulation.messages import Snapshot
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class OverlayView:
         self._settings, self._bench, self._overlays = window.settings, window.workbench, window.viewport.overlays
         self._robot = 0  # the robot of a batch whose trails are drawn
         self.actions: dict[str, QAction] = {}
-        shown: set[str] = set(kept(self._settings, KEY, []))
+        shown: set[str] = set(setting(self._settings, KEY, []))
         menu = window.menus.overlays
         for kind, text, tip in ENTRIES:
             self._add(window, kind, text, tip, partial(self._overlays.show, kind))

@@ -61,7 +61,7 @@ class Palette(QDialog):
         self.list.clear()
         blank = QPixmap(ICON, ICON)
         blank.fill(Qt.GlobalColor.transparent)
-        for command in ranked(self._commands, text, self._last):
+        for command in rank_commands(self._commands, text, self._last):
             action = command.action
             on = "  ✓" if action.isCheckable() and action.isChecked() else ""
             item = QTreeWidgetItem(self.list, [command.name + on, keys_of(action)])
@@ -126,7 +126,7 @@ class PaletteView:
         self.palette.line.setFocus()
 
 
-def ranked(commands: Sequence[Command], text: str, last: Sequence[str]) -> list[Command]:
+def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -> list[Command]:
     """Return commands with all words of a text: enabled ones first, then those with words that begin
     with them, then in menu order.
 

@@ -12,9 +12,9 @@ import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from PyQt6.QtGui import QKeyEvent, QMouseEvent
 
-from app.acting.things import Thing
+from app.acting.scene_objects import SceneObject
 from app.desktop.actions import MESSAGE
-from app.desktop.context_menus import LINK, SPACE, THING, Clicked
+from app.desktop.context_menus import LINK, OBJECT, SPACE, Clicked
 from app.features.scene_view import SceneView
 from app.gl.picking import ray
 
@@ -29,7 +29,7 @@ class Grip:
     """The grabbed object: its row in the scene's list, its initial state and the grabbed point."""
 
     row: int
-    thing: Thing
+    item: SceneObject
     point: np.ndarray
     """(3,), m, in the world."""
     cursor: QPointF
@@ -57,7 +57,7 @@ class Placing(QObject):
         if self.grip is not None and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
             event.accept()  # as a key press, not as a shortcut
             if event.type() == QEvent.Type.KeyPress:
-                self._show_at(self.grip.thing.pose)
+                self._show_at(self.grip.item.pose)
                 self.grip = None
             return True
         if isinstance(event, QMouseEvent):
@@ -89,7 +89,7 @@ class Placing(QObject):
         row, point, link = self.under(QPointF(at)) or (-1, None, -1)
         if link >= 0:
             return Clicked(LINK, self._bench.model.link_names[link], link, point=point)
-        return Clicked(SPACE) if row < 0 else Clicked(THING, self._scene.things[row].name, row, point=point)
+        return Clicked(SPACE) if row < 0 else Clicked(OBJECT, self._scene.objects[row].name, row, point=point)
 
     def _click(self, at: QPointF) -> None:
         """Select the clicked obstacle; links are selected elsewhere."""
@@ -113,13 +113,13 @@ class Placing(QObject):
         part = row - len(self._scene.obstacles)
         if part >= 0 and (self._bench.playing or not self._bench.surroundings.is_free(part)):
             return False  # which is pulled instead
-        thing = self._scene.things[row]
-        self.grip = Grip(row, thing, point, at, thing.pose)
+        item = self._scene.objects[row]
+        self.grip = Grip(row, item, point, at, item.pose)
         self._scene.choose(row)
         return True
 
     def _move(self, event: QMouseEvent) -> None:
-        grip, keys, pose = self.grip, event.modifiers(), self.grip.thing.pose.copy()
+        grip, keys, pose = self.grip, event.modifiers(), self.grip.item.pose.copy()
         if keys & Qt.KeyboardModifier.ControlModifier:
             angle = TURN * (event.position().x() - grip.cursor.x())
             c, s = np.cos(angle), np.sin(angle)
@@ -154,5 +154,5 @@ class Placing(QObject):
 
     def _let_go(self) -> None:
         grip, self.grip = self.grip, None
-        if grip.now is not grip.thing.pose:
-            self._scene.change(grip.row, replace(grip.thing, pose=grip.now))
+        if grip.now is not grip.item.pose:
+            self._scene.change(grip.row, replace(grip.item, pose=grip.now))

@@ -15,7 +15,7 @@ from PyQt6.QtWidgets import QMenu
 from app.desktop.actions import MESSAGE
 from app.desktop.context_menus import JOINT, LINK, PLOT, Clicked
 from app.desktop.docks import BOTTOM, Dock
-from app.desktop.settings import kept
+from app.desktop.settings import setting
 from app.panels.phase_plot import Pair
 from app.panels.plots import PlotsPanel
 from app.plotting.catalogue import Catalogue, catalogue
@@ -291,7 +291,7 @@ class PlotsView:
 
     def _remembered(self) -> dict[str, list[list[str]]]:
         try:
-            return dict(json.loads(kept(self._settings, "plots", "{}")))
+            return dict(json.loads(setting(self._settings, "plots", "{}")))
         except (ValueError, TypeError, RecursionError):
             return {}
 

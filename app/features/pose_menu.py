@@ -16,7 +16,7 @@ import engine
 from app.acting import saved_poses
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.context_menus import JOINT
-from app.desktop.settings import kept
+from app.desktop.settings import setting
 from app.features.undo_view import UndoView
 from app.panels.joint_table import VALUE
 from app.simulation.messages import Loaded
@@ -136,7 +136,7 @@ class PoseMenu(QObject):
 
     @property
     def _poses(self) -> saved_poses.Poses:
-        return saved_poses.read(kept(self._settings, KEY, "{}"))
+        return saved_poses.read(setting(self._settings, KEY, "{}"))
 
     def _set_saved(self, name: str) -> None:
         model, pose = self._bench.model, self._poses.get(self._robot.name, {}).get(name)
@@ -146,7 +146,7 @@ class PoseMenu(QObject):
         if why := saved_poses.misfit(model, pose):
             self._say(f"the pose {name!r} does not fit {self._robot.name}: {why}; {_AGAIN}")
             return
-        self._bench.posing.set_pose(name, saved_poses.posed(model, pose, self._bench.state.q))
+        self._bench.posing.set_pose(name, saved_poses.q_with_pose(model, pose, self._bench.state.q))
         self._window.refresh()
 
     def _ask_to_save(self) -> None:

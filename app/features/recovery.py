@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from PyQt6.QtCore import QLockFile, QObject, QStandardPaths, Qt, QUrl, pyqtSignal
 from PyQt6.QtWidgets import QMessageBox
 
-from app.desktop.crash import LOCK, Left, Reports, numbered
+from app.desktop.crash import LOCK, CrashedRun, Reports, numbered_name
 from app.desktop.reasons import reason
-from app.features.kept_runs import KeptRuns
+from app.features.autosaved_runs import AutosavedRuns
 from app.features.log_view import LogView
-from app.recording.keeping import words
+from app.recording.autosave import words
 from app.recording.run_files import is_passing
 from app.simulation.messages import Loaded
 
@@ -31,7 +31,7 @@ class Recovery(QObject):
 
     _failed = pyqtSignal(str, object)  # from any thread
 
-    def __init__(self, window: Window, reports: Reports, left: Left | None, runs: KeptRuns | None = None):
+    def __init__(self, window: Window, reports: Reports, left: CrashedRun | None, runs: AutosavedRuns | None = None):
         """`runs` offers the interrupted run, if it was saved."""
         super().__init__(window)
         self._window, self._reports, self._begun, self._runs = window, reports, time.time(), runs
@@ -63,7 +63,7 @@ class Recovery(QObject):
         self._window.statusBar().showMessage(f"internal error: {problem}; Help › Log says where the report is")
         self._log.add("no report could be written" if report is None else f"a report is in {report}")
 
-    def _offer(self, left: Left) -> None:
+    def _offer(self, left: CrashedRun) -> None:
         robot = str(left.session.get("robot", ""))
         window = self._window
         box = self.box = QMessageBox(window)
@@ -94,7 +94,7 @@ class Care(NamedTuple):
     """The reports, the previous crash if any, and the lock that reserves them for this program."""
 
     reports: Reports
-    left: Left | None
+    left: CrashedRun | None
     lock: QLockFile | None
 
 
@@ -108,13 +108,13 @@ def begin(folder: Path | None = None) -> Care:
         place = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.AppLocalDataLocation)
         folder = Path(place) / "reports"
     reports, left, lock = Reports(folder, MOST + 1), None, None
-    noted = {number: Reports(folder, number).noted() for number in range(1, MOST + 1)}
+    noted = {number: Reports(folder, number).saved_session() for number in range(1, MOST + 1)}
     begun = {number: -math.inf if found is None else found[1] for number, found in noted.items()}
     for number in sorted(begun, key=begun.__getitem__, reverse=True):
         lock = _lock(folder, number)
         if lock is not None:
             reports = Reports(folder, number)
-            left = reports.left()
+            left = reports.previous_crash()
             break
     reports.install()
     return Care(reports, left, lock)
@@ -122,6 +122,6 @@ def begin(folder: Path | None = None) -> Care:
 
 def _lock(folder: Path, number: int) -> QLockFile | None:
     """Acquire the lock of the program with this number; None if it is taken or cannot be made."""
-    lock = QLockFile(str(folder / numbered(LOCK, number)))
+    lock = QLockFile(str(folder / numbered_name(LOCK, number)))
     lock.setStaleLockTime(0)
     return lock if lock.tryLock(0) else None

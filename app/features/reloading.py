@@ -11,8 +11,8 @@ from PyQt6.QtCore import QTimer
 
 import engine
 from app.desktop.actions import MESSAGE, check, make_action
-from app.desktop.settings import kept
-from app.features.carrying import carried_pose, carried_settings
+from app.desktop.settings import setting
+from app.features.state_transfer import transfer_pose, transfer_settings
 from app.features.time_view import TimeView
 from app.file_signature import signature
 from app.gl.camera import Camera
@@ -51,7 +51,7 @@ class Reloading:
         self.action = make_action(window, "&Reload", self.reload, "F5", tip=tip)
         tip = f"Reload the robot's file when it changes, unless keyframes or {LASTING:g} s of recording would be lost"
         self.watching = make_action(window, "Reload on &change", self._set_watching, tip=tip, checkable=True)
-        check(self.watching, kept(self._settings, KEY, True))
+        check(self.watching, setting(self._settings, KEY, True))
         window.menus.file.put(self.action, self.watching, apart=True)
         self._path = ""
         self._known = self._seen = (0, 0)  # the file as read, and as last checked
@@ -128,8 +128,8 @@ class Reloading:
         self._refresh()
         if before is None or before.path != event.path:
             return
-        self._bench.configuring.take_settings(carried_settings(before.settings, before.model, event.model))
-        self._bench.posing.pose(carried_pose(before.model, before.q, event.model, event.start))
+        self._bench.configuring.take_settings(transfer_settings(before.settings, before.model, event.model))
+        self._bench.posing.pose(transfer_pose(before.model, before.q, event.model, event.start))
         self._window.viewport.see(before.camera)
         if before.playing:
             self._bench.play()

@@ -97,7 +97,7 @@ class RunExports:
         name = file_name(self._bench.model.name, f".{kind}")
         filters = {"npz": "Trajectories (*.npz)", "csv": "Tables (*.csv)"}[kind]
         replay, run = self._bench.replay, self._bench.replay.chosen
-        title = f"Export {run_files.which(run, replay.runs)}"
+        title = f"Export {run_files.identify(run, replay.runs)}"
         (begin, end), setup = replay.recording.span(run), replay.recording.frame(run, run.last).setup
         first = engine.first_resampled(replay.recording, run)
         start, rows = replay.recording.frame(run, first).time, run.last - first + 1
@@ -131,7 +131,7 @@ class RunExports:
         seen = self._window.feature(TimeView).keyframes.seen_in(run, bench.replay.runs)
         first, end = recording.span(run) if span is None else span
         named = [[run.number, each.frame.time, each.name] for each in seen if first <= each.frame.time <= end]
-        looked_at, which = bench.replay.robot, run_files.which(run, bench.replay.runs)
+        looked_at, which = bench.replay.robot, run_files.identify(run, bench.replay.runs)
         told = run_files.lasting(model, robot) | ({run_files.KEYFRAMES: named} if named else {})
         name = Path(path).name
 

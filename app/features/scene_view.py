@@ -17,19 +17,19 @@ from PyQt6.QtGui import QKeySequence, QShortcut
 from PyQt6.QtWidgets import QMenu
 
 import engine
-from app.acting import things
-from app.acting.things import Thing
+from app.acting import scene_objects
+from app.acting.scene_objects import SceneObject, body_of
 from app.acting.undoing import State
 from app.desktop.actions import MESSAGE, make_action
-from app.desktop.context_menus import LINK, SPACE, THING, Clicked
+from app.desktop.context_menus import LINK, OBJECT, SPACE, Clicked
 from app.desktop.dialogs import ask_file
 from app.desktop.docks import LEFT, Dock
 from app.desktop.numbers import round_length
 from app.desktop.reasons import refusal
 from app.features import object_places
-from app.features.carrying import put_back
+from app.features.state_transfer import restore_state
 from app.gl.camera import Camera
-from app.panels.panel_scroller import scrolled
+from app.panels.panel_scroller import scroller
 from app.panels.scene import ScenePanel
 from app.simulation.messages import Loaded, Snapshot
 
@@ -71,8 +71,8 @@ class SceneView(QObject):
         self.adding.setToolTipsVisible(True)
         self._fill()
         self.panel = ScenePanel(self.adding)
-        scroller = scrolled(self.panel, sideways=False)
-        self.action = window.docks.add(Dock("Scene", scroller, LEFT, "Robot", "scene", "O", TIP))
+        area = scroller(self.panel, sideways=False)
+        self.action = window.docks.add(Dock("Scene", area, LEFT, "Robot", "scene", "O", TIP))
         window.toolbar.addAction(self.action)
         window.menus.simulation.put(self.adding)
         self._before: Before | None = None
@@ -95,12 +95,12 @@ class SceneView(QObject):
         menus = window.menus.context
         menus.watch(self.panel.list, self._thing_at)
         menus.offer("first", lambda menu, _: menu.addMenu(self.adding), SPACE)
-        menus.offer("change", self._put_changes, LINK, THING)
+        menus.offer("change", self._put_changes, LINK, OBJECT)
 
     def _thing_at(self, at: QPoint) -> Clicked | None:
         """Return the object at a place of the list; beside the objects, show what can be added."""
         if (row := self.panel.list.row(self.panel.list.itemAt(at))) >= 0:
-            return Clicked(THING, self.things[row].name, row)
+            return Clicked(OBJECT, self.objects[row].name, row)
         self.adding.popup(self.panel.list.mapToGlobal(at))
         return None
 
@@ -119,7 +119,7 @@ class SceneView(QObject):
     def _fill(self) -> None:
         for title, free in (("Obstacle", False), ("Free body", True)):
             for shape in ("box", "sphere", "cylinder", "capsule"):
-                name = "cube" if free and shape == "box" else things.LABELS[shape].lower()
+                name = "cube" if free and shape == "box" else scene_objects.LABELS[shape].lower()
                 tip = "A body that moves freely and can be grasped" if free else "Fixed to the world"
                 self._entry(f"{title}: {name}", tip, partial(self.add, shape, free))
             if not free:
@@ -141,14 +141,14 @@ class SceneView(QObject):
         return self._bench.settings.scene.obstacles
 
     @property
-    def things(self) -> tuple[Thing, ...]:
+    def objects(self) -> tuple[SceneObject, ...]:
         """All objects of the list, in their current state."""
         bench = self._bench
-        fast = [things.of_obstacle(each, k) for k, each in enumerate(self.obstacles)]
+        fast = [scene_objects.of_obstacle(each, k) for k, each in enumerate(self.obstacles)]
         return (
             *fast,
             *(
-                things.of_part(each, bench.surroundings.part_pose(k), bench.surroundings.is_free(k))
+                scene_objects.of_part(each, bench.surroundings.part_pose(k), bench.surroundings.is_free(k))
                 for k, each in enumerate(bench.parts)
             ),
         )
@@ -160,7 +160,7 @@ class SceneView(QObject):
         self.panel.setEnabled(there)
         self.panel.usual = self._bench.settings.scene.friction
         if there and self.panel.isVisible():
-            self.panel.show_things(self.things, not self._bench.playing and not self._bench.replay.active)
+            self.panel.show_objects(self.objects, not self._bench.playing and not self._bench.replay.active)
         self._overlays.choose_obstacle(self.panel.row if self.panel.row < len(self.obstacles) else -1)
 
     def _show_if(self, shown: bool) -> None:
@@ -187,7 +187,7 @@ class SceneView(QObject):
 
     def choose(self, row: int) -> None:
         """Select a row of the list, −1 for none."""
-        self.panel.show_things(self.things, not self._bench.playing)
+        self.panel.show_objects(self.objects, not self._bench.playing)
         self.panel.choose(row)
         self._overlays.choose_obstacle(row if row < len(self.obstacles) else -1)
 
@@ -197,49 +197,49 @@ class SceneView(QObject):
         """Add an obstacle or a free body in front of the robot."""
         size = self._window.viewport.robot_size
         edge = round_length((BODY if free else OBSTACLE) * size)
-        self._put(things.new(shape, edge, free, self._place(edge), [each.name for each in self.things]))
+        self._put(scene_objects.new_object(shape, edge, free, self._place(edge), [each.name for each in self.objects]))
 
     def _place(self, edge: float) -> np.ndarray:
         """Return a position (3,) on the ground in front of the robot, clear of other objects."""
         lower, upper = self._window.viewport.robot_bounds
         place = np.array([upper[0] + edge, (lower[1] + upper[1]) / 2, 0.0])
-        every = self.things
+        every = self.objects
         while any(np.linalg.norm(each.pose[:2, 3] - place[:2]) < each.reach + edge for each in every):
             place[1] += 0.5 * edge
         return place
 
-    def _put(self, thing: Thing) -> None:
-        if thing.mass is None:
+    def _put(self, item: SceneObject) -> None:
+        if item.mass is None:
             count = len(self.obstacles)
-            self._set_obstacles([*self.obstacles, thing], count, f"Add {things.LABELS[thing.shape]} {count + 1}")
-            self._bring_into_view(thing)
+            self._set_obstacles([*self.obstacles, item], count, f"Add {scene_objects.LABELS[item.shape]} {count + 1}")
+            self._bring_into_view(item)
         else:
             row = len(self.obstacles) + len(self._bench.parts)
-            self._set_parts(lambda: [*self._bench.parts, things.body_of(thing, thing.pose)], row, f"Add {thing.name}")
+            self._set_parts(lambda: [*self._bench.parts, body_of(item, item.pose)], row, f"Add {item.name}")
 
-    def change(self, row: int, thing: Thing) -> None:
+    def change(self, row: int, item: SceneObject) -> None:
         """Replace the object in a row."""
         if row < len(self.obstacles):
-            told = _changed(self.things[row], thing)
-            self._set_obstacles([*self.obstacles[:row], thing, *self.obstacles[row + 1 :]], row, told)
+            told = _changed(self.objects[row], item)
+            self._set_obstacles([*self.obstacles[:row], item, *self.obstacles[row + 1 :]], row, told)
             return
         number = row - len(self.obstacles)
-        part, before = self._bench.parts[number], self.things[row]
-        if not np.array_equal(before.pose, thing.pose) and self._bench.surroundings.is_free(number):
-            self._bench.surroundings.place_part(number, thing.pose)
+        part, before = self._bench.parts[number], self.objects[row]
+        if not np.array_equal(before.pose, item.pose) and self._bench.surroundings.is_free(number):
+            self._bench.surroundings.place_part(number, item.pose)
             return
         parts = self._bench.parts
 
         def made() -> list[engine.Part]:
-            of_file = not thing.shape
-            one = engine.Part(part.model, thing.pose, part.prefix) if of_file else things.body_of(thing, part.pose)
+            of_file = not item.shape
+            one = engine.Part(part.model, item.pose, part.prefix) if of_file else body_of(item, part.pose)
             return [*parts[:number], one, *parts[number + 1 :]]
 
-        self._set_parts(made, row, _changed(before, thing))
+        self._set_parts(made, row, _changed(before, item))
 
     def remove(self, row: int) -> None:
         """Remove the object in a row."""
-        number, parts, told = row - len(self.obstacles), self._bench.parts, f"Remove {self.things[row].name}"
+        number, parts, told = row - len(self.obstacles), self._bench.parts, f"Remove {self.objects[row].name}"
         if number < 0:
             self._set_obstacles([*self.obstacles[:row], *self.obstacles[row + 1 :]], row - 1, told)
         else:
@@ -251,21 +251,21 @@ class SceneView(QObject):
 
     def duplicate(self, row: int) -> None:
         """Add a copy of a row's object beside it."""
-        every = self.things
-        thing, pose = every[row], every[row].pose.copy()
-        pose[1, 3] += 1.5 * max(thing.size, default=0.2 * self._window.viewport.robot_size)
-        thing = replace(
-            thing, pose=pose, name=things.free_name(thing.name.rstrip(" 0123456789"), [x.name for x in every])
+        every = self.objects
+        item, pose = every[row], every[row].pose.copy()
+        pose[1, 3] += 1.5 * max(item.size, default=0.2 * self._window.viewport.robot_size)
+        item = replace(
+            item, pose=pose, name=scene_objects.free_name(item.name.rstrip(" 0123456789"), [x.name for x in every])
         )
-        if thing.shape:
-            self._put(thing)
+        if item.shape:
+            self._put(item)
         else:
-            model, told = self._bench.parts[row - len(self.obstacles)].model, f"Add {thing.name}"
-            self._set_parts(lambda: [*self._bench.parts, engine.Part(model, pose, f"{thing.name}/")], len(every), told)
+            model, told = self._bench.parts[row - len(self.obstacles)].model, f"Add {item.name}"
+            self._set_parts(lambda: [*self._bench.parts, engine.Part(model, pose, f"{item.name}/")], len(every), told)
 
-    def _set_obstacles(self, wanted: Sequence[engine.Obstacle | Thing], row: int, told: str) -> None:
+    def _set_obstacles(self, wanted: Sequence[engine.Obstacle | SceneObject], row: int, told: str) -> None:
         try:
-            made = [things.obstacle_of(each) if isinstance(each, Thing) else each for each in wanted]
+            made = [scene_objects.obstacle_of(each) if isinstance(each, SceneObject) else each for each in wanted]
             self._bench.surroundings.set_obstacles(made, told)
         except ValueError as refusal:
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
@@ -300,22 +300,22 @@ class SceneView(QObject):
             self.show()
             return
         bench = self._bench
-        put_back(bench, before.state, event.start, posed=True)
+        restore_state(bench, before.state, event.start, posed=True)
         self._window.viewport.see(before.camera)
         if before.playing:
             bench.play()
         self._window.refresh()
         self.choose(before.row)
         if len(bench.parts) > max(len(before.state.model.parts) - 1, 0):
-            self._bring_into_view(self.things[before.row])
+            self._bring_into_view(self.objects[before.row])
 
     def restore(self, state: State) -> None:
         """Restore a state: its parts beside the robot, settings, pose and drives."""
         self._set_parts(lambda: state.parts[1:], self.panel.row, state=state)
 
-    def _bring_into_view(self, thing: Thing) -> None:
+    def _bring_into_view(self, item: SceneObject) -> None:
         """Move the camera back if the object is out of view."""
-        at, edge = thing.pose[:3, 3], max(thing.size, default=0.0)
+        at, edge = item.pose[:3, 3], max(item.size, default=0.0)
         self._window.viewport.bring_into_view(at - edge, at + edge)
 
     def _ask_mesh(self) -> None:
@@ -350,20 +350,20 @@ class SceneView(QObject):
         self._window.statusBar().clearMessage()
         viewport, settings = self._window.viewport, self._bench.settings
         self._corners[path] = found
-        others = [viewport.robot_bounds, *map(self._box, self.things)]
+        others = [viewport.robot_bounds, *map(self._box, self.objects)]
         pose = np.eye(4)
         ground = settings.scene.ground if settings.ground else None
         pose[:3, 3] = object_places.on_the_ground((found[0], found[1]), viewport.camera, ground, others)
-        mesh = Thing("Mesh", "mesh", (1.0, 1.0, 1.0), pose, file=path)
+        mesh = SceneObject("Mesh", "mesh", (1.0, 1.0, 1.0), pose, file=path)
         self._set_obstacles([*self.obstacles, mesh], len(self.obstacles), f"Add {Path(path).name}")
         viewport.bring_into_view(*(found + pose[:3, 3]))
 
-    def _box(self, thing: Thing) -> object_places.Box:
+    def _box(self, item: SceneObject) -> object_places.Box:
         """Return the corners (3,) of a box around an object; of a mesh that was not added here, its origin."""
-        if thing.file not in self._corners:
-            return thing.pose[:3, 3] - thing.reach, thing.pose[:3, 3] + thing.reach
-        grid = np.stack(np.meshgrid(*(self._corners[thing.file] * thing.size).T), -1).reshape(-1, 3)
-        corners = grid @ thing.pose[:3, :3].T + thing.pose[:3, 3]
+        if item.file not in self._corners:
+            return item.pose[:3, 3] - item.reach, item.pose[:3, 3] + item.reach
+        grid = np.stack(np.meshgrid(*(self._corners[item.file] * item.size).T), -1).reshape(-1, 3)
+        corners = grid @ item.pose[:3, :3].T + item.pose[:3, 3]
         return corners.min(0), corners.max(0)
 
     def _ask_robot(self, free: bool) -> None:
@@ -395,15 +395,15 @@ class SceneView(QObject):
         if isinstance(found, str):
             self._tell(found)
         elif beside is self._bench.model:
-            pose, name = np.eye(4), things.free_name(found.name, [each.name for each in self.things])
+            pose, name = np.eye(4), scene_objects.free_name(found.name, [each.name for each in self.objects])
             pose[:3, 3] = self._place(OBSTACLE * self._window.viewport.robot_size)
             self._set_parts(
-                lambda: [*self._bench.parts, engine.Part(found, pose, f"{name}/")], len(self.things), f"Add {name}"
+                lambda: [*self._bench.parts, engine.Part(found, pose, f"{name}/")], len(self.objects), f"Add {name}"
             )
             self._window.statusBar().clearMessage()
 
 
-def _changed(before: Thing, after: Thing) -> str:
+def _changed(before: SceneObject, after: SceneObject) -> str:
     """Describe a change of an object."""
     moved = not np.array_equal(before.pose, after.pose)
     if before.friction != after.friction:

@@ -18,9 +18,9 @@ import engine
 from app.acting.drives import MODES, WAVES, Drive
 from app.features import session_scene
 from app.gl.camera import Camera
+from app.simulation.batch_spread import LARGEST, BatchSpread
 from app.simulation.messages import Settings
-from app.simulation.second_robot import Kept
-from app.simulation.spread import LARGEST, Spread
+from app.simulation.second_robot import SavedSecondRobot
 
 VERSION = 2
 FAR = 1e9
@@ -101,7 +101,7 @@ def scene(session: dict[str, Any], present: engine.Scene) -> engine.Scene:
     return present if kept is None else session_scene.read(_of_kind("scene", kept, {}))
 
 
-def batch(session: dict[str, Any], present: Spread) -> Spread:
+def batch(session: dict[str, Any], present: BatchSpread) -> BatchSpread:
     """Return the number of robots and their variations."""
     kept, values = _part(session, "batch", {}), {}
     for name, like in asdict(present).items():
@@ -109,7 +109,7 @@ def batch(session: dict[str, Any], present: Spread) -> Spread:
         if not 0 <= value <= FAR or (isinstance(like, int) and value != int(value)):
             raise ValueError(f"the batch's {name} is {value:g}")
         values[name] = type(like)(value)
-    made = Spread(**values)
+    made = BatchSpread(**values)
     if not (1 <= made.robots <= LARGEST and max(made.mass, made.friction) <= 1):
         raise ValueError(f"the batch is {made.robots} robots that differ by {made.mass:g} and {made.friction:g}")
     return made
@@ -127,7 +127,7 @@ def drives(session: dict[str, Any]) -> dict[str, Drive]:
     return found
 
 
-def beside(session: dict[str, Any]) -> tuple[str, Kept] | None:
+def second_robot(session: dict[str, Any]) -> tuple[str, SavedSecondRobot] | None:
     """Return the second robot's file and state; None if the session has none."""
     kept = _part(session, "beside", {})
     if not kept:
@@ -141,7 +141,7 @@ def beside(session: dict[str, Any]) -> tuple[str, Kept] | None:
     path = str(kept.get("path", ""))
     if not _is_file(Path(path)):
         raise ValueError(f"the file of the second robot is missing: {path:.200}")
-    return path, Kept(place or (), q, v)
+    return path, SavedSecondRobot(place or (), q, v)
 
 
 def ghost(session: dict[str, Any]) -> str:

@@ -22,12 +22,12 @@ from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file, ask_path, file_name
 from app.desktop.reasons import reason
 from app.features import session_scene, session_text
-from app.features.beside_view import BesideView
 from app.features.camera_views import CameraViews
 from app.features.ghost_view import GhostView
 from app.features.link_hiding import LinkHiding
 from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
+from app.features.second_robot_view import SecondRobotView
 from app.features.session_text import KEPT, VERSION, NoSession
 from app.gl.camera import Camera
 from app.panels.plots import PlotsPanel
@@ -68,8 +68,8 @@ class Sessions:
         return self._window.feature(LinkHiding)
 
     @property
-    def _beside(self) -> BesideView:
-        return self._window.feature(BesideView)
+    def _second_robot(self) -> SecondRobotView:
+        return self._window.feature(SecondRobotView)
 
     def _refresh(self) -> None:
         self.save_action.setEnabled(self._bench.model is not None)
@@ -176,7 +176,7 @@ class Sessions:
             "plots": self._plots.layout_keys,
             "hidden": self._hiding.names,
             "controller": bench.controller.path,
-            "beside": self._beside.kept,
+            "beside": self._second_robot.kept,
             "ghost": self._window.feature(GhostView).path,
         }  # fmt: skip
 
@@ -219,7 +219,7 @@ class Sessions:
             lambda: window.docks.restore(QByteArray.fromBase64(session_text.layout(session).encode())),
             lambda: self._plots.set_plots(session_text.plots(session)),
             lambda: self._hiding.hide_named(session_text.hidden(session)),
-            lambda: self._put_beside(session),
+            lambda: self._put_second_robot(session),
             lambda: self._put_ghost(session),
         )
         with bench.actions.unnoted():
@@ -253,13 +253,13 @@ class Sessions:
             if name in rows and not drive.plain:  # plain drives are in the frame
                 bench.drives.set(rows[name], drive)
 
-    def _put_beside(self, session: dict[str, Any]) -> None:
+    def _put_second_robot(self, session: dict[str, Any]) -> None:
         """Restore the second robot, if the session contains that entry."""
         if "beside" in session:
-            self._beside.close()
-            if (found := session_text.beside(session)) is not None:
+            self._second_robot.close()
+            if (found := session_text.second_robot(session)) is not None:
                 path, kept = found
-                self._beside.open(path, kept=kept)
+                self._second_robot.open(path, kept=kept)
 
     def _put_ghost(self, session: dict[str, Any]) -> None:
         """Restore the recorded ghost, if the session contains that entry."""

@@ -15,7 +15,7 @@ from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.context_menus import MOMENT, Clicked
 from app.desktop.menus import TopMenu
-from app.desktop.settings import kept
+from app.desktop.settings import setting
 from app.features.keyframes import Keyframe, Keyframes
 from app.features.looping import Looping
 from app.panels.timeline import Timeline
@@ -38,7 +38,7 @@ class TimeView:
         self._window, self._bench = window, window.workbench
         self._replay = window.workbench.replay
         self._settings, self._due, self._played = window.settings, 0.0, False
-        self._replay.recording.budget = max(kept(self._settings, "recording_megabytes", DEFAULT_BUDGET), 1) * 2**20
+        self._replay.recording.budget = max(setting(self._settings, "recording_megabytes", DEFAULT_BUDGET), 1) * 2**20
         self._make_actions()
         self.keyframes = Keyframes(window, self._jump, self._start_from, self._name_moments)
         self.keyframe_button = QToolButton()

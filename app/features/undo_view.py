@@ -14,8 +14,8 @@ from PyQt6.QtGui import QKeySequence, QUndoCommand, QUndoStack
 import engine
 from app.acting.undoing import Action, State
 from app.desktop.actions import MESSAGE, algorithm_words
-from app.features.carrying import put_back
 from app.features.scene_view import SceneView
+from app.features.state_transfer import restore_state
 from app.simulation.messages import Loaded
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class UndoView:
             if _told(state.parts) != _told(bench.model.parts):
                 self._window.feature(SceneView).restore(state)
             else:
-                put_back(bench, state, bench.state.q, state.posed)
+                restore_state(bench, state, bench.state.q, state.posed)
         self._window.refresh()
         self._window.statusBar().showMessage(text, MESSAGE)
 

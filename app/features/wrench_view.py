@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QMenu
 from app.desktop.context_menus import LINK, Clicked
 from app.desktop.docks import RIGHT, Dock
 from app.gl.pushes import Push, of_links
-from app.panels.panel_scroller import scrolled
+from app.panels.panel_scroller import scroller
 from app.panels.wrenches import WrenchPanel
 from app.simulation.messages import Loaded, Snapshot
 
@@ -26,7 +26,7 @@ class WrenchView:
     def __init__(self, window: Window):
         self._bench, self._overlays = window.workbench, window.viewport.overlays
         self.panel = WrenchPanel()
-        self.action = window.docks.add(Dock("Forces", scrolled(self.panel), RIGHT, "Timing", "forces", "E", TIP))
+        self.action = window.docks.add(Dock("Forces", scroller(self.panel), RIGHT, "Timing", "forces", "E", TIP))
         window.toolbar.addAction(self.action)
         self.panel.set.connect(self._set)
         self.panel.unset.connect(self._unset)

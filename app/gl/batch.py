@@ -94,7 +94,7 @@ def clip_scale(camera: Camera, size: tuple[int, int]) -> float:
     return 0.5 * float(camera.projection(size[0] / size[1])[1, 1])
 
 
-class Part(NamedTuple):
+class DrawnMesh(NamedTuple):
     """One mesh of robots drawn alike: the form, the mesh, its level, and a range in their order."""
 
     tier: int
@@ -109,8 +109,8 @@ class Choice:
     """The selection drawn of a batch: visible robots, nearest first, and the parts in picture and shadow map."""
 
     order: NDArray[np.int32]
-    picture: list[Part]
-    shadow: list[Part]
+    picture: list[DrawnMesh]
+    shadow: list[DrawnMesh]
     triangles: int
     """The number in the picture."""
 
@@ -167,7 +167,7 @@ def choose(
     Robots less than `small` pixels across are not drawn whole.
     """
     order, pixels, across = _seen(batch, tiers.content.reach, camera, size)
-    picture: list[Part] = []
+    picture: list[DrawnMesh] = []
     left, first = budget, 0
     farther = [sum(tiers.faces(tier, *part) for part in tiers.plain(tier)) for tier in (HULLS, BOXES)]
     large = int(np.searchsorted(-across, -small, side="right"))
@@ -181,7 +181,7 @@ def choose(
         each = max(1, sum(tiers.faces(WHOLE, *part) for part in parts))
         # Nearer robots may use all but the minimum that the others need.
         count = max(0, min(stop - first, (left - (len(order) - first) * farther[1]) // each))
-        picture += [Part(WHOLE, mesh, level, first, count) for mesh, level in parts if count]
+        picture += [DrawnMesh(WHOLE, mesh, level, first, count) for mesh, level in parts if count]
         left -= each * count
         first += count
         if first < stop:
@@ -190,15 +190,15 @@ def choose(
     stop = max(first, int(np.searchsorted(-across, -TINY, side="right")))
     spare = max(1, farther[0] - farther[1])
     count = max(0, min(stop - first, (left - (len(order) - first) * farther[1]) // spare))
-    picture += [Part(HULLS, mesh, 0, first, count) for mesh, _ in tiers.plain(HULLS) if count]
+    picture += [DrawnMesh(HULLS, mesh, 0, first, count) for mesh, _ in tiers.plain(HULLS) if count]
     first += count
     rest = len(order) - first
-    picture += [Part(BOXES, mesh, 0, first, rest) for mesh, _ in tiers.plain(BOXES) if rest]
+    picture += [DrawnMesh(BOXES, mesh, 0, first, rest) for mesh, _ in tiers.plain(BOXES) if rest]
     shadow = []
     if len(order) <= shaded:
-        shadow += [Part(HULLS, mesh, 0, 0, whole) for mesh, _ in tiers.plain(HULLS) if whole]
+        shadow += [DrawnMesh(HULLS, mesh, 0, 0, whole) for mesh, _ in tiers.plain(HULLS) if whole]
         far = len(order) - whole
-        shadow += [Part(BOXES, mesh, 0, whole, far) for mesh, _ in tiers.plain(BOXES) if far]
+        shadow += [DrawnMesh(BOXES, mesh, 0, whole, far) for mesh, _ in tiers.plain(BOXES) if far]
     triangles = sum(part.robots * tiers.faces(part.tier, part.mesh, part.level) for part in picture)
     return Choice(order, picture, shadow, triangles)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from OpenGL import GL
 
 from app.gl import objects, shaders
-from app.gl.batch import Batch, Part, Tiers
+from app.gl.batch import Batch, DrawnMesh, Tiers
 from app.gl.scene import Content
 
 UNITS = {"shadow_map": 0, "links": 1, "order": 2, "robots": 3, "pieces": 4}
@@ -71,7 +71,7 @@ class BatchDrawer:
         GL.glUseProgram(self._programs["shadow"])
         GL.glUniformMatrix4fv(self._light_clip, 1, True, clip)
 
-    def draw(self, parts: Sequence[Part], program: str, one_sided: bool, piece: int) -> Iterator[None]:
+    def draw(self, parts: Sequence[DrawnMesh], program: str, one_sided: bool, piece: int) -> Iterator[None]:
         """Draw the parts, pausing after about `piece` triangles; `one_sided` culls back faces of closed meshes."""
         if not parts:
             return
@@ -98,7 +98,7 @@ class BatchDrawer:
                 yield
         GL.glActiveTexture(GL.GL_TEXTURE0)
 
-    def _mesh(self, part: Part) -> objects.GpuMesh:
+    def _mesh(self, part: DrawnMesh) -> objects.GpuMesh:
         key = part.tier, part.mesh, part.level
         if key not in self._meshes:
             content = self.tiers.contents[part.tier]
@@ -125,7 +125,7 @@ class BatchDrawer:
 def programs(constants: dict[str, int]) -> dict[str, int]:
     """Return the programs that draw batches, by name."""
     batch = {**constants, "BATCH": 1}
-    return {"robot": shaders.named("robot", batch), "shadow": shaders.named("shadow", batch)}
+    return {"robot": shaders.load("robot", batch), "shadow": shaders.load("shadow", batch)}
 
 
 def _rows(content: Content) -> NDArray[np.float32]:

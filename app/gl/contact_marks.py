@@ -72,7 +72,7 @@ def marks(point: Floats, normal: Floats, force: Floats, state: NDArray[np.str_],
     )
 
 
-def apart(one: Marks | None, other: Marks | None) -> float:
+def distance(one: Marks | None, other: Marks | None) -> float:
     """Return the largest distance of any mark from the nearest of the other set, m, in either direction.
 
     Infinite if the number of contacts or a state differs. The order of contacts does not matter, since it may change.

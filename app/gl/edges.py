@@ -14,10 +14,10 @@ class Edges:
         self._program = self._array = 0
         self._canvas: objects.Canvas | None = None
 
-    def smoothed(self, canvas: objects.Canvas) -> objects.Canvas:
+    def smooth(self, canvas: objects.Canvas) -> objects.Canvas:
         """Return a one-sample picture with its edges smoothed, valid until the next call."""
         if not self._program:
-            self._program, self._array = shaders.named("edges", {}), int(GL.glGenVertexArrays(1))
+            self._program, self._array = shaders.load("edges", {}), int(GL.glGenVertexArrays(1))
         if self._canvas is None or self._canvas.size != canvas.size:
             if self._canvas is not None:
                 self._canvas.release()

@@ -50,7 +50,7 @@ def directions(plane: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray
     return u, np.cross(n, u)
 
 
-def shaded(
+def shadow_region(
     lower: NDArray[np.float64], upper: NDArray[np.float64], plane: NDArray[np.float64], margin: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the corners, (2,) each, of the region of the plane that a box's shadow can reach, m on the plane."""
@@ -71,7 +71,7 @@ def pack(
     shade: tuple[NDArray[np.float64], NDArray[np.float64]],
     backdrop: Backdrop,
 ) -> NDArray[np.void]:
-    """Return a `FRAME` record; `plane` (4,) is the ground's normal and offset, `shade` the result of `shaded`."""
+    """Return a `FRAME` record; `plane` (4,) is the ground's normal and offset, `shade` the `shadow_region`."""
     frame = np.zeros((), FRAME)
     frame["view_projection"] = (camera.projection(aspect) @ camera.view()).T
     to_texture = np.eye(4)

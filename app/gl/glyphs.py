@@ -106,7 +106,7 @@ class Explainer:
             elif kind == "inertias":
                 ellipsoids = (bodies[self._heavy] @ self._ellipsoid)[of_shown[self._heavy]]
                 made["ball"].append((ellipsoids, _same(INERTIA, len(ellipsoids))))
-        return joined(made)
+        return join_copies(made)
 
     def _frames(self, made: dict[str, list[tuple[Floats, Floats]]], poses: Floats) -> None:
         every = np.full(len(poses), self._length)
@@ -179,10 +179,10 @@ class Trails:
             color[:, :3], color[:, 3] = TRAIL, np.linspace(0.15, 1.0, POINTS)[-len(step) :]
             radius = np.full(len(step), self._radius)
             made["rod"].append((along((line[1:] + line[:-1]) / 2, step / length[:, None], length, radius), color))
-        return joined(made)
+        return join_copies(made)
 
 
-def joined(made: dict[str, list[tuple[Floats, Floats]]]) -> dict[str, Copies]:
+def join_copies(made: dict[str, list[tuple[Floats, Floats]]]) -> dict[str, Copies]:
     """Concatenate lists of poses and colours by mesh, without empty ones."""
     return {
         name: Copies(

@@ -68,7 +68,7 @@ def _error(recipe: Recipe, sides: int, steps: int) -> float:
     return recipe.size[0] * (1 - float(np.cos(np.pi / sides)) + rim)
 
 
-def clustered(mesh: Mesh) -> tuple[Level, ...]:
+def crude_levels(mesh: Mesh) -> tuple[Level, ...]:
     """Return crude levels of a mesh, in milliseconds."""
     lower = mesh.vertices.min(0)
     extent = max(float((mesh.vertices.max(0) - lower).max()), 1e-30)
@@ -93,7 +93,7 @@ def clustered(mesh: Mesh) -> tuple[Level, ...]:
     return tuple(levels)
 
 
-def simplified(mesh: Mesh) -> tuple[Level, ...]:
+def coarser_levels(mesh: Mesh) -> tuple[Level, ...]:
     """Return the coarser levels of a mesh from a file; none if it is simple already."""
     from fast_simplification import (
         replay_simplification,
@@ -170,7 +170,7 @@ def scales(content: Content) -> NDArray[np.float64]:
     return _per_mesh(content, grown)
 
 
-def seen(
+def visibility(
     content: Content, link_poses: NDArray[np.float64], camera: Camera, size: tuple[int, int]
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """For each mesh, (M,) each: whether any copy may be visible, and its maximum pixels per metre.

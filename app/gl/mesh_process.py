@@ -88,9 +88,9 @@ def _send(pipe: Connection, paths: tuple[str, ...], simplify: bool) -> None:
             _ = mesh.hull, mesh.closed, mesh.blocks  # computed here, and sent with the mesh
             if simplify and len(mesh.faces) > levels.SIMPLE:
                 fine[path] = mesh
-                answer = Answer(path, mesh, levels.clustered(mesh))
+                answer = Answer(path, mesh, levels.crude_levels(mesh))
         pipe.send(answer)
     for path in sorted(fine, key=lambda path: -len(fine[path].faces)):
         if hasattr(signal, "setitimer"):  # its signal ends the process; crude levels remain
             signal.setitimer(signal.ITIMER_PROF, SIMPLIFYING + SIMPLIFYING_FACE * len(fine[path].faces))
-        pipe.send(Refinement(path, levels.simplified(fine[path])))
+        pipe.send(Refinement(path, levels.coarser_levels(fine[path])))

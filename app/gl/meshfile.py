@@ -26,9 +26,9 @@ def read(path: str | Path) -> Mesh:
         raise MeshError(f"{path.name} cannot be read: {error}") from error
     if not found:
         raise MeshError(f"{path.name} holds no triangles")
-    return drawn(found)
+    return join_parts(found)
 
 
-def drawn(parts: list[engine.MeshPart]) -> Mesh:
+def join_parts(parts: list[engine.MeshPart]) -> Mesh:
     """Return the parts joined, with smooth normals."""
     return unify(join([from_triangles(part.vertices, part.triangles, part.colors) for part in parts]))

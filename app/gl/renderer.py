@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from OpenGL import GL
 
 from app.gl import batch_drawer, frame, levels, objects, shaders
-from app.gl.batch import SMALL, Batch, Box, Choice, Part, choose
+from app.gl.batch import SMALL, Batch, Box, Choice, DrawnMesh, choose
 from app.gl.batch_drawer import BatchDrawer
 from app.gl.camera import Camera
 from app.gl.contact_marks import Marks
@@ -67,7 +67,7 @@ class Holder(Protocol):
 
 
 Picked = Sequence[tuple[int, ...]]
-"""The selection drawn: meshes and their levels, or the `Part`s of a batch."""
+"""The selection drawn: meshes and their levels, or the `DrawnMesh`es of a batch."""
 _FOREIGN = (
     GL.GL_BLEND, GL.GL_CULL_FACE, GL.GL_SCISSOR_TEST, GL.GL_STENCIL_TEST, GL.GL_POLYGON_OFFSET_FILL,
     GL.GL_SAMPLE_ALPHA_TO_COVERAGE,
@@ -130,10 +130,10 @@ class Renderer:
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, bound)
         taps = {"SHADOW_TAPS": 2 if slow else 4}
         self._programs = {
-            name: shaders.named(name, taps) for name in ("backdrop", "ground", "robot", "shadow", "terrain")
+            name: shaders.load(name, taps) for name in ("backdrop", "ground", "robot", "shadow", "terrain")
         }
-        self._programs["screen door"] = shaders.named("robot", {**taps, "SCREEN_DOOR": 1})
-        self._programs["shaded"] = shaders.named("ground", {**taps, "SHADED": 1})
+        self._programs["screen door"] = shaders.load("robot", {**taps, "SCREEN_DOOR": 1})
+        self._programs["shaded"] = shaders.load("ground", {**taps, "SHADED": 1})
         for program in self._programs.values():
             block = GL.glGetUniformBlockIndex(program, "Frame")
             if block != GL.GL_INVALID_INDEX:
@@ -243,7 +243,7 @@ class Renderer:
         if marks is not None or extras.glyphs:
             self._overlays.draw(marks, extras, self._programs["robot"])
             yield
-        self._drawn = self._edges.smoothed(canvas) if 0 < detail < len(DETAILS) - 1 else canvas
+        self._drawn = self._edges.smooth(canvas) if 0 < detail < len(DETAILS) - 1 else canvas
 
     def pixels(self) -> NDArray[np.uint8]:
         """(height, width, 4): blue, green, red and, if `transparent`, opacity, of the picture of `pieces`,
@@ -319,7 +319,7 @@ class Renderer:
         (lower, upper), size = bounds, self._shadow.map.size
         self._light, self._texel = frame.light_view(lower, upper, size)
         plane = np.array([0.0, 0.0, 1.0, self.ground]) if self._world is None else self._world.plane
-        shade = frame.shaded(lower, upper, plane, 8 * self._texel)
+        shade = frame.shadow_region(lower, upper, plane, 8 * self._texel)
         record = frame.pack(camera, aspect, self._light, self._texel, size, plane, shade, self._backdrop)
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, self._frame)
         GL.glBufferData(GL.GL_UNIFORM_BUFFER, record.nbytes, record, GL.GL_STREAM_DRAW)
@@ -344,7 +344,7 @@ class Renderer:
         if content is None or not len(content.hulls):
             return [], []
         every = np.arange(len(content.meshes))
-        seen, pixels = levels.seen(content, poses, camera, size)
+        seen, pixels = levels.visibility(content, poses, camera, size)
         near = far = np.zeros(len(every), np.int64)
         if detail:
             scale = levels.scales(content)
@@ -362,7 +362,8 @@ class Renderer:
         A draft culls the back faces of closed meshes.
         """
         if self._batch is not None:
-            yield from self._drawer.draw(cast("Sequence[Part]", picked), program, draft or not self.software, PIECE)
+            meshes = cast("Sequence[DrawnMesh]", picked)
+            yield from self._drawer.draw(meshes, program, draft or not self.software, PIECE)
             yield
             return
         GL.glUseProgram(self._programs[program])

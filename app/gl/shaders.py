@@ -88,6 +88,6 @@ def program(vertex: Path, fragment: Path, constants: dict[str, int] | None = Non
     return name
 
 
-def named(name: str, constants: dict[str, int]) -> int:
+def load(name: str, constants: dict[str, int]) -> int:
     """Return the program of the two files in `FOLDER` with that name."""
     return program(FOLDER / f"{name}.vert", FOLDER / f"{name}.frag", constants)

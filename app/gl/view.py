@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from app.gl.batch import Batch
 from app.gl.camera import Camera
-from app.gl.contact_marks import Marks, apart
+from app.gl.contact_marks import Marks, distance
 from app.gl.extras import PLAIN, Extras
 from app.gl.scene import Content, Instances
 
@@ -47,7 +47,7 @@ class View:
         turned = (mine.distance, mine.azimuth, mine.elevation) != (yours.distance, yours.azimuth, yours.elevation)
         if turned or mine.parallel != yours.parallel:
             return np.inf
-        moved = max(float(np.linalg.norm(mine.target - yours.target)), apart(self.marks, other.marks))
+        moved = max(float(np.linalg.norm(mine.target - yours.target)), distance(self.marks, other.marks))
         if self.poses is not other.poses and len(self.poses):
             step = self.poses - other.poses
             shifted = np.linalg.norm(step[:, :3, 3], axis=1)

@@ -84,7 +84,7 @@ def _terrain(field: engine.HeightField, step: int) -> Mesh:
     return assemble(vertices, np.broadcast_to([0.0, 0.0, 1.0], vertices.shape), faces)
 
 
-def beside(content: Content, links: int, other: Content) -> Content:
+def join_contents(content: Content, links: int, other: Content) -> Content:
     """Join two contents, with the other's links numbered after the first one's `links`."""
     one, two = content.instances, other.instances
     instances = Instances(

@@ -12,7 +12,7 @@ from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QFontMetrics, QImage, QPainter
 
 from app.desktop import theme
-from app.panels.study_rasters import painted
+from app.panels.study_rasters import colors_of
 
 LEFT, RIGHT, TOP, BOTTOM = 66, 16, 10, 40  # px around the area of a study's chart
 BAR, BESIDE = 12, 84  # px: the colour scale's width, and all space right of a chart with a scale
@@ -130,7 +130,7 @@ def upright(painter: QPainter, x: float, area: QRectF, text: str) -> None:
 def draw_scale(painter: QPainter, area: QRectF, axis: Axis) -> None:
     """Draw the colour scale from the smallest to the largest number, right of a chart's area."""
     bar = QRectF(area.right() + 14, area.top(), BAR, area.height())
-    painter.drawImage(bar, image(painted(np.linspace(1, 0, 128)[:, None])))
+    painter.drawImage(bar, image(colors_of(np.linspace(1, 0, 128)[:, None])))
     painter.setPen(theme.color("faint"))
     for share, text in axis.marks(int(area.height() / TALL)):
         if -1e-9 <= share <= 1 + 1e-9:

@@ -43,7 +43,7 @@ def duration(seconds: float) -> str:
 
 
 @dataclass(frozen=True)
-class Axis:
+class DurationAxis:
     """An axis of times from zero on, or, where they differ by more than `WIDE`, of their logarithms."""
 
     least: float
@@ -54,7 +54,7 @@ class Axis:
     """The largest median or bound of one, s."""
 
     @classmethod
-    def of(cls, rows: list[engine.AlgorithmResult]) -> Axis | None:
+    def of(cls, rows: list[engine.AlgorithmResult]) -> DurationAxis | None:
         """Return an axis that holds all medians and intervals; None if there are no medians."""
         medians = [row.host for row in rows if row.host]
         if not medians:
@@ -92,7 +92,7 @@ class Heading:
 
     model: str
     text: str
-    axis: Axis | None
+    axis: DurationAxis | None
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class BarTable(QAbstractTableModel):
     def __init__(self) -> None:
         super().__init__()
         self.rows: list[Line] = []
-        self.axes: list[Axis | None] = []
+        self.axes: list[DurationAxis | None] = []
         """The axis of each row."""
 
     def show_results(self, results: Sequence[engine.AlgorithmResult], findings: Sequence[str] = ()) -> bool:
@@ -120,9 +120,9 @@ class BarTable(QAbstractTableModel):
         for result in results:
             groups.setdefault((result.model, result.dtype), []).append(result)
         rows: list[Line] = []
-        axes: list[Axis | None] = []
+        axes: list[DurationAxis | None] = []
         for (model, dtype), group in groups.items():
-            axis, batch = Axis.of(group), group[0].batch
+            axis, batch = DurationAxis.of(group), group[0].batch
             robots = f"  ·  batch of {batch:,}" if batch > 1 else ""
             about = f"{model}, {dtype}: "
             found = [Finding(each.removeprefix(about)) for each in findings if each.startswith(about)]
@@ -289,7 +289,7 @@ class Painter(QStyledItemDelegate):
         painter.restore()
 
 
-def _paint_axis(painter: QPainter, track: QRectF, axis: Axis | None) -> None:
+def _paint_axis(painter: QPainter, track: QRectF, axis: DurationAxis | None) -> None:
     painter.setPen(theme.color("faint"))
     if axis is None or track.width() < 2 * LABEL_WIDTH:
         return
@@ -302,7 +302,7 @@ def _paint_axis(painter: QPainter, track: QRectF, axis: Axis | None) -> None:
         painter.drawText(box, side | Qt.AlignmentFlag.AlignBottom, words)
 
 
-def _paint_time(painter: QPainter, track: QRectF, axis: Axis | None, row: engine.AlgorithmResult) -> None:
+def _paint_time(painter: QPainter, track: QRectF, axis: DurationAxis | None, row: engine.AlgorithmResult) -> None:
     if axis is None:
         return
     painter.setPen(theme.color("raised"))
@@ -324,7 +324,7 @@ def _paint_time(painter: QPainter, track: QRectF, axis: Axis | None, row: engine
         _paint_interval(painter, track, axis, row)
 
 
-def _paint_interval(painter: QPainter, track: QRectF, axis: Axis, row: engine.AlgorithmResult) -> None:
+def _paint_interval(painter: QPainter, track: QRectF, axis: DurationAxis, row: engine.AlgorithmResult) -> None:
     if row.host_interval is None:
         return
     low, _, high = row.host_interval

@@ -27,7 +27,7 @@ from app.desktop.angles import ANGLES
 from app.panels.heat_map import HeatMap
 from app.panels.number_box import DecimalBox
 from app.picture.crowd import ARRANGEMENTS, COLORINGS, DEVIATION, ENERGY, UNITS
-from app.simulation.spread import LARGEST, Spread
+from app.simulation.batch_spread import LARGEST, BatchSpread
 
 ONE = "One robot. More are copies of it, with random deviations up to what is set here."
 ALIKE = "all alike: set Pose ±, Mass ± or Friction ±"
@@ -43,7 +43,7 @@ MARGIN = 0.8  # share of the computed number of robots that draw smoothly, which
 class BatchPanel(QWidget):
     """The controls of a batch, and the state of the current one."""
 
-    asked = pyqtSignal(Spread)
+    asked = pyqtSignal(BatchSpread)
     """The requested robots, emitted once no setting has changed for `PAUSE`."""
     arranged = pyqtSignal(str)
     """One of `ARRANGEMENTS`."""
@@ -149,10 +149,10 @@ class BatchPanel(QWidget):
         layout.addStretch(1)
 
     @property
-    def spread(self) -> Spread:
+    def spread(self) -> BatchSpread:
         """The requested batch."""
         mass, friction = self.mass.value() / 100, self.friction.value() / 100
-        return Spread(self.robots.value(), self._pose, mass, friction, self.seed.value())
+        return BatchSpread(self.robots.value(), self._pose, mass, friction, self.seed.value())
 
     def set_model(self, model: engine.Model | None) -> None:
         """Set the robot that the batch copies."""
@@ -173,7 +173,7 @@ class BatchPanel(QWidget):
             self.pose.setValue(self._pose * ANGLES.scale)
         self.pose.setToolTip(POSE.format(self._pose))
 
-    def show_spread(self, spread: Spread) -> None:
+    def show_spread(self, spread: BatchSpread) -> None:
         """Show the current batch, unless a change by the user is pending."""
         if self._due.isActive():
             return  # a change by the user is pending

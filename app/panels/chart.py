@@ -130,7 +130,7 @@ class Chart(NamedPlot):
         curves = []
         for quantity in self.quantities:
             time, value = series[quantity].between(start, end, max(int(canvas.area.width()), 50))
-            value = shown(quantity, series[quantity], value)
+            value = in_unit(quantity, series[quantity], value)
             curves.append(Curve(quantity.label, self.tint(quantity), self._dash(quantity)[0], time, value))
         canvas.curves = curves
         if self.fits:
@@ -143,7 +143,7 @@ class Chart(NamedPlot):
         values = np.concatenate([*seen, np.zeros(0)])
         if self.canvas.unit.logarithmic:
             values = np.log10(np.maximum(values, FLOOR))
-        self.canvas.values = fitted(values, self.canvas.values)
+        self.canvas.values = fit_range(values, self.canvas.values)
 
     def show_values(
         self, series: Mapping[Quantity, Series], time: float, known: Mapping[Quantity, float], removable: bool = True
@@ -159,7 +159,7 @@ class Chart(NamedPlot):
             line, value = series[quantity], math.nan
             if len(line) or quantity in known:
                 at = known[quantity] if quantity in known else _at(line, time)
-                value = float(shown(quantity, line, np.array([at]))[0])
+                value = float(in_unit(quantity, line, np.array([at]))[0])
             number, _, unit = self.canvas.said(value).partition(" ")
             room = FIGURE_SPACE * (WIDTH - len(number))
             said = f"{room}{number}&nbsp;{unit}".replace(" ", "&nbsp;").replace("/", f"/{WORD_JOINER}")
@@ -169,7 +169,7 @@ class Chart(NamedPlot):
         self._show_names(parts, removable, title if parts else f'<span style="color:{faint}">{EMPTY}</span>')
 
 
-def fitted(values: np.ndarray, before: tuple[float, float]) -> tuple[float, float]:
+def fit_range(values: np.ndarray, before: tuple[float, float]) -> tuple[float, float]:
     """Return a range around values (N,) with a margin; the one before if there are none."""
     if not len(values):
         return before
@@ -183,7 +183,7 @@ def _at(line: Series, time: float) -> float:
     return line.at(time) if math.isfinite(time) else float(line.value[-1])
 
 
-def shown(quantity: Quantity, series: Series, value: np.ndarray) -> np.ndarray:
+def in_unit(quantity: Quantity, series: Series, value: np.ndarray) -> np.ndarray:
     """Convert a curve's SI values to its unit, relative to its first sample if the quantity is a difference."""
     if quantity.relative and len(series):
         value = value - series.value[0]

@@ -100,7 +100,7 @@ class DiagnosticsPanel(QWidget):
         self._open.clicked.connect(self._open_file)
         self.list = self._make_list()
         self.excerpt = QPlainTextEdit(readOnly=True)
-        self.excerpt.setFont(type_scale.fixed())
+        self.excerpt.setFont(type_scale.fixed_font())
         self.excerpt.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self._arrange()
 

@@ -13,7 +13,7 @@ from PyQt6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QHBoxLayout, QLab
 import engine
 from app.desktop import theme
 from app.desktop.actions import algorithm_name
-from app.desktop.numbers import prefixed
+from app.desktop.numbers import si_text
 from app.simulation.ghost import PRECISIONS, STEPS, GhostSettings
 from app.simulation.messages import GhostState
 
@@ -60,7 +60,7 @@ class Legend(QWidget):
         painter.setPen(theme.color("faint"))
         sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
         for side, power in zip(sides, (NEAR, (NEAR + FAR) / 2, FAR), strict=True):
-            text = prefixed(self.size_of_robot * 10**power, "m", digits=1)
+            text = si_text(self.size_of_robot * 10**power, "m", digits=1)
             painter.drawText(self.rect().adjusted(0, 14, 0, 0), side | Qt.AlignmentFlag.AlignTop, text)
 
 
@@ -187,9 +187,9 @@ class GhostPanel(QWidget):
             return
         far = int(np.argmax(ghost.deviation))
         where = f"  ({links[far]})" if ghost.deviation[far] > 0 else ""
-        self.now.setText(f"{prefixed(ghost.deviation[far], 'm')}{where}")
+        self.now.setText(f"{si_text(ghost.deviation[far], 'm')}{where}")
         self.now.setToolTip("The largest distance of a point of a link from where its ghost has it")
-        self.worst.setText(f"{prefixed(ghost.worst, 'm')}  since {ghost.since:.3f} s")
+        self.worst.setText(f"{si_text(ghost.worst, 'm')}  since {ghost.since:.3f} s")
         device = {"cpu": "CPU", "cuda": "GPU", "": ""}[ghost.device]
         steps = f"{algorithm_name(ghost.algorithm)} on the {device}, {1e3 * ghost.dt:g} ms"
         self.by.setText(ghost.source or steps)

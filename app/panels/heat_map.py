@@ -11,9 +11,9 @@ from PyQt6.QtGui import QHelpEvent, QImage, QKeyEvent, QMouseEvent, QPainter, QP
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.desktop import theme
-from app.desktop.numbers import prefixed
+from app.desktop.numbers import si_text
 from app.panels.axes import image
-from app.panels.study_rasters import painted
+from app.panels.study_rasters import colors_of
 from app.picture.crowd import shares
 
 Key = Qt.Key
@@ -54,7 +54,7 @@ class HeatMap(QWidget):
         self.values, self.diverged, self.robot = values.copy(), diverged.copy(), robot
         part, self.low, self.high = shares(self.values, ~self.diverged)
         colors = np.zeros((self.side**2, 4), np.uint8)
-        colors[: len(values)] = painted(np.where(self.diverged, np.nan, np.nan_to_num(part)))
+        colors[: len(values)] = colors_of(np.where(self.diverged, np.nan, np.nan_to_num(part)))
         self._image = image(colors.reshape(self.side, self.side, 4))
         self.update()
 
@@ -81,7 +81,7 @@ class HeatMap(QWidget):
         what = (
             "diverged, and frozen"
             if self.diverged[robot]
-            else f"{self._name} {prefixed(self.values[robot], self._unit, 4)}"
+            else f"{self._name} {si_text(self.values[robot], self._unit, 4)}"
         )
         return f"robot {robot}: {what}"
 
@@ -122,10 +122,10 @@ class HeatMap(QWidget):
     def _draw_scale(self, painter: QPainter) -> None:
         """Draw the colour scale with the smallest and the largest number and the quantity's name."""
         bar = QRectF(0, self._above + SPACE, self.width(), BAR)
-        painter.drawImage(bar, image(painted(np.linspace(0, 1, RAMP)[None])))
+        painter.drawImage(bar, image(colors_of(np.linspace(0, 1, RAMP)[None])))
         below = QRectF(0, bar.bottom() + SPACE, self.width(), self.fontMetrics().height())
         painter.setPen(theme.color("faint"))
-        align, low, high = Qt.AlignmentFlag, prefixed(self.low, self._unit, 3), prefixed(self.high, self._unit, 3)
+        align, low, high = Qt.AlignmentFlag, si_text(self.low, self._unit, 3), si_text(self.high, self._unit, 3)
         sides = (align.AlignLeft, low), (align.AlignHCenter, self._name), (align.AlignRight, high)
         for side, text in sides:
             painter.drawText(below, side, text)

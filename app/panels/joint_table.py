@@ -71,7 +71,7 @@ class JointTable(QAbstractTableModel):
         if column in (VELOCITY, EFFORT) and role in (Role.DisplayRole, Role.ToolTipRole):
             return self._motion(row, column, role)
         if role == Role.DisplayRole and column != SLIDER:
-            return row.label if column == NAME else row.shown(row.value(self.q))
+            return row.label if column == NAME else row.format(row.value(self.q))
         if role == Role.EditRole and column == VALUE:
             return row.value(self.q) * row.scale
         if role == Role.ToolTipRole:
@@ -105,7 +105,7 @@ class JointTable(QAbstractTableModel):
         if role == Role.EditRole:
             return float(value * (1.0 if mode == "effort" else row.scale))
         wave = "~ " if drive is not None and drive.wave != "constant" else ""
-        return f"{'→ ' if mode == 'target' else ''}{wave}{row.shown(value, mode)}"
+        return f"{'→ ' if mode == 'target' else ''}{wave}{row.format(value, mode)}"
 
     def mode(self, number: int) -> str:
         """Return a row's drive mode, one of `drives.MODES`."""

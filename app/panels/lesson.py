@@ -282,7 +282,7 @@ class LessonPanel(QWidget):
         """Apply fonts, which a new palette resets, and colours."""
         on = self._large
         self.title.setFont(type_scale.font("title" if on else "heading", bold=True))
-        for browser, font in ((self.text, type_scale.font()), (self.code, type_scale.fixed())):
+        for browser, font in ((self.text, type_scale.font()), (self.code, type_scale.fixed_font())):
             font.setPointSizeF(font.pointSizeF() * (LARGER if on else 1.0))
             browser.document().setDefaultFont(font)
         font = type_scale.font()
@@ -303,7 +303,7 @@ class LessonPanel(QWidget):
             text = escape(line) or " "
             rows.append(f'<span style="background:{theme.COLORS["chosen"]}">{text}</span>' if k in here else text)
         head = f'<p style="color:{theme.COLORS["faint"]}">{name}</p>' if lines else ""
-        family = type_scale.fixed().family()
+        family = type_scale.fixed_font().family()
         self.code.setHtml(f"{head}<pre style=\"font-family:'{family}'\">{chr(10).join(rows)}</pre>")
         if here:
             cursor = QTextCursor(self.code.document().findBlockByNumber(here.start + (1 if head else 0)))

@@ -33,7 +33,7 @@ class PanelScroller(QScrollArea):
         self.widget().resize(room.expandedTo(least))
 
 
-def scrolled(panel: QWidget, sideways: bool = True) -> PanelScroller:
+def scroller(panel: QWidget, sideways: bool = True) -> PanelScroller:
     """Return a scroll area for a panel, so that it enlarges no window; it scrolls to the focused widget.
 
     Unless it scrolls `sideways`, it is as wide as the panel needs.

@@ -16,9 +16,9 @@ from PyQt6.QtWidgets import QSplitter
 from app.desktop import theme, type_scale
 from app.panels.axes import BELOW, LINE
 from app.panels.canvas import Canvas, Curve
-from app.panels.chart import WORD_JOINER, NamedPlot, fitted, shown
+from app.panels.chart import WORD_JOINER, NamedPlot, fit_range, in_unit
 from app.plotting.catalogue import Catalogue
-from app.plotting.phase import over
+from app.plotting.phase import common_samples
 from app.plotting.quantities import Quantity, Unit
 from app.plotting.series import Series
 
@@ -102,8 +102,8 @@ class PhasePlot(NamedPlot):
             kinds.pop() if len(kinds := {pair[k].kind for pair in self.pairs}) == 1 else "" for k in (0, 1)
         )
         for pair in self.pairs:
-            time, *values = over(series[pair.x], series[pair.y], *span, POINTS)
-            x, y = (shown(quantity, series[quantity], value) for quantity, value in zip(pair, values, strict=True))
+            time, *values = common_samples(series[pair.x], series[pair.y], *span, POINTS)
+            x, y = (in_unit(quantity, series[quantity], value) for quantity, value in zip(pair, values, strict=True))
             color = theme.curve_color(self._colors[pair])
             curves.append(Curve(pair.label, color, Qt.PenStyle.SolidLine, x, y))
             at = len(time) - 1 if math.isnan(cursor) else int(np.abs(time - cursor).argmin()) if len(time) else -1
@@ -119,8 +119,8 @@ class PhasePlot(NamedPlot):
 
     def _fit(self, curves: Sequence[Curve]) -> None:
         time, value = (np.concatenate(each) for each in ([c.time for c in curves], [c.value for c in curves]))
-        self.canvas.time = fitted(time[np.isfinite(time)], self.canvas.time)
-        self.canvas.values = fitted(value[np.isfinite(value)], self.canvas.values)
+        self.canvas.time = fit_range(time[np.isfinite(time)], self.canvas.time)
+        self.canvas.values = fit_range(value[np.isfinite(value)], self.canvas.values)
 
     def show_values(self, removable: bool = True) -> None:
         """Show the names and the values at the marks; `removable` adds a remove link to each."""

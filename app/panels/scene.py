@@ -21,7 +21,7 @@ from PyQt6.QtWidgets import (
 )
 
 import engine
-from app.acting.things import SIZES, Thing
+from app.acting.scene_objects import SIZES, SceneObject
 from app.desktop import theme
 from app.desktop.angles import ANGLES
 from app.gl.world import OBSTACLE
@@ -49,7 +49,7 @@ class ScenePanel(QWidget):
     chosen = pyqtSignal(int)
     """The row that the user selected, −1 for none."""
     changed = pyqtSignal(int, object)
-    """A row, and the `Thing` to replace it with."""
+    """A row, and the `SceneObject` to replace it with."""
     removed = pyqtSignal(int)
     duplicated = pyqtSignal(int)
 
@@ -71,7 +71,7 @@ class ScenePanel(QWidget):
         self.friction, self.color = NumberBox(0.0, ROUGHEST, 3), QPushButton()
         self.usual = 0.0
         """The friction of objects without their own: the scene's."""
-        self._things: tuple[Thing, ...] = ()
+        self._objects: tuple[SceneObject, ...] = ()
         self._movable = True
         self._arrange()
         self.list.currentRowChanged.connect(self._turn_to)
@@ -80,7 +80,7 @@ class ScenePanel(QWidget):
         for box in (*self.sizes, *self.place, *self.turn, self.mass, self.friction):
             box.valueChanged.connect(self._change)
         self.color.clicked.connect(self._ask_color)
-        self.show_things(())
+        self.show_objects(())
 
     def _arrange(self) -> None:
         buttons = QHBoxLayout()
@@ -136,10 +136,10 @@ class ScenePanel(QWidget):
             self.list.setCurrentRow(row)
         self._show()
 
-    def show_things(self, things: Sequence[Thing], movable: bool = True) -> None:
+    def show_objects(self, objects: Sequence[SceneObject], movable: bool = True) -> None:
         """Show the current objects; bodies are `movable` by hand unless the simulation plays."""
-        names = [_line(thing) for thing in things]
-        row, self._things, self._movable = self.row, tuple(things), movable
+        names = [_line(item) for item in objects]
+        row, self._objects, self._movable = self.row, tuple(objects), movable
         if names != [self.list.item(k).text() for k in range(self.list.count())]:
             with QSignalBlocker(self.list):
                 self.list.clear()
@@ -159,74 +159,74 @@ class ScenePanel(QWidget):
 
     def _show(self) -> None:
         row = self.row
-        there = 0 <= row < len(self._things)
+        there = 0 <= row < len(self._objects)
         self.form.setVisible(there)
         for button in (self.duplicate, self.remove):
             button.setEnabled(there)
         if not there:
-            self.note.setText(EMPTY if not self._things else "Select an object in the list or in the picture.")
+            self.note.setText(EMPTY if not self._objects else "Select an object in the list or in the picture.")
             return
-        thing = self._things[row]
-        fixed = thing.mass is None
-        angles = ANGLES.scale * engine.rpy_from_rotation(thing.pose[:3, :3])
-        for boxes, values in ((self.place, thing.pose[:3, 3]), (self.turn, angles), (self.sizes, thing.size)):
+        item = self._objects[row]
+        fixed = item.mass is None
+        angles = ANGLES.scale * engine.rpy_from_rotation(item.pose[:3, :3])
+        for boxes, values in ((self.place, item.pose[:3, 3]), (self.turn, angles), (self.sizes, item.size)):
             for box, value in zip(boxes, values, strict=False):
                 _put(box, float(value))
-                box.setEnabled(boxes is self.sizes or fixed or not thing.placed or self._movable)
+                box.setEnabled(boxes is self.sizes or fixed or not item.placed or self._movable)
         for k, (label, box) in enumerate(zip(self.size_names, self.sizes, strict=True)):
-            names = SIZES[thing.shape]
+            names = SIZES[item.shape]
             box.setAccessibleName(names[k] if k < len(names) else "")
             label.setText(box.accessibleName())
             label.setVisible(0 < len(names) < 3)  # three boxes have the column headings x, y and z
             box.setVisible(k < len(names))
-        self.size_name.setVisible(bool(thing.shape))
-        self.size_name.setText("Scale" if thing.shape == "mesh" else "Size, m")
-        editable = not fixed and bool(thing.shape)
+        self.size_name.setVisible(bool(item.shape))
+        self.size_name.setText("Scale" if item.shape == "mesh" else "Size, m")
+        editable = not fixed and bool(item.shape)
         self.mass_name.setVisible(editable)
         self.mass.setVisible(editable)
-        if thing.mass is not None:
-            _put(self.mass, thing.mass)
+        if item.mass is not None:
+            _put(self.mass, item.mass)
         for widget in (self.look_name, self.friction, self.color):
-            widget.setVisible(bool(thing.shape))
-        _put(self.friction, self.usual if thing.friction is None else thing.friction)
+            widget.setVisible(bool(item.shape))
+        _put(self.friction, self.usual if item.friction is None else item.friction)
         swatch = QPixmap(SWATCH)
-        swatch.fill(_shown(thing))
+        swatch.fill(_shown(item))
         self.color.setIcon(QIcon(swatch))
-        self.note.setText(FIXED if not thing.placed else HELP if fixed or self._movable else PLAYING)
+        self.note.setText(FIXED if not item.placed else HELP if fixed or self._movable else PLAYING)
 
     def _turn_to(self, row: int) -> None:
         self._show()
         self.chosen.emit(row)
 
     def _change(self) -> None:
-        thing = self._things[self.row]
-        pose, box = thing.pose.copy(), self.sender()
+        item = self._objects[self.row]
+        pose, box = item.pose.copy(), self.sender()
         if box in self.place:
             pose[:3, 3] = [each.value() for each in self.place]
         elif box in self.turn:
             pose[:3, :3] = engine.rotation_from_rpy(np.array([each.value() for each in self.turn]) / ANGLES.scale)
-        size = tuple(box.value() for box in self.sizes[: len(thing.size)]) if box in self.sizes else thing.size
-        mass = self.mass.value() if box is self.mass else thing.mass
-        friction = self.friction.value() if box is self.friction else thing.friction
-        self.changed.emit(self.row, replace(thing, pose=pose, size=size, mass=mass, friction=friction))
+        size = tuple(box.value() for box in self.sizes[: len(item.size)]) if box in self.sizes else item.size
+        mass = self.mass.value() if box is self.mass else item.mass
+        friction = self.friction.value() if box is self.friction else item.friction
+        self.changed.emit(self.row, replace(item, pose=pose, size=size, mass=mass, friction=friction))
 
     def _ask_color(self) -> None:
-        row, thing = self.row, self._things[self.row]
-        color = QColorDialog.getColor(_shown(thing), self, f"Colour of {thing.name}")
+        row, item = self.row, self._objects[self.row]
+        color = QColorDialog.getColor(_shown(item), self, f"Colour of {item.name}")
         if color.isValid():
-            self.changed.emit(row, replace(thing, color=color.getRgbF()))
+            self.changed.emit(row, replace(item, color=color.getRgbF()))
 
 
-def _shown(thing: Thing) -> QColor:
+def _shown(item: SceneObject) -> QColor:
     """Return an object's colour."""
-    return QColor.fromRgbF(*(thing.color or OBSTACLE))
+    return QColor.fromRgbF(*(item.color or OBSTACLE))
 
 
-def _line(thing: Thing) -> str:
+def _line(item: SceneObject) -> str:
     """Return an object's line in the list."""
-    if thing.mass is None:
-        return f"{thing.name} · obstacle"
-    return f"{thing.name} · {thing.mass:.3g} kg" if thing.placed else f"{thing.name} · fixed base"
+    if item.mass is None:
+        return f"{item.name} · obstacle"
+    return f"{item.name} · {item.mass:.3g} kg" if item.placed else f"{item.name} · fixed base"
 
 
 def _put(box: NumberBox, value: float) -> None:

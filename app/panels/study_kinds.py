@@ -182,7 +182,7 @@ class HeatMap(Kind):
 
     def pixels(self, width: int, height: int) -> Pixels:
         shown = self._shown if self.scale is None else self.scale.share(self._shown)
-        picture = study_rasters.painted(shown)
+        picture = study_rasters.colors_of(shown)
         picture[~np.isfinite(shown)] = 0
         rows = np.arange(height) * len(shown) // height
         columns = np.arange(width) * shown.shape[1] // width
@@ -231,7 +231,7 @@ class Histogram(Kind):
 
     def paint(self, painter: QPainter, area: QRectF) -> None:
         wide = area.width() / len(self._count)
-        for k, (count, color) in enumerate(zip(self._count, study_rasters.painted(self._mean), strict=True)):
+        for k, (count, color) in enumerate(zip(self._count, study_rasters.colors_of(self._mean), strict=True)):
             tall = float(self.y_axis.share(count)) * area.height()
             bar = QRectF(area.left() + k * wide, area.bottom() - tall, wide, tall)
             painter.fillRect(bar.adjusted(0.5, 0, -0.5, 0), QColor(*map(int, color)))

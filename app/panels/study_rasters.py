@@ -29,7 +29,7 @@ def radius(samples: int) -> int:
     return next((px for most, px in RADII if samples <= most), 0)
 
 
-def painted(value: Floats) -> Pixels:
+def colors_of(value: Floats) -> Pixels:
     """Return RGBA colours (…, 4) of numbers in 0 … 1; numbers that are not finite get the colour of diverged robots."""
     palette = np.concatenate([ramp(np.linspace(0, 1, PALETTE)), [DIVERGED]])
     place = np.where(np.isfinite(value), np.clip(np.nan_to_num(value), 0, 1) * (PALETTE - 1), PALETTE).astype(np.int64)
@@ -58,7 +58,7 @@ def dots(x: Floats, y: Floats, value: Floats, shape: tuple[int, int], reach: int
             total += np.bincount(flat, value[part][kind[part]], height * width)
         there = np.flatnonzero(count)
         mean = total[there] / count[there]
-        colors, rows, columns = painted(mean), there // width, there % width
+        colors, rows, columns = colors_of(mean), there // width, there % width
         for down in range(-reach, reach + 1):
             for right in range(-reach, reach + 1):
                 if down * down + right * right > reach * (reach + 0.5):
@@ -85,7 +85,7 @@ def lines(places: Floats, value: Floats, shape: tuple[int, int]) -> Pixels:
         y = np.rint((1 - (begin[:, None] + (end - begin)[:, None] * share)) * (height - 1)).astype(np.int64)
         _add(count[:, left:right], y, number)
         _add(total[:, left:right], y, number * mean)
-    picture = painted(total / np.maximum(count, 1e-300))
+    picture = colors_of(total / np.maximum(count, 1e-300))
     dense = np.log1p(np.maximum(count, 0)) / np.log1p(max(count.max(), 1.0))
     picture[..., 3] = np.where(count > 0.5, np.round(255 * (FAINTEST + (1 - FAINTEST) * dense)), 0)
     return picture

@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QComboBox, QGridLayout, QLabel, QWidget
 
 from app.desktop.angles import ANGLES
 from app.panels.number_box import NumberBox
-from app.simulation.grounds import KINDS, NUMBERS, Number, Terrain
+from app.simulation.grounds import KINDS, NUMBERS, Terrain, TerrainParameter
 
 MOST = max(map(len, NUMBERS.values()))
 
@@ -72,12 +72,12 @@ class TerrainForm(QWidget):
         self.changed.emit(Terrain(self._shown.kind, tuple(values)))
 
 
-def _scale(number: Number) -> float:
+def _scale(number: TerrainParameter) -> float:
     """The displayed number per unit of the terrain's, whose angles are in degrees."""
     return math.radians(1.0) * ANGLES.scale if number.unit == "°" and ANGLES.radians else 1.0
 
 
-def _fit(box: NumberBox, number: Number) -> None:
+def _fit(box: NumberBox, number: TerrainParameter) -> None:
     """Set up a box for a number's unit, limits, name and tooltip."""
     angle = number.unit == "°"
     box.setDecimals(1 + ANGLES.more_digits if angle else {"m": 4, "": 0}[number.unit])

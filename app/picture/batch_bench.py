@@ -21,7 +21,7 @@ from app.gl.camera import Camera
 from app.gl.scene import Scene
 from app.link_extents import link_points
 from app.picture.crowd import DEVIATION, Crowd
-from app.simulation.spread import Spread, deviations
+from app.simulation.batch_spread import BatchSpread, deviations
 
 PARTS = ("steps", "poses", "copy", "colours", "upload", "draw", "whole")
 
@@ -30,7 +30,7 @@ def measure(
     model: engine.Model, robots: int, device: str, dtype: str, size: tuple[int, int], pictures: int, rate: float
 ) -> dict[str, object]:
     """Return the medians of each of `PARTS`, ms, and the fps of a batch, with its factor of real time."""
-    spread = Spread(robots, pose=0.3, mass=0.2)
+    spread = BatchSpread(robots, pose=0.3, mass=0.2)
     simulation = engine.Simulation(
         model, robots, q=spread.poses(model, model.neutral()), device=device, dtype=dtype,
         parameters=spread.parameters(model), on_divergence="freeze",

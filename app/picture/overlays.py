@@ -10,14 +10,14 @@ from PyQt6.QtCore import QObject, pyqtSignal
 
 import engine
 from app.desktop import theme
-from app.desktop.numbers import prefixed
+from app.desktop.numbers import si_text
 from app.gl import distance, pushes
 from app.gl.backdrop import DARK, LIGHT, Backdrop
 from app.gl.batch import Box
 from app.gl.extras import Copies, Extras, Label, Look
 from app.gl.glyphs import Explainer, Trails
 from app.gl.scene import Content, with_ghost
-from app.gl.world import World, beside
+from app.gl.world import World, join_contents
 
 THROUGH = 0.4
 """The opacity of a transparent robot; an opacity of a half or less casts no shadow."""
@@ -50,8 +50,8 @@ class Overlays(QObject):
         self._size = 1.0
         self._ghost: tuple[np.ndarray, np.ndarray] | None = None  # poses and tints of its links
         self._lit: np.ndarray | None = None  # tints of the robot's own links
-        self._companion: tuple[Content, np.ndarray] | None = None  # another robot, and its link poses
-        self._chosen_beside = self._chosen_obstacle = -1
+        self._second_robot: tuple[Content, np.ndarray] | None = None  # another robot, and its link poses
+        self._chosen_second_link = self._chosen_obstacle = -1
         self._robot_name = ""
         self._world: World | None = None
         self._joined: tuple[tuple[object, ...], Content] | None = None  # the joined content, with the key of its parts
@@ -191,41 +191,41 @@ class Overlays(QObject):
             self._chosen_obstacle = number
             self._change()
 
-    def set_companion(self, content: Content | None, poses: np.ndarray | None = None) -> None:
+    def set_second_robot(self, content: Content | None, poses: np.ndarray | None = None) -> None:
         """Show another robot with links at (links, 4, 4); None for none."""
-        before = self._companion
-        self._companion = None if content is None or poses is None else (content, poses)
-        if self._companion is None or before is None or before[0] is not content:
-            changed = self._companion is not before
+        before = self._second_robot
+        self._second_robot = None if content is None or poses is None else (content, poses)
+        if self._second_robot is None or before is None or before[0] is not content:
+            changed = self._second_robot is not before
         else:
             changed = float(np.abs(before[1] - poses).max(initial=0.0)) > STILL * self._size
         if changed:
             self._change()
         else:
-            self._companion = before
+            self._second_robot = before
 
     @property
-    def companion(self) -> tuple[Content, np.ndarray] | None:
+    def second_robot(self) -> tuple[Content, np.ndarray] | None:
         """The second robot's content and link poses."""
-        return self._companion
+        return self._second_robot
 
-    def choose_beside(self, link: int) -> None:
+    def choose_second_link(self, link: int) -> None:
         """Highlight a link of the second robot, −1 for none."""
-        if link != self._chosen_beside:
-            self._chosen_beside = link
+        if link != self._chosen_second_link:
+            self._chosen_second_link = link
             self._change()
 
     def around(self, box: Box) -> Box:
         """Enlarge a box around the robot to include the second robot."""
-        if self._companion is None:
+        if self._second_robot is None:
             return box
-        lower, upper = self._companion[0].bounds(self._companion[1])
+        lower, upper = self._second_robot[0].bounds(self._second_robot[1])
         return np.minimum(box[0], lower), np.maximum(box[1], upper)
 
     def seen(self, content: Content, poses: np.ndarray, alone: bool = False) -> tuple[Content, np.ndarray]:
         """Return the content to draw: the robot, the obstacles and, unless `alone`, its ghost and the second robot."""
         ghost, world, links = None if alone else self._ghost, self._world, len(poses)
-        others = [] if alone or self._companion is None else [self._companion]
+        others = [] if alone or self._second_robot is None else [self._second_robot]
         if world is not None and world.obstacles is not None and world.poses is not None:
             others.append((world.obstacles, world.poses))
         if ghost is None and not others:
@@ -235,7 +235,7 @@ class Overlays(QObject):
         if self._joined is None or self._joined[0] != key:
             joined, count = (content, links) if ghost is None else (with_ghost(content, links), 2 * links)
             for other, where in others:
-                joined, count = beside(joined, count, other), count + len(where)
+                joined, count = join_contents(joined, count, other), count + len(where)
             self._joined = key, joined
         return self._joined[1], np.concatenate([*stand, *(where for _, where in others)])
 
@@ -260,10 +260,10 @@ class Overlays(QObject):
             tints = np.concatenate([own, ghost[1].astype(np.float32)])
         opacity = THROUGH if self._through else 1.0
         chosen = self._chosen
-        if chosen < 0 <= self._chosen_beside and self._companion is not None and not alone:
-            chosen = len(poses) * (1 if ghost is None else 2) + self._chosen_beside
+        if chosen < 0 <= self._chosen_second_link and self._second_robot is not None and not alone:
+            chosen = len(poses) * (1 if ghost is None else 2) + self._chosen_second_link
         if chosen < 0 <= self._chosen_obstacle < (0 if self._world is None else self._world.count):
-            others = 0 if alone or self._companion is None else len(self._companion[1])
+            others = 0 if alone or self._second_robot is None else len(self._second_robot[1])
             chosen = len(poses) * (1 if ghost is None else 2) + others + self._chosen_obstacle
         look = Look(chosen, opacity, self._wireframe, tints, 1.0 if ghost is None else GHOST)
         told = tuple((each.link, each.wrench.tobytes(), each.world) for each in acting)
@@ -309,13 +309,13 @@ def _length(line: np.ndarray) -> Iterable[Label]:
     """Yield the label of a distance between two points (2, 3)."""
     if len(line) == 2:
         x, y, z = map(float, line.mean(0))
-        yield Label(prefixed(float(np.linalg.norm(line[1] - line[0])), "m"), (x, y, z))
+        yield Label(si_text(float(np.linalg.norm(line[1] - line[0])), "m"), (x, y, z))
 
 
 def _told(arrow: pushes.Arrow) -> Label:
     """Return the label at an arrow's tip."""
     x, y, z = map(float, arrow.end)
-    return Label(prefixed(arrow.strength, "N m" if arrow.is_moment else "N"), (x, y, z))
+    return Label(si_text(arrow.strength, "N m" if arrow.is_moment else "N"), (x, y, z))
 
 
 def _merged(one: dict[str, Copies], other: dict[str, Copies]) -> dict[str, Copies]:

@@ -10,7 +10,7 @@ from app.plotting.series import CAPACITY, Series
 Floats = NDArray[np.float64]
 
 
-def over(x: Series, y: Series, start: float, end: float, points: int) -> tuple[Floats, Floats, Floats]:
+def common_samples(x: Series, y: Series, start: float, end: float, points: int) -> tuple[Floats, Floats, Floats]:
     """Return times, and the values of x and y then, (N,) each, from `start` to `end`; at most about `points`.
 
     Old samples of the two may be thinned differently; each is interpolated at the other's times. A gap is NaN.

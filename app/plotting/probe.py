@@ -108,14 +108,14 @@ class Probe(Attachment):
         contact = any(CONTACTS in kind for kind in kinds)
         self._cost = 0.0
         self._wants = bool(kinds & EFFORTS), bool(kinds & TARGETS), contact
-        self.jumped(running)
+        self.after_jump(running)
 
-    def most(self, running: Running) -> int | None:
+    def most_steps(self, running: Running) -> int | None:
         if not self._quantities or running.on_gpu:
             return None
         return max(1, self._stride(running) - self._steps)
 
-    def after(self, running: Running, count: int) -> None:
+    def after_steps(self, running: Running, count: int) -> None:
         if not self._quantities:
             return
         self._steps += count
@@ -124,7 +124,7 @@ class Probe(Attachment):
         if time.perf_counter() > self._due:
             self.flush(running)
 
-    def jumped(self, running: Running) -> None:
+    def after_jump(self, running: Running) -> None:
         if running.model is not self._model:  # the new model has none of these
             self._quantities, self._pending = (), []
         if self._quantities:

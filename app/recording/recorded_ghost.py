@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import engine
-from app.link_extents import link_points, moved
+from app.link_extents import link_points, world_points
 from app.recording.run_files import understand
 from app.simulation.messages import GhostState, Snapshot
 
@@ -34,7 +34,7 @@ class RecordedGhost:
         """Return the ghost of a frame; its maximum deviation starts again where the time goes back."""
         recorded = self._recording.frame(self._run, self._recording.at(self._run, frame.time))
         poses = np.asarray(engine.link_poses(self.model, recorded.checkpoint.q[0].astype(float)))
-        here, there = (moved(each, self._points) for each in (frame.link_poses, poses))
+        here, there = (world_points(each, self._points) for each in (frame.link_poses, poses))
         deviation = np.linalg.norm(there - here, axis=2).max(1, initial=0.0)
         if frame.time < self._last or np.isinf(self._since):
             self._worst, self._since = 0.0, frame.time

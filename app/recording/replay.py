@@ -9,9 +9,9 @@ import numpy as np
 
 import engine
 from app.link_extents import link_points
+from app.simulation.batch_spread import deviations
 from app.simulation.contacts import contacts_of
 from app.simulation.messages import BatchState, Snapshot
-from app.simulation.spread import deviations
 
 
 class Replay:

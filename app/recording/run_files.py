@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import engine
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import LEVEL, Settings
 from app.simulation.recorder import Opened, Recorder
-from app.simulation.spread import Spread
 
 SUFFIX = ".npz"
 MOMENTS, ROBOT, ROBOT_TEXT = "keyframes.json", "robot.urdf", "robot.json"
@@ -20,7 +20,7 @@ KEYFRAMES = "keyframes"
 """The key of named keyframes among the settings of a run's file."""
 MOST_MOMENTS, LONGEST_NAME = 10_000, 200
 KEPT_SUFFIX = ".runs"
-"""The suffix of folders with the parts of runs, see `keeping`."""
+"""The suffix of folders with the parts of runs, see `autosave`."""
 LINK_SUFFIX = ".link"
 """The suffix of the folder to which a script writes frames for a window."""
 
@@ -41,7 +41,7 @@ def understand(text: Any) -> Settings | None:
         return None
     known = _known(Settings(), text)
     if isinstance(text.get("spread"), dict):
-        known["spread"] = replace(Spread(), **_known(Spread(), text["spread"]))
+        known["spread"] = replace(BatchSpread(), **_known(BatchSpread(), text["spread"]))
     for name in ("driven", "by_velocity"):
         known[name] = frozenset(int(v) for v in text.get(name, ()))
     known["gains"] = tuple((int(v), float(kp), float(kd)) for v, kp, kd in text.get("gains", ()))
@@ -105,7 +105,7 @@ def lasting(model: engine.Model, path: str) -> dict[str, Any]:
     return engine.robot_as_text(model)
 
 
-def which(run: engine.Run, runs: Sequence[engine.Run]) -> str:
+def identify(run: engine.Run, runs: Sequence[engine.Run]) -> str:
     """Return words that identify a run among the recorded ones."""
     if len(runs) == 1:
         return "the run"

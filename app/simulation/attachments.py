@@ -16,18 +16,18 @@ from app.simulation.running import Running
 class Attachment:
     """The base class of attachments. All methods are called in the simulation thread; override those needed."""
 
-    def jumped(self, running: Running) -> None:
+    def after_jump(self, running: Running) -> None:
         """Handle a change of state without a step: a robot opened, a reset, a pose set by hand, another simulation."""
 
-    def most(self, running: Running) -> int | None:  # noqa: ARG002
+    def most_steps(self, running: Running) -> int | None:  # noqa: ARG002
         """Return the maximum number of steps in the next batch; None for no limit."""
         return None
 
-    def before(self, running: Running, count: int) -> bool:  # noqa: ARG002
+    def before_steps(self, running: Running, count: int) -> bool:  # noqa: ARG002
         """Set the inputs of the next `count` steps; return False to process commands first and be called again."""
         return True
 
-    def after(self, running: Running, count: int) -> None:
+    def after_steps(self, running: Running, count: int) -> None:
         """Handle `count` completed steps; on a GPU, called once their frame has arrived."""
 
     def show(self, frame: Snapshot) -> None:

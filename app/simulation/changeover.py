@@ -15,8 +15,8 @@ import engine
 from app.desktop.reasons import gpu_failure
 from app.simulation.compiling import Compiler
 from app.simulation.messages import Compiling, Configured, Event, Latest, Loaded, Preparing, Reading, Refused, Settings
-from app.simulation.preparing import Outcome, Preparation, made, refuses
-from app.simulation.running import Running, again, can_touch, for_new, held_joints, running_of, settled, simulation_of
+from app.simulation.preparing import Outcome, Preparation, make_warm, refuses
+from app.simulation.running import Running, can_touch, for_new, held_joints, resume, running_of, set_step, simulation_of
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Changeover:
                 engine.refuse_endless(source)
             model = load(source) if isinstance(source, str) else source
             self._tell(Reading(tuple(dict.fromkeys(each.mesh for each in model.collisions if each.mesh))))
-            settings = settled(model, placed(for_new(model, settings)))
+            settings = set_step(model, placed(for_new(model, settings)))
             # The robot appears at once: on the CPU, unless "auto" is known to choose nothing else.
             decided = settings.device == "auto" and engine.why_no_gpu(load=False) is not None
             running = running_of(model, settings if decided else replace(settings, device="cpu"))
@@ -158,14 +158,14 @@ class Changeover:
         if self.model is None or self.running is None:
             self.settings = settings
             return
-        settings = settled(self.model, settings)
+        settings = set_step(self.model, settings)
         if self._may_take_gpu(settings):
             self._drop_awaited()
             self._tell(Preparing(settings.device))
             self._prepare(settings, partial(self._take_on, number))
             return
         self._drop_others()
-        outcome = made(lambda: running_of(self.model, settings))
+        outcome = make_warm(lambda: running_of(self.model, settings))
         if not self._plays_on(number, settings, outcome):
             self._take_on(number, settings, outcome)
 
@@ -179,7 +179,7 @@ class Changeover:
             automatic=now.automatic,
         )  # fmt: skip
         if meanwhile != now:
-            changed = made(lambda: running_of(self.model, meanwhile))
+            changed = make_warm(lambda: running_of(self.model, meanwhile))
             if not isinstance(changed, Running) or self._code_for(changed).needed:
                 return False
             self._switch(meanwhile, changed)
@@ -276,7 +276,7 @@ class Changeover:
         """Continue from a recorded frame, with a simulation like the one that recorded it."""
         self._drop_others()
         try:
-            running = again(frame, self.running)
+            running = resume(frame, self.running)
         except Exception as error:
             if not refuses(error):
                 raise

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import engine
-from app.link_extents import link_points, moved
+from app.link_extents import link_points, world_points
 from app.simulation.contacts import Contacts
 from app.simulation.messages import Snapshot
 
@@ -52,7 +52,7 @@ class DriftWatch:
 
     def look(self, frame: Snapshot) -> None:
         """Process a shown state; a state of the same motion is later than the previous one."""
-        there = moved(frame.link_poses, self._points)[self._links]
+        there = world_points(frame.link_poses, self._points)[self._links]
         self._size = float(np.ptp(there.reshape(-1, 3), axis=0).max(initial=0.0)) or 1.0
         acting = frame.target.copy(), frame.tau.copy()
         if frame.pull is not None or not self._as_before(*acting) or not self._held(frame.contacts):

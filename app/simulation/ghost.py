@@ -14,7 +14,7 @@ import numpy as np
 
 import engine
 from app.desktop.reasons import gpu_failure
-from app.link_extents import POINTS, link_points, moved
+from app.link_extents import POINTS, link_points, world_points
 from app.simulation.messages import GhostState, Snapshot
 from app.simulation.preparing import ControlsApart, MadeApart, compile_steps
 from app.simulation.running import Running
@@ -61,7 +61,7 @@ class Ghost(MadeApart):
         """Remove the ghost."""
         self._settings = self._of = self._simulation = self._pair = None
 
-    def jumped(self, running: Running) -> None:
+    def after_jump(self, running: Running) -> None:
         if self._settings is None:
             return
         if running.simulation is not self._of:
@@ -96,13 +96,13 @@ class Ghost(MadeApart):
             self.tell("")
             self.meet(running)
 
-    def most(self, running: Running) -> int | None:  # noqa: ARG002
+    def most_steps(self, running: Running) -> int | None:  # noqa: ARG002
         """Return the number of steps to the next common time."""
         if self._simulation is None or not self._ahead:
             return None
         return int(self._settings.step - self._ahead)
 
-    def after(self, running: Running, count: int) -> None:
+    def after_steps(self, running: Running, count: int) -> None:
         ghost = self._simulation
         if ghost is None or running.simulation is not self._of:
             return
@@ -140,7 +140,7 @@ class Ghost(MadeApart):
             return
         here, there = (np.asarray(engine.link_poses(self._simulation.model, q)) for q in self._pair)
         points = self._points
-        deviation = np.linalg.norm(moved(there, points) - moved(here, points), axis=2).max(1, initial=0.0)
+        deviation = np.linalg.norm(world_points(there, points) - world_points(here, points), axis=2).max(1, initial=0.0)
         self._worst = max(self._worst, float(deviation.max(initial=0.0)))
         simulation = self._simulation
         frame.ghost = GhostState(

@@ -15,7 +15,7 @@ GAP = 0.1  # robot sizes, the initial distance from the robot to the stairs
 
 
 @dataclass(frozen=True)
-class Number:
+class TerrainParameter:
     """A terrain parameter. `usual` is its default, for a length as a multiple of the robot's size.
 
     `unit` is "m", "°", or "" for whole numbers.
@@ -29,23 +29,23 @@ class Number:
     tip: str
 
 
-NUMBERS: dict[str, tuple[Number, ...]] = {
+NUMBERS: dict[str, tuple[TerrainParameter, ...]] = {
     FLAT: (),
     SLOPE: (
-        Number("Angle", "°", 0.0, 60.0, 10.0, "Angle to the horizontal"),
-        Number("Uphill", "°", -180.0, 180.0, 180.0, "Direction in which it rises, from the x axis towards y"),
+        TerrainParameter("Angle", "°", 0.0, 60.0, 10.0, "Angle to the horizontal"),
+        TerrainParameter("Uphill", "°", -180.0, 180.0, 180.0, "Direction in which it rises, from the x axis towards y"),
     ),
     ROUGH: (
-        Number("Height", "m", 1e-4, 1e2, 0.15, "Largest height above or below the mean"),
-        Number("Length", "m", 1e-3, 1e3, 1.25, "Mean distance from one bump to the next"),
-        Number("Seed", "", 0, 999_999, 7, "Random seed: the same seed makes the same ground"),
+        TerrainParameter("Height", "m", 1e-4, 1e2, 0.15, "Largest height above or below the mean"),
+        TerrainParameter("Length", "m", 1e-3, 1e3, 1.25, "Mean distance from one bump to the next"),
+        TerrainParameter("Seed", "", 0, 999_999, 7, "Random seed: the same seed makes the same ground"),
     ),
     STAIRS: (
-        Number("Steps", "", 1, 40, 5, "Number of steps"),
-        Number("Rise", "m", 1e-4, 1e2, 0.06, "Height of each step"),
-        Number("Depth", "m", 1e-3, 1e2, 0.4, "Depth of each step"),
-        Number("Width", "m", 1e-3, 1e3, 1.0, "Width of the stairs"),
-        Number("Distance", "m", 0.0, 1e3, GAP, "From the world's origin to the first step, along x"),
+        TerrainParameter("Steps", "", 1, 40, 5, "Number of steps"),
+        TerrainParameter("Rise", "m", 1e-4, 1e2, 0.06, "Height of each step"),
+        TerrainParameter("Depth", "m", 1e-3, 1e2, 0.4, "Depth of each step"),
+        TerrainParameter("Width", "m", 1e-3, 1e3, 1.0, "Width of the stairs"),
+        TerrainParameter("Distance", "m", 0.0, 1e3, GAP, "From the world's origin to the first step, along x"),
     ),
     FIELD: (),
 }

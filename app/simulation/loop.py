@@ -196,7 +196,7 @@ class Loop:
 
     def _jump(self) -> None:
         for attachment in self._attachments:
-            attachment.jumped(self._running)
+            attachment.after_jump(self._running)
 
     def _stop(self, event: Stopped) -> None:
         self._playing = self._changed = False
@@ -235,8 +235,8 @@ class Loop:
     def _batch(self, count: int) -> int:
         """Take at most `count` steps in one call; return their number, 0 if an attachment has to be waited for."""
         running = self._running
-        count = min([count, *filter(None, (attachment.most(running) for attachment in self._attachments))])
-        if not all(attachment.before(running, count) for attachment in self._attachments):
+        count = min([count, *filter(None, (attachment.most_steps(running) for attachment in self._attachments))])
+        if not all(attachment.before_steps(running, count) for attachment in self._attachments):
             return 0
         seconds = running.advance(count)
         self._changed = True
@@ -247,7 +247,7 @@ class Loop:
 
     def _tell_attached(self, count: int) -> None:
         for attachment in self._attachments:
-            attachment.after(self._running, count)
+            attachment.after_steps(self._running, count)
 
     def _publish(self) -> None:
         """Publish the current state for the window's next poll."""

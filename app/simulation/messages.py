@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 import engine
+from app.simulation.batch_spread import ALONE, BatchSpread
 from app.simulation.contacts import Contacts
-from app.simulation.spread import ALONE, Spread
 
 LEVEL = engine.Scene()
 """The infinite plane at height 0."""
@@ -52,7 +52,7 @@ class Snapshot:
         """(links, 6): recorded external wrenches on the links, N m and N, in link axes."""
         self.ghost: GhostState | None = None
         """The ghost; None if there is none."""
-        self.companion: CompanionState | None = None
+        self.second_robot: SecondRobotState | None = None
         """The second robot; None if there is none."""
         self.robot = 0
         """The index in the batch of the robot shown."""
@@ -84,7 +84,7 @@ class GhostState:
 
 
 @dataclass(frozen=True, eq=False)
-class CompanionState:
+class SecondRobotState:
     """The second robot: `link_poses` (links, 4, 4) as drawn, `q` (nq,) and `v` (nv,).
 
     `time`, s, is its own, since its start; it differs from the robot's after a branch from a recording.
@@ -167,7 +167,7 @@ class Settings:
     """Velocity indices of joints under velocity control, by kd alone."""
     driven: frozenset[int] = frozenset()
     """Velocity indices of joints without gains."""
-    spread: Spread = ALONE
+    spread: BatchSpread = ALONE
 
     composed: bool = False
     """Whether the robot has parts, which touch each other."""

@@ -36,7 +36,7 @@ class Preparation:
                 done(outcome)
 
         def work() -> None:
-            outcome = made(make)
+            outcome = make_warm(make)
             tell(lambda: finish(outcome))
 
         self._threads = [thread for thread in self._threads if thread.is_alive()]
@@ -108,7 +108,7 @@ def compile_steps(simulation: engine.Simulation, *wrenches: bool) -> None:
     simulation.step(1)
 
 
-def made(make: Callable[[], Running]) -> Outcome:
+def make_warm(make: Callable[[], Running]) -> Outcome:
     """Return the warmed-up result of `make`, or the exception it raised."""
     try:
         running = make()

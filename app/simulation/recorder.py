@@ -40,7 +40,7 @@ class Recorder(Attachment):
         self._over = False  # whether the next frame replaces the newest
         self._branch: tuple[engine.Run, engine.RecordedFrame] | None = None  # where the next run branches off
 
-    def jumped(self, running: Running) -> None:
+    def after_jump(self, running: Running) -> None:
         before, self._running = self._running, running
         self._over = False
         if self._branch is not None:
@@ -74,11 +74,11 @@ class Recorder(Attachment):
         else:  # a keyframe whose run is gone
             self.recording.begin(running.simulation, frame.time, running.settings)
 
-    def before(self, running: Running, count: int) -> bool:  # noqa: ARG002
+    def before_steps(self, running: Running, count: int) -> bool:  # noqa: ARG002
         self.recording.note(running.simulation)
         return True
 
-    def after(self, running: Running, count: int) -> None:  # noqa: ARG002
+    def after_steps(self, running: Running, count: int) -> None:  # noqa: ARG002
         self.recording.add(running.simulation, over=self._over)
         now, simulated = time.perf_counter(), running.simulation.time
         self._over = now < self._due and simulated < self._due_simulated

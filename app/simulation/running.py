@@ -12,9 +12,9 @@ import numpy as np
 
 import engine
 from app.link_extents import link_points
+from app.simulation.batch_spread import ALONE, BatchSpread, deviations
 from app.simulation.contacts import ContactForces, contact_forces, contacts_of
 from app.simulation.messages import SPENT, BatchState, Settings, Snapshot
-from app.simulation.spread import ALONE, Spread, deviations
 from app.simulation.starting import first_pose
 
 ENERGIES = 0.2  # s between evaluations of a batch's energies
@@ -30,7 +30,7 @@ class Running:
     def __init__(
         self,
         simulation: engine.Simulation,
-        spread: Spread = ALONE,
+        spread: BatchSpread = ALONE,
         model: engine.Model | None = None,
         settings: Settings | None = None,
     ):
@@ -275,7 +275,7 @@ class Running:
         return BatchState(poses, self._energy, deviations(poses, self._points), diverged)
 
 
-def settled(model: engine.Model, settings: Settings) -> Settings:
+def set_step(model: engine.Model, settings: Settings) -> Settings:
     """Return the settings with the suggested step if they are automatic."""
     if not settings.automatic:
         return settings
@@ -298,7 +298,7 @@ def for_new(model: engine.Model, settings: Settings) -> Settings:
     settings = replace(settings, gains=(), by_velocity=frozenset(), composed=bool(model.parts))
     if settings.scene.self_collision and not can_touch_itself(model):
         settings = replace(settings, scene=replace(settings.scene, self_collision=False))
-    return settled(model, settings)
+    return set_step(model, settings)
 
 
 def can_stand(model: engine.Model) -> bool:
@@ -379,7 +379,7 @@ def running_of(model: engine.Model, settings: Settings) -> Running:
     return Running(simulation_of(model, settings), settings.spread, model, settings)
 
 
-def again(frame: engine.RecordedFrame, before: Running) -> Running:
+def resume(frame: engine.RecordedFrame, before: Running) -> Running:
     """Return a simulation that continues from a recorded frame: `before` if compatible, else one with its setup.
 
     Raises the errors of making a simulation.

@@ -1,7 +1,7 @@
-"""The second robot: a companion simulated beside the first, in the same thread and with the same time step.
+"""The second robot, simulated beside the first, in the same thread and with the same time step.
 
 An `Attachment`: it takes as many steps as the robot and restarts with it. It has the robot's integrator, gravity,
-ground and hold setting. The two do not interact, and the companion is not recorded.
+ground and hold setting. The two do not interact, and the second one is not recorded.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from functools import partial
 import numpy as np
 
 import engine
-from app.simulation.messages import CompanionState, Settings, Snapshot
+from app.simulation.messages import SecondRobotState, Settings, Snapshot
 from app.simulation.preparing import ControlsApart, MadeApart, compile_steps
 from app.simulation.running import Running, can_stand, can_touch_itself, gains_of
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class SecondRobotRequest:
     """A requested second robot; `place` (3,), m, is added to its root's position."""
 
     model: engine.Model
@@ -28,43 +28,43 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Kept:
+class SavedSecondRobot:
     """The second robot's place (3,), m, saved in a session, and its state if known."""
 
     place: tuple[float, ...]
     q: tuple[float, ...] | None
     v: tuple[float, ...] | None
 
-    def of(self, model: engine.Model, place: np.ndarray) -> Asked:
+    def of(self, model: engine.Model, place: np.ndarray) -> SecondRobotRequest:
         """Return a request for this robot. A state that does not fit is dropped, a bad place replaced by `place`."""
         place = np.array(self.place) if len(self.place) == 3 else place
         if self.q is None or self.v is None or (len(self.q), len(self.v)) != (model.nq, model.nv):
-            return Asked(model, place)
+            return SecondRobotRequest(model, place)
         q = np.array(self.q)
         turned = all(np.linalg.norm(q[quaternion]) > 0.5 for _, quaternion in model.quaternions)
-        return Asked(model, place, (q, np.array(self.v)) if turned else None)
+        return SecondRobotRequest(model, place, (q, np.array(self.v)) if turned else None)
 
 
-class Companion(MadeApart):
+class SecondRobot(MadeApart):
     """Steps a second robot from `begin` until `end`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._asked: Asked | None = None
+        self._asked: SecondRobotRequest | None = None
         self._like: tuple[object, ...] = ()  # the robot's settings from which it was made
         self._simulation: engine.Simulation | None = None
         self._start: np.ndarray = np.zeros(0)
 
-    def begin(self, asked: Asked, running: Running) -> None:
+    def begin(self, asked: SecondRobotRequest, running: Running) -> None:
         """Add the requested robot."""
         self._asked = asked
         self._make(running)
 
     def end(self, running: Running) -> None:  # noqa: ARG002, as `begin` has it
-        """Remove the companion."""
+        """Remove the second robot."""
         self._asked = self._simulation = None
 
-    def jumped(self, running: Running) -> None:
+    def after_jump(self, running: Running) -> None:
         if self._asked is None:
             return
         if _like(running) != self._like:
@@ -80,7 +80,7 @@ class Companion(MadeApart):
         make, take = partial(_simulation, asked, settings, scene, dt, integrator), partial(self._take, asked, like)
         self._make_apart(make, take, f"{asked.model.name} is not simulated: ")
 
-    def _take(self, asked: Asked, like: tuple[object, ...], made: engine.Simulation, _: Running) -> None:
+    def _take(self, asked: SecondRobotRequest, like: tuple[object, ...], made: engine.Simulation, _: Running) -> None:
         if asked is self._asked and like == self._like:  # else superseded by a later request
             self._simulation, self._start = made, made.q[0].copy()
             self._reset()
@@ -96,7 +96,7 @@ class Companion(MadeApart):
         of_v = simulation.model.q_of_v
         simulation.target[:, of_v >= 0] = self._start[of_v[of_v >= 0]]
 
-    def after(self, running: Running, count: int) -> None:  # noqa: ARG002
+    def after_steps(self, running: Running, count: int) -> None:  # noqa: ARG002
         if self._simulation is None:
             return
         try:
@@ -107,23 +107,23 @@ class Companion(MadeApart):
             self.tell(f"{self._asked.model.name}: {why}")
 
     def show(self, frame: Snapshot) -> None:
-        """Add the companion's state to the snapshot."""
-        simulation, frame.companion = self._simulation, None
+        """Add its state to the snapshot."""
+        simulation, frame.second_robot = self._simulation, None
         if simulation is None or self._asked is None:
             return
         q, v = simulation.q[0].astype(float), simulation.v[0].astype(float)
         poses = np.asarray(engine.link_poses(simulation.model, q)).copy()
         if not _free(simulation.model):
             poses[:, :3, 3] += self._asked.place
-        frame.companion = CompanionState(self._asked.model, simulation.time, poses, q, v, simulation.algorithm)
+        frame.second_robot = SecondRobotState(self._asked.model, simulation.time, poses, q, v, simulation.algorithm)
 
 
-class CompanionControls(ControlsApart):
-    """Controls the companion from another thread."""
+class SecondRobotControls(ControlsApart):
+    """Controls the second robot from another thread."""
 
-    _attached: Companion
+    _attached: SecondRobot
 
-    def set(self, asked: Asked | None) -> None:
+    def set(self, asked: SecondRobotRequest | None) -> None:
         """Set the second robot; None removes it."""
         self._change(self._attached.end if asked is None else partial(self._attached.begin, asked))
 
@@ -134,7 +134,7 @@ def _free(model: engine.Model) -> bool:
 
 
 def _like(running: Running) -> tuple[object, ...]:
-    """Return the settings that a companion depends on; it is made again when they change."""
+    """Return the settings that the second robot depends on; it is made again when they change."""
     settings, simulation = running.settings, running.simulation
     return (
         running.model, simulation.dt, simulation.integrator, settings.gravity, settings.gravity_vector, settings.held,
@@ -153,7 +153,7 @@ def _touched(model: engine.Model, scene: engine.Scene | None) -> engine.Scene | 
 
 
 def _simulation(
-    asked: Asked, settings: Settings, scene: engine.Scene | None, dt: float, integrator: str
+    asked: SecondRobotRequest, settings: Settings, scene: engine.Scene | None, dt: float, integrator: str
 ) -> engine.Simulation:
     """Return a compiled CPU simulation in the part of the scene it can touch. Raises ValueError if impossible."""
     model = asked.model

@@ -18,7 +18,7 @@ from engine.blocks.stages import stage
 from engine.lie import Array
 
 
-class Joint(NamedTuple):
+class ArticulatedJoint(NamedTuple):
     """A joint and its articulated body: axis S, U = I S, D = SᵀU and u = τ − Sᵀp; (…, 6), (…, 6), (…), (…)."""
 
     S: Array
@@ -48,13 +48,13 @@ def forward_dynamics(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
     return np.stack(qdd, -1)
 
 
-def joint(S: Array, I: Array, p: Array, tau: Array) -> Joint:
+def joint(S: Array, I: Array, p: Array, tau: Array) -> ArticulatedJoint:
     """Return the joint of a link whose subchain has the articulated inertia I and bias p."""
     U = mv(I, S)
-    return Joint(S, U, dot(S, U), tau - dot(S, p))
+    return ArticulatedJoint(S, U, dot(S, U), tau - dot(S, p))
 
 
-def to_parent(joint: Joint, X: Array, I: Array, p: Array, c: Array) -> tuple[Array, Array]:
+def to_parent(joint: ArticulatedJoint, X: Array, I: Array, p: Array, c: Array) -> tuple[Array, Array]:
     """Return the inertia and the bias that the parent link feels through the joint, in the parent's frame."""
     _, U, D, u = joint
     # I' = Xᵀ (I − U Uᵀ/D) X
@@ -64,7 +64,7 @@ def to_parent(joint: Joint, X: Array, I: Array, p: Array, c: Array) -> tuple[Arr
     return symmetrised(t(X) @ Ia @ X), mv(t(X), pa)
 
 
-def moved(joint: Joint, a: Array) -> tuple[Array, Array]:
+def moved(joint: ArticulatedJoint, a: Array) -> tuple[Array, Array]:
     """Return q̈ and the link's acceleration; a = X a_before + c is the acceleration with the joint locked."""
     S, U, D, u = joint
     # q̈ = (u − Uᵀ a)/D,  a + S q̈
@@ -72,7 +72,7 @@ def moved(joint: Joint, a: Array) -> tuple[Array, Array]:
     return qdd, a + S * qdd[..., None]
 
 
-def motion(joint: Joint, X: Array, c: Array) -> tuple[Array, Array]:
+def motion(joint: ArticulatedJoint, X: Array, c: Array) -> tuple[Array, Array]:
     """Return `moved` as an affine map of the parent's acceleration, a = A a_before + β: (…, 6, 6) and (…, 6)."""
     S, U, D, u = joint
     # A = (1 − S Uᵀ/D) X,  β = (1 − S Uᵀ/D) c + S u/D

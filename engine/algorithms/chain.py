@@ -13,7 +13,7 @@ from engine.blocks.arrays import dot, mv, symmetrised, t
 from engine.blocks.stages import stage
 from engine.lie import Array
 from engine.model import REVOLUTE, Model
-from engine.model.features import SERIAL, found
+from engine.model.features import SERIAL, first_occurrence
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class Chain:
     @cached_property
     def J_inv(self) -> Array:
         """J⁻¹ (n, 6, 6), for `cfa`; raises ValueError naming a link with singular inertia."""
-        if place := found("massless", self.model):
+        if place := first_occurrence("massless", self.model):
             raise ValueError(f"cfa does not serve {self.model.name}: {place}; use abia")
         J = self.model.J
         # Scaled by each link's own mass and size, the entries of J are of similar magnitude.
@@ -114,7 +114,7 @@ class Chain:
 def refuse_unless_serial(model: Model) -> None:
     """Raise ValueError, with the place and the algorithm to use, unless the model is such a chain."""
     for feature in SERIAL:
-        if place := found(feature, model):
+        if place := first_occurrence(feature, model):
             raise ValueError(
                 f"{model.name}: {place}; the parallel algorithms serve serial chains of revolute and prismatic joints "
                 f"on a fixed base; use {'jsiia' if model.has_mimic else 'abia'}"

@@ -26,7 +26,7 @@ ROUNDS, ADMM_ITERATIONS = 15, 200  # updates of s, and ADMM iterations for each
 NEWTON_STEPS = 12
 
 
-class Rows(NamedTuple):
+class ConstraintRows(NamedTuple):
     """The rows of a step: 3 for each contact with friction, then one for each joint and each frictionless contact.
 
     J (N, nv), b (N,), mu (contacts,), and `joints` (rows, 3) with f, lo and hi of each.
@@ -52,7 +52,7 @@ def joint_velocity(y: float, friction: float, low: float, high: float) -> float:
     return float(np.clip(np.sign(y) * max(abs(y) - friction, 0.0), low, high))
 
 
-def distances(rows: Rows, G: Array, impulses: Array) -> Array:
+def distances(rows: ConstraintRows, G: Array, impulses: Array) -> Array:
     """(contacts + joints,): the residual of each, m/s: (13), and |u − clamp(…)| for a joint."""
     u, count = G @ impulses + rows.b, len(rows.mu)
     found = []
@@ -67,13 +67,13 @@ def distances(rows: Rows, G: Array, impulses: Array) -> Array:
     return np.array(found)
 
 
-def residual(rows: Rows, G: Array, impulses: Array) -> float:
+def residual(rows: ConstraintRows, G: Array, impulses: Array) -> float:
     """Return the largest of `distances` over the largest |b|, at least `VELOCITY_FLOOR`; zero where the law holds."""
     size = float(np.max(np.abs(rows.b), initial=VELOCITY_FLOOR))
     return float(np.max(distances(rows, G, impulses), initial=0.0)) / size
 
 
-def solve(rows: Rows, G: Array, tolerance: float = 1e-12) -> Array:
+def solve(rows: ConstraintRows, G: Array, tolerance: float = 1e-12) -> Array:
     """Return impulses (N,) with a residual below the tolerance, or the best iterate."""
     best = _newton(rows, G, np.zeros(len(rows.b)), tolerance)
     left = residual(rows, G, best)
@@ -92,7 +92,7 @@ def solve(rows: Rows, G: Array, tolerance: float = 1e-12) -> Array:
     return best
 
 
-def _slip(rows: Rows, G: Array, x: Array) -> Array:
+def _slip(rows: ConstraintRows, G: Array, x: Array) -> Array:
     """Return s = μ |u_t| n of scaled impulses, in the scale of velocities."""
     g, s = _scale(rows, G), np.zeros(len(x))
     u = (G @ (x / g) + rows.b) / g
@@ -101,7 +101,7 @@ def _slip(rows: Rows, G: Array, x: Array) -> Array:
     return s
 
 
-def _alternate(rows: Rows, G: Array, s: Array, x: Array, dual: Array, penalty: float) -> tuple[Array, Array]:
+def _alternate(rows: ConstraintRows, G: Array, s: Array, x: Array, dual: Array, penalty: float) -> tuple[Array, Array]:
     """Iterate over-relaxed ADMM between ½ xᵀ A x + (b + s)ᵀ x and the constraints on x, scaled."""
     g, count = _scale(rows, G), len(rows.mu)
     A, b, joints = G / np.outer(g, g), rows.b / g + s, rows.joints * np.stack([g, 1 / g, 1 / g], 1)[3 * count :]
@@ -128,7 +128,7 @@ def _allowed(z: Array, mu: Array, joints: Array, penalty: float) -> Array:
     return np.concatenate([cones.reshape(-1), z[end:] + after / penalty])
 
 
-def _newton(rows: Rows, G: Array, impulses: Array, tolerance: float) -> Array:
+def _newton(rows: ConstraintRows, G: Array, impulses: Array, tolerance: float) -> Array:
     """Take damped Newton (Levenberg-Marquardt) steps on λ − P(λ − r (u + s)) = 0 while they make progress."""
     damping = 1e-3
     F, slope = _equation(rows, G, impulses)
@@ -150,7 +150,7 @@ def _newton(rows: Rows, G: Array, impulses: Array, tolerance: float) -> Array:
     return impulses
 
 
-def _scale(rows: Rows, G: Array) -> Array:
+def _scale(rows: ConstraintRows, G: Array) -> Array:
     """Return the √ of each row's mean mobility, which makes impulses of light and heavy bodies comparable."""
     mobility = np.diag(G).copy()
     contacts = 3 * len(rows.mu)
@@ -158,7 +158,7 @@ def _scale(rows: Rows, G: Array) -> Array:
     return np.sqrt(mobility)
 
 
-def _equation(rows: Rows, G: Array, impulses: Array) -> tuple[Array, Array]:
+def _equation(rows: ConstraintRows, G: Array, impulses: Array) -> tuple[Array, Array]:
     """Return F(x) = x − P(x − (u + s)) and its Jacobian, for scaled impulses x = √g λ and velocities u / √g."""
     g, count = _scale(rows, G), len(rows.mu)
     A, x, u = G / np.outer(g, g), g * impulses, (G @ impulses + rows.b) / g
@@ -194,7 +194,7 @@ def _projection_slope(z: Array, mu: float) -> Array:
     return np.asarray(np.outer(e, e) / (1 + mu**2) + n * mu / t * np.outer(across, across))
 
 
-def least_norm(rows: Rows, G: Array, impulses: Array, rounds: int = 3000) -> Array:
+def least_norm(rows: ConstraintRows, G: Array, impulses: Array, rounds: int = 3000) -> Array:
     """Return the impulses of least norm among those with the same Jᵀ λ that obey the law with the same u.
 
     The feasible impulses satisfy Jᵀ λ = const, lie in each cone, and on its ray if the contact slips: convex sets, on
@@ -232,7 +232,7 @@ def least_norm(rows: Rows, G: Array, impulses: Array, rounds: int = 3000) -> Arr
     return new if residual(rows, G, new) <= max(residual(rows, G, impulses), 1e-11) else impulses
 
 
-def _fixed(rows: Rows, impulses: Array, u: Array) -> np.ndarray:
+def _fixed(rows: ConstraintRows, impulses: Array, u: Array) -> np.ndarray:
     """(N,) bool: rows whose impulse follows from u: joints that slide or are at a limit, and separating contacts."""
     fixed, small, count = np.zeros(len(u), bool), 1e-9 * np.max(np.abs(rows.b), initial=1e-300), len(rows.mu)
     for i in range(count):

@@ -42,7 +42,7 @@ class Standing(NamedTuple):
     inner: Array
 
 
-class Place(NamedTuple):
+class ContactPoint(NamedTuple):
     """A contact point x (3,) in the world, its normal n (3,), and the gap, m."""
 
     x: Array

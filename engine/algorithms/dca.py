@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.algorithms import abia
-from engine.algorithms.abia import Joint
+from engine.algorithms.abia import ArticulatedJoint
 from engine.algorithms.chain import Chain
 from engine.algorithms.inverse import velocities
 from engine.blocks import bidiagonal
@@ -141,7 +141,7 @@ def first(runs: Arrays) -> Arrays:
     return I, p
 
 
-def articulate(links: Links, I: Array, p: Array, chunk: int) -> list[Joint]:
+def articulate(links: Links, I: Array, p: Array, chunk: int) -> list[ArticulatedJoint]:
     """Return the joints of all chunks' first links, second links, …, by the ABA's recursion from (I, p) beyond."""
     joints, n = [], links.tau.shape[1]
     for k in reversed(range(chunk)):
@@ -156,7 +156,7 @@ def articulate(links: Links, I: Array, p: Array, chunk: int) -> list[Joint]:
     return joints[::-1]
 
 
-def accelerate(links: Links, joints: list[Joint], a0: Array, chunk: int) -> Array:
+def accelerate(links: Links, joints: list[ArticulatedJoint], a0: Array, chunk: int) -> Array:
     """Return q̈ (batch, n): each chunk's acceleration map is scanned over the chunks, then evaluated link by link.
 
     The maps come from the joints, so that the accelerations at the chunks' ends agree with q̈; those from the systems
@@ -168,7 +168,8 @@ def accelerate(links: Links, joints: list[Joint], a0: Array, chunk: int) -> Arra
     if m > 1:
         A, beta = identity(6, links.X), np.zeros_like(links.b[:, : m - 1])
         for joint, link in zip(joints, kth, strict=True):
-            here, offset = abia.motion(Joint(*(x[:, : m - 1] for x in joint)), link.X[:, : m - 1], link.c[:, : m - 1])
+            inner = ArticulatedJoint(*(x[:, : m - 1] for x in joint))
+            here, offset = abia.motion(inner, link.X[:, : m - 1], link.c[:, : m - 1])
             A, beta = here @ A, mv(here, beta) + offset
             stage("maps", range(m - 1), A, beta)
         beta[:, 0] += mv(A[:, 0], a0)

@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from engine.algorithms.convex import Place, Standing, corners, tangents
+from engine.algorithms.convex import ContactPoint, Standing, corners, tangents
 from engine.lie import Array
 from engine.scene import HeightField, Plane
 
@@ -21,7 +21,7 @@ FAR = 4.0  # cells: maximum search distance of a sphere
 AROUND = 4  # maximum number of contacts of a sphere with a height field
 
 
-def ground_places(standing: Standing, ground: Plane | HeightField, reach: float) -> list[Place]:
+def ground_places(standing: Standing, ground: Plane | HeightField, reach: float) -> list[ContactPoint]:
     """Return each point's closest place on the ground; for a sphere on a height field all within reach, m."""
     kind, size = standing.solid.kind, standing.solid.size
     radius = size[0] if kind in ("sphere", "capsule") else 0.0
@@ -37,15 +37,15 @@ def ground_places(standing: Standing, ground: Plane | HeightField, reach: float)
     else:
         for x in corners(standing):
             above = under(ground, x)
-            places.append(Place(x - radius * above.n, above.n, above.gap - radius))
+            places.append(ContactPoint(x - radius * above.n, above.n, above.gap - radius))
     return places
 
 
-def under(ground: Plane | HeightField, x: Array) -> Place:
+def under(ground: Plane | HeightField, x: Array) -> ContactPoint:
     """Return the point with its gap to the plane, or to the plane of the triangle under or over it."""
     if isinstance(ground, Plane):
         n = np.array(ground.normal)
-        return Place(x, n, float(n @ x) - ground.offset)
+        return ContactPoint(x, n, float(n @ x) - ground.offset)
     j, i = np.floor((x[:2] - ground.corner[:2]) / ground.cell).astype(int)
     s, t = (x[:2] - ground.corner[:2]) / ground.cell - (j, i)
     a, d, b = (
@@ -55,7 +55,7 @@ def under(ground: Plane | HeightField, x: Array) -> Place:
     )
     n = np.cross(b - a, d - a)
     n *= np.sign(n[2]) / np.linalg.norm(n)
-    return Place(x, n, float(n @ (x - a)))
+    return ContactPoint(x, n, float(n @ (x - a)))
 
 
 def _corner(ground: HeightField, i: int, j: int) -> Array:
@@ -80,14 +80,14 @@ def _rim(standing: Standing, n: Array) -> list[Array]:
     return [e, -e / 2 + np.sqrt(0.75) * side, -e / 2 - np.sqrt(0.75) * side]
 
 
-def on_field(ground: HeightField, x: Array, radius: float, reach: float) -> list[Place]:
+def on_field(ground: HeightField, x: Array, radius: float, reach: float) -> list[ContactPoint]:
     """Return the local minima of the distance between a sphere about x and a height field.
 
     A sphere whose centre is below the ground touches the plane of the triangle over it.
     """
     above = under(ground, x)
     if above.gap <= 0:
-        return [Place(x - radius * above.n, above.n, above.gap - radius)]
+        return [ContactPoint(x - radius * above.n, above.n, above.gap - radius)]
     far = radius + min(reach, FAR * ground.cell)
     low, high = (np.floor((x[:2] + side * far - ground.corner[:2]) / ground.cell).astype(int) for side in (-1, 1))
     cells = product(range(low[1], high[1] + 1), range(low[0], high[0] + 1))
@@ -97,7 +97,7 @@ def on_field(ground: HeightField, x: Array, radius: float, reach: float) -> list
     distance = np.linalg.norm(nearest - x, axis=1)
     middle = triangles.mean(1)
     size = np.max(np.linalg.norm(triangles - middle[:, None], axis=2), 1)
-    found: list[Place] = []
+    found: list[ContactPoint] = []
     for k in np.argsort(distance, kind="stable"):
         place = nearest[k]
         if distance[k] > far or len(found) == AROUND:
@@ -107,8 +107,8 @@ def on_field(ground: HeightField, x: Array, radius: float, reach: float) -> list
         beside = np.flatnonzero(np.linalg.norm(middle - place, axis=1) <= size * (1 + 1e-9))
         holding = np.linalg.norm(on_triangles(triangles[beside], place) - place, axis=1) < 1e-9 * ground.cell
         if distance[k] <= np.min(distance[beside[holding]]) * (1 + 1e-9):
-            found.append(Place(place, (x - place) / distance[k], float(distance[k]) - radius))
-    return [Place(x - radius * n, n, gap) for _, n, gap in found]
+            found.append(ContactPoint(place, (x - place) / distance[k], float(distance[k]) - radius))
+    return [ContactPoint(x - radius * n, n, gap) for _, n, gap in found]
 
 
 def on_triangles(triangles: Array, x: Array) -> Array:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.algorithms.convex import (
-    Place,
+    ContactPoint,
     Standing,
     ball,
     closest_of,
@@ -34,7 +34,7 @@ SUPPORT_TOLERANCE = 1e-6  # relative to a solid, or the sine of an angle: tolera
 RIM = 8  # corners of the polygon that approximates a cylinder's end
 
 
-def pair_places(one: Standing, other: Standing) -> list[Place]:
+def pair_places(one: Standing, other: Standing) -> list[ContactPoint]:
     """Return the places where two solids touch or nearly touch; one for a pair with a sphere."""
     swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
     a, b = (other, one) if swapped else (one, other)
@@ -43,7 +43,7 @@ def pair_places(one: Standing, other: Standing) -> list[Place]:
     return [place._replace(n=-place.n) for place in found] if swapped else found
 
 
-def places_along(one: Standing, other: Standing, n: Array) -> list[Place]:
+def places_along(one: Standing, other: Standing, n: Array) -> list[ContactPoint]:
     """Return the places for a given normal n, for cases in which several are equally good."""
     swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
     a, b, m = (other, one, -n) if swapped else (one, other, n)
@@ -51,9 +51,9 @@ def places_along(one: Standing, other: Standing, n: Array) -> list[Place]:
     return [place._replace(n=n) for place in found]
 
 
-def _places(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
+def _places(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoint]:
     if a.solid.kind == "sphere":
-        found = [Place(a.p - (radius(a) + gap / 2) * n, n, gap)]
+        found = [ContactPoint(a.p - (radius(a) + gap / 2) * n, n, gap)]
     elif b.solid.kind == "capsule":
         found = _capsules(a, b, n, gap)
     else:
@@ -61,12 +61,12 @@ def _places(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
     return found
 
 
-def _capsules(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
+def _capsules(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoint]:
     """Return one place; for parallel capsules both ends of their overlap, and the closest place if it is nearer."""
     (p, p_end), (q, q_end) = corners(a), corners(b)
     u, w = p_end - p, q_end - q
     ((x, y),) = closest_of_edges(a, b)
-    closest = [Place(x - (radius(a) + gap / 2) * n, n, gap)]
+    closest = [ContactPoint(x - (radius(a) + gap / 2) * n, n, gap)]
     if np.sum(np.cross(u, w) ** 2) > PARALLEL * (u @ u) * (w @ w) or 0.0 in (u @ u, w @ w):
         return closest
     span = sorted(float((end - p) @ u) / float(u @ u) for end in (q, q_end))
@@ -85,7 +85,7 @@ def _capsules(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
         length = float(np.linalg.norm(away))
         m = away / length if length > 1e-12 * float(np.linalg.norm(u) + np.linalg.norm(w)) else n
         ends.append(
-            Place(x - (radius(a) + (length - radius(a) - radius(b)) / 2) * m, m, length - radius(a) - radius(b))
+            ContactPoint(x - (radius(a) + (length - radius(a) - radius(b)) / 2) * m, m, length - radius(a) - radius(b))
         )
     nearest = min(place.gap for place in ends)
     return ends if gap >= nearest - 1e-9 * (radius(a) + radius(b)) else [*ends, *closest]
@@ -124,7 +124,7 @@ def _polygon(one: Standing, e: Array, axes: Array) -> Polygon:
     return Polygon(points[list(own.loops[face])] @ axes.T, axes @ own.normals[face], 0.0)
 
 
-def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
+def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoint]:
     """Return the corners of the overlap of the touching faces along n; also the closest place if none is as near."""
     axes = np.stack([*tangents(n), n])
     A, B = _polygon(a, -n, axes), _polygon(b, n, axes)
@@ -136,9 +136,9 @@ def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[Place]:
     found = []
     for x, above, below in shared:
         if above is not None and below is not None:
-            found.append(Place(axes.T @ [*x, (above + below) / 2], n, max(above - below, gap)))
+            found.append(ContactPoint(axes.T @ [*x, (above + below) / 2], n, max(above - below, gap)))
     if all(place.gap > gap + 1e-8 * small for place in found):
-        found.append(Place(_closest(a, b, n, gap), n, gap))
+        found.append(ContactPoint(_closest(a, b, n, gap), n, gap))
     return found
 
 

@@ -12,7 +12,7 @@ reference on random robots. Numbers in parentheses are the equations of docs/con
 4. *Contacts*, and a Jacobian row J for each constrained direction                                   `rows_of`
 5. *The law* for λ, with u = G λ + b, G = J M̃⁻¹ Jᵀ, b = J v_f + c (6)                   (2), (3)    `contact_law`
    Restitution is halved while the impulses would add energy                             (4)
-6. *The next state.* v⁺ = v_f + M̃⁻¹ Jᵀ λ and q⁺ = q ⊕ dt v⁺, with overlaps reduced      (7)         `integrated`
+6. *The next state.* v⁺ = v_f + M̃⁻¹ Jᵀ λ and q⁺ = q ⊕ dt v⁺, with overlaps reduced      (7)         `integrate`
 
 A free joint's velocity is a twist in its body's frame, which rotates during the step. Steps 3 to 6 express its linear
 part in the frame at the start of the step; at the end it is rotated into the new frame.
@@ -29,7 +29,7 @@ import numpy as np
 
 from engine import lie
 from engine.algorithms import contact_law, touching
-from engine.algorithms.contact_law import Rows
+from engine.algorithms.contact_law import ConstraintRows
 from engine.algorithms.convex import tangents
 from engine.algorithms.motion import Motion, equations_of_motion, motion, point_jacobian
 from engine.algorithms.touching import Contact, body_of
@@ -75,7 +75,7 @@ class ContactProblem(NamedTuple):
     M: Array
     free: Array
     contacts: list[Contact]
-    rows: Rows
+    rows: ConstraintRows
     joints: np.ndarray
     normal: np.ndarray
     c: Array
@@ -120,7 +120,7 @@ def step_with_contacts(
     after = velocity(problem, impulses)
     way = coordinate_velocities(model, q, problem, after, settings)
     v_after = in_final_frames(model, after, way, settings.dt)
-    return StepResult(integrated(model, q, way, settings.dt), v_after, problem, impulses)
+    return StepResult(integrate(model, q, way, settings.dt), v_after, problem, impulses)
 
 
 def contact_problem(
@@ -215,7 +215,7 @@ def rows_of(
     for x, k in zip(contacts, normal, strict=True):
         c[k] = x.gap / settings.dt if x.gap > SHUT else 0.0
     laws = np.concatenate([np.tile([0.0, 0.0, np.inf], (len(smooth), 1)), laws])
-    rows = Rows(J, J @ free + c, np.array([x.friction for x in contacts[: len(rubs)]]), laws)
+    rows = ConstraintRows(J, J @ free + c, np.array([x.friction for x in contacts[: len(rubs)]]), laws)
     return ContactProblem(M, free, contacts, rows, joints, normal, c, J @ v)
 
 
@@ -316,15 +316,15 @@ def correction_residual(problem: ContactProblem) -> float:
     return contact_law.residual(rows, G, contact_law.solve(rows, G))
 
 
-def overlap(problem: ContactProblem) -> tuple[Rows, Array]:
+def overlap(problem: ContactProblem) -> tuple[ConstraintRows, Array]:
     """Return the rows of (7), and M̃⁻¹ J_nᵀ."""
     J = problem.rows.J[problem.normal]
     gap = np.array([x.gap for x in problem.contacts])
     free = np.tile([0.0, 0.0, np.inf], (len(gap), 1))
-    return Rows(J, np.where(gap < 0, BACK * gap, gap), np.zeros(0), free), np.linalg.solve(problem.M, J.T)
+    return ConstraintRows(J, np.where(gap < 0, BACK * gap, gap), np.zeros(0), free), np.linalg.solve(problem.M, J.T)
 
 
-def integrated(model: Model, q: Array, way: Array, dt: float) -> Array:
+def integrate(model: Model, q: Array, way: Array, dt: float) -> Array:
     """Return q ⊕ dt way, with free joints' twists in the frames at the start of the step."""
     q = q.copy()
     scalar = model.q_of_v >= 0
@@ -370,7 +370,7 @@ def _held_at_limits(
     model: Model, q: Array, after: Array, v: Array, problem: ContactProblem, settings: StepSetup
 ) -> Array:
     """Return the Runge-Kutta coordinates, but q ⊕ dt v⁺ for a joint that stuck or would pass its limit."""
-    after, straight = after.copy(), integrated(model, q, v, settings.dt)
+    after, straight = after.copy(), integrate(model, q, v, settings.dt)
     held = np.zeros(model.nv, bool)
     for j, (friction, low, high) in zip(problem.joints, problem.rows.joints, strict=True):
         small = 1e-10 * (1.0 + abs(problem.free[j]))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.algorithms.convex import Place, Solid, Standing, least_distance, signed_distance
+from engine.algorithms.convex import ContactPoint, Solid, Standing, least_distance, signed_distance
 from engine.algorithms.ground import ground_places
 from engine.algorithms.motion import Motion, frame_of_link, motion
 from engine.algorithms.pair_places import pair_places
@@ -250,4 +250,4 @@ def _standing(model: Model, at: Motion, piece: Piece) -> Standing:
     return Standing(piece.solid, R @ piece.pose[:3, :3], R @ piece.pose[:3, 3] + p, inner)
 
 
-__all__ = ["GROUND", "Contact", "Near", "Place", "candidates", "coefficients", "contacts", "reduce_manifold"]
+__all__ = ["GROUND", "Contact", "ContactPoint", "Near", "candidates", "coefficients", "contacts", "reduce_manifold"]

@@ -19,7 +19,7 @@ from engine.blocks.arrays import t
 from engine.blocks.stages import stage
 from engine.lie import Array
 from engine.model import PRISMATIC, REVOLUTE, Model
-from engine.model.features import Feature, found
+from engine.model.features import Feature, first_occurrence
 from engine.model.joints import BODY_JOINTS
 
 Indices = NDArray[np.int64]
@@ -137,7 +137,7 @@ _REFUSED: tuple[tuple[Feature, str], ...] = (("mimic", "jsiia"), ("still", "abia
 
 def _refuse(model: Model) -> None:
     for feature, fix in _REFUSED:
-        if why := found(feature, model):
+        if why := first_occurrence(feature, model):
             raise ValueError(f"dca does not serve {model.name}: {why}; use {fix}")
 
 

@@ -41,7 +41,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-def gathered() -> dict[str, Any]:
+def collect() -> dict[str, Any]:
     """Return all facts; the GPU's are null without one."""
     return {
         **machine(),

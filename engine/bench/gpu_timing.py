@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.bench.states import State, residual, some_rows
-from engine.bench.timer import repeated
+from engine.bench.timer import repeater
 from engine.cuda.runtime import arrays, clock
 from engine.device_arrays import to_host
 from engine.dynamics import ForwardDynamics
@@ -73,7 +73,7 @@ class OnDevice(NamedTuple):
         return cls(model, dtype, (q, v, tau), rows, State(*(x[rows] for x in at)))
 
 
-def timed(robots: OnDevice, algorithm: str, seconds: float) -> Timed:
+def time_algorithm(robots: OnDevice, algorithm: str, seconds: float) -> Timed:
     """Time one algorithm on the GPU for these states, by about `seconds` of calls."""
     q, v, tau = robots.states
     out = arrays.to_device(np.full(v.shape, np.nan, robots.dtype))
@@ -100,8 +100,8 @@ def quartiles(call: Callable[[], Any], inner: int, rounds: int, capture: bool = 
     There are `rounds` rounds of `inner` calls. They are captured as a graph if `capture` is set and it is possible;
     else the host launches them one after another.
     """
-    graph = clock.captured(call, inner) if capture else None
-    timed = graph or partial(repeated(call), inner)
+    graph = clock.capture_graph(call, inner) if capture else None
+    timed = graph or partial(repeater(call), inner)
     timed()
     samples = [clock.device_seconds(timed) / inner for _ in range(rounds)]
     return [float(x) for x in np.quantile(samples, (0.25, 0.5, 0.75))], graph is not None

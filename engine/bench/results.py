@@ -22,7 +22,7 @@ Rows = Mapping[str, Row]
 """By their "key"."""
 NONE: Rows = {}
 SAME = ("processor", "cores", "python", "numpy", "packages", "commit", "gpu")
-"""The `facts.gathered` that must be equal for all rows of a file."""
+"""The `facts.collect` that must be equal for all rows of a file."""
 
 
 class Results:

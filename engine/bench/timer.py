@@ -17,7 +17,7 @@ MAX_DISTURBED_RATIO = 20
 """Ratio of a call's duration to the preceding wait up to which the latter can disturb it by some percent."""
 
 
-def repeated(function: Callable[[], Any]) -> Callable[[int], None]:
+def repeater(function: Callable[[], Any]) -> Callable[[int], None]:
     """Wrap `function` as a candidate for `alternate`."""
 
     def repeat(times: int) -> None:

@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any
 
 from engine.compile import machine, parts
-from engine.compile.entry import Definition, sort_of, written, written_for, written_for_code, written_in
-from engine.compile.known import described
+from engine.compile.entry import Definition, sort_of, translate_entry, written_for, written_for_code, written_in
+from engine.compile.known import digest_of
 from engine.compile.optimizing import Style
 from engine.compile.parts import compiling
 from engine.compile.translate import Emitted, Unit
@@ -55,7 +55,7 @@ class Function:
         with compiling():
             if sorts not in self._loaded:
                 name = self._name(sorts)
-                self._loaded[sorts] = _function(name, lambda: written(self, sorts, name))
+                self._loaded[sorts] = _function(name, lambda: translate_entry(self, sorts, name))
             return self._loaded[sorts]
 
     def at_hand(self, sorts: tuple[Any, ...]) -> bool:
@@ -82,7 +82,7 @@ class Function:
             emitted = Emitted(unit, self.function, arguments, name)
             result = str(emitted.llvm.ftype.return_type)
             style = Style.LOOPS if max(map(lanes, arguments), default=1) > 1 else Style.ONE_ROBOT
-            make = parts.deferred if self.rare else parts.begun
+            make = parts.defer if self.rare else parts.begin
             code = make(name, unit, style, written=tuple(sorted(emitted.written)), result=result)
         return name, code
 
@@ -97,7 +97,7 @@ def kernel(function: Callable[..., Any]) -> Function:
     return Function(function)
 
 
-def apart(function: Callable[..., Any]) -> Function:
+def compiled_apart(function: Callable[..., Any]) -> Function:
     """Declare a kernel that is compiled separately, once for all kernels that call it with arguments of the same
     kinds."""
     return Function(function, apart=True)
@@ -166,13 +166,13 @@ def finish_compiling() -> None:
 
 def _name_for(function: Function, known: tuple[Any, ...], dtype: str, others: Any) -> str:
     key = function.__module__, function.function.__qualname__, dtype, others, machine.describe()
-    return f"{function.__name__}_{described(key, known)}"
+    return f"{function.__name__}_{digest_of(key, known)}"
 
 
 def _begun(name: str, write: Callable[[], Unit], style: Style) -> str:
     """The name of code that is read from disk or compiled."""
     if parts.read(name) is None:
-        parts.begun(name, write(), style)
+        parts.begin(name, write(), style)
     return name
 
 

@@ -81,7 +81,7 @@ def read(name: str) -> bytes | None:
     """Return the content of an entry; None where there is no complete one."""
     for folder in _folders():
         try:
-            whole = files.kept(folder / name)
+            whole = files.cached_content(folder / name)
         except OSError:
             continue
         if hashlib.sha256(whole[32:]).digest() == whole[:32]:

@@ -237,7 +237,7 @@ class _Entry:
         return Array(element, data, tuple(extents))
 
 
-def written(kernel: Any, sorts: tuple[Any, ...], name: str) -> Unit:
+def translate_entry(kernel: Any, sorts: tuple[Any, ...], name: str) -> Unit:
     """The LLVM IR of a kernel for arguments of these sorts, with its entry of that name."""
     unit = Unit(name)
     _Entry(unit, kernel, [], tuple(sorts), name)

@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from engine.compile import arithmetic
 from engine.compile.builder import Builder
-from engine.compile.memory import Slot, alike, array_load, element
+from engine.compile.memory import Slot, array_load, element, matching_leaves
 from engine.compile.operations import KNOWN_CALLS
 from engine.compile.shared import SHARED_CALLS
 from engine.compile.values import (
@@ -105,7 +105,7 @@ class Expressions:
         found = materialised(record.items[-1])
         for number, item in reversed(list(enumerate(record.items[:-1]))):
             here = self.builder.icmp_signed("==", place, ir.Constant(place.type, number))
-            pairs = zip(alike(item, found), leaves(found), strict=True)
+            pairs = zip(matching_leaves(item, found), leaves(found), strict=True)
             found = rebuilt(found, iter([self.builder.select(here, one, other) for one, other in pairs]))
         return found
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 
-def described(*known: Any) -> str:
+def digest_of(*known: Any) -> str:
     """Return a digest of tuples of arrays, numbers and texts."""
     digest = hashlib.sha256()
     for part in _parts(known):

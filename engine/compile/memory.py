@@ -18,9 +18,9 @@ from engine.compile.values import (
     Known,
     LaneRows,
     Record,
-    Rows,
     Shaped,
     Untranslatable,
+    ValueList,
     is_number,
     leaves,
     materialised,
@@ -43,7 +43,7 @@ class Slot:
 
     def store(self, builder: Builder, value: Any) -> None:
         """Store a value, converted to the type of the first."""
-        for place, leaf, like in zip(self._places, alike(value, self._like), leaves(self._like), strict=True):
+        for place, leaf, like in zip(self._places, matching_leaves(value, self._like), leaves(self._like), strict=True):
             same = leaf.type is like.type or leaf.type == like.type
             builder.store(leaf if same else arithmetic.converted(builder, leaf, like.type), place)
         if isinstance(value, Array):
@@ -66,7 +66,7 @@ def _form(value: Any) -> Any:
     return is_number(value)
 
 
-def alike(value: Any, like: Any) -> list[Any]:
+def matching_leaves(value: Any, like: Any) -> list[Any]:
     """The leaves of a value, which must have the structure of another."""
     found, expected = leaves(materialised(value)), leaves(like)
     if len(found) != len(expected):
@@ -130,7 +130,7 @@ def _shaped_load(builder: Builder, array: Shaped, place: list[Any]) -> Any:
 
 def array_load(builder: Builder, array: Array, place: list[Any]) -> Any:
     """An element of an array, or the part of it that fewer indices than dimensions select."""
-    if isinstance(array, Rows):
+    if isinstance(array, ValueList):
         return array.values[place[0]]
     if isinstance(array, Known):
         if any(isinstance(index, ir.Value) for index in place):

@@ -24,9 +24,9 @@ from engine.compile.values import (
     Array,
     Known,
     Record,
-    Rows,
     Shaped,
     Untranslatable,
+    ValueList,
     materialised,
     real,
     whole,
@@ -131,8 +131,8 @@ def reciprocal(x: Any) -> Any:
     return 1 / x
 
 
-def _rows(_builder: Builder, count: Any) -> Rows:
-    return Rows(count)
+def _rows(_builder: Builder, count: Any) -> ValueList:
+    return ValueList(count)
 
 
 def _shaped(_builder: Builder, pattern: Known, numbers: Array, first: int) -> Shaped:

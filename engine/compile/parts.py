@@ -108,7 +108,7 @@ def _is_loaded(name: str) -> bool:
     return name in _loaded[True] or name in _loaded[False]
 
 
-def begun(name: str, unit: Any, style: machine.Style = machine.Style.LOOPS, **facts: Any) -> Code:
+def begin(name: str, unit: Any, style: machine.Style = machine.Style.LOOPS, **facts: Any) -> Code:
     """Begin to compile a unit, and return its code. It is cached on disk where there is room."""
     text = unit.written()
     code = Code(b"", tuple(sorted(unit.parts)), **facts, style=style.name, text=_compressed(text))
@@ -116,7 +116,7 @@ def begun(name: str, unit: Any, style: machine.Style = machine.Style.LOOPS, **fa
     return code
 
 
-def deferred(name: str, unit: Any, style: machine.Style, **facts: Any) -> Code:
+def defer(name: str, unit: Any, style: machine.Style, **facts: Any) -> Code:
     """Return the code of a part that is compiled on its first call."""
     text = _compressed(unit.written())
     code = _codes[name] = Code(b"", tuple(sorted(unit.parts)), **facts, style=style.name, rare=True, text=text)
@@ -196,7 +196,7 @@ def _load(name: str, code: Code, fast: bool) -> int:
 
 
 def load(name: str, put: Put) -> None:
-    """Pass to `put` the address of a function that was `read` or `begun`: now, and again once it is optimised."""
+    """Pass to `put` the address of a function that was read or begun: now, and again once it is optimised."""
     code = _prepared(name)
     fast = _is_fast(code)
     put(_load(name, code, fast))

@@ -40,7 +40,7 @@ def _statements(suite: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 @lru_cache(maxsize=1024)
-def of(function: Callable[..., Any]) -> Source:
+def analyse(function: Callable[..., Any]) -> Source:
     """The source of a function."""
     code = function.__code__
     node = _functions(code.co_filename)[code.co_firstlineno]

@@ -29,8 +29,8 @@ from engine.compile.values import (
     Array,
     LaneRows,
     Record,
-    Rows,
     Untranslatable,
+    ValueList,
     handed,
     handed_over,
     kind,
@@ -61,8 +61,8 @@ class Unit:
         """A kernel as a function for arguments like these."""
         key = kernel.function, tuple(map(kind, arguments)), shared_places(arguments)
         if key not in self.functions:
-            make = Part if kernel.apart and not self.whole else Emitted
-            self.functions[key] = make(self, kernel if make is Part else kernel.function, arguments)
+            make = SeparateKernel if kernel.apart and not self.whole else Emitted
+            self.functions[key] = make(self, kernel if make is SeparateKernel else kernel.function, arguments)
         return self.functions[key]
 
     def written(self) -> str:
@@ -123,7 +123,7 @@ class Emitted:
                 self.touch(item)
 
 
-class Part(Emitted):
+class SeparateKernel(Emitted):
     """A separate kernel, whose code is in another object file."""
 
     def __init__(self, unit: Unit, kernel: Any, arguments: list[Any]):
@@ -167,7 +167,7 @@ class Frame(Expressions):
     def __init__(self, emitted: Emitted, builder: Builder, function: Callable[..., Any], arguments: list[Any]):
         super().__init__(builder, function)
         self.emitted = emitted
-        self._source = source.of(function)
+        self._source = source.analyse(function)
         if missing := len(self._source.parameters) - len(arguments):
             arguments = [*arguments, *(function.__defaults__ or ())[-missing:]]
         if len(arguments) != len(self._source.parameters):
@@ -256,7 +256,7 @@ class Frame(Expressions):
             raise Untranslatable(f"an assignment to {ast.unparse(target)}")
 
     def _bind(self, name: str, value: Any) -> None:
-        if isinstance(value, Rows) and value.branches is None:
+        if isinstance(value, ValueList) and value.branches is None:
             value.branches = self._outside + self._branches
         if name in self._source.settled or (written_out() and not self._branches):
             self._names[name] = value
@@ -266,7 +266,7 @@ class Frame(Expressions):
         self._names[name].store(self.builder, value)
 
     def _write(self, array: Any, place: list[Any], value: Any) -> None:
-        if isinstance(array, Rows):
+        if isinstance(array, ValueList):
             if self._outside + self._branches > (array.branches or 0):
                 raise Untranslatable("a row that is set in a branch which running decides")
             array.values[place[0]] = value

@@ -98,7 +98,7 @@ class LaneRows:
     shape: tuple[int, ...]
 
 
-class Rows:
+class ValueList:
     """A list of `count` values of any kind that a written-out kernel fills: registers, not memory."""
 
     def __init__(self, count: int):
@@ -252,7 +252,7 @@ def lanes(value: Any) -> int:
     return max(map(lanes, value.items), default=1)
 
 
-_MADE_AS_IT_RUNS = (ir.Value, Array, Rows)
+_MADE_AS_IT_RUNS = (ir.Value, Array, ValueList)
 
 
 def constant(value: Any) -> bool:

@@ -24,7 +24,7 @@ from engine.compile.shared import array_at, count
 from engine.compile.vectors import every, robots_at
 from engine.kernels.bodies import AXIS, NQ, NV, ZERO, rigid_inertia
 from engine.kernels.joint_forces import (
-    Given,
+    GivenForces,
     added_inertia,
     is_held,
     is_stiff,
@@ -184,7 +184,7 @@ def accelerate(robot, i, forces, numbers, kept, acceleration, out, reaction):
 @kernel
 def forward_dynamics(robot, q, v, tau, out):
     """Compute q̈ into `out` (nv,) from q (nq,), v and τ (nv,) of a known robot."""
-    n, forces = robot.tree.shape[0], Given(tau)
+    n, forces = robot.tree.shape[0], GivenForces(tau)
     numbers, twist, bias, inertia, force = rows(n), rows(n), rows(n), rows(n), rows(n)
     acceleration, kept = rows(n), rows(v.shape[0])
     for e in range(robot.walk.shape[0]):

@@ -29,7 +29,7 @@ from engine.step_settings import (
 )
 
 
-class Given(NamedTuple):
+class GivenForces(NamedTuple):
     """Given forces τ (nv,)."""
 
     tau: Any

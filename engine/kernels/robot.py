@@ -36,7 +36,7 @@ class Robot(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def known(model: Model) -> Robot:
+def robot_of(model: Model) -> Robot:
     """Return a model's constants for kernels; entries of rotations within rounding of 0 and ±1 become these."""
     packed = pack(model)
     bodies = packed.constants[:-1].copy()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.compile import apart, inline
+from engine.compile import compiled_apart, inline
 from engine.compile.operations import is_single, spread
 from engine.kernels.quaternions import rotation_from_quaternion
 from engine.kernels.robot import KIND, PARENT, Q_START, V_START
@@ -131,7 +131,7 @@ def _place_body(i, q, v, wrenches, topology, constants, bodies):
     store3(bodies.bias[i], f, 3)
 
 
-@apart
+@compiled_apart
 def place(q, v, wrenches, topology, constants, limbs, bodies):
     """Compute the bodies at q (tree_nq,) and v (tree_nv,), under wrenches (n, 6) in their own frames or an empty
     tuple."""

@@ -28,7 +28,7 @@ from engine.lessons.text import LessonText, Section
 from engine.lessons.trace import Trace, marked, source, trace
 from engine.lie import Array
 from engine.model import Model
-from engine.model.features import SERIAL, Feature, found, serial
+from engine.model.features import SERIAL, Feature, first_occurrence, serial
 from engine.selection import capabilities
 
 LINK = "lesson:"
@@ -372,7 +372,7 @@ ROBOTS: Mapping[str, tuple[tuple[Feature, ...], str]] = {
 def _refuse(lesson: LessonText, model: Model) -> None:
     features, about = ROBOTS[lesson.keys.get("robots", "chains")]
     for feature in features:
-        if place := found(feature, model):
+        if place := first_occurrence(feature, model):
             raise ValueError(
                 f"the lesson «{lesson.title}» is about {about}; in {model.name}, {place}; open arm7, or a chain by "
                 "File › Generate"

@@ -144,8 +144,8 @@ def measured_over_links() -> Array:
 
     They are the timings of the engine's automatic choice; NaN if not measured.
     """
-    device = capabilities.on("auto")
-    table = shipped.known(device)
+    device = capabilities.resolve_device("auto")
+    table = shipped.table_in_use(device)
     rows = [[table.seconds(name, Case("chain", n, 1, "float64")) for n in MEASURED] for name in ("abia", "dca", "cfa")]
     return np.array(rows, float)
 
@@ -159,8 +159,8 @@ def _crossings(*_: object) -> dict[str, float | str]:
     slower = [size for size, time, other in zip(MEASURED, aba, faster, strict=True) if not other < time]
     after = [str(size) for size in MEASURED if size > max(slower, default=0)]
     return {
-        "measured_device": {"cpu": "processor", "cuda": "graphics processor"}[capabilities.on("auto")],
-        "measured_where": shipped.known(capabilities.on("auto")).origin,
+        "measured_device": {"cpu": "processor", "cuda": "graphics processor"}[capabilities.resolve_device("auto")],
+        "measured_where": shipped.table_in_use(capabilities.resolve_device("auto")).origin,
         "measured_crossing": (after or [NOWHERE])[0],
         "measured_as_choices": " | ".join([*map(str, MEASURED), NOWHERE]),
         "least_size": SIZES[0], "largest_size": SIZES[-1],

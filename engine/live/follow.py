@@ -22,7 +22,7 @@ class LiveReader:
             raise ValueError("no script runs that has called engine.show(simulation, window=False)")
         self.folder = scripts[-1] if folder is None else Path(folder)
         try:
-            about = places.about(self.folder)
+            about = places.description(self.folder)
             version, self.script, self.robot = str(about["catena"]), str(about["script"]), int(str(about["robot"]))
         except (OSError, LookupError, ValueError) as problem:
             raise ValueError(f"{self.folder} is no live link ({problem}); engine.show makes one") from None

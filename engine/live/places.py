@@ -70,7 +70,7 @@ def is_held(file: Path) -> bool:
         os.close(handle)
 
 
-def about(folder: Path) -> dict[str, object]:
+def description(folder: Path) -> dict[str, object]:
     """Return the description of a link's script: "catena" (version), "script" (name), "pid", "robot" (index shown).
 
     Raises OSError or ValueError if there is none.

@@ -157,7 +157,7 @@ def show(simulation: Simulation, robot: int = 0, window: bool = True) -> LiveLin
     Raises ValueError for a robot index outside the batch, RuntimeError with one sentence if no window can be opened
     because a screen or PyQt6 is missing, and OSError if the link's folder cannot be created.
     """
-    robot = validation.whole("robot", robot, 0)
+    robot = validation.integer("robot", robot, 0)
     if robot >= simulation.batch:
         raise ValueError(f"robot is {robot} and the batch {simulation.batch}; robots are numbered from 0")
     if window and (reason := _no_window()):

@@ -29,7 +29,7 @@ REACH = 3
 
 
 @lru_cache(maxsize=256)
-def found(feature: Feature, model: Model) -> str | None:
+def first_occurrence(feature: Feature, model: Model) -> str | None:
     """Return the first occurrence of a feature in a model, in words, or None."""
     if feature == "mimic":
         return next((f"joint {j.name!r} mimics {j.leader!r}" for j in model.joints if j.leader is not None), None)
@@ -42,7 +42,7 @@ def found(feature: Feature, model: Model) -> str | None:
         bodies = np.flatnonzero(~invertible(model.J))
         return f"{_body(model, int(bodies[0]))} has no mass, or no rotational inertia" if len(bodies) else None
     if feature == "uneven":
-        bodies = np.flatnonzero(uneven(model.parent, model.mass))
+        bodies = np.flatnonzero(uneven_bodies(model.parent, model.mass))
         if not len(bodies):
             return None
         return (
@@ -55,7 +55,7 @@ def found(feature: Feature, model: Model) -> str | None:
 
 def serial(model: Model) -> bool:
     """Whether a model is a serial chain of 1-DoF joints on a fixed base, with at least one joint."""
-    return not any(found(feature, model) for feature in SERIAL)
+    return not any(first_occurrence(feature, model) for feature in SERIAL)
 
 
 def invertible(J: np.ndarray) -> np.ndarray:
@@ -65,7 +65,7 @@ def invertible(J: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.eigvalsh(J / size[..., :, None] / size[..., None, :])[..., 0] > 1e-13, bool)
 
 
-def uneven(parent: np.ndarray, mass: np.ndarray) -> np.ndarray:
+def uneven_bodies(parent: np.ndarray, mass: np.ndarray) -> np.ndarray:
     """(…, n) bool: which bodies have `UNEVEN` times the mass of one of their `REACH` closest ancestors, mass (…, n).
 
     Joining across such a ratio loses digits: the residual of DCA-ABA grows as 1e-14 times the ratio. Massless bodies

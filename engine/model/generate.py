@@ -10,7 +10,7 @@ from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Collision, Joint,
 from engine.model.joints import NQ, NV
 from engine.model.shapes import Kind, checked_color, checked_friction, checked_size
 from engine.model.urdf_text import COLORS
-from engine.real_numbers import shown
+from engine.real_numbers import excerpt
 
 _KINDS: dict[int, JointKind] = {
     FREE: "floating",
@@ -46,7 +46,7 @@ def free_body(
         raise ValueError(f"the body's shape is {shape!r}; expected one of {', '.join(SOLIDS)}")
     size = checked_size(shape, size, "the body")
     if isinstance(mass, bool) or not isinstance(mass, int | float | np.number) or not (np.isfinite(mass) and mass > 0):
-        raise ValueError(f"the body's mass is {shown(mass)}; expected a positive number in kg")
+        raise ValueError(f"the body's mass is {excerpt(mass)}; expected a positive number in kg")
     color = checked_color(color, "the body")
     friction = None if friction is None else checked_friction(friction, "the body")
     unlimited, name = np.full(6, np.inf), name or shape

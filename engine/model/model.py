@@ -21,7 +21,7 @@ from engine import lie
 from engine.model.diagnostic import Diagnostic, ModelError
 from engine.model.joints import FREE, NQ, NV, Joint
 from engine.model.shapes import Collision, Visual
-from engine.real_numbers import reals, shown
+from engine.real_numbers import excerpt, reals
 
 if TYPE_CHECKING:
     from engine.model.composition import Part
@@ -354,7 +354,7 @@ class Model:
 
     def with_gravity(self, gravity: tuple[float, float, float] | Array) -> Model:
         """Return the robot with another `gravity`, (3,) in m/s². Raises ValueError for an invalid one."""
-        expected = f"gravity is three finite numbers in m/s², for example (0, 0, -9.81); got {shown(gravity)}"
+        expected = f"gravity is three finite numbers in m/s², for example (0, 0, -9.81); got {excerpt(gravity)}"
         try:
             vector = reals(gravity)
         except (TypeError, ValueError) as error:

@@ -14,7 +14,7 @@ import numpy as np
 
 from engine import validation
 from engine.model import Model, features
-from engine.model.features import SERIAL, Feature, found
+from engine.model.features import SERIAL, Feature, first_occurrence
 from engine.model.model import spatial_inertias
 from engine.parameters import Parameters
 
@@ -99,7 +99,7 @@ def algorithms(model: Model, device: str = "auto") -> tuple[str, ...]:
     return tuple(name for name in ALGORITHMS if reason(name, model, device) is None)
 
 
-def on(device: str) -> str:
+def resolve_device(device: str) -> str:
     """Return `device`, or for "auto" the device that supports everything. Raises ValueError for an unknown name."""
     device = validation.one_of("device", device, ("auto", *DEVICES))
     return DEVICES[0] if device == "auto" else device
@@ -111,12 +111,12 @@ def refusal(name: str, model: Model, device: str = "auto") -> str | None:
         return None
     others = algorithms(model, device)
     elsewhere = any(reason(name, model, other) is None for other in ALGORITHMS[name].devices)
-    here = f" on {on(device)}" if elsewhere else ""
+    here = f" on {resolve_device(device)}" if elsewhere else ""
     fix = others[0] if others else "the CPU"
     return f"{name} does not serve {model.name}{here}: {why}; use {fix}"
 
 
-def unserved(model: Model, device: str = "auto") -> dict[str, tuple[str, ...]]:
+def reasons_against(model: Model, device: str = "auto") -> dict[str, tuple[str, ...]]:
     """Return the reasons why algorithms do not support a model, each with their names."""
     reasons: dict[str, tuple[str, ...]] = {}
     for name in ALGORITHMS:
@@ -135,11 +135,11 @@ def require(name: str, model: Model, device: str = "auto") -> str:
 
 def reason(name: str, model: Model, device: str = "auto") -> str | None:
     """Return the model's feature that an algorithm does not support on a device, in words, or None."""
-    row, device = ALGORITHMS[name], on(device)
+    row, device = ALGORITHMS[name], resolve_device(device)
     if device not in row.devices:
         return f"it does not run on device {device!r}"
     missing = (f for f in _FEATURES if not getattr(row, f))
-    return next((place for feature in missing if (place := found(feature, model))), None)
+    return next((place for feature in missing if (place := first_occurrence(feature, model))), None)
 
 
 def require_parameters(name: str, model: Model, batch: int, parameters: Parameters | None) -> None:
@@ -157,7 +157,7 @@ def require_parameters(name: str, model: Model, batch: int, parameters: Paramete
         J = spatial_inertias(parameters.mass, parameters.first_moment, parameters.inertia)
         refused |= ~np.all(features.invertible(J), -1)
     if not row.uneven:
-        refused |= np.any(features.uneven(model.parent, parameters.mass), -1)
+        refused |= np.any(features.uneven_bodies(model.parent, parameters.mass), -1)
     if len(robots := np.flatnonzero(refused)):
         raise ValueError(f"robot {robots[0]} of the parameters: {refusal(name, parameters.robot(robots[0]))}")
 

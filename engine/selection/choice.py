@@ -37,7 +37,7 @@ class Choice(NamedTuple):
     why: str
 
 
-class Place(NamedTuple):
+class DeviceChoice(NamedTuple):
     """The device, "cpu" or "cuda", and a remark on why it is not the other, or ""."""
 
     device: str
@@ -70,8 +70,8 @@ def place(
     dtype: str = "float64",
     among: Mapping[str, tuple[str, ...]] | None = None,
     work: Work = "call",
-    tables: Callable[[str], Measurements] = shipped.known,
-) -> Place:
+    tables: Callable[[str], Measurements] = shipped.table_in_use,
+) -> DeviceChoice:
     """Return the device: `device` itself, or for "auto" the faster one for a batch of such robots.
 
     `among` are the algorithms that the caller supports on each device, by default all; `tables` returns a device's
@@ -84,16 +84,16 @@ def place(
     if device != "auto":
         if device == "cuda":
             gpu.require()
-        return Place(device, "")
+        return DeviceChoice(device, "")
     asked = among or dict.fromkeys(capabilities.DEVICES)
     served = {where: _serving(model, where, algorithm, asked[where]) for where in capabilities.DEVICES}
     small = batch * len(model.parent) < MIN_GPU_BODIES
     if not served["cuda"] or (small and served["cpu"]):
-        return Place("cpu", "")
+        return DeviceChoice("cpu", "")
     if reason := gpu.why_not():
-        return Place("cpu", f"; on the CPU, since {reason}")
+        return DeviceChoice("cpu", f"; on the CPU, since {reason}")
     if not served["cpu"]:
-        return Place("cuda", "; on cuda, which alone does this")
+        return DeviceChoice("cuda", "; on cuda, which alone does this")
     best = {}
     for where in capabilities.DEVICES:
         verdict = _decide(tables(where), served[where], _case(model, batch, dtype, work))
@@ -101,7 +101,8 @@ def place(
             best[where] = min(verdict.seconds.values())
     where = min(best, key=best.__getitem__, default="cpu")
     times = " and ".join(f"{in_words(seconds)} on {device}" for device, seconds in best.items())
-    return Place(where, f"; on {where}, by {times}" if len(best) > 1 else f"; on {where}, where alone it was measured")
+    why = f"by {times}" if len(best) > 1 else "where alone it was measured"
+    return DeviceChoice(where, f"; on {where}, {why}")
 
 
 def _serving(model: Model, device: str, algorithm: str, among: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -120,7 +121,7 @@ def choose(
     device: str = "auto",
     among: tuple[str, ...] | None = None,
     work: Work = "call",
-    tables: Callable[[str], Measurements] = shipped.known,
+    tables: Callable[[str], Measurements] = shipped.table_in_use,
 ) -> Choice:
     """Return `algorithm` itself, or for "auto" the fastest for a batch of such robots.
 
@@ -131,8 +132,8 @@ def choose(
         capabilities.require(algorithm, model, device)
         if among is not None and algorithm not in among:
             raise ValueError(
-                f"{algorithm} does not step {model.name} on {capabilities.on(device)}, but gives its accelerations "
-                f"(engine.ForwardDynamics); use {' or '.join(among)}"
+                f"{algorithm} does not step {model.name} on {capabilities.resolve_device(device)}, but gives its "
+                f"accelerations (engine.ForwardDynamics); use {' or '.join(among)}"
             )
         return Choice(algorithm, f"{algorithm}: asked for")
     names = candidates(model, device, among)
@@ -143,7 +144,7 @@ def choose(
         raise ValueError(f"no algorithm on {device!r} serves {model.name}: {why}; use device='cpu'")
     if len(names) == 1:
         return Choice(names[0], _the_only_one(names[0], model, device))
-    table, case = tables(capabilities.on(device)), _case(model, batch, dtype, work)
+    table, case = tables(capabilities.resolve_device(device)), _case(model, batch, dtype, work)
     verdict = _decide(table, names, case)
     if not verdict.seconds and not verdict.inaccurate:
         return Choice(names[0], _unmeasured(names[0], table.device))
@@ -154,7 +155,7 @@ def choose(
 
 def candidates(model: Model, device: str = "auto", among: tuple[str, ...] | None = None) -> tuple[str, ...]:
     """Return the algorithms among which the automatic choice selects: compiled, and supporting the model."""
-    where = capabilities.on(device)
+    where = capabilities.resolve_device(device)
     return tuple(
         name
         for name, row in capabilities.ALGORITHMS.items()
@@ -169,7 +170,7 @@ def changes(model: Model, batch: int = 1, dtype: str = "float64", device: str = 
     There is one entry for each number of links at which the choice changes, starting with 1; none without timings or
     with a single candidate.
     """
-    table, names = shipped.known(capabilities.on(device)), candidates(model, device)
+    table, names = shipped.table_in_use(capabilities.resolve_device(device)), candidates(model, device)
     shape = _case(model, batch, dtype).shape
     longest = table.longest(shape, dtype)
     if len(names) == 1 or longest == 0:

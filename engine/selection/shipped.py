@@ -91,7 +91,7 @@ def _rows(*line: Any) -> Iterator[Row]:
         yield Row(**dict(zip(_SERIES, key, strict=True)), **dict(zip(_POINT, point, strict=True)))
 
 
-def known(device: str = "cpu") -> Measurements:
+def table_in_use(device: str = "cpu") -> Measurements:
     """Return the table that the choice uses: the one measured here, else the reference table."""
     here = timings.load(device)
     return here if here.rows else table(device)

@@ -39,7 +39,7 @@ def advancing(model: Model, scene: Scene | None = None) -> dict[str, tuple[str, 
     }
 
 
-def served(model: Model, scene: Scene | None, dtype: str, algorithm: str) -> dict[str, tuple[str, ...]]:
+def devices_serving(model: Model, scene: Scene | None, dtype: str, algorithm: str) -> dict[str, tuple[str, ...]]:
     """Return the algorithms for `choice.place`, by device; none on a device that lacks the number type.
 
     Contact on a GPU is not in the timings: in a scene, "auto" takes the first algorithm supported there.
@@ -55,7 +55,7 @@ def dtypes(device: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(dtype for row in STEPPERS[device] for dtype in row.dtypes))
 
 
-def where(scene: Scene | None, device: str, dtype: str) -> str:
+def choice_device(scene: Scene | None, device: str, dtype: str) -> str:
     """Return the device to choose from: in a scene "auto" is the CPU, unless it lacks the number type."""
     if scene is not None and not isinstance(scene, Scene):
         raise TypeError(f"scene is a {type(scene).__name__}; expected an engine.Scene, for example engine.Scene()")
@@ -77,7 +77,7 @@ def choose(
 
     Raises ValueError, with the reason and what to do, if a device cannot step them, and `NoGpu` without a GPU.
     """
-    device, able = where(scene, device, dtype), served(model, scene, dtype, algorithm)
+    device, able = choice_device(scene, device, dtype), devices_serving(model, scene, dtype, algorithm)
     device, placed = choice.place(model, device, algorithm, batch, dtype, able, "step")
     require(model, scene, device, dtype, algorithm)
     algorithm, why = choice.choose(model, algorithm, batch, dtype, device, able[device], work="step")

@@ -174,7 +174,7 @@ def load(device: str = "cpu") -> Measurements:
     """
     path = table_path(device)
     try:
-        content = files.kept(path)
+        content = files.cached_content(path)
     except OSError as error:
         unreadable = not isinstance(error, FileNotFoundError) and str(error.filename).endswith(path.name)
         return Measurements(path, damage=str(error) if unreadable else None, device=device)

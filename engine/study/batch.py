@@ -22,7 +22,7 @@ from engine.recording.files import how_made
 from engine.scene import put_down
 from engine.simulation import Simulation
 from engine.study.controlling import Driver
-from engine.study.description import Axis, Description, Kept
+from engine.study.description import Description, KeptNumber, StudyAxis
 from engine.study.frames import Frames, Vector, plus, turned_back
 from engine.study.plan import Group, Task
 from engine.study.quantities import MEASURED, Look, Quantity
@@ -213,7 +213,7 @@ def _tilted(gravity: Array, angle: Array) -> Array:
     return np.stack([c * x - s * z, y, s * x + c * z], 1)
 
 
-def _set_masses(parameters: Parameters, axis: Axis, x: Array) -> None:
+def _set_masses(parameters: Parameters, axis: StudyAxis, x: Array) -> None:
     model = parameters.model
     if axis.what == "payload":
         link = model.link_names.index(axis.of)
@@ -231,7 +231,7 @@ def _set_masses(parameters: Parameters, axis: Axis, x: Array) -> None:
         parameters.inertia[:, body] *= scale[:, None, None]
 
 
-def _set_of_joints(group: Group, of: Array, axis: Axis, x: Array) -> None:
+def _set_of_joints(group: Group, of: Array, axis: StudyAxis, x: Array) -> None:
     """Set a value for one joint, or for all whose coordinates gains may affect."""
     model = group.model
     columns = np.flatnonzero(model.q_of_v >= 0)
@@ -327,7 +327,7 @@ class _Clock:
 class _Running:
     """A kept number, accumulated during the run."""
 
-    def __init__(self, kept: Kept, quantity: Quantity):
+    def __init__(self, kept: KeptNumber, quantity: Quantity):
         self.kept, self._quantity = kept, quantity
         self._first: Any = None
         self._now: Any = None

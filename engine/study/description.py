@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.real_numbers import shown
+from engine.real_numbers import excerpt
 from engine.step_settings import INTEGRATORS
 from engine.study.tables import Problems, Table, is_number
 from engine.study.variables import VARIABLES, Variable
@@ -43,7 +43,7 @@ class Push:
 
 
 @dataclass(frozen=True)
-class Axis:
+class StudyAxis:
     """A variable: given by a list of values, which form a grid with those of other axes, or by a distribution."""
 
     name: str
@@ -65,7 +65,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptNumber:
     """A number that is kept of each run, or with bounds whether it is within them."""
 
     name: str
@@ -101,11 +101,11 @@ class Description:
     slope: float
     start: Mapping[str, float]
     pushes: tuple[Push, ...]
-    axes: tuple[Axis, ...]
+    axes: tuple[StudyAxis, ...]
     samples: int
     sampling: str
     seed: int
-    kept: tuple[Kept, ...]
+    kept: tuple[KeptNumber, ...]
     every: float
     trajectories: tuple[int, ...]
 
@@ -210,7 +210,7 @@ def _push(table: Table, k: int) -> Push:
     return found
 
 
-def _axis(table: Table, pushes: tuple[Push, ...]) -> Axis:
+def _axis(table: Table, pushes: tuple[Push, ...]) -> StudyAxis:
     what = table.text("what", "", tuple(VARIABLES))
     if not what and "what" not in table:
         table.problem("", "it does not say what varies", f"give what, one of {', '.join(VARIABLES)}")
@@ -233,7 +233,7 @@ def _axis(table: Table, pushes: tuple[Push, ...]) -> Axis:
             table.problem("factor", f"{what} cannot be multiplied by a factor", "leave it out")
         if spreads and spreads[0] in DISTRIBUTIONS and variable.words:
             table.problem(spreads[0], f"{what} is no number", "list values")
-    return Axis(name, what, of, (spreads or ["values"])[0], values, factor)
+    return StudyAxis(name, what, of, (spreads or ["values"])[0], values, factor)
 
 
 def _require_owner(table: Table, what: str, variable: Variable, of: str, pushes: tuple[Push, ...]) -> None:
@@ -257,7 +257,7 @@ def _values(table: Table, spread: str, what: str) -> tuple[Any, ...]:
             return _words(table, value, variable)
         numbers = tuple(map(float, value)) if isinstance(value, list) and all(map(is_number, value)) else ()
         if not numbers:
-            table.problem(spread, f"it is {shown(value)}", "give a list of numbers, [0.2, 0.4, 0.8]")
+            table.problem(spread, f"it is {excerpt(value)}", "give a list of numbers, [0.2, 0.4, 0.8]")
     elif spread == "grid":
         numbers = _grid(table, value)
     else:
@@ -272,7 +272,7 @@ def _words(table: Table, value: Any, variable: Variable) -> tuple[Any, ...]:
     choices = variable.choices
     if isinstance(value, list) and value and all(isinstance(x, str) and (not choices or x in choices) for x in value):
         return tuple(value)
-    table.problem("values", f"it is {shown(value)}", f"give a list of {', '.join(choices) or 'robots'}")
+    table.problem("values", f"it is {excerpt(value)}", f"give a list of {', '.join(choices) or 'robots'}")
     return ()
 
 
@@ -280,7 +280,7 @@ def _grid(table: Table, value: Any) -> tuple[float, ...]:
     whole = isinstance(value, list) and len(value) == 3 and all(map(is_number, value))
     if not whole or not isinstance(value[2], int) or not 2 <= value[2] <= MAX_GRID_VALUES:
         most = f"2 to {MAX_GRID_VALUES}"
-        table.problem("grid", f"it is {shown(value)}", f"give first, last and how many, {most}: [0.0, 1.0, 11]")
+        table.problem("grid", f"it is {excerpt(value)}", f"give first, last and how many, {most}: [0.0, 1.0, 11]")
         return ()
     first, last, count = value
     return tuple(first + (last - first) * (k / (count - 1)) for k in range(count))
@@ -289,16 +289,16 @@ def _grid(table: Table, value: Any) -> tuple[float, ...]:
 def _distribution(table: Table, spread: str, value: Any) -> tuple[float, ...]:
     whole = isinstance(value, list) and len(value) == 2 and all(map(is_number, value))
     if spread == "normal" and not (whole and value[1] > 0):
-        table.problem(spread, f"it is {shown(value)}", "give a mean and a positive standard deviation, [1.0, 0.1]")
+        table.problem(spread, f"it is {excerpt(value)}", "give a mean and a positive standard deviation, [1.0, 0.1]")
     elif spread != "normal" and not (whole and value[0] < value[1] and (spread == "uniform" or value[0] > 0)):
         rule = "" if spread == "uniform" else ", both positive"
-        table.problem(spread, f"it is {shown(value)}", f"give the least and the greatest{rule}, [0.5, 2.0]")
+        table.problem(spread, f"it is {excerpt(value)}", f"give the least and the greatest{rule}, [0.5, 2.0]")
     else:
         return float(value[0]), float(value[1])
     return ()
 
 
-def _kept(table: Table) -> Kept:
+def _kept(table: Table) -> KeptNumber:
     quantity = table.text("quantity", "")
     if not quantity and "quantity" not in table:
         table.problem("", "it has no quantity", 'name one as the plots do, quantity = "hand position z"')
@@ -311,7 +311,7 @@ def _kept(table: Table) -> Kept:
     for key in bounds:
         table.value(key)
     table.end()
-    return Kept(name, quantity, take, **bounds)
+    return KeptNumber(name, quantity, take, **bounds)
 
 
 def _texts(table: Table, key: str) -> tuple[str, ...]:
@@ -320,7 +320,7 @@ def _texts(table: Table, key: str) -> tuple[str, ...]:
         return ()
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return tuple(value)
-    table.problem(key, f"it is {shown(value)}", "give a list of texts")
+    table.problem(key, f"it is {excerpt(value)}", "give a list of texts")
     return ()
 
 
@@ -331,7 +331,7 @@ def _start(table: Table) -> dict[str, float]:
         return {}
     if isinstance(value, dict) and all(map(is_number, value.values())):
         return {name: float(x) for name, x in value.items()}
-    table.problem("start", f"it is {shown(value)}", "give positions of joints in rad or m, [start] and joint1 = 0.3")
+    table.problem("start", f"it is {excerpt(value)}", "give positions of joints in rad or m, [start] and joint1 = 0.3")
     return {}
 
 
@@ -342,5 +342,5 @@ def _numbers_of_samples(table: Table) -> tuple[int, ...]:
     whole = isinstance(value, list) and all(isinstance(x, int) and not isinstance(x, bool) and x >= 0 for x in value)
     if whole:
         return tuple(sorted(set(value)))
-    table.problem("trajectories", f"it is {shown(value)}", "list the numbers of samples, from 0, [0, 17]")
+    table.problem("trajectories", f"it is {excerpt(value)}", "list the numbers of samples, from 0, [0, 17]")
     return ()

@@ -47,12 +47,12 @@ class Frames:
     def pose(self, link: int) -> Pose:
         """Return the pose of a link, by its index."""
         of, (R, arm) = self._pose(int(self._model.link_body[link])), self._in_body(link)
-        return Pose(product(of.R, R), plus(of.p, turned(of.R, arm)))
+        return Pose(product(of.R, R), plus(of.p, rotate(of.R, arm)))
 
     def twist(self, link: int) -> Twist:
         """Return the twist of a link's frame."""
         body = int(self._model.link_body[link])
-        of, arm = self._twist(body), turned(self._pose(body).R, self._in_body(link)[1])
+        of, arm = self._twist(body), rotate(self._pose(body).R, self._in_body(link)[1])
         return Twist(of.omega, plus(of.velocity, _cross(of.omega, arm)))
 
     def _in_body(self, link: int) -> tuple[Matrix, Vector]:
@@ -65,14 +65,14 @@ class Frames:
         model, kind = self._model, int(self._model.kind[body])
         above, x = self._pose(int(model.parent[body])), self._coordinates(body)
         home = product(above.R, _matrix(model.home_rotation[body]))
-        p, turn = plus(above.p, turned(above.R, _vector(model.home_position[body]))), _ONE
+        p, turn = plus(above.p, rotate(above.R, _vector(model.home_position[body]))), _ONE
         if kind == REVOLUTE:
             c, s = np.cos(x[0]), np.sin(x[0])
             turn = ((c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0))
         elif kind == PRISMATIC:
-            p = plus(p, turned(home, (0.0, 0.0, x[0])))
+            p = plus(p, rotate(home, (0.0, 0.0, x[0])))
         elif kind == FREE:
-            p, turn = plus(p, turned(home, (x[0], x[1], x[2]))), rows_from_quaternion(*x[3:])
+            p, turn = plus(p, rotate(home, (x[0], x[1], x[2]))), rows_from_quaternion(*x[3:])
         elif kind == SPHERICAL:
             turn = rows_from_quaternion(*x)
         return Pose(product(home, turn), p)
@@ -88,9 +88,9 @@ class Frames:
         columns = BODY_JOINTS[int(self._model.kind[body])].columns
         for column, rate in zip(columns, self._rates(body), strict=True):
             S_v[column] = rate
-        omega = plus(above.omega, turned(R, (S_v[0], S_v[1], S_v[2])))
+        omega = plus(above.omega, rotate(R, (S_v[0], S_v[1], S_v[2])))
         carried = plus(above.velocity, _cross(above.omega, arm))
-        return Twist(omega, plus(carried, turned(R, (S_v[3], S_v[4], S_v[5]))))
+        return Twist(omega, plus(carried, rotate(R, (S_v[3], S_v[4], S_v[5]))))
 
     def _coordinates(self, body: int) -> list[Any]:
         model, coupling = self._model, self._model.coupling
@@ -108,7 +108,7 @@ class Frames:
         return [self._v[:, int(coupling.v_index[k])] * float(coupling.v_scale[k]) for k in places]
 
 
-def turned(R: Matrix, x: Vector) -> Vector:
+def rotate(R: Matrix, x: Vector) -> Vector:
     """Return R x."""
     if R is _ONE or x is _NONE:
         return x
@@ -117,14 +117,14 @@ def turned(R: Matrix, x: Vector) -> Vector:
 
 def turned_back(R: Matrix, x: Vector) -> Vector:
     """Return Rᵀ x."""
-    return turned(tuple(zip(*R, strict=True)), x)  # type: ignore[arg-type]
+    return rotate(tuple(zip(*R, strict=True)), x)  # type: ignore[arg-type]
 
 
 def product(A: Matrix, B: Matrix) -> Matrix:
     """Return A B."""
     if A is _ONE or B is _ONE:
         return B if A is _ONE else A
-    columns = [turned(A, (B[0][k], B[1][k], B[2][k])) for k in range(3)]
+    columns = [rotate(A, (B[0][k], B[1][k], B[2][k])) for k in range(3)]
     return tuple(zip(*columns, strict=True))  # type: ignore[return-value]
 
 

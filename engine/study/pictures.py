@@ -46,7 +46,7 @@ def axes(varied: tuple[str, ...], kept: Mapping[str, bool], x: str | None, y: st
     return Axes(x, y, color)
 
 
-def drawn(title: str, columns: Columns, axes: Axes) -> Figure:
+def draw(title: str, columns: Columns, axes: Axes) -> Figure:
     """Return the figure; diverged robots are included only if "diverged" is plotted."""
     lost = columns["diverged"] if "diverged" not in axes else np.zeros(len(columns["diverged"]), bool)
     shown = {name: columns[name][~lost] for name in filter(None, axes)}

@@ -27,7 +27,7 @@ from engine.scene import Scene, put_down, stands
 from engine.selection import steppers
 from engine.study.controlling import Program
 from engine.study.description import Description
-from engine.study.quantities import Quantity, named
+from engine.study.quantities import Quantity, quantities_of
 from engine.study.sampling import Sampling
 from engine.study.tables import Problems, nearest
 from engine.study.variables import SETTINGS
@@ -125,7 +125,7 @@ class Plan:
         beside = self.folder / name
         folders = [str(self.folder / folder) for folder in self.study.package_dirs]
         words = str(beside) if beside.is_file() else str(_installed(name)) if _is_installed(name) else name
-        return robot_words.named(words, folders, self.study.floating, True, self._trust)
+        return robot_words.model_named(words, folders, self.study.floating, True, self._trust)
 
     def _read_program(self, problems: Problems) -> Program | None:
         """Read the controller's file, and check it as far as possible without executing it."""
@@ -189,7 +189,7 @@ class Plan:
         held = holding_gains(model, asked.dt, asked.integrator, q) if study.hold else gains
         algorithm, device, *shared = self.decided[_choice(asked.robot, asked.algorithm, asked.device, asked.dtype)]
         settings = asked._replace(algorithm=algorithm, device=device)
-        known = dict(named(model, scene is not None))
+        known = dict(quantities_of(model, scene is not None))
         kept = tuple(known[each.quantity] for each in study.kept)
         links = tuple(model.link_names.index(push.link) for push in study.pushes)
         return Group(settings, model, scene, q, held, kept, links, self.program, *shared)
@@ -291,7 +291,7 @@ class _Names:
                 self._require(("vary", k, "of"), "joint", axis.of, self._joints)
             elif axis.what in ("slope", "friction") and not has_ground(study, model):
                 self._problems.add(("vary", k, "what"), f"{self._of} no ground", "add ground = true")
-        known = [name for name, _ in named(model, has_ground(study, model))]
+        known = [name for name, _ in quantities_of(model, has_ground(study, model))]
         for k, kept in enumerate(study.kept):
             self._require(("keep", k, "quantity"), "quantity", kept.quantity, known)
         if study.ground and not model.collisions:

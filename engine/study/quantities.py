@@ -40,7 +40,7 @@ class Quantity(NamedTuple):
     offset: float = 0.0
 
 
-def named(model: Model, ground: bool) -> Iterator[tuple[str, Quantity]]:
+def quantities_of(model: Model, ground: bool) -> Iterator[tuple[str, Quantity]]:
     """Return all quantities of a robot by name; those of contacts if it is on the `ground`."""
     for kind in (*_ENERGIES, MEASURED):
         yield kind, Quantity("robot", kind)

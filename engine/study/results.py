@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import __version__, files
-from engine.real_numbers import shown
+from engine.real_numbers import excerpt
 from engine.recording.robot_text import robot_as_text
 from engine.recording.run_format import save_trajectory
 from engine.rollout import Trajectory
@@ -73,7 +73,7 @@ class Results:
 
     def _locked(self) -> int:
         handle = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-        if files.locked(handle) is False:
+        if files.try_lock(handle) is False:
             os.close(handle)
             raise ValueError(f"another program is adding to {str(self.folder)!r}; wait for it, or name another folder")
         return handle
@@ -274,4 +274,4 @@ def _differences(there: Any, here: Any, key: str = "") -> Iterator[tuple[str, tu
         for k, pair in enumerate(zip(there, here, strict=True)):
             yield from _differences(*pair, f"{key}.{k + 1}")
     elif there != here:
-        yield key, (shown(there), shown(here))
+        yield key, (excerpt(there), excerpt(here))

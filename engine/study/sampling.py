@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.study.description import Axis, Description
+from engine.study.description import Description, StudyAxis
 from engine.validation import Array
 
 _BLOCK = 4
@@ -70,7 +70,7 @@ class Sampling:
         return drawn
 
 
-def _spread(axis: Axis, u: Array) -> Array:
+def _spread(axis: StudyAxis, u: Array) -> Array:
     """Map numbers in 0 … 1 to an axis's distribution; a normal one is truncated at the variable's minimum."""
     a, b = axis.values
     found: Array

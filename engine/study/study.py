@@ -169,7 +169,7 @@ class Study:
             place = Cluster(self._description, on)
         else:
             place = Here(self._description) if processes == 0 else Processes(self._description, processes)
-        most = None if batch is None else validation.whole("batch", batch, 1)
+        most = None if batch is None else validation.integer("batch", batch, 1)
         about = {"title": self.title, "folder": str(self._plan.folder.absolute())}
         with place, results.Results(Path(folder), self._description, self._manifest(), about) as store:
             self._plan.decided = store.decided(lambda: place.decide(self._plan))

@@ -15,7 +15,7 @@ from typing import Any
 
 from engine import files
 from engine.model import Diagnostic
-from engine.real_numbers import shown
+from engine.real_numbers import excerpt
 from engine.text import in_one_line
 
 Way = tuple[str | int, ...]
@@ -118,7 +118,7 @@ class Table:
         if is_number(value) and (value > least if above else value >= least):
             return float(value)
         bound = "" if least == -math.inf else f" {'above' if above else 'of at least'} {least:g}"
-        self.problem(key, f"it is {shown(value)}", f"give a number{bound}{f' in {unit}' if unit else ''}")
+        self.problem(key, f"it is {excerpt(value)}", f"give a number{bound}{f' in {unit}' if unit else ''}")
         return default
 
     def whole(self, key: str, default: int, least: int) -> int:
@@ -128,7 +128,7 @@ class Table:
             return default
         if isinstance(value, int) and not isinstance(value, bool) and value >= least:
             return value
-        self.problem(key, f"it is {shown(value)}", f"give a whole number of {least} or more")
+        self.problem(key, f"it is {excerpt(value)}", f"give a whole number of {least} or more")
         return default
 
     def flag(self, key: str, default: bool | None) -> bool | None:
@@ -136,7 +136,7 @@ class Table:
         value = self.value(key)
         if value is None or isinstance(value, bool):
             return default if value is None else value
-        self.problem(key, f"it is {shown(value)}", "give true or false")
+        self.problem(key, f"it is {excerpt(value)}", "give true or false")
         return default
 
     def text(self, key: str, default: str, choices: Sequence[str] = ()) -> str:
@@ -147,7 +147,7 @@ class Table:
         if isinstance(value, str) and value and (not choices or value in choices):
             return value
         wanted = f"one of {', '.join(choices)}" if choices else "a text"
-        self.problem(key, f"it is {shown(value)}", f"give {wanted}{nearest(value, choices)}")
+        self.problem(key, f"it is {excerpt(value)}", f"give {wanted}{nearest(value, choices)}")
         return default
 
     def numbers(self, key: str, default: tuple[float, ...], count: int) -> tuple[float, ...]:
@@ -157,7 +157,7 @@ class Table:
             return default
         if isinstance(value, list) and len(value) == count and all(map(is_number, value)):
             return tuple(map(float, value))
-        self.problem(key, f"it is {shown(value)}", f"give {count} numbers, [{', '.join('…' for _ in range(count))}]")
+        self.problem(key, f"it is {excerpt(value)}", f"give {count} numbers, [{', '.join('…' for _ in range(count))}]")
         return default
 
     def tables(self, key: str) -> list[Table]:
@@ -167,7 +167,7 @@ class Table:
             return []
         if isinstance(value, list) and all(isinstance(each, dict) for each in value):
             return [Table(each, (*self.path, key, k), self.problems) for k, each in enumerate(value)]
-        self.problem(key, f"it is {shown(value)}", f"write each as a table of its own, [[{key}]]")
+        self.problem(key, f"it is {excerpt(value)}", f"write each as a table of its own, [[{key}]]")
         return []
 
     def end(self) -> None:

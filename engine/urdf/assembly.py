@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engine import lie
 from engine.model import WORLD, Collision, Joint, Model, Visual
 from engine.model.joints import JOINT_TYPES
-from engine.urdf.elements import Description, Limits, Shape
+from engine.urdf.elements import Description, Limits, ShapeElement
 from engine.urdf.markup import ZERO, Vector
 from engine.urdf.surfaces import Surface
 from engine.urdf.topology import Branch, Topology
@@ -189,7 +189,7 @@ def _collisions(description: Description, branches: Sequence[Branch]) -> tuple[C
     return tuple(collisions)
 
 
-def _poses(shapes: Sequence[tuple[int, Shape]]) -> Array:
+def _poses(shapes: Sequence[tuple[int, ShapeElement]]) -> Array:
     """(n, 4, 4): the pose of each shape in its link's frame, read-only."""
     poses: Array = np.tile(np.eye(4), (len(shapes), 1, 1))
     poses[:, :3, :3] = lie.rotation_from_rpy(np.array([shape.rpy for _, shape in shapes]).reshape(-1, 3))

@@ -30,7 +30,7 @@ class Inertial:
 
 
 @dataclass(frozen=True)
-class Shape:
+class ShapeElement:
     """A <visual> or <collision> in its link's frame, with its own colour or else a material's name ("": none)."""
 
     kind: str
@@ -47,8 +47,8 @@ class Shape:
 class Link:
     name: str
     inertial: Inertial | None
-    visuals: tuple[Shape, ...]
-    collisions: tuple[Shape, ...]
+    visuals: tuple[ShapeElement, ...]
+    collisions: tuple[ShapeElement, ...]
     element: Element
 
 
@@ -75,7 +75,7 @@ class Mimic:
 
 
 @dataclass(frozen=True)
-class Joint:
+class JointElement:
     """A joint; `parent` and `child` are None where the file does not name them."""
 
     name: str
@@ -96,6 +96,6 @@ class Description:
 
     name: str
     links: tuple[Link, ...]
-    joints: tuple[Joint, ...]
+    joints: tuple[JointElement, ...]
     materials: dict[str, Color | None]
     surfaces: Mapping[str, Surface]

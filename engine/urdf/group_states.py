@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from engine.model import Joint
-from engine.text import shortened
+from engine.text import shorten
 from engine.urdf import numerals
 from engine.urdf.markup import LARGEST, Document, Element
 from engine.urdf.spelling import Spelling
@@ -85,7 +85,7 @@ class _Reader:
         if text is None:
             self.document.warning(element, "no value", "it is left out")
             return None
-        came = f'value="{shortened(text, 100)}"'
+        came = f'value="{shorten(text, 100)}"'
         try:
             values, oddity, plain = numerals.read(text, count, "value")
         except numerals.Unreadable as problem:

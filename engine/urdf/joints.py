@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from engine.urdf.elements import SEVERAL, TYPES, Joint, Limits, Mimic
+from engine.urdf.elements import SEVERAL, TYPES, JointElement, Limits, Mimic
 from engine.urdf.markup import NO_LIMIT, Document, Element, Repair, Vector
-from engine.urdf.numerals import written
+from engine.urdf.numerals import format_number
 
 
-def read_joint(document: Document, element: Element) -> Joint:
+def read_joint(document: Document, element: Element) -> JointElement:
     """Return the joint of a <joint> element."""
     name, kind = document.name(element, "name") or "", _type(document, element)
     xyz, rpy = document.origin(element)
     kind = kind or "fixed"
     parent, child = _end(document, element, "parent"), _end(document, element, "child")
-    axis, limits, mimic = Joint.axis, Joint.limits, None
+    axis, limits, mimic = JointElement.axis, JointElement.limits, None
     if kind not in ("fixed", "floating", "spherical"):
         axis = _axis(document, element)
     if kind == "spherical":
@@ -26,7 +26,7 @@ def read_joint(document: Document, element: Element) -> Joint:
         _unused(document, element, ("limit", "dynamics", "mimic"), kind)
     elif kind != "fixed":
         limits, mimic = _limits(document, element, kind), _mimic(document, element)
-    return Joint(name, kind, parent, child, element, xyz, rpy, axis, limits, mimic)
+    return JointElement(name, kind, parent, child, element, xyz, rpy, axis, limits, mimic)
 
 
 def _type(document: Document, element: Element) -> str | None:
@@ -79,7 +79,7 @@ def _axis(document: Document, element: Element) -> Vector:
     axis = (x / length, y / length, z / length)
     if abs(length - 1) > 1e-3:
         used = " ".join(f"{value:.6g}" for value in axis)
-        repair = document.write(child, xyz=" ".join(map(written, axis)))
+        repair = document.write(child, xyz=" ".join(map(format_number, axis)))
         document.warning(child, f"the axis has length {length:.6g}, not 1", f"{used} is used", repair)
     return axis
 

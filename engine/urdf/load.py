@@ -18,9 +18,9 @@ from engine.urdf.assembly import assemble
 from engine.urdf.markup import Document, TooMany
 from engine.urdf.mesh_paths import PathName, Resources
 from engine.urdf.reading import read
-from engine.urdf.srdf import Semantics, beside
+from engine.urdf.srdf import Semantics, find_srdf
 from engine.urdf.srdf import read as read_srdf
-from engine.urdf.topology import connect, held
+from engine.urdf.topology import connect, lock_joints
 
 BESIDE = "beside"
 """Value of `srdf`: use the SRDF next to the robot's file."""
@@ -59,7 +59,7 @@ def load(
         raise ModelError(_report(path, errors), tuple(found))
     semantics = None
     if srdf == BESIDE:
-        srdf = beside(path, model.name)
+        srdf = find_srdf(path, model.name)
         semantics, diagnostics = _read_if_sound(srdf, model, package_dirs)
         found += diagnostics
     elif srdf is not None:
@@ -134,9 +134,9 @@ def _examined(
     model = assemble(description, topology, str(document.path.absolute()))
     physical_checks.inertias(document, description.links, physical_checks.impossible(model))
     physical_checks.masses(document, description, topology)
-    idle = physical_checks.idle(document, topology, model)
+    idle = physical_checks.joints_to_lock(document, topology, model)
     if idle:
-        model = assemble(description, held(topology, idle), model.source)
+        model = assemble(description, lock_joints(topology, idle), model.source)
     return model, document.all_found()
 
 

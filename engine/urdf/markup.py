@@ -15,10 +15,10 @@ from lxml import etree
 
 from engine import files
 from engine.model import Diagnostic, Edit
-from engine.text import in_one_line, shortened
+from engine.text import in_one_line, shorten
 from engine.urdf import non_xml, numerals
 from engine.urdf.mesh_paths import PathName
-from engine.urdf.source import Place, Source
+from engine.urdf.source import Source, TagOffsets
 from engine.urdf.xacro.sandboxed_expansion import XacroError, expand
 
 Element = Any
@@ -165,8 +165,8 @@ class Document:
         if self.expanded and line is not None:
             fix += " (the line is that of the expanded text: xacrodoc FILE shows it)"
             repair = ()
-        problem, fix = (shortened(in_one_line(text), LONGEST) for text in (problem, fix))
-        self.found.append(Diagnostic(severity, line, shortened(in_one_line(element), LONGEST), problem, fix, repair))
+        problem, fix = (shorten(in_one_line(text), LONGEST) for text in (problem, fix))
+        self.found.append(Diagnostic(severity, line, shorten(in_one_line(element), LONGEST), problem, fix, repair))
 
     def all_found(self) -> list[Diagnostic]:
         """Return all diagnostics in line order; the last gives the number that was dropped, if any.
@@ -198,7 +198,7 @@ class Document:
         self.report("warning", self.line(element), problem, used, self._label(element), repair)
 
     @cached_property
-    def _places(self) -> dict[Element, Place]:
+    def _places(self) -> dict[Element, TagOffsets]:
         """Return the position of each element; empty if the XML is malformed."""
         elements = list(self.root.iter("*")) if self.root is not None else []
         if any(len(element.attrib) > MAX_LOCATED_ATTRIBUTES for element in elements):  # too many to locate
@@ -215,9 +215,9 @@ class Document:
         """Return an element's name in diagnostics: ``<mass> of <inertial> of link 'hand'``."""
         parent, name = element.getparent(), element.get("name")
         if element.tag in ("link", "joint", "material") and name and parent is not None:
-            own = f"{element.tag} {shortened(name, 100)!r}"
+            own = f"{element.tag} {shorten(name, 100)!r}"
         else:
-            own = f"<{shortened(tag_of(element), 100)}>"
+            own = f"<{shorten(tag_of(element), 100)}>"
         if parent is None or parent.getparent() is None:
             return own
         if parent not in self._labels:
@@ -279,12 +279,12 @@ class Document:
         if text is None:
             self.error(element, f"no {attribute}", f"give {attribute} as {numerals.COUNTS[count]}")
             return None
-        simple = numerals.plain(text, count)
+        simple = numerals.parse_plain(text, count)
         if simple is not None and max(map(abs, simple)) <= largest:
             return simple
         if (element, attribute) in self.unread:
             return None
-        came = f'{attribute}="{shortened(text, 100)}"'
+        came = f'{attribute}="{shorten(text, 100)}"'
         try:
             values, oddity, plain = numerals.read(text, count, attribute)
         except numerals.Unreadable as problem:
@@ -324,7 +324,7 @@ class Document:
         texts = [element.get(attribute, "") for attribute in attributes]
         joined = " ".join(texts)
         if all(texts) and joined.count(" ") == len(texts) - 1:  # otherwise one of them is not a single number
-            simple = numerals.plain(joined, len(texts))
+            simple = numerals.parse_plain(joined, len(texts))
             if simple is not None and max(map(abs, simple)) <= LARGEST:
                 return [*simple]
         return [self.number(element, attribute) for attribute in attributes]
@@ -334,7 +334,7 @@ class Document:
         text = element.get(attribute)
         if text is None:
             return none
-        simple = numerals.plain(text, 1)
+        simple = numerals.parse_plain(text, 1)
         if simple is not None and abs(simple[0]) < UNLIMITED:
             return simple[0]
         if numerals.is_infinite(text):

@@ -38,8 +38,8 @@ class Resources:
         self.folder = Path(source).absolute().parent
         given = (package_dirs,) if isinstance(package_dirs, str | os.PathLike) else package_dirs
         self.named = [
-            *(folder.absolute() for folder in listed("ROS_PACKAGE_PATH")),
-            *(prefix.absolute() / "share" for prefix in listed("AMENT_PREFIX_PATH")),
+            *(folder.absolute() for folder in folders_in("ROS_PACKAGE_PATH")),
+            *(prefix.absolute() / "share" for prefix in folders_in("AMENT_PREFIX_PATH")),
             *(Path(entry).absolute() for entry in given),
         ]
         self._around = [*filter(_below_root, (self.folder, *self.folder.parents))]
@@ -129,6 +129,6 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def listed(variable: str) -> list[Path]:
+def folders_in(variable: str) -> list[Path]:
     """Return the folders that an environment variable lists."""
     return [Path(entry) for entry in os.environ.get(variable, "").split(os.pathsep) if entry]

@@ -26,7 +26,7 @@ _PLAIN = re.compile(r"[0-9+\-.eE\s]*", re.ASCII)
 """Characters for which Python's float and `read` agree."""
 
 
-def plain(text: str, count: int) -> tuple[float, ...] | None:
+def parse_plain(text: str, count: int) -> tuple[float, ...] | None:
     """Parse `count` plainly written numbers; None if `read` must examine the text."""
     return _short(text, count) if len(text) <= SHORT else _read_plain(text, count)
 
@@ -97,7 +97,7 @@ def read(text: str, count: int, attribute: str) -> Numbers:
     return Numbers(tuple(map(float, plain)), " and ".join(dict.fromkeys(oddities)), " ".join(plain))
 
 
-def written(value: float) -> str:
+def format_number(value: float) -> str:
     """Format a number with all its digits."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)

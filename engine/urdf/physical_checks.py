@@ -89,7 +89,7 @@ def masses(document: Document, description: Description, topology: Topology) -> 
             document.warning(element, "the mass is 0", "mass 0 is used; give it in kilograms")
 
 
-def idle(document: Document, topology: Topology, model: Model) -> dict[str, float]:
+def joints_to_lock(document: Document, topology: Topology, model: Model) -> dict[str, float]:
     """Return the joints to be locked, with positions: joints that move no inertia, so that q̈ is undefined.
 
     Such a joint moves only massless links, or moves about the axis of another joint. Locking it does not change the

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import cast
 
 from engine.urdf import foreign, substitution
-from engine.urdf.elements import Color, Description, Inertial, Link, Shape
+from engine.urdf.elements import Color, Description, Inertial, Link, ShapeElement
 from engine.urdf.joints import read_joint
 from engine.urdf.markup import Document, Element, Vector
 from engine.urdf.mesh_paths import Resources
@@ -103,7 +103,7 @@ class _Reader:
             return None
         return None if mass is None or negative_mass(self.document, child, mass) else mass
 
-    def _shape(self, element: Element) -> Shape | None:
+    def _shape(self, element: Element) -> ShapeElement | None:
         """Return a <visual> or <collision>; report one without a shape and return None."""
         xyz, rpy = self.document.origin(element)
         material = self.document.one(element, "material")
@@ -120,7 +120,7 @@ class _Reader:
         if size is None:
             return None
         paint = material.get("name", "").strip() if material is not None else ""
-        return Shape(solid.tag, size, xyz, rpy, color, paint, mesh, element.get("name", "").strip())
+        return ShapeElement(solid.tag, size, xyz, rpy, color, paint, mesh, element.get("name", "").strip())
 
     def _size(self, element: Element) -> tuple[float, ...] | None:
         counts = SIZES.get(element.tag)

@@ -47,7 +47,7 @@ def repair(
         mended = [entry for entry in examine(original, directories, content=content)[1] if entry.repair]
         if not mended:
             break
-        edits = source.apart([edit for entry in mended for edit in entry.repair])
+        edits = source.without_overlaps([edit for entry in mended for edit in entry.repair])
         text = source.apply(source.Source(content).data, edits).decode()
         content = text.encode(codec, "xmlcharrefreplace")
         made = set(edits)

@@ -44,7 +44,7 @@ class Oddity(NamedTuple):
     repair: tuple[Edit, ...]
 
 
-class Place(NamedTuple):
+class TagOffsets(NamedTuple):
     """The offsets of an element's start tag and of its end tag, or of what follows an element without one."""
 
     start: int
@@ -157,7 +157,7 @@ class Source:
         """Return the line number, from 1, of an offset."""
         return bisect_right(self._newlines, at - 1) + 1
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[TagOffsets]:
         """Return the place of each element, in the order of start tags; empty if the XML is malformed."""
         starts: list[int] = []
         closings: list[int] = []
@@ -178,9 +178,9 @@ class Source:
             parser.Parse(self.xml, True)
         except expat.ExpatError:
             return []
-        return list(map(Place, starts, closings))
+        return list(map(TagOffsets, starts, closings))
 
-    def write(self, place: Place, attributes: Mapping[str, str | None]) -> tuple[Edit, ...]:
+    def write(self, place: TagOffsets, attributes: Mapping[str, str | None]) -> tuple[Edit, ...]:
         """Return edits that set these attributes of an element; None removes one."""
         at = _end(_TAG, self.data, place.start)
         there = {name: value for name, value, _ in _attributes(self.data, at)}
@@ -195,11 +195,11 @@ class Source:
         at = max((attribute.end for attribute in there.values()), default=at)
         return (*edits, Edit(at, at, added)) if added else tuple(edits)
 
-    def drop(self, place: Place) -> tuple[Edit, ...]:
+    def drop(self, place: TagOffsets) -> tuple[Edit, ...]:
         """Return an edit that removes an element, and its lines if they hold nothing else."""
         return (self._without(place.start, self._ends(place)),)
 
-    def add(self, place: Place, xml: str) -> tuple[Edit, ...]:
+    def add(self, place: TagOffsets, xml: str) -> tuple[Edit, ...]:
         """Return an edit that inserts an element after another, on its own line if the other has one."""
         end = self._ends(place)
         first, last = self._line_around(place.start, end)
@@ -207,7 +207,7 @@ class Source:
             xml = f"{self._newline}{self.data[first : place.start].decode()}{xml}"
         return (Edit(end, end, xml),)
 
-    def _ends(self, place: Place) -> int:
+    def _ends(self, place: TagOffsets) -> int:
         """Return the offset where an element ends."""
         at = _end(_TAG, self.data, place.start)
         for _, attribute, _ in _attributes(self.data, at):
@@ -229,7 +229,7 @@ class Source:
         return (first, min(last + 1, len(self.data))) if whole else (0, 0)
 
 
-def apart(edits: list[Edit]) -> list[Edit]:
+def without_overlaps(edits: list[Edit]) -> list[Edit]:
     """Sort edits by position; of overlapping edits keep the first listed."""
     kept: list[Edit] = []
     for edit in sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end)):
@@ -239,7 +239,7 @@ def apart(edits: list[Edit]) -> list[Edit]:
 
 
 def apply(data: bytes, edits: list[Edit]) -> bytes:
-    """Apply edits, which must be `apart`, to the text."""
+    """Apply edits, which must not overlap, to the text."""
     parts, at = [], 0
     for edit in edits:
         parts += [data[at : edit.start], edit.text.encode()]

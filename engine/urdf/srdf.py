@@ -66,7 +66,7 @@ def read(
     return Semantics(tuple(sorted(pairs)), states, found)
 
 
-def beside(path: PathName, robot: str) -> Path | None:
+def find_srdf(path: PathName, robot: str) -> Path | None:
     """Find the SRDF of the robot whose file is at `path`: in its folder, or in a folder "srdf" in or beside it.
 
     An SRDF matches by its file name's stem or by the name of its <robot>. Of several, the one whose stem equals the

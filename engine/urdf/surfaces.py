@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from engine.text import shortened
+from engine.text import shorten
 from engine.urdf import numerals
 from engine.urdf.markup import LARGEST, Document, Element
 
@@ -59,10 +59,10 @@ def _first(document: Document, places: Iterable[tuple[Element, _Paths]], name: s
 def _coefficient(document: Document, element: Element, name: str) -> float | None:
     """Return an element's number, from its text or its attribute `value`; warn and return None if invalid."""
     text = _text(element)
-    number = numerals.plain(text, 1)
+    number = numerals.parse_plain(text, 1)
     used = f"the {name} of the scene is used"
     if number is None:
-        document.warning(element, f"{shortened(text, 100)!r} is not a coefficient of {name}", used)
+        document.warning(element, f"{shorten(text, 100)!r} is not a coefficient of {name}", used)
         return None
     value, most = number[0], 1.0 if name == "restitution" else LARGEST
     if not 0 <= value <= most:
@@ -80,7 +80,7 @@ def _text(element: Element) -> str:
 def _same_across(document: Document, element: Element, mu1: float) -> None:
     """Warn if friction would depend on the direction."""
     across = element.getparent().find("mu2")
-    mu2 = numerals.plain(_text(across), 1) if across is not None else None
+    mu2 = numerals.parse_plain(_text(across), 1) if across is not None else None
     if mu2 is not None and mu2[0] != mu1:
         problem = f"mu2 is {mu2[0]:g} and mu1 {mu1:g}, and friction is the same in all directions"
         document.warning(across, problem, "mu1 is used")

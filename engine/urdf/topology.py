@@ -10,9 +10,9 @@ import numpy as np
 
 from engine import lie
 from engine.urdf import foreign
-from engine.urdf.elements import SCALAR, TYPES, Description, Joint, Limits, Link, Mimic
+from engine.urdf.elements import SCALAR, TYPES, Description, JointElement, Limits, Link, Mimic
 from engine.urdf.markup import LARGEST, Document
-from engine.urdf.numerals import written
+from engine.urdf.numerals import format_number
 from engine.urdf.spelling import Spelling
 
 FLOATING_BASE = "floating_base"
@@ -27,7 +27,7 @@ class Branch:
     """A link of the tree and the joint to its parent (None: fixed to the world)."""
 
     link: Link
-    joint: Joint | None
+    joint: JointElement | None
     parent: int
     """The index of the parent branch; -1 at a root."""
 
@@ -59,8 +59,8 @@ def connect(document: Document, description: Description, floating: bool, mimic:
     return Topology(tuple(branches), followers, limits)
 
 
-def _unique(document: Document, kind: str, entries: Sequence[Link] | Sequence[Joint]) -> None:
-    first: dict[str, Link | Joint] = {}
+def _unique(document: Document, kind: str, entries: Sequence[Link] | Sequence[JointElement]) -> None:
+    first: dict[str, Link | JointElement] = {}
     for entry in entries:
         other = first.setdefault(entry.name, entry)
         if other is not entry:
@@ -68,10 +68,10 @@ def _unique(document: Document, kind: str, entries: Sequence[Link] | Sequence[Jo
             document.error(entry.element, f"the name is taken by the {kind} of line {line}", f"rename one {kind}")
 
 
-def _carriers(document: Document, joints: Iterable[Joint], links: dict[str, Link]) -> dict[str, Joint]:
+def _carriers(document: Document, joints: Iterable[JointElement], links: dict[str, Link]) -> dict[str, JointElement]:
     """Return each link's parent joint: the first joint that names the link as its child."""
-    carriers: dict[str, Joint] = {}
-    surplus: list[Joint] = []
+    carriers: dict[str, JointElement] = {}
+    surplus: list[JointElement] = []
     spelling = Spelling(links, "link")
     for joint in joints:
         for tag, name in (("parent", joint.parent), ("child", joint.child)):
@@ -88,7 +88,7 @@ def _carriers(document: Document, joints: Iterable[Joint], links: dict[str, Link
     return carriers
 
 
-def _ancestors(link: str, carriers: dict[str, Joint]) -> set[str]:
+def _ancestors(link: str, carriers: dict[str, JointElement]) -> set[str]:
     """Return the link and all its ancestors."""
     seen: set[str] = set()
     name: str | None = link
@@ -115,7 +115,7 @@ def _roots(document: Document, description: Description, links: dict[str, Link])
     return roots
 
 
-def _cycles(document: Document, carriers: dict[str, Joint]) -> None:
+def _cycles(document: Document, carriers: dict[str, JointElement]) -> None:
     done: set[str] = set()
     for start in carriers:
         path: dict[str, None] = {}
@@ -131,12 +131,12 @@ def _cycles(document: Document, carriers: dict[str, Joint]) -> None:
         done.update(path)
 
 
-def _depth_first(links: dict[str, Link], carriers: dict[str, Joint], roots: list[str]) -> list[Branch]:
-    children: dict[str, list[Joint]] = {}
+def _depth_first(links: dict[str, Link], carriers: dict[str, JointElement], roots: list[str]) -> list[Branch]:
+    children: dict[str, list[JointElement]] = {}
     for carrier in carriers.values():
         children.setdefault(carrier.parent or "", []).append(carrier)
     branches: list[Branch] = []
-    stack: list[tuple[str, Joint | None, int]] = [(name, None, -1) for name in reversed(roots)]
+    stack: list[tuple[str, JointElement | None, int]] = [(name, None, -1) for name in reversed(roots)]
     while stack:
         name, joint, parent = stack.pop()
         index = len(branches)
@@ -160,19 +160,19 @@ def _freed(document: Document, branches: list[Branch]) -> list[Branch]:
         if branch.joint is not None and branch.joint.name == FLOATING_BASE and branch.joint.type != "fixed":
             problem = f"floating=True adds a joint of the name {FLOATING_BASE!r}, which is in use"
             document.error(branch.joint.element, problem, "rename this joint")
-    base = Joint(FLOATING_BASE, "floating", None, root.link.name, root.link.element)
+    base = JointElement(FLOATING_BASE, "floating", None, root.link.name, root.link.element)
     return [replace(root, joint=base), *branches[1:]]
 
 
-def _by_name(joints: Iterable[Joint]) -> dict[str, Joint]:
+def _by_name(joints: Iterable[JointElement]) -> dict[str, JointElement]:
     """Return the joints by name; a duplicate is an error, and the first is used."""
-    named: dict[str, Joint] = {}
+    named: dict[str, JointElement] = {}
     for joint in joints:
         named.setdefault(joint.name, joint)
     return named
 
 
-def _followers(document: Document, joints: Iterable[Joint]) -> dict[str, Mimic]:
+def _followers(document: Document, joints: Iterable[JointElement]) -> dict[str, Mimic]:
     """Return, for each mimic joint, the independent joint that it follows in the end, and how."""
     mimics = _mimics(document, _by_name(joints))
     followers: dict[str, Mimic] = {}
@@ -192,7 +192,7 @@ def _followers(document: Document, joints: Iterable[Joint]) -> dict[str, Mimic]:
             if mimic.leader != leader:
                 problem = f"follows {mimic.leader!r}, which itself mimics {mimics[mimic.leader].leader!r}"
                 repair = document.write(
-                    mimic.element, joint=leader, multiplier=written(multiplier), offset=written(offset)
+                    mimic.element, joint=leader, multiplier=format_number(multiplier), offset=format_number(offset)
                 )
                 document.warning(mimic.element, problem, f"{multiplier:g} · {leader} + {offset:g} is used", repair)
     return followers
@@ -233,7 +233,7 @@ def _shortened(cycle: list[str]) -> str:
     return " → ".join(cycle if len(cycle) <= 8 else [*cycle[:4], "…", *cycle[-3:]])
 
 
-def _mimics(document: Document, named: dict[str, Joint]) -> dict[str, Mimic]:
+def _mimics(document: Document, named: dict[str, JointElement]) -> dict[str, Mimic]:
     """Return each joint's own <mimic>, if the joint that it names can be followed."""
     mimics: dict[str, Mimic] = {}
     spelling = Spelling(named, "joint")
@@ -256,7 +256,7 @@ def _mimics(document: Document, named: dict[str, Joint]) -> dict[str, Mimic]:
     return mimics
 
 
-def _merged(document: Document, joints: Iterable[Joint], followers: dict[str, Mimic]) -> dict[str, Limits]:
+def _merged(document: Document, joints: Iterable[JointElement], followers: dict[str, Mimic]) -> dict[str, Limits]:
     """Return the limits of each independent joint, including those that its followers impose.
 
     With ``q_f = m q + o``, ranges are intersected, velocities divided by ``|m|``, and the virtual work of the
@@ -286,7 +286,7 @@ def _merged(document: Document, joints: Iterable[Joint], followers: dict[str, Mi
     return limits
 
 
-def held(topology: Topology, positions: dict[str, float]) -> Topology:
+def lock_joints(topology: Topology, positions: dict[str, float]) -> Topology:
     """Return the tree with some revolute and prismatic joints locked, each at a position."""
     branches = [
         replace(branch, joint=_fixed_at(branch.joint, positions[branch.joint.name]))
@@ -298,7 +298,7 @@ def held(topology: Topology, positions: dict[str, float]) -> Topology:
     return replace(topology, branches=tuple(branches), followers=followers)
 
 
-def _fixed_at(joint: Joint, position: float) -> Joint:
+def _fixed_at(joint: JointElement, position: float) -> JointElement:
     motion = np.multiply(joint.axis, position)
     R0, p0 = lie.rotation_from_rpy(joint.rpy), np.array(joint.xyz)
     if joint.type == "prismatic":

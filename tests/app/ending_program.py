@@ -14,11 +14,11 @@ from PyQt6.QtGui import QSurfaceFormat
 from PyQt6.QtWidgets import QApplication
 
 import engine
-from app.features import kept_runs, recovery
+from app.features import autosaved_runs, recovery
 from app.features.controller_view import ControllerView
 from app.features.run_exports import RunExports
 from app.panels.picture_dialogs import FilmOrder
-from app.recording import keeping
+from app.recording import autosave
 from app.window import Window
 from main import end_process
 
@@ -31,7 +31,7 @@ class Ending:
         care = recovery.begin(folder / "reports")
         self.window = window = Window(QSettings(str(folder / "settings.ini"), QSettings.Format.IniFormat))
         window.show()
-        window.kept = kept_runs.KeptRuns(window, folder / "runs")
+        window.kept = autosaved_runs.AutosavedRuns(window, folder / "runs")
         recovery.Recovery(window, care.reports, care.left)
         window.closing.connect(lambda: faulthandler.enable())  # reports have ended; a later crash is printed
         self.begun: list[str] = []
@@ -101,7 +101,7 @@ def main(state: str, folder: Path) -> int:
     QSurfaceFormat.setDefaultFormat(form)
     QCoreApplication.setAttribute(Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
     application = QApplication(sys.argv[:1])
-    keeping.PERIOD = 0.05
+    autosave.PERIOD = 0.05
     ending = Ending(state, folder)
     code = application.exec()
     del ending

@@ -71,8 +71,8 @@ class Hour(User):
         from app.features.appearance import Appearance
         from app.features.sessions import Sessions
         from app.features.time_view import TimeView
+        from app.simulation.batch_spread import BatchSpread
         from app.simulation.ghost import GhostSettings
-        from app.simulation.spread import Spread
 
         window, bench = self.window, self.window.workbench
         self.load(engine.find_robot(ROBOTS[number % len(ROBOTS)]))
@@ -85,7 +85,7 @@ class Hour(User):
             joint = int(self.rng.choice(rows))
             bench.joints.set_joint_drive(joint, Drive("target", 0.1, "sine", 0.1, 1.0))
             bench.joints.set_coordinate(rows[0], 0.05)
-        algorithms = [action for action in window.choices.algorithms.actions() if action.isEnabled()]
+        algorithms = [action for action in window.simulation_choices.algorithms.actions() if action.isEnabled()]
         algorithms[number // len(ROBOTS) % 2].trigger()  # not more: each that is new is code that stays
         self.spin(0.4)
         plots = window.docks["Plots"].toggleViewAction()
@@ -103,9 +103,9 @@ class Hour(User):
         window.run.play.trigger()
         self.spin(0.3)
         window.run.reset.trigger()
-        bench.configuring.set_spread(Spread(4, 0.05))
+        bench.configuring.set_spread(BatchSpread(4, 0.05))
         self.spin(0.4)
-        bench.configuring.set_spread(Spread())
+        bench.configuring.set_spread(BatchSpread())
         window.features[Appearance].actions["light" if number % 2 else "dark"].trigger()
         plots.trigger()
         window.viewport.picture()

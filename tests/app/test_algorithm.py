@@ -195,7 +195,7 @@ def test_no_part_of_a_frame_has_the_colour_of_a_phase():
     assert max(saturations[1]) < min(saturations[0])
     for device, of in engine.PHASES.items():
         for name in of:
-            tints = [theme.PHASE_COLORS[phase] for phase in engine.phases.of(device, name, ground=True)]
+            tints = [theme.PHASE_COLORS[phase] for phase in engine.phases.names(device, name, ground=True)]
             assert len(set(tints)) == len(tints), (device, name)
 
 
@@ -234,7 +234,7 @@ def test_on_the_ground_the_row_of_contact_names_the_algorithm_within(qtbot):
     assert not timing.note.isVisible()
 
 
-def test_what_is_forgotten_is_shown_no_longer(qtbot):
+def test_cleared_frame_times_are_shown_no_longer(qtbot):
     timing = TimingPanel()
     qtbot.addWidget(timing)
     timing.show()
@@ -266,7 +266,7 @@ def test_what_does_not_serve_the_robot_cannot_be_chosen(qtbot, opened, tmp_path)
     path = tmp_path / "pair.urdf"
     path.write_text(MIMIC, encoding="utf-8")
     window = opened(path)
-    able = {action.data(): action.isEnabled() for action in window.choices.algorithms.actions()}
+    able = {action.data(): action.isEnabled() for action in window.simulation_choices.algorithms.actions()}
     assert able == {"auto": True, "abia": False, "jsiia": True, "cfa": False, "dca": False}
     window.workbench.configuring.set_algorithm("abia")
     wait(qtbot, lambda: "abia does not serve pair" in window.statusBar().currentMessage())

@@ -137,7 +137,7 @@ def test_objects_of_the_scene_turn_by_radians(qtbot, opened):
     scene.choose(0)
     window.features[AngleUnits].action.trigger()
     assert scene.panel.turn_name.text() == "Rotation, rad"
-    before = scene.panel._things[0]
+    before = scene.panel._objects[0]
     asked = []
     scene.panel.changed.disconnect()
     scene.panel.changed.connect(lambda _, thing: asked.append(thing))

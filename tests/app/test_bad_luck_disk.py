@@ -9,13 +9,13 @@ import pytest
 from windows import wait, wait_loaded
 
 import engine
-from app.features.kept_runs import KeptRuns
+from app.features.autosaved_runs import AutosavedRuns
 from app.features.log_view import LogView
 from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
 from app.features.sessions import Sessions
 from app.panels.picture_dialogs import FilmOrder
-from app.recording import keeping
+from app.recording import autosave
 
 resource = pytest.importorskip("resource", reason="files are bounded by the limits of Unix")
 
@@ -100,41 +100,41 @@ def test_a_table_of_plots_stays_as_it_was(played, tmp_path, monkeypatch):
 def test_runs_that_find_no_room_are_told_while_it_plays_and_kept_once_there_is_some(
     qtbot, make_window, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(keeping, "PERIOD", 0.05)
+    monkeypatch.setattr(autosave, "PERIOD", 0.05)
     window = make_window()
-    window.kept = KeptRuns(window, tmp_path / "runs")
+    window.kept = AutosavedRuns(window, tmp_path / "runs")
     window.open(engine.find_robot("arm7"))
     wait_loaded(qtbot, window)
     window.run.play.trigger()
     wait(qtbot, lambda: window.workbench.time > 0.2)
     with full():
-        window.kept.keeper._wake.set()
+        window.kept.autosave._wake.set()
         wait(qtbot, lambda: window.statusBar().currentMessage() == f"runs are not kept: {FULL}")
         assert window.workbench.playing
     wait(qtbot, lambda: window.statusBar().currentMessage() == "")
     assert FULL in window.features[LogView].text
     window.close()
-    (last,) = keeping.kept(tmp_path / "runs")
-    assert not (last / keeping.CUT_SHORT).exists()
+    (last,) = autosave.saved_runs(tmp_path / "runs")
+    assert not (last / autosave.CUT_SHORT).exists()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the limits of Unix")
 def test_a_generated_robot_that_finds_no_room_leaves_no_folders(qtbot, make_window, tmp_path, monkeypatch):
-    monkeypatch.setattr(keeping, "PERIOD", 0.02)
-    attempts, fill = [], keeping._RobotsRuns._fill
+    monkeypatch.setattr(autosave, "PERIOD", 0.02)
+    attempts, fill = [], autosave._RobotsRuns._fill
 
     def counted(runs, folder):
         attempts.append(folder)
         return fill(runs, folder)
 
-    monkeypatch.setattr(keeping._RobotsRuns, "_fill", counted)
+    monkeypatch.setattr(autosave._RobotsRuns, "_fill", counted)
     window = make_window()
-    window.kept = KeptRuns(window, tmp_path / "runs")
+    window.kept = AutosavedRuns(window, tmp_path / "runs")
     window.workbench.open(engine.chain(20))
     wait_loaded(qtbot, window)
     with full():
         window.run.play.trigger()
-        wait(qtbot, lambda: window.kept.keeper.problem == f"runs are not kept: {FULL}")
+        wait(qtbot, lambda: window.kept.autosave.problem == f"runs are not kept: {FULL}")
         before = len(attempts)
         wait(qtbot, lambda: len(attempts) > before + 5)
         assert len(list((tmp_path / "runs").iterdir())) <= 1

@@ -12,8 +12,8 @@ from test_bad_luck_screen import started
 from windows import HEARD, wait, wait_loaded
 
 from app.features import recovery
-from app.features.kept_runs import KeptRuns
-from app.recording import keeping
+from app.features.autosaved_runs import AutosavedRuns
+from app.recording import autosave
 
 PROGRAM = Path(__file__).with_name("ending_program.py")
 CLOSED = 2.0  # s of work until the window is closed
@@ -54,9 +54,9 @@ def test_killed_while_it_plays_it_offers_run_and_robot_at_the_next_start(qtbot, 
     care.reports.end()
     assert care.left.session["robot"].endswith("arm7.urdf")
     window = make_window()
-    window.kept = KeptRuns(window, tmp_path / "runs")
+    window.kept = AutosavedRuns(window, tmp_path / "runs")
     assert "the last run was saved (arm7, of" in window.statusBar().currentMessage()
-    (folder,) = keeping.kept(tmp_path / "runs")
+    (folder,) = autosave.saved_runs(tmp_path / "runs")
     window.kept.action.trigger()
     wait_loaded(qtbot, window)
     wait(qtbot, lambda: window.workbench.replay.active)

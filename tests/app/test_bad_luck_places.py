@@ -13,9 +13,9 @@ import engine
 from app.desktop.crash import SESSION
 from app.desktop.menus import LASTING
 from app.features import appearance, camera_views, controller_view, idle_measuring, overlay_view, recovery, reloading
-from app.features.kept_runs import KeptRuns
+from app.features.autosaved_runs import AutosavedRuns
 from app.features.log_view import LogView
-from app.recording import keeping
+from app.recording import autosave
 from app.window import Window
 
 SETTINGS = (
@@ -118,22 +118,22 @@ def test_a_fault_is_told_where_no_report_can_be_written(qtbot, window, begin, tm
 
 
 def test_two_windows_keep_their_runs_apart(qtbot, make_window, tmp_path, monkeypatch):
-    monkeypatch.setattr(keeping, "PERIOD", 0.05)
-    monkeypatch.setattr(keeping, "KEPT", 1)
+    monkeypatch.setattr(autosave, "PERIOD", 0.05)
+    monkeypatch.setattr(autosave, "KEPT", 1)
     windows = [make_window(), make_window()]
     for window, robot in zip(windows, ("arm7", "double_pendulum"), strict=True):
-        window.kept = KeptRuns(window, tmp_path / "runs")
+        window.kept = AutosavedRuns(window, tmp_path / "runs")
         window.open(engine.find_robot(robot))
         wait_loaded(qtbot, window)
         window.run.play.trigger()
     wait(qtbot, lambda: all(window.workbench.time > 0.2 for window in windows))
     wait(qtbot, lambda: len(list((tmp_path / "runs").iterdir())) == 2)
-    assert keeping.kept(tmp_path / "runs") == []
+    assert autosave.saved_runs(tmp_path / "runs") == []
     windows[0].close()  # which prunes, to one
-    (last,) = keeping.kept(tmp_path / "runs")
+    (last,) = autosave.saved_runs(tmp_path / "runs")
     assert "arm7" in last.name
     assert windows[1].kept.last == last
     windows[1].close()
-    assert [window.kept.keeper.problem for window in windows] == ["", ""]
-    (last,) = keeping.kept(tmp_path / "runs")
+    assert [window.kept.autosave.problem for window in windows] == ["", ""]
+    (last,) = autosave.saved_runs(tmp_path / "runs")
     assert "double_pendulum" in last.name

@@ -10,7 +10,7 @@ from test_compare_panel import RESULT
 
 import engine
 from app.desktop import theme
-from app.panels.bars import BAR, DEVICE, RATIO, Axis, BarView, cell, duration, hover
+from app.panels.bars import BAR, DEVICE, RATIO, BarView, DurationAxis, cell, duration, hover
 
 
 def test_a_gpu_has_its_column(qtbot):
@@ -28,17 +28,17 @@ def test_a_gpu_has_its_column(qtbot):
 
 
 def test_axes_start_at_nought_or_are_multiples_of_the_fastest():
-    axis = Axis.of([RESULT, replace(RESULT, host=10e-6, host_interval=None)])
+    axis = DurationAxis.of([RESULT, replace(RESULT, host=10e-6, host_interval=None)])
     assert [axis.place(x) for x in (0, 5e-6, 10e-6)] == pytest.approx([0, 0.5, 1])
     assert axis.ticks(3) == [(0, "0"), (pytest.approx(0.5), "5 µs"), (pytest.approx(1), "10 µs")]
-    wide = Axis.of([RESULT, replace(RESULT, host=2e-4, host_interval=None)])
+    wide = DurationAxis.of([RESULT, replace(RESULT, host=2e-4, host_interval=None)])
     places = [wide.place(x) for x in (1.9e-6, 2e-6, 2e-5, 2e-4)]  # the first is where the interval of one begins
     assert (places[0], places[3]) == pytest.approx((0, 1))
     assert places[2] - places[1] == pytest.approx(places[3] - places[2])
     assert 0 < places[1] < 0.02
     assert [place for place, _ in wide.ticks(5)] == pytest.approx(places[1:])
     assert [words for _, words in wide.ticks(5)] == ["1 × fastest", "10 ×", "100 ×"]
-    assert Axis.of([replace(RESULT, host=None, host_interval=None)]) is None
+    assert DurationAxis.of([replace(RESULT, host=None, host_interval=None)]) is None
 
 
 def painted(bars: BarView, algorithm: str) -> list[int]:

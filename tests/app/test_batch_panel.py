@@ -14,7 +14,7 @@ import engine
 from app.panels.batch import ALIKE, ONE, BatchPanel
 from app.panels.heat_map import BAR, LEAST, SPACE, HeatMap
 from app.picture.crowd import COLORINGS, ENERGY, ramp
-from app.simulation.spread import LARGEST, Spread
+from app.simulation.batch_spread import LARGEST, BatchSpread
 
 Key, Left = Qt.Key, Qt.MouseButton.LeftButton
 
@@ -99,7 +99,7 @@ def test_the_panel_asks_once_the_user_has_finished(qtbot, panel):
     panel.mass.setValue(10)
     QTest.mouseClick(panel.again, Left)
     qtbot.waitUntil(lambda: bool(asked))
-    assert asked == [Spread(64, math.pi / 8, 0.1, 0.0, 1)]
+    assert asked == [BatchSpread(64, math.pi / 8, 0.1, 0.0, 1)]
     assert 2 ** (panel.slider.value() / 12) == pytest.approx(64, rel=0.03)
 
 

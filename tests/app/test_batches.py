@@ -14,8 +14,8 @@ from windows import press, wait
 
 import engine
 from app.picture.crowd import ARRANGEMENTS, DEVIATION
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Snapshot, Stopped
-from app.simulation.spread import Spread
 from app.workbench import Workbench
 
 PATIENCE = 60.0  # s, for the first compilation of the engine
@@ -61,7 +61,7 @@ def of(robots: int) -> Callable[[Snapshot], bool]:
 
 
 def test_a_batch_spreads_from_the_robot_and_plays(bench):
-    bench.configuring.set_spread(Spread(20, pose=0.3, mass=0.2))
+    bench.configuring.set_spread(BatchSpread(20, pose=0.3, mass=0.2))
     first = frame(bench, of(20))
     np.testing.assert_allclose(first.batch.link_poses[0], first.link_poses, atol=1e-6)
     assert first.batch.deviation[0] == 0
@@ -77,19 +77,19 @@ def test_a_batch_spreads_from_the_robot_and_plays(bench):
 
 
 def test_the_robot_that_is_looked_at_is_told_of(bench):
-    bench.configuring.set_spread(Spread(5, pose=0.5, seed=3))
+    bench.configuring.set_spread(BatchSpread(5, pose=0.5, seed=3))
     alone = frame(bench, of(5)).q.copy()
     bench.look_at(4)
     other = frame(bench, lambda each: each.robot == 4)
-    np.testing.assert_allclose(other.q, Spread(5, pose=0.5, seed=3).poses(bench.model, alone)[4])
+    np.testing.assert_allclose(other.q, BatchSpread(5, pose=0.5, seed=3).poses(bench.model, alone)[4])
     np.testing.assert_allclose(other.link_poses, other.batch.link_poses[4], atol=1e-6)
     bench.look_at(17)  # there is none
-    bench.configuring.set_spread(Spread(3, pose=0.5, seed=3))
+    bench.configuring.set_spread(BatchSpread(3, pose=0.5, seed=3))
     assert frame(bench, of(3)).robot == 2
 
 
 def test_a_reset_spreads_anew_and_another_robot_stands_alone(bench):
-    bench.configuring.set_spread(Spread(6, pose=0.4))
+    bench.configuring.set_spread(BatchSpread(6, pose=0.4))
     start = frame(bench, of(6)).batch.link_poses.copy()
     bench.play()
     frame(bench, lambda each: each.time > 0.2)
@@ -99,12 +99,12 @@ def test_a_reset_spreads_anew_and_another_robot_stands_alone(bench):
     np.testing.assert_allclose(again.batch.link_poses, start, atol=1e-6)
     bench.open(engine.find_robot("pendulum"))
     until(bench, lambda: not bench.loading)
-    assert bench.settings.spread == Spread()
+    assert bench.settings.spread == BatchSpread()
     assert frame(bench, lambda _: True).batch is None
 
 
 def test_a_slider_at_time_zero_moves_all_robots_and_keeps_their_spread(bench):
-    bench.configuring.set_spread(Spread(4, pose=0.2))
+    bench.configuring.set_spread(BatchSpread(4, pose=0.2))
     before = frame(bench, of(4))
     apart = before.batch.deviation.copy()
     bench.joints.set_coordinate(0, 0.7)
@@ -116,7 +116,7 @@ def test_a_slider_at_time_zero_moves_all_robots_and_keeps_their_spread(bench):
 def test_robots_that_diverge_are_frozen_and_counted_while_the_others_go_on(bench):
     bench.configuring.set_integrator("rk4")
     bench.configuring.set_dt(0.2)  # too long for those that swing fast
-    bench.configuring.set_spread(Spread(40, pose=3.0, seed=1))
+    bench.configuring.set_spread(BatchSpread(40, pose=3.0, seed=1))
     frame(bench, of(40))
     bench.set_speed(10.0)
     bench.play()
@@ -139,7 +139,7 @@ def test_the_user_makes_a_batch_plays_it_and_looks_at_one(qtbot, opened):
     QTest.keyClicks(panel.pose, "36")
     QTest.keyClick(panel.pose, Qt.Key.Key_Tab)
     wait(qtbot, lambda: len(panel.map.values) == 12)
-    assert window.workbench.settings.spread == Spread(12, pose=math.pi / 5)
+    assert window.workbench.settings.spread == BatchSpread(12, pose=math.pi / 5)
     panel.coloring.setCurrentText(DEVIATION)
     wait(qtbot, lambda: window.loading_label.text() == "")
     press(qtbot, window, window.run.play)
@@ -155,8 +155,8 @@ def test_the_user_makes_a_batch_plays_it_and_looks_at_one(qtbot, opened):
 
 def test_a_click_in_the_picture_picks_a_robot_and_a_drag_does_not(qtbot, opened):
     window = opened()
-    window.batch.show_spread(Spread(9))
-    window.workbench.configuring.set_spread(Spread(9, pose=0.2))
+    window.batch.show_spread(BatchSpread(9))
+    window.workbench.configuring.set_spread(BatchSpread(9, pose=0.2))
     view = window.viewport
     wait(qtbot, lambda: view._batch is not None and len(view._batch) == 9)
     clip = view.camera.projection(view.width() / view.height()) @ view.camera.view()
@@ -176,7 +176,7 @@ def test_a_click_in_the_picture_picks_a_robot_and_a_drag_does_not(qtbot, opened)
 
 def test_the_camera_follows_the_robot_that_is_looked_at(qtbot, opened):
     window = opened()
-    window.workbench.configuring.set_spread(Spread(4))
+    window.workbench.configuring.set_spread(BatchSpread(4))
     view = window.viewport
     wait(qtbot, lambda: view._batch is not None)
     view.follow = True
@@ -188,7 +188,7 @@ def test_the_camera_follows_the_robot_that_is_looked_at(qtbot, opened):
 
 def test_robots_in_one_place_are_all_drawn_there(qtbot, opened):
     window = opened()
-    window.workbench.configuring.set_spread(Spread(4, pose=0.2))
+    window.workbench.configuring.set_spread(BatchSpread(4, pose=0.2))
     view = window.viewport
     wait(qtbot, lambda: view._batch is not None)
     assert np.any(view._batch.offsets)
@@ -204,7 +204,7 @@ def test_the_panel_fits_the_window(qtbot, opened, width, height):
     wait(qtbot, window.batch.isVisible)
     assert (window.width(), window.height()) == (width, height)
     panel = window.batch
-    window.workbench.configuring.set_spread(Spread(4, pose=0.2))
+    window.workbench.configuring.set_spread(BatchSpread(4, pose=0.2))
     wait(qtbot, panel.map.isVisible)  # one robot has none
     assert panel.width() >= panel.minimumSizeHint().width()
     for control in (panel.robots, panel.pose, panel.mass, panel.friction, panel.seed, panel.coloring, panel.map):

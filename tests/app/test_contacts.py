@@ -10,11 +10,11 @@ from windows import wait
 import engine
 from app.features.contact_view import READ, ContactView
 from app.gl import contact_marks
-from app.gl.contact_marks import LONGEST, apart, marks
+from app.gl.contact_marks import LONGEST, distance, marks
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.contacts import contacts_of
 from app.simulation.messages import Settings, Snapshot
 from app.simulation.running import for_new, running_of
-from app.simulation.spread import Spread
 
 QUADRUPED = engine.ROBOTS / "quadruped.urdf"
 UP = np.array([0.0, 0.0, 1.0])
@@ -41,9 +41,9 @@ def test_an_arrow_has_a_longest_and_a_short_one_keeps_its_shape():
 
 def test_marks_are_apart_by_what_moved_or_changed():
     one = made([0.0, 0.0, 25.0])
-    assert apart(one, one) == apart(None, None) == 0.0
-    assert apart(one, made([0.0, 0.0, 50.0])) == pytest.approx(0.3)
-    assert apart(one, made([0.0, 0.0, 25.0], "slip")) == apart(one, None) == np.inf
+    assert distance(one, one) == distance(None, None) == 0.0
+    assert distance(one, made([0.0, 0.0, 50.0])) == pytest.approx(0.3)
+    assert distance(one, made([0.0, 0.0, 25.0], "slip")) == distance(one, None) == np.inf
 
 
 def test_the_order_of_contacts_moves_no_mark(rng):
@@ -52,10 +52,10 @@ def test_the_order_of_contacts_moves_no_mark(rng):
     normal, turned = np.tile(UP, (5, 1)), rng.permutation(5)
     one = marks(point, normal, force, state, 100.0, 1.0)
     other = marks(point[turned], normal, force[turned], state[turned], 100.0, 1.0)
-    assert apart(one, other) == 0.0
+    assert distance(one, other) == 0.0
     force[2, 0] += 10.0
-    assert apart(one, marks(point, normal, force, state, 100.0, 1.0)) > 0.01
-    assert apart(one, marks(point, normal, force, np.where(state == "open", "slip", state), 100.0, 1.0)) == np.inf
+    assert distance(one, marks(point, normal, force, state, 100.0, 1.0)) > 0.01
+    assert distance(one, marks(point, normal, force, np.where(state == "open", "slip", state), 100.0, 1.0)) == np.inf
 
 
 def settled(steps: int = 300):
@@ -176,7 +176,7 @@ def test_without_ground_there_are_none(qtbot, opened):
 
 def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, opened):
     window = opened(QUADRUPED)
-    window.workbench.configuring.set_spread(Spread(robots=4))
+    window.workbench.configuring.set_spread(BatchSpread(robots=4))
     window.workbench.look_at(3)
     stand(qtbot, window)
     viewport = window.viewport

@@ -196,7 +196,7 @@ def test_a_launch_takes_no_longer_than_a_tick_may(swinging, pretended_gpu):
 
 
 @pytest.mark.usefixtures("pretended_gpu")
-def test_the_newest_wish_wins(swinging):
+def test_of_two_device_changes_the_last_is_applied(swinging):
     heard, _ = swinging
     heard.worker.configure(GPU)
     last = heard.worker.configure(CPU)
@@ -217,7 +217,7 @@ def test_the_window_switches_the_device_while_it_plays(qtbot, pretended_gpu, ope
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: timing.steps.count > 10)
     before = bench.time
-    wait(qtbot, lambda: window.choices.devices.actions()[2].isEnabled())
+    wait(qtbot, lambda: window.simulation_choices.devices.actions()[2].isEnabled())
     choose(window, "cuda")
     wait(qtbot, lambda: bench.device == "cuda" and timing.steps.count > timing.steps.marked + 10)
     assert bench.playing
@@ -236,12 +236,12 @@ def test_the_window_switches_the_device_while_it_plays(qtbot, pretended_gpu, ope
 def test_what_cannot_serve_says_why_in_the_menus(qtbot, opened, monkeypatch):
     monkeypatch.setattr(device, "why_not", lambda: "CUDA finds no device; check that nvidia-smi lists one")
     window = opened(engine.find_robot("humanoid"))
-    auto, cpu, gpu = window.choices.devices.actions()
+    auto, cpu, gpu = window.simulation_choices.devices.actions()
     wait(qtbot, lambda: "CUDA finds no device" in gpu.text())
     assert (auto.isEnabled(), cpu.isEnabled(), gpu.isEnabled()) == (True, True, False)
     assert gpu.text() == "GPU\tCUDA finds no device"
     assert gpu.toolTip() == "CUDA finds no device; check that nvidia-smi lists one"
-    cfa = next(action for action in window.choices.algorithms.actions() if action.data() == "cfa")
+    cfa = next(action for action in window.simulation_choices.algorithms.actions() if action.data() == "cfa")
     assert not cfa.isEnabled()
     assert cfa.text() == "CFA\tjoint 'floating_base' is free"
     window.run.ground.trigger()
@@ -262,11 +262,11 @@ def test_the_choice_of_a_gpu_is_taken_when_a_robot_is_loaded(qtbot, opened):
 def test_a_robot_on_the_ground_is_simulated_on_the_gpu_and_its_contacts_are_seen(qtbot, opened):
     window = opened(engine.find_robot("quadruped"))
     bench, viewport = window.workbench, window.viewport
-    gpu = window.choices.devices.actions()[2]
+    gpu = window.simulation_choices.devices.actions()[2]
     wait(qtbot, gpu.isEnabled)
     choose(window, "cuda")
     wait(qtbot, lambda: bench.device == "cuda")
-    dca = next(action for action in window.choices.algorithms.actions() if action.data() == "dca")
+    dca = next(action for action in window.simulation_choices.algorithms.actions() if action.data() == "dca")
     wait(qtbot, lambda: not dca.isEnabled())
     assert dca.text() == "DCA-ABA\tit does not step robots in a scene on device 'cuda'"
     qtbot.keyClick(window, Qt.Key.Key_Space)

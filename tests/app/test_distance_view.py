@@ -16,7 +16,7 @@ from windows import wait
 from app.desktop.context_menus import LINK, Clicked
 from app.features.distance_view import DistanceView
 from app.features.scene_view import SceneView
-from app.simulation.spread import Spread
+from app.simulation.batch_spread import BatchSpread
 from engine import cli
 
 LEFT = Qt.MouseButton.LeftButton
@@ -142,7 +142,7 @@ def test_a_run_from_a_file_is_measured(qtbot, arm, tmp_path):
 
 
 def test_in_a_batch_the_line_ends_where_the_ground_was_clicked(qtbot, arm):
-    arm.workbench.configuring.set_spread(Spread(4, 0.2))
+    arm.workbench.configuring.set_spread(BatchSpread(4, 0.2))
     wait(qtbot, lambda: arm.viewport._batch is not None)
     arm.workbench.look_at(3)
     wait(qtbot, lambda: np.allclose(arm.viewport.center, arm.viewport._batch.offsets[3]))

@@ -12,10 +12,10 @@ from windows import wait
 
 import engine
 from app.desktop.docks import HIGHEST, LEFT, RIGHT
-from app.features.beside_view import BesideView
 from app.features.scene_view import SceneView
+from app.features.second_robot_view import SecondRobotView
 from app.features.shortcuts_sheet import ShortcutsSheet
-from app.panels.beside import EMPTY
+from app.panels.second_robot import EMPTY
 from app.window import Window
 
 AT_SCALE_2 = QSize(960, 600)
@@ -77,8 +77,8 @@ def test_all_docks_at_once_can_be_used_in_a_window_of_1280_by_800(qtbot, opened)
         wait(qtbot, lambda title=title: window.rect().contains(window.docks[title].geometry()))
     assert any(each.isVisible() for each in right.findChildren(QToolButton))  # to the tabs beyond the bar
     window.docks["Second robot"].raise_()
-    wait(qtbot, window.features[BesideView].panel.note.isVisible)
-    assert window.features[BesideView].panel.note.text() == EMPTY
+    wait(qtbot, window.features[SecondRobotView].panel.note.isVisible)
+    assert window.features[SecondRobotView].panel.note.text() == EMPTY
     for title in ("Batch", "Forces", "Second robot", "Lesson"):
         show(qtbot, window, title, on=False)
     wait(qtbot, right.tabsClosable)

@@ -76,7 +76,7 @@ def test_what_slips_is_pulled_or_stands_on_two_feet_may_move(standing):
         assert standing.after(lambda t: 1e-3 * t, **how) is None
 
 
-def test_what_its_setpoints_move_may_move(standing):
+def test_motion_by_setpoints_is_no_drift(standing):
     for time in np.arange(0.0, 4.0, 0.016):
         frame = standing.frame(time, 1e-3 * time)
         frame.target[8] = 0.1 * time

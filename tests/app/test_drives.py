@@ -64,7 +64,7 @@ def test_the_row_of_a_free_base_opens_no_form_and_closes_that_of_another(qtbot, 
     assert not form.isVisible()
 
 
-def test_a_velocity_is_held(qtbot, shown):
+def test_a_velocity_drive_reaches_and_holds_its_setpoint(qtbot, shown):
     window = shown(engine.find_robot("arm7"))
     bench, form = window.workbench, choose(qtbot, window, 0)
     pick(form.mode, "velocity")

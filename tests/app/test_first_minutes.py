@@ -121,9 +121,9 @@ def test_a_window_lies_on_its_screen_whatever_was_remembered():
 def test_the_step_that_was_chosen_is_shown_and_can_be_changed(qtbot, opened):
     window = opened(ROBOTS / "arm7.urdf")
     assert window.status.step_button.text() == "1 ms  implicit (auto)"
-    next(action for action in window.choices.time_steps.actions() if action.text() == "0.5 ms").trigger()
+    next(action for action in window.simulation_choices.time_steps.actions() if action.text() == "0.5 ms").trigger()
     wait(qtbot, lambda: window.status.step_button.text() == "0.5 ms  implicit")
-    window.choices.chosen.trigger()
+    window.simulation_choices.chosen.trigger()
     wait(qtbot, lambda: window.status.step_button.text() == "1 ms  implicit (auto)")
 
 

@@ -25,7 +25,7 @@ def shown(dialog):
     return dialog._window.workbench.model
 
 
-def test_what_is_chosen_is_shown(qtbot, dialog):
+def test_the_preview_follows_the_form(qtbot, dialog):
     assert shown(dialog).name == "chain12"
     dialog.links.selectAll()
     QTest.keyClicks(dialog.links, "30")

@@ -17,16 +17,16 @@ from windows import name_file, press, wait
 
 import engine
 from app.acting.drives import Drive
-from app.desktop.numbers import prefixed
+from app.desktop.numbers import si_text
 from app.features.ghost_view import GhostView
 from app.features.run_exports import RunExports
 from app.features.sessions import Sessions
 from app.features.time_view import TimeView
 from app.panels.ghost import COMING, PAST, GhostPanel
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.ghost import STEPS, GhostSettings
 from app.simulation.ghost import _simulation as ghost_of
 from app.simulation.messages import Settings, Stopped
-from app.simulation.spread import Spread
 from app.workbench import Workbench
 
 ARM = engine.ROBOTS / "arm7.urdf"
@@ -105,9 +105,9 @@ def test_one_of_many_has_none_and_single_precision_wants_a_gpu(bench):
     said = []
     bench.ghost.listen(said.append)
     swinging(bench, GhostSettings())
-    bench.configuring.set_spread(Spread(robots=3))
+    bench.configuring.set_spread(BatchSpread(robots=3))
     until(lambda: bench.poll() is not None and any("one robot alone" in text for text in said))
-    bench.configuring.set_spread(Spread())
+    bench.configuring.set_spread(BatchSpread())
     if engine.why_no_gpu() is not None:
         bench.ghost.set(GhostSettings(precision="float32"))
         until(lambda: any("single precision" in text for text in said))
@@ -226,7 +226,7 @@ def test_the_dock_shows_a_ghost_its_numbers_and_takes_it_away(qtbot, opened):
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: window.workbench.newest.ghost.worst > 1e-3 and "(" in view.panel.now.text())
     press(qtbot, window, window.run.play)
-    wait(qtbot, lambda: prefixed(window.workbench.newest.ghost.worst, "m") in view.panel.worst.text())
+    wait(qtbot, lambda: si_text(window.workbench.newest.ghost.worst, "m") in view.panel.worst.text())
     window.features[TimeView].back.trigger()
     wait(qtbot, lambda: view.panel.now.text() == PAST)
     window.features[TimeView].last.trigger()

@@ -143,7 +143,7 @@ def test_numbers_of_the_terrain_are_typed_in_the_scene_panel(qtbot, standing):
     assert form.boxes[0].value() == 3
     view.choose(grounds.FLAT)  # the steps that came back go with the stairs
     assert bench.settings.scene == engine.Scene()
-    assert standing.features[SceneView].things == ()
+    assert standing.features[SceneView].objects == ()
 
 
 def test_stairs_of_a_session_are_stairs_again_beside_what_else_there_is(standing):

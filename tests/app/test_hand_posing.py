@@ -15,7 +15,7 @@ from app.features.undo_view import UndoView
 from app.gl.camera import Camera
 from app.gl.picking import ray, seen_at
 from app.picture.handles import ARROW, RING, Drag, Handle, shape, under
-from app.simulation.spread import Spread
+from app.simulation.batch_spread import BatchSpread
 
 LEFT, RIGHT, CTRL = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, Qt.KeyboardModifier.ControlModifier
 NONE = Qt.KeyboardModifier.NoModifier
@@ -243,7 +243,7 @@ def test_of_a_batch_no_robot_is_posed_by_hand(arm):
     posing = arm.features[HandPosing]
     arm.selection.choose(6)
     assert posing.handles.isVisible()
-    arm.workbench.configuring.set_spread(Spread(2, 0.2))
+    arm.workbench.configuring.set_spread(BatchSpread(2, 0.2))
     arm.refresh()
     assert not posing.handles.isVisible()
     assert not arm.workbench.posing.can_pose(6)

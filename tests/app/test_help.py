@@ -111,7 +111,7 @@ def test_the_log_keeps_what_was_told_and_copies_it(qtbot, opened, tmp_path):
     log.action.trigger()
     text = log.dialog.findChild(QPlainTextEdit)
     copy, clear, _ = log.dialog.findChildren(QPushButton)
-    assert text.font().family() == type_scale.fixed().family()
+    assert text.font().family() == type_scale.fixed_font().family()
     for words in ("double_pendulum.urdf", "something passes", f"refused {broken}"):
         assert words in text.toPlainText()
     assert str(log.entries[0].when.year) in text.toPlainText()

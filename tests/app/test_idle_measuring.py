@@ -42,7 +42,7 @@ class Scripted:
 @pytest.fixture
 def resting(monkeypatch, opened) -> tuple[Window, Scripted]:
     """A window with a robot, which has rested long enough as soon as nothing keeps it busy."""
-    monkeypatch.setattr(idle_measuring, "disturbed", lambda: False)
+    monkeypatch.setattr(idle_measuring, "is_disturbed", lambda: False)
     window = opened(engine.find_robot("arm7"))
     assert window.quiet._timer.isActive()
     window.quiet._timer.stop()  # the tests look when they are ready
@@ -117,7 +117,7 @@ def test_it_waits_for_a_comparison(qtbot, resting):
 
 
 @pytest.mark.parametrize("obstacle", ["turned off", "measured", "disturbed"])
-def test_what_keeps_it_from_beginning(qtbot, resting, monkeypatch, obstacle):
+def test_measuring_does_not_begin_if_off_done_or_disturbed(qtbot, resting, monkeypatch, obstacle):
     window, measure = resting
     if obstacle == "turned off":
         window.quiet.action.trigger()
@@ -126,7 +126,7 @@ def test_what_keeps_it_from_beginning(qtbot, resting, monkeypatch, obstacle):
         rows = (Row("chain", 8, 1, "float64", "abia", 2e-6, 1e-15, "step"),)
         Measurements(timings.table_path(), rows).save()
     else:
-        monkeypatch.setattr(idle_measuring, "disturbed", lambda: True)
+        monkeypatch.setattr(idle_measuring, "is_disturbed", lambda: True)
     qtbot.wait(100)
     window.quiet.look()
     assert measure.begun == 0
@@ -160,11 +160,11 @@ def test_closing_ends_it(qtbot, resting):
 def test_a_busy_machine_and_a_battery_are_disturbance(monkeypatch, tmp_path):
     monkeypatch.setattr(idle_measuring, "BATTERIES", tmp_path)
     monkeypatch.setattr(idle_measuring.os, "getloadavg", lambda: (0.0, 0.0, 0.0), raising=False)
-    assert not idle_measuring.disturbed()
+    assert not idle_measuring.is_disturbed()
     (tmp_path / "BAT0").mkdir()
     (tmp_path / "BAT0" / "status").write_text("Discharging\n")
-    assert idle_measuring.disturbed()
+    assert idle_measuring.is_disturbed()
     (tmp_path / "BAT0" / "status").write_text("Charging\n")
-    assert not idle_measuring.disturbed()
+    assert not idle_measuring.is_disturbed()
     monkeypatch.setattr(idle_measuring.os, "getloadavg", lambda: (1e3, 0.0, 0.0), raising=False)
-    assert idle_measuring.disturbed()
+    assert idle_measuring.is_disturbed()

@@ -7,14 +7,14 @@ from functools import partial
 import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QInputDialog
-from test_keeping import assert_same_frames, driven, frames, open_last
+from test_autosave import assert_same_frames, driven, frames, open_last
 from test_run_files import open_run
 from test_time import load, play
 from windows import started, wait
 
 import engine
 from app.features.time_view import TimeView
-from app.recording import keeping, run_files
+from app.recording import autosave, run_files
 
 Key, Ctrl = Qt.Key, Qt.KeyboardModifier.ControlModifier
 
@@ -55,7 +55,7 @@ def test_names_of_moments_are_kept_with_their_runs(qtbot, start, monkeypatch):
     assert all(each.run is replay.runs[0] for each in keyframes.all)
     # As a newer one of the same window: other runs are numbered as they were.
     assert [run.number for run in replay.runs] == [1, 2]
-    (folder,) = window.kept.keeper.root.glob(f"*{run_files.KEPT_SUFFIX}")
+    (folder,) = window.kept.autosave.root.glob(f"*{run_files.KEPT_SUFFIX}")
     junk = '[1, "x", 3], 5, [1, 1e999, "far"], [9, 0.1, "of no run"]'
     (folder / run_files.MOMENTS).write_text(f'[{junk}, [1, {told[0][1]}, "Lift"]]')
     window = start()
@@ -80,14 +80,14 @@ def test_names_that_are_given_in_the_last_run_stay_with_it(qtbot, start):
     window = start()
     open_last(qtbot, window)
     assert window.features[TimeView].keyframes.entries == told
-    (folder,) = keeping.kept(window.kept.keeper.root)
+    (folder,) = autosave.saved_runs(window.kept.autosave.root)
     # What goes on from it has them in a folder of its own.
     qtbot.keyClick(window, Key.Key_B, Ctrl)
     window.run.step.trigger()
     wait(qtbot, lambda: not window.workbench.replay.active)
     wait(qtbot, lambda: (run := window.workbench.replay.runs[-1]).left is not None and run.last >= run.own)
     window.close()
-    assert [run_files.named_in(each) for each in keeping.kept(folder.parent)] == [told, told]
+    assert [run_files.named_in(each) for each in autosave.saved_runs(folder.parent)] == [told, told]
 
 
 def test_names_that_are_given_beside_a_branch_of_the_last_run_are_kept_with_it(qtbot, start):

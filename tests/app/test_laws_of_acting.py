@@ -15,16 +15,16 @@ import engine
 from app.acting.configuring import Configuring
 from app.acting.coordinates import coordinates
 from app.acting.drives import MODES, WAVES, Drive, DriveControls, Drives
-from app.acting.forces import EARTH, Forces, SetWrench, Spring, on_link
-from app.acting.joint_driving import JointDriving, within
+from app.acting.forces import EARTH, AppliedForces, SetWrench, Spring, on_link
+from app.acting.joint_driving import JointDriving, clamp_drive
 from app.acting.loaded_robot import LoadedRobot
 from app.acting.undoing import Actions
-from app.link_extents import link_points, moved
+from app.link_extents import link_points, world_points
 from app.simulation import grounds
+from app.simulation.batch_spread import BatchSpread, deviations
 from app.simulation.grounds import Terrain
 from app.simulation.messages import Loaded, Settings
 from app.simulation.running import Running, gains_of
-from app.simulation.spread import Spread, deviations
 
 DT = 1e-4
 
@@ -42,13 +42,13 @@ def running_at(model, rng, batch: int = 3, **settings) -> Running:
     """A batch in states of their own."""
     q, v = model.random(rng, batch), rng.uniform(-0.5, 0.5, (batch, model.nv))
     made = engine.Simulation(model, batch, dt=DT, device="cpu", q=q, v=v, **settings)
-    return Running(made, Spread(batch))
+    return Running(made, BatchSpread(batch))
 
 
 def test_a_wrench_accelerates_a_robot_as_its_axes_say(chance, tmp_path):
     """Jᵀ of what was set, by differences of poses, gives forward dynamics the acceleration that a step has."""
     for model in map(frictionless, robots(tmp_path, chance, plain=True)):
-        running, forces = running_at(model, chance), Forces()
+        running, forces = running_at(model, chance), AppliedForces()
         running.take_wrenches()
         moving = np.flatnonzero(model.link_body >= 0)
         for link in chance.choice(moving, 3, replace=False).tolist():
@@ -60,12 +60,12 @@ def test_a_wrench_accelerates_a_robot_as_its_axes_say(chance, tmp_path):
             forces.spring = spring if pulled else None
             q, v = (x.copy() for x in running.present())
             for count in (200, 1) if pulled else (1,):  # a force that is held for longer must be the softer
-                assert forces.before(running, count)
+                assert forces.before_steps(running, count)
                 if pulled:
                     held, _ = spring.force(model, q[robot_], v[robot_], count * DT)
                     np.testing.assert_allclose(forces._force, held, rtol=1e-9, atol=1e-12)
             running.advance(1)
-            forces.after(running, 1)
+            forces.after_steps(running, 1)
             for k in range(3):
                 J, poses = jacobians(model, q[k]), engine.link_poses(model, q[k])
                 tau = np.zeros(model.nv)
@@ -114,22 +114,22 @@ def test_drives_give_their_waves_and_weights_at_every_time(chance, tmp_path):
         kd = chance.uniform(0.5, 2, model.nv) * model.constrained
         running, drives = running_at(model, chance, kp=0 * kd, kd=kd), Drives()
         running.simulation.reset(*running.present())
-        drives.jumped(running)
+        drives.after_jump(running)
         rows = [row for row in coordinates(model) if row.holdable]
         asked = {row.effort_v: a_drive(chance) for row in rows}
         for v, drive in asked.items():
             drives.set(v, drive, running)
         t = checked = 0.0
         for _ in range(60):
-            count = min(int(chance.integers(1, 40)), drives.most(running) or 10**9)
+            count = min(int(chance.integers(1, 40)), drives.most_steps(running) or 10**9)
             fresh = not drives._left
             q, time = running.present()[0][0].copy(), t
-            assert drives.before(running, count)
+            assert drives.before_steps(running, count)
             if fresh:
                 held_to(model, running, asked, q, time)
                 checked += 1
             running.advance(count)
-            drives.after(running, count)
+            drives.after_steps(running, count)
             t += count * DT
         assert checked > 5
 
@@ -140,20 +140,20 @@ def test_a_driven_run_repeats_after_a_reset_wherever_it_was_left(chance, tmp_pat
         kd = chance.uniform(0.5, 2, model.nv) * model.constrained
         running, drives = running_at(model, chance, kp=0 * kd, kd=kd), Drives()
         start, met = running.present()[0][0].copy(), dict[int, np.ndarray]()
-        drives.jumped(running)
+        drives.after_jump(running)
         for row in coordinates(model):
             if row.holdable:
                 drives.set(row.effort_v, a_drive(chance), running)
         again = 0
         for _ in range(4):
             running.reset(start)
-            drives.jumped(running)
+            drives.after_jump(running)
             steps = 0
             while steps < 20 + chance.integers(20):
-                count = min(int(chance.integers(1, 4)), drives.most(running) or 10**9)
-                assert drives.before(running, count)
+                count = min(int(chance.integers(1, 4)), drives.most_steps(running) or 10**9)
+                assert drives.before_steps(running, count)
                 running.advance(count)
-                drives.after(running, count)
+                drives.after_steps(running, count)
                 steps += count
                 q = running.present()[0].copy()
                 again += steps in met
@@ -219,7 +219,7 @@ def test_a_joint_is_driven_by_what_the_window_says_drives_it(chance, tmp_path):
                     "velocity": (-row.velocity, row.velocity), "effort": (-row.effort, row.effort),
                 }  # fmt: skip
                 low, high = bounds[drive.mode]
-                kept = within(row, drive)
+                kept = clamp_drive(row, drive)
                 assert kept == replace(drive, value=float(np.clip(drive.value, low, high)))
                 plain = known.drive_of(k)
                 shown = {"target": known.newest.target, "effort": known.newest.tau}.get(mode)
@@ -240,7 +240,7 @@ def test_one_joint_is_driven_otherwise_and_the_others_as_before(chance, tmp_path
             else:
                 joints.set_joint_drive(k, asked)
                 assert known.mode(k) == asked.mode
-                assert joints.actions.state.drives[row.name] == within(row, asked)
+                assert joints.actions.state.drives[row.name] == clamp_drive(row, asked)
                 before[rows.index(k)] = asked.mode
             assert [known.mode(j) for j in rows] == before
 
@@ -260,7 +260,7 @@ def test_joints_that_are_too_weak_for_their_weight_are_told(chance, tmp_path):
 def test_robots_of_a_batch_are_bodies_of_the_same_shape(chance, tmp_path):
     """Masses differ, centres of mass and radii of gyration do not; robot 0 is the robot itself."""
     for model in robots(tmp_path, chance):
-        spread = Spread(40, *chance.uniform(0.1, 0.9, 3).tolist(), seed=int(chance.integers(1 << 20)))
+        spread = BatchSpread(40, *chance.uniform(0.1, 0.9, 3).tolist(), seed=int(chance.integers(1 << 20)))
         made = spread.parameters(model)
         made.check()
         heavy = np.flatnonzero(model.mass > 0)
@@ -292,7 +292,7 @@ def test_robots_of_a_batch_are_bodies_of_the_same_shape(chance, tmp_path):
 
 def test_robots_of_a_batch_start_around_robot_0(chance, tmp_path):
     for model in robots(tmp_path, chance):
-        q, spread = model.random(chance), Spread(60, float(chance.uniform(0.1, 2)), seed=int(chance.integers(99)))
+        q, spread = model.random(chance), BatchSpread(60, float(chance.uniform(0.1, 2)), seed=int(chance.integers(99)))
         poses = spread.poses(model, q)
         np.testing.assert_array_equal(poses[0], q)
         one = np.flatnonzero(model.q_of_v >= 0)
@@ -304,7 +304,8 @@ def test_robots_of_a_batch_start_around_robot_0(chance, tmp_path):
         assert np.all(np.ptp(poses[1:, at[free]], axis=0) > spread.pose)  # to both sides
         links = np.asarray(engine.link_poses(model, poses))
         points = link_points(model)
-        apart = [np.linalg.norm(moved(each, points) - moved(links[0], points), axis=2).max() for each in links]
+        first = world_points(links[0], points)
+        apart = [np.linalg.norm(world_points(each, points) - first, axis=2).max() for each in links]
         np.testing.assert_allclose(deviations(links, points), apart, atol=1e-12)
 
 
@@ -386,7 +387,7 @@ def test_slopes_have_the_numbers_that_are_asked_for(chance):
     assert (told.kind, told.values) == (grounds.SLOPE, pytest.approx((steep, uphill)))
 
 
-def test_what_a_robot_touches_is_the_scene_it_stands_in_or_itself(chance):
+def test_touched_scene_is_the_ground_obstacles_or_itself(chance):
     box = engine.Obstacle("box", (1.0, 1.0, 1.0))
     for on, itself, obstacles in product((False, True), (False, True), ((), (box,))):
         scene = engine.Scene(engine.Plane(offset=float(chance.normal())), obstacles=obstacles, self_collision=itself)

@@ -17,7 +17,7 @@ from test_laws_of_acting import a_drive, joints_of, some_settings
 from test_laws_of_time import batch_of, play, tangled
 
 import engine
-from app.desktop.numbers import duration, prefixed, span
+from app.desktop.numbers import duration, si_text, span
 from app.features import session_text
 from app.features.camera_views import _read as read_views
 from app.features.dragging import force_text
@@ -29,10 +29,10 @@ from app.plotting.catalogue import catalogue
 from app.plotting.plot_files import table
 from app.plotting.series import Series
 from app.recording import run_files
+from app.simulation.batch_spread import LARGEST, BatchSpread
 from app.simulation.messages import Settings
 from app.simulation.recorder import Recorder
-from app.simulation.second_robot import Kept
-from app.simulation.spread import LARGEST, Spread
+from app.simulation.second_robot import SavedSecondRobot
 
 
 def a_scene(rng) -> engine.Scene:
@@ -72,7 +72,7 @@ def same_scene(one: engine.Scene, other: engine.Scene) -> None:
 
 def everything(model, rng):
     """A window's settings in every field."""
-    spread = Spread(int(rng.integers(1, LARGEST)), *rng.random(3).tolist(), seed=int(rng.integers(1_000_000)))
+    spread = BatchSpread(int(rng.integers(1, LARGEST)), *rng.random(3).tolist(), seed=int(rng.integers(1_000_000)))
     devices = {device: ("auto", *names) for device, names in engine.SIMULATION_ALGORITHMS.items()}
     device = str(rng.choice(["auto", *devices]))
     algorithm = str(rng.choice(devices.get(device, ("auto",))))
@@ -96,8 +96,8 @@ def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
         settings=robot.settings, coordinates=robot.coordinates, newest=robot.newest,
     )  # fmt: skip
     camera = Camera(rng.normal(size=3) * 9, *rng.uniform(0.1, 1.5, 3).tolist(), parallel=bool(rng.random() < 0.5))
-    kept = Kept(tuple(rng.normal(size=3)), tuple(rng.normal(size=4)), tuple(rng.normal(size=2)))
-    beside = {"path": model.source, **{name: list(x) for name, x in asdict(kept).items()}}
+    kept = SavedSecondRobot(tuple(rng.normal(size=3)), tuple(rng.normal(size=4)), tuple(rng.normal(size=2)))
+    two = {"path": model.source, **{name: list(x) for name, x in asdict(kept).items()}}
     window = SimpleNamespace(
         viewport=SimpleNamespace(camera=camera),
         saveState=lambda: SimpleNamespace(toBase64=lambda: SimpleNamespace(data=lambda: b"QUJD")),
@@ -105,7 +105,7 @@ def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
     keys = [[catalogue(model)[int(k)].key for k in rng.integers(0, 40, 3)] for _ in range(2)]
     hidden = [name for name in model.link_names if rng.random() < 0.3]
     parts = SimpleNamespace(_bench=bench, _window=window, _plots=SimpleNamespace(layout_keys=keys),
-                            _beside=SimpleNamespace(kept=beside), _hiding=SimpleNamespace(names=hidden))  # fmt: skip
+                            _second_robot=SimpleNamespace(kept=two), _hiding=SimpleNamespace(names=hidden))  # fmt: skip
     return Sessions.session(parts), SimpleNamespace(bench=bench, camera=camera, kept=kept, keys=keys, hidden=hidden)
 
 
@@ -129,7 +129,7 @@ def test_a_session_is_read_as_it_was_written(chance, tmp_path):
         np.testing.assert_array_equal(camera.target, was.camera.target)
         assert session_text.plots(session) == was.keys
         assert session_text.hidden(session) == was.hidden
-        assert session_text.beside(session) == (model.source, was.kept)
+        assert session_text.second_robot(session) == (model.source, was.kept)
         assert (session_text.speed(session, 1.0), session_text.layout(session)) == (bench.speed, "QUJD")
         assert session["robot"] == {"path": bench.path, "floating": bench.floating}
 
@@ -147,18 +147,18 @@ OUTSIDE = {
 """Session values that no window writes."""
 READERS = {
     "settings": lambda s, m: session_text.settings(s, Settings(), m),
-    "batch": lambda s, _: session_text.batch(s, Spread()),
+    "batch": lambda s, _: session_text.batch(s, BatchSpread()),
     "scene": lambda s, _: session_text.scene(s, run_files.LEVEL),
     "drives": lambda s, _: session_text.drives(s),
     "camera": lambda s, _: session_text.camera(s, Camera()),
-    "beside": lambda s, _: session_text.beside(s),
+    "beside": lambda s, _: session_text.second_robot(s),
     "plots": lambda s, _: session_text.plots(s),
     "pose": lambda s, m: session_text.pose(s, m, m.neutral()),
 }
 
 
 @pytest.mark.parametrize("place", OUTSIDE)
-def test_what_no_window_writes_is_refused(chance, tmp_path, place):
+def test_a_session_value_outside_its_range_is_refused(chance, tmp_path, place):
     model = robot(tmp_path, chance)
     for value in OUTSIDE[place]:
         session, _ = session_of(model, chance)
@@ -212,7 +212,7 @@ def test_a_table_of_a_run_has_each_recorded_number_under_its_name(chance, tmp_pa
     monkeypatch.setattr("app.simulation.recorder.SPACING", 0.0)
     for model in robots(tmp_path, chance):
         running, recorder = batch_of(model, chance), Recorder()
-        recorder.jumped(running)
+        recorder.after_jump(running)
         play(running, (recorder,), chance, 6)
         (run,) = recorder.recording.runs
         written, path = engine.recorded_trajectory(recorder.recording, run), tmp_path / "run.csv"
@@ -272,7 +272,7 @@ def meant(text: str, unit: str) -> float:
 def test_numbers_in_words_are_the_numbers(chance):
     for value in 10 ** chance.uniform(-8.9, 10, 400):
         for sign in (1, -1):
-            assert meant(prefixed(sign * value, "N m"), "N m") == pytest.approx(sign * value, rel=5.1e-3)
+            assert meant(si_text(sign * value, "N m"), "N m") == pytest.approx(sign * value, rel=5.1e-3)
         low, high = span(value / 3, value, "J").split(" … ")
         whole = meant(high, "J")
         assert whole == pytest.approx(value, rel=5.1e-3)

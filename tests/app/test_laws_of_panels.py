@@ -19,7 +19,7 @@ import engine
 from app.acting.coordinates import coordinates
 from app.acting.forces import SetWrench
 from app.desktop.numbers import duration
-from app.panels.bars import Axis
+from app.panels.bars import DurationAxis
 from app.panels.batch import BatchPanel
 from app.panels.canvas import Canvas, Curve
 from app.panels.chart import Chart
@@ -35,9 +35,9 @@ from app.panels.wrenches import WrenchPanel
 from app.picture.crowd import ramp
 from app.plotting.catalogue import catalogue
 from app.plotting.series import Series
+from app.simulation.batch_spread import LARGEST, BatchSpread
 from app.simulation.ghost import PRECISIONS, STEPS, GhostSettings
 from app.simulation.messages import GhostState
-from app.simulation.spread import LARGEST, Spread
 
 Role = Qt.ItemDataRole
 UNITS = {"°": math.pi / 180, "mm": 1e-3, "°/s": math.pi / 180, "mm/s": 1e-3, "N m": 1.0, "N": 1.0}
@@ -294,7 +294,7 @@ def test_a_batch_that_is_shown_is_the_one_that_would_be_asked_for(chance, qtbot)
     for _ in range(10):
         robots_, seed = int(chance.integers(1, LARGEST)), int(chance.integers(999_999))
         shares_ = [round(x, 2) for x in chance.uniform(0, [3, 0.9, 1.0])]
-        panel.show_spread(Spread(robots_, *shares_, seed=seed))
+        panel.show_spread(BatchSpread(robots_, *shares_, seed=seed))
         found = panel.spread
         assert (found.robots, found.seed) == (robots_, seed)
         assert (found.pose, found.mass, found.friction) == pytest.approx(shares_, abs=1e-9)
@@ -397,7 +397,7 @@ def test_bars_are_as_long_as_their_times(chance):
     for _ in range(20):
         first = 10 ** chance.uniform(-8, 0)
         least = first * chance.uniform(0.5, 1)
-        axis = Axis(least, first, first * 10 ** chance.uniform(0, 4))
+        axis = DurationAxis(least, first, first * 10 ** chance.uniform(0, 4))
         times = np.sort(first * (axis.last / first) ** chance.random(9))
         places = np.array([axis.place(each) for each in times])
         assert np.all(np.diff(places) >= 0)

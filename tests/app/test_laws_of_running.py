@@ -17,16 +17,16 @@ import engine
 from app.acting.coordinates import coordinates
 from app.features.dragging import Dragging
 from app.gl.camera import Camera
-from app.link_extents import link_points, moved
+from app.link_extents import link_points, world_points
 from app.picture.studio import times
 from app.simulation import ghost as second
-from app.simulation import second_robot as beside
+from app.simulation import second_robot
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.ghost import STEPS, Ghost, GhostSettings
 from app.simulation.messages import Settings, Snapshot
 from app.simulation.recorder import Recorder
-from app.simulation.running import again, running_of
-from app.simulation.second_robot import Asked, Companion
-from app.simulation.spread import Spread
+from app.simulation.running import resume, running_of
+from app.simulation.second_robot import SecondRobot, SecondRobotRequest
 
 
 def alike(one, other) -> None:
@@ -59,7 +59,7 @@ def test_a_snapshot_is_the_state_of_the_robot_that_is_looked_at(chance, tmp_path
         own = [running.simulation.parameters.robot(j) for j in range(3)]
         energies = [sum(engine.energy(own[j], q[j], v[j])) for j in range(3)]
         np.testing.assert_allclose(frame.batch.energy, energies, rtol=1e-9, atol=1e-9)
-        there = np.stack([moved(poses, link_points(model)) for poses in np.asarray(engine.link_poses(model, q))])
+        there = np.stack([world_points(poses, link_points(model)) for poses in np.asarray(engine.link_poses(model, q))])
         apart = np.linalg.norm(there - there[:1], axis=3).max((1, 2))
         np.testing.assert_allclose(frame.batch.deviation, apart, atol=1e-5)
         np.testing.assert_array_equal(running.own_model.mass, own[k].mass)
@@ -67,7 +67,7 @@ def test_a_snapshot_is_the_state_of_the_robot_that_is_looked_at(chance, tmp_path
 
 def test_another_simulation_takes_over_where_the_one_before_is(chance, tmp_path):
     for model in robots(tmp_path, chance):
-        settings = Settings(device="cpu", spread=Spread(3, 0.2, 0.1, 0.1, 4))
+        settings = Settings(device="cpu", spread=BatchSpread(3, 0.2, 0.1, 0.1, 4))
         running = running_of(model, settings)
         running.take_wrenches()
         play(running, (), chance)
@@ -78,10 +78,10 @@ def test_another_simulation_takes_over_where_the_one_before_is(chance, tmp_path)
         alike(other, running)
         assert other.robot == 2
         np.testing.assert_array_equal(other.wrench, running.wrench)
-        few = running_of(model, replace(settings, spread=Spread(2, 0.2, seed=4)))
+        few = running_of(model, replace(settings, spread=BatchSpread(2, 0.2, seed=4)))
         few.carry_on(running)
         np.testing.assert_array_equal(few.simulation.q[0], running.simulation.q[0])
-        np.testing.assert_array_equal(few.simulation.q, Spread(2, 0.2, seed=4).poses(model, running.q[0]))
+        np.testing.assert_array_equal(few.simulation.q, BatchSpread(2, 0.2, seed=4).poses(model, running.q[0]))
         assert few.robot == 1
 
 
@@ -116,12 +116,12 @@ def test_from_any_recorded_moment_a_run_goes_on_as_it_went(chance, tmp_path, mon
     for model in robots(tmp_path, chance):
         running, recorder = batch_of(model, chance), Recorder()
         running.take_wrenches()
-        recorder.jumped(running)
+        recorder.after_jump(running)
         play(running, (recorder,), chance)
         (run,) = recorder.recording.runs
         index = int(chance.integers(run.first + 1, run.last))
         frame = recorder.recording.frame(run, index)
-        resumed = again(frame, running_of(model, Settings(device="cpu")))
+        resumed = resume(frame, running_of(model, Settings(device="cpu")))
         assert resumed.state()[0] == pytest.approx(frame.time)
         np.testing.assert_array_equal(resumed.simulation.q, frame.checkpoint.q)
         np.testing.assert_array_equal(resumed.tau, frame.checkpoint.tau[0])
@@ -143,16 +143,16 @@ def test_a_ghost_is_compared_at_moments_that_both_share(chance, tmp_path):
         for _ in range(9):
             for name in ("tau", "target"):
                 running.set_all(name, chance.normal(0, 0.3, model.nv))
-            count = min(int(chance.integers(1, 9)), ghost.most(running) or 99)
+            count = min(int(chance.integers(1, 9)), ghost.most_steps(running) or 99)
             running.advance(count)
-            ghost.after(running, count)
+            ghost.after_steps(running, count)
             ghost.show(frame)
             assert running.simulation.time - made.time == pytest.approx(float(ghost._ahead) * 1e-3, abs=1e-9)
             if not ghost._ahead:
                 here, there = (np.asarray(engine.link_poses(model, x.q[0])) for x in (running.simulation, made))
                 np.testing.assert_allclose(frame.ghost.link_poses, there, atol=1e-12)
                 points = link_points(model)
-                apart = np.linalg.norm(moved(there, points) - moved(here, points), axis=2).max(1)
+                apart = np.linalg.norm(world_points(there, points) - world_points(here, points), axis=2).max(1)
                 np.testing.assert_allclose(frame.ghost.deviation, apart, atol=1e-12)
                 assert frame.ghost.worst >= apart.max() - 1e-12
                 assert (apart.max() == 0) == (step == 1)
@@ -161,12 +161,12 @@ def test_a_ghost_is_compared_at_moments_that_both_share(chance, tmp_path):
 def test_a_robot_beside_moves_as_it_would_alone(chance, tmp_path):
     for free in (False, True):
         one, two = robot(tmp_path, chance, 4, plain=True), robot(tmp_path, chance, 5, free=free, plain=True)
-        running, companion = running_of(one, Settings(device="cpu", dt=1e-3)), Companion()
+        running, there = running_of(one, Settings(device="cpu", dt=1e-3)), SecondRobot()
         place = chance.normal(size=3) * (1, 1, 0)
-        asked = Asked(two, place)
-        companion._asked, companion._like = asked, beside._like(running)
-        made = beside._simulation(asked, running.settings, None, 1e-3, running.simulation.integrator)
-        companion._take(asked, companion._like, made, running)
+        asked = SecondRobotRequest(two, place)
+        there._asked, there._like = asked, second_robot._like(running)
+        made = second_robot._simulation(asked, running.settings, None, 1e-3, running.simulation.integrator)
+        there._take(asked, there._like, made, running)
         q = two.neutral()
         if free:
             q[:3] += place
@@ -174,14 +174,14 @@ def test_a_robot_beside_moves_as_it_would_alone(chance, tmp_path):
         frame = Snapshot(one)
         for _ in range(5):
             count = int(chance.integers(1, 20))
-            companion.after(running, count)
+            there.after_steps(running, count)
             alone.step(count)
-            companion.show(frame)
-            np.testing.assert_allclose(frame.companion.q, alone.q[0], atol=1e-9)
+            there.show(frame)
+            np.testing.assert_allclose(frame.second_robot.q, alone.q[0], atol=1e-9)
             poses = np.asarray(engine.link_poses(two, alone.q[0])).copy()
             poses[:, :3, 3] += 0 if free else place
-            np.testing.assert_allclose(frame.companion.link_poses, poses, atol=1e-9)
-            assert frame.companion.time == pytest.approx(alone.time)
+            np.testing.assert_allclose(frame.second_robot.link_poses, poses, atol=1e-9)
+            assert frame.second_robot.time == pytest.approx(alone.time)
 
 
 def test_a_joint_is_put_within_its_limits_and_at_time_zero_for_good(chance, tmp_path):
@@ -232,7 +232,7 @@ def test_the_window_picks_and_pulls_what_is_under_the_mouse(chance, tmp_path, qt
     wait(qtbot, lambda: viewport._scene.ready and bench.newest is not None)
     for many in (False, True):
         if many:
-            bench.configuring.set_spread(Spread(4, 0.2))
+            bench.configuring.set_spread(BatchSpread(4, 0.2))
             bench.look_at(3)
             wait(qtbot, lambda: viewport._batch is not None and bench.newest.robot == 3)
             assert np.linalg.norm(viewport.center) > 0.1
@@ -280,10 +280,10 @@ def test_whatever_changes_the_robot_beside_has_it_made_anew(chance, tmp_path):
     for name, value in other.items():
         after = replace(before, **{name: value})
         made = [
-            beside._simulation(Asked(two, np.zeros(3)), x, x.touched, x.dt, x.integrator).settings
+            second_robot._simulation(SecondRobotRequest(two, np.zeros(3)), x, x.touched, x.dt, x.integrator).settings
             for x in (before, after)
         ]
-        alike = beside._like(running_of(one, before)) == beside._like(running_of(one, after))
+        alike = second_robot._like(running_of(one, before)) == second_robot._like(running_of(one, after))
         assert _same(*made) or not alike, name
 
 

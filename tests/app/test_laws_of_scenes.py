@@ -8,7 +8,7 @@ from random_robots import robot, robots
 from test_laws_of_pictures import a_camera, all_triangles, ends, placed
 
 import engine
-from app.features.beside_view import apart
+from app.features.second_robot_view import shift_beyond
 from app.gl import frame, levels, stand_ins
 from app.gl.batch import Tiers, choose
 from app.gl.camera import Camera
@@ -17,7 +17,7 @@ from app.gl.extras import CHOSEN, Copies, Look
 from app.gl.glyphs import Trails
 from app.gl.scene import Scene, with_ghost
 from app.gl.view import View
-from app.gl.world import beside, world_of
+from app.gl.world import join_contents, world_of
 from app.panels.ghost import SCALE, tints
 from app.picture.crowd import (
     ARRANGEMENTS,
@@ -179,7 +179,7 @@ def triangles_of(content, poses):
 
 
 @pytest.mark.usefixtures("qapp")
-def test_what_stands_together_is_all_that_stands_there(chance, tmp_path):
+def test_joined_contents_have_the_triangles_of_each(chance, tmp_path):
     """A robot, its ghost, another robot and obstacles in one content are the triangles of each by itself."""
     one, two = (robot(tmp_path, chance, 6) for _ in range(2))
     first, second = Scene(one).content, Scene(two).content
@@ -189,7 +189,7 @@ def test_what_stands_together_is_all_that_stands_there(chance, tmp_path):
     world, overlays = world_of(scene), Overlays()
     overlays.set_robot(one, 1.0)
     overlays.set_ghost(there, np.zeros((len(there), 4)))
-    overlays.set_companion(second, other)
+    overlays.set_second_robot(second, other)
     overlays.set_world(world)
     content, poses = overlays.seen(first, here)
     parts = [(first, here), (first, there), (second, other), (world.obstacles, world.poses)]
@@ -213,7 +213,7 @@ def test_what_stands_together_is_all_that_stands_there(chance, tmp_path):
     expected = np.where(link < links, opacity, np.where(link < 2 * links, 0.3, 1.0))
     np.testing.assert_allclose(share, expected, atol=1e-6)
     assert with_ghost(first, links).parts == (links, 2 * links)
-    assert beside(first, links, second).parts == (links, links)
+    assert join_contents(first, links, second).parts == (links, links)
 
 
 def test_what_stands_for_a_robot_is_where_it_is_and_no_larger(chance, tmp_path):
@@ -231,7 +231,7 @@ def test_what_stands_for_a_robot_is_where_it_is_and_no_larger(chance, tmp_path):
                 np.testing.assert_allclose(its.max(0), mine.max(0), atol=0.02)
         camera, size = a_camera(chance, poses[-1, :3, 3]), (700, 500)
         camera.distance = float(chance.uniform(0.3, 3))
-        seen, pixels = levels.seen(content, poses, camera, size)
+        seen, pixels = levels.visibility(content, poses, camera, size)
         for mesh in range(len(content.meshes)):
             of = content.instances.mesh == mesh
             points = np.concatenate([
@@ -258,7 +258,7 @@ def test_the_lights_view_and_the_shadow_hold_all_that_is_there(chance):
         assert texel == pytest.approx(2 / 1024 / np.linalg.norm(matrix[0, :3]))
         n = chance.normal(0, 0.3, 3) + np.array([0, 0, 1])
         plane = np.append(n / np.linalg.norm(n), chance.normal())
-        lower, upper = frame.shaded(low, high, plane, 0.0)
+        lower, upper = frame.shadow_region(low, high, plane, 0.0)
         u, v = frame.directions(plane)
         t = (plane[3] - corners @ plane[:3]) / (frame.KEY @ plane[:3])
         fallen = corners + t[:, None] * frame.KEY
@@ -291,7 +291,7 @@ def test_robots_side_by_side_do_not_touch_whichever_way_they_are_seen(chance):
     for _ in range(20):
         one, two = (tuple(np.sort(chance.normal(size=(2, 3)), axis=0)) for _ in range(2))
         right = a_camera(chance).axes()[0]
-        place = apart(one, two, right) * right
+        place = shift_beyond(one, two, right) * right
         corners = [np.array(np.meshgrid(*zip(*box, strict=True))).reshape(3, -1).T @ right for box in (one, two)]
         gap = (corners[1] + place @ right).min() - corners[0].max()
         assert gap == pytest.approx(0.12 * max((box[1] - box[0]).max() for box in (one, two)))

@@ -20,10 +20,10 @@ from app.plotting.series import Series
 from app.recording import replay as replaying
 from app.recording.replay import Replay, snapshot
 from app.simulation import pace
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.motion_watch import AchievedSpeed, LimitWatch
 from app.simulation.recorder import Recorder
 from app.simulation.running import Running
-from app.simulation.spread import Spread
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_moving_and_skipping_go_by_frames_and_seconds(chance):
 
 
 def batch_of(model, rng, robots_: int = 3, **settings) -> Running:
-    spread = Spread(robots_, 0.3, 0.3, 0.3, seed=int(rng.integers(99)))
+    spread = BatchSpread(robots_, 0.3, 0.3, 0.3, seed=int(rng.integers(99)))
     made = engine.Simulation(
         model, robots_, dt=1e-3, device="cpu", q=spread.poses(model, model.random(rng)),
         parameters=spread.parameters(model), **settings,
@@ -117,7 +117,7 @@ def batch_of(model, rng, robots_: int = 3, **settings) -> Running:
 def play(running, attached, rng, batches: int = 12, most: int = 3) -> None:
     """A few batches of steps with efforts, targets and wrenches that change, as the loop takes them."""
     for each in attached:
-        each.jumped(running)
+        each.after_jump(running)
     for _ in range(batches):
         count = int(rng.integers(1, most))
         for name in ("tau", "target"):
@@ -125,10 +125,10 @@ def play(running, attached, rng, batches: int = 12, most: int = 3) -> None:
         if running.wrench is not None:
             running.set_wrench(rng.normal(0, 0.2, running.wrench.shape))
         for each in attached:
-            assert each.before(running, count)
+            assert each.before_steps(running, count)
         running.advance(count)
         for each in attached:
-            each.after(running, count)
+            each.after_steps(running, count)
 
 
 def test_frames_tell_what_was_sampled_live_of_each_robot(chance, tmp_path, monkeypatch):
@@ -142,7 +142,7 @@ def test_frames_tell_what_was_sampled_live_of_each_robot(chance, tmp_path, monke
         running.take_wrenches()
         running.look_at(int(chance.integers(3)))
         quantities = tuple(catalogue(model))
-        recorder.jumped(running)
+        recorder.after_jump(running)
         probe.begin(quantities, running)
         play(running, (probe, recorder), chance)
         probe.flush(running)

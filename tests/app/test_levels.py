@@ -29,7 +29,7 @@ def test_round_shapes_lie_as_far_from_the_finest_as_they_say(shape, size):
 
 def test_a_simplified_ball_keeps_its_shape_and_its_normals():
     ball = trimesh.creation.icosphere(5, radius=0.2)
-    made = levels.simplified(mesh.from_triangles(ball.vertices, ball.faces, None))
+    made = levels.coarser_levels(mesh.from_triangles(ball.vertices, ball.faces, None))
     assert len(made) == len(levels.SHARES)
     errors = [level.error for level in made]
     assert errors == sorted(errors)
@@ -42,7 +42,7 @@ def test_a_simplified_ball_keeps_its_shape_and_its_normals():
 
 def test_crude_levels_are_far_coarser_and_lie_no_further_than_they_say():
     ball = trimesh.creation.icosphere(5, radius=0.2)
-    made = levels.clustered(mesh.from_triangles(ball.vertices, ball.faces, None))
+    made = levels.crude_levels(mesh.from_triangles(ball.vertices, ball.faces, None))
     counts = [len(level.mesh.faces) for level in made]
     assert len(counts) == len(levels.CELLS)
     assert counts == sorted(counts, reverse=True)
@@ -72,7 +72,7 @@ def test_a_level_that_has_lost_a_rod_of_few_triangles_says_so():
     ball, rod = trimesh.creation.icosphere(5, radius=0.02), trimesh.creation.box((0.3, 0.02, 0.02))
     rod.apply_translation((0.2, 0, 0))
     whole = trimesh.util.concatenate([ball, rod])
-    for level in levels.simplified(mesh.from_triangles(whole.vertices, whole.faces, None)):
+    for level in levels.coarser_levels(mesh.from_triangles(whole.vertices, whole.faces, None)):
         assert level.mesh.vertices[:, 0].max() > 0.3 or level.error > 0.02
 
 
@@ -82,7 +82,7 @@ def test_colours_stay_with_their_parts():
         ball = trimesh.creation.icosphere(4, radius=0.1)
         ball.apply_translation((0.2 * side, 0, 0))
         parts.append(mesh.from_triangles(ball.vertices, ball.faces, np.tile(np.array(color, np.uint8), (2562, 1))))
-    for level in levels.simplified(mesh.join(parts)):
+    for level in levels.coarser_levels(mesh.join(parts)):
         left = level.mesh.vertices[:, 0] < 0
         assert level.mesh.painted
         assert np.all(level.mesh.colors[left] == (255, 0, 0, 255))
@@ -96,7 +96,7 @@ def test_the_coarsest_level_that_cannot_be_told_apart_is_drawn():
     camera, picked = Camera(), []
     camera.fit(*content.bounds(poses))
     for _ in range(4):
-        seen, pixels = levels.seen(content, poses, camera, (640, 400))
+        seen, pixels = levels.visibility(content, poses, camera, (640, 400))
         assert np.all(seen)
         picked.append(levels.choose(content.levels, pixels * levels.scales(content)))
         camera.zoom(0.25)
@@ -104,5 +104,5 @@ def test_the_coarsest_level_that_cannot_be_told_apart_is_drawn():
     assert picked[-1].min() > picked[0].min()
     camera.zoom(64)
     camera.target = camera.target + 100.0 * camera.axes()[0]
-    seen, _ = levels.seen(content, poses, camera, (640, 400))
+    seen, _ = levels.visibility(content, poses, camera, (640, 400))
     assert not np.any(seen)

@@ -15,9 +15,9 @@ from windows import wait, wait_loaded
 import engine
 import main
 from app.features import plots_view
+from app.features.autosaved_runs import AutosavedRuns
 from app.features.drive_view import DriveView
 from app.features.gravity_view import GravityView
-from app.features.kept_runs import KeptRuns
 from app.features.live_view import LiveView
 from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
@@ -25,7 +25,7 @@ from app.features.time_view import TimeView
 from app.plotting.catalogue import catalogue
 from app.plotting.quantities import CONTACTS, EFFORTS
 from app.plotting.recorded_curves import Wanted, evaluate
-from app.recording import keeping, run_files
+from app.recording import autosave, run_files
 
 pytestmark = pytest.mark.usefixtures("runtime")
 
@@ -136,7 +136,7 @@ def test_looking_back_stops_following_and_end_follows_again(qtbot, window, start
 
 
 def test_its_run_is_plotted_exported_and_kept_like_any_other(qtbot, window, start, connect, tmp_path):
-    keeper = KeptRuns(window, tmp_path / "runs").keeper
+    saving = AutosavedRuns(window, tmp_path / "runs").autosave
     _, folder = start("quadruped", 500, "states")
     view, bench = connect(), window.workbench
     wait(qtbot, lambda: view.reader is None)
@@ -155,8 +155,8 @@ def test_its_run_is_plotted_exported_and_kept_like_any_other(qtbot, window, star
     assert saved.trajectory.time.tolist() == [frame.time for frame in frames(recording, run)]
     with np.load(folder.with_suffix(".npz")) as states:
         assert np.array_equal(saved.trajectory.q[-1], states["q500"][0])
-    keeper.close()
-    (kept,) = keeping.kept(tmp_path / "runs")
+    saving.close()
+    (kept,) = autosave.saved_runs(tmp_path / "runs")
     read = engine.recording_of_parts(run_files.read(str(kept)), bench.model)
     assert frames(read, read.runs[0])[-1].checkpoint.steps == 500
 

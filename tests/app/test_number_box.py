@@ -53,7 +53,7 @@ def test_terms_are_computed_when_they_are_typed_to_their_end(qtbot):
     assert typed(qtbot, box, "x2") == 2.0  # other letters are not taken
 
 
-def test_what_is_shown_is_taken_as_it_stands(qtbot):
+def test_a_shown_number_with_a_decimal_comma_is_read_back(qtbot):
     box = NumberBox(-10.0, 10.0, 3)
     box.setLocale(QLocale("de_DE"))
     qtbot.addWidget(box)

@@ -23,10 +23,10 @@ from app.gl.extras import Extras, Label, Look
 from app.gl.glyphs import POINTS, Explainer, Trails
 from app.gl.picking import ray
 from app.gl.scene import Scene, with_ghost
-from app.link_extents import ends, link_points, moved
+from app.link_extents import ends, link_points, world_points
 from app.picture import labels
 from app.picture.crowd import LOOKED_AT
-from app.simulation.spread import Spread
+from app.simulation.batch_spread import BatchSpread
 
 ARM = engine.ROBOTS / "arm7.urdf"
 
@@ -135,7 +135,7 @@ def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, arm):
     actions = arm.features[OverlayView].actions
     choose(qtbot, arm, actions["frames"])
     choose(qtbot, arm, actions["trails"])
-    arm.workbench.configuring.set_spread(Spread(robots=4, pose=0.1))
+    arm.workbench.configuring.set_spread(BatchSpread(robots=4, pose=0.1))
     arm.workbench.look_at(3)
     arm.run.play.trigger()
     overlays = arm.viewport.overlays
@@ -157,7 +157,7 @@ def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, arm):
 def test_the_robot_of_a_batch_that_is_looked_at_is_named_and_orange(qtbot, arm):
     overlays, bench = arm.viewport.overlays, arm.workbench
     assert overlays._robot_name == ""
-    bench.configuring.set_spread(Spread(4, 0.1))
+    bench.configuring.set_spread(BatchSpread(4, 0.1))
     wait(qtbot, lambda: overlays._robot_name == "robot 0")
     bench.look_at(2)
     wait(qtbot, lambda: overlays._robot_name == "robot 2")
@@ -167,7 +167,7 @@ def test_the_robot_of_a_batch_that_is_looked_at_is_named_and_orange(qtbot, arm):
     assert label[1][2] > frame.link_poses[:, 2, 3].max()
     tints = arm.batch_view.batch_of(frame).tints
     np.testing.assert_allclose(tints[2, :3], LOOKED_AT, atol=1e-6)
-    bench.configuring.set_spread(Spread())
+    bench.configuring.set_spread(BatchSpread())
     wait(qtbot, lambda: overlays._robot_name == "")
 
 
@@ -193,7 +193,7 @@ def test_points_of_a_link_are_those_of_the_box_with_its_inertia(tmp_path):
     assert not points[0].any()
     np.testing.assert_allclose(ends(points)[1], (0, 0, 2 * c), atol=1e-9)
     here, there = (engine.link_poses(model, [angle]) for angle in (0.0, 0.1))
-    apart = np.linalg.norm(moved(there, points) - moved(here, points), axis=2).max(1)
+    apart = np.linalg.norm(world_points(there, points) - world_points(here, points), axis=2).max(1)
     np.testing.assert_allclose(apart, (0, 2 * np.sin(0.05) * 2 * c), atol=1e-9)
 
 

@@ -42,7 +42,7 @@ def swinging(tmp_path) -> Iterator[tuple[Worker, Latest]]:
     worker.close()
 
 
-def test_what_a_slow_model_owes_is_forgiven(monkeypatch):
+def test_at_most_two_ticks_of_a_backlog_are_simulated(monkeypatch):
     """After ten seconds in which nothing could be simulated, as much is owed as at two ticks, and paid at once."""
     now, dt, owing = 100.0, 1e-3, Pace()
     monkeypatch.setattr(pace.time, "perf_counter", lambda: now)

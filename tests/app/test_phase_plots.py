@@ -16,7 +16,7 @@ from app.panels.axes import SPARE, label_place
 from app.panels.canvas import ZOOM
 from app.panels.phase_plot import Pair
 from app.panels.plots import PlotsPanel
-from app.plotting.phase import over
+from app.plotting.phase import common_samples
 from app.plotting.probe import Samples
 from app.plotting.series import Series
 
@@ -112,12 +112,12 @@ def test_old_samples_are_paired_by_interpolation():
     x.extend(time, np.sin(time))
     y.extend(time, np.sin(2 * time))
     assert not np.array_equal(x.time, y.time)
-    at, xs, ys = over(x, y, 0.0, 10.0, 10**6)
+    at, xs, ys = common_samples(x, y, 0.0, 10.0, 10**6)
     assert len(at) > 1000
     assert np.all(np.diff(at) > 0)
     np.testing.assert_allclose(xs, np.sin(at), atol=0.02)
     np.testing.assert_allclose(ys, np.sin(2 * at), atol=0.02)
-    some, *_ = over(x, y, 2.0, 8.0, 100)
+    some, *_ = common_samples(x, y, 2.0, 8.0, 100)
     assert len(some) <= 100
     assert some[-1] == at[at <= 8.0][-1]
 
@@ -125,12 +125,12 @@ def test_old_samples_are_paired_by_interpolation():
 def test_a_gap_of_either_stays_a_gap_and_nothing_gives_nothing():
     time = np.arange(0.0, 1.0, 0.1)
     x, y = Series(), Series()
-    assert not len(over(x, y, 0.0, 1.0, 100)[0])
+    assert not len(common_samples(x, y, 0.0, 1.0, 100)[0])
     for line in (x, y):
         line.extend(time, time)
         line.interrupt()
         line.extend(time + 2, time)
-    at, xs, _ = over(x, y, 0.0, 3.0, 100)
+    at, xs, _ = common_samples(x, y, 0.0, 3.0, 100)
     assert np.isnan(xs[(at > 0.9) & (at < 1.9)]).any()
 
 

@@ -9,7 +9,7 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QDialogButtonBox, QFileDialog
 
 from app.desktop import theme
-from app.desktop.settings import kept
+from app.desktop.settings import setting
 from app.features.appearance import CHOICES, Appearance
 from app.features.contact_view import ContactView
 from app.features.overlay_view import OverlayView
@@ -63,13 +63,13 @@ def test_ticks_are_those_of_the_menus(window, preferences):
             assert action.isChecked() != before
             action.trigger()
             assert box.isChecked() == before
-    assert kept(window.settings, "contacts", False) is True
+    assert setting(window.settings, "contacts", False) is True
 
 
 def test_the_recording_limit_is_taken_and_remembered(window, preferences):
     preferences.limit.setValue(128)
     assert window.workbench.replay.recording.budget == 128 * 2**20
-    assert kept(window.settings, "recording_megabytes", 0) == 128
+    assert setting(window.settings, "recording_megabytes", 0) == 128
     window.features[TimeView].set_budget(256)
     preferences.show()
     assert preferences.limit.value() == 256

@@ -12,9 +12,9 @@ from test_worker import until
 import engine
 from app.plotting.catalogue import catalogue
 from app.plotting.probe import SPACING, Probe
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Loaded, Settings
 from app.simulation.running import running_of
-from app.simulation.spread import Spread
 
 
 def quantities(model, *labels):
@@ -37,9 +37,9 @@ def gathered(bench, blocks):
 def stepped(probe, running, count):
     """So many steps, in batches as short as the probe asks for."""
     while count:
-        batch = min(count, probe.most(running) or count)
+        batch = min(count, probe.most_steps(running) or count)
         running.advance(batch)
-        probe.after(running, batch)
+        probe.after_steps(running, batch)
         count -= batch
     probe.flush(running)
 
@@ -81,9 +81,9 @@ def test_samples_that_cost_much_are_farther_apart(monkeypatch):
 def test_nothing_plotted_shortens_no_batch():
     model = engine.load(engine.find_robot("arm7"))
     running, probe = running_of(model, Settings()), Probe()
-    assert probe.most(running) is None
-    probe.after(running, 10)
-    probe.jumped(running)
+    assert probe.most_steps(running) is None
+    probe.after_steps(running, 10)
+    probe.after_jump(running)
     assert not probe.take()
     assert not probe.waits
 
@@ -149,7 +149,7 @@ def test_settings_change_while_it_is_sampled(bench):
 
 def test_of_a_batch_the_robot_that_is_looked_at_is_sampled(bench):
     model = opened(bench, "arm7")
-    bench.configuring.set_spread(Spread(robots=4, mass=0.5))
+    bench.configuring.set_spread(BatchSpread(robots=4, mass=0.5))
     bench.probe.watch(quantities(model, "potential energy"))
     blocks = []
     until(lambda: bench.poll() is not None and (bench.frame(), bench.newest)[1] is not None and bench.newest.batch)

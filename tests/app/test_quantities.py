@@ -29,7 +29,7 @@ def sampled(model, settings, labels, steps):
     probe.begin(quantities, running)
     for _ in range(steps):
         running.advance(1)
-        probe.after(running, 1)
+        probe.after_steps(running, 1)
     probe.flush(running)
     values = np.concatenate([block.values for block in probe.take()])
     return running, dict(zip(labels, values.T, strict=True))

@@ -188,11 +188,11 @@ def recorded(name, settings, steps):
     """A recording of that many steps, and what ran."""
     model = engine.load(engine.find_robot(name))
     running, recorder = running_of(model, settings(model)), Recorder()
-    recorder.jumped(running)
+    recorder.after_jump(running)
     for _ in range(steps):
-        recorder.before(running, 1)
+        recorder.before_steps(running, 1)
         running.advance(1)
-        recorder.after(running, 1)
+        recorder.after_steps(running, 1)
     return model, running, recorder.recording
 
 

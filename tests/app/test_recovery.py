@@ -13,8 +13,8 @@ from PyQt6.QtCore import QTimer
 from windows import wait
 
 import engine
-from app.desktop.crash import FAULT, KEPT, SESSION, Left, Reports
-from app.features.kept_runs import KeptRuns
+from app.desktop.crash import FAULT, KEPT, SESSION, CrashedRun, Reports
+from app.features.autosaved_runs import AutosavedRuns
 from app.features.log_view import LogView
 from app.features.recovery import Recovery
 
@@ -62,23 +62,23 @@ def test_a_run_that_ended_well_leaves_nothing(reports):
     reports.remember({"robot": "arm7.urdf", "begun": 0.0})
     reports.install()
     reports.end()
-    assert Reports(reports.folder).left() is None
+    assert Reports(reports.folder).previous_crash() is None
     assert list(reports.folder.iterdir()) == []
     assert sys.excepthook is sys.__excepthook__
 
 
-def test_a_run_that_did_not_is_told_of_once(reports):
+def test_a_crashed_run_is_reported_once(reports):
     reports.remember({"robot": "arm7.urdf", "begun": 0.0})
     report = reports.write(raised("x"), "a test")
     following = Reports(reports.folder)
-    assert following.left() == Left({"robot": "arm7.urdf", "begun": 0.0}, report)
-    assert following.left() is None
+    assert following.previous_crash() == CrashedRun({"robot": "arm7.urdf", "begun": 0.0}, report)
+    assert following.previous_crash() is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"begun": "then"}', "[" * 10**4])
 def test_a_session_that_cannot_be_read_is_none(reports, text):
     (reports.folder / SESSION).write_text(text)
-    left = reports.left()
+    left = reports.previous_crash()
     assert left is None
 
 
@@ -96,7 +96,7 @@ faulthandler._sigsegv()
     done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, check=False)
     assert done.returncode != 0
     assert (tmp_path / FAULT).stat().st_size > 0
-    left = Reports(tmp_path).left()
+    left = Reports(tmp_path).previous_crash()
     assert left is not None
     assert "Segmentation fault" in left.report.read_text()
     assert left.session["robot"] == "arm7.urdf"
@@ -136,7 +136,7 @@ def test_what_is_open_is_noted_and_a_close_forgets_it(qtbot, window, reports):
 def test_the_next_run_offers_the_robot_and_the_report(qtbot, window, reports):
     robot = str(engine.find_robot("double_pendulum"))
     report = reports.write(raised("x"), "a test")
-    recovery = Recovery(window, reports, Left({"robot": robot, "floating": False}, report))
+    recovery = Recovery(window, reports, CrashedRun({"robot": robot, "floating": False}, report))
     box = recovery.box
     assert box.isVisible()
     assert "double_pendulum.urdf" in box.informativeText()
@@ -150,11 +150,11 @@ def test_the_next_run_offers_the_robot_and_the_report(qtbot, window, reports):
 def test_the_next_run_offers_the_run_that_was_kept(window, reports, tmp_path):
     kept = tmp_path / "2026-11-22 18.07.31.123456 arm7.runs"
     kept.mkdir()
-    runs = KeptRuns(window, tmp_path)
+    runs = AutosavedRuns(window, tmp_path)
     opened = []
     runs.action.triggered.connect(lambda: opened.append(runs.last))
     robot = str(engine.find_robot("double_pendulum"))
-    box = Recovery(window, reports, Left({"robot": robot}, None), runs).box
+    box = Recovery(window, reports, CrashedRun({"robot": robot}, None), runs).box
     words = [button.text().replace("&", "") for button in box.buttons()]
     assert "Open last run: arm7, of 2026-11-22 18:07" in words
     assert "Open double_pendulum.urdf again" in words
@@ -164,6 +164,6 @@ def test_the_next_run_offers_the_run_that_was_kept(window, reports, tmp_path):
 
 
 def test_a_run_that_had_nothing_open_offers_no_robot(window, reports):
-    recovery = Recovery(window, reports, Left({}, None))
+    recovery = Recovery(window, reports, CrashedRun({}, None))
     assert [button.text().replace("&", "") for button in recovery.box.buttons()] == ["Close"]
     recovery.box.close()

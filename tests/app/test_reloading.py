@@ -14,7 +14,7 @@ from windows import wait, wait_loaded
 
 import engine
 from app.acting.drives import Drive
-from app.features.reloading import LASTING, Reloading, carried_pose
+from app.features.reloading import LASTING, Reloading, transfer_pose
 from app.features.time_view import TimeView
 
 
@@ -81,7 +81,7 @@ def test_gains_and_drives_stay_with_their_joints(qtbot, opened, file):
     assert bench.playing
 
 
-def test_what_played_plays_on(qtbot, opened, file):
+def test_a_reload_during_play_goes_on_playing(qtbot, opened, file):
     window = opened(file)
     window.run.play.trigger()
     wait(qtbot, lambda: window.workbench.time > 0.05)
@@ -243,7 +243,7 @@ def test_a_robot_without_a_file_cannot_be_read_again(window):
 def test_poses_are_carried_by_the_names_of_joints(rng):
     quadruped, humanoid = (engine.load(engine.find_robot(name)) for name in ("quadruped", "humanoid"))
     q = quadruped.random(rng)
-    carried = carried_pose(quadruped, q, humanoid, humanoid.neutral())
+    carried = transfer_pose(quadruped, q, humanoid, humanoid.neutral())
     base = humanoid.joint("floating_base").q
     np.testing.assert_array_equal(carried[base], q[quadruped.joint("floating_base").q])
     np.testing.assert_array_equal(np.delete(carried, np.r_[base]), np.delete(humanoid.neutral(), np.r_[base]))

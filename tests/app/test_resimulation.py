@@ -11,8 +11,8 @@ import pytest
 from test_worker import until
 
 import engine
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Configured, Loaded
-from app.simulation.spread import Spread
 from app.workbench import Workbench
 
 DEEDS, APART, FRAMES = 12, 0.1, 20
@@ -74,7 +74,7 @@ def test_any_frames_of_a_run_are_computed_again_to_the_bit(name, robots, device,
         bench.open(engine.find_robot(name))
         wait_for(bench, Loaded)
         bench.configuring.take_settings(
-            replace(bench.settings, device=device, spread=Spread(robots, pose=0.05, mass=0.1))
+            replace(bench.settings, device=device, spread=BatchSpread(robots, pose=0.05, mass=0.1))
         )
         wait_for(bench, Configured)
         file = tmp_path / "controller.py"

@@ -20,8 +20,8 @@ from app.features.run_exports import RunExports
 from app.features.time_view import TimeView
 from app.panels.run_dialog import INTERVAL, RECORDED, STEPS, RunDialog
 from app.recording import run_files
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Settings
-from app.simulation.spread import Spread
 from app.window import Window
 from engine.cli import main as command
 
@@ -341,7 +341,7 @@ def test_the_command_view_plays_a_run(monkeypatch, capsys, tmp_path):
 
 
 def test_settings_of_another_version_are_understood():
-    settings = Settings(dt=5e-4, driven=frozenset({3, 1}), spread=Spread(robots=4, mass=0.2))
+    settings = Settings(dt=5e-4, driven=frozenset({3, 1}), spread=BatchSpread(robots=4, mass=0.2))
     text = json.loads(json.dumps(run_files.describe(settings)))
     assert run_files.understand(text) == settings
     del text["ground"]
@@ -412,7 +412,7 @@ def test_the_dialog_promises_the_rows_that_are_written(qtbot, window, exports, t
     """Also of a run in which the batch changed: what came before is said to be left out."""
     recording, bench = load(qtbot, window), window.workbench
     play(qtbot, window, 0.2)
-    bench.configuring.set_spread(Spread(robots=3))
+    bench.configuring.set_spread(BatchSpread(robots=3))
     wait(qtbot, lambda: bench.newest is not None and bench.settings.spread.robots == 3)
     play(qtbot, window, 0.2)
     promised = []

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import engine
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Settings, Snapshot
 from app.simulation.running import Running, running_of
-from app.simulation.spread import Spread
 
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
-SPREAD = Spread(12, pose=0.3, mass=0.2, friction=0.1)
+SPREAD = BatchSpread(12, pose=0.3, mass=0.2, friction=0.1)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_another_simulation_goes_on_with_every_robot_where_it_is(arm, settings):
 
 def test_a_robot_that_diverges_is_told_and_the_rest_is_shown(settings):
     chain = engine.chain(7, seed=2)
-    running = running_of(chain, replace(settings, spread=Spread(9)))
+    running = running_of(chain, replace(settings, spread=BatchSpread(9)))
     running.v[4] = 3e3
     running.simulation.reset(running.q, running.v)
     running.advance(60)

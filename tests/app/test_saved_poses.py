@@ -201,7 +201,7 @@ def test_a_pose_lacks_a_new_joint_and_a_free_base_may_come_and_go():
     q = free.neutral()
     q[:3] = 1.0, 2.0, 3.0
     based = saved_poses.pose_of(free, q)
-    np.testing.assert_array_equal(saved_poses.posed(free, based, free.neutral()), q)
+    np.testing.assert_array_equal(saved_poses.q_with_pose(free, based, free.neutral()), q)
     base = next(joint.name for joint in free.joints if joint.kind == "floating")
     without = {name: each for name, each in based.items() if name != base}
     assert saved_poses.misfit(free, without) == ""

@@ -182,7 +182,7 @@ def test_a_cube_is_added_weighed_moved_dropped_and_reset(qtbot, scene):
     wait(qtbot, lambda: bench.newest.q[0] == 0.5)
     entry(scene, "Free body: cube")
     settled(qtbot, scene)
-    assert [each.name for each in scene.things] == ["cube"]
+    assert [each.name for each in scene.objects] == ["cube"]
     assert bench.model.joint_names[-1] == "cube/floating_base"
     assert panel.list.currentItem().text().startswith("cube · ")
     wait(qtbot, lambda: bench.newest is not None and bench.newest.q[0] == 0.5)  # the arm is where it was
@@ -229,11 +229,11 @@ def test_a_robot_and_a_body_of_files_come_beside_it_and_stay_when_the_file_is_re
     entry(scene, "Robot on a fixed base…")
     wait(qtbot, lambda: len(bench.parts) == 2)
     settled(qtbot, scene)
-    assert [each.name for each in scene.things] == ["brick", "pendulum"]
+    assert [each.name for each in scene.objects] == ["brick", "pendulum"]
     shown(qtbot, scene._window, "beside")
     scene._window.run.floating.trigger()
     wait(qtbot, lambda: not bench.loading and bench.model.joint_names[0] == "floating_base")
-    assert [each.name for each in scene.things] == ["brick", "pendulum"]
+    assert [each.name for each in scene.objects] == ["brick", "pendulum"]
     scene.add_robot(str(tmp_path / "nothing.urdf"), free=True)
     wait(qtbot, lambda: "nothing.urdf: " in scene._window.statusBar().currentMessage())
 
@@ -255,7 +255,7 @@ def test_a_session_keeps_what_is_around_the_robot(qtbot, scene, tmp_path):
     wait(qtbot, lambda: bench.model.joint_names == names and not bench.loading)
     wait(qtbot, lambda: bench.newest is not None and np.allclose(bench.surroundings.part_pose(0), pose))
     assert [each.shape for each in scene.obstacles] == ["cylinder"]
-    assert [each.name for each in scene.things] == ["Cylinder 1", "cube"]
+    assert [each.name for each in scene.objects] == ["Cylinder 1", "cube"]
 
 
 def test_the_last_run_has_what_was_beside_the_robot(qtbot, make_window, tmp_path):
@@ -289,7 +289,7 @@ def test_the_last_run_has_what_was_beside_the_robot(qtbot, make_window, tmp_path
         if opened == "last run":
             bench.branch()
         wait(qtbot, lambda bench=bench: bench.newest is not None and np.array_equal(bench.newest.q, q))
-        wait(qtbot, lambda view=view: [each.name for each in view.things] == ["Ball 1", "cube"])
+        wait(qtbot, lambda view=view: [each.name for each in view.objects] == ["Ball 1", "cube"])
         window.run.play.trigger()
         wait(qtbot, lambda bench=bench: bench.newest.time > 0.3)
         window.close()
@@ -313,7 +313,7 @@ def test_another_robot_is_in_the_list_when_the_dock_opens_again(qtbot, scene):
     window = scene._window
     entry(scene, "Free body: cube")
     settled(qtbot, scene)
-    wait(qtbot, lambda: len(scene.things) == 1)
+    wait(qtbot, lambda: len(scene.objects) == 1)
     window.docks["Scene"].hide()
     window.open(engine.find_robot("quadruped"))
     wait(qtbot, lambda: window.workbench.model.name == "quadruped")
@@ -331,7 +331,7 @@ def test_a_broken_robot_beside_is_refused_on_one_line(qtbot, scene, tmp_path):
     wait(qtbot, lambda: "beam.urdf" in bar.currentMessage() and "error" in bar.currentMessage())
     assert "\n" not in bar.currentMessage()
     assert len(bar.currentMessage()) <= 160
-    assert not scene.things
+    assert not scene.objects
 
 
 def test_a_file_that_is_no_robot_is_told_of_in_one_sentence(qtbot, opened, tmp_path):

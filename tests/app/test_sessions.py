@@ -26,8 +26,8 @@ from app.features.session_text import VERSION, NoSession, read
 from app.features.sessions import Sessions
 from app.jobs import background
 from app.panels.plots import PlotsPanel
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Configured
-from app.simulation.spread import Spread
 
 
 def plots(window) -> PlotsPanel:
@@ -59,7 +59,7 @@ def saved(qtbot, opened, tmp_path, monkeypatch):
     return path
 
 
-def test_everything_is_there_again(qtbot, saved, make_window, monkeypatch):
+def test_an_opened_session_restores_settings_view_and_docks(qtbot, saved, make_window, monkeypatch):
     window = make_window()
     window.settings.clear()
     kept = json.loads(saved.read_text())
@@ -303,7 +303,7 @@ def test_ground_and_batch_are_there_again(qtbot, opened, make_window, tmp_path, 
     ground.shapes[2].trigger()
     wait(qtbot, lambda: isinstance(window.workbench.settings.scene.ground, engine.HeightField))
     heights = window.workbench.settings.scene.ground.heights
-    spread = Spread(3, 0.02, 0.1, 0.2, 5)
+    spread = BatchSpread(3, 0.02, 0.1, 0.2, 5)
     window.workbench.configuring.set_spread(spread)
     wait(qtbot, lambda: window.workbench.newest is not None and window.workbench.newest.batch is not None)
     if played:
@@ -397,7 +397,7 @@ def test_a_session_of_the_first_version_still_opens(qtbot, make_window, tmp_path
     wait(qtbot, lambda: bench.newest is not None and bench.newest.q[1] == 0.4)
     settings = bench.settings
     assert (settings.dt, settings.gravity, settings.driven, settings.gains) == (2e-3, False, {2}, ((4, 20.0, 1.5),))
-    assert settings.spread == Spread()
+    assert settings.spread == BatchSpread()
     assert settings.scene == engine.Scene()
     assert plots(window).layout_keys == [["robot//energy drift/"]]
     assert window.viewport.camera.parallel

@@ -10,7 +10,7 @@ from windows import press, wait
 import engine
 from app.desktop.docks import SIDE_WIDTH
 from app.desktop.message_bar import EDGE, MessageBar
-from app.desktop.numbers import prefixed
+from app.desktop.numbers import si_text
 from app.features.drive_view import DriveView
 from app.features.wrench_view import WrenchView
 from app.panels.diagnostics import ELEMENT_WIDTH, DiagnosticsPanel
@@ -130,7 +130,7 @@ def test_no_panel_scrolls_sideways_for_the_sake_of_its_own_bar(qtbot, opened):
     ],
 )
 def test_numbers_are_told_with_the_prefix_of_their_unit(value, digits, text):
-    assert prefixed(value, "m", digits) == text
+    assert si_text(value, "m", digits) == text
 
 
 def test_a_comparison_is_not_cut_off_where_the_window_is_narrow(qtbot, opened):
@@ -177,7 +177,7 @@ def test_a_message_has_the_room_that_others_can_spare(qtbot, opened):
     assert bar.toolTip() == ""
 
 
-def test_a_short_element_leaves_its_room_to_the_fault(qtbot):
+def test_element_column_fits_its_longest_entry_up_to_a_limit(qtbot):
     panel = DiagnosticsPanel()
     qtbot.addWidget(panel)
     panel.show_file(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import engine
-from app.simulation.spread import Spread
+from app.simulation.batch_spread import BatchSpread
 
 
 @pytest.fixture(scope="module")
@@ -16,11 +16,11 @@ def arm() -> engine.Model:
 
 def test_chance_comes_from_the_seed_alone(arm):
     q = arm.neutral()
-    one, two = (Spread(9, pose=0.3, seed=seed).poses(arm, q) for seed in (1, 2))
-    np.testing.assert_array_equal(one, Spread(9, pose=0.3, mass=0.4, seed=1).poses(arm, q))
+    one, two = (BatchSpread(9, pose=0.3, seed=seed).poses(arm, q) for seed in (1, 2))
+    np.testing.assert_array_equal(one, BatchSpread(9, pose=0.3, mass=0.4, seed=1).poses(arm, q))
     assert np.all(one[1:] != two[1:])
 
 
 def test_robots_that_are_alike_take_no_parameters_of_their_own(arm):
-    assert Spread(100, pose=1.0).parameters(arm) is None
-    assert Spread(1, mass=0.5).parameters(arm) is None
+    assert BatchSpread(100, pose=1.0).parameters(arm) is None
+    assert BatchSpread(1, mass=0.5).parameters(arm) is None

@@ -10,7 +10,7 @@ from app.acting.coordinates import coordinates
 from app.plotting.catalogue import catalogue
 from app.plotting.quantities import Evaluation, States
 from app.simulation.contacts import contact_forces
-from engine.study.quantities import MEASURED, Look, named
+from engine.study.quantities import MEASURED, Look, quantities_of
 
 BATCH = 3
 
@@ -32,7 +32,7 @@ def test_quantities_of_studies_are_those_of_the_plots(name: str, rng: np.random.
         np.zeros(BATCH), simulation.q, simulation.v, 0 * simulation.v, simulation.effort, simulation.target, contact
     )
     plotted, compared = Evaluation(model, coordinates(model), states), 0
-    for label, quantity in named(model, scene is not None):
+    for label, quantity in quantities_of(model, scene is not None):
         if quantity.kind == MEASURED:
             continue
         expected = plotted.value(known[label])

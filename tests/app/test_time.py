@@ -16,7 +16,7 @@ from app.desktop import theme
 from app.features.time_view import TimeView
 from app.panels.joints import SEEN, VALUE
 from app.panels.timeline import Timeline, spacing
-from app.simulation.spread import Spread
+from app.simulation.batch_spread import BatchSpread
 from app.window import Window
 
 LEFT = Qt.MouseButton.LeftButton
@@ -416,7 +416,7 @@ def test_nothing_is_cut_where_a_recorded_moment_has_more_to_tell(qtbot):
 
 def test_a_batch_is_scrubbed_and_gone_on_from(qtbot, window, time_view):
     recording = load(qtbot, window)
-    window.workbench.configuring.set_spread(Spread(robots=5, pose=0.3, mass=0.1))
+    window.workbench.configuring.set_spread(BatchSpread(robots=5, pose=0.3, mass=0.1))
     wait(qtbot, lambda: window.workbench.newest is not None and window.workbench.newest.batch is not None)
     wait(qtbot, lambda: not window.workbench.compiling)
     play(qtbot, window, 0.3)

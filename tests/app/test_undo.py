@@ -21,7 +21,7 @@ from app.features.scene_view import SceneView
 from app.features.sessions import Sessions
 from app.features.shortcuts_sheet import ShortcutsSheet, shortcuts
 from app.features.undo_view import UndoView
-from app.simulation.spread import Spread
+from app.simulation.batch_spread import BatchSpread
 
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
 
@@ -134,8 +134,8 @@ def test_each_action_says_what_was_done_and_how(undoing):
     assert named(bench.joints.set_joint_drive, 2, Drive("effort", 3.0)) == "Drive joint3: effort 3.0 N m"
     assert named(bench.joints.set_drive, 2, 4.0) == "Drive joint3: effort 4.0 N m"
     assert named(bench.joints.drive, 2, False) == "Hold joint3"
-    assert named(bench.configuring.set_spread, Spread(4)) == "Batch of 4"
-    assert named(bench.configuring.set_spread, Spread()) == "No batch"
+    assert named(bench.configuring.set_spread, BatchSpread(4)) == "Batch of 4"
+    assert named(bench.configuring.set_spread, BatchSpread()) == "No batch"
 
 
 def test_obstacles_and_bodies_go_back(qtbot, undoing):
@@ -268,7 +268,7 @@ def test_a_run_opens_in_its_own_scene_and_undo_adds_the_other_objects(qtbot, und
     (box,), exports, path = scene.obstacles, window.features[RunExports], tmp_path / "beside_a_box.npz"
     exports.write(str(path), "npz", interval=0.0)
     wait(qtbot, lambda: not exports.writing.running)
-    scene.change(0, replace(scene.things[0], size=(0.3, 0.3, 0.3)))
+    scene.change(0, replace(scene.objects[0], size=(0.3, 0.3, 0.3)))
     scene.add("sphere", False)
     settled(qtbot, scene)
     larger, ball = scene.obstacles

@@ -316,7 +316,7 @@ def test_what_does_not_move_is_not_drawn_again(viewport, robot, drawer):
     assert not drawer.asked
 
 
-def test_what_creeps_is_drawn_in_full_at_once(viewport, robot, drawer):
+def test_motion_within_a_pixel_is_drawn_in_full_detail(viewport, robot, drawer):
     camera, side = viewport.camera, min(viewport.width(), viewport.height())
     pixel = 2 * np.tan(camera.fov / 2) * camera.distance / side
     viewport.set_poses(pose(robot, 0.5 * pixel))

@@ -261,8 +261,8 @@ def test_the_speed_slider_is_logarithmic(opened):
 
 def test_choosing_integrator_and_time_step(qtbot, opened):
     window = opened()
-    next(action for action in window.choices.integrators.actions() if action.text() == "rk4").trigger()
-    next(action for action in window.choices.time_steps.actions() if action.text() == "5 ms").trigger()
+    next(action for action in window.simulation_choices.integrators.actions() if action.text() == "rk4").trigger()
+    next(action for action in window.simulation_choices.time_steps.actions() if action.text() == "5 ms").trigger()
     assert (window.workbench.settings.integrator, window.workbench.settings.dt) == ("rk4", 5e-3)
     press(qtbot, window, window.run.step)
     wait(qtbot, lambda: shown_time(window) == "0.005 s")
@@ -308,7 +308,8 @@ def test_a_diverged_run_is_shown_and_reset_revives_it(qtbot, opened, tmp_path):
     path.write_text(STIFF, encoding="utf-8")
     window = opened(path)
     assert window.workbench.settings.integrator == "implicit"  # which holds also this robot
-    next(action for action in window.choices.integrators.actions() if action.text() == "semi-implicit").trigger()
+    integrators = window.simulation_choices.integrators.actions()
+    next(action for action in integrators if action.text() == "semi-implicit").trigger()
     wait(qtbot, lambda: window.loading_label.text() == "")
     window.joints.moved.emit(0, 1.0)
     qtbot.keyClick(window, Qt.Key.Key_Space)

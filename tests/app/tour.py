@@ -254,14 +254,14 @@ class Tour(DialogTour):
             box.setCurrentIndex(box.findText(SAME))
         self.dock("Ghost", False)
 
-    def beside(self) -> Iterator[None]:
+    def second_robot(self) -> Iterator[None]:
         import engine
-        from app.features.beside_view import BesideView
+        from app.features.second_robot_view import SecondRobotView
 
         self.robot("arm7")
-        view = self.window.features[BesideView]
+        view = self.window.features[SecondRobotView]
         view.open(engine.find_robot("arm6"))
-        self.spin(PATIENCE, lambda: self.window.viewport.overlays.companion is not None)
+        self.spin(PATIENCE, lambda: self.window.viewport.overlays.second_robot is not None)
         self.play(0.5)
         self.rest()
         yield
@@ -269,16 +269,16 @@ class Tour(DialogTour):
         self.dock("Second robot", False)
 
     def batch(self) -> Iterator[None]:
-        from app.simulation.spread import Spread
+        from app.simulation.batch_spread import BatchSpread
 
         self.robot("arm6")
         self.dock("Batch")
-        self.bench.configuring.set_spread(Spread(16, 0.4, 0.1, 0.1))
+        self.bench.configuring.set_spread(BatchSpread(16, 0.4, 0.1, 0.1))
         self.spin(1.0)
         self.play(0.6)
         self.rest(2.0)
         yield
-        self.bench.configuring.set_spread(Spread())
+        self.bench.configuring.set_spread(BatchSpread())
         self.dock("Batch", False)
         self.spin(0.5)
 
@@ -388,7 +388,7 @@ class Tour(DialogTour):
 
 FEATURES = (
     "empty", "diagnostics", "held", "drive", "pull", "pose", "forces", "link", "glass", "trails", "plots", "groups",
-    "recording", "contact", "scene", "ghost", "lesson", "study", "beside", "batch", "compare", "timing", "full",
+    "recording", "contact", "scene", "ghost", "lesson", "study", "second_robot", "batch", "compare", "timing", "full",
     "crowd", "full_screen", "controller", "menus", "hiding_and_distance", "submenus", "modal", "dialogs",
 )  # fmt: skip
 

@@ -283,7 +283,7 @@ class DialogTour(Visitor):
         """Photograph the modal dialogs."""
         from PyQt6.QtGui import QAction
 
-        from app.desktop.crash import Left, Reports
+        from app.desktop.crash import CrashedRun, Reports
         from app.features.camera_views import CameraViews
         from app.features.controller_view import ControllerView
         from app.features.recovery import Recovery
@@ -311,6 +311,6 @@ class DialogTour(Visitor):
         rename: QAction = keyframes.actions()[0].menu().actions()[2]
         self._wait_with("rename", rename.trigger)
         folder = Path(self.scratch.name)
-        left = Left({"robot": self.bench.path}, folder / "report-2026-11-22-18-07-31.txt")
+        left = CrashedRun({"robot": self.bench.path}, folder / "report-2026-11-22-18-07-31.txt")
         self._wait_with("recovery", partial(Recovery, self.window, Reports(folder), left))
         yield from ()

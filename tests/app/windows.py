@@ -10,7 +10,7 @@ import numpy as np
 from PyQt6.QtCore import Qt, QTimer
 from PyQt6.QtWidgets import QDialog, QFileDialog, QLineEdit
 
-from app.features.kept_runs import KeptRuns
+from app.features.autosaved_runs import AutosavedRuns
 from app.features.time_view import TimeView
 from app.panels.run_dialog import INTERVAL, RunDialog
 from app.window import Window
@@ -32,7 +32,7 @@ def wait_loaded(qtbot, window: Window) -> None:
 def started(make_window: Callable[[], Window], folder: Path) -> Window:
     """The program's window once more, which keeps its runs where the others did."""
     window = make_window()
-    window.kept = KeptRuns(window, folder)
+    window.kept = AutosavedRuns(window, folder)
     return window
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from engine.bench.results import Row, Rows
-from engine.bench.suites.command import Suite, add_output_arguments, measured
+from engine.bench.suites.command import Suite, add_output_arguments, measure_suite
 from engine.robot_arguments import DONE
 from tests.bench import (
     accuracy,
@@ -58,13 +58,13 @@ def run(args: argparse.Namespace) -> int:
             if getattr(args, name) is not None:
                 option = name.removesuffix("_folder").replace("_", "-")
                 raise ValueError(f"--{option} goes with --suite {real_robots_gpu.NAME}")
-        return measured(args, SUITES)
+        return measure_suite(args, SUITES)
     plan = real_robots_gpu.plan(args)
     if args.prepare is not None:
         real_robots_gpu.prepare(args.prepare, plan.robots)
         return DONE
     suite = SUITES[args.suite]._replace(run=partial(real_robots_gpu.run, plan=plan), most=len(plan.works))
-    return measured(args, {**SUITES, args.suite: suite}, {} if args.steps is None else {"steps": args.steps})
+    return measure_suite(args, {**SUITES, args.suite: suite}, {} if args.steps is None else {"steps": args.steps})
 
 
 def main(words: list[str] | None = None) -> int:

@@ -76,7 +76,7 @@ def _curves(axis: str, sizes: tuple[int, ...], seconds: float, finished: Rows) -
                 yield kept
                 continue
             try:
-                timed = gpu_timing.timed(robots(), name, seconds)
+                timed = gpu_timing.time_algorithm(robots(), name, seconds)
             except Exception as error:  # the row tells it, and the other curves go on
                 given_up.add(name)
                 yield {**point, "failure": f"{type(error).__name__}: {error}"}

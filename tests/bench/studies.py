@@ -52,7 +52,7 @@ def main(words: list[str] | None = None) -> int:
     args.dtype = args.dtype or ("float32" if args.device == "cuda" else "float64")
     if args.device == "cuda":
         device.require()
-    found: dict[str, Any] = {"machine": facts.gathered(), "device": args.device, "dtype": args.dtype}
+    found: dict[str, Any] = {"machine": facts.collect(), "device": args.device, "dtype": args.dtype}
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         found["same bits"] = _same(folder, args)

@@ -38,7 +38,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--samples", type=int, default=SAMPLES, help="of a batch (default 2¹⁸)")
     args = parser.parse_args(words)
     args.device, args.dtype = "cpu", "float64"
-    found: dict[str, Any] = {"machine": facts.gathered(), "batch": args.samples}
+    found: dict[str, Any] = {"machine": facts.collect(), "batch": args.samples}
     with tempfile.TemporaryDirectory() as folder:
         found |= _led(Path(folder), args)
     found["ray"] = _ray()

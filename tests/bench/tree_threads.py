@@ -12,7 +12,7 @@ from rich.table import Table
 from engine.bench.curves import Curve, crossing
 from engine.bench.results import NONE, Rows
 from engine.bench.states import residual, state
-from engine.bench.timer import alternate, repeated
+from engine.bench.timer import alternate, repeater
 from engine.cpu.runtime.cores import cores
 from engine.dynamics import ForwardDynamics
 from tests.bench.trees import Case
@@ -53,7 +53,7 @@ def _measure(case: Case, counts: list[int], seconds: float) -> dict[str, Any]:
     for call in calls:
         call()
     left = float(residual(model, states, out[None])[0])
-    times = alternate([(repeated(call), 1) for call in calls], seconds)
+    times = alternate([(repeater(call), 1) for call in calls], seconds)
     medians = (np.median(times, axis=1) * 1e6).tolist()
     speedup = np.median(times[0] / times[1:], axis=1).tolist()
     return {

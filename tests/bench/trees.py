@@ -13,7 +13,7 @@ from engine.bench import gpu_timing
 from engine.bench.gpu_timing import OnDevice
 from engine.bench.results import NONE, Rows
 from engine.bench.states import state
-from engine.bench.timer import alternate, repeated
+from engine.bench.timer import alternate, repeater
 from engine.cuda.runtime import device
 from engine.dynamics import ForwardDynamics
 from engine.model import Model, generate
@@ -77,10 +77,10 @@ def _measure(case: Case, seconds: float) -> dict[str, Any]:
     at = state(model, np.random.default_rng(case.bodies), case.batch)
     robots = OnDevice.of(model, at, case.dtype)
     names = ("dca", "abia") if case.bodies <= LARGEST_WALKED else ("dca",)
-    row: dict[str, Any] = {name: gpu_timing.timed(robots, name, seconds).row() for name in names}
+    row: dict[str, Any] = {name: gpu_timing.time_algorithm(robots, name, seconds).row() for name in names}
     fd = ForwardDynamics(model, case.batch, "abia", "cpu", threads=1)
     call = partial(fd, *at, out=np.empty_like(at.v)) if case.batch > 1 else partial(fd, *(x[0] for x in at))
-    cpu = float(np.median(alternate([(repeated(call), 1)], seconds / 4)))
+    cpu = float(np.median(alternate([(repeater(call), 1)], seconds / 4)))
     return {**row, "cpu_us": cpu * 1e6, **({"must": MUST[case.key]} if case.key in MUST else {})}
 
 

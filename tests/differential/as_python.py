@@ -171,6 +171,6 @@ def as_python() -> Iterator[None]:
         stack.enter_context(patch.object(Function, "__call__", lambda self, *arguments: self.function(*arguments)))
         stack.enter_context(patch.object(Function, "specialised", lambda self, _sorts: self.function))
         stack.enter_context(patch.object(Function, "address", _address_of))
-        stack.enter_context(patch.object(stepper, "checked", lambda _threads: 1))
+        stack.enter_context(patch.object(stepper, "check_threads", lambda _threads: 1))
         stack.enter_context(np.errstate(all="ignore"))
         yield

@@ -50,7 +50,7 @@ def _robot(robot: dict, model: engine.Model) -> set[str]:
     told = _where(
         base_fixed=roots == 0, base_free=roots == 1, several_free=roots > 1,
         one_body=len(model.parent) == 1, many_bodies=len(model.parent) > 6,
-        branches=features.found("trees", model) is not None, free_inside=roots < np.sum(model.kind == FREE),
+        branches=features.first_occurrence("trees", model) is not None, free_inside=roots < np.sum(model.kind == FREE),
         mimic=model.has_mimic, several_followers=max(followers.values(), default=0) > 1,
         mimic_prismatic=any(j.leader and j.kind == "prismatic" for j in model.joints), fixed_between=bool(inner),
         massless_body=bool(np.any(model.mass == 0)) and "planar" not in kinds,

@@ -36,7 +36,7 @@ class Placing:
     @cached_property
     def carried(self) -> tuple[np.ndarray, np.ndarray]:
         """The inertias and the weights, (nv,) each, that each velocity carries in the neutral pose."""
-        return holding.carried(self.model, self.model.neutral())
+        return holding.inertia_and_load(self.model, self.model.neutral())
 
     @property
     def roots(self) -> np.ndarray:

@@ -235,5 +235,5 @@ def test_contacts_change_momentum(count: int) -> None:
 
 
 @pytest.mark.parametrize("count", MANY)
-def test_what_touches_gives_no_energy(count: int) -> None:
+def test_contacts_give_no_energy(count: int) -> None:
     holds(what_touches_gives_no_energy, (PAIRS, PLANE, OWN_FIELD), count)

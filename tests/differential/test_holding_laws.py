@@ -43,7 +43,7 @@ def joints_carry_what_hangs_on_them(found: Case) -> None:
         rounding = 1e-10 * float(np.abs(h).max(initial=0)) + _rounding_of_weight(model, q)
         np.testing.assert_allclose(loads[model.constrained], h[model.constrained], rtol=0, atol=rounding)
         assert not np.any(loads[~model.constrained])
-        inertia, weight = holding.carried(model, q)
+        inertia, weight = holding.inertia_and_load(model, q)
         bound = model.constrained
         if model.has_mimic:
             assert np.all(np.diag(M)[bound] <= inertia[bound] * ROUNDING + 1e-12)
@@ -105,8 +105,8 @@ def gains_hold(found: Case) -> None:
     """Gains agree with their definition, bounded for explicit integrators; a held robot does not sink further."""
     model, dt = found.model(), found.settings["dt"]
     q = model.random(chances(found))
-    held, inertia = model.q_of_v >= 0, holding.carried(model, q)[0]
-    weight, standing = holding.carried(model, q)[1], holding.standing(model, q)
+    held, inertia = model.q_of_v >= 0, holding.inertia_and_load(model, q)[0]
+    weight, standing = holding.inertia_and_load(model, q)[1], holding.standing(model, q)
     kp, kd = engine.holding_gains(model, dt, "implicit", q)
     sliding = np.zeros(model.nv, bool)
     for body in np.flatnonzero(model.kind == PRISMATIC):
@@ -286,7 +286,7 @@ def test_loads_that_cancel_are_none_to_rounding() -> None:
         poses_are_within_limits,
     ],
 )
-def test_gains_steps_and_poses(law, count: int) -> None:
+def test_gains_time_steps_and_poses_hold_their_laws(law, count: int) -> None:
     holds(
         law, (TREES,), 6 * count if law is no_pose_is_deeper_than_the_deepest_fall else count
     )  # few slides have limits

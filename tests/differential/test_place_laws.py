@@ -142,21 +142,21 @@ def _as_a_model(found: Case, model: engine.Model) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("count", MANY)
-def test_places_do_not_matter(count: int) -> None:
+def test_a_robots_place_in_the_batch_changes_no_bit(count: int) -> None:
     holds(places_do_not_matter, EVERYWHERE, count)
 
 
-def test_who_does_not_settle_changes_no_bit_of_others() -> None:
+def test_an_unsettled_robot_changes_no_bit_of_others() -> None:
     """A robot of eight that went wild led the others another way to the same velocities, which rounds otherwise."""
     places_do_not_matter(case(5, EIGHT))
 
 
 @pytest.mark.parametrize("count", MANY)
-def test_parameters_are_models(count: int) -> None:
+def test_a_robots_parameters_act_as_a_model_of_its_own(count: int) -> None:
     holds(one_robot_may_lack_what_others_have, (IMPLICIT,), 2 * count)
     holds(parameters_are_models, (IMPLICIT, OWN_FIELD, OWN_PAIRS, EIGHT, PAIRS, FIELD), count)
 
 
-def test_what_is_said_of_a_divergence_is_of_that_robot() -> None:
+def test_a_divergence_message_follows_the_diverged_robots_own_gains() -> None:
     """Whether to take "implicit" depends on its own gains and damping, not on those of others."""
     parameters_are_models(case(5000, OWN_PAIRS))

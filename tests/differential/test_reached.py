@@ -19,7 +19,7 @@ SEEDS = 5  # cases of a corner: always the same, since some stand exactly where 
 
 
 @pytest.mark.parametrize("name", CORNERS)
-def test_corners_on_the_cpu(name: str, tmp_path: Path):
+def test_a_cpu_step_of_a_corner_is_the_reference_texts(name: str, tmp_path: Path):
     for seed in range(SEEDS):
         hold(corner(name, seed), tmp_path)
 
@@ -33,7 +33,7 @@ def test_many_corners_on_the_cpu(name: str, tmp_path: Path):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", CORNERS)
-def test_corners_on_the_gpu(name: str, tmp_path: Path):
+def test_a_gpu_step_of_a_corner_is_the_reference_texts(name: str, tmp_path: Path):
     for seed in range(SEEDS):
         if served(found := corner(name, seed), "cuda", "float64"):
             hold(found, tmp_path, "cuda")
@@ -55,7 +55,7 @@ def test_kernels_as_python_step_as_compiled(found: Case):
 
 
 @pytest.mark.slow
-def test_kernels_are_reached():
+def test_cases_and_corners_reach_nearly_all_kernel_lines():
     found = reached.measured(250, 0, 30)
     there, got = found.counts(found.texts)
     assert got >= LEAST * there, reached.report(found)
@@ -63,7 +63,7 @@ def test_kernels_are_reached():
     assert len(new) <= (1 - LEAST) * there, reached.report(found)
 
 
-def test_what_is_not_reached_is_still_there():
+def test_lines_listed_as_unreached_exist():
     """Each entry of unreached.toml names lines of a kernel, and says why."""
     for entry in reached.listed():
         source = (reached.ROOT / entry["file"]).read_text("utf-8")

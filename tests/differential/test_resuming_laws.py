@@ -137,7 +137,7 @@ def what_is_read_once_may_change(found: Case) -> None:
 
 
 @pytest.mark.parametrize("count", MANY)
-def test_steps_are_steps(count: int) -> None:
+def test_steps_in_any_portions_end_at_the_same_bits(count: int) -> None:
     holds(steps_are_steps, EVERYWHERE, count)
 
 
@@ -157,7 +157,7 @@ def test_what_is_read_once_may_change(count: int) -> None:
     holds(what_is_read_once_may_change, (PLAIN, OWN_PAIRS, EIGHT, PAIRS, FIELD), count)
 
 
-def test_acts_are_not_idle() -> None:
+def test_resumed_runs_contain_divergences() -> None:
     """Robots diverge, and are reported, in the resumed runs."""
     from tests.differential.cases import case
 

@@ -67,7 +67,7 @@ def seeds(first: int, many: int) -> list[int]:
 @pytest.mark.parametrize(
     "family", [pytest.param(x, marks=[pytest.mark.slow] * (str(x) in LONG_TO_COMPILE), id=str(x)) for x in FAMILIES]
 )
-def test_on_the_cpu(family: Family, tmp_path: Path):
+def test_a_cpu_step_of_a_random_case_is_the_reference_texts(family: Family, tmp_path: Path):
     before = differences.seen.copy()
     for seed in seeds(0, MANY):
         hold(case(seed, family), tmp_path, new=seed >= OTHERS)
@@ -88,7 +88,7 @@ def test_on_the_cpu_by_the_thousand(part: int, tmp_path: Path):
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("family", FAMILIES, ids=NAMES)
-def test_on_the_gpu(family: Family, dtype: str, tmp_path: Path):
+def test_a_gpu_step_of_a_random_case_is_the_reference_texts(family: Family, dtype: str, tmp_path: Path):
     for seed in seeds(50, MANY):
         found = case(seed, family)
         if differences.served(found, "cuda", dtype):

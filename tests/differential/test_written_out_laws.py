@@ -12,7 +12,7 @@ import engine
 from engine.algorithms import motion as by_definition
 from engine.compile import Function, machine, written_out
 from engine.kernels import aba, rnea
-from engine.kernels.robot import known
+from engine.kernels.robot import robot_of
 from engine.kernels.sines import sine_and_cosine
 from engine.validation import Array
 from tests.differential.cases import Case
@@ -29,12 +29,12 @@ def called(kernel: Function, model: engine.Model, dtype: str | None, width: int,
     """Return the kernel's output for one robot: `width` numbers, from arrays of one axis."""
     if dtype is None:
         out = np.full(width, np.nan)
-        kernel.function(known(model), *given, out)
+        kernel.function(robot_of(model), *given, out)
         return out
     arrays = [*(np.array(x, dtype) for x in given), np.full(width, np.nan, dtype)]
     name = f"{kernel.__name__}_of_a_test_{next(_numbers)}"
     widths = tuple(len(x) for x in arrays)
-    code = machine.compiled(written_out.text(kernel, known(model), widths, dtype, name, gpu=False))
+    code = machine.compiled(written_out.text(kernel, robot_of(model), widths, dtype, name, gpu=False))
     places = [ctypes.c_void_p(x.ctypes.data) for x in arrays]
     types = [*[ctypes.c_void_p] * len(places), ctypes.c_int32]
     ctypes.CFUNCTYPE(None, *types)(machine.address(code, name))(*places, 1)

@@ -318,7 +318,7 @@ def cuda_on_host(monkeypatch, compiled_for_host):
     """Device "cuda" is this machine's own processor."""
     monkeypatch.setitem(sys.modules, "cupy", _cupy())
     monkeypatch.setattr(device, "properties", lambda: CHIP)
-    monkeypatch.setattr(device, "watched", lambda: False)
+    monkeypatch.setattr(device, "has_watchdog", lambda: False)
     for name in ("require", "require_memory", "require_count"):
         monkeypatch.setattr(device, name, lambda *_: None)
     monkeypatch.setattr(compiler, "load", lambda *given: load(compiled_for_host, *given))

@@ -140,7 +140,7 @@ def python(text: str, real: type[Double] | None) -> dict[str, Any]:
     tree = ast.parse(text)
     tree.body = [x for x in tree.body if not isinstance(x, ast.ImportFrom | ast.Import)]
     names: dict[str, Any] = {"NamedTuple": NamedTuple, "inline": lambda f: f, "kernel": lambda f: f, "np": np}
-    names |= {"__name__": "text", "apart": lambda f: f, "rows": rows, "at_run_time": at_run_time}
+    names |= {"__name__": "text", "compiled_apart": lambda f: f, "rows": rows, "at_run_time": at_run_time}
     names |= {"reciprocal": reciprocal, "fma": fma}
     if real:
         names["fma"] = lambda x, y, z: x * y + z

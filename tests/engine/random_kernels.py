@@ -22,7 +22,7 @@ HEAD = """from typing import NamedTuple
 
 import numpy as np
 
-from engine.compile import apart, inline, kernel
+from engine.compile import compiled_apart, inline, kernel
 from engine.compile.operations import at_run_time, fma, reciprocal, rows
 
 """
@@ -76,7 +76,7 @@ class Robot(NamedTuple):
 
 def _helper(rng: Rng, number: int, earlier: list[Helper], written_out: bool, waves: bool) -> tuple[Helper, str]:
     """A small function that is called by what follows."""
-    sort = one_of(rng, ("inline", "kernel", "apart"))
+    sort = one_of(rng, ("inline", "kernel", "compiled_apart"))
     answer = one_of(rng, ("real", "whole", "both") if sort == "inline" and number else ("real", "whole", ""))
     kinds = one_of(rng, "rrn") + "".join(
         one_of(rng, "rntmk" if written_out else "rntm") for _ in range(rng.integers(3))

@@ -92,7 +92,7 @@ def test_what_does_no_harm_answers(model, write, text):
     ],
     ids=["while loading", "while answering"],
 )
-def test_one_alone_answers_of_those_that_fork(model, write, tmp_path, text):
+def test_of_a_forking_controllers_processes_only_one_answers(model, write, tmp_path, text):
     """Whoever is asked writes its number and waits for its copies, which end at once: so it is one number."""
     numbers = tmp_path / "numbers"
     with engine.Controller(write(FORKING.format(path=str(numbers)) + text), model) as controller:
@@ -180,7 +180,7 @@ def test_where_a_process_cannot_be_looked_at_without_waiting_for_it_it_ends_the_
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux's own order of whom it ends")
-def test_it_is_the_first_that_goes_where_memory_runs_out(model, write):
+def test_a_controller_process_is_the_first_to_be_killed_without_memory(model, write):
     text = "def control(t, q, v):\n    return [float(open('/proc/self/oom_score_adj').read()), 0]\n"
     with engine.Controller(write(text), model) as controller:
         assert controller(0.0, [0, 0], [0, 0])[0] == 1000 > int(Path("/proc/self/oom_score_adj").read_text())

@@ -65,7 +65,7 @@ def test_rows_that_the_disk_has_no_room_for_cost_none_that_are_there(tmp_path, c
             yield row
 
     monkeypatch.setitem(command.SUITES, "cpu", command.Suite(run, 30, lambda found: f"{len(found)} rows"))
-    monkeypatch.setattr(command.facts, "gathered", dict)
+    monkeypatch.setattr(command.facts, "collect", dict)
     monkeypatch.setattr(command.facts, "clocks", dict)
     small_disk(20 * size)
     assert main.main(["bench", "--rows", str(path)]) == 2

@@ -95,8 +95,8 @@ def test_what_the_gpus_compiler_does_not_take_is_no_fault_of_the_program():
 
     with pytest.raises(CompileError) as told:
         raise CompileError("step.cu does not compile: …") from NVRTCError("6")
-    assert device.failed(told.value)
-    assert not device.failed(CompileError("step.cu does not compile: …"))
+    assert device.gpu_failed(told.value)
+    assert not device.gpu_failed(CompileError("step.cu does not compile: …"))
 
 
 @pytest.mark.gpu
@@ -104,8 +104,8 @@ def test_cupys_and_cudas_own_errors_are_known():
     from cupy.cuda import driver, memory, nvrtc, runtime
 
     for kind in (runtime.CUDARuntimeError, driver.CUDADriverError, nvrtc.NVRTCError, memory.OutOfMemoryError):
-        assert device.failed(kind.__new__(kind))
-    assert not device.failed(RuntimeError("a fault in the program"))
+        assert device.gpu_failed(kind.__new__(kind))
+    assert not device.gpu_failed(RuntimeError("a fault in the program"))
 
 
 def test_a_fault_of_the_cpu_is_no_gpus(monkeypatch, tmp_path):

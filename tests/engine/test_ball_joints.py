@@ -8,9 +8,9 @@ import pytest
 import engine
 from engine.bench.peers.pinocchio import pinocchio_aba
 from engine.cpu.chains import jsiia
-from engine.cpu.chains.accelerations import Accelerations, Dynamics, Forces, accelerations, prepare
+from engine.cpu.chains.accelerations import Accelerations, CoordinateForces, Dynamics, accelerations, prepare
 from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
-from engine.holding import carried, mobility
+from engine.holding import inertia_and_load, mobility
 from engine.model import SPHERICAL
 from engine.model.layout import pack, pack_coupling
 from engine.selection import capabilities
@@ -140,7 +140,7 @@ def test_axes_locked_one_by_one_are_those_of_the_whole_system(name, algorithm, l
     locks[0] = True
     prepare(q, v, kernels, loads, phases)
     for locked in locks:
-        forces = Forces(tau.copy(), inertia, locked.astype(float), target)
+        forces = CoordinateForces(tau.copy(), inertia, locked.astype(float), target)
         answer = Accelerations(np.empty_like(v), np.empty_like(v))
         accelerations(forces, answer, kernels, loads, phases)
         for k in range(L):
@@ -309,7 +309,7 @@ def test_what_the_joints_carry_is_that_of_the_compiled_code(name, rng):
     np.testing.assert_allclose(engine.static_loads(model, q), efforts, rtol=0, atol=1e-10)
     M = engine.mass_matrix(model, q)
     diagonal = np.where(model.constrained, np.diag(M), 0)
-    np.testing.assert_allclose(carried(model, q)[0], diagonal, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(inertia_and_load(model, q)[0], diagonal, rtol=0, atol=1e-10)
     bound = mobility(model)
     assert np.all((bound >= np.diag(np.linalg.inv(M)))[model.constrained])
     kp, kd = engine.holding_gains(model)

@@ -13,7 +13,7 @@ import main
 from engine import figures
 from engine.bench import curves, gpu_timing
 from engine.bench.peers import jaxsim, peer, pinocchio
-from engine.bench.peers.mujoco import compiled, steps_on_one_core
+from engine.bench.peers.mujoco import mujoco_model, steps_on_one_core
 from engine.bench.states import state
 from engine.bench.suites import first_answers, gpu, swarm
 from engine.bench.suites.command import SUITES, Suite
@@ -274,7 +274,7 @@ def test_mujoco_is_given_the_very_same_robot(rng):
     mujoco = pytest.importorskip("mujoco")
     model = engine.chain(8, prismatic=1 / 3)
     q, v, tau = (x[0] for x in state(model, rng))
-    theirs = compiled(model)
+    theirs = mujoco_model(model)
     data = mujoco.MjData(theirs)
     data.qpos[:], data.qvel[:], data.qfrc_applied[:] = q, v, tau
     mujoco.mj_forward(theirs, data)
@@ -296,7 +296,7 @@ def test_jaxsim_is_given_the_very_same_robot(rng):
 def test_a_peer_that_is_not_installed_says_so(monkeypatch):
     monkeypatch.setattr(peer, "find_spec", lambda _name: None)
     with pytest.raises(peer.Missing, match="MuJoCo is not installed"):
-        compiled(engine.chain(2))
+        mujoco_model(engine.chain(2))
 
 
 def test_a_fresh_process_is_timed_to_its_first_line(tmp_path):
@@ -309,7 +309,7 @@ def test_a_fresh_process_is_timed_to_its_first_line(tmp_path):
 def test_forward_dynamics_on_the_gpu_is_timed_and_checked(rng):
     model = engine.chain(5)
     at = state(model, rng, 100)
-    found = gpu_timing.timed(gpu_timing.OnDevice.of(model, at, "float64"), "abia", 0.05)
+    found = gpu_timing.time_algorithm(gpu_timing.OnDevice.of(model, at, "float64"), "abia", 0.05)
     assert found.residual < 1e-11
     assert found.captured
     assert 0 < found.device <= found.call
@@ -318,7 +318,7 @@ def test_forward_dynamics_on_the_gpu_is_timed_and_checked(rng):
 
 @pytest.mark.gpu
 def test_what_waits_for_the_gpu_is_not_captured():
-    assert clock.captured(clock.synchronize) is None
+    assert clock.capture_graph(clock.synchronize) is None
 
 
 @pytest.mark.gpu

@@ -29,16 +29,16 @@ class Second:
 def test_a_users_file_gives_the_function_and_its_devices(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(TEXT)
-    loaded = user_algorithms.load(user_algorithms.Own(file, "first"))
+    loaded = user_algorithms.load(user_algorithms.FunctionName(file, "first"))
     assert (loaded.function(0, 1, 2, 3), loaded.devices) == (3, ("cpu", "cuda"))
     for name in ("third", "SIZE"):
         with pytest.raises(AttributeError, match=rf"^mine.py has no function '{name}'; it has first, Second$"):
-            user_algorithms.load(user_algorithms.Own(file, name))
+            user_algorithms.load(user_algorithms.FunctionName(file, name))
     file.write_text("_hidden = len\n")
     with pytest.raises(AttributeError, match=r"it has none$"):
-        user_algorithms.load(user_algorithms.Own(file, "first"))
+        user_algorithms.load(user_algorithms.FunctionName(file, "first"))
     file.write_text("def first(): pass\n")
-    assert user_algorithms.load(user_algorithms.Own(file, "first")).devices == ("cpu",)
+    assert user_algorithms.load(user_algorithms.FunctionName(file, "first")).devices == ("cpu",)
 
 
 def test_seconds_of_those_that_take_turns_are_per_robot_and_call():
@@ -119,7 +119,7 @@ def test_a_robot_is_named_as_it_was_loaded(tmp_path):
     assert robot_words.words(engine.chain(1)) == ("chain:1",)
 
 
-def test_what_was_not_timed_has_no_times():
+def test_a_failed_candidate_has_no_times():
     of = candidate.Candidate(engine.chain(2), "chain2", "abia", "abia", "cpu", "float64", 1, True)
     (failed,) = record.results([record.Record(of, "failed", "why")])
     assert (failed.verdict, failed.reason, failed.turns, failed.host, failed.host_interval) == (
@@ -137,7 +137,7 @@ def test_what_was_not_timed_has_no_times():
 
 
 def test_the_progress_of_a_measurement_grows_to_its_end(abia):
-    found = list(block.measured([abia], 0, 0, 0.02))
+    found = list(block.measure_block([abia], 0, 0, 0.02))
     done = [progress.done for progress in found]
     assert done == sorted(done)
     assert done[-2:] == pytest.approx([1.0, 1.0])

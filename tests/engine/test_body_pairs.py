@@ -36,7 +36,7 @@ def gripper(folder, mimic: bool) -> engine.Model:
 
 def rows_taken(simulation: engine.Simulation) -> int:
     """Sweeps of the rows' solver in all steps so far: none where no step went to it."""
-    return int(simulation._stepper._workplaces[0].touch.ground.work[0])
+    return int(simulation._stepper._workplaces[0].touch.ground.work[workspace.SWEEP_COUNT])
 
 
 @pytest.mark.sample(4)

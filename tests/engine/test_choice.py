@@ -214,7 +214,7 @@ def test_robots_that_go_through_lanes_count_as_whole_blocks():
     assert measured.seconds("jsiia", Case("chain", 10, 9, "float64")) == pytest.approx(2e-4 * 3, rel=1e-12)
 
 
-def test_what_was_not_measured_as_others_were_around_there_is_no_candidate():
+def test_an_algorithm_unmeasured_near_a_batch_size_is_no_candidate():
     every = table(batches=(1, 8, 64)).rows
     without = tuple(row for row in every if (row.algorithm, row.batch) != ("dca", 8))
     measured = Measurements(timings.table_path(), without)
@@ -292,14 +292,14 @@ def test_each_platform_has_its_cache_folder(monkeypatch, tmp_path):
 @pytest.fixture
 def small_plan(monkeypatch):
     powers = {"chain": range(4), "tree": range(4)}
-    monkeypatch.setattr(measure, "PLANS", {"cpu": measure.Plan(powers, (1, 8), 1 << 16)})
+    monkeypatch.setattr(measure, "PLANS", {"cpu": measure.SuitePlan(powers, (1, 8), 1 << 16)})
     monkeypatch.setattr(measure, "SECONDS", 0.001)
 
 
 @pytest.mark.usefixtures("small_plan")
 def test_a_measurement_holds_every_candidate_and_is_chosen_from(monkeypatch):
     powers = {"chain": (0, 3), "tree": (0, 3)}  # each size of robots takes code of its own
-    monkeypatch.setattr(measure, "PLANS", {"cpu": measure.Plan(powers, (1, 8), 1 << 16)})
+    monkeypatch.setattr(measure, "PLANS", {"cpu": measure.SuitePlan(powers, (1, 8), 1 << 16)})
     done = []
     measured = engine.measure_algorithms(lambda count, total: done.append((count, total)))
     every = len(measure.code()) + len(measure.plan())
@@ -387,7 +387,7 @@ def test_an_interrupted_measurement_leaves_the_old_one():
 @pytest.mark.usefixtures("small_plan")
 def test_the_command_line_measures_and_info_reports(capsys, monkeypatch):
     monkeypatch.setattr(
-        measure, "PLANS", {"cpu": measure.Plan({"chain": range(0, 5, 4), "tree": range(0, 5, 4)}, (1,), 1 << 16)}
+        measure, "PLANS", {"cpu": measure.SuitePlan({"chain": range(0, 5, 4), "tree": range(0, 5, 4)}, (1,), 1 << 16)}
     )
     monkeypatch.setattr(measure, "PROCESSES", {"cpu": 1})
     assert main.main(["info", "arm7", "--json"]) == 0

@@ -7,7 +7,7 @@ import pytest
 import engine
 from engine.cuda.runtime import device as gpu
 from engine.selection import choice, timings
-from engine.selection.steppers import ALGORITHMS, served
+from engine.selection.steppers import ALGORITHMS, devices_serving
 from engine.selection.timings import Measurements, Row
 
 SECONDS = {"cpu": {"abia": 4e-4, "dca": 1e-4}, "cuda": {"abia": 9e-4, "dca": 2e-4, "cfa": 5e-5}}
@@ -47,8 +47,8 @@ def test_the_faster_device_is_taken_for_calls_and_for_steps():
 def test_single_precision_is_simulated_where_it_can_be_however_small():
     short = engine.chain(2)
 
-    def place(algorithm: str, dtype: str) -> choice.Place:
-        return choice.place(short, "auto", algorithm, 1, dtype, served(short, None, dtype, algorithm), "step")
+    def place(algorithm: str, dtype: str) -> choice.DeviceChoice:
+        return choice.place(short, "auto", algorithm, 1, dtype, devices_serving(short, None, dtype, algorithm), "step")
 
     assert place("auto", "float32") == ("cuda", "; on cuda, which alone does this")
     assert place("abia", "float32").device == "cuda"
@@ -56,13 +56,13 @@ def test_single_precision_is_simulated_where_it_can_be_however_small():
 
 
 @pytest.mark.usefixtures("both")
-def test_what_touches_a_scene_is_simulated_where_that_can_be():
+def test_a_scene_moves_the_automatic_device_to_the_cpu():
     scene = engine.Scene(ground=engine.Plane())
     assert engine.Simulation(engine.chain(300), device="auto", scene=scene).device == "cpu"
 
 
 @pytest.mark.usefixtures("both")
-def test_what_a_device_cannot_carry_out_does_not_draw_there():
+def test_an_algorithm_a_device_lacks_does_not_choose_that_device():
     assert choice.place(CHAIN, algorithm="cfa").device == "cuda"
     assert choice.place(CHAIN, algorithm="cfa", among={"cpu": ("abia",), "cuda": ("abia",)}).device == "cpu"
 

@@ -109,7 +109,7 @@ def test_users_work_on_streams_of_their_own_is_counted(gpu, monkeypatch, tmp_pat
     )
     model = engine.chain(3)
     at = candidate.sample_states(model, 2, 0)
-    found = user_algorithms.load(user_algorithms.Own(path, "late"))
+    found = user_algorithms.load(user_algorithms.FunctionName(path, "late"))
     found.function.__globals__.update(GPU=gpu, ANSWER=engine.forward_dynamics(model, *at))
     monkeypatch.setattr(user_algorithms, "load", lambda _: found)
     monkeypatch.setattr(device, "why_not", lambda: None)
@@ -148,7 +148,7 @@ def stubs(monkeypatch):
         (clock, "synchronize", lambda: None),
         (
             clock,
-            "captured",
+            "capture_graph",
             lambda call, inner: None if "cfa" in repr(call) else lambda: [call() for _ in range(inner)],
         ),
         (clock, "device_seconds", seconds),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.algorithms.step import integrated
+from engine.algorithms.step import integrate
 from engine.model import generate
 
 
@@ -30,7 +30,7 @@ def test_coordinates_go_where_a_step_takes_them(which: int, rng: np.random.Gener
     q, v = states(model, 5, rng)
     after = engine.integrate(model, q, v, 0.3)
     for k in range(5):
-        np.testing.assert_allclose(after[k], integrated(model, q[k], v[k], 0.3), rtol=0, atol=1e-14)
+        np.testing.assert_allclose(after[k], integrate(model, q[k], v[k], 0.3), rtol=0, atol=1e-14)
     np.testing.assert_array_equal(engine.integrate(model, q[2], v[2], 0.3), after[2])
 
 

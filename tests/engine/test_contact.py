@@ -336,7 +336,7 @@ def test_a_scene_is_refused_in_one_sentence_where_robots_cannot_touch_it(options
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 @pytest.mark.parametrize("end", ["lower", "upper"])
 @pytest.mark.parametrize("deep", [2e-3, 2e-2])
-def test_what_is_taken_back_moves_no_joint_past_its_limit(integrator, end, deep):
+def test_overlap_correction_moves_no_joint_past_its_limit(integrator, end, deep):
     model, scene = engine.load(engine.find_robot("quadruped")), engine.Scene()
     scalar = model.q_of_v >= 0
     limits, where = getattr(model, end)[scalar], model.q_of_v[scalar]

@@ -170,7 +170,7 @@ def on_chip(monkeypatch):
         monkeypatch.setitem(sys.modules, "cupy", cupy)
         monkeypatch.setattr(device, "properties", lambda: CHIPS[chip] | {"sharedMemPerMultiprocessor": 167936})
         monkeypatch.setattr(device, "require", lambda: None)
-        monkeypatch.setattr(device, "watched", lambda: False)
+        monkeypatch.setattr(device, "has_watchdog", lambda: False)
         monkeypatch.setattr(device, "require_memory", lambda *_: None)
         monkeypatch.setattr(compiler, "load", load)
 

@@ -179,7 +179,7 @@ def test_no_bit_depends_on_the_run_the_neighbours_or_the_watchdog(kind, algorith
     whole = moved(q, v)
     np.testing.assert_array_equal(moved(q, v), whole)
     np.testing.assert_array_equal(moved(q[4:5], v[4:5]), whole[4:5])
-    monkeypatch.setattr(device, "watched", lambda: True)
+    monkeypatch.setattr(device, "has_watchdog", lambda: True)
     for steps in (1, 7, 39):
         monkeypatch.setattr("engine.cuda.stepping.stepper.launch_steps", lambda *_, steps=steps: steps)
         np.testing.assert_array_equal(moved(q, v), whole)

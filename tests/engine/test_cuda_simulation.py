@@ -125,7 +125,7 @@ def test_a_watchdog_cuts_a_run_into_launches_and_changes_no_bit(load, chance, mo
         return [x.get() for x in (kept.q, kept.v, simulation.q, simulation.v)]
 
     whole = runs()
-    monkeypatch.setattr(device, "watched", lambda: True)
+    monkeypatch.setattr(device, "has_watchdog", lambda: True)
     for steps in (1, 7, 8, 59, 60):
         monkeypatch.setattr("engine.cuda.stepping.stepper.launch_steps", lambda *_, steps=steps: steps)
         for one, cut in zip(whole, runs(), strict=True):

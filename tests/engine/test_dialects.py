@@ -69,7 +69,7 @@ def test_every_file_has_its_entry() -> None:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_what_is_said_and_read(dialects: Path, name: str) -> None:
+def test_a_dialect_gives_its_diagnostic_and_model(dialects: Path, name: str) -> None:
     expected, path = EXPECTED[name], dialects / f"{name}.urdf"
     found = engine.check(path)
     assert len(found) == ("said" in expected)

@@ -96,7 +96,7 @@ def test_a_free_joint_may_be_carried_by_what_moves(carried, batch, rng):
 
 
 @pytest.mark.usefixtures("each_form")
-def test_what_flies_flies_alone(carried, tmp_path, rng):
+def test_a_free_joint_passes_no_force_to_its_carrier(carried, tmp_path, rng):
     """No force passes a free joint: the body and its tail fall as they would without the arm that they count from."""
     joint = CARRIED[CARRIED.index('<joint name="wags"') :]
     links = f'<link name="body">{INERTIAL}</link><link name="tail">{INERTIAL}</link>'

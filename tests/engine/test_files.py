@@ -44,7 +44,7 @@ def test_it_keeps_its_mode_and_a_new_one_has_the_user_s(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [OSError("the disk is full"), KeyboardInterrupt()])
-def test_what_goes_wrong_leaves_the_old_file_and_no_other(tmp_path: Path, error: BaseException) -> None:
+def test_an_error_while_writing_leaves_the_old_file_alone(tmp_path: Path, error: BaseException) -> None:
     path = tmp_path / "kept"
     path.write_bytes(b"old")
 

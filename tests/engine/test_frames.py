@@ -57,7 +57,7 @@ def test_a_reader_of_more_robots_than_there_are_is_refused():
 
 @pytest.mark.parametrize("device", ["cpu", "cuda", "auto"])
 @pytest.mark.parametrize("name", ["chain33", "tree", "humanoid"])
-def test_what_is_said_to_step_does_and_what_is_refused_is_refused(device, name):
+def test_listed_algorithms_step_and_others_are_refused(device, name):
     model = MODELS[name]
     names = engine.simulation_algorithms(model, device)
     assert names

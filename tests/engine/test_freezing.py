@@ -53,7 +53,7 @@ CASES = [
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(("algorithm", "integrator"), CASES)
-def test_who_diverges_stays_where_it_was_and_no_bit_of_the_others_knows(device, algorithm, integrator):
+def test_a_diverged_robot_is_frozen_and_changes_no_bit_of_others(device, algorithm, integrator):
     model = engine.chain(7, seed=2)
     q, v = start(model)
     given = {"integrator": integrator, "algorithm": algorithm}

@@ -50,7 +50,7 @@ def test_real_robots_stay_where_they_are_held_or_need_more_than_their_effort(exa
         if model.nv == 0:
             continue
         scalar = model.q_of_v >= 0
-        _, weight = holding.carried(model, model.neutral())
+        _, weight = holding.inertia_and_load(model, model.neutral())
         if np.any(np.abs(engine.bias(model, model.neutral(), np.zeros(model.nv)))[scalar] > model.effort_limit[scalar]):
             weak = model.effort_limit[scalar] < weight[scalar]
             assert np.all(np.isfinite(after_holding(model))), path.name

@@ -168,7 +168,7 @@ def test_ball_joints_turn_and_stay_rotations(rng):
         assert np.linalg.norm(found.q[place]) == pytest.approx(1.0)
 
 
-def test_what_is_there_already_stays(rng):
+def test_a_reached_pose_leaves_q_unchanged(rng):
     model = engine.load(engine.find_robot("arm7"))
     q, link = model.random(rng), len(model.link_names) - 1
     found = engine.inverse_kinematics(model, q, link, engine.link_poses(model, q)[link])

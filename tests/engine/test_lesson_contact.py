@@ -11,7 +11,7 @@ from lxml import etree
 
 import engine
 from engine.algorithms import contact_law
-from engine.algorithms.step import integrated
+from engine.algorithms.step import integrate
 from engine.lessons import contact, pages
 from engine.lessons.lesson import Lesson
 
@@ -35,7 +35,7 @@ def test_a_push_moves_the_last_link_as_the_mass_matrix_says(name: str | int, rng
     G = contact.mobility(model, q)
 
     def center(way: np.ndarray) -> np.ndarray:
-        return pages.joints(model, integrated(model, q, way, 1.0))[1][-1]
+        return pages.joints(model, integrate(model, q, way, 1.0))[1][-1]
 
     J = np.stack([(center(step * e) - center(-step * e)) / (2 * step) for e in model.coupling.G.T[: model.nv]], 1)
     expected = J @ np.linalg.solve(engine.mass_matrix(model, q), J.T)
@@ -58,7 +58,7 @@ def test_the_exact_law_is_the_engine_s_and_the_relaxed_one_leaves_the_slip_out(n
         assert np.hypot(*stopping[1:]) == pytest.approx(contact.SIDEWAYS * stopping[0], rel=1e-6)
         assert np.hypot(*impulse[1:]) <= mu * impulse[0] * (1 + 1e-12)
         if stage.name != "relaxed":
-            rows = contact_law.Rows(np.eye(3), b, np.array([mu]), np.zeros((0, 3)))
+            rows = contact_law.ConstraintRows(np.eye(3), b, np.array([mu]), np.zeros((0, 3)))
             assert contact_law.residual(rows, G, impulse) < 1e-12
             np.testing.assert_allclose(contact_law.solve(rows, G), impulse, rtol=1e-8, atol=1e-9)
             assert abs(u[0]) < 1e-12

@@ -27,7 +27,7 @@ def test_each_stage_that_computes_has_a_phase_of_the_engine(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_what_is_told_is_what_was_measured(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lesson_shows_the_times_that_were_measured(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made, asked = lesson(name, engine.chain(7)), []
 
     def step(_: engine.Model, algorithm: str, *_state: np.ndarray) -> dict[str, float]:

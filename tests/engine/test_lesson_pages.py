@@ -169,7 +169,7 @@ def test_the_measured_crossing_is_where_the_engine_chooses_dca_from_then_on(monk
     made = lesson("crossing", engine.chain(5))
     (stage,) = made.trace.of("measured over links")
     aba, dca_, cfa_ = stage.values[0]
-    table = shipped.known(capabilities.on("auto"))
+    table = shipped.table_in_use(capabilities.resolve_device("auto"))
     for name, times in (("abia", aba), ("dca", dca_), ("cfa", cfa_)):
         for n, time in zip(subjects.MEASURED, times, strict=True):
             expected = table.seconds(name, timings.Case("chain", n, 1, "float64"))

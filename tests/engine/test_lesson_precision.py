@@ -97,7 +97,7 @@ def test_a_heavy_last_link_takes_the_digits_of_single_precision(n: int) -> None:
     assert "1000 times as heavy" in made.facts["refusal"]
 
 
-def test_what_a_join_solves_with_grows_with_the_mass_beyond(rng: np.random.Generator) -> None:
+def test_a_heavy_last_link_enlarges_the_matrix_of_a_join(rng: np.random.Generator) -> None:
     model, largest = engine.chain(3), []
     q, v, tau = rng.normal(size=(3, 1, 3))
     for each in (model, precision.loaded(model)):

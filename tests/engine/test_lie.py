@@ -111,7 +111,7 @@ def test_every_function_takes_any_number_of_axes_in_front(rng):
 
 
 @pytest.mark.parametrize("pitch", [np.pi / 2, -np.pi / 2])
-def test_where_roll_and_yaw_are_one_angle_roll_is_nought(pitch):
+def test_at_vertical_pitch_roll_is_zero(pitch):
     for roll, yaw in ((0.0, 0.7), (0.4, 0.0), (0.3, -1.1)):
         R = lie.rotation_from_rpy([roll, pitch, yaw])
         found = lie.rpy_from_rotation(R)

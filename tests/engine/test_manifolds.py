@@ -113,7 +113,7 @@ def test_a_cylinder_stands_on_four_places_of_its_rim(lower, tilt, rng):
 
 @pytest.mark.parametrize("upper", [POLE, ROD], ids=["cylinder", "capsule"])
 @pytest.mark.parametrize("lower", [FLOOR, SLAB, POLE, ROD], ids=["floor", "slab", "pole", "rod"])
-def test_what_is_round_and_lies_touches_at_both_ends(upper, lower, rng):
+def test_a_lying_round_shape_touches_at_both_ends(upper, lower, rng):
     top = height(lower)
     lying = lie.rotation_from_rpy([0, np.pi / 2, 0])
     turn = lying if top == 0.25 else FLAT

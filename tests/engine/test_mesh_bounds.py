@@ -198,7 +198,7 @@ def test_a_small_mesh_takes_little(name: str, read: Callable[[str], object], tmp
         ("prism.stl", "it takes more time than a file of 1.0 MB may; give a simpler mesh"),
     ],
 )
-def test_why_it_is_refused(name: str, why: str, tmp_path: Path) -> None:
+def test_an_excessive_mesh_file_is_refused_with_its_reason(name: str, why: str, tmp_path: Path) -> None:
     made = ATTACKS[name](tmp_path)
     (tmp_path / name).write_bytes(made if isinstance(made, bytes) else made.encode())
     with pytest.raises(ValueError, match=f"the collision mesh .*{name} cannot be read: {why}"):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from engine.compile import apart, background, cache, inline, kernel, machine, parts, specialise
+from engine.compile import background, cache, compiled_apart, inline, kernel, machine, parts, specialise
 from engine.compile.operations import address, call
 from engine.compile.shared import array_at, count, exchange, give_way, pause, read, write
 from engine.compile.values import Untranslatable
@@ -268,7 +268,7 @@ def test_kernels_of_one_name_may_call_each_other():
     assert twice(1.5) == 9.0
 
 
-@apart
+@compiled_apart
 def _summed(x, lanes):
     total = 0.0
     for k in range(len(lanes)):

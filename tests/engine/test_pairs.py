@@ -108,7 +108,7 @@ def test_the_other_order_is_the_mirror_image(pair, rng):
         assert np.min(other.gap) == pytest.approx(np.min(one.gap), abs=1e-8 if pair in CYLINDERS else 1e-13)
 
 
-def test_what_is_out_of_reach_has_no_contact(rng):
+def test_a_pair_beyond_the_reach_has_no_contact(rng):
     for pair in (*ROUND, *FLAT, *HULLS, *CYLINDERS):
         at = poses(rng, *pair, 1.2)
         gap = np.min(contacts(pair, at).gap)

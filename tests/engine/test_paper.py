@@ -10,13 +10,13 @@ import main
 from engine import figures
 from engine.bench.paper import claims, command, experiments, page, pictures
 from engine.bench.paper.claims import Measured
-from engine.bench.paper.experiments import FIG2, FIG3A, FIG3B, PROCESSORS, Candidate, Plan
+from engine.bench.paper.experiments import FIG2, FIG3A, FIG3B, PROCESSORS, Candidate, PaperPlan
 from engine.cpu.rigid_body import aba_batch
 from engine.cuda.runtime import arrays, clock, device
 from engine.dynamics import ForwardDynamics
 
 pytest.importorskip("matplotlib")
-GPU = Plan("cuda", short=False, seed=0)
+GPU = PaperPlan("cuda", short=False, seed=0)
 MACHINE = {
     "processor": "a processor", "cores": 16, "python": "3", "numpy": "2", "packages": {"cupy": "14"}, "commit": "abc",
     "date": "2026-11-21", "why_no_gpu": None, "clocks": None,
@@ -142,7 +142,7 @@ def test_a_gain_that_threads_have_no_part_in_holds_in_part_only():
     assert of_which(found, "degenerates").verdict == "does not hold"
 
 
-def test_nobody_leads_by_chance():
+def test_equal_times_with_noise_give_no_leader():
     measured = Measured(GPU, rows_of(GPU, lambda *_: 100.0, noise=0.2))
     for experiment in (FIG2, FIG3A, FIG3B):
         for name in claims.OF_YANG:
@@ -151,7 +151,7 @@ def test_nobody_leads_by_chance():
 
 def test_without_a_gpu_and_without_four_cores_nothing_is_claimed(monkeypatch):
     monkeypatch.setattr(experiments, "cores", lambda: 2)
-    found = verdicts(Plan("cpu", short=True, seed=0), lambda _, x, size: size * len(x.algorithm))
+    found = verdicts(PaperPlan("cpu", short=True, seed=0), lambda _, x, size: size * len(x.algorithm))
     of_yang = [claim for claim in found.values() if claim.source.startswith("[Y]")]
     assert {claim.verdict for claim in of_yang} == {"not tested here"}
     assert all("on the CPU, not on a GPU" in claim.found for claim in of_yang)
@@ -244,7 +244,7 @@ def made(tmp_path_factory):
     """The short version, as a user runs it, with less time for each candidate and call."""
     folder = tmp_path_factory.mktemp("short") / "papers"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Plan, "seconds", 0.02)
+        patch.setattr(PaperPlan, "seconds", 0.02)
         patch.setattr(experiments, "LONGEST", 0.03)
         patch.setattr(aba_batch, "MOST_BODIES", 0)  # each length would be compiled for itself
         return folder, main.main(["paper", "--short", "--device", "cpu", "--out", str(folder)])
@@ -256,7 +256,8 @@ def test_the_short_version_runs_here(made):
     names = {f"{x.key}{ending}" for x in experiments.EXPERIMENTS for ending in (".svg", ".png")}
     assert {path.name for path in folder.iterdir()} == {*names, "README.md", "data.json", "data.csv", "rows.jsonl"}
     data = json.loads((folder / "data.json").read_text("utf-8"))
-    assert [row["key"] for row in data["rows"]] == [experiments.key(*point) for point in Plan("cpu", True, 0).points()]
+    points = PaperPlan("cpu", True, 0).points()
+    assert [row["key"] for row in data["rows"]] == [experiments.key(*point) for point in points]
     for row in data["rows"]:
         for facts in row["candidates"]:
             assert ("call_us" in facts) != ("left_out" in facts)
@@ -275,7 +276,7 @@ def test_what_a_folder_has_is_not_measured_again(made, monkeypatch, capsys):
     monkeypatch.setattr(experiments, "_Point", None)
     assert main.main(["paper", "--short", "--device", "cpu", "--out", str(folder), "--json"]) == 0
     assert (folder / "rows.jsonl").read_bytes() == before
-    assert len(json.loads(capsys.readouterr().out)["rows"]) == len(Plan("cpu", True, 0).points())
+    assert len(json.loads(capsys.readouterr().out)["rows"]) == len(PaperPlan("cpu", True, 0).points())
 
 
 def test_another_plan_or_a_damaged_file_is_refused_and_left_alone(made, capsys, tmp_path):
@@ -296,7 +297,7 @@ def test_another_plan_or_a_damaged_file_is_refused_and_left_alone(made, capsys, 
 
 def test_an_interrupt_keeps_what_is_measured_and_the_next_call_goes_on(monkeypatch, capsys, tmp_path):
     words = ["paper", "--short", "--device", "cpu", "--out", str(tmp_path / "papers")]
-    plan = Plan("cpu", True, 0)
+    plan = PaperPlan("cpu", True, 0)
     rows, asked = rows_of(plan, lambda *x: 10.0 * x[-1]), []
 
     def measure(_plan, finished):
@@ -306,7 +307,7 @@ def test_an_interrupt_keeps_what_is_measured_and_the_next_call_goes_on(monkeypat
             raise KeyboardInterrupt
 
     monkeypatch.setattr(experiments, "measure", measure)
-    monkeypatch.setattr(Plan, "points", lambda _: [(FIG2, 10), (FIG2, 30), (FIG2, 100), (FIG2, 300)])
+    monkeypatch.setattr(PaperPlan, "points", lambda _: [(FIG2, 10), (FIG2, 30), (FIG2, 100), (FIG2, 300)])
     assert main.main(words) == 130
     assert f"2 of 4 points are in {tmp_path / 'papers' / 'rows.jsonl'}" in capsys.readouterr().err
     monkeypatch.setattr(page, "write", lambda _folder, measured, _machine: {"claims": [], "rows": measured.rows})
@@ -352,14 +353,14 @@ def one_point(plan, experiment, size, smaller=None):
 
 def test_a_wrong_or_broken_candidate_gets_no_time_and_leaves_the_others(monkeypatch):
     monkeypatch.setattr(experiments, "ForwardDynamics", Wrong)
-    found = one_point(Plan("cpu", True, 0), FIG2, 5)
+    found = one_point(PaperPlan("cpu", True, 0), FIG2, 5)
     assert "residual is" in found["cfa", "cpu"]["wrong"]
     assert found["jsiia", "cpu"]["failure"] == "ArithmeticError: it broke"
     assert {name for (name, _), x in found.items() if "call_us" in x} == {"abia", "dca", "abia-hybrid"}
 
 
 def test_what_would_take_too_long_or_too_much_is_named_and_not_tried(monkeypatch):
-    plan = Plan("cpu", True, 0)
+    plan = PaperPlan("cpu", True, 0)
     law = {"jsiia": 4e3, "cfa": 50e3}
     candidates = [{**x._asdict(), "call_us": law.get(x.algorithm, 1.0)} for x in plan.candidates(FIG2)]
     smaller = {100: {"candidates": candidates}}
@@ -389,9 +390,9 @@ def test_on_a_gpu_every_call_is_waited_for_and_its_clock_stands_beside(monkeypat
     monkeypatch.setattr(experiments, "ForwardDynamics", OnGpu)
     monkeypatch.setattr(arrays, "to_device", np.array)
     monkeypatch.setattr(clock, "synchronize", lambda: waits.append(len(launches)))
-    monkeypatch.setattr(clock, "captured", lambda call, _inner: call if graphs else None)
+    monkeypatch.setattr(clock, "capture_graph", lambda call, _inner: call if graphs else None)
     monkeypatch.setattr(clock, "device_seconds", lambda call: (call(), 2e-3)[1])
-    found = one_point(Plan("cuda", True, 0), FIG3A, 3)
+    found = one_point(PaperPlan("cuda", True, 0), FIG3A, 3)
     on_gpu = {name: x for (name, where), x in found.items() if where == "cuda"}
     assert set(on_gpu) == {"abia", "dca", "jsiia", "abia-hybrid", "cfa"}
     assert all(x["captured"] is graphs and 100 <= x["device_us"] <= 2000 for x in on_gpu.values())

@@ -28,7 +28,7 @@ def varied(model, batch, rng):
     return parameters
 
 
-def test_they_are_the_model_s_until_changed(pytestconfig):
+def test_new_parameters_equal_the_models_and_are_independent(pytestconfig):
     model = load("arm7", pytestconfig)
     parameters = engine.Parameters(model, 3)
     for name in ("mass", "first_moment", "inertia", "gravity", "damping", "friction", "effort_limit"):
@@ -83,7 +83,7 @@ def test_constants_are_those_of_each_robot(pytestconfig, rng):
         ("inertia", (1, 4, 2, 2), -9.0, r"parameters\.inertia\[1, 4\] is not positive semidefinite"),
     ],
 )
-def test_what_no_robot_can_be_is_refused(name, place, value, words, pytestconfig):
+def test_an_impossible_parameter_is_refused(name, place, value, words, pytestconfig):
     model = load("arm7", pytestconfig)
     parameters = engine.Parameters(model, 2)
     getattr(parameters, name)[place] = value

@@ -32,9 +32,9 @@ def test_every_algorithm_has_names_of_its_own():
             assert len(set(names)) == len(names)
     assert set(engine.PHASES["cpu"]) == set(engine.SIMULATION_ALGORITHMS["cpu"])
     without = {
-        name for device, rows in engine.PHASES.items() for algorithm in rows for name in phases.of(device, algorithm)
+        name for device, rows in engine.PHASES.items() for algorithm in rows for name in phases.names(device, algorithm)
     }
-    on_ground = {name for algorithm in engine.PHASES["cpu"] for name in phases.of("cpu", algorithm, ground=True)}
+    on_ground = {name for algorithm in engine.PHASES["cpu"] for name in phases.names("cpu", algorithm, ground=True)}
     assert on_ground - without == {"collision", "contact"}
     assert without | on_ground == set(phases.NAMES)
 

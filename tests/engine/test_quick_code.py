@@ -166,7 +166,7 @@ def _square(x: float) -> float:
 
 
 @pytest.mark.usefixtures("own_background")
-def test_what_another_process_has_made_fast_is_read(monkeypatch, tmp_path):
+def test_fast_code_from_another_process_is_read(monkeypatch, tmp_path):
     """And what it has only begun is made from the text that is kept with it."""
     monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path))
     assert _square(3.0) == 9.0

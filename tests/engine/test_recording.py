@@ -135,7 +135,7 @@ def test_without_its_impulses_a_robot_on_the_ground_would_go_another_way():
     assert not np.array_equal(bits(other.v), bits(simulation.v))
 
 
-def test_what_was_put_by_hand_is_no_step(rng):
+def test_a_frame_put_by_hand_begins_anew_when_resimulated(rng):
     simulation, recording = standing("arm7"), engine.Recording()
     recording.begin(simulation)
     drive(simulation, recording, 0.1, rng)

@@ -54,7 +54,7 @@ def test_the_file_of_a_run_runs_again_to_the_same_bits(call, tmp_path, name):
 
 
 @pytest.mark.parametrize("driven", ["controls", "controller"])
-def test_what_drove_a_run_drives_it_again(call, tmp_path, driven, rng):
+def test_repeat_takes_controls_from_the_run_file(call, tmp_path, driven, rng):
     out, given = tmp_path / "run.npz", tmp_path / ("tau.npy" if driven == "controls" else "sway.py")
     if driven == "controls":
         np.save(given, rng.uniform(-1, 1, (200, 7)))

@@ -35,7 +35,7 @@ def path(tmp_path):
 @pytest.fixture
 def machine(monkeypatch):
     """A constant machine description, whatever is being edited meanwhile."""
-    monkeypatch.setattr(facts, "gathered", lambda: dict(MACHINE))
+    monkeypatch.setattr(facts, "collect", lambda: dict(MACHINE))
 
 
 def fill(path, rows, plan=PLAN, machine=MACHINE):

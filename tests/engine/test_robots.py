@@ -97,7 +97,7 @@ def test_loads_with_nothing_to_complain_of(name, model):
     assert model.name == name
 
 
-def test_coordinates_and_base(name, model):
+def test_shipped_robots_have_the_expected_coordinates_and_base(name, model):
     expected = EXPECTED[name]
     assert (model.nq, model.nv) == (expected.nq, expected.nv)
     assert (model.joints[0].kind == "floating") == expected.floating
@@ -130,7 +130,7 @@ def test_inertias_are_those_of_the_drawn_shapes(name):
         np.testing.assert_allclose(upper, inertia, atol=1e-3 * np.trace(inertia))
 
 
-def test_limits(name, model):
+def test_shipped_robots_have_finite_limits_unless_free_swinging(name, model):
     scalar = model.q_of_v >= 0
     if EXPECTED[name].free_swinging:
         assert not model.bounded.any()

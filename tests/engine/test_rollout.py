@@ -74,7 +74,7 @@ def test_a_controller_is_told_of_and_kept_as_its_steps_are_done(clock):
         np.testing.assert_array_equal(getattr(trajectory, name), getattr(again, name))
 
 
-def test_what_is_not_kept_is_not_there_and_the_rest_is_the_same():
+def test_keep_leaves_out_columns_and_changes_no_other():
     model = engine.chain(3)
     controls = np.linspace(0, 1, 12).reshape(4, 3)
     whole = engine.rollout(model, model.neutral(), None, controls, every=2)

@@ -11,9 +11,9 @@ import engine
 from engine.algorithms import abia
 from engine.algorithms.chain import Chain
 from engine.compile import machine
-from engine.compile.known import described
+from engine.compile.known import digest_of
 from engine.cpu.rigid_body.aba_batch import FEW, MOST_BODIES
-from engine.kernels.robot import constants, known, pattern, with_constants
+from engine.kernels.robot import constants, pattern, robot_of, with_constants
 from engine.model import Model
 
 pytestmark = pytest.mark.written_out
@@ -63,17 +63,17 @@ def test_robots_of_one_shape_share_their_code(monkeypatch, rng):
     assert not np.allclose(found, first(q, v, tau))
 
 
-def test_what_is_known_of_a_shape_is_what_is_zero_or_one():
+def test_a_pattern_has_only_entries_that_are_zero_or_one():
     model = engine.load(engine.find_robot("quadruped"))
-    robot = known(model)
+    robot = robot_of(model)
     shape, numbers = pattern(robot), constants(robot, "float64")
     assert np.all(np.isnan(shape.bodies) | np.isin(shape.bodies, (0, 1, -1)))
     assert np.isnan(shape.bodies).any()
     made = with_constants.function(shape, numbers)
     np.testing.assert_array_equal(made.bodies, robot.bodies)
     np.testing.assert_array_equal(made.gravity, robot.gravity)
-    assert described(pattern(known(heavier(engine.chain(4))))) == described(pattern(known(engine.chain(4))))
-    assert described(shape) != described(pattern(known(model.with_gravity((0, 0, 0)))))
+    assert digest_of(pattern(robot_of(heavier(engine.chain(4))))) == digest_of(pattern(robot_of(engine.chain(4))))
+    assert digest_of(shape) != digest_of(pattern(robot_of(model.with_gravity((0, 0, 0)))))
 
 
 def test_larger_robots_keep_loops(monkeypatch, rng):

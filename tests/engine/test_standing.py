@@ -37,7 +37,7 @@ def test_a_fixed_base_stands_unless_what_it_carries_hangs_below(tmp_path, height
     assert engine.stands(engine.compose(cube, engine.load(file))) is stands
 
 
-def test_the_robots_that_ship():
+def test_shipped_robots_that_can_stand_are_recognised():
     stand = {name.stem for name in engine.ROBOTS.glob("*.urdf") if engine.stands(engine.load(name))}
     assert stand == {"arm6", "arm7", "scara", "quadruped", "humanoid", "snake50"}
 

@@ -146,7 +146,7 @@ def _compile(case: Case) -> None:
 @pytest.mark.parametrize("acting", ACTING)
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 @pytest.mark.parametrize("algorithm", engine.SIMULATION_ALGORITHMS["cpu"])
-def test_on_the_cpu(algorithm: str, integrator: str, acting: str) -> None:
+def test_on_the_cpu_every_algorithm_moves_as_abia(algorithm: str, integrator: str, acting: str) -> None:
     found = cases(algorithm, "cpu", "float64", integrator, acting)
     assert len(found) > 6
     assert list(differences(found)) == []
@@ -168,7 +168,7 @@ def test_large_robots_on_the_cpu(algorithm: str, integrator: str, acting: str) -
     ("dtype", "integrator"), [*product(["float64"], engine.INTEGRATORS), ("float32", engine.INTEGRATORS[0])]
 )
 @pytest.mark.parametrize("algorithm", engine.SIMULATION_ALGORITHMS["cuda"])
-def test_on_the_gpu(algorithm: str, dtype: str, integrator: str, acting: str) -> None:
+def test_on_the_gpu_every_algorithm_moves_as_abia(algorithm: str, dtype: str, integrator: str, acting: str) -> None:
     found = cases(algorithm, "cuda", dtype, integrator, acting)
     assert found
     assert list(differences(found)) == []

@@ -76,7 +76,7 @@ def test_without_pyarrow_one_sentence_says_so(
 
 def figure_of(columns: dict[str, np.ndarray], *names: str | None):  # type: ignore[no-untyped-def]
     varied, kept = ("a", "b", "word"), {"number": False, "true": True}
-    return pictures.drawn("title", columns, pictures.axes(varied, kept, *names))
+    return pictures.draw("title", columns, pictures.axes(varied, kept, *names))
 
 
 @pytest.fixture

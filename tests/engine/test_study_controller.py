@@ -174,7 +174,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("text", "control", "said"), FAULTS, ids=range(len(FAULTS)))
-def test_what_is_said_of_a_fault(text: str, control: str, said: str, tmp_path: Path) -> None:
+def test_a_fault_with_a_controller_gives_its_sentence(text: str, control: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(engine.StudyError) as told:
         written(tmp_path, text, control)
     assert str(told.value).startswith(f"s.toml: {said}"), str(told.value)

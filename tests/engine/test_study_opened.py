@@ -25,7 +25,7 @@ def pushed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "s.results"
 
 
-def test_what_is_opened_is_what_was_kept(pushed: Path) -> None:
+def test_opened_results_equal_those_that_were_kept(pushed: Path) -> None:
     opened = engine.StudyResults(pushed)
     assert (opened.title, opened.refusal, opened.study.count) == ("Pushed", "", 12)
     assert opened.varied == opened.study.varied

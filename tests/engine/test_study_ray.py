@@ -208,7 +208,7 @@ def test_twenty_nodes_that_are_killed_and_a_head_that_is_lost(tmp_path: Path) ->
     ],
     ids=["far", "none", "moon", "gpu"],
 )
-def test_what_cannot_be_is_one_sentence(text: str, on: str, said: str, tmp_path: Path) -> None:
+def test_an_unusable_cluster_is_refused_in_one_sentence(text: str, on: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=said) as told:
         engine.Study.read(named(tmp_path, text)).run(tmp_path / "r", on=on)
     assert "\n" not in str(told.value)

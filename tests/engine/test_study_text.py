@@ -113,7 +113,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize(("change", "said"), FAULTS.items(), ids=lambda each: str(each)[:60])
-def test_what_is_said_of_a_fault(change: tuple[str, str], said: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_study_fault_gives_its_sentence(change: tuple[str, str], said: tuple[str, ...], tmp_path: Path) -> None:
     assert change[0] in SOUND
     path = named(tmp_path, SOUND.replace(*change, 1))
     if not said:

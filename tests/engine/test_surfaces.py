@@ -63,7 +63,7 @@ def test_what_a_file_says_of_a_link_is_read(load, inside, beside, expected):
         ("", '<gazebo reference="other"><mu1>0.3</mu1></gazebo>', "there is no link 'other'", "are not used"),
     ],
 )
-def test_what_cannot_be_is_told_once_and_not_used(load, inside, beside, fault, cure):
+def test_an_invalid_surface_value_gives_one_warning_and_is_ignored(load, inside, beside, fault, cure):
     model = load(inside, beside)
     (told,) = model.diagnostics
     assert told.severity == "warning"

@@ -98,7 +98,7 @@ def test_what_is_moved_out_of_an_overlap_goes_on_as_it_went(tmp_path, rng):
         np.testing.assert_allclose(after[3:], before[3:], rtol=0, atol=1e-11)
 
 
-def test_what_one_body_is_given_the_other_gives(tmp_path):
+def test_the_wrenches_on_two_touching_bodies_are_opposite(tmp_path):
     model = free(tmp_path, BALL, BALL)
     simulation = simulated(model, engine.Scene(self_collision=True), at(model, (0, 0, 0.1), (0, 0, 0.3)))
     simulation.step(100)

@@ -65,7 +65,7 @@ def read_session(path: Path) -> None:
     session = session_text.read(str(path))
     for part in (lambda: session_text.settings(session, Settings(), model), lambda: session_text.drives(session),
                  lambda: session_text.pose(session, model, model.neutral()), lambda: session_text.plots(session),
-                 lambda: session_text.beside(session), lambda: session_text.layout(session)):  # fmt: skip
+                 lambda: session_text.second_robot(session), lambda: session_text.layout(session)):  # fmt: skip
         try:
             part()
         except ValueError:

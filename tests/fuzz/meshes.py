@@ -119,12 +119,12 @@ def _touch(hulls: list[np.ndarray]) -> None:
 def _draw(rows: list[tuple[Any, ...]]) -> None:
     from engine.scene.mesh_parts import MeshPart
 
-    mesh = meshfile.drawn([MeshPart(*row) for row in rows])
+    mesh = meshfile.join_parts([MeshPart(*row) for row in rows])
     arrays = (mesh.vertices, mesh.normals, mesh.hull, *mesh.blocks[1:])
     if not all(np.all(np.isfinite(x)) for x in arrays):
         raise Broken("a mesh to be drawn is not finite")
     if len(mesh.faces) < 2000:
-        levels.clustered(mesh)
+        levels.crude_levels(mesh)
 
 
 def seeds(kind: str, folder: Path) -> dict[str, list[bytes]]:

@@ -147,7 +147,7 @@ def plant(mutant: Mutant, folder: Path) -> None:
         if not name.endswith(mark):
             write(name, content)
 
-    native.written = _not_counted(native.written)
+    native.translate_entry = _not_counted(native.translate_entry)
     native.written_for_code = _not_counted(native.written_for_code)
     native.machine.compiled = _not_counted(native.machine.compiled)
     native.Function._name = lambda self, sorts: marked(function_name(self, sorts), self.function)

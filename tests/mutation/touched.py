@@ -39,7 +39,7 @@ class Watch:
         """See to it that kernels are known by their names, and watch all but compilers."""
         import engine.compile as native
 
-        _unwatched(native, "written")
+        _unwatched(native, "translate_entry")
 
         name = native.Function._name
 

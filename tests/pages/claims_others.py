@@ -13,7 +13,7 @@ from page_text import ROOT, constants, e, exempt, word
 from statuses import called, statuses
 
 from app.picture import drawing_problem
-from app.recording import keeping
+from app.recording import autosave
 from engine import controller, phases
 from engine.bench import intervals
 from engine.bench.paper import claims as paper_claims
@@ -169,11 +169,11 @@ def bounded() -> Iterable[str]:
     yield f"xacro's own expansion is bounded by a process ({seconds} s, {megabytes // 1024} GB)"
     pauses = " and ".join(f"{ms / 1000:g} s" for ms in drawing_problem.PAUSES)
     yield f"objects are recreated after {pauses}; a persistent error is reported"
-    yield f"the next start offers the robot, and the run up to {keeping.PERIOD:g} s before"
+    yield f"the next start offers the robot, and the run up to {autosave.PERIOD:g} s before"
     yield f"the line and the exception in {controller.LONGEST} characters"
     done, no, *_ = statuses()
     assert done == 0
-    yield f"the window closes within {keeping.PARTING:g} s; no process is left"
+    yield f"the window closes within {autosave.PARTING:g} s; no process is left"
     yield f"contact has a length scale: less than {e(thresholds.SHUT)} m is no gap"
     yield f"a sentence with the commands that need none; exit {no} |"
     yield f"In the shell: `--out` has what was simulated, exit {no} |"

@@ -11,7 +11,7 @@ from equations import same
 from numpy.linalg import inv, norm, solve
 
 from engine.algorithms import contact_law, step
-from engine.algorithms.contact_law import Rows
+from engine.algorithms.contact_law import ConstraintRows
 from engine.kernels.contact import body_pairs, cone, matrix
 from engine.kernels.contact.problem import impulse_workspace as room
 
@@ -31,7 +31,7 @@ def _given() -> SimpleNamespace:
     free += np.linalg.pinv(J) @ (wanted - J @ free)
     c[0], c[3] = 0.3, 0.2
     joints = np.array([[0.1, -np.inf, np.inf], [0.2, -0.4, 2.0], [5.0, -1.0, 1.0]])
-    G, rows = J @ solve(M, J.T), Rows(J, J @ free + c, mu, joints)
+    G, rows = J @ solve(M, J.T), ConstraintRows(J, J @ free + c, mu, joints)
     impulse = contact_law.solve(rows, G)
     assert contact_law.residual(rows, G, impulse) < 1e-11
     return SimpleNamespace(M=M, J=J, mu=mu, free=free, c=c, G=G, b=rows.b, joints=joints, impulse=impulse, rows=rows,

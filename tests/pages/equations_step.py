@@ -13,7 +13,7 @@ from numpy.linalg import inv, norm, solve
 import engine
 from engine import lie
 from engine.algorithms import contact_law, step
-from engine.algorithms.contact_law import Rows
+from engine.algorithms.contact_law import ConstraintRows
 from engine.algorithms.motion import equations_of_motion, motion, point_jacobian
 from engine.scene import Scene
 
@@ -115,7 +115,7 @@ def taken_back() -> None:
     Jn, phi = problem.rows.J[problem.normal], np.array([x.gap for x in problem.contacts])
     G, share = Jn @ solve(problem.M, Jn.T), np.where(phi < 0, 0.5, 1.0) * phi
     assert phi.min() < -1e-3
-    push = contact_law.solve(Rows(Jn, share, np.zeros(0), np.tile([0, 0, np.inf], (len(phi), 1))), G)
+    push = contact_law.solve(ConstraintRows(Jn, share, np.zeros(0), np.tile([0, 0, np.inf], (len(phi), 1))), G)
     left = G @ push + share
     assert push.min() >= -1e-12 and left.min() >= -1e-12 and abs(push @ left) < 1e-12  # noqa: PT018
     way = solve(problem.M, Jn.T @ push)

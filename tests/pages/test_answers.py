@@ -53,7 +53,7 @@ def test_info_tells_what_the_model_has(robot: str, options: Sequence[str], folde
         assert called("info", name, *options)[0] == 1  # it floats by itself
         return
     model = engine.load(path, *given)
-    chosen, unserved, changes = choice.choose(model), capabilities.unserved(model), choice.changes(model)
+    chosen, unserved, changes = choice.choose(model), capabilities.reasons_against(model), choice.changes(model)
     status, said, errors = called("info", name, *options, "--json")
     found, warnings = json.loads(said), [str(each) for each in model.diagnostics]
     rows = found.pop("joints")

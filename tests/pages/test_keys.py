@@ -8,7 +8,7 @@ import page_text
 import pytest
 from PyQt6.QtGui import QAction, QKeySequence
 
-from app.features import kept_runs
+from app.features import autosaved_runs
 from app.features.shortcuts_sheet import MOUSE, shortcuts
 
 ARROWS = {
@@ -76,7 +76,7 @@ def filled(sentence: str, keys: dict[str, list[str]]) -> str:
 @pytest.fixture
 def keys(window, tmp_path) -> dict[str, list[str]]:
     """The keys of all actions that have any, by their names as the sheet has them."""
-    kept_runs.KeptRuns(window, tmp_path)
+    autosaved_runs.AutosavedRuns(window, tmp_path)
     return {each.name: each.keys.split(" or ") for each in shortcuts(window)}
 
 

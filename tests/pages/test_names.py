@@ -12,7 +12,7 @@ from page_text import ROOT
 from PyQt6.QtWidgets import QMenu
 
 import engine
-from app.features import kept_runs
+from app.features import autosaved_runs
 
 SUFFIXES = "py|cu|cuh|md|json|jsonl|txt|toml|npz|npy|csv|svg"
 PLACEHOLDERS = {
@@ -125,7 +125,7 @@ def entries(menu: QMenu, within: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
 
 
 def test_entries_of_menus_that_pages_name_are_there(window, tmp_path):
-    kept_runs.KeptRuns(window, tmp_path)
+    autosaved_runs.AutosavedRuns(window, tmp_path)
     ways: set[tuple[str, ...]] = set()
     for top in window.menuBar().actions():
         name = top.text().replace("&", "")

@@ -268,7 +268,7 @@ def up_is_z() -> None:
 
 
 @pytest.mark.parametrize(("place", "sentence"), [(place, each) for place, many, _ in SAYS for each in many])
-def test_the_sentence_stands_there(place: str, sentence: str) -> None:
+def test_a_page_contains_its_required_sentence(place: str, sentence: str) -> None:
     assert page_text.flat(sentence) in text_at(place)
 
 

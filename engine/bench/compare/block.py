@@ -50,7 +50,7 @@ class Progress(NamedTuple):
     """(candidates, rounds): seconds of a call by the GPU's clock."""
 
 
-def measured(group: Sequence[Candidate], seed: int, process: int, seconds: float) -> Iterator[Progress]:
+def measure_block(group: Sequence[Candidate], seed: int, process: int, seconds: float) -> Iterator[Progress]:
     """Measure each candidate for about `seconds`. `seed` sets the states, and with `process` the order of the turns."""
     at = sample_states(group[0].model, group[0].batch, seed)
     for place, candidate in enumerate(group):

@@ -14,7 +14,7 @@ import numpy as np
 from engine.bench import states
 from engine.bench.compare import user_algorithms
 from engine.bench.states import State, some_rows
-from engine.bench.timer import SLOT, repeated
+from engine.bench.timer import SLOT, repeater
 from engine.compile import finish_compiling
 from engine.cuda.runtime import arrays, clock, device
 from engine.device_arrays import on_device, to_host
@@ -144,7 +144,7 @@ class Candidate:
 
         return make
 
-    def _of(self, users: user_algorithms.Own) -> Callable[[State], Call]:
+    def _of(self, users: user_algorithms.FunctionName) -> Callable[[State], Call]:
         loaded = user_algorithms.load(users)
         if self.device not in loaded.devices:
             raise Refused(f"{users.path.name} does not name {self.device!r} in DEVICES")
@@ -167,14 +167,14 @@ class Candidate:
 
     def _on_gpu(self, call: Call, ours: bool) -> None:
         """Return a turn for the GPU's clock. A user's streams are unknown, so calls are awaited between the events."""
-        graph = clock.captured(call, self._inner) if ours else None
+        graph = clock.capture_graph(call, self._inner) if ours else None
         if graph is not None:
             graph()
             self._queued = graph
         elif ours:
-            self._queued = partial(repeated(call), self._inner)
+            self._queued = partial(repeater(call), self._inner)
         else:
-            self._queued = partial(repeated(_both(call, clock.synchronize)), self._inner)
+            self._queued = partial(repeater(_both(call, clock.synchronize)), self._inner)
 
     def check(self) -> None:
         """Check the last result: compare the worst residual so far with the bound of the number type."""

@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     console = console_of(args)
     if not console.is_terminal:
         console.width = PIPE
-    machine = {**facts.gathered(), "clocks": {"before": facts.clocks()}}
+    machine = {**facts.collect(), "clocks": {"before": facts.clocks()}}
     ours = redirect_stdout(sys.stderr) if args.json else nullcontext()  # users' functions may print
     with Results(args.rows, {"command": command, "files": _digests(parts)}, machine) as store, ours:
         rows, interrupted = _with_progress(parts, store, console)
@@ -134,7 +134,7 @@ def _parts(args: argparse.Namespace) -> tuple[list[Part], str]:
     """Return the comparisons, and the command that repeats them."""
     settings: dict[str, Any] = {"algorithms": args.algorithm, "devices": args.device, "seed": args.seed}
     how = (args.package_dir, args.floating, not args.no_mimic, args.trust_xacro)
-    models = [robot_words.named(name, *how) for name in args.robot]
+    models = [robot_words.model_named(name, *how) for name in args.robot]
     dtypes = args.dtype or ["float64"]
     if args.over is None:
         if args.sizes:

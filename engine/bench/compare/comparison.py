@@ -54,7 +54,7 @@ class Comparison:
     """`models`, with names loaded."""
 
     def __post_init__(self) -> None:
-        models = tuple(robot_words.named(model) if isinstance(model, str) else model for model in self.models)
+        models = tuple(robot_words.model_named(model) if isinstance(model, str) else model for model in self.models)
         object.__setattr__(self, "robots", models)
         if not models:
             raise ValueError("models is empty; name at least one robot")
@@ -74,7 +74,7 @@ class Comparison:
             validation.one_of("device", name, capabilities.DEVICES)
         for name in _some("dtypes", self.dtypes):
             validation.one_of("dtype", name, DTYPES)
-        validation.whole("batch", self.batch, 1)
+        validation.integer("batch", self.batch, 1)
         if not (math.isfinite(self.seconds) and self.seconds > 0):
             raise ValueError(f"seconds is {self.seconds}; expected a positive number")
 
@@ -133,7 +133,7 @@ class Comparison:
             progress: block.Progress | None = None
             try:
                 answers = children[process].work(
-                    block.measured, asked, self.seed, process, self.seconds / len(children), stop=stop
+                    block.measure_block, asked, self.seed, process, self.seconds / len(children), stop=stop
                 )
                 for answer in answers:
                     silence = answer.seconds if isinstance(answer, Silence) else 0.0
@@ -163,7 +163,7 @@ class Comparison:
                 Record(Candidate(model, title, name, label, where, dtype, self.batch, self.algorithms is not None))
                 for dtype in self.dtypes
                 for where in (present if self.devices is None else self.devices)
-                for name, label in zip(names, distinct(map(user_algorithms.short, names)), strict=True)
+                for name, label in zip(names, distinct(map(user_algorithms.short_name, names)), strict=True)
             ]
             for model, title in zip(self.robots, titles, strict=True)
         ]

@@ -128,7 +128,7 @@ class Scaling:
     def __post_init__(self) -> None:
         validation.one_of("axis", self.axis, ("links", "batch"))
         sizes = self.sizes or (LINKS if self.axis == "links" else BATCHES)
-        object.__setattr__(self, "all_sizes", tuple(sorted({validation.whole("sizes", size, 1) for size in sizes})))
+        object.__setattr__(self, "all_sizes", tuple(sorted({validation.integer("sizes", size, 1) for size in sizes})))
         object.__setattr__(self, "_first", self.at(self.all_sizes[0]))
 
     def at(self, size: int) -> Comparison:

@@ -20,7 +20,7 @@ from engine import files
 Function = Callable[[Any, Any, Any, Any], Any]
 
 
-class Own(NamedTuple):
+class FunctionName(NamedTuple):
     """The file and name of a user's function, from ``path.py:name``."""
 
     path: Path
@@ -34,21 +34,21 @@ class Loaded(NamedTuple):
     devices: tuple[str, ...]
 
 
-def parse(words: str) -> Own | None:
+def parse(words: str) -> FunctionName | None:
     """Parse ``path.py:name``; None for any other text. Raises ValueError without a name."""
     path, colon, name = words.rpartition(":")
     if words.endswith(".py"):
         raise ValueError(f"algorithm {words!r} names no function; give it as {words}:name")
-    return Own(Path(path), name) if colon and path.endswith(".py") else None
+    return FunctionName(Path(path), name) if colon and path.endswith(".py") else None
 
 
-def short(words: str) -> str:
+def short_name(words: str) -> str:
     """Return ``file.py:name`` of a user's function, without its folders; any other name unchanged."""
     found = parse(words)
     return words if found is None else f"{found.path.name}:{found.name}"
 
 
-def load(own: Own) -> Loaded:
+def load(own: FunctionName) -> Loaded:
     """Load the function from its file. Exceptions of the file propagate; `error_text` describes them."""
     linecache.checkcache(str(own.path))
     module_name = f"own_algorithm_{own.path.stem}"
@@ -67,7 +67,7 @@ def load(own: Own) -> Loaded:
     return Loaded(function, tuple(getattr(module, "DEVICES", ("cpu",))))
 
 
-def error_text(error: BaseException, own: Own | None) -> str:
+def error_text(error: BaseException, own: FunctionName | None) -> str:
     """Describe an exception; one from a user's file with its last line there."""
     said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if own is None:

@@ -12,7 +12,7 @@ import numpy as np
 from engine.bench import curves, intervals
 from engine.bench.intervals import Interval
 from engine.bench.paper import experiments
-from engine.bench.paper.experiments import FIG2, FIG3A, FIG3B, PROCESSORS, Candidate, Experiment, Plan, of
+from engine.bench.paper.experiments import FIG2, FIG3A, FIG3B, PROCESSORS, Candidate, Experiment, PaperPlan, row_data
 from engine.selection.choice import in_words
 
 Verdict = Literal["holds", "holds in part", "does not hold", "not tested here"]
@@ -39,14 +39,14 @@ class Claim(NamedTuple):
 class Measured:
     """The rows of a run, by experiment and algorithm. Times are in µs, for a call until its result is available."""
 
-    def __init__(self, plan: Plan, rows: Iterable[Mapping[str, Any]]):
+    def __init__(self, plan: PaperPlan, rows: Iterable[Mapping[str, Any]]):
         order = [experiments.key(*point) for point in plan.points()]
         self.plan, self.rows = plan, sorted(rows, key=lambda row: order.index(row["key"]))
 
     def facts(self, experiment: Experiment, candidate: Candidate) -> dict[int, dict[str, Any]]:
         """Return each size's data on a candidate."""
         rows = [row for row in self.rows if row["experiment"] == experiment.key]
-        return {row[experiment.axis]: found for row in rows if (found := of(row, candidate))}
+        return {row[experiment.axis]: found for row in rows if (found := row_data(row, candidate))}
 
     def curve(self, experiment: Experiment, candidate: Candidate, clock: str = "call_us") -> curves.Curve:
         """Return µs over the sizes that have a time by that clock."""
@@ -310,7 +310,7 @@ def _alone(gains: Mapping[int, Interval]) -> Claim:
     )
 
 
-def beside(measured: Measured) -> list[str]:
+def further_findings(measured: Measured) -> list[str]:
     """Return further findings, a sentence each: the fastest of all, and when a GPU pays."""
     said = []
     for experiment in (FIG2, FIG3A, FIG3B):

@@ -53,8 +53,8 @@ def run(args: argparse.Namespace) -> int:
         return NO
     _make(args.out)
     figures.require(args.out / f"{experiments.FIG2.key}.svg")
-    plan = experiments.Plan(where, args.short, args.seed)
-    machine = {**facts.gathered(), "why_no_gpu": device.why_not(), "clocks": {"before": facts.clocks()}}
+    plan = experiments.PaperPlan(where, args.short, args.seed)
+    machine = {**facts.collect(), "why_no_gpu": device.why_not(), "clocks": {"before": facts.clocks()}}
     machine["date"] = date.today().isoformat()
     points = len(plan.points())
     with Results(args.out / ROWS, {"suite": "paper", "processors": cores(), **plan._asdict()}, machine) as kept:
@@ -86,7 +86,7 @@ def _make(folder: Path) -> None:
         )
 
 
-def _measure(plan: experiments.Plan, kept: Results, points: int, console: Console) -> None:
+def _measure(plan: experiments.PaperPlan, kept: Results, points: int, console: Console) -> None:
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),

@@ -101,7 +101,7 @@ EXPERIMENTS = (
 FIG2, FIG3A, FIG3B, PROCESSORS = EXPERIMENTS
 
 
-class Plan(NamedTuple):
+class PaperPlan(NamedTuple):
     """The measurements of one run; rows of runs with equal plans are comparable."""
 
     device: str
@@ -136,7 +136,7 @@ def key(experiment: Experiment, size: int) -> str:
     return f"{experiment.key}-{size}"
 
 
-def measure(plan: Plan, finished: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def measure(plan: PaperPlan, finished: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the rows of the points not in `finished`, each when it is complete.
 
     A row has `key`, `experiment`, `links`, `batch` and `candidates`: for each its names and either its times or the
@@ -155,7 +155,7 @@ def measure(plan: Plan, finished: Mapping[str, dict[str, Any]]) -> Iterator[dict
 class _Point:
     """One size of one experiment: its inputs, and its candidates, prepared in sequence and then timed in turns."""
 
-    def __init__(self, plan: Plan, experiment: Experiment, size: int, smaller: dict[int, dict[str, Any]]):
+    def __init__(self, plan: PaperPlan, experiment: Experiment, size: int, smaller: dict[int, dict[str, Any]]):
         self._plan, self._experiment, self._size, self._smaller = plan, experiment, size, smaller
         self._links, self._batch = experiment.shape(size)
         self._model = generate.chain(self._links, plan.seed)
@@ -211,7 +211,7 @@ class _Point:
         return f"it would take some {needed / (1 << 30):.0f} GiB; the limit here is {MEMORY >> 30} GiB"
 
     def _too_slow(self, candidate: Candidate) -> str | None:
-        times = {size: facts for size, row in self._smaller.items() if (facts := of(row, candidate))}
+        times = {size: facts for size, row in self._smaller.items() if (facts := row_data(row, candidate))}
         if not times:
             return None
         size = max(times)
@@ -225,7 +225,7 @@ class _Point:
         return f"a call would take some {expected:.3g} s, by that for {size} {sort}; the limit here is {LONGEST:g} s"
 
 
-def of(row: Mapping[str, Any], candidate: Candidate) -> dict[str, Any] | None:
+def row_data(row: Mapping[str, Any], candidate: Candidate) -> dict[str, Any] | None:
     """Return a row's data on a candidate, or None."""
     asked = (candidate.algorithm, candidate.device, candidate.threads)
     return next((x for x in row["candidates"] if (x["algorithm"], x["device"], x.get("threads")) == asked), None)

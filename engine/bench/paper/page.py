@@ -10,7 +10,7 @@ from typing import Any
 
 from engine import figures, files
 from engine.bench.paper import pictures
-from engine.bench.paper.claims import NAMES, UNTIMED, Claim, Measured, beside, claims
+from engine.bench.paper.claims import NAMES, UNTIMED, Claim, Measured, claims, further_findings
 from engine.bench.paper.experiments import DTYPE, EXPERIMENTS, INPUTS, LONGEST, MEMORY, PROCESSORS, Experiment
 from engine.selection import capabilities
 from engine.selection.choice import in_words
@@ -29,7 +29,7 @@ PAPERS = """\
 
 def write(folder: Path, measured: Measured, machine: dict[str, Any]) -> dict[str, Any]:
     """Plot and write everything from the rows; return the content of the JSON file."""
-    verdicts, more = claims(measured), beside(measured)
+    verdicts, more = claims(measured), further_findings(measured)
     data: dict[str, Any] = {
         "machine": machine,
         "plan": measured.plan._asdict(),

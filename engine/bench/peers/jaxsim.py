@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine import lie
-from engine.bench.peers.peer import Missing, Timing, centered, of_a_call, require
+from engine.bench.peers.peer import Missing, Timing, central_inertia, of_a_call, require
 from engine.bench.states import State, residual
 from engine.model import EARTH, PRISMATIC, Model
 from engine.model.joints import NV
@@ -36,7 +36,7 @@ def sdf(model: Model) -> str:
             f"body{above}" if above >= 0 else "base",
             "prismatic" if model.kind[i] == PRISMATIC else "revolute",
         )
-        center, inertia = centered(model, i)
+        center, inertia = central_inertia(model, i)
         pose = _numbers((*model.home_position[i], *lie.rpy_from_rotation(model.home_rotation[i])))
         entries = zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), inertia[np.triu_indices(3)], strict=True)
         parts += [

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.bench.peers.peer import Missing, Timing, centered, of_a_call, require
+from engine.bench.peers.peer import Missing, Timing, central_inertia, of_a_call, require
 from engine.bench.states import State, residual
 from engine.model import PRISMATIC, Model
 from engine.model.joints import NV
@@ -23,7 +23,7 @@ TOGETHER = 10
 """Steps of a captured graph."""
 
 
-def compiled(model: Model, dt: float = 1e-3) -> Any:
+def mujoco_model(model: Model, dt: float = 1e-3) -> Any:
     """Build MuJoCo's model of a fixed-base model, body by body; no contacts, limits, friction or damping.
 
     Raises Missing if MuJoCo is not installed or cannot represent the model.
@@ -43,7 +43,7 @@ def compiled(model: Model, dt: float = 1e-3) -> Any:
     spec.option.disableflags = int(off.mjDSBL_CONSTRAINT | off.mjDSBL_CONTACT | off.mjDSBL_DAMPER | off.mjDSBL_SENSOR)
     bodies: list[Any] = []
     for i, parent in enumerate(model.parent):
-        center, inertia = centered(model, i)
+        center, inertia = central_inertia(model, i)
         quaternion = np.empty(4)
         mujoco.mju_mat2Quat(quaternion, model.home_rotation[i].ravel())
         body = (bodies[parent] if parent >= 0 else spec.worldbody).add_body(
@@ -58,7 +58,7 @@ def compiled(model: Model, dt: float = 1e-3) -> Any:
 
 def on_threads(model: Model, q: Array, steps: int, dt: float, threads: int, seconds: float) -> tuple[float, Array]:
     """Return seconds of a rollout from rest at q (batch, nq), storing all states, and the last q. Raises Missing."""
-    theirs = compiled(model, dt)
+    theirs = mujoco_model(model, dt)
     import mujoco
     from mujoco.rollout import Rollout
 
@@ -88,7 +88,7 @@ class Steps(NamedTuple):
 
 def steps_on_one_core(model: Model, q: Array, dt: float, steps: int) -> Steps:
     """Run `mj_step` from rest at q (batch, nq), robot by robot. Raises Missing."""
-    theirs = compiled(model, dt)
+    theirs = mujoco_model(model, dt)
     import mujoco
 
     data = mujoco.MjData(theirs)
@@ -135,7 +135,7 @@ class OnWarp:
 
     def __init__(self, model: Model, at: State, dt: float = 1e-3):
         require("mujoco_warp", "MuJoCo Warp")
-        theirs = compiled(model, dt)
+        theirs = mujoco_model(model, dt)
         import warp
 
         warp.config.log_level = warp.LOG_WARNING  # keeps its messages out of standard output
@@ -206,7 +206,7 @@ def on_mjx(model: Model, at: State, seconds: float) -> Timing:
     """Time MJX's forward dynamics, jitted and mapped over the batch, in single precision. Raises Missing."""
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # the GPU is shared
     require("jax", "JAX")
-    theirs = compiled(model)
+    theirs = mujoco_model(model)
     require("mujoco.mjx", "MJX")
     import jax
     from mujoco import mjx

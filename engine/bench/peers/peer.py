@@ -50,7 +50,7 @@ def of_a_call(batched: Callable[..., Any], states: Sequence[Any], seconds: float
     return float(np.median(times))
 
 
-def centered(model: Model, body: int) -> tuple[Array, Array]:
+def central_inertia(model: Model, body: int) -> tuple[Array, Array]:
     """Return a body's centre of mass (3,) and its rotational inertia about it (3, 3), in its frame."""
     mass = model.mass[body]
     center = model.first_moment[body] / mass if mass > 0 else np.zeros(3)

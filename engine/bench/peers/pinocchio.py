@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.bench.peers.peer import Missing, Timing, centered
+from engine.bench.peers.peer import Missing, Timing, central_inertia
 from engine.bench.states import State, residual, some_rows
 from engine.cpu.runtime.cores import cores
 from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, Model
@@ -65,7 +65,7 @@ def pinocchio_aba(model: Model) -> Pinocchio | None:
         index = theirs.addJoint(
             int(parent) + 1, joints[kind](), pin.SE3(model.home_rotation[i], model.home_position[i]), f"joint{i}"
         )
-        center, about_center = centered(model, i)
+        center, about_center = central_inertia(model, i)
         theirs.appendBodyToJoint(index, pin.Inertia(float(model.mass[i]), center, about_center), pin.SE3.Identity())
         run = list(range(start, start + int(NV[kind])))
         order += run[3:] + run[:3] if kind == FREE else run

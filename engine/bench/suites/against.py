@@ -70,7 +70,7 @@ def _listed(facts: list[Any]) -> str:
     return f"{processor}, {cores} cores, {gpu or 'no GPU'}"
 
 
-def confirmed(found: list[Change], again: list[Change]) -> list[Change]:
+def keep_confirmed(found: list[Change], again: list[Change]) -> list[Change]:
     """Drop the changes that a second measurement did not find slower."""
     twice = {(change.key, change.quantity) for change in again if change.slower}
     return [change for change in found if not change.slower or (change.key, change.quantity) in twice]

@@ -82,7 +82,7 @@ def _counts() -> tuple[int, ...]:
 
 
 def _timed(calls: dict[int, Callable[[], Any]], seconds: float) -> dict[str, Any]:
-    times = timer.alternate([(timer.repeated(call), 1) for call in calls.values()], seconds)
+    times = timer.alternate([(timer.repeater(call), 1) for call in calls.values()], seconds)
     return {
         "us": {str(count): float(np.median(times[i])) * 1e6 for i, count in enumerate(calls)},
         "spread": {f"us on {count}": intervals.of_median(times[i] * 1e6) for i, count in enumerate(calls)},

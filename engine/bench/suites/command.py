@@ -81,13 +81,13 @@ def add_output_arguments(parser: argparse.ArgumentParser, suites: Mapping[str, S
 def run(args: argparse.Namespace) -> int:
     """Run `bench`: measure a suite, or the algorithms for the automatic choice."""
     if not args.measure_choice:
-        return measured(args, SUITES)
+        return measure_suite(args, SUITES)
     if args.picture is not None:
         raise ValueError("--picture goes with a suite, and not with --measure-choice")
     return _measure_choice(args, console_of(args))
 
 
-def measured(args: argparse.Namespace, suites: Mapping[str, Suite], plan: Mapping[str, Any] | None = None) -> int:
+def measure_suite(args: argparse.Namespace, suites: Mapping[str, Suite], plan: Mapping[str, Any] | None = None) -> int:
     """Measure one of these suites, described in addition by `plan`, and show it. Return the exit status."""
     console = console_of(args)
     suite, picture = suites[args.suite], args.picture
@@ -96,7 +96,7 @@ def measured(args: argparse.Namespace, suites: Mapping[str, Suite], plan: Mappin
             drawn = " | ".join(name for name, suite in suites.items() if suite.draw)
             raise ValueError(f"--picture goes with --suite {drawn}")
         figures.require(picture)
-    machine = {**facts.gathered(), "clocks": {"before": facts.clocks()}}
+    machine = {**facts.collect(), "clocks": {"before": facts.clocks()}}
     before = None
     if args.against is not None:
         there, before = against.read(args.against)
@@ -155,7 +155,7 @@ def _say_changes(args: argparse.Namespace, suite: Suite, before: Rows, now: Rows
     if suspects:
         rest = {key: row for key, row in now.items() if key not in suspects}
         again = {row["key"]: row for row in suite.run(args.seconds, rest)}
-        found = against.confirmed(found, against.changes(before, again))
+        found = against.keep_confirmed(found, against.changes(before, again))
     for change in found:
         print(change, file=sys.stderr)
     slower = sum(change.slower for change in found)

@@ -11,7 +11,7 @@ from engine import files
 from engine.bench import intervals
 from engine.bench.peers import pinocchio
 from engine.bench.results import NONE, Rows
-from engine.bench.timer import alternate, repeated
+from engine.bench.timer import alternate, repeater
 from engine.dynamics import ForwardDynamics
 from engine.model import Model, generate
 from engine.urdf.load import load
@@ -49,7 +49,7 @@ def _measure(title: str, model: Model, batch: int, seconds: float) -> dict[str, 
     v, tau = rng.uniform(-1, 1, (batch, model.nv)), rng.uniform(-1, 1, (batch, model.nv))
     state = (q[0], v[0], tau[0]) if batch == 1 else (q, v, tau)
     fd = ForwardDynamics(model, batch, device="cpu", threads=1)
-    candidates: list[tuple[Callable[[int], None], int]] = [(repeated(lambda: fd(*state)), batch)]
+    candidates: list[tuple[Callable[[int], None], int]] = [(repeater(lambda: fd(*state)), batch)]
     peer = pinocchio.pinocchio_aba(model)
     if peer is not None:
         converted = [peer.states(q[i], v[i], tau[i]) for i in range(min(batch, 64))]

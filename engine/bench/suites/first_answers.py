@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from engine.bench.peers.mujoco import compiled
+from engine.bench.peers.mujoco import mujoco_model
 from engine.bench.peers.peer import Missing, require
 from engine.model import generate
 
@@ -47,7 +47,7 @@ def run(_seconds: float) -> dict[str, Any]:
         row: dict[str, Any] = _cold_and_warm(OURS, folder)
     row["goal"] = {"quantity": "cold_s, warm_s", "must": [*MUST.values()], "aim": [*AIM.values()], "met": _met(row)}
     try:
-        theirs = compiled(generate.chain(LINKS))
+        theirs = mujoco_model(generate.chain(LINKS))
         require("mujoco_warp", "MuJoCo Warp")
     except Missing as reason:
         return {**row, "peers": {"mujoco-warp": {"missing": str(reason)}}}

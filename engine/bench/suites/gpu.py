@@ -101,7 +101,7 @@ def _forward(work: ChainCase, seconds: float) -> dict[str, Any]:
     model = generate.chain(work.links)
     at = state(model, np.random.default_rng(), work.batch)
     robots = OnDevice.of(model, at, work.dtype)
-    ours = [gpu_timing.timed(robots, name, seconds) for name in work.algorithms]
+    ours = [gpu_timing.time_algorithm(robots, name, seconds) for name in work.algorithms]
     best = min(ours, key=lambda timed: timed.device)
     there, back = gpu_timing.copies(at, work.dtype)
     row = {
@@ -142,7 +142,7 @@ def _race(seconds: float) -> dict[str, Any]:
         model = generate.chain(links)
         at = state(model, np.random.default_rng())
         robots = OnDevice.of(model, at, "float64")
-        ours = [gpu_timing.timed(robots, name, seconds / len(RACE)) for name in ("dca", "abia")]
+        ours = [gpu_timing.time_algorithm(robots, name, seconds / len(RACE)) for name in ("dca", "abia")]
         theirs = pinocchio.one_core(model, at, seconds / len(RACE))
         points.append(
             {

@@ -42,7 +42,7 @@ def _measure(model: Model, seconds: float) -> dict[str, Any]:
         fd = ForwardDynamics(model, algorithm=name, device="cpu")
         out = fd(q, v, tau)
         left[name] = float(residual(model, at, out[None])[0])
-        calls[name] = timer.repeated(partial(fd, q, v, tau, out=out))
+        calls[name] = timer.repeater(partial(fd, q, v, tau, out=out))
     samples = timer.alternate([(call, 1) for call in calls.values()], seconds, ROUNDS) * 1e6
     times = {name: float(np.median(us)) for name, us in zip(calls, samples, strict=True)}
     spread = {name: intervals.of_median(us) for name, us in zip(calls, samples, strict=True)}

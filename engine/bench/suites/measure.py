@@ -28,7 +28,7 @@ from engine.selection.timings import Case, Measurements, Row, Shape, Work
 from engine.simulation import Simulation
 
 
-class Plan(NamedTuple):
+class SuitePlan(NamedTuple):
     """The measurements on a device."""
 
     powers: Mapping[Shape, Sequence[int]]
@@ -38,9 +38,9 @@ class Plan(NamedTuple):
     """Maximum number of bodies in a batch; beyond it, time is proportional."""
 
 
-PLANS: Mapping[str, Plan] = {
-    "cpu": Plan({"chain": range(14), "tree": range(11)}, (1, 2, 8, 64), 1 << 16),
-    "cuda": Plan({"chain": range(0, 13, 2), "tree": range(2, 13, 2)}, (1, 64, 4096), 1 << 21),
+PLANS: Mapping[str, SuitePlan] = {
+    "cpu": SuitePlan({"chain": range(14), "tree": range(11)}, (1, 2, 8, 64), 1 << 16),
+    "cuda": SuitePlan({"chain": range(0, 13, 2), "tree": range(2, 13, 2)}, (1, 64, 4096), 1 << 21),
 }
 """On a GPU there are fewer lengths, since each is compiled separately."""
 HOPELESS = 10.0
@@ -222,7 +222,7 @@ def measure(case: Case, device: str, given_up: Container[_Candidate] = ()) -> li
                 timed = _steps(case, name, device)
             if name in residuals:
                 found.append((name, work, residuals[name]))
-                candidates.append((timer.repeated(timed[0]), timed[1]))
+                candidates.append((timer.repeater(timed[0]), timed[1]))
     if device == "cuda" and candidates:
         timer.run_for(WARM_UP_SECONDS, candidates[0][0])
     if not found:

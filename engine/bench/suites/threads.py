@@ -12,7 +12,7 @@ from rich.table import Table
 from engine.bench import intervals
 from engine.bench.peers import pinocchio
 from engine.bench.results import NONE, Rows
-from engine.bench.timer import alternate, repeated
+from engine.bench.timer import alternate, repeater
 from engine.cpu.runtime.cores import cores
 from engine.dynamics import ForwardDynamics
 from engine.model import Model, generate
@@ -45,7 +45,7 @@ def _measure(model: Model, threads: tuple[int, ...], seconds: float) -> dict[str
     peer = pinocchio.pinocchio_aba(model) if model.nv <= LARGEST_PEER else None
     if peer is not None:
         calls.append(partial(peer.aba, *peer.states(q, v, tau)))
-    times = alternate([(repeated(call), 1) for call in calls], seconds)
+    times = alternate([(repeater(call), 1) for call in calls], seconds)
     medians = np.median(times, axis=1) * 1e6
     row: dict[str, Any] = {
         "links": model.nv,

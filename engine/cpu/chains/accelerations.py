@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.compile import apart, inline, kernel
+from engine.compile import compiled_apart, inline, kernel
 from engine.cpu.chains import cfa, constraint_system, dca_step, jsiia
 from engine.cpu.chains.cfa import CfaWorkspace
 from engine.cpu.chains.jsiia import Dense
@@ -82,7 +82,7 @@ def example(algorithm: str, lanes: tuple[int, ...]) -> Dynamics:
     return Dynamics(algorithm, coupling, whole[None], matrix, matrix, lanes, room)
 
 
-class Forces(NamedTuple):
+class CoordinateForces(NamedTuple):
     """The forces on the coordinates of a block of L robots, (L, nv) each.
 
     `force` are the generalized forces; `inertia` is added to the diagonal of the mass matrix; where `locked` is not 0,
@@ -102,7 +102,7 @@ class Accelerations(NamedTuple):
     reaction: NDArray[np.floating]
 
 
-@apart
+@compiled_apart
 def _prepare_abia(q, v, dynamics, phases):
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
     time = begin(phases)
@@ -113,7 +113,7 @@ def _prepare_abia(q, v, dynamics, phases):
     lap(phases, KINEMATICS, time)
 
 
-@apart
+@compiled_apart
 def _abia(forces, result, dynamics, loads, phases):
     gravity, wrenches = loads
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes

@@ -21,7 +21,7 @@ from engine.cpu.chains import constraint_system, jsiia
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.runtime.arrays import copy_row
-from engine.cpu.runtime.cores import checked
+from engine.cpu.runtime.cores import check_threads
 from engine.kernels.robot import KIND
 from engine.kernels.spatial import add, force_to_parent, full, load3, load6, load9, momentum, motion_to_child, store3
 from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
@@ -237,7 +237,7 @@ class Cfa:
     """Forward dynamics by CFA, see `cpu.dynamics.Kernels`, on the caller's thread for any `threads`."""
 
     def __init__(self, model: Model, dtype: str, threads: int | None):
-        checked(threads)
+        check_threads(threads)
         n, self._dtype = len(model.parent), np.dtype(dtype)
         self._fixed = (
             *pack(model, dtype), at.workspace(n, at.ONE, dtype), workspace(model, dtype), np.zeros(n, dtype),

@@ -19,7 +19,7 @@ from engine.compile.operations import address, call
 Q, V, TAU, OUT = range(4)
 GRAVITY = 4    # (3,)
 WRENCHES = 5   # external wrenches (n, 6)
-INERTIA = 6    # (n,), like the next three: see `accelerations.Forces` and `Accelerations`
+INERTIA = 6    # (n,), like the next three: see `accelerations.CoordinateForces` and `Accelerations`
 LOCKED = 7
 TARGET = 8
 REACTION = 9

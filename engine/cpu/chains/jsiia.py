@@ -19,7 +19,7 @@ from engine.cpu.rigid_body import workspace as at
 from engine.cpu.rigid_body.rnea import forces
 from engine.cpu.rigid_body.wrenches import take_from_bias
 from engine.cpu.runtime.arrays import fill
-from engine.cpu.runtime.cores import checked
+from engine.cpu.runtime.cores import check_threads
 from engine.kernels.coordinates import expand
 from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model import Model
@@ -174,7 +174,7 @@ class Jsiia:
     """Forward dynamics by JSIIA, see `cpu.dynamics.Kernels`, on the caller's thread for any `threads`."""
 
     def __init__(self, model: Model, dtype: str, threads: int | None):
-        checked(threads)
+        check_threads(threads)
         self._dtype = np.dtype(dtype)
         self._model = pack_coupling(model, dtype), *pack(model, dtype), at.workspace(len(model.parent), at.ONE, dtype)
         nothing, reaction = (np.zeros(model.nv, dtype) for _ in range(2))

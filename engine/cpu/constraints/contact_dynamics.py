@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.compile import apart, inline, kernel, rare
+from engine.compile import compiled_apart, inline, kernel, rare
 from engine.cpu.chains import jsiia
 from engine.cpu.constraints.contact_law import residual
 from engine.cpu.constraints.contact_rounds import rounds
@@ -144,7 +144,7 @@ def _passes(dynamics, ground):
     tree_passes.velocities(topology, w, lanes)
 
 
-@apart
+@compiled_apart
 def contact_velocity(exact, count, q, v, forces, rows, rotations, dynamics, loads, touch, robot):
     """Compute v⁺ into `ground.free` under the `count` contacts that `touches` found.
 
@@ -153,7 +153,7 @@ def contact_velocity(exact, count, q, v, forces, rows, rotations, dynamics, load
     `forces` its first; its rows of `touch` are read and written.
     """
     ground, topology = touch.ground, touch.ground.topology
-    if ground.by == "rows":
+    if ground.impulse_solver == "rows":
         _passes(dynamics, ground)
         _free_velocity(v, forces, rows, dynamics, loads, ground)
         stop_turning(v, rows.dt, ground.free, rotations)
@@ -166,7 +166,7 @@ def contact_velocity(exact, count, q, v, forces, rows, rotations, dynamics, load
         load_warm_start(moved, frictional, 2 * frictional + moved + joints, touch, robot)
         left = impulses_by_bodies(moved, frictional, joints, rows.dt, exact, forces, topology, ground)
     few = moved < 0 or 3 * moved + joints <= MOST_ROWS
-    if ground.by != "bodies" and left > TOLERANCE and few:
+    if ground.impulse_solver != "bodies" and left > TOLERANCE and few:
         return _velocity_by_rows(exact, count, q, v, forces, rows, dynamics, touch, robot)
     store_contacts(moved, frictional, 2 * frictional + moved + joints, touch, robot)
     report(left, moved, touch, robot)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from engine.compile import inline, kernel, rare
 from engine.cpu.constraints.contact_law import one_contact, residual, size_of
 from engine.cpu.constraints.linear_systems import factorise, substitute
+from engine.kernels.contact.workspace import NEWTON_COUNT, SWEEP_COUNT
 from engine.kernels.joint_constraints import joint_law
 
 _REGULAR = 4.2e-10
@@ -205,7 +206,7 @@ def rounds(system, contacts, joints, room, tolerance, many, damping, count):
         if least <= tolerance:
             break
         for _ in range(1 if turn == 0 else _SWEEPS):
-            count[0] += 1
+            count[SWEEP_COUNT] += 1
             sweep(system, contacts, joints, impulses, u)
         left, least = _better(system, contacts, joints, room, least)
         before = np.inf
@@ -213,7 +214,7 @@ def rounds(system, contacts, joints, room, tolerance, many, damping, count):
             if least <= tolerance or not left < before:
                 break
             before = left
-            count[1] += 1
+            count[NEWTON_COUNT] += 1
             if not newton_step(system, contacts, joints, room, max(_REGULAR, damping * left)):
                 return least
             left, least = _better(system, contacts, joints, room, least)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from engine.compile import rare
 from engine.cpu.constraints.contact_rounds import rounds, velocities
 from engine.cpu.constraints.interior_point import interior_point
+from engine.kernels.contact.workspace import INTERIOR_COUNT
 
 _ROUNDS, _FROM_NOTHING, _STEPS = 4, 6, 40  # rounds, rounds from zero, steps of an interior point
 _DAMPING, _STRONG_DAMPING = 1.0, 10.0  # of rounds, and of those from zero
@@ -35,11 +36,11 @@ def solve(system, contacts, joints, impulses, room, tolerance, count):
             for k in range(n):
                 room.impulses[k] = 0.0
         elif attempt == 1:
-            count[2] += interior_point(
+            count[INTERIOR_COUNT] += interior_point(
                 system, contacts, joints, room, tolerance, _STEPS, _LEAST_CENTRING, _LONGEST, _SMOOTHING
             )
         else:
-            count[2] += interior_point(
+            count[INTERIOR_COUNT] += interior_point(
                 system, contacts, joints, room, tolerance, _STEPS, _MORE_CENTRING, _SHORTER, _SMOOTHER
             )
         many, damping = (_FROM_NOTHING, _STRONG_DAMPING) if attempt == 0 else (_ROUNDS, _DAMPING)

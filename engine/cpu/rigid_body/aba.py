@@ -23,7 +23,7 @@ from functools import partial
 
 import numpy as np
 
-from engine.compile import apart, inline, kernel, specialise
+from engine.compile import compiled_apart, inline, kernel, specialise
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.kernels.robot import KIND, PARENT
@@ -188,7 +188,7 @@ def _ball(w, i, parent, L):
             store3(below, add(load3(below, (at.BIAS + 3) * L + k, L), f), (at.BIAS + 3) * L + k, L)
 
 
-@apart
+@compiled_apart
 def inertia_recursion(topology, w, lanes):
     """Compute articulated inertias and biases, from the tips to the base."""
     L = len(lanes)

@@ -13,10 +13,9 @@ from engine.cpu.rigid_body import aba
 from engine.cpu.rigid_body.aba_threads import MOST, Blocks
 from engine.cpu.rigid_body.workspace import EIGHT
 from engine.cpu.runtime.arrays import Array, admit
-from engine.cpu.runtime.cores import checked, cores
+from engine.cpu.runtime.cores import check_threads, cores
 from engine.kernels.aba import forward_dynamics_of_one, forward_dynamics_of_some
-from engine.kernels.robot import constants, pattern
-from engine.kernels.robot import known as robot_of
+from engine.kernels.robot import constants, pattern, robot_of
 from engine.kernels.status import FITS, WRONG_SHAPE
 from engine.model import Model
 from engine.model.layout import pack
@@ -56,7 +55,7 @@ class Abia:
     """
 
     def __init__(self, model: Model, dtype: str, threads: int | None):
-        self._most, self._dtype, self._model = min(checked(threads), cores(), MOST), dtype, model
+        self._most, self._dtype, self._model = min(check_threads(threads), cores(), MOST), dtype, model
         self._packed, self._bodies = pack(model, dtype), len(model.parent)
         self._blocks: Blocks | None = None
 

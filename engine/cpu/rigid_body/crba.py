@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.compile import apart, inline, kernel
+from engine.compile import compiled_apart, inline, kernel
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.runtime.arrays import fill
@@ -35,7 +35,7 @@ def _row_into(M, k, topology, wrench, j, column):
         M[k, column, start + r] = value
 
 
-@apart
+@compiled_apart
 def composite_bodies(M, topology, constants, w, lanes):
     """Compute the mass matrix of the tree into M (L, tree_nv, tree_nv)."""
     L = len(lanes)

@@ -12,7 +12,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def checked(threads: int | None) -> int:
+def check_threads(threads: int | None) -> int:
     """Return the number of threads that may take part: the one given, or all cores for None. Raises ValueError."""
     if threads is None:
         return cores()

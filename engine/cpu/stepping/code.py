@@ -15,14 +15,14 @@ from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.workspace import EIGHT, ONE
 from engine.cpu.rigid_body.wrenches import Links
 from engine.cpu.stepping import integrators
-from engine.cpu.stepping.integrators import Divergences, Own, Recording, Wrenches, scratch
+from engine.cpu.stepping.integrators import Divergences, OwnParameters, Recording, Wrenches, scratch
 from engine.cpu.trees import dca as trees
 from engine.kernels.collision import surfaces
 from engine.kernels.collision.shape_contacts import touching_pairs
 from engine.kernels.collision.surfaces import Kind
 from engine.kernels.contact import workspace
 from engine.kernels.contact.mimics import mimics
-from engine.kernels.contact.workspace import By
+from engine.kernels.contact.workspace import ImpulseSolver
 from engine.kernels.joint_rows import JointRows, Robots
 from engine.scene.pairs import NO_PAIRS
 from engine.step_settings import Rotations, StepSettings
@@ -34,8 +34,8 @@ class Code(NamedTuple):
     """The machine code of the steps of some settings: an integrator, an algorithm and a number of lanes.
 
     `wrenches`: external wrenches act. `contact`: the kind of ground, "" without contact. `own`: robots have their own
-    parameters. `pairs`: shapes touch shapes. `mimic`: mimic joints take part in contact. `by`: what computes impulses,
-    see `ContactWorkspace`.
+    parameters. `pairs`: shapes touch shapes. `mimic`: mimic joints take part in contact. `impulse_solver`: see
+    `ContactWorkspace`.
     """
 
     integrator: str
@@ -46,7 +46,7 @@ class Code(NamedTuple):
     own: bool = False
     pairs: bool = False
     mimic: bool = False
-    by: By = "bodies, then rows"
+    impulse_solver: ImpulseSolver = "bodies, then rows"
 
     @classmethod
     def of(cls, settings: StepSettings) -> Code:
@@ -64,9 +64,11 @@ class Code(NamedTuple):
         together = settings.batch > FEW and algorithm == "abia" and alike and not contact
         lanes = len(EIGHT if together else ONE)
         own = not alike and algorithm != "dca"
-        by: By = workspace.by(model, scene) if contact and scene is not None else "bodies, then rows"
+        solver: ImpulseSolver = "bodies, then rows"
+        if contact and scene is not None:
+            solver = workspace.choose_impulse_solver(model, scene)
         mimic = bool(contact and mimics(model))
-        return cls(settings.integrator, algorithm, lanes, settings.wrenches, contact, own, pairs, mimic, by)
+        return cls(settings.integrator, algorithm, lanes, settings.wrenches, contact, own, pairs, mimic, solver)
 
     @property
     def seconds(self) -> float:
@@ -94,9 +96,8 @@ class Code(NamedTuple):
     def _touch(self) -> workspace.Touch | tuple[()]:
         if not self.contact:
             return ()
-        return workspace.example(
-            self.contact, self.pairs, self.mimic, self.by, () if self.by == "bodies" else contact_matrix.example()
-        )
+        matrix = () if self.impulse_solver == "bodies" else contact_matrix.example()
+        return workspace.example(self.contact, self.pairs, self.mimic, self.impulse_solver, matrix)
 
     def _sorts(self) -> tuple[Any, ...]:
         """The types of the arguments that `integrators.run` is called with."""
@@ -112,6 +113,6 @@ class Code(NamedTuple):
             Rotations(table, table), place, example(self.algorithm, (0,) * self.lanes), whole,
             Divergences(whole, whole),
             self._touch(),
-            Own(cube, cube) if self.own else (),
+            OwnParameters(cube, cube) if self.own else (),
         )  # fmt: skip
         return tuple(map(sort_of, arguments))

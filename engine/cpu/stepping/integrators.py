@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
 from engine.compile.operations import now
-from engine.cpu.chains.accelerations import Accelerations, Forces, accelerations, prepare
+from engine.cpu.chains.accelerations import Accelerations, CoordinateForces, accelerations, prepare
 from engine.cpu.constraints.active_set import solve_constrained
 from engine.cpu.constraints.contact_dynamics import contact_velocity
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
@@ -18,6 +18,7 @@ from engine.cpu.runtime.laps import lap
 from engine.kernels import rk4
 from engine.kernels.contact.detection import find_contacts
 from engine.kernels.contact.step import move_on
+from engine.kernels.contact.workspace import CONTACT_COUNT, RESIDUAL
 from engine.kernels.joint_motion import advance, stop_turning
 from engine.kernels.joint_rows import ActiveSet, Robots, joint_forces
 from engine.phases import COLLISION, CONTACT, INTEGRATION
@@ -39,7 +40,7 @@ class Recording(NamedTuple):
     every: int
 
 
-class Own(NamedTuple):
+class OwnParameters(NamedTuple):
     """Parameters of each robot: constants (1 or batch, n + 1, CONSTANTS), joint rows (1 or batch, 8, nv)."""
 
     constants: NDArray[np.floating]
@@ -67,7 +68,7 @@ class Scratch(NamedTuple):
     """
 
     block: Robots
-    forces: Forces
+    forces: CoordinateForces
     result: Accelerations
     active: ActiveSet
     stages: rk4.Stages
@@ -85,7 +86,7 @@ def scratch(lanes: int, nq: int, nv: int) -> Scratch:
 
     return Scratch(
         Robots(*zeros(q, v, v, v)),
-        Forces(*zeros(v, v, v, v)),
+        CoordinateForces(*zeros(v, v, v, v)),
         Accelerations(*zeros(v, v)),
         ActiveSet(np.zeros(v), np.zeros(v), np.zeros(lanes, np.int64)),
         rk4.stages(lanes, nq, nv),
@@ -98,10 +99,10 @@ def scratch(lanes: int, nq: int, nv: int) -> Scratch:
 @inline
 def _part(touch, robot):
     """Clear the previous step's impulses, as nothing touches."""
-    if touch.summary[robot, 1] > 0.0:
+    if touch.summary[robot, CONTACT_COUNT] > 0.0:
         for j in range(touch.joint_memory.shape[1]):
             touch.joint_memory[robot, j] = 0.0
-        touch.summary[robot, 0], touch.summary[robot, 1] = 0.0, 0.0
+        touch.summary[robot, RESIDUAL], touch.summary[robot, CONTACT_COUNT] = 0.0, 0.0
 
 
 @inline

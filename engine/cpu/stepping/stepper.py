@@ -18,15 +18,15 @@ from engine.cpu.constraints import contact_matrix
 from engine.cpu.rigid_body.energy import energies
 from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.wrenches import pack_links
-from engine.cpu.runtime.cores import checked, cores
+from engine.cpu.runtime.cores import check_threads, cores
 from engine.cpu.stepping.code import Code
 from engine.cpu.stepping.frame_reader import FrameReader
-from engine.cpu.stepping.integrators import Divergences, Own, Recording, Scratch, Wrenches, scratch
+from engine.cpu.stepping.integrators import Divergences, OwnParameters, Recording, Scratch, Wrenches, scratch
 from engine.cpu.stepping.interruptible import CtrlCWaits, in_stretches, longest
 from engine.cpu.trees import dca as trees
 from engine.device_arrays import on_device
 from engine.kernels.contact import workspace
-from engine.kernels.contact.workspace import OTHER, SEEN, WRENCH, Touch
+from engine.kernels.contact.workspace import CONTACT_COUNT, OTHER, RESIDUAL, SEEN, WORST_RESIDUAL, WRENCH, Touch
 from engine.kernels.joint_rows import JointRows, Robots
 from engine.model import Model
 from engine.model.layout import pack
@@ -76,7 +76,7 @@ class Stepper:
         alike = len(settings.joints) == 1 and settings.parameters is None
         code = Code.of(settings)
         self._algorithm, self._lanes = code.algorithm, (0,) * code.lanes
-        self._settings, self._alike, self._asked = settings, alike, checked(settings.threads)
+        self._settings, self._alike, self._asked = settings, alike, check_threads(settings.threads)
         self._threads = min(self._asked, cores())
         self._constants = (
             pack(model).constants[None] if settings.parameters is None else settings.parameters.constants()
@@ -85,7 +85,7 @@ class Stepper:
             settings.dt, settings.has_limits, settings.has_constraints, settings.q_of_v, settings.joints[0]
         )
         self._wrench: Array | None = np.zeros((batch, len(model.link_names), 6)) if settings.wrenches else None
-        self._by = code.by
+        self._solver = code.impulse_solver
         self._touch = workspace.touch(self._ground(), model.nv, batch) if code.contact else None
         self._workplaces = [self._workplace()]
         self._phases = np.zeros(phases.COUNT if settings.timed else 0, np.int64)
@@ -148,8 +148,8 @@ class Stepper:
         """The contact workspace of a thread."""
         model, scene = self._settings.model, self._settings.scene
         assert scene is not None
-        ground = workspace.contact_workspace(model, scene, self._by)
-        return ground if self._by == "bodies" else ground._replace(rows=contact_matrix.matrix(model, ground))
+        ground = workspace.contact_workspace(model, scene, self._solver)
+        return ground if self._solver == "bodies" else ground._replace(rows=contact_matrix.matrix(model, ground))
 
     def start(self, q: Array, v: Array) -> None:
         """Set the robots to q (1 or batch, nq) and v, with no steps taken."""
@@ -172,7 +172,7 @@ class Stepper:
         if self._touch is None:
             return ()
         touch = Touch(self._touch.ground, *(x.copy() for x in workspace.of_steps(self._touch)))
-        beyond = np.arange(touch.which.shape[1]) >= touch.summary[:, 1:2]
+        beyond = np.arange(touch.which.shape[1]) >= touch.summary[:, CONTACT_COUNT, None]
         touch.which[beyond], touch.key[beyond], touch.seen[beyond] = 0, 0, 0.0
         return workspace.of_steps(touch)
 
@@ -181,7 +181,7 @@ class Stepper:
         touch = self._touch
         if touch is None or len(touch.summary) > 1:
             return self.memory()
-        number, which, key = int(touch.summary[0, 1]), touch.which.copy(), touch.key.copy()
+        number, which, key = int(touch.summary[0, CONTACT_COUNT]), touch.which.copy(), touch.key.copy()
         which[0, number:] = key[0, number:] = 0
         return workspace.of_steps(touch._replace(which=which, key=key, seen=touch.seen[:, :number]))
 
@@ -205,7 +205,7 @@ class Stepper:
             if not all_finite(x.reshape(len(x), -1)):
                 raise ValueError(f"sim.{name}[{', '.join(map(str, np.argwhere(~np.isfinite(x))[0]))}] is not finite")
         if self._touch is not None:
-            self._touch.summary[:, 2] = 0.0
+            self._touch.summary[:, WORST_RESIDUAL] = 0.0
         if not self._settings.freezes:
             self._divergences.steps[:] = 0
         _ = self._steps, self._group  # compiled here, where Ctrl-C need not wait
@@ -273,9 +273,9 @@ class Stepper:
         rows, dynamics, touch = self._rows, place.dynamics, place.touch
         if touch:
             touch = workspace.of_robots(touch, block)
-        own: Own | tuple[()] = ()
+        own: OwnParameters | tuple[()] = ()
         if self._group is None and not self._alike:
-            own = Own(*(table[block] if len(table) > 1 else table for table in (self._constants, settings.joints)))
+            own = OwnParameters(*(x[block] if len(x) > 1 else x for x in (self._constants, settings.joints)))
             rows = rows._replace(joints=np.empty_like(rows.joints))
             dynamics = dynamics._replace(constants=np.empty_like(dynamics.constants))
         if self._group is not None:
@@ -314,12 +314,12 @@ class Stepper:
         summary, seen = self._touch.summary, self._touch.seen
         link, other = (table[self._touch.which] for table in workspace.partners(self._touch.ground))
         wrench, other_wrench = np.zeros((*link.shape, 6)), np.zeros((*link.shape, 6))
-        acting = np.arange(link.shape[1]) < summary[:, 1:2]
+        residual, number, worst = summary[:, RESIDUAL], summary[:, CONTACT_COUNT], summary[:, WORST_RESIDUAL]
+        acting = np.arange(link.shape[1]) < number[:, None]
         wrench[acting] = _on_links(self._settings.model, link[acting], seen[acting][:, WRENCH:SEEN])
         if np.any(own := acting & (other >= 0)):
             other_wrench[own] = _on_links(self._settings.model, other[own], seen[own][:, OTHER:])
-        number, residual, worst = summary[:, 1].astype(np.int64), summary[:, 0], summary[:, 2]
-        return workspace.reported(number, link, seen, wrench, residual, worst, other, other_wrench)
+        return workspace.reported(number.astype(np.int64), link, seen, wrench, residual, worst, other, other_wrench)
 
     def contact_wrench(self) -> Array:
         """(batch, links, 6): the wrenches of the last step's contacts, N m and N."""
@@ -333,7 +333,7 @@ class Stepper:
     def phases(self) -> dict[str, float]:
         """The duration of each phase of the last step, s, for the first block of robots; 0 without timing."""
         seconds = self._phases * 1e-9 if self._settings.timed else np.zeros(phases.COUNT)
-        names = phases.of("cpu", self._algorithm, self._touch is not None)
+        names = phases.names("cpu", self._algorithm, self._touch is not None)
         return {name: float(seconds[phases.NAMES.index(name)]) for name in names}
 
     def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader:

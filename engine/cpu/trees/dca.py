@@ -37,11 +37,11 @@ from engine.compile import specialise
 from engine.cpu.chains import dca_step
 from engine.cpu.rigid_body.aba_batch import for_one
 from engine.cpu.runtime.arrays import Array, admit
-from engine.cpu.runtime.cores import checked, cores
+from engine.cpu.runtime.cores import check_threads, cores
 from engine.cpu.runtime.thread_pool import ThreadPool
 from engine.cpu.trees import thread_group
 from engine.cpu.trees.group import Group, addresses, gather, lane_constants
-from engine.cpu.trees.plan import Costs, Plan, best
+from engine.cpu.trees.plan import Costs, TreePlan, best
 from engine.cpu.trees.rows import rows
 from engine.kernels.status import FITS, WRONG_SHAPE
 from engine.model import Model
@@ -60,9 +60,7 @@ class TreeDca:
 
     def __init__(self, model: Model, dtype: str = "float64", threads: int | None = None, costs: Costs | None = None):
         packed = pack(model, dtype)
-        plan = best(
-            rows(packed.topology), min(checked(threads), cores()) if threads is None else checked(threads), costs
-        )
+        plan = best(rows(packed.topology), cores() if threads is None else check_threads(threads), costs)
         self.blocks = 0 if plan is None else len(plan.blocks)
         self._one, self._many = (specialise(admit, *(np.zeros((1,) * k, dtype),) * 4) for k in (1, 2))
         self._run: Callable[..., Any]
@@ -96,7 +94,7 @@ class TreeDca:
             self._pool.dismiss()
 
 
-def _solver(packed: Packed, plan: Plan) -> tuple[Callable[..., Any], ThreadPool]:
+def _solver(packed: Packed, plan: TreePlan) -> tuple[Callable[..., Any], ThreadPool]:
     """Return the function that carries out a call, and the helping threads."""
     group, dtype = gather(packed, plan, thread_group.words(len(plan.blocks))), packed.constants.dtype.name
     table, control, arguments = addresses(group, packed), group.control, group.arguments

@@ -17,7 +17,7 @@ from engine.compile import inline
 from engine.compile.shared import array_at
 from engine.cpu.chains.dca_step import ARGUMENTS
 from engine.cpu.trees import rows as at
-from engine.cpu.trees.plan import Indices, L, Plan
+from engine.cpu.trees.plan import Indices, L, TreePlan
 from engine.cpu.trees.rows import Rows, coordinates, row_constants, rows
 from engine.model.layout import Packed
 
@@ -113,7 +113,7 @@ SIZES = 5  # the integers before the addresses in a table
 class _Places:
     """The places of rows in the lanes, while they are filled."""
 
-    def __init__(self, rows: Rows, plan: Plan):
+    def __init__(self, rows: Rows, plan: TreePlan):
         self.rows, self.plan = rows, plan
         n = len(rows.parent)
         self.node_row = {j: k for k, j in enumerate(j for which, j in plan.nodes if which == 0)}
@@ -228,7 +228,7 @@ def _by_rows(lists: Iterable[list[tuple[int, int, int]]], count: int) -> tuple[I
     return np.ascontiguousarray(np.stack(firsts, 1)), tables
 
 
-def gather(packed: Packed, plan: Plan, words: int) -> Group:
+def gather(packed: Packed, plan: TreePlan, words: int) -> Group:
     """Return the arrays for a packed model; `words` are those of the control block."""
     dtype = packed.constants.dtype.name
     own = rows(packed.topology)

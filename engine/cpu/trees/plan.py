@@ -63,7 +63,7 @@ class Block(NamedTuple):
     subtrees: list[list[int]]
 
 
-class Plan(NamedTuple):
+class TreePlan(NamedTuple):
     """A partition of a tree; `seconds` is the time of a call by the costs."""
 
     chunks: list[list[int]]
@@ -74,7 +74,7 @@ class Plan(NamedTuple):
     seconds: float
 
 
-def best(rows: Rows, threads: int, costs: Costs | None = None) -> Plan | None:
+def best(rows: Rows, threads: int, costs: Costs | None = None) -> TreePlan | None:
     """The plan with the least cost for at most `threads` threads; None where the ABA costs less."""
     costs, n = costs or COSTS, len(rows.parent)
     least, found = n * costs.aba * 1e-9, None
@@ -99,7 +99,7 @@ def _sizes(rows: Rows) -> list[int]:
     return size
 
 
-def cut(rows: Rows, size: Sequence[int], blocks: int, most: int, costs: Costs) -> Plan:
+def cut(rows: Rows, size: Sequence[int], blocks: int, most: int, costs: Costs) -> TreePlan:
     """The plan with subtrees of at most `most` rows, for that many blocks."""
     parent = rows.parent.tolist()
     above = [size[first] > most for first in rows.first.tolist()]
@@ -120,7 +120,7 @@ def cut(rows: Rows, size: Sequence[int], blocks: int, most: int, costs: Costs) -
     nodes = sorted([((0, j), j) for j in alone] + [((1, c), some[0]) for c, some in enumerate(chunks)], key=_second)
     shared = _shared(parent, size, chunks, subtrees, blocks, costs)
     order = [node for node, _ in nodes]
-    return Plan(chunks, order, shared, 1e-9 * _cost(parent, size, chunks, order, shared, len(subtrees), costs))
+    return TreePlan(chunks, order, shared, 1e-9 * _cost(parent, size, chunks, order, shared, len(subtrees), costs))
 
 
 def _second(pair: tuple[tuple[int, int], int]) -> int:

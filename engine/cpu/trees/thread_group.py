@@ -42,7 +42,7 @@ def words(blocks: int) -> int:
 
 
 class Acting(NamedTuple):
-    """Forces on the coordinates and the results, (nv,) each: see `accelerations.Forces`, `Accelerations`."""
+    """Forces on the coordinates and the results, (nv,) each: see `accelerations.CoordinateForces`, `Accelerations`."""
 
     tau: NDArray[np.floating]
     inertia: NDArray[np.floating]

@@ -121,7 +121,7 @@ def kernel(cut: Cut, source: str, name: str, preamble: str = "") -> compiler.Ker
     return found
 
 
-class _Plan(NamedTuple):
+class _Launches(NamedTuple):
     """The launches for a batch: robots at a time, with a remainder at the end."""
 
     robots: int
@@ -137,7 +137,7 @@ class Dca:
         constants = chain_constants(pack(model).constants, model, self._type)
         self._constants = arrays.to_device(constants)
         self._gravity = tuple(self._type.type(g) for g in model.gravity)
-        self._plans: dict[int, _Plan] = {}
+        self._plans: dict[int, _Launches] = {}
 
     def __call__(self, q: Any, v: Any, tau: Any, out: Any) -> None:
         batch = len(q)
@@ -149,7 +149,7 @@ class Dca:
             some = slice(first, first + plan.robots)
             (plan.launch if some.stop <= batch else plan.last)(q[some], v[some], tau[some], out[some])
 
-    def prepare(self, batch: int) -> _Plan:
+    def prepare(self, batch: int) -> _Launches:
         """Return the launches for a batch of `batch` robots, and allocate their memory."""
         device.require_count(batch)
         found = cut_here(self._n, batch, self._type)
@@ -170,7 +170,7 @@ class Dca:
             )
             for count in (robots, batch % robots or robots)
         )
-        self._plans[batch] = _Plan(robots, *launches)
+        self._plans[batch] = _Launches(robots, *launches)
         return self._plans[batch]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.cuda.rigid_body import joint_space, lane_bodies
-from engine.cuda.rigid_body.limbs import LANES, even, limbs
+from engine.cuda.rigid_body.limbs import LANES, has_even_limbs, limbs
 from engine.cuda.runtime import arrays, header
 from engine.device_arrays import to_host
 from engine.kernels.contact.workspace import SEEN, WRENCH, reported
@@ -71,7 +71,7 @@ class Contacts:
     def even_limbs(self) -> bool:
         """Whether all limbs are alike and touch by single points, so that most steps run in registers."""
         found, model = self._points, self._model
-        if not even(model) or np.any(found.rim > 0):
+        if not has_even_limbs(model) or np.any(found.rim > 0):
             return False
         many = np.diff(found.first)[self._order]
         start = np.searchsorted(found.body[self._order], np.arange(len(model.parent) + 1))
@@ -188,7 +188,7 @@ class Contacts:
         return found + 4 * N + C + 3 * (J if J > C else J + C) + J
 
     @property
-    def _matrix(self) -> joint_space.Rows:
+    def _matrix(self) -> joint_space.MassMatrixRows:
         """The sparse rows of M."""
         return joint_space.rows(self._model)
 
@@ -268,7 +268,7 @@ def _common(parent: np.ndarray) -> np.ndarray:
     return common
 
 
-def _paths(rows: joint_space.Rows) -> np.ndarray:
+def _paths(rows: joint_space.MassMatrixRows) -> np.ndarray:
     """(nv, depth): the velocities on the path from the root to each one, itself last, then zeros."""
     paths = np.zeros((len(rows.parent), int(rows.level.max())), np.int64)
     for k, above in enumerate(rows.parent):

@@ -17,7 +17,7 @@ from engine.model.joints import NV
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class MassMatrixRows:
     """The rows of M, (nv,) each.
 
     The entries of a row are contiguous: the right-hand side, then, from the root on, one for each velocity of the path,
@@ -49,10 +49,10 @@ class Rows:
 
 
 @lru_cache(maxsize=64)
-def rows(model: Model) -> Rows:
+def rows(model: Model) -> MassMatrixRows:
     """Return the rows of a model's matrix."""
     parent = tree_velocities(model)
-    return Rows(_eliminated(parent, model.coupling.v_index, model.nv) if model.has_mimic else parent)
+    return MassMatrixRows(_eliminated(parent, model.coupling.v_index, model.nv) if model.has_mimic else parent)
 
 
 def tree_velocities(model: Model) -> np.ndarray:

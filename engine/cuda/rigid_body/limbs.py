@@ -37,7 +37,7 @@ def limbs(model: Model) -> tuple[int, ...] | None:
     return tuple(ends) if max(np.diff(ends)) <= _SHARE * n else None
 
 
-def even(model: Model) -> bool:
+def has_even_limbs(model: Model) -> bool:
     """Return whether each of `LANES` lanes has one chain of revolute joints, all equally long, at most `_LONGEST`."""
     ends = limbs(model)
     if ends is None or len(set(np.diff(ends))) > 1 or ends[1] - ends[0] > _LONGEST:

@@ -15,7 +15,7 @@ from engine.compile import Function
 from engine.cuda.rigid_body import thread_per_robot
 from engine.cuda.runtime import compiler, device
 from engine.kernels import aba, rnea
-from engine.kernels.robot import TILTED, known
+from engine.kernels.robot import TILTED, robot_of
 from engine.model import REVOLUTE, Model
 
 MOST_BODIES = 40
@@ -28,7 +28,7 @@ class WrittenOut:
     """A kernel for a model: ``(*arrays)`` of contiguous CuPy arrays with a row a robot, without waiting."""
 
     def __init__(self, kernel: Function, model: Model, dtype: str, widths: tuple[int, ...]):
-        self._kernel = compiler.written_out(kernel, known(model), widths, dtype)
+        self._kernel = compiler.written_out(kernel, robot_of(model), widths, dtype)
         self._arrays = len(widths)
         self._launches: dict[int, compiler.Launch] = {}
 
@@ -54,7 +54,7 @@ def serves(model: Model, dtype: str) -> bool:
     """Return whether kernels are unrolled for a robot in that number type."""
     if len(model.parent) > MOST_BODIES or model.has_mimic:
         return False
-    tilted = known(model).tree[model.kind == REVOLUTE, TILTED]
+    tilted = robot_of(model).tree[model.kind == REVOLUTE, TILTED]
     return bool(tilted.sum() <= MOST_TILTED[dtype])
 
 

@@ -67,7 +67,7 @@ def sums_by_link(touches: Any, shape: tuple[int, int, int], dtype: str, dt: floa
     return total
 
 
-def are(model: Model, dtype: np.dtype[Any], q: Any, v: Any, tau: Any, out: Any) -> bool:
+def are_kernel_arrays(model: Model, dtype: np.dtype[Any], q: Any, v: Any, tau: Any, out: Any) -> bool:
     """Return whether the arrays are contiguous CuPy arrays of a batch, which kernels take directly."""
     kind = _array_type()
     if not (type(q) is type(v) is type(tau) is type(out) is kind):

@@ -31,7 +31,7 @@ def device_seconds(call: Callable[[], Any], inner: int = 1) -> float:
     return float(cupy.cuda.get_elapsed_time(start, end)) * 1e-3 / inner
 
 
-def captured(call: Callable[[], Any], inner: int = 1) -> Callable[[], None] | None:
+def capture_graph(call: Callable[[], Any], inner: int = 1) -> Callable[[], None] | None:
     """Return `inner` calls as one CUDA graph, which the host cannot delay.
 
     None where they cannot be captured, since they wait for the GPU.

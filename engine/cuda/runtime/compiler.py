@@ -23,7 +23,7 @@ from engine import files
 from engine.compile import Function, cache
 from engine.compile import with_loops as loops
 from engine.compile import written_out as code
-from engine.compile.known import described
+from engine.compile.known import digest_of
 from engine.compile.with_loops import Layout
 from engine.cuda.runtime import device, header
 
@@ -182,7 +182,7 @@ def written_out(kernel: Function, known: tuple[Any, ...], arguments: tuple[int |
     name = kernel.__name__
     facts = kernel.__module__, name, arguments, dtype, device.architecture(), device.driver(), code.versions()
     return _assembled(
-        name, f"{name}-{described(facts, known)}",
+        name, f"{name}-{digest_of(facts, known)}",
         lambda: code.ptx(code.text(kernel, known, arguments, dtype, name, gpu=True), device.architecture()),
     )  # fmt: skip
 
@@ -258,7 +258,7 @@ def _headers() -> str:
 def _read(path: Path) -> tuple[bytes, dict[str, str]] | None:
     """Return the cached machine code and names; None if there is no file, or one that is incomplete or not ours."""
     try:
-        head, _, code = files.kept(path).partition(b"\n")
+        head, _, code = files.cached_content(path).partition(b"\n")
         facts = json.loads(head)
     except (OSError, ValueError, RecursionError):
         return None

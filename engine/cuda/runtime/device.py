@@ -74,7 +74,7 @@ def require() -> None:
         raise NoGpu(f"device 'cuda' cannot be used: {reason}")
 
 
-def failed(error: BaseException) -> bool:
+def gpu_failed(error: BaseException) -> bool:
     """Return whether an error is one of a GPU, its driver or CuPy, or lack of memory, rather than of a program.
 
     A source rejected by CuPy's compiler raises an error of ours, with its own as the cause.
@@ -106,7 +106,7 @@ def properties() -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def watched() -> bool:
+def has_watchdog() -> bool:
     """Return whether a watchdog ends kernels after some seconds, as on a GPU that also draws a desktop."""
     import cupy
 

@@ -27,7 +27,7 @@ from engine.kernels import in_scene
 from engine.kernels.collision import near_points
 from engine.kernels.collision.shape_contacts import OF_ALL_ROBOTS
 from engine.kernels.contact import workspace
-from engine.kernels.contact.workspace import OTHER, SEEN, WRENCH
+from engine.kernels.contact.workspace import CONTACT_COUNT, OTHER, RESIDUAL, SEEN, WORST_RESIDUAL, WRENCH
 from engine.kernels.joint_rows import JointRows
 from engine.model.layout import pack, pack_coupling
 from engine.scene import Touches
@@ -44,7 +44,6 @@ _WHOLE_WARPS = 128
 """Robots per multiprocessor from which a warp has 32; else 16, in which robots wait less for each other."""
 _MANY, _LEAST = 40, 4
 """A robot of more than `_MANY` bodies has at least `_LEAST` threads."""
-_WORST = 2  # index of the largest residual in a step's report
 
 
 class SceneStepper(Stepper):
@@ -120,7 +119,7 @@ class SceneStepper(Stepper):
     def advance(
         self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any], count: Callable[[int], None]
     ) -> None:
-        self._view(self._touch.summary)[:, _WORST] = 0
+        self._view(self._touch.summary)[:, WORST_RESIDUAL] = 0
         super().advance(n, done, controls, every, record, count)
 
     def start(self, q: Array, v: Array) -> None:
@@ -148,7 +147,7 @@ class SceneStepper(Stepper):
         left = [np.array(to_host(self._get(own))) for own in self._left]
         left = [x.astype(np.int64) if x.dtype == np.int32 else x for x in left]
         _, summary, *of_contacts = left
-        beyond = np.arange(of_contacts[0].shape[1]) >= summary[:, 1:2]
+        beyond = np.arange(of_contacts[0].shape[1]) >= summary[:, CONTACT_COUNT, None]
         for array in of_contacts:
             array[beyond] = 0
         return tuple(left)
@@ -166,14 +165,14 @@ class SceneStepper(Stepper):
         _, summary, which, _, seen = map(self._get, self._left)
         link, other = (table[which] for table in self._partners)
         summary *= (self._frozen == 0)[:, None]
-        number, residual, worst = summary[:, 1].astype(np.int64), summary[:, 0], summary[:, 2]
+        residual, number, worst = summary[:, RESIDUAL], summary[:, CONTACT_COUNT], summary[:, WORST_RESIDUAL]
         wrench = self._on_links(link, seen[..., WRENCH:SEEN])
         if self._settings.pairs.capacity:
             own = other >= 0
             on_other = self._on_links(cupy.where(own, other, 0), seen[..., OTHER:]) * own[..., None]
         else:
             on_other = cupy.broadcast_to(cupy.zeros((1, 1, 1), seen.dtype), (*link.shape, 6))
-        return workspace.reported(number, link, seen, wrench, residual, worst, other, on_other)
+        return workspace.reported(number.astype(np.int64), link, seen, wrench, residual, worst, other, on_other)
 
     def _on_links(self, link: Any, wrench: Any) -> Any:
         """Return wrenches (…, 6) on bodies, in their frames, as wrenches on their links (…), in those frames."""
@@ -193,7 +192,7 @@ class SceneStepper(Stepper):
 def _require_recursion(settings: StepSettings) -> None:
     """Raise ValueError for mimic joints that the recursion over bodies does not serve."""
     assert settings.scene is not None
-    if workspace.by(settings.model, settings.scene) == "rows":
+    if workspace.choose_impulse_solver(settings.model, settings.scene) == "rows":
         raise ValueError(
             f"{settings.model.name} has mimic joints whose contacts are computed on the CPU only, as two of its "
             "coordinates pass the same body; use device='cpu'"

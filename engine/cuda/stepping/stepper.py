@@ -36,7 +36,7 @@ class Stepper(ABC):
 
         model, batch = settings.model, settings.batch
         self._settings, self._type = settings, np.dtype(settings.dtype)
-        self._at_once = launch_steps(len(model.parent), batch) if device.watched() else 2**31 - 1
+        self._at_once = launch_steps(len(model.parent), batch) if device.has_watchdog() else 2**31 - 1
         sizes = (model.nq, model.nv, model.nv, model.nv)
         needed = self._type.itemsize * batch * sum(sizes) + more_bytes
         device.require_memory(needed, f"a simulation of {batch} robots {model.name!r} in {settings.dtype}")
@@ -247,7 +247,7 @@ class Stepper(ABC):
 
     @property
     def _phase_names(self) -> tuple[str, ...]:
-        return phases.of("cuda", self._settings.algorithm, self._on_ground)
+        return phases.names("cuda", self._settings.algorithm, self._on_ground)
 
     def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader:
         """Return a reader of frames with the links of `robots` robots; `steps()` is the number of steps done."""

@@ -24,7 +24,7 @@ class TreeStepper(Stepper):
         self._cut = cut = dca.cut_for(
             len(model.parent), batch, chip["multiProcessorCount"], chip["major"] >= 9, shape.additions
         )
-        found = dca.scheduled(model, cut)
+        found = dca.schedule_of(model, cut)
         self._groups = min(batch, max(1, chip["multiProcessorCount"] // cut.blocks))
         constants = packed_constants(settings)
         rows = dca.by_places(constants, found, dtype), constants[..., -1, :3], settings.joints
@@ -42,7 +42,7 @@ class TreeStepper(Stepper):
             arrays.empty((self._groups * state,), settings.dtype), np.int64(state),
         )  # fmt: skip
         counts = (
-            shape.width, dca.padded(found.slots), found.elements, self._room, len(model.parent), model.nq, model.nv,
+            shape.width, dca.pad(found.slots), found.elements, self._room, len(model.parent), model.nq, model.nv,
             twists, found.inward,
         )  # fmt: skip
         self._counts = tuple(np.int32(x) for x in counts)
@@ -71,7 +71,7 @@ class TreeStepper(Stepper):
 
 def board(blocks: int) -> int:
     """Numbers that a group's warps exchange: a value and its index, twice; and a flag."""
-    return dca.padded(4 * blocks * dca.WARPS + 1)
+    return dca.pad(4 * blocks * dca.WARPS + 1)
 
 
 class _Shape:
@@ -83,5 +83,5 @@ class _Shape:
         constrained = settings.has_constraints
         self.additions = constrained or (implicit and (facts["HAS_DAMPING"] or facts["HAS_GAINS"]))
         self.balls = bool(np.any(model.kind == SPHERICAL))
-        self.width = dca.padded(max(model.nq, model.nv))
+        self.width = dca.pad(max(model.nq, model.nv))
         self.fields = 2 + 3 * self.additions + 3 * constrained + 4 * rk4 + 2 * settings.freezes

@@ -12,7 +12,7 @@ from engine.cuda.runtime import compiler
 from engine.cuda.stepping.stepper import Stepper
 from engine.kernels import steps
 from engine.kernels.joint_forces import KnownSettings
-from engine.kernels.robot import known
+from engine.kernels.robot import robot_of
 from engine.step_settings import LOWER, UPPER, VELOCITY_LIMIT, StepSettings
 
 MOST_NUMBERS = {"float32": 400, "float64": 300}
@@ -28,7 +28,7 @@ def serves(settings: StepSettings) -> bool:
     model, dtype = settings.model, settings.dtype
     of_one_kind = settings.parameters is None and len(settings.joints) == 1 and settings.scene is None
     by_aba = settings.algorithm == "abia" and settings.integrator != "rk4"
-    fits = written_out.serves(model, dtype) and np.count_nonzero(known(model).bodies) <= MOST_NUMBERS[dtype]
+    fits = written_out.serves(model, dtype) and np.count_nonzero(robot_of(model).bodies) <= MOST_NUMBERS[dtype]
     return bool(of_one_kind and by_aba and fits)
 
 
@@ -46,7 +46,7 @@ class WrittenOutStepper(Stepper):
         if not settings.limits:
             joints[LOWER], joints[UPPER], joints[VELOCITY_LIMIT] = -np.inf, np.inf, np.inf
         fixed = KnownSettings(
-            known(model), joints, settings.q_of_v, settings.integrator == "implicit",
+            robot_of(model), joints, settings.q_of_v, settings.integrator == "implicit",
             facts["FREEZES"], facts["HAS_WRENCHES"], settings.timed,
         )  # fmt: skip
         arguments = (

@@ -92,9 +92,9 @@ class Dca:
 
     def _prepared(self, cut: chains.Cut) -> _Tables:
         model = self._model
-        found = scheduled(model, cut)
+        found = schedule_of(model, cut)
         constants = arrays.to_device(by_places(pack(model).constants, found, self._type))
-        self._tables[cut.blocks] = _Tables(found, constants, tables(model, found), padded(found.slots))
+        self._tables[cut.blocks] = _Tables(found, constants, tables(model, found), pad(found.slots))
         return self._tables[cut.blocks]
 
 
@@ -104,14 +104,14 @@ def cut_for(n: int, batch: int, processors: int, clusters: bool, additions: bool
     return chains.Cut(count, count > 1, WARPS, additions)
 
 
-def scheduled(model: Model, cut: chains.Cut) -> Schedule:
+def schedule_of(model: Model, cut: chains.Cut) -> Schedule:
     """Return the schedule of a model for a group of that cut."""
     return schedule(model.parent.tolist(), model.kind.tolist(), cut.blocks * WARPS)
 
 
 def workspace(found: Schedule, balls: bool) -> int:
     """Return the numbers of a group's workspace."""
-    bodies = fields(balls)["FIELDS"] * padded(found.slots)
+    bodies = fields(balls)["FIELDS"] * pad(found.slots)
     return bodies + chains.ELEMENT * found.elements + chains.MAP * found.maps
 
 
@@ -120,21 +120,21 @@ def warp_room(found: Schedule, cut: chains.Cut) -> int:
     return max(found.longest * cut.link, 2 * chains.ELEMENT) + chains.SCRATCH if found.elements else 0
 
 
-def padded(slots: int) -> int:
+def pad(slots: int) -> int:
     """Return the stride between the numbers of a place, padded so that rows are aligned."""
     return -(-slots // 32) * 32
 
 
 def by_places(constants: np.ndarray, found: Schedule, dtype: np.dtype[Any]) -> np.ndarray:
     """Return packed constants (…, n + 1, CONSTANTS) in the layout of memory.cuh: (…, CONSTANTS, stride)."""
-    rows = np.zeros((*constants.shape[:-2], CONSTANTS, padded(found.slots)), dtype)
+    rows = np.zeros((*constants.shape[:-2], CONSTANTS, pad(found.slots)), dtype)
     rows[..., : len(found.body)] = np.swapaxes(constants[..., found.body, :], -1, -2)
     return rows
 
 
 def tables(model: Model, found: Schedule) -> tuple[Any, ...]:
     """Return the schedule's tables on the GPU, in the kernel's order, without its warps' first steps."""
-    stride, n = padded(found.slots), len(found.body)
+    stride, n = pad(found.slots), len(found.body)
     bodies = np.zeros((5, stride), np.int32)
     of_model = (x[found.body] for x in (model.kind, model.q_start, model.v_start))
     bodies[:, :n] = np.stack([*of_model, found.parent, found.body])

@@ -87,7 +87,7 @@ def tables(model: Model) -> Tables:
     )  # fmt: skip
 
 
-def packed(model: Model, dtype: str) -> tuple[np.ndarray, np.ndarray]:
+def pack_tables(model: Model, dtype: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the integer tables with their offsets first, and constants and G as reals."""
     found, own = [np.asarray(x).ravel() for x in tables(model)], pack_coupling(model, dtype)
     first = np.cumsum([len(found), *(x.size for x in found)])[:-1]
@@ -138,7 +138,7 @@ class BlockPerRobot:
 
     def __init__(self, model: Model, dtype: str):
         self._model, self._type = model, np.dtype(dtype)
-        whole, reals = packed(model, dtype)
+        whole, reals = pack_tables(model, dtype)
         self._tables = arrays.to_device(reals, dtype), arrays.to_device(whole, "int32")
         found = tables(model)
         entries, depths, levels = len(found.entries), len(found.first_of_depth) - 1, len(found.first_of_level) - 1

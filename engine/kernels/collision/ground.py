@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.compile import apart, inline
+from engine.compile import compiled_apart, inline
 from engine.compile.operations import spread
 from engine.kernels.collision.contact_reduction import best_near_point, swap_near_points
 from engine.kernels.collision.frames import tangents
@@ -88,7 +88,7 @@ def _close_up(shapes, near, out):
             to += 1
 
 
-@apart
+@compiled_apart
 def ground_contacts(points, bodies, surface, dt, near, out):
     """Find the contacts with a surface, see `surfaces`, into `out`; return their number.
 

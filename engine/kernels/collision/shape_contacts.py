@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.compile import apart, inline
+from engine.compile import compiled_apart, inline
 from engine.kernels.collision import pair_workspace
 from engine.kernels.collision.ground import put
 from engine.kernels.collision.pair_workspace import PairContacts
@@ -127,7 +127,7 @@ def _relative(a, b, dt, pairs):
     nearing[6] = NEAR
 
 
-@apart
+@compiled_apart
 def shape_contacts(total, points, shapes, pairs, bodies, dt, out):
     """Put the contacts of near pairs after `total` others into `out`; return the total number. Runs on one thread.
 

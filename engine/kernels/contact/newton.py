@@ -14,7 +14,7 @@ the previous step's impulses, four to nine steps reach rounding level.
 
 from __future__ import annotations
 
-from engine.compile import apart, inline, kernel
+from engine.compile import compiled_apart, inline, kernel
 from engine.compile.operations import spread
 from engine.kernels.contact import body_pairs, mimics
 from engine.kernels.contact.matrix import add_wrenches, contact_step, inward, joint_step, set_up_pairs
@@ -106,7 +106,7 @@ def _move_pairs(tree, p):
             k = p.following[k]
 
 
-@apart
+@compiled_apart
 def direction(contacts, joints, part, share, eps, inertia, topology, bodies, work):
     """Compute δv into `dv`, and δu and δλ of all rows, after the last step was taken for `part` of it.
 
@@ -186,7 +186,7 @@ def _pair_wrenches(pairs, p):
         body_pairs.add_push(j, n, f, pairs)
 
 
-@apart
+@compiled_apart
 def respond(contacts, joints, topology, bodies, work, out):
     """Compute out (nv,) ← M̃⁻¹Jᵀλ of the impulses, u of all rows, and the bodies' twists."""
     p, tree, limbs = work.problem, work.tree, work.tree.limbs

@@ -5,7 +5,7 @@ It advances step by step, so that on a GPU robots that need more steps do not de
 
 from __future__ import annotations
 
-from engine.compile import apart, inline, kernel
+from engine.compile import compiled_apart, inline, kernel
 from engine.compile.operations import is_single, least_of, spread
 from engine.kernels.contact.interior import begin_interior, prepare_interior, take_interior_step
 from engine.kernels.contact.newton import clear_step, direction, respond
@@ -28,6 +28,7 @@ from engine.kernels.contact.problem import (
     residual,
 )
 from engine.kernels.contact.rounding import extra_step_factor, least_damping, residual_tolerance, stalled_damping
+from engine.kernels.contact.workspace import INTERIOR_COUNT, NEWTON_COUNT
 from engine.kernels.spatial import add, dot, load3, scale, store3
 from engine.kernels.world import ZERO
 
@@ -242,7 +243,7 @@ def _take_newton_step(contacts, joints, eps, p, numbers, counts):
 def advance(contacts, joints, inertia, topology, bodies, work, count):
     """Take one step of the search unless it is over, and return whether it is; `best` then holds the impulses.
 
-    `inertia` (nv,) is d; `count` (3,) counts Newton's steps in its second entry, interior-point steps in its third.
+    `inertia` (nv,) is d; `count` is `ContactWorkspace.work`.
     Both kinds compute their direction at one place of the program, so that the threads of a GPU do it together.
     """
     p, numbers, counts = work.problem, work.search.numbers, work.search.counts
@@ -261,10 +262,10 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
     direction(contacts, joints, numbers[STEP_FRACTION], share, eps, inertia, topology, bodies, work)
     counts[STEPS_LEFT] -= 1
     if inside:
-        count[2] += 1
+        count[INTERIOR_COUNT] += 1
         take_interior_step(smoother, contacts, joints, p, numbers, counts)
     else:
-        count[1] += 1
+        count[NEWTON_COUNT] += 1
         _take_newton_step(contacts, joints, eps, p, numbers, counts)
     left = residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY])
     if left < numbers[BEST_RESIDUAL_OF_PLAN]:
@@ -277,7 +278,7 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
     return _is_over(numbers, counts) and _is_done(numbers, counts)
 
 
-@apart
+@compiled_apart
 def finish_search(count, joints, inertia, topology, ground):
     """Run a search to its end."""
     over = False

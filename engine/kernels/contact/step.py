@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.compile import inline
 from engine.compile.operations import spread
+from engine.kernels.contact.workspace import CONTACT_COUNT, RESIDUAL, WORST_RESIDUAL
 from engine.kernels.joint_motion import advance
 from engine.step_settings import LOWER, UPPER
 
@@ -11,11 +12,9 @@ from engine.step_settings import LOWER, UPPER
 @inline
 def report(left, count, touch, robot):
     """Report the residual of the step's impulses and the number of contacts."""
-    touch.summary[robot, 0], touch.summary[robot, 1], touch.summary[robot, 2] = (
-        left,
-        count,
-        max(left, touch.summary[robot, 2]),
-    )
+    summary = touch.summary[robot]
+    summary[RESIDUAL], summary[CONTACT_COUNT] = left, count
+    summary[WORST_RESIDUAL] = max(left, summary[WORST_RESIDUAL])
 
 
 @inline

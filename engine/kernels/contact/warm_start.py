@@ -7,7 +7,7 @@ import numpy as np
 from engine.compile import inline
 from engine.compile.operations import spread
 from engine.kernels.contact.properties import bodies_of
-from engine.kernels.contact.workspace import GAP, IMPULSE, NORMAL, OTHER, PLACE, SLIP, WRENCH
+from engine.kernels.contact.workspace import CONTACT_COUNT, GAP, IMPULSE, NORMAL, OTHER, PLACE, SLIP, WRENCH
 from engine.kernels.spatial import cross, dot, load3, load9, mul_t, scale, store3, sub
 
 
@@ -25,7 +25,7 @@ def _key(i, ground):
 def _impulse_before(i, touch, robot):
     """The impulse of a contact in the previous step, in the world; 0 if it did not exist."""
     shape, key, found = touch.ground.contacts.shape[i], _key(i, touch.ground), (0.0, 0.0, 0.0)
-    for k in range(int(touch.summary[robot, 1])):
+    for k in range(int(touch.summary[robot, CONTACT_COUNT])):
         if touch.which[robot, k] == shape and touch.key[robot, k] == key:
             found = load3(touch.seen[robot, k], IMPULSE)
     return found

@@ -26,11 +26,15 @@ PLACE, NORMAL, GAP, IMPULSE, SLIP, WRENCH, SEEN = 0, 3, 6, 7, 10, 11, 17
 """Columns of `Touch.seen`, and their number."""
 OTHER, SEEN_OF_PAIRS = SEEN, SEEN + 6
 """The column of the wrench on the other body, in scenes with pairs, and the number of columns there."""
+RESIDUAL, CONTACT_COUNT, WORST_RESIDUAL = range(3)
+"""Columns of `Touch.summary`."""
+SWEEP_COUNT, NEWTON_COUNT, INTERIOR_COUNT = range(3)
+"""Entries of `ContactWorkspace.work`."""
 
 MOST_DENSE = 2000
 """The maximum number of rows for which there is a dense Delassus matrix."""
 
-By = Literal["bodies", "rows", "bodies, then rows"]
+ImpulseSolver = Literal["bodies", "rows", "bodies, then rows"]
 """What computes the impulses: the recursion over bodies, the dense Delassus matrix, or the latter as a fallback."""
 
 
@@ -62,7 +66,7 @@ class ContactWorkspace(NamedTuple):
     pairs: PairRoom | tuple[()]
     solver: ImpulseWorkspace
     topology: NDArray[np.int64]
-    by: By
+    impulse_solver: ImpulseSolver
     rows: Any
 
 
@@ -84,11 +88,11 @@ class Touch(NamedTuple):
     seen: NDArray[np.floating]
 
 
-def contact_workspace(model: Model, scene: Scene, by: By) -> ContactWorkspace:
+def contact_workspace(model: Model, scene: Scene, impulse_solver: ImpulseSolver) -> ContactWorkspace:
     """Return the workspace for robots of a model; raise ValueError for too many possible contacts."""
     found, (pairs, solids) = points(model, scene), touching_pairs(model, scene)
     C, nv = found.capacity + pairs.capacity, model.nv
-    if C > MOST and by != "bodies":
+    if C > MOST and impulse_solver != "bodies":
         raise ValueError(
             f"{model.name} may have {C} contacts at a time, {pairs.capacity} of them in {len(pairs.one)} pairs of "
             f"shapes, and at most {MOST} are solved together, or {ALL_PAIRS} pairs of bodies; give fewer shapes, or "
@@ -101,7 +105,7 @@ def contact_workspace(model: Model, scene: Scene, by: By) -> ContactWorkspace:
         column, free, shift, np.zeros(N), np.zeros(N), np.zeros(nv, np.int64), np.zeros(N),
         np.zeros(3, np.int64), pair_room(pairs, solids) if pairs.capacity else (),
         impulse_workspace(model.parent, nv, C, mimics.mimics(model), _body_pairs(model, pairs, C)),
-        mimics.topology(model), by, (),
+        mimics.topology(model), impulse_solver, (),
     )  # fmt: skip
 
 
@@ -120,7 +124,7 @@ def _pairs_of_bodies(pairs: Pairs) -> NDArray[np.int64]:
     return found
 
 
-def by(model: Model, scene: Scene) -> By:
+def choose_impulse_solver(model: Model, scene: Scene) -> ImpulseSolver:
     """Choose what computes the impulses of robots in a scene.
 
     Mimic joints that `mimics` does not serve need the Delassus matrix. More pairs of bodies than there is room for fall
@@ -173,7 +177,7 @@ def reported(
     )  # fmt: skip
 
 
-def example(kind: Kind, pairs: bool, mimic: bool, by: By, rows: Any) -> Touch:
+def example(kind: Kind, pairs: bool, mimic: bool, impulse_solver: ImpulseSolver, rows: Any) -> Touch:
     """Return arrays of the types and dimensions of those in `touch`, for compiling kernels."""
     real, whole = np.zeros(1), np.zeros(1, np.int64)
     matrix, cube, table = real[None], real[None, None], whole[None]
@@ -184,6 +188,6 @@ def example(kind: Kind, pairs: bool, mimic: bool, by: By, rows: Any) -> Touch:
         whole, real, whole, pair_room(NO_PAIRS, shapes(())) if pairs else (),
         impulse_workspace(
             np.array([-1]), 1, 1, mimics.example() if mimic else (), body_pairs(1, 1, 1) if pairs else ()
-        ), table, by, rows,
+        ), table, impulse_solver, rows,
     )  # fmt: skip
     return Touch(ground, matrix, matrix, whole[None], whole[None], cube)

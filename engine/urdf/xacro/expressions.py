@@ -13,7 +13,7 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from engine.urdf.xacro.size_limits import FUNCTIONS, METHODS, OPERATORS, Function, Refused, bounded, fits, narrow
+from engine.urdf.xacro.size_limits import FUNCTIONS, METHODS, OPERATORS, Function, Refused, check_form, check_size, fits
 
 STEPS = 1_000_000
 """Maximum number of steps of one expression: each operand of each pass of a comprehension counts."""
@@ -69,7 +69,7 @@ class Evaluator:
         """
         fits(len(text))
         tree = ast.parse(text.strip(), "<expression>", "eval")
-        return bounded(_Walk(self, symbols).value(tree.body))
+        return check_size(_Walk(self, symbols).value(tree.body))
 
 
 class _Walk:
@@ -92,7 +92,7 @@ class _Walk:
     def _constant(self, node: ast.Constant) -> Any:
         if not isinstance(node.value, str | int | float | None):
             raise Refused(f"the constant {_shown(node)}")
-        return bounded(node.value)
+        return check_size(node.value)
 
     def _name(self, node: ast.Name) -> Any:
         if node.id.startswith("__"):
@@ -114,7 +114,7 @@ class _Walk:
             raise Refused(f"this operator ({_shown(node)})")
         result = function(self.value(node.left), self.value(node.right))
         if isinstance(result, int | str):
-            bounded(result)
+            check_size(result)
         return result
 
     def _boolop(self, node: ast.BoolOp) -> Any:
@@ -202,17 +202,17 @@ class _Walk:
         for keyword in node.keywords:
             value = self.value(keyword.value)
             kwargs.update(value if keyword.arg is None else {keyword.arg: value})
-        return bounded(function(*args, **kwargs))
+        return check_size(function(*args, **kwargs))
 
     def _joinedstr(self, node: ast.JoinedStr) -> Any:
-        return bounded("".join([str(self.value(part)) for part in node.values]))
+        return check_size("".join([str(self.value(part)) for part in node.values]))
 
     def _formattedvalue(self, node: ast.FormattedValue) -> Any:
-        value = bounded(self.value(node.value))
+        value = check_size(self.value(node.value))
         if node.conversion > 0:
             value = repr(value) if chr(node.conversion) == "r" else str(value)
         specification = self.value(node.format_spec) if node.format_spec else ""
-        return format(value, narrow(specification, r"\d{4}"))
+        return format(value, check_form(specification, r"\d{4}"))
 
     def _passes(self, generators: list[ast.comprehension]) -> Iterator[None]:
         """Iterate over the elements that a comprehension's loops reach, with its names set."""

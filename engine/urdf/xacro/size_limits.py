@@ -26,7 +26,7 @@ class Refused(Exception):
     """An expression needs something that is allowed only in trusted xacro files."""
 
 
-def bounded(value: Any) -> Any:
+def check_size(value: Any) -> Any:
     """Return the value. Raises Refused if it exceeds the limits above."""
     weight, rest = 0, [value]
     while rest:
@@ -73,7 +73,7 @@ def _shift(a: Any, b: Any) -> Any:
     return a << b
 
 
-def narrow(text: str, wide: str) -> str:
+def check_form(text: str, wide: str) -> str:
     """Return the format. Raises Refused for a wide field, or for a width taken from an argument."""
     if re.search(wide, text):
         raise Refused("a format with a width of more than 999, or one that is computed")
@@ -82,8 +82,8 @@ def narrow(text: str, wide: str) -> str:
 
 def _modulo(a: Any, b: Any) -> Any:
     if isinstance(a, str):
-        narrow(a, r"%(\([^)]*\))?[-+ #0]*(\*|\d{4}|\d*\.(\*|\d{4}))")
-        bounded(b)
+        check_form(a, r"%(\([^)]*\))?[-+ #0]*(\*|\d{4}|\d*\.(\*|\d{4}))")
+        check_size(b)
     return a % b
 
 
@@ -108,8 +108,8 @@ class _Formatter(string.Formatter):
 
 
 def _format(text: str, *args: Any, **kwargs: Any) -> str:
-    narrow(re.sub(r"\{\{|\}\}", "", text), r"\{[^{}]*:[^{}]*\d{4}|\{[^{}]*\{")
-    bounded([args, kwargs])
+    check_form(re.sub(r"\{\{|\}\}", "", text), r"\{[^{}]*:[^{}]*\d{4}|\{[^{}]*\{")
+    check_size([args, kwargs])
     return _Formatter().vformat(text, args, kwargs)
 
 
@@ -175,14 +175,14 @@ def _round(number: Any, digits: int | None = None) -> Any:
 def _sum(values: Iterable[Any], start: Any = 0) -> Any:
     total = start
     for value in values:
-        total = bounded(_add(total, value))
+        total = check_size(_add(total, value))
     return total
 
 
 def _product(values: Iterable[Any], *, start: Any = 1) -> Any:
     total = start
     for value in values:
-        total = bounded(_multiply(total, value))
+        total = check_size(_multiply(total, value))
     return total
 
 
@@ -202,7 +202,7 @@ def _listed(function: Function) -> Function:
 
 def _of_bounded(function: Function) -> Function:
     """Wrap a function that formats a whole value; its arguments are size-checked."""
-    return lambda *args: function(*map(bounded, args))
+    return lambda *args: function(*map(check_size, args))
 
 
 _SAFE = (abs, all, any, bool, dict, divmod, float, int, isinstance, len, list, ord, set, tuple)

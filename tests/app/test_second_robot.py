@@ -13,30 +13,30 @@ from PyQt6.QtCore import Qt
 from windows import PATIENCE, wait
 
 import engine
-from app.features.beside_view import CROWDED, UNRECORDED, BesideView
 from app.features.ground_view import GroundView
 from app.features.reloading import Reloading
 from app.features.run_exports import RunExports
+from app.features.second_robot_view import CROWDED, UNRECORDED, SecondRobotView
 from app.features.sessions import Sessions
 from app.gl.scene import Scene
-from app.panels.beside import ROWS
+from app.panels.second_robot import ROWS
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.running import gains_of
-from app.simulation.second_robot import Kept, _touched
-from app.simulation.spread import Spread
+from app.simulation.second_robot import SavedSecondRobot, _touched
 
 LEFT = Qt.MouseButton.LeftButton
 
 
 @pytest.fixture
-def beside(qtbot, opened):
+def second(qtbot, opened):
     """An arm, and what puts another robot beside it and waits until it is drawn."""
     window = opened(engine.find_robot("arm7"))
-    view = window.features[BesideView]
+    view = window.features[SecondRobotView]
 
-    def put(name: str) -> BesideView:
+    def put(name: str) -> SecondRobotView:
         view.open(engine.find_robot(name))
         wait(qtbot, lambda: view.model is not None and view.model.name == name)
-        wait(qtbot, lambda: window.viewport.overlays.companion is not None)
+        wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
         return view
 
     return window, put
@@ -51,20 +51,20 @@ def play(qtbot, window, seconds: float) -> None:
 
 
 def state(window):
-    """The companion's, once the pause is obeyed."""
-    return window.workbench.newest.companion
+    """The second robot's, once the pause is obeyed."""
+    return window.workbench.newest.second_robot
 
 
-def test_it_is_opened_by_the_menu_and_simulated_as_one_alone_is(qtbot, beside, monkeypatch):
-    window, _ = beside
-    view = window.features[BesideView]
+def test_it_is_opened_by_the_menu_and_simulated_as_one_alone_is(qtbot, second, monkeypatch):
+    window, _ = second
+    view = window.features[SecondRobotView]
     window.run.hold.trigger()
     monkeypatch.setattr("app.desktop.dialogs.ask_file", lambda *_: str(engine.find_robot("double_pendulum")))
     view.open_action.trigger()
-    wait(qtbot, lambda: window.viewport.overlays.companion is not None)
+    wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     play(qtbot, window, 0.3)
     seen = []
-    window.framed.connect(lambda frame: seen.append((frame.time, frame.companion.q.copy())))
+    window.framed.connect(lambda frame: seen.append((frame.time, frame.second_robot.q.copy())))
     window.workbench.step()
     wait(qtbot, lambda: len(seen) > 0 and not window.workbench.playing)
     time, q = seen[-1]
@@ -76,11 +76,11 @@ def test_it_is_opened_by_the_menu_and_simulated_as_one_alone_is(qtbot, beside, m
     assert np.abs(q - model.neutral()).max() > 1e-3
 
 
-def test_both_stand_apart_are_in_view_and_named(qtbot, beside):
-    window, put = beside
+def test_both_stand_apart_are_in_view_and_named(qtbot, second):
+    window, put = second
     before = window.viewport.camera.distance
     view = put("humanoid")
-    drawn, poses = window.viewport.overlays.companion
+    drawn, poses = window.viewport.overlays.second_robot
     lower, upper = drawn.bounds(poses)
     own = window.viewport.robot_bounds
     right = window.viewport.camera.axes()[0]
@@ -95,8 +95,8 @@ def test_both_stand_apart_are_in_view_and_named(qtbot, beside):
     assert abs(z - view.model.neutral()[2]) < 0.02
 
 
-def test_a_reset_brings_both_back(qtbot, beside):
-    window, put = beside
+def test_a_reset_brings_both_back(qtbot, second):
+    window, put = second
     put("double_pendulum")
     start = state(window).q.copy()
     window.run.hold.trigger()
@@ -107,8 +107,8 @@ def test_a_reset_brings_both_back(qtbot, beside):
     wait(qtbot, lambda: state(window) is not None and np.array_equal(state(window).q, start))
 
 
-def test_the_table_has_the_time_of_each(qtbot, beside):
-    window, put = beside
+def test_the_table_has_the_time_of_each(qtbot, second):
+    window, put = second
     play(qtbot, window, 0.2)
     view = put("double_pendulum")
     row = ROWS.index("time")
@@ -122,11 +122,11 @@ def test_the_table_has_the_time_of_each(qtbot, beside):
     assert own.text() != "0.000 s"
 
 
-def test_a_reset_brings_back_one_that_diverged(qtbot, beside):
-    window, put = beside
+def test_a_reset_brings_back_one_that_diverged(qtbot, second):
+    window, put = second
     view = put("double_pendulum")
     start = state(window).q.copy()
-    window.workbench.companion._attached._simulation.q[:] = np.nan
+    window.workbench.second_robot._attached._simulation.q[:] = np.nan
     play(qtbot, window, 0.05)
     wait(qtbot, lambda: state(window) is None and "diverged" in view.panel.note.text())
     qtbot.keyClick(window, Qt.Key.Key_R)
@@ -134,24 +134,24 @@ def test_a_reset_brings_back_one_that_diverged(qtbot, beside):
     wait(qtbot, lambda: view.panel.note.text() == "")
 
 
-def test_the_camera_stays_where_one_that_was_seen_comes_again(qtbot, beside):
-    window, put = beside
+def test_the_camera_stays_where_one_that_was_seen_comes_again(qtbot, second):
+    window, put = second
     view = put("double_pendulum")
     window.viewport.camera.distance *= 3.0
     distance = window.viewport.camera.distance
     frame, there = window.workbench.newest, state(window)
-    for frame.companion in (None, there):  # as while it is made anew
+    for frame.second_robot in (None, there):  # as while it is made anew
         view._show(frame)
-        assert (window.viewport.overlays.companion is None) == (frame.companion is None)
+        assert (window.viewport.overlays.second_robot is None) == (frame.second_robot is None)
     assert window.viewport.camera.distance == distance
     with qtbot.waitSignal(window.loaded, timeout=PATIENCE):
         window.features[Reloading].reload()
-    wait(qtbot, lambda: window.viewport.overlays.companion is not None)
+    wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     assert window.viewport.camera.distance == distance
     window.open(engine.find_robot("pendulum"))
     wait(qtbot, lambda: window.workbench.model.name == "pendulum")
-    wait(qtbot, lambda: window.viewport.overlays.companion is not None)
-    drawn, poses = window.viewport.overlays.companion
+    wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
+    drawn, poses = window.viewport.overlays.second_robot
     assert window.viewport.camera.distance != distance
     for corner in drawn.bounds(poses):
         place = window.viewport.place(corner)
@@ -159,8 +159,8 @@ def test_the_camera_stays_where_one_that_was_seen_comes_again(qtbot, beside):
         assert 0 <= place.y() <= window.viewport.height()
 
 
-def test_the_first_robot_takes_the_steps_that_it_takes_alone(qtbot, beside):
-    window, put = beside
+def test_the_first_robot_takes_the_steps_that_it_takes_alone(qtbot, second):
+    window, put = second
     put("double_pendulum")
     bench = window.workbench
     play(qtbot, window, 0.2)
@@ -180,10 +180,10 @@ def test_the_first_robot_takes_the_steps_that_it_takes_alone(qtbot, beside):
     np.testing.assert_array_equal(q, alone.q[0])
 
 
-def test_a_click_tells_of_its_link(qtbot, beside):
-    window, put = beside
+def test_a_click_tells_of_its_link(qtbot, second):
+    window, put = second
     view = put("humanoid")
-    content, poses = window.viewport.overlays.companion
+    content, poses = window.viewport.overlays.second_robot
     link = view.model.link_names.index("head") if "head" in view.model.link_names else len(view.model.link_names) // 2
     shapes = np.flatnonzero(content.instances.link == link)
     center = (poses[link] @ content.instances.local[shapes[0]])[:3, 3]
@@ -196,14 +196,14 @@ def test_a_click_tells_of_its_link(qtbot, beside):
     assert view._link == -1
 
 
-def test_a_film_shows_the_first_one_alone(beside):
-    window, put = beside
+def test_a_film_shows_the_first_one_alone(second):
+    window, put = second
     view = put("double_pendulum")
     links = len(window.workbench.model.link_names)
     frame, size, overlays = window.workbench.newest, (160, 120), window.viewport.overlays
     both = window.viewport.view_of(size)
     assert len(both.poses) == links + len(view.model.link_names)
-    overlays.choose_beside(0)
+    overlays.choose_second_link(0)
     overlays.set_ghost(frame.link_poses, np.ones((links, 4)))
     film = window.viewport.view_of(size, frame)
     np.testing.assert_array_equal(film.poses, frame.link_poses)
@@ -212,18 +212,18 @@ def test_a_film_shows_the_first_one_alone(beside):
     assert film.content is window.viewport._scene.content
 
 
-def test_it_is_closed_again_and_makes_room_for_a_batch(qtbot, beside):
-    window, put = beside
+def test_it_is_closed_again_and_makes_room_for_a_batch(qtbot, second):
+    window, put = second
     view = put("scara")
-    window.workbench.configuring.set_spread(Spread(3, 0.1))
+    window.workbench.configuring.set_spread(BatchSpread(3, 0.1))
     wait(qtbot, lambda: window.workbench.newest.batch is not None)
-    wait(qtbot, lambda: window.viewport.overlays.companion is None)
+    wait(qtbot, lambda: window.viewport.overlays.second_robot is None)
     assert view.panel.note.text() == CROWDED
-    window.workbench.configuring.set_spread(Spread())
-    wait(qtbot, lambda: window.viewport.overlays.companion is not None)
+    window.workbench.configuring.set_spread(BatchSpread())
+    wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     assert not view.panel.note.text()
     view.close_action.trigger()
-    assert window.viewport.overlays.companion is None
+    assert window.viewport.overlays.second_robot is None
     wait(qtbot, lambda: state(window) is None)
     assert not view.close_action.isEnabled()
     assert not view.panel.table.isVisible()
@@ -231,21 +231,21 @@ def test_it_is_closed_again_and_makes_room_for_a_batch(qtbot, beside):
     wait(qtbot, lambda: not window.docks["Joints"].visibleRegion().isEmpty())  # which had the place before
 
 
-def test_another_first_robot_keeps_it(qtbot, beside):
-    window, put = beside
+def test_another_first_robot_keeps_it(qtbot, second):
+    window, put = second
     view = put("scara")
     window.open(engine.find_robot("pendulum"))
     wait(qtbot, lambda: window.workbench.model.name == "pendulum")
-    wait(qtbot, lambda: window.viewport.overlays.companion is not None)
+    wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     assert view.panel.table.horizontalHeaderItem(0).text() == "pendulum"
 
 
 def test_it_stands_on_the_ground_of_the_first(qtbot, opened):
     window = opened(engine.find_robot("quadruped"))
-    view = window.features[BesideView]
+    view = window.features[SecondRobotView]
     view.open(engine.find_robot("quadruped"))
-    wait(qtbot, lambda: window.viewport.overlays.companion is not None)
-    level = window.workbench.newest.companion.q
+    wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
+    level = window.workbench.newest.second_robot.q
     slope = window.features[GroundView].shapes[1]
     slope.trigger()
     scene = window.workbench.settings.scene
@@ -263,17 +263,17 @@ def test_it_stands_on_the_ground_of_the_first(qtbot, opened):
 
 def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
     window = opened(engine.find_robot("arm7"))
-    window.features[BesideView].open(engine.find_robot("double_pendulum"))
-    wait(qtbot, lambda: window.viewport.overlays.companion is not None)
+    window.features[SecondRobotView].open(engine.find_robot("double_pendulum"))
+    wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     window.run.hold.trigger()
     play(qtbot, window, 0.3)
-    kept, sessions = window.features[BesideView].kept, window.features[Sessions]
+    kept, sessions = window.features[SecondRobotView].kept, window.features[Sessions]
     assert sessions.save(str(tmp_path / "two.catena"))
     wait(qtbot, lambda: not window.features[RunExports].writing.running)
     again = make_window()
     again.features[Sessions].open(str(tmp_path / "two.catena"))
-    wait(qtbot, lambda: again.viewport.overlays.companion is not None)
-    view = again.features[BesideView]
+    wait(qtbot, lambda: again.viewport.overlays.second_robot is not None)
+    view = again.features[SecondRobotView]
     wait(qtbot, lambda: view.kept["q"] == kept["q"])
     assert (view.kept, view.model.name) == (kept, "double_pendulum")
     again.run.reset.trigger()
@@ -288,9 +288,9 @@ def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
         assert words in again.statusBar().currentMessage()
 
 
-def test_what_was_asked_for_last_stands_beside(qtbot, opened, monkeypatch):
+def test_of_two_files_the_one_opened_last_is_shown(qtbot, opened, monkeypatch):
     window = opened(engine.find_robot("arm7"))
-    view, load, go_on = window.features[BesideView], engine.load, threading.Event()
+    view, load, go_on = window.features[SecondRobotView], engine.load, threading.Event()
     scara, pendulum, humanoid = map(engine.find_robot, ("scara", "pendulum", "humanoid"))
 
     def slow(path, *rest, **named):
@@ -301,13 +301,13 @@ def test_what_was_asked_for_last_stands_beside(qtbot, opened, monkeypatch):
     monkeypatch.setattr(engine, "load", slow)
     view.open(humanoid)
     assert view.kept == {"path": str(humanoid), "place": [], "q": None, "v": None}
-    view.open(scara, kept=Kept((1.0, 2.0, 0.0), (0.1,) * 4, (0.0,) * 4))
+    view.open(scara, kept=SavedSecondRobot((1.0, 2.0, 0.0), (0.1,) * 4, (0.0,) * 4))
     said = {"path": str(scara), "place": [1.0, 2.0, 0.0], "q": [0.1] * 4, "v": [0.0] * 4}
     assert view.kept == said
     wait(qtbot, lambda: view.model is not None)
     assert view.kept == said
     go_on.set()
-    wait(qtbot, lambda: window.viewport.overlays.companion is not None)
+    wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     assert (view.model.name, view.kept) == ("scara", said)
     view.open(pendulum)
     view.close()
@@ -327,8 +327,8 @@ def test_a_fixed_robot_beside_touches_itself_where_the_first_may():
     assert _touched(gone, scene) is None
 
 
-def test_a_recorded_moment_says_that_it_is_not_recorded(qtbot, beside):
-    window, put = beside
+def test_a_recorded_moment_says_that_it_is_not_recorded(qtbot, second):
+    window, put = second
     view = put("scara")
     play(qtbot, window, 0.2)
     assert view.panel.note.text() != UNRECORDED
@@ -338,11 +338,11 @@ def test_a_recorded_moment_says_that_it_is_not_recorded(qtbot, beside):
     wait(qtbot, lambda: not view.panel.note.text())
 
 
-def test_a_file_that_is_no_robot_is_told(qtbot, beside, tmp_path):
-    window, _ = beside
+def test_a_file_that_is_no_robot_is_told(qtbot, second, tmp_path):
+    window, _ = second
     bad = tmp_path / "bad.urdf"
     bad.write_text("<robot name='bad'>")
-    view = window.features[BesideView]
+    view = window.features[SecondRobotView]
     view.open(bad)
     wait(qtbot, lambda: "the second robot was not loaded" in window.statusBar().currentMessage())
     assert "bad.urdf" in window.statusBar().currentMessage()
@@ -350,15 +350,15 @@ def test_a_file_that_is_no_robot_is_told(qtbot, beside, tmp_path):
 
 
 def test_without_a_first_robot_its_keys_ask_for_no_file(qtbot, window):
-    action = window.features[BesideView].open_action
+    action = window.features[SecondRobotView].open_action
     assert not action.isEnabled()
     window.open(engine.find_robot("arm7"))
     wait(qtbot, lambda: not window.workbench.loading and window.workbench.model is not None)
     wait(qtbot, action.isEnabled)
 
 
-def test_it_is_placed_anew_once_its_meshes_are_read(beside, monkeypatch):
-    window, put = beside
+def test_it_is_placed_anew_once_its_meshes_are_read(second, monkeypatch):
+    window, put = second
     view = put("scara")
     with monkeypatch.context() as meanwhile:
         meanwhile.setattr(Scene, "ready", property(lambda _: False))

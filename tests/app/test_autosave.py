@@ -19,19 +19,19 @@ from windows import HEARD, started, wait, wait_loaded
 import engine
 from app.features.log_view import LogView
 from app.features.time_view import TimeView
-from app.recording import keeping, run_files
-from app.recording.keeping import Keeper, Origin
+from app.recording import autosave, run_files
+from app.recording.autosave import Autosave, Origin
 from app.simulation.messages import Settings
 from app.simulation.recorder import Opened, Recorder
 from app.simulation.running import for_new, running_of
 
 Key, Ctrl = Qt.Key, Qt.KeyboardModifier.ControlModifier
-PARTING = keeping.PARTING  # other programs may take the processor: it is counted in seconds of work
+PARTING = autosave.PARTING  # other programs may take the processor: it is counted in seconds of work
 
 
 @pytest.fixture
 def start(make_window, tmp_path, monkeypatch):
-    monkeypatch.setattr(keeping, "PARTING", 60.0)
+    monkeypatch.setattr(autosave, "PARTING", 60.0)
     return partial(started, make_window, tmp_path / "runs")
 
 
@@ -109,7 +109,7 @@ def test_a_branch_of_a_branch_without_steps_is_kept(qtbot, start):
     assert (len(empty), branch.left[0]) == (empty.own - empty.first, empty.number)
     wait(qtbot, lambda: branch.last >= branch.own)
     window.close()
-    assert window.kept.keeper.problem == ""
+    assert window.kept.autosave.problem == ""
     replay = open_last(qtbot, start())
     assert [run.left for run in replay.runs] == [None, (1, branch.left[1])]
     assert_same_frames(frames(recording, first), frames(replay.recording, replay.runs[0]))
@@ -117,7 +117,7 @@ def test_a_branch_of_a_branch_without_steps_is_kept(qtbot, start):
 
 
 def test_a_window_that_is_killed_leaves_its_runs(qtbot, start, monkeypatch, tmp_path):
-    monkeypatch.setattr(keeping, "PERIOD", 0.05)
+    monkeypatch.setattr(autosave, "PERIOD", 0.05)
     window = start()
     recording = load(qtbot, window)
     play(qtbot, window, 0.4)
@@ -127,10 +127,10 @@ def test_a_window_that_is_killed_leaves_its_runs(qtbot, start, monkeypatch, tmp_
     (growing,) = root.iterdir()
     qtbot.keyClick(window, Key.Key_K)
     wait(qtbot, lambda: run_files.named_in(growing) == window.features[TimeView].keyframes.entries != ())
-    assert keeping.kept(root) == []
+    assert autosave.saved_runs(root) == []
     other = tmp_path / "after" / growing.name
     shutil.copytree(growing, other, ignore=shutil.ignore_patterns("lock"))
-    assert keeping.kept(other.parent) == [other]
+    assert autosave.saved_runs(other.parent) == [other]
     window.close()
 
 
@@ -170,7 +170,7 @@ def test_a_generated_robot_is_kept_with_its_run(qtbot, start, tmp_path, monkeypa
     window.run.step.trigger()
     wait(qtbot, lambda: not replay.active and len(replay.recording.runs) == 2)
     window.close()
-    newest = keeping.kept(tmp_path / "runs")[0]
+    newest = autosave.saved_runs(tmp_path / "runs")[0]
     assert (newest / run_files.ROBOT).exists()
 
 
@@ -225,7 +225,7 @@ def test_a_run_from_a_file_is_kept_once_something_goes_on_from_it(qtbot, start, 
     window = start()
     open_run(qtbot, window, path)
     window.close()
-    assert keeping.kept(root) == []
+    assert autosave.saved_runs(root) == []
     window = start()
     open_run(qtbot, window, path)
     window.features[TimeView].bar.track.sought.emit(0.03)
@@ -242,11 +242,11 @@ def test_a_run_from_a_file_is_kept_once_something_goes_on_from_it(qtbot, start, 
 def driven(name, steps):
     model = engine.load(engine.find_robot(name))
     running, recorder = running_of(model, for_new(model, Settings(automatic=True))), Recorder()
-    recorder.jumped(running)
+    recorder.after_jump(running)
     for _ in range(steps):
-        recorder.before(running, 1)
+        recorder.before_steps(running, 1)
         running.advance(1)
-        recorder.after(running, 1)
+        recorder.after_steps(running, 1)
         recorder._over = False
     return recorder.recording, running
 
@@ -260,20 +260,20 @@ def test_runs_from_a_file_are_never_where_those_of_the_robot_before_are_kept_fro
     runs, runs_of_file = recording.runs, of_file.runs
     recorder.handed_over = lambda left, model, opened: told.append((left.runs, model, opened, recorder.recording.runs))
     recorder.opened = Opened(running.model, of_file, floating=False)
-    recorder.jumped(running)
+    recorder.after_jump(running)
     assert told == [(runs, running.model, runs_of_file, ())]
     assert recorder.recording.runs[:1] == runs_of_file
 
 
 @pytest.fixture
 def keeper(tmp_path, monkeypatch):
-    monkeypatch.setattr(keeping, "PARTING", 60.0)
-    monkeypatch.setattr(keeping, "PERIOD", 1000.0)
-    return lambda recording: Keeper(tmp_path / "runs", recording)
+    monkeypatch.setattr(autosave, "PARTING", 60.0)
+    monkeypatch.setattr(autosave, "PERIOD", 1000.0)
+    return lambda recording: Autosave(tmp_path / "runs", recording)
 
 
 def keep(keeper, name, steps):
-    """Runs that a keeper has to write, and whether it could when it was closed."""
+    """Runs that `Autosave` has to write, and whether it could when it was closed."""
     recording, running = driven(name, steps)
     mine = keeper(engine.Recording())
     mine.hand_over(engine.Recording(), running.model, ())
@@ -303,19 +303,19 @@ def test_runs_that_cannot_be_written_do_not_stop_those_of_later_robots(keeper, t
     assert time.perf_counter() - began < HEARD, "it was tried until there was no time left"
     assert "runs are not kept: " in mine.problem
     assert "no such thing" in mine.problem
-    assert [len(keeping.parts(folder)) for folder in (tmp_path / "runs").iterdir()] == [1]
+    assert [len(autosave.parts(folder)) for folder in (tmp_path / "runs").iterdir()] == [1]
 
 
 def test_only_the_newest_are_kept(keeper, tmp_path):
-    for _ in range(keeping.KEPT + 2):
+    for _ in range(autosave.KEPT + 2):
         assert keep(keeper, "double_pendulum", 3).close()
-    assert len(keeping.kept(tmp_path / "runs")) == keeping.KEPT
+    assert len(autosave.saved_runs(tmp_path / "runs")) == autosave.KEPT
 
 
 def test_folders_that_were_renamed_are_left_alone(keeper, start, tmp_path):
     root = tmp_path / "runs"
     assert keep(keeper, "arm7", 3).close()
-    (folder,) = keeping.kept(root)
+    (folder,) = autosave.saved_runs(root)
     others = [folder.rename(root / "zz.runs"), root / "my best arm run.runs", root / "later run.runs"]
     for other in others[1:]:
         other.mkdir()
@@ -323,34 +323,34 @@ def test_folders_that_were_renamed_are_left_alone(keeper, start, tmp_path):
     assert "was kept" not in window.features[LogView].text
     window.kept._refresh()
     assert not window.kept.action.isEnabled()
-    for _ in range(keeping.KEPT + 2):
+    for _ in range(autosave.KEPT + 2):
         assert keep(keeper, "double_pendulum", 3).close()
     assert all(other.exists() for other in others)
-    assert len(keeping.kept(root)) == keeping.KEPT
-    assert keeping.words(keeping.kept(root)[0]).startswith("double_pendulum, of ")
+    assert len(autosave.saved_runs(root)) == autosave.KEPT
+    assert autosave.words(autosave.saved_runs(root)[0]).startswith("double_pendulum, of ")
 
 
 def test_what_is_kept_takes_bounded_room(keeper, tmp_path, monkeypatch):
-    monkeypatch.setattr(keeping, "ROOM", 100_000)
+    monkeypatch.setattr(autosave, "ROOM", 100_000)
     for _ in range(4):
         assert keep(keeper, "arm7", 100).close()
     root = tmp_path / "runs"
-    sizes = [sum(path.stat().st_size for path in keeping.parts(folder)) for folder in keeping.kept(root)]
+    sizes = [sum(path.stat().st_size for path in autosave.parts(folder)) for folder in autosave.saved_runs(root)]
     assert 1 <= len(sizes) < 4
     assert len(sizes) == 1 or sum(sizes) <= 100_000
 
 
 def test_a_folder_takes_no_more_room_than_the_recording(keeper, tmp_path, monkeypatch):
-    monkeypatch.setattr(keeping, "FRAMES", 10)
+    monkeypatch.setattr(autosave, "FRAMES", 10)
     mine = keep(keeper, "arm7", 200)
     mine._present.recording.budget = 50_000
     assert mine.close()
-    (folder,) = keeping.kept(tmp_path / "runs")
-    assert sum(path.stat().st_size for path in keeping.parts(folder)) <= 50_000
+    (folder,) = autosave.saved_runs(tmp_path / "runs")
+    assert sum(path.stat().st_size for path in autosave.parts(folder)) <= 50_000
 
 
 def test_a_parting_that_is_too_short_is_told(keeper, start, tmp_path, monkeypatch):
-    monkeypatch.setattr(keeping, "FRAMES", 10)
+    monkeypatch.setattr(autosave, "FRAMES", 10)
     written, save = [], engine.save_part
 
     def slow(*arguments, **options):
@@ -359,10 +359,10 @@ def test_a_parting_that_is_too_short_is_told(keeper, start, tmp_path, monkeypatc
         return written[-1]
 
     monkeypatch.setattr(engine, "save_part", slow)
-    monkeypatch.setattr(keeping, "PARTING", 0.12)
+    monkeypatch.setattr(autosave, "PARTING", 0.12)
     assert not keep(keeper, "arm7", 200).close()
     assert 1 <= len(written) < 20
-    until(lambda: keeping.kept(tmp_path / "runs"))
+    until(lambda: autosave.saved_runs(tmp_path / "runs"))
     assert "its end is missing" in start().features[LogView].text
 
 
@@ -371,14 +371,14 @@ def test_a_place_that_cannot_be_written_is_told(qtbot, start, tmp_path):
     window = start()
     load(qtbot, window)
     play(qtbot, window, 0.1)
-    window.kept.keeper._wake.set()
-    wait(qtbot, lambda: window.kept.keeper.problem != "")
+    window.kept.autosave._wake.set()
+    wait(qtbot, lambda: window.kept.autosave.problem != "")
     window.refresh()
     assert "runs are not kept" in window.statusBar().currentMessage()
     (tmp_path / "runs").unlink()
     for others in ("", "what another part of the window tells"):
-        window.kept.keeper._wake.set()
-        wait(qtbot, lambda: window.kept.keeper.problem == "")
+        window.kept.autosave._wake.set()
+        wait(qtbot, lambda: window.kept.autosave.problem == "")
         window.statusBar().showMessage(others or window.kept._told)
         window.refresh()
         assert window.statusBar().currentMessage() == others
@@ -391,7 +391,7 @@ def test_a_folder_that_another_window_looks_at_is_locked_in_the_end(keeper, tmp_
     def make(folder, *arguments, **options):
         mkdir(folder, *arguments, **options)
         if folder.suffix == run_files.KEPT_SUFFIX:
-            held.append(QLockFile(str(folder / keeping.LOCK)))
+            held.append(QLockFile(str(folder / autosave.LOCK)))
             assert held[-1].tryLock(0)
             threading.Timer(0.2, held[-1].unlock).start()
 
@@ -399,13 +399,13 @@ def test_a_folder_that_another_window_looks_at_is_locked_in_the_end(keeper, tmp_
     locked, save = [], engine.save_part
 
     def look(path, *arguments):
-        locked.append(keeping.is_growing(path.parent))
+        locked.append(autosave.is_growing(path.parent))
         return save(path, *arguments)
 
     monkeypatch.setattr(engine, "save_part", look)
     assert keep(keeper, "arm7", 3).close()
     assert locked == [True]
-    monkeypatch.setattr(keeping, "LOCKING", 20)
+    monkeypatch.setattr(autosave, "LOCKING", 20)
     mine = keep(keeper, "arm7", 3)
     assert not mine.close()
     assert mine.problem.endswith("cannot be locked")
@@ -413,16 +413,16 @@ def test_a_folder_that_another_window_looks_at_is_locked_in_the_end(keeper, tmp_
 
 
 def test_a_damaged_part_is_passed_over(qtbot, start, keeper, tmp_path, monkeypatch):
-    monkeypatch.setattr(keeping, "FRAMES", 10)
+    monkeypatch.setattr(autosave, "FRAMES", 10)
     assert keep(keeper, "arm7", 60).close()
-    (folder,) = keeping.kept(tmp_path / "runs")
-    keeping.parts(folder)[1].write_bytes(b"PK")
+    (folder,) = autosave.saved_runs(tmp_path / "runs")
+    autosave.parts(folder)[1].write_bytes(b"PK")
     replay = open_last(qtbot, start())
     assert 30 <= len(replay.runs[0]) < 60
 
 
 def test_what_a_long_run_leaves_to_write_is_written_in_time(keeper):
-    """Which is what was recorded since the keeper last looked; here 700 frames with contacts, ten seconds and more."""
+    """Which is what was recorded since it last looked; here 700 frames with contacts, ten seconds and more."""
     (recording, running), mine = driven("quadruped", 700), keep(keeper, "quadruped", 1)
     mine._present.recording, mine._present.model = recording, running.model
     mine.set_robot(Origin(running.model, "quadruped", False, ()))

@@ -9,8 +9,8 @@ from PyQt6.QtCore import QObject, QStandardPaths, QTimer
 
 from app.desktop.actions import MESSAGE, make_action
 from app.features.log_view import LogView
-from app.recording import keeping, run_files
-from app.recording.keeping import Keeper, Origin
+from app.recording import autosave, run_files
+from app.recording.autosave import Autosave, Origin
 from app.simulation.messages import Loaded
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 LOOK = 500  # ms between two checks whether saving fails
 
 
-class KeptRuns(QObject):
+class AutosavedRuns(QObject):
     """Saves the runs of one window in folders in `root`."""
 
     def __init__(self, window: Window, root: Path):
         super().__init__(window)
         self._window, self._bench, self._told = window, window.workbench, ""
-        self.keeper = Keeper(root, window.workbench.replay.recording)
-        window.workbench.keep_runs(self.keeper)
+        self.autosave = Autosave(root, window.workbench.replay.recording)
+        window.workbench.keep_runs(self.autosave)
         self.action = make_action(window, "Open &last run", self._open, "Ctrl+Shift+T")
         window.menus.file.insertAction(window.files.recent_menu.menuAction(), self.action)
         window.menus.file.aboutToShow.connect(self._refresh)
@@ -39,8 +39,8 @@ class KeptRuns(QObject):
         self._timer.start(LOOK)
         window.closing.connect(self._close)
         if (last := self.last) is not None:
-            text = f"the last run was saved ({keeping.words(last)}): File › Open last run"
-            if (last / keeping.CUT_SHORT).exists():
+            text = f"the last run was saved ({autosave.words(last)}): File › Open last run"
+            if (last / autosave.CUT_SHORT).exists():
                 text += "; its end is missing: the program stopped before it was written"
             window.feature(LogView).add(text)
             window.statusBar().showMessage(text, MESSAGE)
@@ -48,14 +48,14 @@ class KeptRuns(QObject):
     @property
     def last(self) -> Path | None:
         """The newest folder to which no window writes."""
-        found = keeping.kept(self.keeper.root)
+        found = autosave.saved_runs(self.autosave.root)
         return found[0] if found else None
 
     def _refresh(self) -> None:
         last = self.last
         self.action.setEnabled(last is not None)
         tip = "the runs recorded last and not exported"
-        self.action.setToolTip(f"Open {tip if last is None else keeping.words(last)} (Ctrl+Shift+T)")
+        self.action.setToolTip(f"Open {tip if last is None else autosave.words(last)} (Ctrl+Shift+T)")
 
     def _open(self) -> None:
         if (last := self.last) is not None:
@@ -66,14 +66,14 @@ class KeptRuns(QObject):
     def _set_robot(self, event: Loaded) -> None:
         bench = self._bench
         folder = Path(event.path) if event.path.endswith(run_files.KEPT_SUFFIX) else None
-        self.keeper.set_robot(Origin(event.model, bench.path, bench.floating, bench.package_dirs, folder))
+        self.autosave.set_robot(Origin(event.model, bench.path, bench.floating, bench.package_dirs, folder))
         if folder is not None:
             text = "last run opened; press Branch here (Ctrl+B) to continue from it"
             self._window.statusBar().showMessage(text, MESSAGE)
 
     def _tell_problem(self) -> None:
         """Show an error while it lasts; other messages meanwhile remain."""
-        problem, bar = self.keeper.problem, self._window.statusBar()
+        problem, bar = self.autosave.problem, self._window.statusBar()
         if problem == self._told:
             return
         if problem:
@@ -85,7 +85,7 @@ class KeptRuns(QObject):
     def _close(self) -> None:
         self._timer.stop()
         self._bench.pause()
-        self.keeper.close()
+        self.autosave.close()
 
 
 def place() -> Path:

@@ -24,7 +24,7 @@ _SHARES = {"box": (1.0, 1.0, 1.0), "sphere": (0.5,), "cylinder": (0.5, 1.0), "ca
 
 
 @dataclass(frozen=True, eq=False)
-class Thing:
+class SceneObject:
     """An object: its name, shape ("" for a robot from a file), and `size` as in `engine.Obstacle`.
 
     `pose` (4, 4), m; `mass` in kg, None for an obstacle; `friction`, None for the scene's, and `color`, RGBA in 0…1,
@@ -59,45 +59,45 @@ class Thing:
         return float(np.linalg.norm(self.size)) / (2 if self.shape == "box" else 1)
 
 
-def of_obstacle(obstacle: engine.Obstacle, number: int) -> Thing:
+def of_obstacle(obstacle: engine.Obstacle, number: int) -> SceneObject:
     """Return the object of an obstacle with that index."""
     name = f"{LABELS[obstacle.shape]} {number + 1}"
     pose, friction, color = np.asarray(obstacle.pose), obstacle.friction, obstacle.color
-    return Thing(name, obstacle.shape, obstacle.size, pose, None, obstacle.mesh or "", True, friction, color)
+    return SceneObject(name, obstacle.shape, obstacle.size, pose, None, obstacle.mesh or "", True, friction, color)
 
 
-def of_part(part: engine.Part, pose: np.ndarray, free: bool) -> Thing:
+def of_part(part: engine.Part, pose: np.ndarray, free: bool) -> SceneObject:
     """Return the object of a part beside the robot, with its root at `pose` (4, 4); `free`: on a free base."""
     model, name = part.model, (part.prefix or part.model.name).rstrip("/")
     if model.source is None and model.link_names == (BODY,):
         shape = model.collisions[0]
         color = model.visuals[0].color
-        return Thing(name, shape.shape, shape.size, pose, float(model.mass[0]), "", True, shape.friction, color)
-    return Thing(name, "", (), pose, float(model.mass.sum()), model.source or "", free)
+        return SceneObject(name, shape.shape, shape.size, pose, float(model.mass[0]), "", True, shape.friction, color)
+    return SceneObject(name, "", (), pose, float(model.mass.sum()), model.source or "", free)
 
 
-def obstacle_of(thing: Thing) -> engine.Obstacle:
+def obstacle_of(item: SceneObject) -> engine.Obstacle:
     """Return the obstacle of an object. Raises ValueError, in one sentence, if it cannot be one."""
-    shape: Any = thing.shape
-    return engine.Obstacle(shape, thing.size, thing.pose, thing.file or None, thing.friction, thing.color)
+    shape: Any = item.shape
+    return engine.Obstacle(shape, item.size, item.pose, item.file or None, item.friction, item.color)
 
 
-def body_of(thing: Thing, home: ArrayLike) -> engine.Part:
+def body_of(item: SceneObject, home: ArrayLike) -> engine.Part:
     """Return a free body with coordinates relative to `home` (4, 4). Raises ValueError as `engine.free_body` does."""
-    shape: Any = thing.shape
-    color = {} if thing.color is None else {"color": thing.color}
-    model = engine.free_body(shape, thing.size, thing.mass or 0.0, BODY, friction=thing.friction, **color)
-    return engine.Part(replace(model, name=thing.name), home, f"{thing.name}/")
+    shape: Any = item.shape
+    color = {} if item.color is None else {"color": item.color}
+    model = engine.free_body(shape, item.size, item.mass or 0.0, BODY, friction=item.friction, **color)
+    return engine.Part(replace(model, name=item.name), home, f"{item.name}/")
 
 
-def new(shape: str, edge: float, mass: bool, place: np.ndarray, taken: Collection[str]) -> Thing:
+def new_object(shape: str, edge: float, mass: bool, place: np.ndarray, taken: Collection[str]) -> SceneObject:
     """Return a new object, about `edge` m large, on the place (3,), with a unique name."""
     size = tuple(share * edge for share in _SHARES[shape])
     name = free_name("cube" if shape == "box" else LABELS[shape].lower(), taken)
-    thing = Thing(name, shape, size, np.eye(4), DENSITY * edge**3 if mass else None)
+    item = SceneObject(name, shape, size, np.eye(4), DENSITY * edge**3 if mass else None)
     pose = np.eye(4)
-    pose[:3, 3] = place + np.array([0.0, 0.0, thing.height])
-    return replace(thing, pose=pose)
+    pose[:3, 3] = place + np.array([0.0, 0.0, item.height])
+    return replace(item, pose=pose)
 
 
 def free_name(stem: str, taken: Collection[str]) -> str:

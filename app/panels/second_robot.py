@@ -14,7 +14,7 @@ EMPTY = "No second robot: open one with File › Open second robot"
 HINT = "Click a link of either robot to see its properties"
 
 
-class BesidePanel(QWidget):
+class SecondRobotPanel(QWidget):
     """A table with a column for each of the two robots."""
 
     closed = pyqtSignal()
@@ -52,11 +52,11 @@ class BesidePanel(QWidget):
         layout.addStretch(1)
         self.show_names("", "")
 
-    def show_names(self, first: str, beside: str) -> None:
-        """Show the names of both robots; an empty `beside` means that there is no second robot."""
-        self.table.setHorizontalHeaderLabels([first, beside])
+    def show_names(self, first: str, second: str) -> None:
+        """Show the names of both robots; an empty `second` means that there is no second robot."""
+        self.table.setHorizontalHeaderLabels([first, second])
         for widget in (self.table, self.link, self.close_button):
-            widget.setVisible(bool(beside))
+            widget.setVisible(bool(second))
         self.link.setText(HINT)
 
     def show_note(self, text: str) -> None:

@@ -14,7 +14,7 @@ from app.simulation.messages import Refused
 from app.workbench import Workbench
 
 
-class FindingsView:
+class DiagnosticsView:
     """Fills the panel of a dock from a workbench.
 
     A dock that opens also replaces the message of the status bar, which else would speak of something earlier.

@@ -12,7 +12,7 @@ from app.simulation.messages import Settings
 from app.workbench import Workbench
 
 
-def carried_pose(before: engine.Model, q: np.ndarray, model: engine.Model, start: np.ndarray) -> np.ndarray:
+def transfer_pose(before: engine.Model, q: np.ndarray, model: engine.Model, start: np.ndarray) -> np.ndarray:
     """(nq,): positions of joints with the same name and kind; the others from `start`."""
     pose, old = start.copy(), {joint.name: joint for joint in before.joints}
     for joint in model.joints:
@@ -22,7 +22,7 @@ def carried_pose(before: engine.Model, q: np.ndarray, model: engine.Model, start
     return pose
 
 
-def carried_settings(settings: Settings, before: engine.Model, model: engine.Model) -> Settings:
+def transfer_settings(settings: Settings, before: engine.Model, model: engine.Model) -> Settings:
     """Return the settings with individually driven velocities matched by name."""
     names = {name: v for v, name in enumerate(model.coordinate_names)}
     now = {v: names[name] for v, name in enumerate(before.coordinate_names) if name in names}
@@ -34,16 +34,16 @@ def carried_settings(settings: Settings, before: engine.Model, model: engine.Mod
     )
 
 
-def put_back(bench: Workbench, state: State, start: np.ndarray, posed: bool) -> None:
+def restore_state(bench: Workbench, state: State, start: np.ndarray, posed: bool) -> None:
     """Restore a state's settings and drives, its pose only if `posed`; joints without a match are as in `start`."""
     model = bench.model
-    settings = carried_settings(state.settings, state.model, model)
+    settings = transfer_settings(state.settings, state.model, model)
     with bench.actions.unnoted():
         bench.configuring.take_settings(settings)
         if posed:
             if bench.playing:
                 bench.pause()
-            bench.posing.pose(carried_pose(state.model, state.q, model, start))
+            bench.posing.pose(transfer_pose(state.model, state.q, model, start))
         now = bench.state.drives
         for k, row in enumerate(bench.coordinates):
             drive = state.drives.get(row.name)

@@ -1,4 +1,4 @@
-"""`Spread`: a batch of robots with random differences in initial pose, mass and joint friction. Free of Qt."""
+"""`BatchSpread`: a batch of robots with random differences in initial pose, mass and joint friction. Free of Qt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LARGEST = 4096
 
 
 @dataclass(frozen=True)
-class Spread:
+class BatchSpread:
     """The number of robots in a batch, and how much they differ; robot 0 is the nominal one.
 
     Each coordinate starts within ±`pose` (rad or m) of robot 0's, inside its limits. Each body's mass and inertia vary
@@ -27,7 +27,7 @@ class Spread:
     friction: float = 0.0
     seed: int = 0
 
-    def starts_like(self, other: Spread) -> bool:
+    def starts_like(self, other: BatchSpread) -> bool:
         """Whether both have equally many robots with equal initial poses."""
         return (self.robots, self.pose, self.seed) == (other.robots, other.pose, other.seed)
 
@@ -60,7 +60,7 @@ class Spread:
         return parameters
 
 
-ALONE = Spread()
+ALONE = BatchSpread()
 """A single robot."""
 
 

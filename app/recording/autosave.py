@@ -1,4 +1,4 @@
-"""`Keeper`: save recordings to files while they grow, so that a run survives any end of the program.
+"""`Autosave`: save recordings to files while they grow, so that a run survives any end of the program.
 
 The user is never asked whether to save. A simulator's window is closed many times a day, so users would dismiss such a
 question unread, and a killed program cannot ask. As browsers and drawing programs do, the program saves the runs and
@@ -65,7 +65,7 @@ class _Written:
 
 
 class _RobotsRuns:
-    """The runs of one robot, and how far they are written. Used by the keeper's thread only, once it is made."""
+    """The runs of one robot, and how far they are written. Used by the thread of `Autosave` only, once it is made."""
 
     def __init__(
         self, root: Path, recording: engine.Recording, model: engine.Model | None, opened: tuple[engine.Run, ...]
@@ -92,12 +92,12 @@ class _RobotsRuns:
             self._named[origin.folder] = self.named
         self.origin = origin
 
-    def attempt(self, keeper: Keeper) -> str:
+    def attempt(self, autosave: Autosave) -> str:
         """Write new frames; return an error sentence, empty on success."""
         self.whole, problem = False, ""
         for _ in range(ATTEMPTS):
             try:
-                self.whole = self._write(keeper)
+                self.whole = self._write(autosave)
             except IndexError as error:  # the oldest frames may be dropped meanwhile
                 problem = f"runs are not kept: {error}"
             except (OSError, ValueError, MemoryError) as error:
@@ -108,14 +108,14 @@ class _RobotsRuns:
                 return ""
         return problem
 
-    def _write(self, keeper: Keeper) -> bool:
+    def _write(self, autosave: Autosave) -> bool:
         """Write new frames; return False if time ran out. Raises OSError and ValueError."""
         if self.origin is None or self.origin.model is not self.model:
             return True
         for run in self._wanted():
             end, begin = run.last, self._due(run)
             while begin is not None:
-                if keeper.time_is_up:
+                if autosave.time_is_up:
                     return False
                 written = self._write_part(run, begin)
                 begin = written.following if written.last < end else None
@@ -219,7 +219,7 @@ class _RobotsRuns:
         return lock
 
 
-class Keeper:
+class Autosave:
     """Saves the runs of the current recording, and of earlier ones handed over, in a thread of its own."""
 
     def __init__(self, root: Path, recording: engine.Recording):
@@ -303,14 +303,14 @@ def is_growing(folder: Path) -> bool:
     return False
 
 
-def kept(root: Path) -> list[Path]:
+def saved_runs(root: Path) -> list[Path]:
     """Return folders of saved runs to which no window writes, the newest first; others' files are ignored."""
     named = (each for each in root.glob(f"*{run_files.KEPT_SUFFIX}") if NAME.fullmatch(each.stem))
     return [each for each in sorted(named, reverse=True) if not is_growing(each)]
 
 
 def words(folder: Path) -> str:
-    """Describe a folder of `kept`: the robot and the start time."""
+    """Describe a folder of `saved_runs`: the robot and the start time."""
     day, hour, minute, robot = NAME.fullmatch(folder.stem).groups()
     return f"{robot}, of {day} {hour}:{minute}"
 
@@ -318,7 +318,7 @@ def words(folder: Path) -> str:
 def prune(root: Path) -> None:
     """Delete empty folders, and all but the newest."""
     room = ROOM
-    for number, folder in enumerate(kept(root)):
+    for number, folder in enumerate(saved_runs(root)):
         size = sum(path.stat().st_size for path in parts(folder))
         room -= size
         if number >= KEPT or room < 0 < number or not size:

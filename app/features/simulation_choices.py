@@ -19,7 +19,7 @@ STEP_REACH = (1e-6, 0.1)  # s
 TIME_STEPS = (5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 5e-3)  # s
 
 
-class Choices:
+class SimulationChoices:
     """Exclusive choices of integrator, time step, algorithm and device for menus."""
 
     def __init__(self, window: QWidget, bench: Workbench):

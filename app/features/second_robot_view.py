@@ -23,10 +23,10 @@ from app.gl.batch import Box
 from app.gl.picking import pick, ray
 from app.gl.scene import Scene
 from app.jobs.background import Background
-from app.panels.beside import EMPTY, BesidePanel
-from app.panels.panel_scroller import scrolled
+from app.panels.panel_scroller import scroller
+from app.panels.second_robot import EMPTY, SecondRobotPanel
 from app.simulation.messages import Loaded, Snapshot
-from app.simulation.second_robot import Asked, Kept
+from app.simulation.second_robot import SavedSecondRobot, SecondRobotRequest
 
 if TYPE_CHECKING:
     from app.window import Window
@@ -48,7 +48,7 @@ class Read:
     over: bool = True
 
 
-class BesideView(QObject):
+class SecondRobotView(QObject):
     """Loads the second robot, simulates it, and shows it in the viewport and in its dock."""
 
     _told = pyqtSignal(str)
@@ -61,9 +61,10 @@ class BesideView(QObject):
         """The second robot; None if there is none."""
         self.path = ""
         """The second robot's file."""
-        self._asked: Asked | None = None  # its position and initial state
-        self._kept: Kept | None = None  # its data in a session, until it is placed
-        self._opening: tuple[str, Kept | None] | None = None  # the file being read, and its data in a session
+        self._asked: SecondRobotRequest | None = None  # its position and initial state
+        self._kept: SavedSecondRobot | None = None  # its data in a session, until it is placed
+        self._opening: tuple[str, SavedSecondRobot | None] | None = None
+        """The file being read, and its data in a session."""
         self._note = EMPTY
         self._scene: Scene | None = None
         self._placed = self._fit_due = False  # `_fit_due`: fit both robots in view once the second is drawn
@@ -72,9 +73,9 @@ class BesideView(QObject):
         self._reading = _reading()
         self._timer = QTimer(self)
         self._timer.timeout.connect(self._look)
-        self.panel = BesidePanel()
+        self.panel = SecondRobotPanel()
         self.action = window.docks.add(
-            Dock("Second robot", scrolled(self.panel), RIGHT, "Timing", "robot", "Shift+B", TIP)
+            Dock("Second robot", scroller(self.panel), RIGHT, "Timing", "robot", "Shift+B", TIP)
         )
         self._make_menu()
         self._connect()
@@ -96,7 +97,7 @@ class BesideView(QObject):
 
     def _connect(self) -> None:
         window = self._window
-        self._bench.companion.listen(self._told.emit)  # from other threads
+        self._bench.second_robot.listen(self._told.emit)  # from other threads
         self._told.connect(self._tell)
         self._mesh_read.connect(self._take_meshes)
         self.panel.closed.connect(self._dismiss)
@@ -118,7 +119,7 @@ class BesideView(QObject):
         if path := dialogs.ask_file(self._window, "Open a second robot", str(engine.ROBOTS)):
             self.open(path)
 
-    def open(self, path: str | Path, *_: object, kept: Kept | None = None) -> None:
+    def open(self, path: str | Path, *_: object, kept: SavedSecondRobot | None = None) -> None:
         """Load the second robot from a file in a thread; `kept` is its data in a session.
 
         Any file already being read is dropped.
@@ -170,13 +171,13 @@ class BesideView(QObject):
         self._placed = True
         poses = np.asarray(engine.link_poses(self.model, self.model.neutral()))
         right = self._viewport.camera.axes()[0]  # horizontal, so that they are side by side on the screen
-        place = apart(self._viewport.robot_bounds, self._scene.bounds(poses), right) * right
+        place = shift_beyond(self._viewport.robot_bounds, self._scene.bounds(poses), right) * right
         kept, self._kept = self._kept, None
-        self._asked = Asked(self.model, place) if kept is None else kept.of(self.model, place)
+        self._asked = SecondRobotRequest(self.model, place) if kept is None else kept.of(self.model, place)
         self.panel.show_names(self._bench.model.name, self.model.name)
         for column, model in enumerate((self._bench.model, self.model)):
             self.panel.show_column(column, _facts(model))
-        self._bench.companion.set(self._asked)
+        self._bench.second_robot.set(self._asked)
 
     def close(self) -> None:
         """Remove the second robot, and cancel any reading."""
@@ -185,9 +186,9 @@ class BesideView(QObject):
             self._scene.close(wait=False)
         self.model = self._scene = self._asked = self._kept = None
         self.path, self._link = "", -1
-        self._bench.companion.set(None)
-        self._viewport.overlays.choose_beside(-1)
-        self._viewport.overlays.set_companion(None)
+        self._bench.second_robot.set(None)
+        self._viewport.overlays.choose_second_link(-1)
+        self._viewport.overlays.set_second_robot(None)
         self.panel.show_names("", "")
         self._tell(EMPTY)
         self._window.refresh()
@@ -214,19 +215,19 @@ class BesideView(QObject):
         path, kept = self._opening or (self.path, self._kept)
         if not path:
             return {}
-        kept = kept or Kept((), None, None)
+        kept = kept or SavedSecondRobot((), None, None)
         if self._opening is None and self._asked is not None:
             newest, asked = self._bench.newest, self._asked
-            state = None if newest is None else newest.companion
+            state = None if newest is None else newest.second_robot
             there = state is not None and state.model is self.model and np.all(np.isfinite([*state.q, *state.v]))
             known = (state.q, state.v) if there else asked.state or ()
             q, v = (tuple(x.tolist()) for x in known) if known else (None, None)
-            kept = Kept(tuple(asked.place.tolist()), q, v)
+            kept = SavedSecondRobot(tuple(asked.place.tolist()), q, v)
         found = {name: None if x is None else list(x) for name, x in asdict(kept).items()}
         return {"path": str(Path(path).expanduser().resolve()), **found}
 
     def _end(self) -> None:
-        self._bench.companion.listen(lambda _: None)
+        self._bench.second_robot.listen(lambda _: None)
         self._timer.stop()
         self._reading.close()
         if self._scene is not None:
@@ -238,24 +239,24 @@ class BesideView(QObject):
         The camera stays if the same file was reloaded.
         """
         self._fit_due, self._first = self._fit_due or event.path != self._first, event.path
-        self._viewport.overlays.set_companion(None)
+        self._viewport.overlays.set_second_robot(None)
         self._placed = False
         self._take_meshes()
 
     # Showing.
 
     def _show(self, frame: Snapshot) -> None:
-        state = frame.companion
+        state = frame.second_robot
         hidden = CROWDED if frame.batch is not None else UNRECORDED if frame.recorded else ""
         self.panel.show_note(hidden if hidden and self.model is not None else self._note)
         if frame.recorded:
             return
         if state is None or self._scene is None or state.model is not self.model or frame.batch is not None:
-            self._viewport.overlays.set_companion(None)
+            self._viewport.overlays.set_second_robot(None)
             return
         if self._asked is not None and self._asked.state is not None:
             self._asked = replace(self._asked, state=None)  # the initial state has been applied
-        self._viewport.overlays.set_companion(self._scene.content, state.link_poses)
+        self._viewport.overlays.set_second_robot(self._scene.content, state.link_poses)
         if self._fit_due:
             self._fit_due = False
             self._viewport.fit()
@@ -276,7 +277,7 @@ class BesideView(QObject):
 
     def _click(self, link: int) -> None:
         """Select the clicked link of the second robot, unless a link of the first is in front."""
-        drawn = self._viewport.overlays.companion
+        drawn = self._viewport.overlays.second_robot
         if drawn is None:
             return
         viewport, (x, y) = self._viewport, (self._pressed.x(), self._pressed.y())
@@ -286,7 +287,7 @@ class BesideView(QObject):
         self._link = -1 if behind else hit.link
         if not behind:
             self._window.selection.choose(-1)
-        viewport.overlays.choose_beside(self._link)
+        viewport.overlays.choose_second_link(self._link)
         self._tell_link(drawn[1])
 
     def _tell_link(self, poses: np.ndarray) -> None:
@@ -302,10 +303,10 @@ class BesideView(QObject):
 
 def _reading() -> Background[Read]:
     """Return a reader for one file; each request has its own."""
-    return Background("beside", lambda problem: Read(None, problem))
+    return Background("second robot", lambda problem: Read(None, problem))
 
 
-def apart(one: Box, other: Box, way: np.ndarray) -> float:
+def shift_beyond(one: Box, other: Box, way: np.ndarray) -> float:
     """Return how far, m, to move the second box along a unit vector (3,) beyond the first, with a gap."""
     (_, end), (start, _) = (
         (float((np.minimum(lower * way, upper * way)).sum()), float(np.maximum(lower * way, upper * way).sum()))
