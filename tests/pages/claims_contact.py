@@ -134,8 +134,10 @@ def by_bodies() -> Iterable[str]:
     """Where Newton's steps over the bodies begin, and their damping."""
     yield f"from the impulses of the step before, where these leave a residual below {g(WARM_START_RESIDUAL)}"
     plans = range(search.COLD_START, search.POLISH_LAST + 1)
-    assert [search._next_plan.function(k, 1) for k in (search.WARM_START, *plans[:-1])] == list(plans)
-    assert search._next_plan.function(search.COLD_START, 0) == search.COLD_SMALL_R
+    assert [search._next_plan.function(k, search.POLISH_LAST, 1) for k in (search.WARM_START, *plans[:-1])] == list(
+        plans
+    )
+    assert search._next_plan.function(search.COLD_START, search.POLISH_LAST, 0) == search.COLD_SMALL_R
     usual, small, large = (search._plan.function(k, 1.0)[0] for k in (search.COLD_START, *plans[-3:-1]))
     assert (small / usual, large / usual) == (pytest.approx(0.1), 10)
     yield "from no impulses with a tenth of $r$, then with ten times it, then from the best impulses of all"

@@ -23,7 +23,7 @@ from engine.kernels.contact.problem import (
 from engine.kernels.contact.recursion import accelerations, factorise
 from engine.kernels.contact.restitution import adds_no_energy, restitution_offsets
 from engine.kernels.contact.rounding import acceptable_residual, extra_step_factor, residual_tolerance, target_residual
-from engine.kernels.contact.search import COLD_START, WARM_START, begin, finish_search, restore_significant
+from engine.kernels.contact.search import COLD_START, WARM_START, begin, finish_search, last_plan, restore_significant
 from engine.kernels.spatial import load3, store3
 
 MOST_RESTARTS = 3
@@ -86,6 +86,7 @@ def _begin_search(count, joints, left, inertia, topology, ground):
     plan = WARM_START if left < WARM_START_RESIDUAL else COLD_START
     begin(
         plan,
+        last_plan(ground),
         target_residual(left),
         acceptable_residual(left),
         count,

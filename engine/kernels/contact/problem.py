@@ -44,12 +44,13 @@ from engine.kernels.spatial import add, dot, load3, scale, sub
     HAS_RESTITUTION,  # 1 where any contact rebounds
     ALL_FRICTIONAL,  # 1 where all contacts have friction
     STALLED_STEPS,  # in a row, without enough progress
-) = range(8)
+    LAST_PLAN,  # see `search`
+) = range(9)
 """Columns of `Search.counts`."""
 
 
 class Search(NamedTuple):
-    """The state of the search for a robot's impulses: `numbers` (13,) and `counts` (8,)."""
+    """The state of the search for a robot's impulses: `numbers` (13,) and `counts` (9,)."""
 
     numbers: NDArray[np.floating]
     counts: NDArray[np.int64]
@@ -159,7 +160,7 @@ def impulse_workspace(
         cones=ConeIterate(*(np.zeros((C, 3)) for _ in range(4))),
         rows=RowIterate(*(np.zeros((R, *n)) for n in ((3,), (3,), (8,), (8,), (), ()))),
     )  # fmt: skip
-    return ImpulseWorkspace(tree(parent, mimic, pairs), problem, Search(np.zeros(13), np.zeros(8, np.int64)))
+    return ImpulseWorkspace(tree(parent, mimic, pairs), problem, Search(np.zeros(13), np.zeros(9, np.int64)))
 
 
 @inline

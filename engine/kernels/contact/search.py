@@ -18,6 +18,7 @@ from engine.kernels.contact.problem import (
     EPSILON,
     FINAL_STEPS,
     LARGEST_VELOCITY,
+    LAST_PLAN,
     PLAN,
     STALLED_STEPS,
     STEP_FRACTION,
@@ -127,18 +128,26 @@ def _plan(k, x):
     if k == COLD_START:
         return 3.0, 16 if is_single(x) else 25, 0.1
     if _is_interior(k):
-        return 3.0, 20 if is_single(x) else 25, 1.0
+        return 3.0, 20 if is_single(x) else 40, 1.0
     if _polishes(k):
         return 3.0, 12, 0.1
-    return 0.3 if k == COLD_SMALL_R else 30.0, 20 if is_single(x) else 25, 1.0
+    return 0.3 if k == COLD_SMALL_R else 30.0, 20, 1.0
 
 
 @inline
-def _next_plan(k, rubs):
-    """The plan after plan k; `rubs` is 1 where all contacts have friction."""
+def _next_plan(k, last, rubs):
+    """The plan after plan k, up to `last`; `rubs` is 1 where all contacts have friction."""
     if k < COLD_START:
         return COLD_START
-    return COLD_SMALL_R if k == COLD_START and rubs == 0 else k + 1
+    if k == COLD_START and rubs == 0:
+        return COLD_SMALL_R
+    return min(k + 1, last)
+
+
+@inline
+def last_plan(ground):
+    """The last plan of a search: where no dense solver follows it goes on, for bodies that are wedged."""
+    return POLISH_LAST if ground.impulse_solver == "bodies" else POLISH_AGAIN
 
 
 @inline
@@ -185,15 +194,17 @@ def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
 
 
 @kernel
-def begin(plan, tolerance, enough, contacts, joints, inertia, topology, bodies, work):
+def begin(plan, last, tolerance, enough, contacts, joints, inertia, topology, bodies, work):
     """Begin a search for the residual `tolerance`; no plan follows one that leaves at most `enough`.
 
     `plan` is the first one: `COLD_START`; `WARM_START`, from consistent `impulse`, `u`, `total` and twists of the
-    bodies; or `OVERLAP_START`, for contacts without friction and no joint rows.
+    bodies; or `OVERLAP_START`, for contacts without friction and no joint rows. `last` is `POLISH_LAST`, or
+    `POLISH_AGAIN` where a dense solver takes over.
     """
     numbers, least = work.search.numbers, 1.0
     for i in spread(contacts):
         least = min(least, work.problem.mu[i])
+    work.search.counts[LAST_PLAN] = last
     work.search.counts[ALL_FRICTIONAL] = 1 if least_of(least) > 0.0 else 0
     numbers[LARGEST_VELOCITY] = greatest_velocity(contacts, joints, work.problem)
     numbers[BEST_RESIDUAL], numbers[TOLERANCE], numbers[ACCEPTED_RESIDUAL] = _FAR, tolerance, enough
@@ -215,7 +226,7 @@ def _is_over(numbers, counts):
 def _is_done(numbers, counts):
     """Whether no plan follows."""
     found = numbers[BEST_RESIDUAL] <= numbers[ACCEPTED_RESIDUAL] and not _is_interior(counts[PLAN])
-    return found or counts[PLAN] == POLISH_LAST
+    return found or counts[PLAN] == counts[LAST_PLAN]
 
 
 @inline
@@ -250,7 +261,7 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
     while _is_over(numbers, counts):
         if _is_done(numbers, counts):
             return True
-        following = _next_plan(counts[PLAN], counts[ALL_FRICTIONAL])
+        following = _next_plan(counts[PLAN], counts[LAST_PLAN], counts[ALL_FRICTIONAL])
         _begin_plan(following, contacts, joints, inertia, topology, bodies, work)
     inside, smoother, share, eps = _is_interior(counts[PLAN]), counts[PLAN] == SMOOTH_INTERIOR, 0.0, numbers[EPSILON]
     if inside:
