@@ -145,7 +145,7 @@ def test_feet_that_are_wedged_in_a_plate_obey_the_law(walker: engine.Model, rng:
     of = settings(walker, "onto itself", "float64")
     worst = np.array([staged(of, *states(walker, "onto itself", rng), np.zeros(walker.nv))[2] for _ in range(40)])
     assert worst.max() <= 1e-7
-    assert np.sum(worst > 1e-8) <= 1  # of 2,400 steps
+    assert np.sum(worst > 1e-8) <= 2  # of 2,400 steps
 
 
 @pytest.mark.parametrize("way", ["falling", "onto itself"])
