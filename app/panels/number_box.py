@@ -16,6 +16,14 @@ WIDTH = 56  # px, the least width
 LONGEST = 100  # largest number of characters typed
 _BEGUN = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d*)?")
 _TERM = re.compile(r"(?!.*\d\.\d*\.)[\d.eE+\-*/() πpi]*")  # no number with two points
+_TURN = math.pi / 180
+_UNITS = (
+    {"rad": 1.0, "deg": _TURN, "°": _TURN},
+    {"mm": 1e-3, "cm": 1e-2, "m": 1.0},
+    {"ms": 1e-3, "s": 1.0},
+    {"kg": 1.0, "g": 1e-3},
+)
+"""Units that may be typed where the box shows one of the same kind, in SI units."""
 _SIGNS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 
 
@@ -33,7 +41,7 @@ def _value(node: ast.expr) -> float:
 
 
 class DecimalBox(QDoubleSpinBox):
-    """Accepts numbers as 12.5, 12,5 or 1e3, whatever the language, and terms such as 3*pi/2.
+    """Accepts numbers as 12.5, 12,5 or 1e3, whatever the language, terms as 3*pi/2, and units of its suffix's kind.
 
     Else a comma would group digits in some languages and be the decimal mark in others: 12.5 could become 125.
     A number beyond the limits becomes the limit once editing ends, with a message in the window's status bar.
@@ -44,19 +52,34 @@ class DecimalBox(QDoubleSpinBox):
         text = text.removeprefix(self.prefix()).removesuffix(self.suffix()).strip()
         return text.replace(",", ".").replace("\N{MINUS SIGN}", "-")
 
-    def _number(self, text: str) -> float | None:
+    def _parted(self, text: str) -> tuple[str, str]:
+        """Return the typed number and the unit after it, of which the last letters may be missing."""
         plain = self._plain(text)
+        unit = re.search(r"[a-z°]*$", plain)[0]
+        if any(name.startswith(unit) for name in self._units):
+            return plain[: len(plain) - len(unit)].strip(), unit
+        return plain, ""
+
+    @property
+    def _units(self) -> dict[str, float]:
+        return next((units for units in _UNITS if self.suffix().strip() in units), {})
+
+    def _number(self, text: str) -> float | None:
+        (plain, unit), units = self._parted(text), self._units
+        if unit and unit not in units:
+            return None
         try:
-            return float(plain) if _BEGUN.fullmatch(plain) else _value(ast.parse(plain, mode="eval").body)
+            number = float(plain) if _BEGUN.fullmatch(plain) else _value(ast.parse(plain, mode="eval").body)
+            return number * units[unit] / units[self.suffix().strip()] if unit else number
         except (ValueError, SyntaxError, ArithmeticError, RecursionError):
             return None
 
     def validate(self, text: str | None, place: int) -> tuple[QValidator.State, str, int]:
         text = text or ""
-        number, plain = self._number(text), self._plain(text)
+        number, (plain, unit) = self._number(text), self._parted(text)
         if not _TERM.fullmatch(plain) or len(plain) > LONGEST:
             state = QValidator.State.Invalid
-        elif not _BEGUN.fullmatch(plain):
+        elif unit or not _BEGUN.fullmatch(plain):
             state = QValidator.State.Intermediate  # until it is complete
         elif number is None or not self.minimum() <= number <= self.maximum():
             state = QValidator.State.Intermediate

@@ -53,6 +53,35 @@ def test_terms_are_computed_when_they_are_typed_to_their_end(qtbot):
     assert typed(qtbot, box, "x2") == 2.0  # other letters are not taken
 
 
+def test_a_unit_may_be_typed_where_one_of_its_kind_is_shown(qtbot):
+    typed_in = {
+        " °": {"90 deg": 90.0, "45°": 45.0, "pi/2 rad": 90.0, "1,5708rad": 90.0, "1e1 deg": 10.0, "7 °": 7.0},
+        " mm": {"2 cm": 20.0, "0.02 m": 20.0, "5 mm": 5.0, "12": 12.0, "-1 m": -100.0},
+        " rad": {"90 deg": 1.571, "1 rad": 1.0},
+        " s": {"250 ms": 0.25, "2 s": 2.0},
+        " kg": {"500 g": 0.5, "3 kg": 3.0},
+    }
+    for suffix, texts in typed_in.items():
+        box = NumberBox(-100.0, 100.0, 3)
+        box.setSuffix(suffix)
+        qtbot.addWidget(box)
+        box.show()
+        for text, number in texts.items():
+            assert typed(qtbot, box, text) == number, (suffix, text)
+
+
+def test_a_unit_that_is_half_typed_changes_nothing(qtbot):
+    box, came = DecimalBox(), []
+    box.setSuffix(" mm")
+    box.setRange(-1e4, 1e4)
+    qtbot.addWidget(box)
+    box.show()
+    box.valueChanged.connect(came.append)
+    assert typed(qtbot, box, "5 mm") == 5.0  # and not 5 m, once the first letter is there
+    assert set(came) == {5.0}
+    assert typed(qtbot, box, "7 c") == 7.0
+
+
 def test_a_shown_number_with_a_decimal_comma_is_read_back(qtbot):
     box = NumberBox(-10.0, 10.0, 3)
     box.setLocale(QLocale("de_DE"))
