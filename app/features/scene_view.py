@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PyQt6.QtCore import QObject, QPoint, Qt, pyqtSignal
+from PyQt6.QtCore import QObject, QPoint, Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QKeySequence, QShortcut
 from PyQt6.QtWidgets import QMenu
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 TIP = "Terrain, obstacles, free bodies and other robots around the robot (O)"
 LINE = 160  # characters of a message in the status bar, at most
+SETTLING = 50  # ms between two looks whether parts are still being added
 REFRESH = 0.1  # s between two updates of the numbers while the simulation plays
 LEFT_ONE = "the object around {robot} was removed; Undo (Ctrl+Z) adds it here"
 LEFT_MANY = "{count} objects around {robot} were removed; Undo (Ctrl+Z) adds them here"
@@ -60,9 +61,9 @@ class SceneView(QObject):
     """Adds the dock, and passes its edits to the workbench."""
 
     _read = pyqtSignal(object, object)
-    """A model or the reason why it failed to load, and the model to join; emitted from the loading thread."""
+    """A model or the reason why it failed to load, and the robot to join; emitted from the loading thread."""
     _mesh_read = pyqtSignal(str, object, object)
-    """A mesh file, its corners (2, 3) or the reason why it failed to load, and the model beside it."""
+    """A mesh file, its corners (2, 3) or the reason why it failed to load, and the robot beside it."""
 
     def __init__(self, window: Window):
         super().__init__(window)
@@ -190,6 +191,18 @@ class SceneView(QObject):
         self.panel.show_objects(self.objects, not self._bench.playing)
         self.panel.choose(row)
         self._overlays.choose_obstacle(row if row < len(self.obstacles) else -1)
+
+    @property
+    def _robot(self) -> engine.Model | None:
+        """The robot without the parts around it."""
+        model = self._bench.model
+        return model.parts[0].model if model is not None and model.parts else model
+
+    def _waits(self, put: Callable[[], None], robot: engine.Model) -> bool:
+        """Whether what was read for `robot` cannot be put yet, since parts are being added, or no more."""
+        if self._bench.loading:
+            QTimer.singleShot(SETTLING, put)
+        return bool(self._bench.loading) or robot is not self._robot
 
     # Edits.
 
@@ -324,7 +337,7 @@ class SceneView(QObject):
 
     def add_mesh(self, path: str) -> None:
         """Read a mesh's file in a thread and add it as an obstacle where the camera looks."""
-        beside = self._bench.model
+        beside = self._robot
 
         def read() -> None:
             try:
@@ -345,7 +358,7 @@ class SceneView(QObject):
         if isinstance(found, str):
             self._tell(found)
             return
-        if beside is not self._bench.model:
+        if self._waits(partial(self._put_mesh, path, found, beside), beside):
             return
         self._window.statusBar().clearMessage()
         viewport, settings = self._window.viewport, self._bench.settings
@@ -372,7 +385,7 @@ class SceneView(QObject):
 
     def add_robot(self, path: str, free: bool) -> None:
         """Load a robot's file in a thread and add it to the scene, on a fixed or a free base."""
-        beside, package_dirs = self._bench.model, self._bench.package_dirs
+        beside, package_dirs = self._robot, self._bench.package_dirs
 
         def read() -> None:
             try:
@@ -391,10 +404,10 @@ class SceneView(QObject):
         self._window.statusBar().showMessage(line if len(line) <= LINE else f"{line[: LINE - 1]}…", MESSAGE)
 
     def _put_robot(self, found: engine.Model | str, beside: engine.Model) -> None:
-        """Add a loaded robot unless the model has changed meanwhile, or show why loading failed."""
+        """Add a loaded robot unless another one was opened meanwhile, or show why loading failed."""
         if isinstance(found, str):
             self._tell(found)
-        elif beside is self._bench.model:
+        elif not self._waits(partial(self._put_robot, found, beside), beside):
             pose, name = np.eye(4), scene_objects.free_name(found.name, [each.name for each in self.objects])
             pose[:3, 3] = self._place(OBSTACLE * self._window.viewport.robot_size)
             self._set_parts(
