@@ -14,7 +14,7 @@ from app.desktop.actions import MESSAGE, check, make_action
 from app.desktop.settings import setting
 from app.features.state_transfer import transfer_pose, transfer_settings
 from app.features.time_view import TimeView
-from app.file_signature import signature
+from app.file_signature import GONE, signature
 from app.gl.camera import Camera
 from app.simulation.messages import Event, Loaded, Refused, Settings
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LOOK = 400  # ms between two checks of the file
 LASTING = 10.0  # s of recording that are not discarded automatically
 KEY = "reload"  # the setting
+Signature = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,21 +42,23 @@ class Before:
 class Reloading:
     """Checks the file twice a second, and reloads it once it no longer changes.
 
+    A file that was refused is opened in the same way, once it is repaired.
     If keyframes or a long recording would be lost, or the file may run any Python, it only reports the change, and
-    waits for `reload`.
+    waits for F5.
     """
 
     def __init__(self, window: Window):
         self._window, self._bench, self._settings = window, window.workbench, window.settings
         tip = "Reload the robot's file; pose, camera and settings are kept, the recording is discarded"
-        self.action = make_action(window, "&Reload", self.reload, "F5", tip=tip)
+        self.action = make_action(window, "&Reload", self._press, "F5", tip=tip)
         tip = f"Reload the robot's file when it changes, unless keyframes or {LASTING:g} s of recording would be lost"
         self.watching = make_action(window, "Reload on &change", self._set_watching, tip=tip, checkable=True)
         check(self.watching, setting(self._settings, KEY, True))
         window.menus.file.put(self.action, self.watching, apart=True)
-        self._path = ""
-        self._known = self._seen = (0, 0)  # the file as read, and as last checked
-        self._asked = "", (0, 0)  # the path being opened, and its signature at that time
+        self._path = self._refused = ""  # the robot's file, and the one that was refused since
+        self._known: dict[str, Signature] = {}  # of these files as read
+        self._seen: dict[str, Signature] = {}  # and as last checked
+        self._asked: tuple[str, Signature] = "", GONE  # the path being opened, and its signature at that time
         self._before: Before | None = None
         self._timer = QTimer(window)
         self._timer.timeout.connect(self.look)
@@ -69,28 +72,33 @@ class Reloading:
         self._settings.setValue(KEY, on)
 
     def _refresh(self) -> None:
-        self.action.setEnabled(bool(self._path))
+        self.action.setEnabled(bool(self._path or self._refused))
 
     def look(self) -> None:
-        """Reload or report the file if it has changed, and is unchanged since the last check."""
-        if not self._path or self._bench.loading or not self.watching.isChecked():
+        """Reload or report a file if it has changed, and is unchanged since the last check."""
+        if self._bench.loading or not self.watching.isChecked():
             return
-        now, before = signature(self._path), self._seen
-        self._seen = now
-        if now != before or now in (self._known, (0, 0)):
-            return
+        for file in filter(None, (self._refused, self._path)):
+            now, before = signature(file), self._seen[file]
+            self._seen[file] = now
+            if now == before and now not in (self._known[file], GONE):
+                self._answer(file)
+                return
+
+    def _answer(self, file: str) -> None:
         if self._bench.trusted:
-            self._tell("and lets it run any Python")
+            self._tell(file, "and lets it run any Python")
         elif self._would_go():
-            self._tell("and discards the recording")
+            self._tell(file, "and discards the recording")
+        elif file == self._refused:
+            self._window.open(file)
         else:
             self.reload()
 
-    def _tell(self, what_follows: str) -> None:
+    def _tell(self, file: str, what_follows: str) -> None:
         """Report once that the file has changed."""
-        self._known = self._seen
-        text = f"{Path(self._path).name} has changed; F5 reloads it, {what_follows}"
-        self._window.statusBar().showMessage(text)
+        self._known[file] = self._seen[file]
+        self._window.statusBar().showMessage(f"{Path(file).name} has changed; F5 reloads it, {what_follows}")
 
     def _would_go(self) -> bool:
         """Return whether reloading would discard recorded data that the user may want."""
@@ -105,8 +113,15 @@ class Reloading:
         if loading and loading != self._asked[0]:
             self._asked = loading, signature(loading)
 
+    def _press(self) -> None:
+        """Open the file whose problems are shown once more, else reload the robot's."""
+        if self._refused and self._window.docks["Diagnostics"].isVisible():
+            self._window.open(self._refused)
+        else:
+            self.reload()
+
     def reload(self) -> None:
-        """Reload the file now."""
+        """Reload the robot's file now."""
         bench = self._bench
         if not self._path or bench.model is None or bench.newest is None:
             return
@@ -114,18 +129,16 @@ class Reloading:
         state = bench.newest.q.copy()
         self._before = Before(self._path, bench.model, state, bench.settings, camera, bench.playing)
         self._asked = self._path, signature(self._path)
-        self._known = self._seen = self._asked[1]
+        self._known[self._path] = self._seen[self._path] = self._asked[1]
         self._window.statusBar().clearMessage()
         bench.open_again(bench.floating)
         self._window.refresh()
 
     def _take(self, event: Loaded) -> None:
-        before, self._before = self._before, None
+        before, self._before, self._refused = self._before, None, ""
         file = Path(event.path)
         self._path = event.path if file.is_file() and file.suffix != ".npz" else ""
-        (asked, known), self._asked = self._asked, ("", (0, 0))
-        self._known = self._seen = known if asked == event.path else signature(event.path)
-        self._refresh()
+        self._keep(event.path)
         if before is None or before.path != event.path:
             return
         self._bench.configuring.take_settings(transfer_settings(before.settings, before.model, event.model))
@@ -134,8 +147,16 @@ class Reloading:
         if before.playing:
             self._bench.play()
         self._window.refresh()
-        self._window.statusBar().showMessage(f"{file.name} has changed and was reloaded", MESSAGE)
+        self._window.statusBar().showMessage(f"{file.name} was reloaded", MESSAGE)
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, Refused):
-            self._before, self._asked = None, ("", (0, 0))
+            self._before = None
+            self._refused = event.path if event.path != self._path and Path(event.path).is_file() else ""
+            self._keep(event.path)
+
+    def _keep(self, file: str) -> None:
+        """Keep the signature of a file that was opened or refused, as it was before it was read."""
+        (asked, known), self._asked = self._asked, ("", GONE)
+        self._known[file] = self._seen[file] = known if asked == file else signature(file)
+        self._refresh()

@@ -105,6 +105,30 @@ def test_a_file_that_is_broken_for_a_moment_keeps_the_robot_and_is_read_when_it_
     assert bench.model.joint_names[-1] == "wrist"
 
 
+@pytest.mark.parametrize("key", [False, True])
+def test_a_file_that_was_refused_is_opened_once_it_is_repaired(qtbot, opened, tmp_path, file, key):
+    """Dropped with an error beside a robot that stays meanwhile, and whose own file is watched as before."""
+    other = tmp_path / "other.urdf"
+    shutil.copy(engine.find_robot("scara"), other)
+    window = opened(other)
+    bench, reloading, whole = window.workbench, window.features[Reloading], file.read_text()
+    change(file, "</robot>", "")
+    window.open(file)
+    wait(qtbot, lambda: "own.urdf was not loaded" in told(window))
+    if key:
+        reloading.watching.trigger()
+    else:
+        change(other, 'name="scara"', 'name="changed"')
+        wait(qtbot, lambda: bench.model.name == "changed")
+        window.open(file)
+        wait(qtbot, lambda: "own.urdf was not loaded" in told(window))
+    file.write_text(whole)
+    if key:
+        qtbot.keyClick(window, Qt.Key.Key_F5)
+    wait(qtbot, lambda: bench.model.name == "arm7")
+    wait(qtbot, lambda: not window.docks["Diagnostics"].isVisible())
+
+
 def test_the_newest_message_is_the_only_one_and_names_its_file(qtbot, opened, file):
     window = opened(file)
     bench, reloading, before = window.workbench, window.features[Reloading], window.workbench.model
@@ -113,7 +137,7 @@ def test_the_newest_message_is_the_only_one_and_names_its_file(qtbot, opened, fi
     reloading._timer.stop()
     change(file, 'name="joint7"', 'name="wrist"')
     reloading.action.trigger()
-    wait(qtbot, lambda: told(window) == "own.urdf has changed and was reloaded")
+    wait(qtbot, lambda: told(window) == "own.urdf was reloaded")
     wait(qtbot, lambda: bench.newest is not None)
     change(file, "</robot>", "")
     reloading.action.trigger()
@@ -124,7 +148,7 @@ def test_the_newest_message_is_the_only_one_and_names_its_file(qtbot, opened, fi
     assert bench.model is not before
     file.write_text(whole)
     reloading.action.trigger()
-    wait(qtbot, lambda: told(window) == "own.urdf has changed and was reloaded")
+    wait(qtbot, lambda: told(window) == "own.urdf was reloaded")
     assert window.docks["Diagnostics"].isHidden()
 
 
