@@ -23,6 +23,7 @@ from app.plotting.quantities import Quantity, Unit
 from app.plotting.series import Series
 
 POINTS = 8000  # of a curve
+LEAST = 1e-4  # of the shown range, a value that is not zero
 LEAST_HEIGHT = 220  # px
 TITLED = BELOW + 2 * LINE - 4  # px below the curves for numbers and title of the x axis
 DOT = 4.0  # px, radius of the mark of the newest sample, or of the one at the cursor
@@ -126,7 +127,8 @@ class PhasePlot(NamedPlot):
         """Show the names and the values at the marks; `removable` adds a remove link to each."""
         parts, titled = [], bool(self.canvas.x_title and self.canvas.title)
         for color, pair, (x, y) in self._said:
-            values = f"{_number(x, self.canvas.x_unit)},&nbsp;{_number(y, self.canvas.unit)}"
+            canvas = self.canvas
+            values = f"{_number(x, canvas.x_unit, canvas.time)},&nbsp;{_number(y, canvas.unit, canvas.values)}"
             alone = titled and pair.x.name == pair.y.name  # the axes have the rest of the label
             words = escape((alone and pair.x.name) or pair.label).replace(" ", "&nbsp;")
             parts.append(f'<span style="color:{color}">━</span>&nbsp;{words}&nbsp;<b>{values}</b>')
@@ -138,8 +140,9 @@ class PhasePlot(NamedPlot):
         self.fit()
 
 
-def _number(value: float, unit: Unit) -> str:
-    """Return a number that no line break divides."""
+def _number(value: float, unit: Unit, shown: tuple[float, float]) -> str:
+    """Return a number that no line break divides; zero if that is all that the shown range tells from it."""
+    value = 0.0 if abs(value) < LEAST * (shown[1] - shown[0]) else value
     unbroken = unit.label.replace(" ", "&nbsp;").replace("/", f"/{WORD_JOINER}")
     return f"{value:.4g}&nbsp;{unbroken}" if math.isfinite(value) else "–"
 

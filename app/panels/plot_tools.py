@@ -1,11 +1,22 @@
-"""The tool bar of the plots panel."""
+"""The tool bar of the plots panel, and the place of its plots."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-from PyQt6.QtWidgets import QComboBox, QMenu, QSizePolicy, QToolBar, QToolButton, QWidget
+from PyQt6.QtCore import Qt
+from PyQt6.QtGui import QResizeEvent
+from PyQt6.QtWidgets import (
+    QComboBox,
+    QMenu,
+    QScrollArea,
+    QSizePolicy,
+    QSplitter,
+    QToolBar,
+    QToolButton,
+    QWidget,
+)
 
 WINDOWS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, math.inf)  # s
 WINDOW = 10.0
@@ -21,6 +32,24 @@ GROUPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("&Momentum", "robot", ("momentum", "angular momentum")),
     ("&Contact force", "robot", ("contact force",)),
 )
+
+
+class PlotStack(QSplitter):
+    """Plots below one another in `area`, which scrolls to one that is added."""
+
+    def __init__(self) -> None:
+        super().__init__(Qt.Orientation.Vertical)
+        self.setChildrenCollapsible(False)
+        self.area, self._count = QScrollArea(), 0
+        self.area.setWidget(self)
+        self.area.setWidgetResizable(True)
+        self.area.setFrameShape(QScrollArea.Shape.NoFrame)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        before, self._count = self._count, self.count()
+        if self._count > before:
+            self.area.ensureWidgetVisible(self.widget(self._count - 1))
 
 
 class PlotTools(QToolBar):

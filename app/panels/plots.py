@@ -12,7 +12,6 @@ from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QShowEvent
 from PyQt6.QtWidgets import (
     QLabel,
-    QScrollArea,
     QSplitter,
     QVBoxLayout,
     QWidget,
@@ -22,7 +21,7 @@ from app.desktop import theme
 from app.panels.chart import Chart
 from app.panels.phase_plot import KEY, Pair, PhasePlots, phases_of_joints
 from app.panels.plot_saving import PlotSaving
-from app.panels.plot_tools import EACH, WINDOW, WINDOWS, PlotTools
+from app.panels.plot_tools import EACH, WINDOW, WINDOWS, PlotStack, PlotTools
 from app.panels.quantity_list import QuantityList
 from app.panels.time_axis import TimeAxis
 from app.plotting.catalogue import Catalogue
@@ -69,21 +68,16 @@ class PlotsPanel(QWidget):
         self.list.setMinimumWidth(LIST_LEAST)
         self.list.model.toggled.connect(self.plot)
         self.welcome = QLabel(WELCOME, alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
-        self.stack = QSplitter(Qt.Orientation.Vertical)
-        self.stack.setChildrenCollapsible(False)
+        self.stack = PlotStack()
         self.phases = PhasePlots(self.stack, self._forget_unused)
-        area = QScrollArea()
-        area.setWidget(self.stack)
-        area.setWidgetResizable(True)
-        area.setFrameShape(QScrollArea.Shape.NoFrame)
-        self.area, self.axis = area, TimeAxis()
+        self.area, self.axis = self.stack.area, TimeAxis()
         plots = QWidget()
         column = QVBoxLayout(plots)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self._make_tools())
         column.addWidget(self.welcome, 1)
-        column.addWidget(area, 1)
+        column.addWidget(self.area, 1)
         column.addWidget(self.axis)
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(self.list)
@@ -208,8 +202,8 @@ class PlotsPanel(QWidget):
             self.message.emit(f"{MOST} curves are plotted, the maximum; remove one first")
             return
         self.phases.add(pairs)
-        for quantity in self.phases.quantities - set(self._series):
-            self._series[quantity] = Series()
+        for quantity in (each for pair in pairs for each in pair):
+            self._series.setdefault(quantity, Series())
 
     def _forget_unused(self) -> None:
         """Drop the samples of quantities that no plot shows any more."""

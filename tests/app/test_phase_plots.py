@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from plotted import colored, fill, make_panel, wheel
-from PyQt6.QtCore import QRectF
+from PyQt6.QtCore import QPoint, QRectF
 from test_time import play
 from windows import wait
 
@@ -190,11 +190,44 @@ def test_phase_plots_are_kept_with_the_plots(panel):
     assert [plot.pairs for plot in panel.phases.all] == [[pair]]
 
 
+def test_all_phase_plots_are_saved_in_the_order_of_the_joints(panel, tmp_path):
+    panel.plot_phases()
+    panel._saving.save_csv(str(tmp_path / "plots.csv"))
+    head = (tmp_path / "plots.csv").read_text().splitlines()[0].split(",")
+    pairs = [pair for plot in panel.phases.all for pair in plot.pairs]
+    assert len(pairs) > 3
+    assert [each.partition(" [")[0] for each in head[1:]] == [each.label for pair in pairs for each in pair]
+
+
+def test_a_joint_at_rest_has_a_velocity_of_zero_beside_those_that_move(panel):
+    pair = circle(panel)
+    panel.add([Samples(0, panel.quantities, np.array([9.0]), np.array([[0.5, 1e-9]]))])
+    panel.draw()
+    assert "<b>28.65&nbsp;°,&nbsp;0&nbsp;" in panel.phases.all[0].names.text()
+    assert pair.x in panel.series
+
+
+def test_a_plot_that_is_added_below_the_others_is_scrolled_to(qtbot, panel):
+    panel.resize(900, 300)
+    panel.show()
+    for kind in ("position", "velocity", "acceleration"):
+        panel.plot_group("joint", (kind,))
+    qtbot.waitUntil(lambda: _whole(panel, panel.charts[-1]))
+    panel.plot_phases()
+    qtbot.waitUntil(lambda: _whole(panel, panel.phases.all[-1]))
+    assert not _whole(panel, panel.charts[0])
+
+
+def _whole(panel, plot) -> bool:
+    top, room = plot.mapTo(panel.area.viewport(), QPoint(0, 0)).y(), panel.area.viewport().height()
+    return 0 <= top < top + plot.height() <= room
+
+
 def test_phase_plots_are_saved_as_numbers_and_in_the_picture(panel, tmp_path):
     pair = circle(panel)
     panel._saving.save_csv(str(tmp_path / "plots.csv"))
     head = (tmp_path / "plots.csv").read_text().splitlines()[0]
-    assert set(head.split(",")) == {"time [s]", f"{pair.x.label} [rad]", f"{pair.y.label} [rad/s]"}
+    assert head.split(",") == ["time [s]", f"{pair.x.label} [rad]", f"{pair.y.label} [rad/s]"]
     with theme.palette(theme.LIGHT):
         color = theme.curve_color(0)
     alone = plot_saving.picture(panel).toImage()
