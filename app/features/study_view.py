@@ -107,7 +107,7 @@ class StudyView(QObject):
     def _look(self) -> None:
         if (opened := self._opening.poll()) is not None:
             if opened.results is None:
-                self.panel.show_none(f"{opened.problem[:1].upper()}{opened.problem[1:]}.")
+                self.panel.show_none(opened.problem)
             else:
                 self.panel.show_results(opened.results)
         if (found := self._running.poll()) is not None:
