@@ -17,6 +17,20 @@ if TYPE_CHECKING:
     from app.window import Window
 
 WIDTH, HEIGHT, ABOVE, ICON = 560, 380, 90, 16  # px
+ALSO = {
+    "Picture (.png)": "screenshot image",
+    "Video of the run (.mp4)": "record movie film",
+    "Fit": "reset camera zoom",
+    "Dark": "mode",
+    "Light": "mode",
+    "Joints": "slider drive stiffness gains",
+    "Timing": "fps frame rate performance",
+    "Forces": "torque wrench",
+    "Scene": "friction mass color",
+    "Self-collision": "collide",
+    "Pose a link": "ik inverse kinematics",
+}
+"""Words of other programs for commands, by their names without menus."""
 NOTHING = "No command has these words"
 LAST = 5
 """The number of recent commands, listed first while no text is entered."""
@@ -27,6 +41,8 @@ class Command(NamedTuple):
 
     name: str
     action: QAction
+    more: str = ""
+    """Other words by which it is found: its tooltip's, and those of other programs."""
 
 
 class Palette(QDialog):
@@ -120,7 +136,13 @@ class PaletteView:
         """Open the palette, and focus its search field."""
         last = [] if self.palette is None else self.palette.last
         found = of_menus(self._window)
-        commands = [Command(f"{menu} › {name}", action) for menu, name, action in found if action is not self.action]
+        commands = [
+            Command(
+                f"{menu} › {name}", action, f"{action.toolTip()} {ALSO.get(name.rpartition('› ')[2], '')}".casefold()
+            )
+            for menu, name, action in found
+            if action is not self.action
+        ]
         self.palette = Palette(self._window, commands, last)
         self.palette.show()
         self.palette.line.setFocus()
@@ -130,10 +152,12 @@ def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -
     """Return commands with all words of a text: enabled ones first, then those with words that begin
     with them, then in menu order.
 
-    If there are none, return those whose own name contains the letters in that order.
+    If there are none, return those with these words in name, tooltip or `ALSO`, else those whose own name contains
+    the letters in that order.
     """
     words = text.casefold().split()
     found = [each for each in commands if all(word in each.name.casefold() for word in words)]
+    found = found or [each for each in commands if all(word in f"{each.name.casefold()} {each.more}" for word in words)]
     found = found or [each for each in commands if _in_order("".join(words), _own(each))]
     if not words:
         return sorted(found, key=lambda each: last.index(each.name) if each.name in last else len(last))

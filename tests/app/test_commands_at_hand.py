@@ -14,10 +14,11 @@ from test_scene_view import entry, seen_at, settled, shown
 from windows import wait
 
 from app.desktop.context_menus import LINK, SPACE, Clicked
-from app.features.palette import PaletteView
+from app.features.palette import ALSO, PaletteView
 from app.features.plots_view import PlotsView
 from app.features.robot_view import RobotView
 from app.features.scene_view import SceneView
+from app.features.shortcuts_sheet import of_menus
 from app.features.time_view import TimeView
 
 RIGHT = Qt.MouseButton.RightButton
@@ -37,6 +38,32 @@ def press(menu: QMenu, *path: str) -> None:
 def asked(widget, at: QPoint) -> None:
     """Send a right click as Qt does for a context menu."""
     QApplication.sendEvent(widget, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, widget.mapToGlobal(at)))
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("friction", "View › Scene"),
+        ("degrees", "View › Angles in radians"),
+        ("fps", "View › Timing"),
+        ("screenshot", "File › Export › Picture (.png)"),
+        ("record movie", "File › Export › Video of the run (.mp4)"),
+        ("dark mode", "View › Theme › Dark"),
+        ("reset camera", "View › Fit"),
+        ("contact forces", "View › Overlays › Contacts"),
+        ("ik", "Simulation › Pose a link"),
+    ],
+)
+def test_the_palette_finds_a_command_by_the_words_of_other_programs(qtbot, arm, words, name):
+    view = arm.features[PaletteView]
+    view.show()
+    qtbot.keyClicks(view.palette.line, words)
+    found = [view.palette.list.topLevelItem(k).text(0) for k in range(view.palette.list.topLevelItemCount())]
+    assert name in [each.removesuffix("  ✓") for each in found[:5]]
+
+
+def test_every_word_of_other_programs_is_for_a_command(arm):
+    assert {name.rpartition("› ")[2] for _, name, _ in of_menus(arm)} >= set(ALSO)
 
 
 def test_the_palette_finds_any_command_and_runs_it(qtbot, arm):
