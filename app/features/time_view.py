@@ -29,6 +29,7 @@ REFRESH = 0.1  # s between two updates while the recording grows
 SKIP = 1.0  # s
 NEAR = 7  # px, from a keyframe's mark on the timeline
 BUDGETS, DEFAULT_BUDGET = (16, 65536), 512  # MB
+FULL = "the recording has {} MB, its limit: the oldest frames are dropped; Time › Recording limit changes it"
 
 
 class TimeView:
@@ -37,7 +38,7 @@ class TimeView:
     def __init__(self, window: Window):
         self._window, self._bench = window, window.workbench
         self._replay = window.workbench.replay
-        self._settings, self._due, self._played = window.settings, 0.0, False
+        self._settings, self._due, self._played, self._full = window.settings, 0.0, False, False
         self._replay.recording.budget = max(setting(self._settings, "recording_megabytes", DEFAULT_BUDGET), 1) * 2**20
         self._make_actions()
         self.keyframes = Keyframes(window, self._jump, self._start_from, self._name_moments)
@@ -279,6 +280,9 @@ class TimeView:
         shown = self._bench.time if replay.frame is None else at  # the recording may be ahead of the view
         self.bar.show_time(shown, end, not replay.active or replay.follows, replay.script if replay.follows else "")
         self.bar.show_memory(recording.bytes, recording.budget)
+        before, self._full = self._full, any(each.first for each in replay.runs)
+        if self._full and not before:
+            self._window.statusBar().showMessage(FULL.format(self.budget), MESSAGE)
         self.bar.show_runs([(each.number, _name(each)) for each in replay.runs], run.number if run else 0)
         recorded = end > start or replay.active
         for action in (self.first, self.back, self.play, *self.skips):
