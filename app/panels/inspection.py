@@ -115,7 +115,10 @@ def _joint_sections(model: engine.Model, link: int) -> tuple[Section, ...]:
 
 
 def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
-    """Return the facts about a whole robot: size, energy, the joint nearest to its effort limit, contact."""
+    """Return the facts about a whole robot: size, energy, the joint nearest to its effort limit, contact.
+
+    Without what the model's masses give where another robot of a batch is shown, which may have others.
+    """
     mass = float(model.mass.sum())
     kinetic, potential = engine.energy(model, frame.q, frame.v)
     size = f"{_count(len(model.link_names), 'link')}, {_count(len(model.joints), 'joint')}, {model.nv} DoF"
@@ -124,7 +127,10 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
         Row("kinetic energy", f"{_fixed(kinetic)} J"),
         Row("potential energy", f"{_fixed(potential)} J", "zero at the height of the world's origin"),
     ]
-    if mass > 0:
+    if frame.robot:
+        energy = math.nan if frame.batch is None else frame.batch.energy[frame.robot]
+        now = [Row("energy", f"{_fixed(energy)} J", "kinetic and potential")] if math.isfinite(energy) else []
+    elif mass > 0:
         now.insert(0, Row("centre of mass, mm", _fixed(1000 * center_of_mass(model, frame.link_poses)), "in the world"))
     shares = np.abs(frame.effort) / np.where(model.effort_limit > 0, model.effort_limit, np.inf)
     if np.any(shares > 0):  # NaN where no efforts were sampled
@@ -133,7 +139,8 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
     if frame.contacts is not None:
         total, count = float(np.linalg.norm(frame.contacts.force.sum(0))), len(frame.contacts.force)
         now.append(Row("contact", f"{_count(count, 'point')}, {total:.2f} N in all"))
-    return Section("Model", tuple(rows)), Section("State", tuple(now))
+    titles = ("Model of robot 0", f"State of robot {frame.robot}") if frame.robot else ("Model", "State")
+    return Section(titles[0], tuple(rows)), Section(titles[1], tuple(now))
 
 
 def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section, ...]:

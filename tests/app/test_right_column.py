@@ -11,6 +11,7 @@ from windows import press, shown_time, wait, wait_loaded
 import engine
 from app.features.robot_view import RobotView
 from app.panels.inspection import mass_of, robot_facts
+from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Snapshot
 from app.window import Window
 
@@ -200,6 +201,22 @@ def test_below_the_joints_the_robot_is_described_and_then_the_link_that_is_click
     window.selection.choose(2)
     window.selection.choose(-1)
     wait(qtbot, lambda: inspector.text().startswith("Model\nsize\t"))
+
+
+def test_the_energy_of_another_robot_of_a_batch_is_that_of_its_own_masses(qtbot, opened):
+    """Which the model does not have: what would follow from the model's masses is left out."""
+    window = opened(engine.find_robot("arm7"))
+    wait(qtbot, lambda: "potential energy" in facts(window))
+    window.workbench.configuring.set_spread(BatchSpread(9, mass=0.5))
+    wait(qtbot, lambda: window.workbench.shown.batch is not None)
+    window.batch.map.chosen.emit(4)
+    wait(qtbot, lambda: "energy" in facts(window))
+    batch = window.workbench.shown.batch
+    assert float(facts(window)["energy"].split()[0]) == pytest.approx(batch.energy[4], abs=0.01)
+    assert batch.energy[4] != pytest.approx(batch.energy[0], abs=0.1)
+    assert not {"potential energy", "centre of mass, mm"} & set(facts(window))
+    window.batch.map.chosen.emit(0)
+    wait(qtbot, lambda: "centre of mass, mm" in facts(window))
 
 
 @pytest.mark.parametrize("name", ["arm7", "humanoid"])
