@@ -46,6 +46,7 @@ class UndoView:
             window.addAction(action)
         window.menus.edit.put(self.undo, self.redo)
         self._robot: engine.Model | None = None
+        self._told = ""  # a message once the parts that are being restored are there
         self._bench.actions.done = self._note
         window.loaded.connect(self._take)
         window.refreshed.connect(self._refresh)
@@ -61,7 +62,9 @@ class UndoView:
         robot = event.model.parts[0].model if event.model.parts else event.model
         if robot is not self._robot:
             self.stack.clear()
-        self._robot = robot
+        elif self._told:
+            self._window.statusBar().showMessage(self._told, MESSAGE)
+        self._robot, self._told = robot, ""
 
     def _note(self, action: Action) -> None:
         self.stack.push(_ActionCommand(action, self._put))
@@ -81,8 +84,9 @@ class UndoView:
             if bench.replay.active:  # an opened run's last frame, which has a scene of its own
                 bench.branch()
         with bench.actions.unnoted():
-            if _told(state.parts) != _told(bench.model.parts):
+            if _keys(state.parts) != _keys(bench.model.parts):
                 self._window.feature(SceneView).restore(state)
+                self._told = text
             else:
                 restore_state(bench, state, bench.state.q, state.posed)
         self._window.refresh()
@@ -134,6 +138,6 @@ def _for_menus(text: str) -> str:
     return f"{text}\n{text.replace('&', '&&')}"
 
 
-def _told(parts: tuple[engine.Part, ...]) -> list[object]:
+def _keys(parts: tuple[engine.Part, ...]) -> list[object]:
     """Return keys that identify parts, which are new objects in each composed model."""
     return [(id(part.model), part.prefix, np.asarray(part.pose).tobytes()) for part in parts]

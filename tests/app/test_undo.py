@@ -161,6 +161,7 @@ def test_obstacles_and_bodies_go_back(qtbot, undoing):
     undo(qtbot, undoing)
     wait(qtbot, lambda: not bench.loading and not bench.parts and bench.newest is not None)
     wait(qtbot, lambda: joint(undoing) == 0.5)
+    assert window.statusBar().currentMessage() == "Undone: Add cube"
     assert scene.obstacles[0].size[0] == 0.5
     assert undoing.stack.undoText() == "Resize Box 1"
     undo(qtbot, undoing)
