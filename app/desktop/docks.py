@@ -21,6 +21,7 @@ RIGHT, BOTTOM, LEFT = (
 )
 SIDE_WIDTH, LEFT_WIDTH = 360, 240  # px, minimum widths of the panels on the right and on the left
 CLOSABLE = 54  # px of a tab with a button that closes it, beside its title
+MIDDLE = 0.4  # of the window's width: where a side dock that is shown leaves less, those at both sides are narrowed
 HIGHEST = 0.45  # of the window's height, at most, for a bottom dock when it is shown
 
 
@@ -54,7 +55,7 @@ class Docks(QObject):
         self._folded: list[str] | None = None  # titles of the docks that `fold` hid; None if it is off
         self._in_front: list[str] = []  # titles in the order in which they were last visible
         self._to_fit, self._fitting = dict[str, None](), QTimer(window, singleShot=True)  # an ordered set of titles
-        self._fitting.timeout.connect(self._fit_heights)
+        self._fitting.timeout.connect(self._fit_all)
         self._naming = QTimer(window, singleShot=True)
         self._naming.timeout.connect(self._name_once)
         window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
@@ -88,6 +89,8 @@ class Docks(QObject):
         if dock.area is BOTTOM:
             self._heights[dock.title] = dock.height
             widget.installEventFilter(self)
+        else:
+            widget.toggleViewAction().toggled.connect(partial(self._opened, dock.title))
         if dock.icon:
             dock_action(widget, dock.icon, dock.key, dock.tip)
         if dock.beside:  # only once hidden, or its tab would stay visible
@@ -97,7 +100,7 @@ class Docks(QObject):
     def restore(self, state: QByteArray) -> None:
         """Restore an arrangement saved by `QMainWindow.saveState`."""
         if self._window.restoreState(state):
-            self._as_restored = {title for title in self._heights if not self._docks[title].isHidden()}
+            self._as_restored = {title for title, dock in self._docks.items() if not dock.isHidden()}
 
     def eventFilter(self, dock: QObject, event: QEvent) -> bool:
         """Remember the height to which the user drags a dock; fit tabs to the width of their bar."""
@@ -120,6 +123,12 @@ class Docks(QObject):
             before = [dock for each in self._in_front if (dock := self._docks[each]) in beside and not dock.isHidden()]
             if before:
                 QTimer.singleShot(0, before[-1].raise_)
+
+    def _opened(self, title: str, on: bool) -> None:
+        """Handle a dock at a side that was opened, and did not only come in front of others."""
+        if on:
+            self._to_fit[title] = None
+            self._fitting.start(0)
 
     def _name_once(self) -> None:
         """Hide the title bar of a tabbed dock; its tab floats it instead, and closes it where all tabs have room."""
@@ -150,9 +159,20 @@ class Docks(QObject):
         if (dock := self._docks.get(cast(QTabBar, self.sender()).tabText(tab))) is not None:
             dock.setFloating(True)
 
-    def _fit_heights(self) -> None:
+    def _fit_all(self) -> None:
         while self._to_fit:
-            self._fit_height(self._to_fit.popitem()[0])
+            title = self._to_fit.popitem()[0]
+            fit = self._fit_height if title in self._heights else self._fit_widths
+            fit(title)
+
+    def _fit_widths(self, title: str) -> None:
+        window, aside = self._window, (LEFT, RIGHT)
+        if title in self._as_restored or window.centralWidget().width() >= MIDDLE * window.width():
+            self._as_restored.discard(title)
+            return
+        shown = [dock for dock in self._docks.values() if dock.isVisible() and not dock.isFloating()]
+        docks = [dock for dock in shown if window.dockWidgetArea(dock) in aside]
+        window.resizeDocks(docks, [dock.minimumWidth() for dock in docks], Qt.Orientation.Horizontal)
 
     def _fit_height(self, title: str) -> None:
         window, dock = self._window, self._docks[title]

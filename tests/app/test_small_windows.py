@@ -31,6 +31,27 @@ def test_long_names_leave_their_sliders_enough_room(qtbot, opened):
     assert name in table.table.index(row, NAME).data(Qt.ItemDataRole.ToolTipRole)
 
 
+@pytest.mark.parametrize("title", ["Scene", "Robot"])
+def test_a_dock_on_the_left_leaves_the_picture_a_third_of_the_window(qtbot, opened, title):
+    """Also where the docks had more room before the window became small."""
+    window = opened(engine.find_robot("arm7"))
+    window.resize(1440, 900)
+    window.docks[title].toggleViewAction().trigger()
+    wait(qtbot, lambda: window.docks["Joints"].width() > 400)
+    wide = window.docks[title].width()
+    window.docks[title].toggleViewAction().trigger()
+    window.resize(SMALL)
+    window.docks[title].toggleViewAction().trigger()
+    wait(qtbot, lambda: window.viewport.width() > window.width() / 3 - 10)
+    assert window.docks["Joints"].width() >= SIDE_WIDTH
+    assert window.docks[title].width() <= wide
+    window.resizeDocks([window.docks["Joints"]], [420], Qt.Orientation.Horizontal)  # as by dragging the edge
+    window.docks["Timing"].raise_()
+    window.docks["Joints"].raise_()
+    qtbot.wait(50)
+    assert window.docks["Joints"].width() > 400
+
+
 def test_meshes_that_are_still_to_come_are_told_in_the_status_bar(opened):
     window = opened(engine.find_robot("arm7"))
     window.status.show_busy(window.workbench, (3, 12))
