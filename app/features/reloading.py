@@ -152,7 +152,8 @@ class Reloading:
     def _hear(self, event: Event) -> None:
         if isinstance(event, Refused):
             self._before = None
-            self._refused = event.path if event.path != self._path and Path(event.path).is_file() else ""
+            readable = signature(event.path) != GONE and Path(event.path).is_file()
+            self._refused = event.path if readable and event.path != self._path else ""
             self._keep(event.path)
 
     def _keep(self, file: str) -> None:

@@ -11,11 +11,13 @@ import pytest
 from PyQt6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PyQt6.QtGui import QColor, QDragEnterEvent, QDropEvent, QGuiApplication
 from PyQt6.QtWidgets import QApplication
-from windows import wait, wait_loaded
+from test_scene_view import entry, settled
+from windows import name_file, wait, wait_loaded
 
 import engine
 from app.features import reloading
 from app.features.run_exports import RunExports
+from app.features.scene_view import SceneView
 from app.features.sessions import Sessions
 from app.simulation.messages import Loaded, Refused
 
@@ -184,3 +186,20 @@ def test_odd_things_that_are_dropped_or_on_the_clipboard_do_no_harm(qtbot, opene
         qtbot.keyClick(window, key, Qt.KeyboardModifier.ControlModifier)
     QGuiApplication.clipboard().clear()
     assert window.workbench.model.name == "double_pendulum"
+
+
+@pytest.mark.parametrize("robot", [False, True])
+def test_what_is_still_being_read_comes_beside_a_body_that_was_added_meanwhile(
+    qtbot, arm, monkeypatch, tmp_path, robot
+):
+    """The body has the robot put together anew, which is no reason to drop the file."""
+    scene, bench = arm.features[SceneView], arm.workbench
+    path = tmp_path / "tetrahedron.obj"
+    path.write_text("v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0 0 0.1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n", encoding="utf-8")
+    name_file(monkeypatch, engine.find_robot("pendulum") if robot else path)
+    entry(scene, "Robot on a fixed base…" if robot else "Obstacle: mesh…")
+    entry(scene, "Free body: cube")
+    assert bench.loading  # the cube, before the file is there
+    wait(qtbot, lambda: len(scene.objects) == 2)
+    settled(qtbot, scene)
+    assert (len(scene.obstacles), len(bench.parts)) == (not robot, 1 + robot)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QDialogButtonBox, QFileDialog
+from test_time import load, play
 
 from app.desktop import theme
 from app.desktop.settings import setting
@@ -109,3 +110,17 @@ def test_it_closes_and_opens_again_and_the_palette_has_it(qtbot, window, prefere
     assert preferences.dialog.isVisible()
     qtbot.mouseClick(preferences.dialog.buttons.button(QDialogButtonBox.StandardButton.Close), LEFT)
     assert not preferences.dialog.isVisible()
+
+
+def test_a_recording_that_reaches_its_limit_says_so_once(qtbot, window):
+    recording = load(qtbot, window)
+    bar = window.statusBar()
+    bar.clearMessage()
+    play(qtbot, window, 0.3)
+    assert not bar.currentMessage()
+    recording.budget = recording.bytes // 2
+    play(qtbot, window, 0.3)
+    assert "its limit: the oldest frames are dropped" in bar.currentMessage()
+    bar.clearMessage()
+    play(qtbot, window, 0.3)
+    assert not bar.currentMessage()

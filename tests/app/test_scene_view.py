@@ -386,23 +386,6 @@ def test_a_mesh_is_put_on_the_ground_where_the_camera_looks(qtbot, scene, monkey
     assert apart.max() >= 0.3 - 1e-9, "clear of the first"
 
 
-@pytest.mark.parametrize("robot", [False, True])
-def test_what_is_still_being_read_comes_beside_a_body_that_was_added_meanwhile(
-    qtbot, scene, monkeypatch, tmp_path, far_mesh, robot
-):
-    """The body has the robot put together anew, which is no reason to drop the file."""
-    path = tmp_path / "rod.urdf"
-    path.write_text(engine.find_robot("pendulum").read_text(encoding="utf-8"), encoding="utf-8")
-    name_file(monkeypatch, path if robot else far_mesh)
-    entry(scene, "Robot on a fixed base…" if robot else "Obstacle: mesh…")
-    entry(scene, "Free body: cube")
-    assert scene._bench.loading  # the cube, before the file is there
-    wait(qtbot, lambda: len(scene.objects) == 2)
-    settled(qtbot, scene)
-    assert len(scene.obstacles) == (not robot)
-    assert len(scene._bench.parts) == 1 + robot
-
-
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [

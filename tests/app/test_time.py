@@ -370,20 +370,6 @@ def test_the_memory_is_chosen_and_remembered(qtbot, window, time_view, monkeypat
     assert window.settings.value("recording_megabytes", 0, int) == 16
 
 
-def test_a_recording_that_reaches_its_limit_says_so_once(qtbot, window):
-    recording = load(qtbot, window)
-    bar = window.statusBar()
-    bar.clearMessage()
-    play(qtbot, window, 0.3)
-    assert not bar.currentMessage()
-    recording.budget = recording.bytes // 2
-    play(qtbot, window, 0.3)
-    assert "its limit: the oldest frames are dropped" in bar.currentMessage()
-    bar.clearMessage()
-    play(qtbot, window, 0.3)
-    assert not bar.currentMessage()
-
-
 def test_another_robot_has_a_recording_of_its_own(qtbot, window):
     load(qtbot, window)
     play(qtbot, window, 0.2)
