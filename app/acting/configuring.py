@@ -60,6 +60,12 @@ class Configuring:
         """Let the robot's links touch each other, or pass through."""
         self.configure(replace(self._robot.settings, scene=replace(self._robot.settings.scene, self_collision=on)))
 
+    @undoable(lambda _, friction, restitution: f"Friction {friction:g}, restitution {restitution:g}")
+    def set_surfaces(self, friction: float, restitution: float) -> None:
+        """Set the scene's friction and restitution."""
+        scene = replace(self._robot.settings.scene, friction=friction, restitution=restitution)
+        self.configure(replace(self._robot.settings, scene=scene))
+
     @undoable(lambda _, on: f"Gravity {on_or_off(on)}")
     def set_gravity(self, on: bool) -> None:
         self.configure(replace(self._robot.settings, gravity=on))

@@ -55,7 +55,9 @@ class GroundView:
         self.from_file = self._add(group, "Height &field…", "Heights in m from a file of numpy.save", self._ask)
         self.menu.addSeparator()
         self.menu.addAction(make_action(window, "S&ettings…", self._show_form, tip=SETTINGS_TIP))
-        self.form = window.docks["Scene"].findChild(ScenePanel).terrain
+        panel = window.docks["Scene"].findChild(ScenePanel)
+        self.form, self.surface = panel.terrain, panel.surface
+        self.surface.changed.connect(self._bench.configuring.set_surfaces)
         self.form.chosen.connect(self.choose)
         self.form.changed.connect(self.take)
         self._present = engine.Scene(), Terrain(grounds.FLAT)
@@ -142,11 +144,14 @@ class GroundView:
             viewport.see(replace(viewport.camera, azimuth=np.pi - viewport.camera.azimuth))
 
     def _among(self, scene: engine.Scene) -> engine.Scene:
-        """Return the scene with the present obstacles, except steps of the previous stairs."""
+        """Return the scene with the present surfaces and obstacles, except steps of the previous stairs."""
         present = self._bench.settings.scene
         steps = self._of(present)[0].obstacles
         others = tuple(each for each in present.obstacles if each not in steps)
-        return replace(scene, obstacles=others + scene.obstacles, self_collision=present.self_collision)
+        return replace(
+            scene, obstacles=others + scene.obstacles, self_collision=present.self_collision,
+            friction=present.friction, restitution=present.restitution,
+        )  # fmt: skip
 
     def _of(self, scene: engine.Scene) -> tuple[engine.Scene, Terrain]:
         """Return the ground of a scene alone and its parameters; it may come from a session or a frame."""
@@ -183,6 +188,8 @@ class GroundView:
         terrain = self._present[1]
         (*self.shapes, self.from_file)[grounds.KINDS.index(terrain.kind)].setChecked(True)
         self.form.show_terrain(terrain)
+        self.surface.setEnabled(self._bench.model is not None)
+        self.surface.show_scene(settings.scene)
         frame = self._bench.replay.frame
         scene = settings.touched if frame is None else frame.setup.settings.scene
         if scene is None or (scene.ground is None and not scene.obstacles):

@@ -26,7 +26,7 @@ ALSO = {
     "Joints": "slider drive stiffness gains",
     "Timing": "fps frame rate performance",
     "Forces": "torque wrench",
-    "Scene": "friction mass color",
+    "Scene": "friction restitution bounce mass color",
     "Self-collision": "collide",
     "Pose a link": "ik inverse kinematics",
 }

@@ -1,4 +1,4 @@
-"""The scene panel: terrain, gravity, a list of the objects around the robot, and the numbers of the selected one."""
+"""The scene panel: terrain, surfaces, gravity, a list of objects around the robot, the numbers of the selected one."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ from app.desktop.angles import ANGLES
 from app.gl.world import OBSTACLE
 from app.panels.gravity import GravityForm
 from app.panels.number_box import NumberBox
+from app.panels.surface import ROUGHEST, SurfaceForm
 from app.panels.terrain import TerrainForm
 
 FAR, LARGEST, HEAVIEST = 1e4, 1e3, 1e6  # m, m, kg
-SMALLEST, LIGHTEST, ROUGHEST = 1e-4, 1e-6, 1e3
+SMALLEST, LIGHTEST = 1e-4, 1e-6
 TURN_DECIMALS = 2  # in degrees
 SWATCH = QSize(28, 12)  # px
 FRICTION_TIP = (
@@ -55,7 +56,7 @@ class ScenePanel(QWidget):
 
     def __init__(self, adding: QMenu) -> None:
         super().__init__()
-        self.terrain, self.gravity = TerrainForm(), GravityForm()
+        self.terrain, self.surface, self.gravity = TerrainForm(), SurfaceForm(), GravityForm()
         self.add, self.duplicate, self.remove = (QPushButton(name) for name in ("Add", "Duplicate", "Remove"))
         self.add.setMenu(adding)
         self.add.setToolTip("A fixed obstacle, a free body, or another robot")
@@ -119,6 +120,7 @@ class ScenePanel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(12, 10, 12, 10)
         layout.addWidget(self.terrain)
+        layout.addWidget(self.surface)
         layout.addWidget(self.gravity)
         layout.addLayout(buttons)
         layout.addWidget(self.list, 1)

@@ -1,0 +1,44 @@
+"""The surface form: friction and restitution of the scene."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import QSignalBlocker, pyqtSignal
+from PyQt6.QtWidgets import QGridLayout, QLabel, QWidget
+
+import engine
+from app.panels.number_box import NumberBox
+
+ROUGHEST = 1e3
+FRICTION_TIP = "Coulomb's coefficient of the ground, and of objects and links without their own"
+RESTITUTION_TIP = "The share of an impact's speed with which surfaces part: 0 does not rebound, 1 loses no energy"
+
+
+class SurfaceForm(QWidget):
+    """Shows the scene's coefficients and emits the user's requests; changes nothing by itself."""
+
+    changed = pyqtSignal(float, float)
+    """The requested friction and restitution."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.friction, self.restitution = NumberBox(0.0, ROUGHEST, 3), NumberBox(0.0, 1.0, 3)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 0, 0, 0)
+        rows = (
+            ("Friction of the scene", self.friction, FRICTION_TIP),
+            ("Restitution", self.restitution, RESTITUTION_TIP),
+        )
+        for row, (name, box, tip) in enumerate(rows):
+            box.setAccessibleName(name)
+            box.setToolTip(tip)
+            box.valueChanged.connect(lambda: self.changed.emit(self.friction.value(), self.restitution.value()))
+            grid.addWidget(QLabel(name), row, 0)
+            grid.addWidget(box, row, 1)
+        grid.setColumnStretch(1, 1)
+
+    def show_scene(self, scene: engine.Scene) -> None:
+        """Show the coefficients in force."""
+        for box, value in ((self.friction, scene.friction), (self.restitution, scene.restitution)):
+            if not box.hasFocus() or box.text() == box.textFromValue(box.value()):
+                with QSignalBlocker(box):
+                    box.setValue(value)
