@@ -100,6 +100,7 @@ def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
     two = {"path": model.source, **{name: list(x) for name, x in asdict(kept).items()}}
     window = SimpleNamespace(
         viewport=SimpleNamespace(camera=camera),
+        feature=lambda _: SimpleNamespace(path=""),  # of the ghost
         saveState=lambda: SimpleNamespace(toBase64=lambda: SimpleNamespace(data=lambda: b"QUJD")),
     )
     keys = [[catalogue(model)[int(k)].key for k in rng.integers(0, 40, 3)] for _ in range(2)]
