@@ -47,10 +47,10 @@ ANSWER = "def control(t, q, v):\n    return [t, 1]\n"
         ("", "mine.py: AttributeError: mine.py has no function control(t, q, v)"),
         ("def control(t, q, v):\n    raise KeyboardInterrupt\n", "mine.py, line 2: KeyboardInterrupt"),
         ("def control(t, q, v):\n    return control(t, q, v)\n", "RecursionError"),
-        ("class E(Exception):\n    def __str__(self):\n        return 1 / 0\nraise E\n", "E: which cannot be put"),
+        ("class E(Exception):\n    def __str__(self):\n        return 1 / 0\nraise E\n", "E: its message cannot be read"),
         (
             "class E(Exception):\n    def __str__(self):\n        raise SystemExit\nraise E\n",
-            "mine.py, line 4: E: which cannot be put",
+            "mine.py, line 4: E: its message cannot be read",
         ),
         ("raise ValueError('x' * 10**7)\n", "mine.py, line 1: ValueError: xxx"),
         ("raise SyntaxError('odd', (__file__, 7, 1, 'y' * 1_200_000))\n", "mine.py, line 7: SyntaxError: odd: yyy"),
