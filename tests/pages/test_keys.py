@@ -41,7 +41,7 @@ WINDOW = (
     "*File › Open last run* (`{Open last run}`) |",
     "| save a session | *Save session* (`{Save session}`) keeps",
     "| find a key | `{Keyboard shortcuts}` lists them all;",
-    "the Scene dock (`{Scene}`) adds obstacles, free bodies",
+    "the Scene dock (`{Scene}`) sets terrain, gravity",
     "`{Undo}` undoes poses, drives, settings, obstacles, bodies, saved poses and views, `{Redo}` redoes them |",
     "*Edit › Preferences* (`{Preferences}`) has the window's preferences",
     "| look at a family of runs | *File › Open study* (`{Open study}`) draws",
