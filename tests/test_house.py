@@ -17,6 +17,7 @@ import engine
 ROOT = Path(__file__).parents[1]
 LONGEST_FILE = 450
 LONGEST_FUNCTION = 70
+LONGEST_LINE = 120
 TEXT = {
     ".py",
     ".md",
@@ -73,6 +74,19 @@ def _run(*words: str) -> subprocess.CompletedProcess[str]:
 def test_no_file_is_long() -> None:
     lengths = {_name(path): len(path.read_text("utf-8").splitlines()) for path in FILES if path.suffix in CODE}
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FILE} == {}
+
+
+def test_no_line_of_cuda_is_long() -> None:
+    """Ruff sees to the lines of Python."""
+    texts = [path for path in FILES if path.suffix in (".cu", ".cuh")]
+    long = [
+        f"{_name(path)}:{number}: {len(line)}"
+        for path in texts
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        if len(line) > LONGEST_LINE
+    ]
+    assert len(texts) > 50
+    assert long == []
 
 
 def test_every_module_says_what_it_is_and_no_function_is_long() -> None:

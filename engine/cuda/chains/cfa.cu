@@ -9,7 +9,8 @@ THREAD_GROUP_KERNEL(BLOCKS)
     extern __shared__ __align__(16) char numbers[];
     __shared__ __align__(16) char inside[2 * MOST_THREADS / WARP * STATE_BYTES];
     const ChainArrays<Real> chain = {constants, revolute, q, v, tau};
-    ThreadGroup<Real, BLOCKS, LINKS> group({batch, n, threads, links, fields, kept, shared}, memory, numbers, inside, outside);
+    ThreadGroup<Real, BLOCKS, LINKS> group({batch, n, threads, links, fields, kept, shared}, memory, numbers, inside,
+                                           outside);
     const auto ask = [&](int i) { return Asked<Real>{tau[group.global(i)]}; };
     for (; group.more(); group.next()) {
         kinematics(group, chain);

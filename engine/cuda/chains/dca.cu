@@ -8,9 +8,9 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
 #if CLUSTER
     __cluster_dims__(BLOCKS, 1, 1)
 #endif
-        dca(const Real* __restrict__ q, const Real* __restrict__ v, const Real* __restrict__ tau, Real* __restrict__ qdd,
-            const Real* __restrict__ constants, Real gx, Real gy, Real gz, Meeting* meetings, Sent<Real>* outside, int n,
-            int longest) {
+        dca(const Real* __restrict__ q, const Real* __restrict__ v, const Real* __restrict__ tau,
+            Real* __restrict__ qdd, const Real* __restrict__ constants, Real gx, Real gy, Real gz, Meeting* meetings,
+            Sent<Real>* outside, int n, int longest) {
     extern __shared__ __align__(16) char memory[];
     const Chunk<Real> chunk(memory, meetings, outside, n, longest);
     const size_t at = size_t(blockIdx.x / BLOCKS) * n + chunk.own();

@@ -102,7 +102,8 @@ __device__ __forceinline__ void reduce(Link<Real>* link, int length, const Pose<
                                        Element<Real>& out, int lane) {
     const int row = lane & 7, axis = row % 3;
     // a row of X = Ad(T⁻¹): (c, 0), or (p × c, c), with c a column of R
-    const Vector<Real> x = {T.R.x.x, T.R.y.x, T.R.z.x}, y = {T.R.x.y, T.R.y.y, T.R.z.y}, z = {T.R.x.z, T.R.y.z, T.R.z.z};
+    const Vector<Real> x = {T.R.x.x, T.R.y.x, T.R.z.x},
+        y = {T.R.x.y, T.R.y.y, T.R.z.y}, z = {T.R.x.z, T.R.y.z, T.R.z.z};
     const Vector<Real> c = axis == 0 ? x : axis == 1 ? y : z, r = cross(T.p, c);
     const bool carry = lane & 8;
     Six<Real> held = {};
@@ -123,8 +124,8 @@ __device__ __forceinline__ void reduce(Link<Real>* link, int length, const Pose<
 // U, −u and 1/D of a chunk's joints from (I, p) of the links beyond, which is zero at the tip. Returns the lane's row
 // of (I, p) for the link before the chunk.
 template <typename Real>
-__device__ __forceinline__ Six<Real> articulate(Link<Real>* link, int length, const Pose<Real>& T, const Motion<Real>& a,
-                                           const Element<Real>* beyond, int lane) {
+__device__ __forceinline__ Six<Real> articulate(Link<Real>* link, int length, const Pose<Real>& T,
+                                                const Motion<Real>& a, const Element<Real>* beyond, int lane) {
     const int row = lane & 7;
     const auto one = [&](int k) { return Real(row == k); };
     Six<Real> held = {};

@@ -39,8 +39,8 @@ template <typename Real> struct Shared {
 };
 static_assert(sizeof(Link<double>) == LINK_NUMBERS * 8 && sizeof(Element<double>) == ELEMENT_NUMBERS * 8 &&
               sizeof(Map<double>) == MAP_NUMBERS * 8 && sizeof(Travel<double>) == TRAVEL_NUMBERS * 8 &&
-              sizeof(Shared<double>::scratch) == CHUNKS * SCRATCH_NUMBERS * 8 && sizeof(Sent<double>) == SENT_NUMBERS * 8,
-              "what dca.py makes room for");
+              sizeof(Shared<double>::scratch) == CHUNKS * SCRATCH_NUMBERS * 8 &&
+              sizeof(Sent<double>) == SENT_NUMBERS * 8, "what dca.py makes room for");
 // A group's barrier in global memory: the number of blocks that arrived, and of completed phases.
 struct Meeting { unsigned come, times; };
 

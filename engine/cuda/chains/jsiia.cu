@@ -10,8 +10,10 @@ THREAD_GROUP_KERNEL(BLOCKS)
     __shared__ __align__(16) char inside[2 * MOST_THREADS / WARP * STATE_BYTES];
     extern __shared__ __align__(16) char dynamic[];
     const ChainArrays<Real> chain = {constants, revolute, q, v, tau};
-    const Dense<Real> dense = {matrices + blockIdx.x / BLOCKS * matrix_share, reinterpret_cast<Real*>(dynamic + shared)};
-    ThreadGroup<Real, BLOCKS, LINKS> group({batch, n, threads, links, fields, kept, shared}, memory, dynamic, inside, outside);
+    const Dense<Real> dense = {matrices + blockIdx.x / BLOCKS * matrix_share,
+                               reinterpret_cast<Real*>(dynamic + shared)};
+    ThreadGroup<Real, BLOCKS, LINKS> group({batch, n, threads, links, fields, kept, shared}, memory, dynamic, inside,
+                                           outside);
     const auto ask = [&](int i) { return Asked<Real>{tau[group.global(i)]}; };
     for (; group.more(); group.next()) {
         kinematics(group, chain);

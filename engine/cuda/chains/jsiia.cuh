@@ -56,7 +56,8 @@ FUNCTION Real with_additions(Real entry, bool diagonal, Real inertia, bool locke
 
 // A thread per row: q̈ of thread i's link.
 template <typename Group, typename Real, typename Ask>
-__device__ __forceinline__ Real solve_in_warp(const Group& group, const ChainArrays<Real>& chain, const Ask& ask, Real* M) {
+__device__ __forceinline__ Real solve_in_warp(const Group& group, const ChainArrays<Real>& chain, const Ask& ask,
+                                              Real* M) {
     const int n = group.shape.n, i = group.place, base = threadIdx.x % WARP - i, stride = n | 1;
     const bool works = group.works(i);
     Real* row = M + i * stride;

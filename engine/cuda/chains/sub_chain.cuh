@@ -24,7 +24,8 @@ template <typename Real> struct Map { Six<Real> A[6], b; };
 // rest.
 template <typename Real> struct Travel { Pose<Real> T; Motion<Real> V; };
 
-template <typename Real, class SubChain> __device__ __forceinline__ void copy(const SubChain& from, SubChain& to, int lane) {
+template <typename Real, class SubChain>
+__device__ __forceinline__ void copy(const SubChain& from, SubChain& to, int lane) {
     for (int k = lane; k < int(sizeof(SubChain) / sizeof(Real)); k += LANES)
         reinterpret_cast<Real*>(&to)[k] = reinterpret_cast<const Real*>(&from)[k];
     __syncwarp();
@@ -80,7 +81,8 @@ FUNCTION Six<Real> times_t(const Six<Real>* A, const Six<Real>& x) {
     Six<Real> y;
     const Six<Real> a = A[0], b = A[1], c = A[2], d = A[3], e = A[4], f = A[5];
 #pragma unroll
-    for (int r = 0; r < 6; ++r) y[r] = (a[r] * x[0] + b[r] * x[1] + c[r] * x[2]) + (d[r] * x[3] + e[r] * x[4] + f[r] * x[5]);
+    for (int r = 0; r < 6; ++r)
+        y[r] = (a[r] * x[0] + b[r] * x[1] + c[r] * x[2]) + (d[r] * x[3] + e[r] * x[4] + f[r] * x[5]);
     return y;
 }
 FUNCTION Six<Real> six(const Motion<Real>& m) { return {m.o.x, m.o.y, m.o.z, m.v.x, m.v.y, m.v.z}; }
@@ -134,7 +136,8 @@ FUNCTION void eliminate_by_rows(Six<Real>& x, int first) {
 // that M itself preserves. The lanes that hold M detect it, since M⁻¹ M must be 1; then the elimination is repeated by
 // rows.
 template <typename Real>
-__device__ __noinline__ void join(const Element<Real>& one, const Element<Real>& two, Element<Real>& out, Six<Real>* M, int lane) {
+__device__ __noinline__ void join(const Element<Real>& one, const Element<Real>& two, Element<Real>& out, Six<Real>* M,
+                                  int lane) {
     const bool phi = lane < 6, y = !phi && lane < 12, b = lane == 12, m = lane > 12 && lane < 19;
     const int column = phi ? lane : y ? lane - 6 : m ? lane - 13 : 0;
     const Six<Real> s = y ? two.Phi[column] : m ? two.I[column] : two.p;
@@ -196,7 +199,8 @@ __device__ __forceinline__ void join(const Map<Real>& one, const Map<Real>& two,
 // The join of run[0] … run[count − 1] into part[0], by all warps of the block: each joins some neighbours in sequence,
 // then pairs of warps join theirs. Barriers before and after are the caller's.
 template <typename Real, class SubChain>
-__device__ __forceinline__ void join_all(const SubChain* run, int count, SubChain* part, Six<Real>* M, int warp, int lane) {
+__device__ __forceinline__ void join_all(const SubChain* run, int count, SubChain* part, Six<Real>* M, int warp,
+                                         int lane) {
     const int parts = count < CHUNKS ? count : CHUNKS;
     if (warp < parts) {
         const int first = count * warp / parts, last = count * (warp + 1) / parts;

@@ -5,7 +5,8 @@ template <int M, typename Real, int BLOCKS, int LINKS>
 THREAD_GROUP_KERNEL(BLOCKS)
     eliminate_systems(const Real* D, const Real* U, int batch, int n, int threads, int links, int fields, int kept,
                       int shared, Real* memory) {
-    ThreadGroup<Real, BLOCKS, LINKS> group({batch, n, threads, links, fields, kept, shared}, memory, nullptr, nullptr, nullptr);
+    ThreadGroup<Real, BLOCKS, LINKS> group({batch, n, threads, links, fields, kept, shared}, memory, nullptr, nullptr,
+                                           nullptr);
     const Fields<M> at(0, 0);
     for (; group.more(); group.next()) {
         each(group, [&](int i) {
@@ -29,7 +30,8 @@ template <int M, typename Real, int BLOCKS, int LINKS>
 THREAD_GROUP_KERNEL(BLOCKS)
     substitute_sides(const Real* R, Real* x, int batch, int n, int threads, int links, int fields, int kept, int shared,
                      Real* memory, int columns) {
-    ThreadGroup<Real, BLOCKS, LINKS> group({batch, n, threads, links, fields, kept, shared}, memory, nullptr, nullptr, nullptr);
+    ThreadGroup<Real, BLOCKS, LINKS> group({batch, n, threads, links, fields, kept, shared}, memory, nullptr, nullptr,
+                                           nullptr);
     const Fields<M> at(0, 0);
     for (; group.more(); group.next()) {
         for (int column = 0; column < columns; ++column) {

@@ -10,8 +10,8 @@
 
 #include "rigid_body/ltdl.cuh"
 
-// A contact: the indices of its point and shape, and its gap; place and normal in the world; place and rows n, t₁, t₂ in
-// its body's frame.
+// A contact: the indices of its point and shape, and its gap; place and normal in the world; place and rows n, t₁, t₂
+// in its body's frame.
 namespace contact {
 constexpr int POINT = 0, SHAPE = 1, GAP = 2, PLACE = 3, NORMAL = 6, INSIDE = 9, FRAME = 12, NUMBERS = 21;
 }
@@ -45,7 +45,8 @@ template <int MOST> struct Places {
                          LOWER = JOINT_OF + JOINT_ROWS, UPPER = LOWER + (LANES == 32 ? FACTOR_SLOTS : 0),
                          RESISTANCE = UPPER + (LANES == 32 ? FACTOR_SLOTS : 0),
                          DAMPING = RESISTANCE + (LANES == 32 ? 10 * MOST : 0),
-                         TARGET = DAMPING + (LANES == 32 ? JOINT_ROWS : 0), FIRST_CONTACT = TARGET + (LANES == 32 ? ROWS : 0),
+                         TARGET = DAMPING + (LANES == 32 ? JOINT_ROWS : 0),
+                         FIRST_CONTACT = TARGET + (LANES == 32 ? ROWS : 0),
                          FIRST_JOINT = FIRST_CONTACT + (LANES == 32 ? NV + 1 : 0),
                          SIZE = FIRST_JOINT + (LANES == 32 ? NV + 1 : 0);
     // FAR, in global memory: the solver's arrays.
@@ -53,11 +54,12 @@ template <int MOST> struct Places {
                          STEP = G + ROWS * (ROWS + 1) / 2, PIVOT = STEP + LONGEST,
                          BEST = PIVOT + LONGEST, CHOSEN = BEST + ROWS,  // best iterates of an attempt, and of all
                          A = CHOSEN + ROWS,  // the matrix of the linear system
-                         VECTORS = A + LONGEST * LONGEST, PAIRS = VECTORS + 14 * LONGEST,  // of the interior point method
+                         VECTORS = A + LONGEST * LONGEST,  // of the interior point method, as are PAIRS
+                         PAIRS = VECTORS + 14 * LONGEST,
                          FAR = PAIRS + 22 * LAWS;
 };
-static_assert(Places<CONTACTS>::SIZE == ROOM_SLOTS && Places<FEW>::SIZE == FEW_SLOTS && Places<CONTACTS>::FAR == FAR_SLOTS &&
-              kept::NUMBERS == KEPT_SLOTS, "what contacts.py makes room for");
+static_assert(Places<CONTACTS>::SIZE == ROOM_SLOTS && Places<FEW>::SIZE == FEW_SLOTS &&
+              Places<CONTACTS>::FAR == FAR_SLOTS && kept::NUMBERS == KEPT_SLOTS, "what contacts.py makes room for");
 
 // A robot's workspace for at most MOST contacts, in its memories; FAR numbers are contiguous. A team has TEAM_SLOTS,
 // for one robot at a time.
@@ -93,8 +95,8 @@ namespace point {
 constexpr int POSITION = 0, RADIUS = 3, AXIS = 4, RIM = 7, NUMBERS = 8;
 }
 
-// The tables of shapes (SHAPES, shape::NUMBERS) and points (POINTS, point::NUMBERS), and the ground, a plane: its normal
-// and offset.
+// The tables of shapes (SHAPES, shape::NUMBERS) and points (POINTS, point::NUMBERS), and the ground, a plane: its
+// normal and offset.
 template <typename Real> struct Surroundings {
     const Real *shapes, *points, *ground;
 

@@ -166,7 +166,8 @@ __device__ __forceinline__ int limb_touches(const Joints& joints, const Robot& r
     if (group.rank == 0) {
         place(0);
 #pragma unroll 1
-        for (int s = SHAPE_START[0]; s < SHAPE_START[1]; ++s) total += shape_contacts(scene, s, body, joints.dt, room, total);
+        for (int s = SHAPE_START[0]; s < SHAPE_START[1]; ++s)
+            total += shape_contacts(scene, s, body, joints.dt, room, total);
     }
     group.sync();
     total = group.first(total);

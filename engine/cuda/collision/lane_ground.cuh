@@ -14,9 +14,11 @@ static_assert(!LANE_A_BODY || NUMBERS == LANE_SLOTS, "what contacts.py makes roo
 }
 constexpr double OUT_OF_REACH = 1e30;  // a gap
 
-template <typename Real, class Room> __device__ __forceinline__ Placed<Real> placed_body(const Room& room, int first, int i) {
+template <typename Real, class Room>
+__device__ __forceinline__ Placed<Real> placed_body(const Room& room, int first, int i) {
     const Pose<Real> T = pose_of<Real>(room, first + lane_slot::POSE, i);
-    return {T.R, T.p, vector_of<Real>(room, first + lane_slot::OMEGA + i), vector_of<Real>(room, first + lane_slot::VELOCITY + i)};
+    return {T.R, T.p, vector_of<Real>(room, first + lane_slot::OMEGA + i),
+            vector_of<Real>(room, first + lane_slot::VELOCITY + i)};
 }
 
 // The poses and twists of all bodies in the world.
@@ -66,13 +68,16 @@ struct KeptPoints {
         else fourth = number;
         ++count;
     }
-    __device__ __forceinline__ int operator()(int n) const { return n == 0 ? first : n == 1 ? second : n == 2 ? third : fourth; }
+    __device__ __forceinline__ int operator()(int n) const {
+        return n == 0 ? first : n == 1 ? second : n == 2 ? third : fourth;
+    }
     __device__ __forceinline__ bool has(int number) const {
         return (count > 0 && first == number) || (count > 1 && second == number) || (count > 2 && third == number);
     }
 };
 template <typename Real, class Room>
-__device__ __forceinline__ KeptPoints kept_points(const Surroundings<Real>& scene, const Room& room, int slots, int start, int many) {
+__device__ __forceinline__ KeptPoints kept_points(const Surroundings<Real>& scene, const Room& room, int slots,
+                                                  int start, int many) {
     static_assert(KEPT == 4, "as many as KeptPoints has");
     KeptPoints kept = {};
     const Vector<Real> n = {scene.ground[0], scene.ground[1], scene.ground[2]};
@@ -91,8 +96,9 @@ __device__ __forceinline__ KeptPoints kept_points(const Surroundings<Real>& scen
 #pragma unroll 1
         for (int number = 0; number < many; ++number) {
             if (!(gap(number) < Real(OUT_OF_REACH)) || kept.has(number)) continue;
-            const Real here = kept.count == 0 ? -gap(number)
-                                              : worth([&](int c) { return place(kept(c)); }, kept.count, place(number), n);
+            const Real here =
+                kept.count == 0 ? -gap(number)
+                                : worth([&](int c) { return place(kept(c)); }, kept.count, place(number), n);
             if (here > best) best = here, found = number;
         }
         if (found < 0) break;
@@ -143,7 +149,8 @@ __device__ __forceinline__ int lane_touches(const Joints& joints, const Robot& r
     const Vector<Real> n = {scene.ground[0], scene.ground[1], scene.ground[2]};
 #pragma unroll 1
     for (int c = group.rank; c < total; c += WHOLE_WARP) {
-        const int k = int(found(contact::NUMBERS * c + contact::POINT)), s = int(found(contact::NUMBERS * c + contact::SHAPE));
+        const int k = int(found(contact::NUMBERS * c + contact::POINT)),
+            s = int(found(contact::NUMBERS * c + contact::SHAPE));
         const int slot = points + lane_slot::POINT_NUMBERS * k;
         put_contact(found, c, k, s, Nearest<Real>{room.vector(slot), n, room(slot + 3)},
                     placed_body<Real>(room, first, SHAPE_BODY[s]));

@@ -66,7 +66,8 @@ __device__ __forceinline__ Mode stopped(Mode mode, Real next, Real v, const Inte
 }
 
 // The mode of a feasible v⁺, from which a descent starts.
-template <typename Real> __device__ __forceinline__ Mode feasible_mode(Real next, const Interval<Real>& within, Real f) {
+template <typename Real>
+__device__ __forceinline__ Mode feasible_mode(Real next, const Interval<Real>& within, Real f) {
     if (next == within.high) return HIGH;
     if (next == within.low) return LOW;
     if (next == 0 && f > 0) return STUCK;

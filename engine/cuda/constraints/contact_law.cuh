@@ -16,7 +16,8 @@ template <typename Real> constexpr Real CONTACT_TOLERANCE = sizeof(Real) == 8 ? 
 // The residual accepted where a further attempt would gain no more than rounding.
 template <typename Real> constexpr Real BEARABLE = sizeof(Real) == 8 ? TOLERANCE : BEARABLE_SINGLE;
 constexpr double UNKNOWN = 1e30;  // a residual
-constexpr int ETA_SEARCH = 40;  // iterations of the search for a sliding contact's η, at most; Newton's takes about four
+// The most iterations of the search for a sliding contact's η; Newton's takes about four.
+constexpr int ETA_SEARCH = 40;
 
 // The rows of a robot's contact problem in its workspace.
 template <typename Real, class Room> struct System {
@@ -78,7 +79,8 @@ __device__ __forceinline__ Real residual(const System<Real, Room>& system, const
     for (int k = first + team.rank; k < n; k += team.size) {
         const int j = k - first;
         const Real g = system.own(k), u = system.u(k);
-        const Real left = fabs(u - joint_law(u - g * system.impulse(k), g * system.law(j, 0), system.law(j, 1), system.law(j, 2)));
+        const Real left =
+            fabs(u - joint_law(u - g * system.impulse(k), g * system.law(j, 0), system.law(j, 1), system.law(j, 2)));
         worst = left > worst || !(left == left) ? left : worst;
     }
 #pragma unroll 1

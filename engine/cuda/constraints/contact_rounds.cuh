@@ -6,7 +6,8 @@
 
 #include "constraints/contact_law.cuh"
 
-constexpr int SWEEPS = 3, NEWTON_STEPS = 3;  // per round (the first has one sweep); Newton steps, while each reduces the residual
+// Per round: sweeps (one in the first) and Newton steps, while each reduces the residual.
+constexpr int SWEEPS = 3, NEWTON_STEPS = 3;
 // Damping of G's diagonal in Newton's matrix at least, ε^0.6 times 1/r: keeps it regular for redundant contacts.
 template <typename Real> constexpr Real REGULAR = sizeof(Real) == 8 ? 4.2e-10 : 7.0e-5;
 
@@ -52,7 +53,8 @@ template <typename Real, class Room, class Team> __device__ __noinline__ bool fa
 }
 
 // Solve by the factors of `factorise`: the vector from far slot `b` on becomes the solution.
-template <typename Real, class Room, class Team> __device__ __noinline__ void substitute(Room room, int n, int b, Team team) {
+template <typename Real, class Room, class Team>
+__device__ __noinline__ void substitute(Room room, int n, int b, Team team) {
     if (team.rank == 0) {
 #pragma unroll 1
         for (int k = 0; k < n; ++k) {
@@ -85,7 +87,8 @@ __device__ __forceinline__ void move(const System<Real, Room>& system, int k, Re
 }
 
 // u = G λ + b.
-template <typename Real, class Room, class Team> __device__ __noinline__ void velocities(System<Real, Room> system, Team team) {
+template <typename Real, class Room, class Team>
+__device__ __noinline__ void velocities(System<Real, Room> system, Team team) {
     const int n = system.rows();
     team.sync();
 #pragma unroll 1
@@ -107,7 +110,8 @@ __device__ __forceinline__ Real joint_change(const System<Real, Room>& system, i
 }
 
 // One Gauss–Seidel sweep, which keeps u = G λ + b.
-template <typename Real, class Room, class Team> __device__ __noinline__ void sweep(System<Real, Room> system, Team team) {
+template <typename Real, class Room, class Team>
+__device__ __noinline__ void sweep(System<Real, Room> system, Team team) {
     const int n = system.rows(), first = 3 * system.contacts;
 #pragma unroll 1
     for (int i = 0; i < system.contacts; ++i) {
@@ -144,7 +148,8 @@ __device__ __forceinline__ void combine(const System<Real, Room>& system, int pl
 
 // Row k of A: that of G or zero, plus `own` on the diagonal.
 template <typename Real, class Room, class Team>
-__device__ __forceinline__ void plain_row(const System<Real, Room>& system, int k, bool of_G, Real own, const Team& team) {
+__device__ __forceinline__ void plain_row(const System<Real, Room>& system, int k, bool of_G, Real own,
+                                          const Team& team) {
     for (int j = team.rank; j < system.rows(); j += team.size)
         entry<Real>(system.room, k, j) = (of_G ? system.G(k, j) : Real(0)) + (j == k ? own : Real(0));
 }
@@ -155,7 +160,8 @@ __device__ __forceinline__ void contact_equations(const System<Real, Room>& syst
                                                   const Team& team) {
     const Room& room = system.room;
     const auto ask = [&](Real x, Real y, Real z) {
-        if (team.rank == 0) room.far(Room::STEP + k) = x, room.far(Room::STEP + k + 1) = y, room.far(Room::STEP + k + 2) = z;
+        if (team.rank == 0)
+            room.far(Room::STEP + k) = x, room.far(Room::STEP + k + 1) = y, room.far(Room::STEP + k + 2) = z;
     };
     const auto A = [&](int i, int j) -> Real& { return entry<Real>(room, k + i, k + j); };
     const Real size = system.size(k), r = 1 / size;
@@ -201,7 +207,8 @@ __device__ __noinline__ bool newton_step(System<Real, Room> system, Real regular
     for (int k = first; k < n; ++k) {  // a sliding joint, or one with a prescribed velocity
         const int j = k - first;
         const Real g = system.own(k), u = system.u(k), impulse = system.impulse(k), y = u - g * impulse;
-        const Real f = system.law(j, 0), low = system.law(j, 1), high = system.law(j, 2), p = joint_law(y, g * f, low, high);
+        const Real f = system.law(j, 0), low = system.law(j, 1), high = system.law(j, 2),
+            p = joint_law(y, g * f, low, high);
         const bool slides = fabs(y) > g * f && low < p && p < high;
         plain_row(system, k, !slides, slides ? Real(1) : regular * g, team);
         if (team.rank == 0) room.far(Room::STEP + k) = slides ? (y > 0 ? -f : f) - impulse : p - u;

@@ -80,7 +80,8 @@ __device__ __forceinline__ void jacobian(const Memory& at, const Robot& robot, c
 }
 
 // W of N rows from k on, in place of J, for paths that begin at `tip`, and G's diagonal.
-template <typename Real, int N, class Room> __device__ __forceinline__ void half_rows(const Room& room, int k, int tip) {
+template <typename Real, int N, class Room>
+__device__ __forceinline__ void half_rows(const Room& room, int k, int tip) {
     const int depth = ROW_LEVEL[tip];
     Real x[N][DEPTH], own[N] = {};
 #pragma unroll
@@ -116,7 +117,8 @@ template <typename Real, int N, class Room> __device__ __forceinline__ void half
 template <typename Real, class Room> __device__ __forceinline__ Real row_velocity(const Room& room, int k, int tip) {
     Real total = room(Room::B + k);
 #pragma unroll 4
-    for (int l = 0; l < ROW_LEVEL[tip]; ++l) total += room(Room::W + k * DEPTH + l) * room(Room::HALF + PATH[tip * DEPTH + l]);
+    for (int l = 0; l < ROW_LEVEL[tip]; ++l)
+        total += room(Room::W + k * DEPTH + l) * room(Room::HALF + PATH[tip * DEPTH + l]);
     return total;
 }
 
@@ -153,13 +155,15 @@ __device__ __forceinline__ Real found_residual(const Room& room, const RowsOf& r
         lane_products<Real>(room, rows, [&](int v) { return room(Room::HALF + v); }, put, group);
     } else {
 #pragma unroll 1
-        for (int k = group.rank; k < rows.all(); k += LANES) system.u(k) = row_velocity<Real>(room, k, rows.tip(room, k));
+        for (int k = group.rank; k < rows.all(); k += LANES)
+            system.u(k) = row_velocity<Real>(room, k, rows.tip(room, k));
         group.sync();
     }
     return residual(system, group);
 }
 // Not inlined: a warp's step calls it in several places and is limited by instruction fetches.
-template <typename Real, class Room> __device__ __noinline__ Real residual_by_warp(Room room, RowsOf rows, Group group) {
+template <typename Real, class Room>
+__device__ __noinline__ Real residual_by_warp(Room room, RowsOf rows, Group group) {
     room.tell_memory();
     return found_residual<Real>(room, rows, group);
 }
@@ -171,7 +175,8 @@ __device__ __forceinline__ Real residual_by_paths(const Room& room, const RowsOf
 
 // One sweep from the current impulses like `sweep`, by W only, for a robot that `goes`; HALF = D⁻¹ Wᵀ λ is updated. A
 // lane has the velocities of its levels.
-template <typename Real, class Room> __device__ __noinline__ void sweep_by_paths(Room room, RowsOf rows, Group group, bool goes) {
+template <typename Real, class Room>
+__device__ __noinline__ void sweep_by_paths(Room room, RowsOf rows, Group group, bool goes) {
     const auto system = rows.system<Real>(room);
     const int first = 3 * system.contacts, n = goes ? rows.all() : 0;
     const auto w = [&](int k, int l) { return room(Room::W + k * DEPTH + l); };
@@ -194,7 +199,8 @@ template <typename Real, class Room> __device__ __noinline__ void sweep_by_paths
         Vector<Real> z, d;
         if (own) {
             u = Vector<Real>{system.b(k), system.b(k + 1), system.b(k + 2)} + u;
-            const Symmetric<Real> D = {system.own(k), across.x, across.y, system.own(k + 1), across.z, system.own(k + 2)};
+            const Symmetric<Real> D = {system.own(k), across.x, across.y, system.own(k + 1), across.z,
+                                       system.own(k + 2)};
             const Vector<Real> x = {system.impulse(k), system.impulse(k + 1), system.impulse(k + 2)};
             z = one_contact(D, u - mul(D, x), system.mu(k / 3)), d = z - x;
         }
@@ -252,7 +258,8 @@ __device__ __noinline__ void half_impulses(Room room, RowsOf rows, int n, int im
         const int level = ROW_LEVEL[v];
         Real total = 0;
         for (int k = 0; k < n; ++k) {
-            if (COMMON[v * NV + rows.tip(room, k)] == level) total += room(Room::W + k * DEPTH + level - 1) * room(impulses + k);
+            if (COMMON[v * NV + rows.tip(room, k)] == level)
+                total += room(Room::W + k * DEPTH + level - 1) * room(impulses + k);
         }
         room(Room::HALF + v) = total * room(Room::FACTOR + diagonal(v));
     }
@@ -260,7 +267,8 @@ __device__ __noinline__ void half_impulses(Room room, RowsOf rows, int n, int im
 }
 
 // WAY ← L⁻¹ HALF, from velocity `first` up to `end`.
-template <typename Real, class Room> __device__ __forceinline__ void to_velocities(const Room& room, int first = 0, int end = NV) {
+template <typename Real, class Room>
+__device__ __forceinline__ void to_velocities(const Room& room, int first = 0, int end = NV) {
 #pragma unroll 1
     for (int v = first; v < end; ++v) {
         const int row = Room::FACTOR + ROW_START[v];
@@ -270,7 +278,8 @@ template <typename Real, class Room> __device__ __forceinline__ void to_velociti
         room(Room::WAY + v) = x;
     }
 }
-template <typename Real, class Room> __device__ __forceinline__ void to_velocities(const Room& room, const Group& group) {
+template <typename Real, class Room>
+__device__ __forceinline__ void to_velocities(const Room& room, const Group& group) {
     group.sync();
     if constexpr (LANE_A_BODY) {
         for (int v = group.rank; v < NV; v += LANES) room(Room::WAY + v) = room(Room::HALF + v);
@@ -284,7 +293,8 @@ template <typename Real, class Room> __device__ __forceinline__ void to_velociti
 }
 
 // The lower triangle of G.
-template <typename Real, class Room, class Team> __device__ __noinline__ void delassus(Room room, RowsOf rows, Team team) {
+template <typename Real, class Room, class Team>
+__device__ __noinline__ void delassus(Room room, RowsOf rows, Team team) {
     const int n = rows.all();
 #pragma unroll 1
     for (int k = 0; k < n; ++k) {
@@ -325,8 +335,8 @@ template <typename Real, class Joints> struct ActingJoint {
     }
 };
 template <typename Real, class Joints, class Room>
-__device__ __forceinline__ void put_joint_row(const Joints& joints, const Room& room, const RowsOf& rows, int found, int v,
-                                              const ActingJoint<Real, Joints>& row, Real before) {
+__device__ __forceinline__ void put_joint_row(const Joints& joints, const Room& room, const RowsOf& rows, int found,
+                                              int v, const ActingJoint<Real, Joints>& row, Real before) {
     const int k = rows.first_joint() + found, law = Room::LAW + 3 * found;
     const int level = ROW_LEVEL[v] - 1;
     room(law) = row.friction * joints.dt;
@@ -341,7 +351,8 @@ __device__ __forceinline__ void put_joint_row(const Joints& joints, const Room& 
 
 // Rows of joints with friction or near a limit, after those of contacts. Returns their number.
 template <typename Real, class Joints, class Room>
-__device__ __forceinline__ int joint_rows(const Joints& joints, const Room& room, const RowsOf& rows, bool warm, const Group& group) {
+__device__ __forceinline__ int joint_rows(const Joints& joints, const Room& room, const RowsOf& rows, bool warm,
+                                          const Group& group) {
     int found = 0;
     const auto before = [&](int v) {
         const Real impulse = warm ? room.kept(kept::JOINT_MEMORY + v) : Real(0);

@@ -10,7 +10,8 @@
 #include "constraints/solve_by_paths.cuh"
 
 constexpr int INTERIOR_BY_PATHS = 30;  // steps, at most
-constexpr double CENTRING_BY_PATHS = 0.2, LONGEST_BY_PATHS = 0.99, WIDE = 10;  // σ; fraction to the boundary; first impulse
+// σ; the fraction of the way to the boundary; the first impulse.
+constexpr double CENTRING_BY_PATHS = 0.2, LONGEST_BY_PATHS = 0.99, WIDE = 10;
 // The residual at which Newton's steps take over.
 template <typename Real> constexpr Real INTERIOR_ENOUGH = sizeof(Real) == 8 ? 1e-7 : 1e-3;
 
@@ -51,7 +52,8 @@ template <typename Real, class Room> struct HeldRows {
     }
     __device__ __forceinline__ bool touches() const { return i < system.contacts; }
     __device__ __forceinline__ bool acts() const { return i < system.joints; }
-    __device__ __forceinline__ Real unit(const Held<Real>& held) const { return held.vec(scaled::D, 0) * size; }  // scaling
+    // The scaling of impulses.
+    __device__ __forceinline__ Real unit(const Held<Real>& held) const { return held.vec(scaled::D, 0) * size; }
 
     // λ as the current iterate.
     __device__ __forceinline__ void put_impulses() const {
@@ -81,8 +83,10 @@ template <typename Real, class Room> struct HeldRows {
             cone_target(contact, 0, mu, aim);
             const Real e = contact.vec(scaled::D, 0);
             const auto column = [&](int c) { return e * e * three(contact, scaled::OMEGA + c, 0); };
-            const Vector<Real> c = unit(contact) * (three(contact, scaled::IMPULSE, 0) + three(contact, scaled::STEP, 0));
-            put_resistance(room, i, Resistance<Real>{transpose(Matrix<Real>{column(0), column(1), column(2)}), c, false});
+            const Vector<Real> c =
+                unit(contact) * (three(contact, scaled::IMPULSE, 0) + three(contact, scaled::STEP, 0));
+            put_resistance(room, i,
+                           Resistance<Real>{transpose(Matrix<Real>{column(0), column(1), column(2)}), c, false});
         }
         if (acts()) {
             const Real e = joint.vec(scaled::D, 0), c = joint_target(joint, 0, 0, aim);
@@ -111,7 +115,8 @@ template <typename Real, class Room> struct HeldRows {
 };
 
 // From a cold start, an iterate from which Newton's steps converge, with its HALF. A lane has at most one contact.
-template <typename Real, class Room> __device__ __noinline__ void interior_by_paths(Room room, RowsOf rows, Group group) {
+template <typename Real, class Room>
+__device__ __noinline__ void interior_by_paths(Room room, RowsOf rows, Group group) {
     room.tell_memory();
     const auto system = rows.system<Real>(room);
     const HeldRows<Real, Room> held(system, group);

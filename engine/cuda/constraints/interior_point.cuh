@@ -12,7 +12,8 @@
 // Scaled vectors, those of rows first; and the numbers of a joint row's complementarity pairs: which exist (3), f lo hi
 // (3), pairs (8), steps (8).
 namespace scaled {
-constexpr int D = 0, IMPULSE = 1, W = 2, R = 3, CORRECTION = 4, STEP = 5, U = 6, DU = 7, B = 8, OMEGA = 9, DZ = 12, Z = 13;
+constexpr int D = 0, IMPULSE = 1, W = 2, R = 3, CORRECTION = 4, STEP = 5, U = 6, DU = 7, B = 8, OMEGA = 9, DZ = 12,
+    Z = 13;
 }
 namespace pair {
 constexpr int ON = 0, LAW = 3, X = 6, DX = 14;
@@ -31,7 +32,9 @@ template <typename Real, class Room, class Team> struct Interior {
     __device__ __forceinline__ Real& vec(int which, int k) const {
         return system.room.far(Room::VECTORS + which * Room::LONGEST + k);
     }
-    __device__ __forceinline__ Real& pair(int which, int j) const { return system.room.far(Room::PAIRS + which * Room::LAWS + j); }
+    __device__ __forceinline__ Real& pair(int which, int j) const {
+        return system.room.far(Room::PAIRS + which * Room::LAWS + j);
+    }
     __device__ __forceinline__ Real& K(int i, int j) const { return entry<Real>(system.room, i, j); }
     // The entry of H at level l of row i, whose path is at velocity v there.
     __device__ __forceinline__ Real H(int i, int l, int v) const {
@@ -60,7 +63,8 @@ template <typename Real, class Room, class Team> struct Interior {
         share(0, system.rows(), [&](int i) {
             const int first = rows.tip(system.room, i);
             Real total = 0;
-            for (int v = first, l = ROW_LEVEL[first] - 1; v >= 0; v = ROW_PARENT[v], --l) total += H(i, l, v) * vec(z, v);
+            for (int v = first, l = ROW_LEVEL[first] - 1; v >= 0; v = ROW_PARENT[v], --l)
+                total += H(i, l, v) * vec(z, v);
             vec(out, i) = total;
         });
     }
@@ -98,11 +102,14 @@ template <typename Real, class Room, class Team> struct Interior {
 template <class In> __device__ __forceinline__ auto three(const In& in, int which, int k) {
     return Vector<typename In::Number>{in.vec(which, k), in.vec(which, k + 1), in.vec(which, k + 2)};
 }
-template <class In, typename Real> __device__ __forceinline__ void put_three(const In& in, int which, int k, Vector<Real> x) {
+template <class In, typename Real>
+__device__ __forceinline__ void put_three(const In& in, int which, int k, Vector<Real> x) {
     in.vec(which, k) = x.x, in.vec(which, k + 1) = x.y, in.vec(which, k + 2) = x.z;
 }
-template <class In, typename Real> __device__ __forceinline__ Vector<Real> resisted(const In& in, int k, Vector<Real> x) {
-    return x.x * three(in, scaled::OMEGA, k) + (x.y * three(in, scaled::OMEGA + 1, k) + x.z * three(in, scaled::OMEGA + 2, k));
+template <class In, typename Real>
+__device__ __forceinline__ Vector<Real> resisted(const In& in, int k, Vector<Real> x) {
+    return x.x * three(in, scaled::OMEGA, k) +
+        (x.y * three(in, scaled::OMEGA + 1, k) + x.z * three(in, scaled::OMEGA + 2, k));
 }
 
 // The scaling of rows. Returns the scale of impulses and an estimate of the largest scaled impulse.
@@ -169,7 +176,8 @@ __device__ __forceinline__ void first_iterate(const Interior<Real, Room, Team>& 
 template <class In> __device__ __forceinline__ auto pair_products(const In& in, int j) {
     auto total = in.pair(pair::X, j) * in.pair(pair::X + 1, j);
 #pragma unroll
-    for (int which = 1; which < 4; ++which) total += in.pair(pair::X + 2 * which, j) * in.pair(pair::X + 2 * which + 1, j);
+    for (int which = 1; which < 4; ++which)
+        total += in.pair(pair::X + 2 * which, j) * in.pair(pair::X + 2 * which + 1, j);
     return total;
 }
 template <class In> __device__ __forceinline__ auto pairs_of(const In& in, int j) {
@@ -216,7 +224,8 @@ __device__ __forceinline__ void cone_target(const In& in, int k, Real mu, Real a
 // The damping of joint row j's friction; and of the whole row.
 template <class In> __device__ __forceinline__ auto friction_damping(const In& in, int j) {
     const auto on = in.pair(pair::ON, j);
-    return on / (in.pair(pair::X + 1, j) / in.pair(pair::X, j) + in.pair(pair::X + 3, j) / in.pair(pair::X + 2, j) + (1 - on));
+    return on /
+        (in.pair(pair::X + 1, j) / in.pair(pair::X, j) + in.pair(pair::X + 3, j) / in.pair(pair::X + 2, j) + (1 - on));
 }
 template <class In> __device__ __forceinline__ auto damping(const In& in, int j) {
     const auto below = in.pair(pair::X + 4, j) / in.pair(pair::X + 5, j);
@@ -328,7 +337,9 @@ __device__ __noinline__ void interior_point(System<Real, Room> system, RowsOf ro
     Real least = INFINITE, length = 1;
 #pragma unroll 1
     for (int step = 0;; ++step) {
-        in.share(0, n, [&](int k) { system.impulse(k) = in.vec(scaled::IMPULSE, k) * in.vec(scaled::D, k) * found.size; });
+        in.share(0, n, [&](int k) {
+            system.impulse(k) = in.vec(scaled::IMPULSE, k) * in.vec(scaled::D, k) * found.size;
+        });
         velocities(system, team);
         const Real left = residual(system, team);
         if (left < least) {
@@ -338,7 +349,8 @@ __device__ __noinline__ void interior_point(System<Real, Room> system, RowsOf ro
         if (least <= CONTACT_TOLERANCE<Real> || step == INTERIOR_STEPS<Real> || !(left < Real(INFINITE))) break;
         const Real gap = mean_gap(in), smooth = smoothing * gap;
         if (!equations(in, smooth)) break;
-        const Real rest = 1 - fmin(direction(in, smooth, Real(0)), Real(1));  // the predictor's remainder sets the centring
+        // The predictor's remainder sets the centring.
+        const Real rest = 1 - fmin(direction(in, smooth, Real(0)), Real(1));
         Real centring = fmax(least_centring, rest * rest * rest);
         centring = fmin(fmax(centring, length < Real(0.3) ? Real(0.5) : Real(0)), Real(1));
         if (rest > Real(0.9) || length < Real(0.3))  // blocked: no second-order term

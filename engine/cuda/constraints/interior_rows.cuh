@@ -1,5 +1,6 @@
-// The interior point method of docs/contact_solver.md for one contact and one joint row: their terms in Newton's equations
-// (12) and the step length to the boundary. As in engine/cpu/constraints/interior_point.py; all numbers are scaled.
+// The interior point method of docs/contact_solver.md for one contact and one joint row: their terms in Newton's
+// equations (12) and the step length to the boundary. As in engine/cpu/constraints/interior_point.py; all numbers are
+// scaled.
 #pragma once
 
 #include "constraints/contact_law.cuh"
@@ -41,7 +42,9 @@ template <typename Real> struct ConeMatrix {
 template <typename Real> struct InteriorContact {
     Vector<Real> impulse, w;
 
-    __device__ __forceinline__ Vector<Real> scaled_impulse(Real mu) const { return {mu * impulse.x, impulse.y, impulse.z}; }
+    __device__ __forceinline__ Vector<Real> scaled_impulse(Real mu) const {
+        return {mu * impulse.x, impulse.y, impulse.z};
+    }
     __device__ __forceinline__ Vector<Real> scaled_w(Real mu) const { return {w.x / mu, w.y, w.z}; }
     // De Saxcé's term in r.
     __device__ __forceinline__ Real saxce(Real mu, Real smooth) const {
@@ -109,7 +112,9 @@ template <typename Real> struct InteriorJoint {
     __device__ __forceinline__ int pairs() const { return 2 * rubs + below + above; }
     __device__ __forceinline__ Real products() const { return x[0] * x[1] + x[2] * x[3] + x[4] * x[5] + x[6] * x[7]; }
     // The damping of the friction; and of the whole row.
-    __device__ __forceinline__ Real friction_damping() const { return rubs ? 1 / (x[1] / x[0] + x[3] / x[2]) : Real(0); }
+    __device__ __forceinline__ Real friction_damping() const {
+        return rubs ? 1 / (x[1] / x[0] + x[3] / x[2]) : Real(0);
+    }
     __device__ __forceinline__ Real damping() const { return friction_damping() + x[4] / x[5] + x[6] / x[7]; }
     // c for complementarity products `aim`, at velocity u.
     __device__ __forceinline__ Real target(Real u, Real aim) const {
@@ -123,9 +128,11 @@ template <typename Real> struct InteriorJoint {
     __device__ __forceinline__ Real reach(Real u, Real aim) {
         const Real d0 = -friction_damping() * (u - aim / x[0] + aim / x[2]);
         dx[0] = d0, dx[2] = -d0;
-        dx[1] = rubs ? (aim - x[1] * d0) / x[0] - x[1] : Real(0), dx[3] = rubs ? (aim + x[3] * d0) / x[2] - x[3] : Real(0);
+        dx[1] = rubs ? (aim - x[1] * d0) / x[0] - x[1] : Real(0),
+            dx[3] = rubs ? (aim + x[3] * d0) / x[2] - x[3] : Real(0);
         dx[5] = below ? u - low - x[5] : Real(0), dx[7] = above ? high - u - x[7] : Real(0);
-        dx[4] = below ? (aim - x[4] * dx[5]) / x[5] - x[4] : Real(0), dx[6] = above ? (aim - x[6] * dx[7]) / x[7] - x[6] : Real(0);
+        dx[4] = below ? (aim - x[4] * dx[5]) / x[5] - x[4] : Real(0),
+            dx[6] = above ? (aim - x[6] * dx[7]) / x[7] - x[6] : Real(0);
         Real reach = INFINITE;
 #pragma unroll
         for (int k = 0; k < 8; ++k) {

@@ -178,7 +178,8 @@ __device__ __forceinline__ void initial_active_set(const Joints& joints, int fir
         if (follows(i)) continue;
         for (int j = 0; j < (is_ball(i) ? 3 : 1); ++j) {
             const int k = v_start(i) + j;
-            if (kind(i) != FREE) joints.set_mode(k, initial_mode(joints.at(V + k), joints.bounds(k), joints.friction(k)));
+            if (kind(i) != FREE)
+                joints.set_mode(k, initial_mode(joints.at(V + k), joints.bounds(k), joints.friction(k)));
         }
         if constexpr (JOINT_SPACE) {  // passes that loop over velocities find these unconstrained
             if (kind(i) == FREE)

@@ -15,8 +15,8 @@ template <typename Real> struct JointForce { Real force, extra; };
 // Control `torque` and gains, clipped, less damping, at coordinate q (0 where there is none) and velocity v. Implicit
 // gains act from the coordinate at the end of the step, and are added to the matrix unless the effort is clipped.
 template <typename Real>
-__device__ __forceinline__ JointForce<Real> joint_force(const JointRow<Real>& row, Real torque, Real target, Real q, Real v,
-                                                        Real dt) {
+__device__ __forceinline__ JointForce<Real> joint_force(const JointRow<Real>& row, Real torque, Real target, Real q,
+                                                        Real v, Real dt) {
     constexpr bool IMPLICIT = INTEGRATOR == integrator::IMPLICIT;
     Real drive = torque, extra = 0;
     if constexpr (HAS_GAINS) {

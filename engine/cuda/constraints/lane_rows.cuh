@@ -27,7 +27,8 @@ template <typename Real, class Room> struct Axes {
 
 // J into row k of W, for a force d at x on `body`. Returns J v_f.
 template <typename Real, class Room>
-__device__ __forceinline__ Real axis_row(const Axes<Real, Room>& axes, int k, int body, Vector<Real> x, Vector<Real> d) {
+__device__ __forceinline__ Real axis_row(const Axes<Real, Room>& axes, int k, int body, Vector<Real> x,
+                                         Vector<Real> d) {
     const Room& room = axes.room;
     Real base = 0;
     const auto put = [&](int v, Real value) {
@@ -35,7 +36,8 @@ __device__ __forceinline__ Real axis_row(const Axes<Real, Room>& axes, int k, in
         base += value * room(Room::FREE_V + v);
     };
 #pragma unroll 1
-    for (int j = body; j > 0; j = parent(j)) put(v_start(j), along_axis(j, axes.direction(j), axes.origin(j), x, {}, d));
+    for (int j = body; j > 0; j = parent(j))
+        put(v_start(j), along_axis(j, axes.direction(j), axes.origin(j), x, {}, d));
     const Matrix<Real> R = axes.root();
     along_axes(0, Force<Real>{mul_t(R, cross(x - axes.origin(0), d)), mul_t(R, d)}, put);
     return base;
@@ -49,7 +51,8 @@ __device__ __forceinline__ void lane_contact_rows(const Surroundings<Real>& scen
     const Axes<Real, Room> axes(room, group);
 #pragma unroll 1
     for (int i = group.rank; i < rows.count; i += LANES) {
-        const Vector<Real> n = room.vector(room.contact(i) + contact::NORMAL), before = remembered<Real>(room, i, memories);
+        const Vector<Real> n = room.vector(room.contact(i) + contact::NORMAL),
+            before = remembered<Real>(room, i, memories);
         const Tangents<Real> t = tangents(n);
         room.store(Room::TRIED + 3 * i, {dot(n, before), dot(t.first, before), dot(t.second, before)});
         room(Room::MU + i) = scene.of_shape(shape_of(room, i), shape::FRICTION);

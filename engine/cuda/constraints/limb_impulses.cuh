@@ -68,8 +68,9 @@ __device__ __forceinline__ void joint_laws(LimbRows<Real, N>& rows, const Joints
 
 // Z, b and the diagonal of G, without the laws.
 template <typename Real, int N>
-__device__ __forceinline__ void limb_rows(LimbRows<Real, N>& rows, const LimbContact<Real> (&touches)[N], const Frame<Real>& frame,
-                                          const Posture<Real>& now, const Motions<Real>& to, Real dt) {
+__device__ __forceinline__ void limb_rows(LimbRows<Real, N>& rows, const LimbContact<Real> (&touches)[N],
+                                          const Frame<Real>& frame, const Posture<Real>& now, const Motions<Real>& to,
+                                          Real dt) {
     auto& R = rows.R;
 #pragma unroll
     for (int k = 0; k < LIMB; ++k) {
@@ -116,7 +117,8 @@ __device__ __forceinline__ void limb_rows(LimbRows<Real, N>& rows, const LimbCon
 }
 
 // The rows in double precision, with room for the most contacts.
-template <typename Real, int N> __device__ __forceinline__ LimbRows<double, LIMB_POINTS> widened(const LimbRows<Real, N>& rows) {
+template <typename Real, int N>
+__device__ __forceinline__ LimbRows<double, LIMB_POINTS> widened(const LimbRows<Real, N>& rows) {
     LimbRows<double, LIMB_POINTS> all;
     all.many = rows.contacts();
 #pragma unroll WRITTEN_OUT<N>
@@ -128,7 +130,8 @@ template <typename Real, int N> __device__ __forceinline__ LimbRows<double, LIMB
         all.b[r] = rows.b[r];
     }
 #pragma unroll WRITTEN_OUT<N>
-    for (int c = 0; c < rows.contacts(); ++c) all.touches[c] = rows.touches[c], all.size[c] = rows.size[c], all.mu[c] = rows.mu[c];
+    for (int c = 0; c < rows.contacts(); ++c)
+        all.touches[c] = rows.touches[c], all.size[c] = rows.size[c], all.mu[c] = rows.mu[c];
 #pragma unroll
     for (int k = 0; k < LIMB; ++k) {
         all.own[k] = rows.own[k], all.acts[k] = rows.acts[k];
@@ -151,7 +154,8 @@ __device__ __forceinline__ Real in_row(const LimbRows<Real, N>& rows, int r, con
 }
 // Zᵀ times a vector over a limb's rows, or over contacts' NORMALS only. The trunk's entries are this limb's share.
 template <bool NORMALS, typename Real, int N>
-__device__ __forceinline__ void spread(const LimbRows<Real, N>& rows, const Real (&of)[ROWS_OF<N>], Real (&x)[COLUMNS]) {
+__device__ __forceinline__ void spread(const LimbRows<Real, N>& rows, const Real (&of)[ROWS_OF<N>],
+                                       Real (&x)[COLUMNS]) {
 #pragma unroll
     for (int j = 0; j < COLUMNS; ++j) x[j] = 0;
 #pragma unroll WRITTEN_OUT<N>

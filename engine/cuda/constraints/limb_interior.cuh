@@ -32,7 +32,9 @@ template <typename Real> struct LimbInterior {
         Vector<Real> r[N], correction[N], dw[N];
     };
 
-    __device__ __forceinline__ Vector<Real> three(const Real (&x)[ROWS], int c) const { return {x[row_of(c)], x[row_of(c) + 1], x[row_of(c) + 2]}; }
+    __device__ __forceinline__ Vector<Real> three(const Real (&x)[ROWS], int c) const {
+        return {x[row_of(c)], x[row_of(c) + 1], x[row_of(c) + 2]};
+    }
     __device__ __forceinline__ Real impulse(int r) const {
         if (r < LIMB) return joint[r].impulse;
         const Vector<Real>& x = contact[contact_of(r)].impulse;
@@ -40,7 +42,8 @@ template <typename Real> struct LimbInterior {
     }
 
     // The first iterate: near `from` and its u, INWARDS inside cones and bounds.
-    __device__ __forceinline__ LimbInterior(const LimbRows<Real, N>& given, const LimbImpulses<Real, N>& from, const Group& group)
+    __device__ __forceinline__ LimbInterior(const LimbRows<Real, N>& given, const LimbImpulses<Real, N>& from,
+                                            const Group& group)
         : rows(given) {
         Real most = TINY<Real>;
 #pragma unroll WRITTEN_OUT<N>
@@ -62,9 +65,10 @@ template <typename Real> struct LimbInterior {
             rows.b[r] /= most;
             if (r < LIMB) {
                 const bool acts = given.acts[r];
-                joint[r] = InteriorJoint<Real>(acts ? given.friction[r] : Real(0), acts ? given.low[r] : -Real(INFINITE),
-                                               acts ? given.high[r] : Real(INFINITE), acts ? 1 / (unit[r] * most) : Real(0),
-                                               unit[r] / most);
+                joint[r] =
+                    InteriorJoint<Real>(acts ? given.friction[r] : Real(0), acts ? given.low[r] : -Real(INFINITE),
+                                        acts ? given.high[r] : Real(INFINITE), acts ? 1 / (unit[r] * most) : Real(0),
+                                        unit[r] / most);
             }
             unit[r] *= most;
             of[r] = unit[r] > 0 ? from.of[r] / unit[r] : Real(0);
@@ -78,7 +82,8 @@ template <typename Real> struct LimbInterior {
             if (!rows.touches[c]) continue;
             const Vector<Real> v = three(u, c);
             contact[c].impulse = project(three(of, c), rows.mu[c]);
-            contact[c].w = project(Vector<Real>{v.x + rows.mu[c] * sqrt(v.y * v.y + v.z * v.z), v.y, v.z}, 1 / rows.mu[c]);
+            contact[c].w =
+                project(Vector<Real>{v.x + rows.mu[c] * sqrt(v.y * v.y + v.z * v.z), v.y, v.z}, 1 / rows.mu[c]);
             contact[c].impulse.x += Real(INWARDS) / rows.mu[c], contact[c].w.x += Real(INWARDS) * rows.mu[c];
         }
 #pragma unroll WRITTEN_OUT<N>
@@ -125,7 +130,8 @@ template <typename Real> struct LimbInterior {
 #pragma unroll
             for (int h = 0; h < 3; ++h) {
                 const bool on = rows.touches[c];
-                way.by.contact[c][0][h] = on ? columns[h].x : Real(0), way.by.contact[c][1][h] = on ? columns[h].y : Real(0);
+                way.by.contact[c][0][h] = on ? columns[h].x : Real(0),
+                    way.by.contact[c][1][h] = on ? columns[h].y : Real(0);
                 way.by.contact[c][2][h] = on ? columns[h].z : Real(0);
             }
         }
@@ -143,7 +149,8 @@ template <typename Real> struct LimbInterior {
         Real of[ROWS];
 #pragma unroll WRITTEN_OUT<N>
         for (int c = 0; c < rows.contacts(); ++c) {
-            const Vector<Real> to = rows.touches[c] ? contact[c].target(rows.mu[c], aim, way.correction[c]) : Vector<Real>{0, 0, 0};
+            const Vector<Real> to =
+                rows.touches[c] ? contact[c].target(rows.mu[c], aim, way.correction[c]) : Vector<Real>{0, 0, 0};
             by.aim[row_of(c)] = to.x, by.aim[row_of(c) + 1] = to.y, by.aim[row_of(c) + 2] = to.z;
 #pragma unroll
             for (int e = 0; e < 3; ++e) by.aim[row_of(c) + e] -= resisted(c, e, way.r[c]);
@@ -184,7 +191,8 @@ template <typename Real> struct LimbInterior {
 #pragma unroll WRITTEN_OUT<N>
         for (int c = 0; c < rows.contacts(); ++c) {
             if (!rows.touches[c]) continue;
-            contact[c].impulse = contact[c].impulse + length * three(way.step, c), contact[c].w = contact[c].w + length * way.dw[c];
+            contact[c].impulse = contact[c].impulse + length * three(way.step, c),
+                contact[c].w = contact[c].w + length * way.dw[c];
         }
 #pragma unroll WRITTEN_OUT<N>
         for (int k = 0; k < LIMB; ++k) {
@@ -197,8 +205,9 @@ template <typename Real> struct LimbInterior {
 
 // The best iterate, or the first one within `asked`, of a robot that `goes`, from a start near the given impulses.
 // Always in double precision: with redundant contacts Ω has a wider range than single precision resolves.
-__device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>& rows, LimbImpulses<double, LIMB_POINTS>& best,
-                                            double asked, bool goes, Group group) {
+__device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>& rows,
+                                            LimbImpulses<double, LIMB_POINTS>& best, double asked, bool goes,
+                                            Group group) {
     using Real = double;
     constexpr int N = LIMB_POINTS;
     LimbImpulses<Real, N> x;
@@ -230,7 +239,8 @@ __device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>&
             if (pass == 1) break;
             const Real rest = 1 - fmin(reach, Real(1));  // the predictor's remainder sets the centring
             const bool blocked = rest > Real(0.9) || length < Real(0.3);
-            const Real centring = fmax(fmax(Real(LEAST_CENTRING), rest * rest * rest), length < Real(0.3) ? Real(0.5) : Real(0));
+            const Real centring =
+                fmax(fmax(Real(LEAST_CENTRING), rest * rest * rest), length < Real(0.3) ? Real(0.5) : Real(0));
             aim = fmin(centring, Real(1)) * gap;
 #pragma unroll WRITTEN_OUT<N>
             for (int c = 0; c < rows.contacts(); ++c) {
@@ -247,15 +257,16 @@ __device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>&
 struct Effort {
     int first, last;
 };
-[[maybe_unused]] __device__ constexpr Effort FIRST_TURNS = {0, PATIENCE}, QUICK_TURNS = {0, QUICK - 1}, SLOW_TURNS = {QUICK, PATIENCE},
+[[maybe_unused]] __device__ constexpr Effort FIRST_TURNS = {0, PATIENCE}, QUICK_TURNS = {0, QUICK - 1},
+                                             SLOW_TURNS = {QUICK, PATIENCE},
                                              DAMPED_TURNS = {PATIENCE + 1, LIMB_STEPS}, ALL_TURNS = {0, LIMB_STEPS},
                                              INTERIOR = {LIMB_STEPS, LIMB_STEPS + STEPS_AFTER + 1};
 
 // Impulses that obey the law, with u of the limb and the residual, or else the best iterate. Returns whether the law is
 // obeyed.
 template <typename Real, int N>
-__device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x, Real (&u)[ROWS_OF<N>],
-                                              Real& left, Effort effort, const Group& group) {
+__device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x,
+                                              Real (&u)[ROWS_OF<N>], Real& left, Effort effort, const Group& group) {
     Real best[ROWS_OF<N>], least = UNKNOWN, regular = 0, before = UNKNOWN;
     bool goes = true, found = false;
 #pragma unroll WRITTEN_OUT<N>
@@ -289,10 +300,12 @@ __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, Lim
             }
         }
         regular = regular_of(turn, left, regular);
-        newton_step(rows, x, u, regular, goes && !back, group, leads_on(turn), fabs(left - before) < Real(STALLED) * left);
+        newton_step(rows, x, u, regular, goes && !back, group, leads_on(turn),
+                    fabs(left - before) < Real(STALLED) * left);
         before = left;
     }
+    // The best iterate, for the call that continues.
 #pragma unroll WRITTEN_OUT<N>
-    for (int r = 0; r < rows.rows(); ++r) x.of[r] = left < Real(UNKNOWN) ? x.of[r] : best[r];  // for the call that continues
+    for (int r = 0; r < rows.rows(); ++r) x.of[r] = left < Real(UNKNOWN) ? x.of[r] : best[r];
     return found;
 }

@@ -136,8 +136,8 @@ template <typename Real> __device__ __forceinline__ void add_body(Lower<Real, 6>
 }
 
 template <typename Real, class Joints, class Robot>
-__device__ __forceinline__ Motions<Real> free_motions(const Posture<Real>& now, const Joints& joints, const Robot& robot,
-                                                      const Group& group) {
+__device__ __forceinline__ Motions<Real> free_motions(const Posture<Real>& now, const Joints& joints,
+                                                      const Robot& robot, const Group& group) {
     const auto& at = joints.at;
     const auto force_on = [&](int i, const Pose<Real>& T, Force<Real> F) {
         if constexpr (Joints::HAS_WRENCHES) F = F - force_to_parent(T, joints.external(i));

@@ -1,5 +1,5 @@
-// Newton's steps (10) of docs/contact_solver.md for robots with EVEN_LIMBS, in the space of velocities. A contact or a joint
-// row has
+// Newton's steps (10) of docs/contact_solver.md for robots with EVEN_LIMBS, in the space of velocities. A contact or a
+// joint row has
 //
 //     dλ = c − Ω du
 //
@@ -43,8 +43,8 @@ template <typename Real> struct Arrow {
 
 // With NORMALS, tangential rows of contacts, and joint rows, are left out.
 template <bool NORMALS, typename Real, int N>
-__device__ __forceinline__ void factor_arrow(const LimbRows<Real, N>& rows, const LimbResistance<Real, N>& by, Arrow<Real>& arrow,
-                                             const Group& group) {
+__device__ __forceinline__ void factor_arrow(const LimbRows<Real, N>& rows, const LimbResistance<Real, N>& by,
+                                             Arrow<Real>& arrow, const Group& group) {
     constexpr int OF_CONTACT = NORMALS ? 1 : 3;
     auto& K = arrow.K;
 #pragma unroll
@@ -123,8 +123,8 @@ __device__ __forceinline__ void solve_arrow(const Arrow<Real>& arrow, Real (&x)[
 
 // Ω and c of contact c: open, sticking or sliding by z = λ − r u.
 template <typename Real, int N>
-__device__ __forceinline__ void resist(const LimbRows<Real, N>& rows, const LimbImpulses<Real, N>& x, const Real (&u)[ROWS_OF<N>],
-                                       Real regular, int c, LimbResistance<Real, N>& by) {
+__device__ __forceinline__ void resist(const LimbRows<Real, N>& rows, const LimbImpulses<Real, N>& x,
+                                       const Real (&u)[ROWS_OF<N>], Real regular, int c, LimbResistance<Real, N>& by) {
     const int k = row_of(c);
     const Real r = reciprocal(rows.size[c]), stiff = r * reciprocal(regular), mu = rows.mu[c];
     const Vector<Real> z = {x.of[k] - r * u[k], x.of[k + 1] - r * u[k + 1], x.of[k + 2] - r * u[k + 2]};
@@ -140,7 +140,8 @@ __device__ __forceinline__ void resist(const LimbRows<Real, N>& rows, const Limb
     if (!slips) return;
     const Real e = z.y / t, f = z.z / t, curve = disk / t, across = reciprocal(1 - (1 - regular) * curve);
     const Real turning = r * curve * across, follows = mu * (stiff + r);
-    const Real along = disk + mu * by.aim[k] - (e * x.of[k + 1] + f * x.of[k + 2]), aside = (f * x.of[k + 1] - e * x.of[k + 2]) * across;
+    const Real along = disk + mu * by.aim[k] - (e * x.of[k + 1] + f * x.of[k + 2]),
+        aside = (f * x.of[k + 1] - e * x.of[k + 2]) * across;
     by.aim[k + 1] = along * e - aside * f, by.aim[k + 2] = along * f + aside * e;
     Omega[1][0] = follows * e, Omega[2][0] = follows * f;
     Omega[1][1] = turning * f * f, Omega[1][2] = Omega[2][1] = -turning * e * f, Omega[2][2] = turning * e * e;
@@ -149,7 +150,8 @@ __device__ __forceinline__ void resist(const LimbRows<Real, N>& rows, const Limb
 // Ω and c of joint k.
 template <typename Real, int N>
 __device__ __forceinline__ void resist_joint(const LimbRows<Real, N>& rows, const LimbImpulses<Real, N>& x,
-                                             const Real (&u)[ROWS_OF<N>], Real regular, int k, LimbResistance<Real, N>& by) {
+                                             const Real (&u)[ROWS_OF<N>], Real regular, int k,
+                                             LimbResistance<Real, N>& by) {
     const Real g = rows.own[k], f = rows.friction[k], y = u[k] - g * x.of[k];
     const Real p = joint_law(y, g * f, rows.low[k], rows.high[k]), stiff = reciprocal(regular * g);
     const bool slides = fabs(y) > g * f && rows.low[k] < p && p < rows.high[k];
@@ -161,18 +163,22 @@ __device__ __forceinline__ void resist_joint(const LimbRows<Real, N>& rows, cons
 // changes the active set. INFINITE if none does.
 template <typename Real, int N>
 __device__ __forceinline__ Real to_the_next_set(const LimbRows<Real, N>& rows, const LimbResistance<Real, N>& by,
-                                                const LimbImpulses<Real, N>& x, const Real (&change)[ROWS_OF<N>], const Group& group) {
+                                                const LimbImpulses<Real, N>& x, const Real (&change)[ROWS_OF<N>],
+                                                const Group& group) {
     Real way = INFINITE;
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < rows.contacts(); ++c) {
         const int k = row_of(c);
-        const bool open = by.contact[c][0][0] == 0, sticks = !open && by.contact[c][1][0] == 0 && by.contact[c][1][2] == 0;
+        const bool open = by.contact[c][0][0] == 0,
+            sticks = !open && by.contact[c][1][0] == 0 && by.contact[c][1][2] == 0;
         const Real mu = rows.mu[c], n = x.of[k], dn = change[k];
         if (!open && dn < 0) way = fmin(way, -n / dn);
         const Vector<Real> t = {0, x.of[k + 1], x.of[k + 2]}, dt = {0, change[k + 1], change[k + 2]};
-        const Real a = dot(dt, dt) - mu * mu * dn * dn, h = dot(t, dt) - mu * mu * n * dn, e = dot(t, t) - mu * mu * n * n;
+        const Real a = dot(dt, dt) - mu * mu * dn * dn, h = dot(t, dt) - mu * mu * n * dn,
+            e = dot(t, t) - mu * mu * n * n;
         const Real root = sqrt(fmax(h * h - a * e, Real(0)));
-        if (sticks && e <= 0 && (a > 0 || (h > 0 && h * h > a * e))) way = fmin(way, h > 0 ? -e / (h + root) : (root - h) / a);
+        if (sticks && e <= 0 && (a > 0 || (h > 0 && h * h > a * e)))
+            way = fmin(way, h > 0 ? -e / (h + root) : (root - h) / a);
     }
 #pragma unroll WRITTEN_OUT<N>
     for (int k = 0; k < LIMB; ++k) {
@@ -192,8 +198,9 @@ template <typename Real> __device__ __forceinline__ Real part_of_step(Real way, 
 
 // λ grows by c − Ω du where the robot `goes`; x.sum is not updated.
 template <bool NORMALS, typename Real, int N>
-__device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const LimbResistance<Real, N>& by, LimbImpulses<Real, N>& x,
-                                          bool goes, const Group& group, bool leads = false, bool stalled = false) {
+__device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const LimbResistance<Real, N>& by,
+                                          LimbImpulses<Real, N>& x, bool goes, const Group& group, bool leads = false,
+                                          bool stalled = false) {
     Arrow<Real> arrow;
     Real d[COLUMNS];
     const Real none[TRUNK_NV] = {};
@@ -226,7 +233,9 @@ __device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const L
 }
 
 // From PATIENCE on steps go in rounds of damped steps and of leading steps, which stop at the next active set.
-__device__ __forceinline__ int turn_of_round(int turn) { return (turn - PATIENCE - 1) % (DAMPED_IN_ROUND + LEADING_IN_ROUND); }
+__device__ __forceinline__ int turn_of_round(int turn) {
+    return (turn - PATIENCE - 1) % (DAMPED_IN_ROUND + LEADING_IN_ROUND);
+}
 __device__ __forceinline__ bool leads_on(int turn) { return turn > PATIENCE && turn_of_round(turn) >= DAMPED_IN_ROUND; }
 
 // The damping in step `turn`, at residual `left`; `before` is the last step's damping.
@@ -240,8 +249,9 @@ template <typename Real> __device__ __forceinline__ Real regular_of(int turn, Re
 
 // A Newton step of a robot that `goes`, with damping `regular`.
 template <typename Real, int N>
-__device__ __forceinline__ void newton_step(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x, const Real (&u)[ROWS_OF<N>],
-                                            Real regular, bool goes, const Group& group, bool leads = false, bool stalled = false) {
+__device__ __forceinline__ void newton_step(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x,
+                                            const Real (&u)[ROWS_OF<N>], Real regular, bool goes, const Group& group,
+                                            bool leads = false, bool stalled = false) {
     LimbResistance<Real, N> by;
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < rows.contacts(); ++c) resist(rows, x, u, regular, c, by);
@@ -253,8 +263,8 @@ __device__ __forceinline__ void newton_step(const LimbRows<Real, N>& rows, LimbI
 // Resolve overlaps: 0 ≤ π ⟂ G_nn π + β gap ≥ 0, with π in the slots of the normal impulses. Returns whether the
 // solution was found, for a robot that `asks`.
 template <typename Real, int N>
-__device__ __forceinline__ bool find_way_back(const LimbRows<Real, N>& rows, const Real (&gap)[N], LimbImpulses<Real, N>& x,
-                                              bool asks, const Group& group) {
+__device__ __forceinline__ bool find_way_back(const LimbRows<Real, N>& rows, const Real (&gap)[N],
+                                              LimbImpulses<Real, N>& x, bool asks, const Group& group) {
     Real b[N], most = TINY<Real>;
 #pragma unroll WRITTEN_OUT<N>
     for (int r = 0; r < rows.rows(); ++r) x.of[r] = 0;

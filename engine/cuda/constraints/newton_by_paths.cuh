@@ -20,11 +20,16 @@ constexpr double FAR_OFF = 1e-2;
 
 // Ω and c of a sliding contact with impulses x, velocities u and z = x − r u; friction follows the normal impulse.
 template <typename Real>
-__device__ __forceinline__ Resistance<Real> sliding(Vector<Real> x, Vector<Real> u, Vector<Real> z, Real mu, Real r, Real regular) {
-    const Real stiff = r / regular, t = sqrt(z.y * z.y + z.z * z.z), e = z.y / t, f = z.z / t, disk = mu * z.x, curve = disk / t;
+__device__ __forceinline__ Resistance<Real> sliding(Vector<Real> x, Vector<Real> u, Vector<Real> z, Real mu, Real r,
+                                                    Real regular) {
+    const Real stiff = r / regular, t = sqrt(z.y * z.y + z.z * z.z), e = z.y / t, f = z.z / t, disk = mu * z.x,
+        curve = disk / t;
     const Real across = 1 / (1 - (1 - regular) * curve), turning = r * curve * across, press = -stiff * u.x;
-    const Real along = disk - (e * x.y + f * x.z) + mu * press, aside = (f * x.y - e * x.z) * across, follows = mu * (stiff + r);
-    return {{{stiff, 0, 0}, {follows * e, turning * f * f, -turning * e * f}, {follows * f, -turning * e * f, turning * e * e}},
+    const Real along = disk - (e * x.y + f * x.z) + mu * press, aside = (f * x.y - e * x.z) * across,
+        follows = mu * (stiff + r);
+    return {{{stiff, 0, 0},
+             {follows * e, turning * f * f, -turning * e * f},
+             {follows * f, -turning * e * f, turning * e * e}},
             {press, along * e - aside * f, along * f + aside * e}};
 }
 
@@ -46,7 +51,8 @@ __device__ __forceinline__ void resistances(const System<Real, Room>& system, Re
     for (int j = group.rank; j < system.joints; j += LANES) {
         const int k = 3 * system.contacts + j;
         const Real g = system.own(k), u = system.u(k), impulse = system.impulse(k), y = u - g * impulse;
-        const Real f = system.law(j, 0), low = system.law(j, 1), high = system.law(j, 2), p = joint_law(y, g * f, low, high);
+        const Real f = system.law(j, 0), low = system.law(j, 1), high = system.law(j, 2),
+            p = joint_law(y, g * f, low, high);
         const bool slides = fabs(y) > g * f && low < p && p < high;
         const Real stiff = slides ? Real(0) : 1 / (regular * g);
         room(Room::DAMPING + j) = stiff;
@@ -56,14 +62,16 @@ __device__ __forceinline__ void resistances(const System<Real, Room>& system, Re
 }
 
 // A step from the current iterate, with damping `regular` times 1/r; HALF is updated.
-template <typename Real, class Room> __device__ __noinline__ void step_by_paths(Room room, RowsOf rows, Real regular, Group group) {
+template <typename Real, class Room>
+__device__ __noinline__ void step_by_paths(Room room, RowsOf rows, Real regular, Group group) {
     room.tell_memory();
     const auto system = rows.system<Real>(room);
     resistances(system, fmin(fmax(REGULAR_BY_PATHS<Real>, regular), Real(1)), group);
     solve_by_paths<Real>(room, rows, Real(0), group);
 #pragma unroll 1
     for (int i = group.rank; i < system.contacts; i += LANES) {
-        const Vector<Real> x = room.vector(Room::TARGET + 3 * i) - mul(resistance<Real>(room, i), system.velocities(3 * i));
+        const Vector<Real> x =
+            room.vector(Room::TARGET + 3 * i) - mul(resistance<Real>(room, i), system.velocities(3 * i));
         room.store(Room::TRIED + 3 * i, system.impulses(3 * i) + x);
     }
 #pragma unroll 1
@@ -93,16 +101,20 @@ __device__ __forceinline__ Real solve_by_warp(const Room& room, const RowsOf& ro
     const auto recall = [&] {
         group.sync();
 #pragma unroll 1
-        for (int k = group.rank; k < n; k += LANES) system.impulse(k) = least < Real(UNKNOWN) ? room.far(Room::BEST + k) : Real(0);
+        for (int k = group.rank; k < n; k += LANES)
+            system.impulse(k) = least < Real(UNKNOWN) ? room.far(Room::BEST + k) : Real(0);
         lane_half<Real>(room, rows, group);
         left = residual_by_paths<Real>(room, rows, group);
     };
     // A step from wrong active sets may increase the residual; the next ones continue from there.
     const auto newton = [&](bool damped) {
-        const auto enough = [&](int step) { return least <= (step < 2 && !damped ? CONTACT_TOLERANCE<Real> : BEARABLE<Real>); };
+        const auto enough = [&](int step) {
+            return least <= (step < 2 && !damped ? CONTACT_TOLERANCE<Real> : BEARABLE<Real>);
+        };
         Real regular = MUCH_DAMPED_BY_PATHS;
 #pragma unroll 1
-        for (int step = 0; step < (damped ? DAMPED_BY_PATHS : STEPS_BY_PATHS) && !enough(step) && left < Real(UNKNOWN); ++step) {
+        for (int step = 0; step < (damped ? DAMPED_BY_PATHS : STEPS_BY_PATHS) && !enough(step) && left < Real(UNKNOWN);
+             ++step) {
             step_by_paths<Real>(room, rows, damped ? regular : Real(DAMPING_BY_PATHS) * left, group);
             left = residual_by_paths<Real>(room, rows, group);
             judge();

@@ -163,7 +163,8 @@ template <typename Real, class Room> struct PathSystem {
 
 // U ← W dy with (D + Wᵀ Ω W) dy = Wᵀ c − share D y, from Ω and c in their slots; dy replaces the right-hand side in
 // LOWER.
-template <typename Real, class Room> __device__ __noinline__ void solve_by_paths(Room room, RowsOf rows, Real share, Group group) {
+template <typename Real, class Room>
+__device__ __noinline__ void solve_by_paths(Room room, RowsOf rows, Real share, Group group) {
     room.tell_memory();
     const PathSystem<Real, Room> system = {room, rows, share};
     const auto fill = [&](const LanePlace& place, LaneRow<Real, false>& x) { system.fill(place, x, group); };

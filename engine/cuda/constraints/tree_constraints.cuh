@@ -79,7 +79,8 @@ template <typename Real> struct OwnBodies {
                 f(x);
                 const bool held = is_held(x.mode);
                 state(MODE, k) = Real(int(x.mode)), state(FEASIBLE, k) = x.feasible;
-                state(FORCE, k) = x.force(), state(LOCKED, k) = held, state(TARGET, k) = held ? x.target(1 / dt) : Real(0);
+                state(FORCE, k) = x.force(), state(LOCKED, k) = held,
+                    state(TARGET, k) = held ? x.target(1 / dt) : Real(0);
             }
         });
     }

@@ -12,7 +12,8 @@ template <typename Real> __device__ __forceinline__ Real* address_of_lane(Real* 
 // f(room, rows, lane) by a team for each robot of its lanes that `needs` it, in a contiguous copy of its workspace,
 // from which impulses and velocities are copied back.
 template <class Room, class Team, class F>
-__device__ __forceinline__ void together(const Room& room, const Team& team, bool needs, const RowsOf& rows, const F& f) {
+__device__ __forceinline__ void together(const Room& room, const Team& team, bool needs, const RowsOf& rows,
+                                         const F& f) {
     if constexpr (LANE_A_BODY) {  // one robot, whose workspace is contiguous
         if (needs) f(room, rows, 0);
         return;

@@ -129,12 +129,14 @@ template <typename Real> __device__ __forceinline__ Real& part(Vector<Real>& x, 
 
 // The recursion over the axes of a ball joint, last axis first: from I and p of its body to those before the joint.
 template <typename Real, class Memory, class Given>
-__device__ __forceinline__ void pass_ball(const Memory& at, const Given& given, int i, Inertia<Real>& I, Force<Real>& p) {
+__device__ __forceinline__ void pass_ball(const Memory& at, const Given& given, int i, Inertia<Real>& I,
+                                          Force<Real>& p) {
 #pragma unroll
     for (int j = 2; j >= 0; --j) {
         const int s = first_slot(i), k = v_start(i) + j;
         const Matrix<Real> A = full(I.A);
-        const Force<Real> U = j == 0 ? Force<Real>{A.x, I.B.x} : j == 1 ? Force<Real>{A.y, I.B.y} : Force<Real>{A.z, I.B.z};
+        const Force<Real> U =
+            j == 0 ? Force<Real>{A.x, I.B.x} : j == 1 ? Force<Real>{A.y, I.B.y} : Force<Real>{A.z, I.B.z};
         Force<Real> kept = U;
         const Real own_U = part(kept.n, j), u = given.force(i, k) - part(p.n, j);
         Real D = own_U;
@@ -201,7 +203,8 @@ __device__ __forceinline__ void inertia_recursion(const Memory& at, const Given&
                 continue;
             }
         }
-        if (kind(i) == FREE) {  // its acceleration is set by its own force, whatever its parent's; the force acts on the parent
+        // A free body's acceleration is set by its own force, whatever its parent's; the force acts on the parent.
+        if (kind(i) == FREE) {
             const Motion<Real> f = six<Real>([&](int j) { return given.force(i, k + j); });
             const Force<Real> force = {f.o, f.v};
             at.store(s + FREE_WRENCH, solve6(I, force - p));

@@ -38,7 +38,9 @@ template <typename Real> struct Movings {
     int batch;
 
     __device__ __forceinline__ Real& at(int i, int k) const { return first[(size_t(i) * 18 + k) * batch]; }
-    __device__ __forceinline__ Vector<Real> vector(int i, int k) const { return {at(i, k), at(i, k + 1), at(i, k + 2)}; }
+    __device__ __forceinline__ Vector<Real> vector(int i, int k) const {
+        return {at(i, k), at(i, k + 1), at(i, k + 2)};
+    }
     __device__ __forceinline__ void store(int i, int k, Vector<Real> x) const {
         at(i, k) = x.x, at(i, k + 1) = x.y, at(i, k + 2) = x.z;
     }

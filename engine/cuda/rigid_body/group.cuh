@@ -79,7 +79,8 @@ struct Group {
     // The maximum of nonnegative numbers, whose bits have the same order.
     template <typename Real> __device__ __forceinline__ Real greatest_size(Real x) const {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-        if constexpr (LANES == 32 && sizeof(Real) == 4) return __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(x)));
+        if constexpr (LANES == 32 && sizeof(Real) == 4)
+            return __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(x)));
 #endif
         return greatest(x);
     }

@@ -11,8 +11,12 @@ constexpr bool LANE_A_BODY = LANES == WHOLE_WARP;
 constexpr unsigned ALL_LANES = ~0u;
 
 FUNCTION Real of_lane(Real x, int lane) { return __shfl_sync(ALL_LANES, x, lane); }
-FUNCTION Vector<Real> of_lane(Vector<Real> x, int lane) { return {of_lane(x.x, lane), of_lane(x.y, lane), of_lane(x.z, lane)}; }
-FUNCTION Matrix<Real> of_lane(Matrix<Real> x, int lane) { return {of_lane(x.x, lane), of_lane(x.y, lane), of_lane(x.z, lane)}; }
+FUNCTION Vector<Real> of_lane(Vector<Real> x, int lane) {
+    return {of_lane(x.x, lane), of_lane(x.y, lane), of_lane(x.z, lane)};
+}
+FUNCTION Matrix<Real> of_lane(Matrix<Real> x, int lane) {
+    return {of_lane(x.x, lane), of_lane(x.y, lane), of_lane(x.z, lane)};
+}
 FUNCTION Motion<Real> of_lane(Motion<Real> x, int lane) { return {of_lane(x.o, lane), of_lane(x.v, lane)}; }
 FUNCTION Force<Real> of_lane(Force<Real> x, int lane) { return {of_lane(x.n, lane), of_lane(x.f, lane)}; }
 FUNCTION Body<Real> of_lane(Body<Real> x, int lane) {
@@ -66,8 +70,12 @@ template <typename Real> struct LaneLoad {
     Body<Real> body;
     Force<Real> force;
 };
-FUNCTION LaneLoad<Real> operator+(const LaneLoad<Real>& a, const LaneLoad<Real>& b) { return {a.body + b.body, a.force + b.force}; }
-FUNCTION LaneLoad<Real> of_lane(const LaneLoad<Real>& x, int lane) { return {of_lane(x.body, lane), of_lane(x.force, lane)}; }
+FUNCTION LaneLoad<Real> operator+(const LaneLoad<Real>& a, const LaneLoad<Real>& b) {
+    return {a.body + b.body, a.force + b.force};
+}
+FUNCTION LaneLoad<Real> of_lane(const LaneLoad<Real>& x, int lane) {
+    return {of_lane(x.body, lane), of_lane(x.force, lane)};
+}
 // The sum of x over the subtree of each lane's body, which is a range of lanes, from sums of 1, 2, 4 … lanes.
 FUNCTION LaneLoad<Real> hanging(LaneLoad<Real> x, const Group& group) {
     const int v = group.rank + 5, many = group.rank == 0 ? BODIES : group.rank < BODIES ? END_OF_SUBTREE[v] - v : 0;
@@ -93,7 +101,8 @@ FUNCTION Real along_axis(int j, Vector<Real> a, Vector<Real> o, Vector<Real> x, 
 // The components of a wrench F about x along the six coordinates of the first body, whose pose is `root`, passed to
 // put(r, value).
 template <typename Real, class Put>
-__device__ __forceinline__ void along_root(const Pose<Real>& root, Vector<Real> x, const Force<Real>& F, const Put& put) {
+__device__ __forceinline__ void along_root(const Pose<Real>& root, Vector<Real> x, const Force<Real>& F,
+                                           const Put& put) {
     along_axes(0, Force<Real>{mul_t(root.R, F.n + cross(x - root.p, F.f)), mul_t(root.R, F.f)}, put);
 }
 
@@ -101,8 +110,8 @@ __device__ __forceinline__ void along_root(const Pose<Real>& root, Vector<Real> 
 // poses in the world are stored in `room` from slot `poses` on, with the twists. Bodies are expressed along the world's
 // axes, and summed about the first body's origin.
 template <typename Real, class Given, class Room, class Robot, class Take, class Enter>
-__device__ __forceinline__ void lane_loads(const Given& given, const Room& room, int poses, const Robot& robot, const Group& group,
-                                           const Take& take, const Enter& enter) {
+__device__ __forceinline__ void lane_loads(const Given& given, const Room& room, int poses, const Robot& robot,
+                                           const Group& group, const Take& take, const Enter& enter) {
     const bool own = group.rank < BODIES;
     const int i = own ? group.rank : BODIES - 1, k = v_start(i);
     const Pose<Real> here = pose_of<Real>(room, poses, i);

@@ -171,7 +171,8 @@ template <typename Real> struct Entries {
 
 // The first body's rows and columns, less the contributions of all joints. given(level, n) is their initial value.
 template <typename Real, bool SYMMETRIC, class Memory, class Given>
-__device__ __forceinline__ void lane_roots(const Memory& at, int lower, int upper, const Given& given, const Group& group) {
+__device__ __forceinline__ void lane_roots(const Memory& at, int lower, int upper, const Given& given,
+                                           const Group& group) {
     const int e = min(group.rank, ROOT_ENTRIES - 1);
     int level = 1;
 #pragma unroll

@@ -28,7 +28,8 @@ __device__ __forceinline__ int limb_velocity(int body) { return body + TRUNK_NV 
 
 // (2a), (2b) and the body's term of (2c), like `bias`.
 template <typename Real, class Memory, class Given, class Robot>
-__device__ __forceinline__ void limb_bias(const Memory& at, const Given& given, const Robot& robot, const Group& group) {
+__device__ __forceinline__ void limb_bias(const Memory& at, const Given& given, const Robot& robot,
+                                          const Group& group) {
     Motion<Real> V = {}, a = {};
     outwards(group, [&](int i) {
         const int s = first_slot(i), k = v_start(i), above = parent(i);
@@ -75,15 +76,16 @@ template <typename Real> __device__ __forceinline__ Load<Real> operator+(const L
 template <typename Real, class Memory> __device__ __forceinline__ Load<Real> load_at(const Memory& at, int slot) {
     return {load_body<Real>(at, slot), at.force(slot + 10)};
 }
-template <typename Real, class Memory> __device__ __forceinline__ void put_load(const Memory& at, int slot, const Load<Real>& x) {
+template <typename Real, class Memory>
+__device__ __forceinline__ void put_load(const Memory& at, int slot, const Load<Real>& x) {
     at(slot) = x.J.m, at.store(slot + 1, x.J.h), at.store(slot + 4, x.J.I), at.store(slot + 10, x.F);
 }
 
 // (2c), (2d) and M from the tips, like `forces` and `composite_bodies`: take(k, τ) for velocity k, enter(i, c, j, F)
 // for the entries of M. Limbs pass their loads to the trunk in `room`, from slot `loads` on.
 template <typename Real, class Memory, class Room, class Robot, class Take, class Enter>
-__device__ __forceinline__ void limb_loads(const Memory& at, const Room& room, int loads, const Robot& robot, const Group& group,
-                                           const Take& take, const Enter& enter) {
+__device__ __forceinline__ void limb_loads(const Memory& at, const Room& room, int loads, const Robot& robot,
+                                           const Group& group, const Take& take, const Enter& enter) {
     const int own_slot = loads + Load<Real>::NUMBERS * group.rank;
     Load<Real> L = {};
     put_load(room, own_slot, L);
@@ -112,7 +114,8 @@ __device__ __forceinline__ void limb_loads(const Memory& at, const Room& room, i
         const Pose<Real> T = pose<Real>(i, at, robot);
         L = {body_to_parent(T, L.J), force_to_parent(T, L.F)};
         if (above == 0) put_load(room, own_slot, L + load_at<Real>(room, own_slot));
-        else if (above != i - 1) put_load(at, branch_slot(above), is_last(i) ? L : L + load_at<Real>(at, branch_slot(above)));
+        else if (above != i - 1)
+            put_load(at, branch_slot(above), is_last(i) ? L : L + load_at<Real>(at, branch_slot(above)));
     });
 }
 

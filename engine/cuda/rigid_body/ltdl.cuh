@@ -91,7 +91,8 @@ template <typename Real, class Memory> __device__ __forceinline__ void factor_an
         const int row = first + ROW_START[k], level = ROW_LEVEL[k];
         Real x = at(row) * at(row + level);
 #pragma unroll 4
-        for (int i = ROW_PARENT[k], e = level - 1; i >= 0; i = ROW_PARENT[i], --e) x -= at(row + e) * at(first + ROW_START[i]);
+        for (int i = ROW_PARENT[k], e = level - 1; i >= 0; i = ROW_PARENT[i], --e)
+            x -= at(row + e) * at(first + ROW_START[i]);
         at(row) = x;
     }
 }

@@ -12,7 +12,9 @@ template <typename Real> struct Tree {
     const int *above, *link_body;
     const Real* link_frame;
 
-    __device__ __forceinline__ Real coordinate(const Real* q, int k) const { return scale[k] * q[index[k]] + offset[k]; }
+    __device__ __forceinline__ Real coordinate(const Real* q, int k) const {
+        return scale[k] * q[index[k]] + offset[k];
+    }
 };
 
 template <typename Real> __device__ __forceinline__ Vector<Real> three(const Real* x) { return {x[0], x[1], x[2]}; }
@@ -60,13 +62,14 @@ template <typename Real> struct Poses {
 // a time, whose bodies are in shared memory, or in `workspace` if given, twice 12 numbers each.
 template <typename Real, typename Out>
 __global__ void __launch_bounds__(THREADS)
-link_poses(const Real* __restrict__ q, Out* __restrict__ out, int robots, int width, int nq, int n, int links, int rounds,
-           const int* __restrict__ kind, const int* __restrict__ q_start, const int* __restrict__ index,
+link_poses(const Real* __restrict__ q, Out* __restrict__ out, int robots, int width, int nq, int n, int links,
+           int rounds, const int* __restrict__ kind, const int* __restrict__ q_start, const int* __restrict__ index,
            const Real* __restrict__ scale, const Real* __restrict__ offset, const Real* __restrict__ home,
            const int* __restrict__ above, const int* __restrict__ link_body, const Real* __restrict__ link_frame,
            Real* workspace) {
     extern __shared__ __align__(16) unsigned char shared[];
-    const Tree<Real> tree = {nq, n, links, rounds, kind, q_start, index, scale, offset, home, above, link_body, link_frame};
+    const Tree<Real> tree = {nq, n, links, rounds, kind, q_start, index, scale, offset, home, above, link_body,
+                             link_frame};
     const int items = width * n;
     Real* room = workspace ? workspace + size_t(blockIdx.x) * 24 * items : reinterpret_cast<Real*>(shared);
     for (int first = blockIdx.x * width; first < robots; first += gridDim.x * width) {
@@ -103,8 +106,8 @@ link_poses(const Real* __restrict__ q, Out* __restrict__ out, int robots, int wi
 // q, v and the phase counters into contiguous memory, for one copy to the host.
 template <typename Real>
 __global__ void __launch_bounds__(THREADS)
-gather_state(const Real* __restrict__ q, const Real* __restrict__ v, const long long* __restrict__ counters, Real* q_out,
-             Real* v_out, long long* counters_out, int q_size, int v_size, int count) {
+gather_state(const Real* __restrict__ q, const Real* __restrict__ v, const long long* __restrict__ counters,
+             Real* q_out, Real* v_out, long long* counters_out, int q_size, int v_size, int count) {
     const int first = blockIdx.x * THREADS + threadIdx.x, stride = gridDim.x * THREADS;
     for (int k = first; k < q_size; k += stride) q_out[k] = q[k];
     for (int k = first; k < v_size; k += stride) v_out[k] = v[k];

@@ -83,20 +83,21 @@ mass_matrix(const Real* __restrict__ q, Real* __restrict__ out, const Real* __re
         __syncwarp();
         if (threadIdx.x < block.robots) {
             Real* const M = out + (first + threadIdx.x) * SIZE;
-            composite_bodies<Real>(block.slots(), block.robot(constants), [&](int i, int c, int j, const Force<Real>& F) {
-                const int column = v_start(i) + c;
-                along_axes(j, F, [&](int r, Real value) {
-                    const int row = v_start(j) + r;
-                    Real &entry = M[size_t(row) * NV + column], &mirrored = M[size_t(column) * NV + row];
-                    if constexpr (HAS_MIMIC) {
-                        const Real share = own_rate(i, own_rate(j, value));
-                        entry += share;
-                        if (i != j) mirrored += share;
-                    } else {
-                        entry = mirrored = value;
-                    }
+            composite_bodies<Real>(
+                block.slots(), block.robot(constants), [&](int i, int c, int j, const Force<Real>& F) {
+                    const int column = v_start(i) + c;
+                    along_axes(j, F, [&](int r, Real value) {
+                        const int row = v_start(j) + r;
+                        Real &entry = M[size_t(row) * NV + column], &mirrored = M[size_t(column) * NV + row];
+                        if constexpr (HAS_MIMIC) {
+                            const Real share = own_rate(i, own_rate(j, value));
+                            entry += share;
+                            if (i != j) mirrored += share;
+                        } else {
+                            entry = mirrored = value;
+                        }
+                    });
                 });
-            });
         }
         __syncwarp();
     }

@@ -11,8 +11,8 @@ template <typename Group> struct Solver {
         : J_inverse(numbers + (own ? (size_t)group.robot * 21 * group.shape.n : 0)) {}
 
     template <class Ask, class Answer, class Lap>
-    __device__ __forceinline__ void accelerations(Group& group, const ChainArrays<Real>& chain, const Ask& ask, bool bias,
-                                                  const Answer& answer, const Lap& lap) const {
+    __device__ __forceinline__ void accelerations(Group& group, const ChainArrays<Real>& chain, const Ask& ask,
+                                                  bool bias, const Answer& answer, const Lap& lap) const {
         constexpr Real LEAST = sizeof(Real) == 8 ? Real(2.2250738585072014e-308) : Real(1.17549435e-38);
         refine(group, chain, J_inverse, ask, bias, REFINEMENTS, Real(TOLERANCE), LEAST, lap);
         lap(phase::REFINEMENT);

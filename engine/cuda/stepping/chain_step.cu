@@ -82,7 +82,8 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
     gravities += own_constants ? robot * 3 : 0;
     const Vector<Real> gravity = {gravities[0], gravities[1], gravities[2]};
     Watch watch = {phases, false};
-    const JointRow<Real> row = {joint_table + (own_joints ? size_t(robot) * joint_row::COUNT * n : 0) + (here ? own : 0), n};
+    const JointRow<Real> row = {joint_table + (own_joints ? size_t(robot) * joint_row::COUNT * n : 0) +
+                                (here ? own : 0), n};
     DcaChain<Real> chain = {chunk, constants, n, gravity, {}, row, watch};
     Joint<Real>& joint = chain.joint;
     joint.link = own;

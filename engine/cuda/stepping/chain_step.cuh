@@ -1,9 +1,11 @@
 // One step of a serial chain whose joints are distributed over threads, for any forward dynamics: joint forces,
 // integrators and constraints. An algorithm supplies a `Chain`:
 //
-//    each(f)              f(joint, row) for each of the thread's joints; row(joint_row::KP) is of the joint's parameters
+//    each(f)              f(joint, row) for each of the thread's joints; row(joint_row::KP) is of the joint's
+//                         parameters
 //    kinematics(pushed)   poses and velocities at the joints' q and v; `pushed`: external wrenches act
-//    accelerations(falls) `answer` of all joints, from their force, inertia, acceleration and lock; `falls`: with gravity
+//    accelerations(falls) `answer` of all joints, from their force, inertia, acceleration and lock; `falls`: with
+//                         gravity
 //    best(f)              the maximum of f(joint) over the chain, and its link
 //    any(so)              whether `so` holds for any chain whose threads must stay together
 //    links()              of the chain

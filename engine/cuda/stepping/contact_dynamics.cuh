@@ -24,7 +24,9 @@ __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot
     for (int k = group.rank; k < NV; k += LANES) room(Room::FACTOR + ROW_START[k]) = 0;
     const auto take = [&](int k, Real force) { room(Room::FACTOR + ROW_START[k]) -= force; };
     if constexpr (LANE_A_BODY) {
-        const auto put = [&](int k, int l, Real x) { if (l <= k) room(Room::FACTOR + ROW_START[k] + ROW_LEVEL[l]) = x; };
+        const auto put = [&](int k, int l, Real x) {
+            if (l <= k) room(Room::FACTOR + ROW_START[k] + ROW_LEVEL[l]) = x;
+        };
         lane_loads<Real>(joints, room, Room::W + lane_slot::POSE, robot, group, take, put);
     } else {
         const auto put = [&](int i, int c, int j, const Force<Real>& F) { enter(room, Room::FACTOR, i, c, j, F); };
@@ -42,7 +44,8 @@ __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot
     } else {
         limb_factor_and_solve<Real>(room, Room::FACTOR, group);
     }
-    for (int k = group.rank; k < NV; k += LANES) room(Room::FREE_V + k) = at(V + k) + dt * room(Room::FACTOR + ROW_START[k]);
+    for (int k = group.rank; k < NV; k += LANES)
+        room(Room::FREE_V + k) = at(V + k) + dt * room(Room::FACTOR + ROW_START[k]);
     group.sync();
     constexpr int f = Room::FREE_V;
     if (group.rank == 0) room.store(f + 3, room.vector(f + 3) + dt * cross(at.vector(V), at.vector(V + 3)));
@@ -64,7 +67,8 @@ __device__ __forceinline__ void contact_rows(const Joints& joints, const Robot& 
 #pragma unroll 1
     for (int i = group.rank; i < rows.count; i += LANES) {
         const int k = 3 * i, s = shape_of(room, i);
-        const Vector<Real> n = room.vector(room.contact(i) + contact::NORMAL), before = remembered<Real>(room, i, memories);
+        const Vector<Real> n = room.vector(room.contact(i) + contact::NORMAL),
+            before = remembered<Real>(room, i, memories);
         const Tangents<Real> t = tangents(n);
         room.store(Room::TRIED + k, {dot(n, before), dot(t.first, before), dot(t.second, before)});
         room(Room::MU + i) = scene.of_shape(s, shape::FRICTION);
@@ -83,7 +87,8 @@ __device__ __noinline__ Real solve_anew(Room room, RowsOf rows, Team team) {
 }
 
 // The displacement that resolves overlaps, into WAY: M̃⁻¹ Jᵀ π with 0 ≤ π ⟂ G_nn π + β gap ≥ 0.
-template <typename Real, class Room, class Team> __device__ __noinline__ void take_back(Room room, RowsOf rows, Team team) {
+template <typename Real, class Room, class Team>
+__device__ __noinline__ void take_back(Room room, RowsOf rows, Team team) {
     delassus<Real>(room, rows, team);
     const int last = rows.first_joint();
     if (team.rank == 0) {
@@ -222,7 +227,8 @@ template <typename Real, int PITCH> struct Touching {
         for (int v = group.rank; v < NV; v += LANES) room(Room::FREE_V + v) += room(Room::WAY + v);
         bool deep = false;
 #pragma unroll 1
-        for (int i = group.rank; i < rows.count; i += LANES) deep |= room(room.contact(i) + contact::GAP) < -OVERLAP<Real>;
+        for (int i = group.rank; i < rows.count; i += LANES)
+            deep |= room(room.contact(i) + contact::GAP) < -OVERLAP<Real>;
         const bool overlaps = group.any(deep);
         team.sync();
         together(room, team, overlaps, rows,
@@ -231,7 +237,8 @@ template <typename Real, int PITCH> struct Touching {
     }
 
     // Store the impulses for the next step and, if it `tells`, report the contacts.
-    template <class Room> __device__ __forceinline__ void remember(const Room& room, const RowsOf& rows, bool tells, const Group& group) {
+    template <class Room>
+    __device__ __forceinline__ void remember(const Room& room, const RowsOf& rows, bool tells, const Group& group) {
         number = rows.count;
 #pragma unroll 1
         for (int i = group.rank; i < rows.count; i += LANES) {
@@ -249,7 +256,9 @@ template <typename Real, int PITCH> struct Touching {
         const int c = room.contact(i), s = shape_of(room, i), k = 3 * i;
         const size_t place = robot * CONTACTS + i;
         Real* const row = told.seen + place * seen::NUMBERS;
-        const auto store = [&](int first, Vector<Real> x) { row[first] = x.x, row[first + 1] = x.y, row[first + 2] = x.z; };
+        const auto store = [&](int first, Vector<Real> x) {
+            row[first] = x.x, row[first + 1] = x.y, row[first + 2] = x.z;
+        };
         told.link[place] = int(scene.of_shape(s, shape::LINK));
         store(seen::PLACE, room.vector(c + contact::PLACE)), store(seen::NORMAL, room.vector(c + contact::NORMAL));
         store(seen::IMPULSE, world);
@@ -261,7 +270,8 @@ template <typename Real, int PITCH> struct Touching {
         const auto of_shape = [&](int first) {
             return Vector<Real>{scene.of_shape(s, first), scene.of_shape(s, first + 1), scene.of_shape(s, first + 2)};
         };
-        const Matrix<Real> R = {of_shape(shape::ROTATION), of_shape(shape::ROTATION + 3), of_shape(shape::ROTATION + 6)};
+        const Matrix<Real> R = {of_shape(shape::ROTATION), of_shape(shape::ROTATION + 3),
+                                of_shape(shape::ROTATION + 6)};
         const Vector<Real> arm = room.vector(c + contact::INSIDE) - of_shape(shape::POSITION);
         store(seen::WRENCH, mul_t(R, cross(arm, force))), store(seen::WRENCH + 3, mul_t(R, force));
     }
@@ -269,7 +279,8 @@ template <typename Real, int PITCH> struct Touching {
     // v⁺ into the state, and q⁺ = q ⊕ dt v⁺ plus the displacement in WAY that resolves overlaps, which moves no joint
     // past its limit.
     template <class Room, class Joints>
-    __device__ __forceinline__ bool arrive(const Room& room, const Joints& joints, Real dt, bool overlaps, const Group& group) const {
+    __device__ __forceinline__ bool arrive(const Room& room, const Joints& joints, Real dt, bool overlaps,
+                                           const Group& group) const {
         const auto& at = joints.at;
         bool sound = true;
         group.sync();
@@ -286,7 +297,8 @@ template <typename Real, int PITCH> struct Touching {
             const auto v = numbers(at, V + k);
             if (HAS_LIMITS && overlaps && kind(i) != FREE) {
                 const Real here = at(Q + q_start(i)), next = room(Room::FREE_V + k);
-                const Real low = (joints.table(joint_row::LOWER, k) - here) / dt, high = (joints.table(joint_row::UPPER, k) - here) / dt;
+                const Real low = (joints.table(joint_row::LOWER, k) - here) / dt,
+                    high = (joints.table(joint_row::UPPER, k) - here) / dt;
                 room(Room::WAY + k) = clip(room(Room::WAY + k), fmin(low, next), fmax(high, next));
             }
             for (int j = 0; j < dofs(i); ++j) v(j) = room(Room::FREE_V + k + j);

@@ -3,8 +3,8 @@
 
 #include "collision/contact_room.cuh"
 
-// The contacts of the last step: their number (batch,), their links (batch, CONTACTS), the numbers of each in the layout
-// of contacts.py, the residual and its maximum (batch,).
+// The contacts of the last step: their number (batch,), their links (batch, CONTACTS), the numbers of each in the
+// layout of contacts.py, the residual and its maximum (batch,).
 template <typename Real> struct Told {
     int *number, *link;
     Real *seen, *residual, *worst;

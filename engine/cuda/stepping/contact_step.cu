@@ -11,8 +11,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
 advance_touching(int batch, int steps, int first, int last, long long done, Real dt, Real* q, Real* v,
                  const Real* __restrict__ tau, const Real* __restrict__ target, const Real* __restrict__ controls,
                  int control_rows, Real* record_q, Real* record_v, int every, const Real* __restrict__ constants,
-                 const Real* __restrict__ joint_table, Real* workspace, unsigned long long* diverged, volatile int* alarm,
-                 long long* phases, const Real* __restrict__ wrenches, long long* frozen,
+                 const Real* __restrict__ joint_table, Real* workspace, unsigned long long* diverged,
+                 volatile int* alarm, long long* phases, const Real* __restrict__ wrenches, long long* frozen,
                  const Real* __restrict__ shapes, const Real* __restrict__ points, const Real* __restrict__ ground,
                  Real* room, int* told_number, int* told_link, Real* told_contacts, Real* told_residual,
                  Real* told_worst) {
@@ -26,7 +26,8 @@ advance_touching(int batch, int steps, int first, int last, long long done, Real
         const int own = robot % ROBOTS;
         Real* const kept = room + robot / ROBOTS * EACH * ROBOTS + begin_of_slots(own, EACH);
         Real* const all = kept + KEPT_SLOTS * PITCH;
-        Real* const few = reinterpret_cast<Real*>(shared) + (SHARED ? ALL_SLOTS * ROBOTS : 0) + begin_of_slots(own, FEW_SLOTS);
+        Real* const few = reinterpret_cast<Real*>(shared) + (SHARED ? ALL_SLOTS * ROBOTS : 0) +
+            begin_of_slots(own, FEW_SLOTS);
         Real* const far = PITCH == 1 ? all + ROOMY : all - own + ROOMY * ROBOTS + own * TEAM_SLOTS;
         return Touching<Real, PITCH>{
             scene, {{few, far, kept}, {FEW < CONTACTS ? all : few, far, kept}},
@@ -35,9 +36,9 @@ advance_touching(int batch, int steps, int first, int last, long long done, Real
     };
 #if EVEN_LIMBS
     static_assert(SHARED && FEW == 0, "how limbs are seated");
-    advance_by_turns<Real, ROBOTS>(Course<Real>{batch, steps, first, last, done, dt, q, v, tau, target, controls, control_rows,
-                                                record_q, record_v, every, constants, joint_table, diverged, alarm, phases,
-                                                wrenches, frozen}, touch_of);
+    advance_by_turns<Real, ROBOTS>(Course<Real>{batch, steps, first, last, done, dt, q, v, tau, target, controls,
+                                                control_rows, record_q, record_v, every, constants, joint_table,
+                                                diverged, alarm, phases, wrenches, frozen}, touch_of);
 #else
     const size_t robot = size_t(blockIdx.x) * ROBOTS + threadIdx.x / LANES;
     if (robot >= batch) return;

@@ -46,7 +46,9 @@ template <typename Group> struct GroupChain {
         ::kinematics(group, chain);
         if (pushed) {
             each_link([&](Joint<Real>&, int i) {
-                const auto part = [&](int k) { return wrenches[(size_t(i) * 6 + k) * group.shape.batch + group.robot]; };
+                const auto part = [&](int k) {
+                    return wrenches[(size_t(i) * 6 + k) * group.shape.batch + group.robot];
+                };
                 const Force<Real> w = {{part(0), part(1), part(2)}, {part(3), part(4), part(5)}};
                 const auto R = group.template get<Matrix<Real>>(WORLD, i);
                 group.put(B, i, group.template get<Force<Real>>(B, i) - turned(R, w));
@@ -77,8 +79,8 @@ template <typename Group> struct GroupChain {
 // `own_constants` or `own_joints`. Work arrays: `places` (3, batch, n), and `joints` for threads with several.
 template <typename Real, int BLOCKS, int LINKS>
 THREAD_GROUP_KERNEL(BLOCKS)
-    advance_groups(int batch, int n, int threads, int links, int fields, int kept, int shared, Real* memory, char* outside,
-                   int steps, int first, int last, long long done, Real dt, Real* q, Real* v,
+    advance_groups(int batch, int n, int threads, int links, int fields, int kept, int shared, Real* memory,
+                   char* outside, int steps, int first, int last, long long done, Real dt, Real* q, Real* v,
                    const Real* __restrict__ tau, const Real* __restrict__ goal, const Real* __restrict__ controls,
                    int control_rows, Real* record_q, Real* record_v, int every, const Real* constants,
                    int own_constants, const int* revolute, const Real* joint_table, int own_joints,
@@ -92,12 +94,16 @@ THREAD_GROUP_KERNEL(BLOCKS)
     for (; group.more(); group.next()) {
         const int robot = group.robot;
         const ChainArrays<Real> arrays = {
-            constants + (own_constants ? (size_t)robot * packed::CONSTANTS * (n + 1) : 0), revolute, places, places + size};
-        const Solver<Group> solver(group, numbers, own_constants, dynamic + shared, places + 2 * size + group.global(0));
+            constants + (own_constants ? (size_t)robot * packed::CONSTANTS * (n + 1) : 0), revolute, places,
+            places + size};
+        const Solver<Group> solver(group, numbers, own_constants, dynamic + shared,
+                                   places + 2 * size + group.global(0));
         const Real* table = joint_table + (own_joints ? (size_t)robot * joint_row::COUNT * n : 0);
         Watch watch = {phases, false};
         GroupChain<Group> chain = {group, solver, watch, arrays, table, wrenches, joints};
-        const auto read = [&](Joint<Real>& joint, int i) { joint.x = q[group.global(i)], joint.u = v[group.global(i)]; };
+        const auto read = [&](Joint<Real>& joint, int i) {
+            joint.x = q[group.global(i)], joint.u = v[group.global(i)];
+        };
         chain.each_link([&](Joint<Real>& joint, int i) {
             joint = {};
             read(joint, i);
@@ -111,7 +117,9 @@ THREAD_GROUP_KERNEL(BLOCKS)
             });
         };
         const auto leave = [&] {
-            chain.each_link([&](Joint<Real>& joint, int i) { q[group.global(i)] = joint.x, v[group.global(i)] = joint.u; });
+            chain.each_link([&](Joint<Real>& joint, int i) {
+                q[group.global(i)] = joint.x, v[group.global(i)] = joint.u;
+            });
         };
         if (first == 0) record(0);
         bool sound = robot < batch && !(FREEZES && frozen[robot]);
@@ -120,7 +128,8 @@ THREAD_GROUP_KERNEL(BLOCKS)
         for (int step = first; step < last && group.any(sound); ++step) {
             watch.on = TIMED && robot == 0 && group.place == 0 && step == steps - 1;
             watch.start();
-            const Real* row = controls ? controls + ((size_t)(control_rows > 1 ? robot : 0) * steps + step) * n : nullptr;
+            const Real* row =
+                controls ? controls + ((size_t)(control_rows > 1 ? robot : 0) * steps + step) * n : nullptr;
             chain.each_link([&](Joint<Real>& joint, int i) {
                 begin_step(joint, row ? row + i : nullptr);
                 joint.x_before = joint.x, joint.u_before = joint.u;
@@ -133,7 +142,9 @@ THREAD_GROUP_KERNEL(BLOCKS)
                 chain.best([](const Joint<Real>& joint) { return Real(!(fabs(joint.u) < Real(DIVERGED))); }).value > 0;
             if (sound && fast) {  // the chain stops; others in its warp continue
                 if constexpr (FREEZES) {
-                    chain.each_link([](Joint<Real>& joint, int) { joint.x = joint.x_before, joint.u = joint.u_before; });
+                    chain.each_link([](Joint<Real>& joint, int) {
+                        joint.x = joint.x_before, joint.u = joint.u_before;
+                    });
                     if (group.place == 0) frozen[robot] = done + step + 1;
                 } else if (group.place == 0) {
                     atomicMin(diverged, (unsigned long long)(done + step + 1));

@@ -34,7 +34,8 @@ __device__ __forceinline__ Quaternion<Real> quaternion_step(const Quaternion<Rea
     return unit_product(q, exponential(omega, dt));
 }
 // Rᵀ x of the unit quaternion `turn`; the length of x is insensitive to rounding of the quaternion's.
-template <typename Real> __device__ __forceinline__ Vector<Real> turned_back(const Quaternion<Real>& turn, Vector<Real> x) {
+template <typename Real>
+__device__ __forceinline__ Vector<Real> turned_back(const Quaternion<Real>& turn, Vector<Real> x) {
     const Vector<Real> a = {turn.x, turn.y, turn.z}, t = Real(2) * cross(a, x);
     return x + (cross(a, t) - turn.w * t);
 }
@@ -42,7 +43,8 @@ template <typename Real> __device__ __forceinline__ Vector<Real> turned_back(con
 template <typename Real, class Q> __device__ __forceinline__ Quaternion<Real> quaternion(const Q& q, int first) {
     return {q(first), q(first + 1), q(first + 2), q(first + 3)};
 }
-template <typename Real, class Q> __device__ __forceinline__ void store(const Q& q, int first, const Quaternion<Real>& x) {
+template <typename Real, class Q>
+__device__ __forceinline__ void store(const Q& q, int first, const Quaternion<Real>& x) {
     q(first) = x.x, q(first + 1) = x.y, q(first + 2) = x.z, q(first + 3) = x.w;
 }
 
@@ -60,7 +62,8 @@ __device__ __forceinline__ void advance_joint(int kind, const Q& q, const Way& w
         q(0) += dt * way(0);
         return;
     }
-    const Quaternion<Real> before = quaternion<Real>(q, 3), turn = exponential(Vector<Real>{way(0), way(1), way(2)}, dt);
+    const Quaternion<Real> before = quaternion<Real>(q, 3),
+        turn = exponential(Vector<Real>{way(0), way(1), way(2)}, dt);
     const Vector<Real> shift = mul(rotation_from_quaternion(before), Vector<Real>{way(3), way(4), way(5)});
     q(0) += dt * shift.x, q(1) += dt * shift.y, q(2) += dt * shift.z;
     store(q, 3, unit_product(before, turn));

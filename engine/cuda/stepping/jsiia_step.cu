@@ -13,8 +13,8 @@ template <typename Group> struct Solver {
           out(out) {}
 
     template <class Ask, class Answer, class Lap>
-    __device__ __forceinline__ void accelerations(Group& group, const ChainArrays<Real>& chain, const Ask& ask, bool bias,
-                                                  const Answer& answer, const Lap& lap) const {
+    __device__ __forceinline__ void accelerations(Group& group, const ChainArrays<Real>& chain, const Ask& ask,
+                                                  bool bias, const Answer& answer, const Lap& lap) const {
         solve(group, chain, dense, ask, bias, out, lap);
         group.sync();
         if constexpr (!HAS_CONSTRAINTS) {

@@ -91,7 +91,8 @@ __device__ __forceinline__ bool whole_step(Touch& touch, const Joints& joints, c
     bool sound = found.sound;
     if (!found.any) {
 #pragma unroll 1
-        for (int number = 0; !group.lead([&] { return round<Real>(joints, robot, watch, number, feasible); });) ++number;
+        for (int number = 0; !group.lead([&] { return round<Real>(joints, robot, watch, number, feasible); });)
+            ++number;
         if constexpr (FREEZES) sound = is_next_sound(joints);
         if (!FREEZES || sound) group.lead([&] { return euler_step(joints), true; });
     }
@@ -103,8 +104,9 @@ __device__ __forceinline__ bool whole_step(Touch& touch, const Joints& joints, c
 // next step was already tried. Contacts are detected by two texts that may round differently: a step that both refuse
 // is HARD, which takes all.
 template <int N, typename Real, int PITCH, class Touch, class Joints, class Robot, class Pace>
-__device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Touch& touch, const Joints& joints, const Robot& robot,
-                                          Kind kind, int& step, bool& refused, unsigned lanes, const Pace& pace) {
+__device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Touch& touch, const Joints& joints,
+                                          const Robot& robot, Kind kind, int& step, bool& refused, unsigned lanes,
+                                          const Pace& pace) {
     const Course<Real>& course = seated.course;
     int next = kind;
     Real local[HAS_CONSTRAINTS && !LONG ? NV : 1];
@@ -136,12 +138,13 @@ __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Tou
 
 // `steps_of_turn` for a robot in its seat, with constants of its own where robots differ.
 template <typename Real, int PITCH, class Touch, class Pace>
-__device__ __forceinline__ int a_turn(int kind, const Seated<Real, PITCH>& seated, Touch& touch, int& step, bool& refused,
-                                      unsigned lanes, const Pace& pace) {
+__device__ __forceinline__ int a_turn(int kind, const Seated<Real, PITCH>& seated, Touch& touch, int& step,
+                                      bool& refused, unsigned lanes, const Pace& pace) {
     const Course<Real>& course = seated.course;
     const JointTable<Real> table =
         OWN_JOINT_TABLE ? JointTable<Real>{course.joint_table + seated.robot, course.batch}
-                        : JointTable<Real>{JOINT_TABLE_FITS ? reinterpret_cast<const Real*>(joint_table_memory) : course.joint_table, 0};
+                        : JointTable<Real>{JOINT_TABLE_FITS ? reinterpret_cast<const Real*>(joint_table_memory)
+                                                            : course.joint_table, 0};
     const auto robot = [&] {
         if constexpr (OWN_CONSTANTS) return Constants<Real, true>{course.constants + seated.robot, course.batch};
         else return robot_of_all<Real>(course.constants);

@@ -23,8 +23,8 @@ template <typename Real> struct Ground {
     const Posture<Real>& now;
 
     __device__ __forceinline__ Ground(const Surroundings<Real>& scene, const Posture<Real>& now)
-        : normal{scene.ground[0], scene.ground[1], scene.ground[2]}, n(mul_t(now.trunk.R, normal)), offset(scene.ground[3]),
-          now(now) {}
+        : normal{scene.ground[0], scene.ground[1], scene.ground[2]}, n(mul_t(now.trunk.R, normal)),
+          offset(scene.ground[3]), now(now) {}
     __device__ __forceinline__ Vector<Real> in_world(Vector<Real> x) const { return now.trunk.p + mul(now.trunk.R, x); }
     // Whether a point at `gap` with the twist V may act within the step.
     __device__ __forceinline__ bool comes_near(Real gap, Vector<Real> x, const Motion<Real>& V, Real dt) const {
@@ -55,7 +55,8 @@ template <typename Real> struct Lowest {
     Vector<Real> x, place;
     Real gap;
 
-    __device__ __forceinline__ Lowest(const Surroundings<Real>& scene, const Ground<Real>& ground, const Pose<Real>& T, int p)
+    __device__ __forceinline__ Lowest(const Surroundings<Real>& scene, const Ground<Real>& ground, const Pose<Real>& T,
+                                      int p)
         : x(T.p + mul(T.R, scene.vector_of_point(p, point::POSITION)) - scene.of_point(p, point::RADIUS) * ground.n),
           place(ground.in_world(x)), gap(dot(ground.normal, place) - ground.offset) {}
 };
@@ -80,8 +81,8 @@ struct Tried {
 // Find the contact points of limbs, and those of the trunk, each given to the lane with the fewest. Returns whether no
 // shape of the trunk has more points than are kept.
 template <typename Real, int N>
-__device__ __forceinline__ bool find_points(LimbTouch<Real, N>& touch, const Surroundings<Real>& scene, const Ground<Real>& ground,
-                                            Real dt, const Group& group) {
+__device__ __forceinline__ bool find_points(LimbTouch<Real, N>& touch, const Surroundings<Real>& scene,
+                                            const Ground<Real>& ground, Real dt, const Group& group) {
     constexpr int TRUNK = SHAPE_START[1], SHAPES_OF_LIMB = SHAPE_START[1 + LIMB] - TRUNK, MASK = 32;
     static_assert(LANES <= 4, "a byte for each lane");
     touch.found = 0;
@@ -157,7 +158,8 @@ __device__ __forceinline__ Vector<Real> impulse_of_any(const LimbMemory<Real>& m
 template <typename Real, int N, class Kept>
 __device__ __forceinline__ void warm_start(LimbImpulses<Real, N>& x, const LimbMemory<Real>& memory,
                                            const LimbTouch<Real, N>& touch, const LimbRows<Real, N>& rows,
-                                           const Frame<Real>& in_world, const Kept& kept, int memories, const Group& group) {
+                                           const Frame<Real>& in_world, const Kept& kept, int memories,
+                                           const Group& group) {
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < N; ++c) {
         const bool touches = c < touch.found, moved = touches && memory.own && touch.of[c].body < 0;
@@ -261,8 +263,8 @@ template <typename Real, int N> struct LimbOutcome {
 
 // The displacements that resolve overlaps of a robot that `overlaps`. Returns whether they were found.
 template <typename Real, int N>
-__device__ __forceinline__ bool go_back(const LimbRows<Real, N>& rows, const LimbTouch<Real, N>& touch, LimbOutcome<Real, N>& out,
-                                        bool overlaps, const Group& group) {
+__device__ __forceinline__ bool go_back(const LimbRows<Real, N>& rows, const LimbTouch<Real, N>& touch,
+                                        LimbOutcome<Real, N>& out, bool overlaps, const Group& group) {
     LimbImpulses<Real, N> x;
     Real gap[N];
 #pragma unroll WRITTEN_OUT<N>
@@ -279,8 +281,9 @@ __device__ __forceinline__ bool go_back(const LimbRows<Real, N>& rows, const Lim
 // A step with at most N contacts per lane.
 template <typename Real, int N, class Touch, class Joints>
 __device__ __forceinline__ LimbOutcome<Real, N> step_under(const Touch& robot, const LimbTouch<Real, N>& touch,
-                                                           const Posture<Real>& now, const Motions<Real>& to, const Joints& joints,
-                                                           Effort effort, bool overlaps, Group group) {
+                                                           const Posture<Real>& now, const Motions<Real>& to,
+                                                           const Joints& joints, Effort effort, bool overlaps,
+                                                           Group group) {
     group.meet();
     const Vector<Real> normal = {robot.scene.ground[0], robot.scene.ground[1], robot.scene.ground[2]};
     const Tangents<Real> t = tangents(normal);
@@ -331,8 +334,8 @@ __device__ __forceinline__ int place_of(const LimbMemory<Real>& memory, int poin
 
 // Report all contacts of a step; not collective over the warp, whose other robots may not be at their last step.
 template <class Touch, class Joints, class Robot, typename Real, int N>
-__device__ __forceinline__ void tell_limbs(const Touch& touch, const Joints& joints, const Robot& robot, const LimbTouch<Real, N>& found,
-                                           const LimbOutcome<Real, N>& out) {
+__device__ __forceinline__ void tell_limbs(const Touch& touch, const Joints& joints, const Robot& robot,
+                                           const LimbTouch<Real, N>& found, const LimbOutcome<Real, N>& out) {
     const Group group = touch.group;
 #pragma unroll
     for (int c = 0; c < N; ++c) {
@@ -345,7 +348,8 @@ __device__ __forceinline__ void tell_limbs(const Touch& touch, const Joints& joi
 
 // Keep the best impulses, as the warm start of the next step or of this step by another kind.
 template <class Touch, typename Real, int N>
-__device__ __forceinline__ void remember(Touch& touch, const LimbTouch<Real, N>& found, const LimbOutcome<Real, N>& out) {
+__device__ __forceinline__ void remember(Touch& touch, const LimbTouch<Real, N>& found,
+                                         const LimbOutcome<Real, N>& out) {
     auto& memory = touch.memory;
     memory.own = true;
 #pragma unroll
@@ -370,8 +374,8 @@ __device__ __forceinline__ Kind after(Kind kind) {
 // A step of robot `touch` with at most N contacts per lane, if it is of this kind. `refused`: another kind did not take
 // it.
 template <int N, class Touch, class Joints, class Robot>
-__device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joints, const Robot& robot, Kind kind, bool refused,
-                                               bool tells) {
+__device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joints, const Robot& robot, Kind kind,
+                                               bool refused, bool tells) {
     using Real = typename Touch::Number;
     Group group = touch.group;
     group.meet();
@@ -395,10 +399,12 @@ __device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joint
     if (!out.found || !out.back) return {false, true, out.back ? after(kind) : WHOLE};
     group.meet();
     if (tells) tell_limbs(touch, joints, robot, found, out);
-    touch.left = touch.number > 0 ? out.left : Real(0), touch.worst = touch.left > touch.worst ? touch.left : touch.worst;
+    touch.left = touch.number > 0 ? out.left : Real(0),
+        touch.worst = touch.left > touch.worst ? touch.left : touch.worst;
     backward(to.a, out.trunk), backward(to.a, out.way);
 #pragma unroll
-    for (int e = 0; e < TRUNK_NV; ++e) out.trunk[e] += to.trunk[e], out.way[e] = out.trunk[e] + out.way[e] * joints.rate;
+    for (int e = 0; e < TRUNK_NV; ++e)
+        out.trunk[e] += to.trunk[e], out.way[e] = out.trunk[e] + out.way[e] * joints.rate;
     return {true, limb_arrive(joints, out.trunk, out.limb, out.way, out.limb_way, group), own};
 }
 

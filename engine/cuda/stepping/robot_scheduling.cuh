@@ -41,7 +41,8 @@ template <int KINDS, int WARPS> struct Turns {
         for (int k = threadIdx.x; k < KINDS * WARPS; k += blockDim.x) beats[k / WARPS][k % WARPS] = 0;
         if (threadIdx.x == 0) {
             lock = 0, left = robots, front = steps;
-            for (int kind = 0; kind < KINDS; ++kind) first[kind] = 0, warps[kind] = 0, count[kind] = kind == 0 ? robots : 0;
+            for (int kind = 0; kind < KINDS; ++kind)
+                first[kind] = 0, warps[kind] = 0, count[kind] = kind == 0 ? robots : 0;
         }
         __syncthreads();
     }
@@ -104,7 +105,8 @@ template <int KINDS, int WARPS> struct Turns {
     // Other warps no longer wait for this one.
     __device__ __forceinline__ void leave_pace(int kind, int& beat) {
         beat = 0;
-        if (threadIdx.x % TURN_LANES == 0) *const_cast<volatile int*>(&beats[kind][threadIdx.x / TURN_LANES % WARPS]) = 0;
+        if (threadIdx.x % TURN_LANES == 0)
+            *const_cast<volatile int*>(&beats[kind][threadIdx.x / TURN_LANES % WARPS]) = 0;
     }
 
 private:

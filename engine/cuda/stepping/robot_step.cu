@@ -1,4 +1,5 @@
-// Simulation steps of robots that touch nothing, a thread a robot; see advance_robot in robot_step.cuh for the parameters.
+// Simulation steps of robots that touch nothing, a thread a robot; see advance_robot in robot_step.cuh for the
+// parameters.
 #include "stepping/robot_step.cuh"
 
 template <typename Real, int THREADS, int BLOCKS, bool SHARED>

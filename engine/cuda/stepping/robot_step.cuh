@@ -165,8 +165,8 @@ struct Touched {
     bool any, sound;
 };
 template <class Touch, class Joints, class Robot>
-__device__ __forceinline__ Touched touching_step(Touch& touch, const Joints& joints, const Robot& robot, const Watch& watch,
-                                                 bool tells) {
+__device__ __forceinline__ Touched touching_step(Touch& touch, const Joints& joints, const Robot& robot,
+                                                 const Watch& watch, bool tells) {
     const int count = touch.find(joints, robot);
     watch.lap(phase::COLLISION);
     if (count == 0) {
@@ -207,17 +207,20 @@ __device__ __forceinline__ bool rk4_step(const Joints<Real, PITCH, Role::STEP>& 
         for (int i = 0; i < BODIES; ++i) {
             if (follows(i)) continue;
             const int k = v_start(i), q = q_start(i);
-            for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) at(V + k + j) = correction.v_next(i, k + j);
+            for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j)
+                at(V + k + j) = correction.v_next(i, k + j);
             if (kind(i) == FREE) continue;
             if constexpr (HAS_BALLS) {
                 if (is_ball(i)) {
                     const bool held = correction.locked(k) || correction.locked(k + 1) || correction.locked(k + 2);
-                    if (held) store(at, Q_STAGE + q, quaternion_step(quaternion<Real>(at, Q + q), at.vector(V + k), dt));
+                    if (held)
+                        store(at, Q_STAGE + q, quaternion_step(quaternion<Real>(at, Q + q), at.vector(V + k), dt));
                     continue;
                 }
             }
             const Real there = at(Q_STAGE + q);
-            const bool outside = HAS_LIMITS && !(step.table(joint_row::LOWER, k) <= there && there <= step.table(joint_row::UPPER, k));
+            const bool outside = HAS_LIMITS &&
+                !(step.table(joint_row::LOWER, k) <= there && there <= step.table(joint_row::UPPER, k));
             if (correction.locked(k) || outside) at(Q_STAGE + q) = at(Q + q) + dt * at(V + k);
         }
     }
@@ -261,9 +264,10 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
     const Rows<Real, ROBOTS> rows = {block, begin_of_block, int(min(size_t(ROBOTS), batch - begin_of_block))};
     const Slots<Real, PITCH> at = {block + (TOGETHER ? own : begin_of_slots(own, ALL_SLOTS))};
     const JointTable<Real> table =
-        OWN_JOINT_TABLE ? JointTable<Real>{joint_table + robot, batch}
-                        : JointTable<Real>{JOINT_TABLE_FITS && !DIVERGENT ? reinterpret_cast<const Real*>(joint_table_memory)
-                                                            : joint_table, 0};
+        OWN_JOINT_TABLE
+            ? JointTable<Real>{joint_table + robot, batch}
+            : JointTable<Real>{JOINT_TABLE_FITS && !DIVERGENT ? reinterpret_cast<const Real*>(joint_table_memory)
+                                                              : joint_table, 0};
     const auto own_robot = [&] {
         if constexpr (OWN_CONSTANTS) return Constants<Real, true>{constants + robot, batch};
         else if constexpr (DIVERGENT) return Constants<Real, false>{constants, 0};

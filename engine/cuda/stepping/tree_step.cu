@@ -135,12 +135,14 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
         const Vector<Real> gravity = {falls[0], falls[1], falls[2]}, none = {0, 0, 0};
         const Real* const external = HAS_WRENCHES ? wrenches + robot : nullptr;
         Tree<Real> tree = {
-            constants + (own_constants ? size_t(robot) * packed::CONSTANTS * stride : 0), tree_bodies, first_share, shares,
-            ancestors, links, stride, gravity, HAS_STAGES ? state.field(Q_STAGE) : x, HAS_STAGES ? state.field(V_STAGE) : u,
-            state.field(FORCE), state.field(QDD), numbers, first_element, reinterpret_cast<Map<Real>*>(first_element + elements),
-            state.field(EXTRA), state.field(TARGET), state.field(LOCKED), external, batch};
-        const Robot<Real> own = {{tree, state, x, u, joint_table + (own_joints ? size_t(robot) * joint_row::COUNT * nv : 0), n, nv,
-                                  warp, dt, epoch}};
+            constants + (own_constants ? size_t(robot) * packed::CONSTANTS * stride : 0), tree_bodies, first_share,
+            shares, ancestors, links, stride, gravity, HAS_STAGES ? state.field(Q_STAGE) : x,
+            HAS_STAGES ? state.field(V_STAGE) : u, state.field(FORCE), state.field(QDD), numbers, first_element,
+            reinterpret_cast<Map<Real>*>(first_element + elements), state.field(EXTRA), state.field(TARGET),
+            state.field(LOCKED), external, batch};
+        const Robot<Real> own = {
+            {tree, state, x, u, joint_table + (own_joints ? size_t(robot) * joint_row::COUNT * nv : 0), n, nv, warp, dt,
+             epoch}};
         const auto record = [&](int step, int kind, int at_q, int at_v) {
             const size_t sample = size_t(robot) * (steps / every + 1) + step / every;
             if (record_q)

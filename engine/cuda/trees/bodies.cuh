@@ -79,14 +79,15 @@ FUNCTION void double_travel(const Tree<Real>& tree, int i, int round) {
 // G and g of one velocity of a joint; with ADDITIONS, for an absorbed body, U and u.
 template <typename Real> struct Gain { Force<Real> G; Real g; };
 
-FUNCTION void to_parent(const Tree<Real>& tree, int i, const Pose<Real>& T, const Inertia<Real>& I, const Force<Real>& p) {
+FUNCTION void to_parent(const Tree<Real>& tree, int i, const Pose<Real>& T, const Inertia<Real>& I,
+                        const Force<Real>& p) {
     if (tree.parent(i) < 0) return;
     tree.put(SHARE, i, Share<Real>{inertia_to_parent(T, I), force_to_parent(T, p)});
 }
 
 // The ball joint's step: S = (1, 0), so D is the first block of I.
-FUNCTION void absorb_ball(const Tree<Real>& tree, int i, const Pose<Real>& T, const Inertia<Real>& I, const Force<Real>& p,
-                          const Motion<Real>& c, Vector<Real> torque) {
+FUNCTION void absorb_ball(const Tree<Real>& tree, int i, const Pose<Real>& T, const Inertia<Real>& I,
+                          const Force<Real>& p, const Motion<Real>& c, Vector<Real> torque) {
     const Matrix<Real> Bt = transpose(I.B);
     const Matrix<Real> Kt = {solve3(I.A, Bt.x), solve3(I.A, Bt.y), solve3(I.A, Bt.z)};  // (A⁻¹ B)ᵀ
     const Symmetric<Real> BK = symmetric_t(Bt, Kt);
@@ -106,8 +107,8 @@ FUNCTION void absorb_ball(const Tree<Real>& tree, int i, const Pose<Real>& T, co
 
 // With ADDITIONS: the ABA's step over velocity j of a joint, from I and p after its axis to those before it; U = I S
 // has the number `own` on that axis, and p the number `push`.
-FUNCTION void absorb_axis(const Tree<Real>& tree, int i, int j, const Force<Real>& U, Real own, Real push, Inertia<Real>& I,
-                          Force<Real>& p) {
+FUNCTION void absorb_axis(const Tree<Real>& tree, int i, int j, const Force<Real>& U, Real own, Real push,
+                          Inertia<Real>& I, Force<Real>& p) {
     const int k = tree.v_start(i) + j;
     const Real u = tree.tau[k] - push;
     tree.put(GAIN + 7 * j, i, Gain<Real>{U, u});
@@ -146,7 +147,8 @@ FUNCTION void absorb(const Tree<Real>& tree, int i) {
     Force<Real> p = beyond.p + wrench(J, V, Motion<Real>{});
     if constexpr (HAS_WRENCHES) p = p - tree.external(i);
     tree.put(BIAS, i, c);
-    if (kind == FREE) {  // its acceleration is set by its own force, whatever its parent's; the force acts on the parent
+    // A free body's acceleration is set by its own force, whatever its parent's; the force acts on the parent.
+    if (kind == FREE) {
         const Force<Real> force = {vector(effort), vector(effort + 3)};
         tree.put(ACCELERATION, i, solve6(I, force - p));
         to_parent(tree, i, T, Inertia<Real>{}, force);
@@ -194,12 +196,14 @@ FUNCTION void accelerate_axes(const Tree<Real>& tree, int i, Motion<Real>& a) {
 // q̈ and the acceleration of body i from its parent's.
 FUNCTION void accelerate(const Tree<Real>& tree, int i) {
     const int kind = tree.kind(i);
-    const Motion<Real> carried = motion_to_child(tree.template get<Pose<Real>>(POSE, i), tree.acceleration(tree.parent(i)));
+    const Motion<Real> carried =
+        motion_to_child(tree.template get<Pose<Real>>(POSE, i), tree.acceleration(tree.parent(i)));
     Motion<Real> a = carried + tree.template get<Motion<Real>>(BIAS, i);
     Real* qdd = tree.qdd + tree.v_start(i);
     if (kind == FREE) {
         const Motion<Real> free = tree.acceleration(i) - a;
-        qdd[0] = free.o.x, qdd[1] = free.o.y, qdd[2] = free.o.z, qdd[3] = free.v.x, qdd[4] = free.v.y, qdd[5] = free.v.z;
+        qdd[0] = free.o.x, qdd[1] = free.o.y, qdd[2] = free.o.z, qdd[3] = free.v.x, qdd[4] = free.v.y,
+            qdd[5] = free.v.z;
         return;
     }
     const auto rate = [&](int j) {

@@ -10,12 +10,12 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
 #if CLUSTER
     __cluster_dims__(BLOCKS, 1, 1)
 #endif
-        tree_dca(const Real* __restrict__ q, const Real* __restrict__ v, const Real* __restrict__ tau, Real* __restrict__ qdd,
-                 const Real* __restrict__ constants, Real gx, Real gy, Real gz, const int* __restrict__ bodies,
-                 const int* __restrict__ first_share, const int* __restrict__ shares, const int* __restrict__ ancestors,
-                 const int* __restrict__ links, const int4* __restrict__ program, const int* __restrict__ first_step,
-                 Real* workspace, long long room_numbers, int stride, int elements, int warp_numbers, int nq, int nv,
-                 int batch) {
+        tree_dca(const Real* __restrict__ q, const Real* __restrict__ v, const Real* __restrict__ tau,
+                 Real* __restrict__ qdd, const Real* __restrict__ constants, Real gx, Real gy, Real gz,
+                 const int* __restrict__ bodies, const int* __restrict__ first_share, const int* __restrict__ shares,
+                 const int* __restrict__ ancestors, const int* __restrict__ links, const int4* __restrict__ program,
+                 const int* __restrict__ first_step, Real* workspace, long long room_numbers, int stride, int elements,
+                 int warp_numbers, int nq, int nv, int batch) {
     extern __shared__ __align__(16) char memory[];
     const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, group = blockIdx.x / BLOCKS;
     const Room<Real> room(memory, warp, warp_numbers);

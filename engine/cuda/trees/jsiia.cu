@@ -16,7 +16,8 @@ constexpr int POSE = 0, TWIST = 12, ACCELERATION = 18, INERTIA = 12, FORCE = 22;
 static_assert(FORCE + 6 == BODY_NUMBERS, "what the launch makes room for");
 
 struct TreeBody { int kind, parent, q_start, v_start; };
-struct Children { int first, last, number, end; };  // index in `child`; the body's depth-first number, and the last of its subtree
+// Indices in `child`; the body's depth-first number, and the last of its subtree.
+struct Children { int first, last, number, end; };
 struct Row { int start, level, end, own; };  // its entries; the row after its subtree; its index in v
 struct Entry { int row, column; };           // −1: the right-hand side
 struct Velocity { int body, axis; };  // of the tree: which of its body's six axes it is along
@@ -26,7 +27,8 @@ struct Sizes { int n, tree_nq, tree_nv, nq, nv, entries, depths, levels; };
 
 // The tables of jsiia.py, the last ones for mimic joints. The integer tables begin with their offsets.
 template <typename Real> struct Tables {
-    const Real *constants, *q_factor, *q_offset, *v_factor;  // (bodies + 1, CONSTANTS), in the layout of engine/model/layout.py
+    // (bodies + 1, CONSTANTS), in the layout of engine/model/layout.py.
+    const Real *constants, *q_factor, *q_offset, *v_factor;
     const TreeBody* bodies;
     const Children* children;
     const int *child, *by_depth, *first_of_depth;
@@ -34,7 +36,8 @@ template <typename Real> struct Tables {
     const Row* rows;
     const int *by_level, *first_of_level;
     const Entry* entries;
-    const int *first_part, *parts, *q_index, *v_index;  // for row p, the velocities of the tree that are multiples of its own
+    // For row p, the velocities of the tree that are multiples of its own.
+    const int *first_part, *parts, *q_index, *v_index;
     int n, tree_nv, nv, numbers, depths, levels;
 
     __device__ Tables(const Real* reals, const int* whole, const Sizes& sizes)
@@ -48,7 +51,8 @@ template <typename Real> struct Tables {
         rows = reinterpret_cast<const Row*>(whole + whole[6]);
         by_level = whole + whole[7], first_of_level = whole + whole[8];
         entries = reinterpret_cast<const Entry*>(whole + whole[9]);
-        first_part = whole + whole[10], parts = whole + whole[11], q_index = whole + whole[12], v_index = whole + whole[13];
+        first_part = whole + whole[10], parts = whole + whole[11], q_index = whole + whole[12],
+            v_index = whole + whole[13];
     }
 };
 
@@ -61,7 +65,8 @@ template <typename Number, bool MIMIC> struct Robot {
 
     __device__ Robot(const Tables<Real>& tables, const Real* q, const Real* v, const Real* tau, Real* numbers)
         : tables(tables), given_q(q), given_v(v), tau(tau), numbers(numbers),
-          wrenches(numbers + size_t(BODY_NUMBERS) * tables.n), M(wrenches + size_t(6) * tables.tree_nv), inverse(M + tables.numbers), x(inverse + tables.nv) {}
+          wrenches(numbers + size_t(BODY_NUMBERS) * tables.n), M(wrenches + size_t(6) * tables.tree_nv),
+          inverse(M + tables.numbers), x(inverse + tables.nv) {}
 
     template <class State> static __device__ __forceinline__ State read(const Real* from, int stride) {
         State x;
@@ -71,7 +76,8 @@ template <typename Number, bool MIMIC> struct Robot {
     }
     template <class State> static __device__ __forceinline__ void write(Real* to, int stride, const State& x) {
 #pragma unroll
-        for (int k = 0; k < int(sizeof(State) / sizeof(Real)); ++k) to[k * stride] = reinterpret_cast<const Real*>(&x)[k];
+        for (int k = 0; k < int(sizeof(State) / sizeof(Real)); ++k)
+            to[k * stride] = reinterpret_cast<const Real*>(&x)[k];
     }
     template <class State> __device__ __forceinline__ State get(int field, int i) const {
         return read<State>(numbers + size_t(field) * tables.n + i, tables.n);
@@ -138,7 +144,8 @@ __device__ __forceinline__ Pose<Real> local_pose(const Robot& robot, int i) {
         return {{row(H.x), row(H.y), row(H.z)}, p};
     }
     const int turn = body.kind == FREE ? 3 : 0;
-    const Matrix<Real> R = matmul(H, rotation_from_quaternion(Quaternion<Real>{q(turn), q(turn + 1), q(turn + 2), q(turn + 3)}));
+    const Matrix<Real> R =
+        matmul(H, rotation_from_quaternion(Quaternion<Real>{q(turn), q(turn + 1), q(turn + 2), q(turn + 3)}));
     return {R, body.kind == FREE ? p + mul(H, Vector<Real>{q(0), q(1), q(2)}) : p};
 }
 
@@ -283,7 +290,8 @@ template <class Robot> __device__ __forceinline__ void eliminate(const Robot& ro
 }
 
 // x of the rows of one level, after all before them, a warp per row.
-template <class Robot> __device__ __forceinline__ void substitute(const Robot& robot, int level, typename Robot::Real* out) {
+template <class Robot>
+__device__ __forceinline__ void substitute(const Robot& robot, int level, typename Robot::Real* out) {
     using Real = typename Robot::Real;
     const auto& tables = robot.tables;
     const int last = tables.first_of_level[level], lane = threadIdx.x % WARP;
@@ -291,7 +299,8 @@ template <class Robot> __device__ __forceinline__ void substitute(const Robot& r
         const int i = tables.by_level[p];
         const Row row = tables.rows[i];
         Real sum = 0;
-        for (int e = row.start + 1 + lane; e < row.start + level; e += WARP) sum += robot.M[e] * robot.x[tables.entries[e].column];
+        for (int e = row.start + 1 + lane; e < row.start + level; e += WARP)
+            sum += robot.M[e] * robot.x[tables.entries[e].column];
         sum = sum_over(WARP, sum);
         if (lane == 0) out[row.own] = robot.x[i] = (robot.M[row.start] - sum) * robot.inverse[i];
     }
@@ -337,7 +346,9 @@ tree_jsiia(const Real* __restrict__ q, const Real* __restrict__ v, const Real* _
 #pragma unroll 1
         for (int d = 0; d < depths; ++d) {
             const int first = tables.first_of_depth[d];
-            each(tables.first_of_depth[d + 1] - first, [&](int k) { follow_parent(robot, tables.by_depth[first + k]); });
+            each(tables.first_of_depth[d + 1] - first, [&](int k) {
+                follow_parent(robot, tables.by_depth[first + k]);
+            });
         }
         each(n, [&](int i) { turn_inertia(robot, i); });
 #pragma unroll 1

@@ -58,7 +58,8 @@ template <typename Real> struct Tree {
     template <class State> __device__ __forceinline__ void put(int field, int i, const State& x) const {
         Real* to = numbers + size_t(field) * stride + i;
 #pragma unroll
-        for (int k = 0; k < int(sizeof(State) / sizeof(Real)); ++k) to[k * stride] = reinterpret_cast<const Real*>(&x)[k];
+        for (int k = 0; k < int(sizeof(State) / sizeof(Real)); ++k)
+            to[k * stride] = reinterpret_cast<const Real*>(&x)[k];
     }
     __device__ __forceinline__ Real constant(int i, int k) const { return constants[k * stride + i]; }
     __device__ __forceinline__ Vector<Real> three(int i, int k) const {

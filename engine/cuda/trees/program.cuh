@@ -22,19 +22,22 @@ template <typename Real> __device__ __forceinline__ void add_shares(const Tree<R
 }
 
 template <typename Real>
-__device__ __forceinline__ void join_elements(const Tree<Real>& tree, const Room<Real>& room, int one, int two, int out, int lane) {
+__device__ __forceinline__ void join_elements(const Tree<Real>& tree, const Room<Real>& room, int one, int two, int out,
+                                              int lane) {
     fetch<Real>(tree.elements + one, room.element[0], lane);
     fetch<Real>(tree.elements + two, room.element[1], lane);
     join(room.element[0], room.element[1], tree.elements[out], room.scratch, lane);
 }
 template <typename Real>
-__device__ __forceinline__ void join_maps(const Tree<Real>& tree, const Room<Real>& room, int one, int two, int out, int lane) {
+__device__ __forceinline__ void join_maps(const Tree<Real>& tree, const Room<Real>& room, int one, int two, int out,
+                                          int lane) {
     join(tree.maps[one], tree.maps[two], tree.maps[out], room.scratch, lane);
 }
 
 // One task of a warp: its kind, and a count of bodies or links from `at.y` on; further operands depend on the task.
 template <typename Real>
-__device__ __forceinline__ void carry_out(const Tree<Real>& tree, const Room<Real>& room, int which, int count, int4 at, int lane) {
+__device__ __forceinline__ void carry_out(const Tree<Real>& tree, const Room<Real>& room, int which, int count, int4 at,
+                                          int lane) {
     const bool here = lane < count;
     const int i = at.y + lane;
     switch (which) {

@@ -85,15 +85,16 @@ __device__ __forceinline__ Motion<Real> gather_chunk(const Tree<Real>& tree, OnS
 // The chunk of `length` links from `first` on: as the element `out`; or, if all beyond it is known, as the element
 // `beyond` or nothing, its joints, its share for the body before, and the map of accelerations `map`.
 template <typename Real>
-__device__ __forceinline__ void reduce_chunk(const Tree<Real>& tree, Link<Real>* link, int first, int length, int out, int lane) {
+__device__ __forceinline__ void reduce_chunk(const Tree<Real>& tree, Link<Real>* link, int first, int length, int out,
+                                             int lane) {
     OnStretch<Real> x = on_stretch(tree, first, length, lane);
     const Motion<Real> a = gather_chunk(tree, x, link, first, length, lane);
     const Pose<Real> end = from_lane<Real>(x.T, length - 1);
     reduce(link, length, end, from_lane<Real>(a, length - 1), tree.elements[out], lane);
 }
 template <typename Real>
-__device__ __forceinline__ void articulate_chunk(const Tree<Real>& tree, Link<Real>* link, int first, int length, int beyond,
-                                                 int map, int lane) {
+__device__ __forceinline__ void articulate_chunk(const Tree<Real>& tree, Link<Real>* link, int first, int length,
+                                                 int beyond, int map, int lane) {
     OnStretch<Real> x = on_stretch(tree, first, length, lane);
     const Motion<Real> a = gather_chunk(tree, x, link, first, length, lane), last = from_lane<Real>(a, length - 1);
     const Pose<Real> end = from_lane<Real>(x.T, length - 1);
@@ -125,7 +126,8 @@ __device__ __forceinline__ void articulate_chunk(const Tree<Real>& tree, Link<Re
 // q̈, or a locked joint's reaction, and the accelerations of a chunk's bodies, from that of the body at place `parent`,
 // which `map` carries to the chunk.
 template <typename Real>
-__device__ __forceinline__ void accelerate_chunk(const Tree<Real>& tree, int first, int length, int map, int parent, int lane) {
+__device__ __forceinline__ void accelerate_chunk(const Tree<Real>& tree, int first, int length, int map, int parent,
+                                                 int lane) {
     OnStretch<Real> x = on_stretch(tree, first, length, lane);
     Six<Real> carried = six(tree.acceleration(parent));
     if (map >= 0) apply(tree.maps[map], carried, lane);
