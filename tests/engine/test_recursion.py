@@ -13,11 +13,12 @@ import engine
 from engine import lie
 from engine.algorithms.motion import Motion, equations_of_motion, motion, point_jacobian
 from engine.kernels import spatial, world
+from engine.kernels.bodies import NV
 from engine.kernels.contact import mimics, newton, problem_rows, recursion, reduced, workspace
 from engine.kernels.contact.body_pairs import add_contact, body_pairs
 from engine.kernels.contact.limbs import limbs
 from engine.kernels.contact.problem import ImpulseWorkspace, impulse_workspace
-from engine.kernels.contact.tree import TO_PARENT, dofs
+from engine.kernels.contact.tree import TO_PARENT
 from engine.kernels.world import Bodies
 from engine.lie import Array
 from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, WORLD, generate, layout
@@ -177,7 +178,7 @@ def _loaded(model: engine.Model, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     velocities = np.zeros(model.nv, bool)
     for i in np.flatnonzero(bodies):
         start = robot.topology[i, 3]
-        velocities[start : start + dofs.function(model.kind[i])] = True
+        velocities[start : start + NV[model.kind[i]]] = True
     return bodies, velocities
 
 

@@ -260,7 +260,7 @@ __device__ __noinline__ bool active_set_step(Joints joints, Feasible feasible) {
     for (int i = 0; i < BODIES; ++i) {
         if (follows(i)) continue;
         const int k = v_start(i);
-        for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) {
+        for (int j = 0; j < dofs(i); ++j) {
             feasible(k + j) += share * (joints.v_next(i, k + j) - feasible(k + j));
         }
     }
@@ -276,6 +276,7 @@ template <class Joints, class Feasible> __device__ __noinline__ void accept(Join
     for (int i = 0; i < BODIES; ++i) {
         if (follows(i)) continue;
         const int k = v_start(i);
+        // Not `dofs`, with which nvcc unrolls this loop.
         for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) joints.v_next(i, k + j) = feasible(k + j);
     }
 }

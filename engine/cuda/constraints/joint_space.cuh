@@ -33,7 +33,7 @@ template <class Put> __device__ __forceinline__ void each_velocity(const Put& pu
     for (int i = 0; i < BODIES; ++i) {
         if (follows(i)) continue;
         const int k = v_start(i);
-        for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) put(i, k + j);
+        for (int j = 0; j < dofs(i); ++j) put(i, k + j);
     }
 }
 // put(e, i) for the entries e of row k before the diagonal, towards the root, and their velocities i.

@@ -56,7 +56,7 @@ __device__ __forceinline__ void composite_bodies(const Memory& at, const Robot& 
         const int above = parent(i);
         J = continues(i) ? J + robot.body(i) : robot.body(i);
         if (branches(i)) J = J + load_body<Real>(at, branch_slot(i));
-        for (int c = 0; c < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++c) {
+        for (int c = 0; c < dofs(i); ++c) {
             Force<Real> F = column(J, kind(i), c);
             enter(i, c, i, F);
 #pragma unroll 1

@@ -10,6 +10,8 @@
 __device__ __forceinline__ int parent(int i) { return SERIAL ? i - 1 : PARENT[i]; }
 __device__ __forceinline__ int kind(int i) { return ONE_KIND >= 0 ? ONE_KIND : KIND[i]; }
 __device__ __forceinline__ bool is_ball(int i) { return HAS_BALLS && kind(i) == SPHERICAL; }
+// The number of velocities of a body.
+__device__ __forceinline__ int dofs(int i) { return kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1; }
 __device__ __forceinline__ int q_start(int i) { return SCALAR ? i : Q_START[i]; }
 __device__ __forceinline__ int v_start(int i) { return SCALAR ? i : V_START[i]; }
 // Whether body i's joint mimics another's, whose places in q and v it shares; and its velocity and coordinate from that

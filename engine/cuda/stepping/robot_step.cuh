@@ -87,9 +87,6 @@ __device__ __forceinline__ Numbers<Real, PITCH> numbers(const Slots<Real, PITCH>
     return {at, first};
 }
 
-// The number of velocities of a body.
-__device__ __forceinline__ int dofs(int i) { return kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1; }
-
 // Whether every velocity is finite and below the divergence threshold: v⁺ before it is taken, and v.
 template <typename Real, int PITCH>
 __device__ __forceinline__ bool is_next_sound(const Joints<Real, PITCH, Role::STEP>& joints) {
@@ -126,7 +123,7 @@ __device__ __forceinline__ void euler_step(const Joints<Real, PITCH, Role::STEP>
         Vector<Real> more = {};
         if (kind(i) == FREE) more = unturned<Real>(v, joints.dt);
 #pragma unroll
-        for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j) v(j) = joints.v_next(i, k + j);
+        for (int j = 0; j < dofs(i); ++j) v(j) = joints.v_next(i, k + j);
         if (kind(i) == FREE) v(3) += more.x, v(4) += more.y, v(5) += more.z;
         advance_joint<Real, HAS_BALLS>(kind(i), numbers(joints.at, Q + q_start(i)), v, v, joints.dt);
     }
@@ -207,8 +204,7 @@ __device__ __forceinline__ bool rk4_step(const Joints<Real, PITCH, Role::STEP>& 
         for (int i = 0; i < BODIES; ++i) {
             if (follows(i)) continue;
             const int k = v_start(i), q = q_start(i);
-            for (int j = 0; j < (kind(i) == FREE ? 6 : is_ball(i) ? 3 : 1); ++j)
-                at(V + k + j) = correction.v_next(i, k + j);
+            for (int j = 0; j < dofs(i); ++j) at(V + k + j) = correction.v_next(i, k + j);
             if (kind(i) == FREE) continue;
             if constexpr (HAS_BALLS) {
                 if (is_ball(i)) {

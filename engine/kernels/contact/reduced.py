@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.compile.operations import spread
+from engine.kernels.bodies import NV
 from engine.kernels.contact.body_pairs import TOUCH, any_touch
 from engine.kernels.contact.mimics import STAYS
 from engine.kernels.contact.recursion import passed_inertia
-from engine.kernels.contact.tree import GATHERS, NEXT, TO_PARENT, WAITS, dofs, rigid_at
+from engine.kernels.contact.tree import GATHERS, NEXT, TO_PARENT, WAITS, rigid_at
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import add, full, load6, load9, mul, mul_t, plus, store6, store9
 from engine.model import WORLD
@@ -46,7 +47,7 @@ def _begin(topology, p, tree):
     """Mark the bodies without contacts, joint rows or a part in mimicked coordinates as left out."""
     for i in spread(topology.shape[0]):
         acts = p.head[i] >= 0
-        for k in range(topology[i, V_START], topology[i, V_START] + dofs(topology[i, KIND])):
+        for k in range(topology[i, V_START], topology[i, V_START] + NV[topology[i, KIND]]):
             acts = acts or p.right[k] > 0.0
         tree.loaded[i, TO_PARENT], tree.loaded[i, GATHERS] = (ACTS if acts else LEFT_OUT), 0
         if len(tree.mimics) > 0 and (tree.mimics.waits[i] != 0 or tree.mimics.role[i] == STAYS):

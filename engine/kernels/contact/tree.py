@@ -13,7 +13,7 @@ from engine.kernels.contact.limbs import Limbs, limbs
 from engine.kernels.contact.mimics import STAYS, Mimics
 from engine.kernels.spatial import load3, load6
 from engine.kernels.world import FIRST_MOMENT, INERTIA, MASS
-from engine.model import FREE, PRISMATIC, WORLD
+from engine.model import PRISMATIC, WORLD
 
 TO_PARENT, GATHERS = 0, 1
 """Columns of `Tree.flow` and `Tree.loaded`: how a body passes its share to its parent; whether shares wait for it."""
@@ -84,12 +84,6 @@ def axis_of(rotation):
 def has_one_axis(kind):
     """Whether a joint of this kind is revolute or prismatic."""
     return kind <= PRISMATIC
-
-
-@inline
-def dofs(kind):
-    """The number of velocities of a joint of this kind."""
-    return 1 if kind <= PRISMATIC else (6 if kind == FREE else 3)
 
 
 @inline
