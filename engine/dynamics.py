@@ -1,7 +1,8 @@
 """The public dynamics functions: arrays in, arrays out.
 
 Every function takes one state or a batch, as lists or arrays of any number type, and returns the same kind. Shapes
-below are those of one state; a batch adds a leading axis.
+below are those of one state; a batch adds a leading axis. Where q is in a GPU's memory, forward and inverse dynamics,
+`bias` and `mass_matrix` run on the GPU, and take all their arrays there; the others take arrays in the host's memory.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ class ForwardDynamics:
         self._busy = True
         try:
             if external is not None:
-                tau = _with_external(self.model, self.dtype, external, 1, q, tau=tau)
+                tau = self._with_external(q, tau, external)
             if (kernels := self._on_cpu) is None:
                 result: Array = self._run_on_gpu(self._on_gpu, q, v, tau, out)
                 return result
@@ -135,6 +136,16 @@ class ForwardDynamics:
             return self._run_on_cpu(kernels, q, v, tau, out)
         finally:
             self._busy = False
+
+    def _with_external(self, q: Any, tau: Any, external: Any) -> Any:
+        """Return the generalized force of tau and the wrenches, on the GPU where q and these dynamics are there."""
+        if self._on_cpu is not None or not on_device(q):
+            return _with_external(self.model, external, 1, q, tau=tau)
+        (poses, tau), single = arrays.states(self.model, self.dtype, q=q, tau=tau)
+        out = on_gpu.with_external(
+            self.model, poses, tau, arrays.wrenches(self.model, self.dtype, external, len(poses))
+        )
+        return out[0] if single else out
 
     def _run_on_cpu(self, kernels: on_cpu.Kernels, q: Any, v: Any, tau: Any, out: Array | None) -> Array:
         """Return the result on the CPU. Raises for arguments that do not fit."""
@@ -199,13 +210,13 @@ def inverse_dynamics(
     """The generalized forces τ (nv,) that give q̈ = a (nv,) at q (nq,), v (nv,): [Y] (2a)–(2d), the RNEA.
 
     `external` (links, 6) are wrenches on the links from outside, see `forward_dynamics`. For arrays in a GPU's memory
-    it runs there, as does `mass_matrix`.
+    it runs there, as do `bias` and `mass_matrix`.
     """
     if on_device(q):
         tau: Array = on_gpu.inverse_dynamics(model, q, v, a, external)
         return tau
     if external is not None:
-        less: Array = _with_external(model, "float64", external, -1, q, a=inverse_dynamics(model, q, v, a))
+        less: Array = _with_external(model, external, -1, q, a=inverse_dynamics(model, q, v, a))
         return less
     (q, v, a), single = validation.states(model, q=q, v=v, a=a)
     lanes = _lanes(len(q))
@@ -224,15 +235,8 @@ def _not_finite(model: Model) -> ArithmeticError:
     )
 
 
-def _with_external(model: Model, dtype: str, external: Any, sign: int, q: Any, **forces: Any) -> Any:
-    """τ ± Σ Jᵢᵀ wᵢ (nv,), of τ, the only one of `forces`, whose name there stands in errors, and of the wrenches.
-
-    On the GPU for arrays in its memory, in type `dtype`; else in double precision.
-    """
-    if on_device(q):
-        (poses, tau), single = arrays.states(model, dtype, q=q, **forces)
-        out = on_gpu.with_external(model, poses, tau, arrays.wrenches(model, dtype, external, len(poses)), sign)
-        return out[0] if single else out
+def _with_external(model: Model, external: Any, sign: int, q: Any, **forces: Any) -> Any:
+    """τ ± Σ Jᵢᵀ wᵢ (nv,), of τ, the only one of `forces`, whose name there stands in errors, and of the wrenches."""
     (poses, tau), single = validation.states(model, q=q, **forces)
     on_links, one = validation.wrenches(model, external)
     if not (single or one or len(poses) == len(on_links)):
@@ -251,7 +255,10 @@ def _with_external(model: Model, dtype: str, external: Any, sign: int, q: Any, *
 
 def bias(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
     """τ_bias (nv,): the generalized forces that keep q̈ = 0 at q (nq,), v (nv,), gravity included ([Y] below (7))."""
-    return inverse_dynamics(model, q, v, arrays.zeros_like(v) if on_device(v) else np.zeros(model.nv))
+    if on_device(q):
+        tau: Array = on_gpu.bias(model, q, v)
+        return tau
+    return inverse_dynamics(model, q, v, np.zeros(model.nv))
 
 
 def mass_matrix(model: Model, q: ArrayLike) -> Array:
@@ -330,7 +337,7 @@ def point_mobility(model: Model, q: ArrayLike, link: int, point: ArrayLike) -> A
         a = ForwardDynamics(model, 4, "jsiia", "cpu")(rows, still, still, external=external)
     else:  # by loops, whose code is one for all robots: the written-out code would be compiled for this one
         a, w = np.empty_like(still), workspace(len(model.parent), EIGHT)
-        tau = _with_external(model, "float64", external, 1, rows, tau=still)
+        tau = _with_external(model, external, 1, rows, tau=still)
         if aba.forward(*pack(model), w, EIGHT, rows, still, tau, a) != FITS:
             raise _not_finite(model)
     twist = poses.link_twists(model, rows[:3], a[:3] - a[3])[:, link]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from engine.device_arrays import on_device
 from engine.model import Model
 from engine.real_numbers import excerpt, reals
 
@@ -33,7 +34,16 @@ def _numbers(name: str, value: ArrayLike, shapes: str, meaning: str, dtype: str)
     try:
         return np.atleast_1d(reals(value, dtype))
     except (TypeError, ValueError) as error:
+        _require_host(name, value, meaning)
         raise TypeError(f"{name} is {meaning}: numbers of shape {shapes}; got {excerpt(value)} ({error})") from None
+
+
+def _require_host(name: str, value: ArrayLike, meaning: str) -> None:
+    """Raise TypeError for an array in a GPU's memory, which its library does not copy to the host by itself."""
+    if on_device(value):
+        raise TypeError(
+            f"{name} is in a GPU's memory; expected {meaning}, in the host's: copy it with .get()"
+        ) from None
 
 
 def _require_finite(name: str, array: Array) -> None:
@@ -44,10 +54,14 @@ def _require_finite(name: str, array: Array) -> None:
 
 
 def vector(name: str, value: ArrayLike, width: int, meaning: str) -> Array:
-    """Return `value` as a contiguous array (width,) of finite numbers; else raise ValueError with one sentence."""
+    """Return `value` as a contiguous array (width,) of finite numbers.
+
+    Else raises ValueError with one sentence, or TypeError for an array in a GPU's memory.
+    """
     try:
         array = reals(value)
     except (TypeError, ValueError) as error:
+        _require_host(name, value, meaning)
         raise ValueError(f"{name} is {meaning}; got {excerpt(value)} ({error})") from None
     if array.shape != (width,) or not np.all(np.isfinite(array)):
         raise ValueError(f"{name} is {meaning}; got {excerpt(value)}")

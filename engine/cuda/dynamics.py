@@ -69,6 +69,11 @@ def inverse_dynamics(model: Model, q: Any, v: Any, a: Any, external: Any = None)
     return out[0] if single else out
 
 
+def bias(model: Model, q: Any, v: Any) -> Any:
+    """`engine.bias` for arrays in the GPU's memory."""
+    return inverse_dynamics(model, q, v, arrays.zeros_like(v))
+
+
 def with_external(model: Model, q: Any, tau: Any, external: Any, sign: int = 1) -> Any:
     """Return τ + Σ Jᵢᵀ wᵢ (batch, nv): the generalized force of tau and the wrenches wᵢ on the links.
 

@@ -7,8 +7,10 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from device_array import DeviceArray
 
 import engine
+from engine.cuda import dynamics as on_gpu
 
 Q, V = np.array([0.5, -1.25, 2.0]), np.array([0.25, -0.5, 1.0])
 
@@ -152,3 +154,59 @@ def test_a_robot_of_one_joint_takes_a_number_as_its_state():
     np.testing.assert_array_equal(
         engine.forward_dynamics(model, 0.5, 0.0, 0.0), engine.forward_dynamics(model, [0.5], [0.0], [0.0])
     )
+
+
+ON_HOST = {
+    "inverse_mass_matrix": ("q", engine.inverse_mass_matrix),
+    "link_poses": ("q", engine.link_poses),
+    "link_twists": ("q", lambda m, x: engine.link_twists(m, x, V)),
+    "link_twists, v": ("v", lambda m, x: engine.link_twists(m, Q, x)),
+    "point_mobility": ("q", lambda m, x: engine.point_mobility(m, x, 1, Q)),
+    "point_mobility, point": ("point", lambda m, x: engine.point_mobility(m, Q, 1, x)),
+    "energy": ("q", lambda m, x: engine.energy(m, x, V)),
+    "momentum": ("q", lambda m, x: engine.momentum(m, x, V)),
+    "inverse_dynamics, v": ("v", lambda m, x: engine.inverse_dynamics(m, Q, x, V)),
+    "bias, v": ("v", lambda m, x: engine.bias(m, Q, x)),
+    "forward_dynamics, tau": ("tau", lambda m, x: engine.forward_dynamics(m, Q, V, x, device="cpu")),
+    "forward_dynamics, external": (
+        "q",
+        lambda m, x: engine.forward_dynamics(m, x, V, V, device="cpu", external=np.ones((4, 6))),
+    ),
+}
+"""Calls that run on the CPU whatever is given, and the argument that x is."""
+
+
+@pytest.mark.parametrize("call", ON_HOST)
+def test_arrays_of_a_gpu_are_refused_where_the_cpu_needs_them(call, model):
+    name, function = ON_HOST[call]
+    with pytest.raises(TypeError) as told:
+        function(model, DeviceArray(Q))
+    assert str(told.value).startswith(f"{name} is in a GPU's memory; expected ")
+    assert str(told.value).endswith(", in the host's: copy it with .get()")
+    np.testing.assert_equal(function(model, DeviceArray(Q).get()), function(model, Q))
+
+
+def test_wrenches_of_a_gpu_are_refused_beside_a_state_of_the_host(model):
+    with pytest.raises(TypeError, match=r"external is in a GPU's memory; .* in the host's: copy it with \.get\(\)$"):
+        engine.inverse_dynamics(model, Q, V, V, external=DeviceArray(np.ones((4, 6))))
+
+
+class Copied(DeviceArray):
+    """An array of a library that copies from the GPU to the host by itself."""
+
+    def __array__(self, *_args, **_kwargs):
+        return self.get()
+
+
+def test_arrays_of_a_gpu_that_turn_into_numpys_are_taken(model):
+    np.testing.assert_array_equal(engine.link_poses(model, Copied(Q)), engine.link_poses(model, Q))
+    np.testing.assert_array_equal(engine.inverse_mass_matrix(model, Copied(Q)), engine.inverse_mass_matrix(model, Q))
+
+
+def test_dynamics_run_where_q_is(model, monkeypatch):
+    q, v = DeviceArray(Q), DeviceArray(V)
+    for name in ("inverse_dynamics", "mass_matrix", "bias"):
+        monkeypatch.setattr(on_gpu, name, lambda *given, name=name: (name, given))
+    assert engine.inverse_dynamics(model, q, v, v) == ("inverse_dynamics", (model, q, v, v, None))
+    assert engine.mass_matrix(model, q) == ("mass_matrix", (model, q))
+    assert engine.bias(model, q, v) == ("bias", (model, q, v))
