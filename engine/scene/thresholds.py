@@ -26,6 +26,4 @@ BACK = 0.5
 HALVINGS = 4
 """How often restitution that would add energy is halved before it is set to zero."""
 MOST = 4000
-"""Maximum number of contacts of a robot where their rows are solved together, for which the CPU reserves up to 4 GB per
-thread; only used pages take memory.
-"""
+"""The number of contacts that a robot may have at a time however many pairs of its bodies may touch."""

@@ -1,4 +1,4 @@
-"""Parts of contact by themselves: the ground of heights, meshes that are not there, contacts that nothing moves."""
+"""Parts of contact by themselves: the ground of heights, meshes that are not there."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.cpu.constraints.contact_rows import hold_across
 from engine.scene import hull
-
-EPS = np.finfo(float).eps
 
 
 def test_heights_stand_at_their_places_and_go_on_beyond_each_border(rng):
@@ -33,13 +30,3 @@ def test_between_heights_the_ground_is_one_of_two_triangles():
 def test_a_mesh_that_was_not_found_when_the_robot_was_read_is_told(mesh):
     with pytest.raises(ValueError, match=f"the collision mesh {mesh} was not found, or lies outside"):
         hull.of_link(mesh)
-
-
-def test_contacts_that_nothing_moves_along_the_surface_are_kept_regular_and_no_others():
-    across = [(1.0, 1.0), (0.0, 0.0), (1e-3, 0.0), (0.0, 1e-3), (0.4 * EPS, 0.4 * EPS), (0.0, 0.0)]
-    G = np.diag([x for k, pair in enumerate(across) for x in (2.0 + k, *pair)])
-    expected = np.diagonal(G).copy()
-    for k in (1, 4):
-        expected[3 * k + 1 : 3 * k + 3] = EPS * (2.0 + k)
-    hold_across(len(across) - 1, G)  # the last is frictionless
-    np.testing.assert_array_equal(G, np.diag(expected))

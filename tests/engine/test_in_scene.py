@@ -36,12 +36,14 @@ def walker(tmp_path_factory: pytest.TempPathFactory) -> engine.Model:
     return with_hull(tmp_path_factory.mktemp("walker"), Path("robots/quadruped.urdf").read_text())
 
 
-def mimicking(folder: Path, leader: str) -> engine.Model:
-    """Return the robot with its last shank mimicking another joint."""
+def mimicking(folder: Path, leaders: dict[str, str]) -> engine.Model:
+    """Return the robot with joints that mimic those leaders."""
     text = Path("robots/quadruped.urdf").read_text()
-    joint = '<joint name="RR_shank_joint" type="revolute">'
-    assert joint in text
-    return with_hull(folder, text.replace(joint, f'{joint}<mimic joint="{leader}"/>'))
+    for name, leader in leaders.items():
+        joint = f'<joint name="{name}_joint" type="revolute">'
+        assert joint in text
+        text = text.replace(joint, f'{joint}<mimic joint="{leader}_joint"/>')
+    return with_hull(folder, text)
 
 
 def with_hull(folder: Path, text: str) -> engine.Model:
@@ -99,7 +101,7 @@ def staged(of: StepSettings, q: np.ndarray, v: np.ndarray, target: np.ndarray) -
     """q of every tenth step, v at the end, and the worst residual, by the text of a GPU on the host."""
     model, scene = of.model, of.scene
     assert scene is not None
-    touch = workspace.touch(workspace.contact_workspace(model, scene, "bodies"), model.nv, 1)
+    touch = workspace.touch(workspace.contact_workspace(model, scene), model.nv, 1)
     rows = JointRows(of.dt, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
     known = in_scene.ModelArrays(*pack(model), pack_coupling(model))
     robot = in_scene.Robot(
@@ -193,7 +195,7 @@ def asked(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, 
     """The contact problem of a limp robot: how many contacts and joint rows it has, and what it is solved in."""
     of = settings(model, "falling", "float64")
     assert of.scene is not None
-    touch = workspace.touch(workspace.contact_workspace(model, of.scene, "bodies"), model.nv, 1)
+    touch = workspace.touch(workspace.contact_workspace(model, of.scene), model.nv, 1)
     known = in_scene.ModelArrays(*pack(model), pack_coupling(model))
     rows = JointRows(DT, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
     robot = in_scene.Robot(
@@ -219,7 +221,7 @@ def test_the_interior_point_alone_finds_what_newtons_steps_find(name: str, rng: 
         shared = robot.room.forces.inertia[0], robot.known.topology, robot.touch.ground.bodies, work
         found, count = [], np.zeros(3, np.int64)
         for plan in (search.INTERIOR, search.COLD_START):
-            search.begin(plan, search.POLISH_LAST, 1e-9, 1e-9, contacts, joints, *shared)
+            search.begin(plan, 1e-9, 1e-9, contacts, joints, *shared)
             over = False
             while not over and (plan != search.INTERIOR or work.search.counts[problem.PLAN] == plan):
                 over = search.advance(contacts, joints, *shared, count)
@@ -227,7 +229,7 @@ def test_the_interior_point_alone_finds_what_newtons_steps_find(name: str, rng: 
             work.problem.impulse[:], work.problem.joint_impulse[:] = work.problem.best, work.problem.joint_best
             newton.respond(contacts, joints, *shared[1:], out := np.zeros(model.nv))
             found.append(out)
-        assert count[2] > 0
+        assert count[workspace.INTERIOR_COUNT] > 0
         assert np.abs(found[1]).max() > 0
         np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-5 * np.abs(found[1]).max())
 
@@ -267,8 +269,15 @@ def test_limbs_of_joints_that_share_a_coordinate_are_taken_one_after_the_other()
     assert found.end.tolist() == [2, 3, 4]
 
 
-def test_mimic_joints_that_the_recursion_serves_are_stepped_so(tmp_path: Path, rng: np.random.Generator) -> None:
-    bound = mimicking(tmp_path, "RR_thigh_joint")
+@pytest.mark.parametrize(
+    "leaders",
+    [{"RR_shank": "RR_thigh"}, {"RR_shank": "RR_hip", "FR_shank": "RL_thigh", "FR_thigh": "RL_shank"}],
+    ids=["beside each other", "past other joints"],
+)
+def test_mimic_joints_are_stepped_as_on_a_cpu(
+    tmp_path: Path, rng: np.random.Generator, leaders: dict[str, str]
+) -> None:
+    bound = mimicking(tmp_path, leaders)
     of = replace(settings(bound, "standing", "float64"), algorithm="jsiia")
     q, v = states(bound, "standing", rng)
     target = np.where(bound.q_of_v >= 0, q[np.maximum(bound.q_of_v, 0)], 0.0)

@@ -34,7 +34,7 @@ _FILES = (
     "bad_*",
 )  # fmt: skip
 _CONTACT = (
-    "contact", "contact_law", "contact_parts", "contact_solver", "linear_systems",
+    "contact", "contact_law", "contact_parts",
     "collisions", "epa", "manifolds", "pairs", "height_field", "touching_bodies",
     "point_mobility", "recursion", "surfaces", "terrain",
 )  # fmt: skip
@@ -58,13 +58,12 @@ ROOMS = {
          "configuration"),
     ),
     "constraints": Room(
-        ("cpu/constraints/active_set.py", "cpu/constraints/joint_constraints.py", "cpu/constraints/linear_systems.py",
+        ("cpu/constraints/active_set.py", "cpu/constraints/joint_constraints.py",
          "cpu/constraints/__init__.py"),
         ("joint_modes", *_STEPS, *_CONTACT, "parameters"),
     ),
     "contact": Room(
-        ("kernels/collision/*.py", "cpu/constraints/contact_*.py", "cpu/constraints/interior_point.py",
-         "kernels/contact/*.py", "scene/*.py"),
+        ("kernels/collision/*.py", "kernels/contact/*.py", "scene/*.py"),
         (*_CONTACT, "simulation", "bench_contact", "stepping_contract", "sameness"),
     ),
     "selection": Room(

@@ -13,7 +13,6 @@ from behaviour import body, decided, file_holds, heights_seen, normal_points, to
 from page_text import ROOT, e, exempt, g, word
 
 import engine
-from engine.cpu.constraints import contact_dynamics, contact_law, contact_rounds, contact_solver
 from engine.cuda.constraints import contacts
 from engine.kernels.collision import convex, manifold, pair_workspace
 from engine.kernels.contact import rounding, search
@@ -57,9 +56,7 @@ def relaxed_law() -> Iterable[str]:
 def restitution_and_gaps() -> Iterable[str]:
     """Rebounds, active contacts, and corrected overlaps."""
     yield f"that approaches faster than {g(thresholds.IMPACT)} m/s and closes within"
-    by_rows = (ROOT / "engine" / "cpu" / "constraints" / "contact_dynamics.py").read_text("utf-8")
     by_inertias = (ROOT / "engine" / "kernels" / "contact" / "restitution.py").read_text("utf-8")
-    assert "share = 0.5 * share if attempt < HALVINGS else 0.0" in by_rows
     share = "0.5 * search.numbers[RESTITUTION_SHARE] if search.counts[RESTITUTION_ATTEMPT] <= HALVINGS else 0.0"
     assert share in " ".join(by_inertias.split())
     yield f"system is solved again, up to {word(thresholds.HALVINGS)} times; then $e = 0$"
@@ -77,12 +74,8 @@ def restitution_and_gaps() -> Iterable[str]:
 
 @claims
 def large_systems() -> Iterable[str]:
-    """Limits of the rows' matrix."""
-    rows = contact_dynamics.MOST_ROWS
-    yield (
-        f"and those with more than {MOST_PAIRS} touching pairs, go to a dense solver, whose cost grows with the cube "
-        f"of the rows: it takes up to {rows} rows, in a second."
-    )
+    """Limits of the pairs of bodies."""
+    yield f"On a GPU at most {MOST_PAIRS} pairs touch at a time; a step with more is computed without contacts"
 
 
 @claims
@@ -101,29 +94,29 @@ def residual() -> Iterable[str]:
 def solver() -> Iterable[str]:
     """The tolerance, the stages of the solver and their numbers."""
     yield f"with at most {contacts._FEW} contacts on a plane, by friction, without restitution"
-    first, nothing, steps = contact_solver._ROUNDS, contact_solver._FROM_NOTHING, contact_solver._STEPS
-    yield f"`contact_solver.py`, with a tolerance of {g(engine.CONTACT_TOLERANCE)} on the residual (13)."
+    rounds, interior = (page_text.constants(f"constraints/{name}.cuh") for name in ("contact_rounds", "interior_point"))
+    first, nothing = int(interior["SOLVER_ROUNDS"]), int(interior["ROUNDS_FROM_NOTHING"])
+    steps = page_text.constants("constraints/interior_rows.cuh")["INTERIOR_STEPS:double"]
+    yield f"with a tolerance of {g(engine.CONTACT_TOLERANCE)} on the residual (13) in double precision."
     yield f"1. {word(first)} **rounds** from the impulses of the step before, each of sweeps and Newton steps;"
-    stronger = "stronger" if contact_solver._STRONG_DAMPING > contact_solver._DAMPING else "weaker"
+    damping, strong = (float(interior[name]) for name in ("DAMPING_OF_ROUNDS", "STRONG_DAMPING"))
+    stronger = "stronger" if strong > damping else "weaker"
     yield f"2. {word(nothing)} rounds from no impulses, with {stronger} damping"
     yield (
         f"3. the **interior point** from cold, at most {steps} iterations, and {word(first)} rounds from where it ends;"
     )
-    yield (
-        f"4. the same with stronger centring ($\\sigma \\ge {g(contact_solver._MORE_CENTRING)}$), shorter steps and "
-        "along a smoother path."
-    )
-    assert contact_solver._SHORTER < contact_solver._LONGEST
-    assert contact_solver._SMOOTHER > contact_solver._SMOOTHING
-    assert contact_solver._MORE_CENTRING > contact_solver._LEAST_CENTRING
-    yield f"The first round has one, the others {word(contact_rounds._SWEEPS)}."
-    assert contact_solver._DAMPING == 1
-    ten = {10: "ten"}[contact_solver._STRONG_DAMPING]
-    assert abs(contact_rounds._REGULAR / contact_law.EPS**0.6 - 1) < 0.05
-    yield f"namely the residual itself ({ten} times that in rounds from nothing), and $\\epsilon^{{0.6}}$ at least"
-    yield f"A round takes up to {word(contact_rounds._NEWTON_STEPS)} Newton steps, as long as each leaves less than the"
-    smoother = contact_solver._SMOOTHER / contact_solver._SMOOTHING
-    yield f"with $\\delta = \\nu$, in the second trial ${smoother:g} \\nu$"
+    text = (ROOT / "engine" / "cuda" / "constraints" / "interior_point.cuh").read_text("utf-8")
+    numbers = re.findall(r"second \? Real\((.+?)\) : Real\((.+?)\)", text)
+    (more, least), (shorter, longest), (smoother, smooth) = (map(float, pair) for pair in numbers)
+    yield (rf"4. the same with stronger centring ($\sigma \ge {g(more)}$), shorter steps and along a smoother path.")
+    assert shorter < longest and least < more  # noqa: PT018
+    yield f"The first round has one, the others {word(int(rounds['SWEEPS']))}."
+    assert damping == 1
+    ten = {10: "ten"}[strong]
+    assert abs(float(rounds["REGULAR:double"]) / np.finfo(float).eps ** 0.6 - 1) < 0.05
+    yield rf"namely the residual itself ({ten} times that in rounds from nothing), and $\epsilon^{{0.6}}$ at least"
+    yield f"A round takes up to {word(int(rounds['NEWTON_STEPS']))} Newton steps, as long as each leaves less than the"
+    yield rf"with $\delta = \nu$, in the second trial ${smoother / smooth:g} \nu$"
     yield f"a box has {word(3 * KEPT)} rows on {word(KEPT)} corners"
     many = engine.load(engine.find_robot("quadruped")).nv
     yield f"the factor of a quadruped's {many} × {many} matrix"
@@ -134,10 +127,8 @@ def by_bodies() -> Iterable[str]:
     """Where Newton's steps over the bodies begin, and their damping."""
     yield f"from the impulses of the step before, where these leave a residual below {g(WARM_START_RESIDUAL)}"
     plans = range(search.COLD_START, search.POLISH_LAST + 1)
-    assert [search._next_plan.function(k, search.POLISH_LAST, 1) for k in (search.WARM_START, *plans[:-1])] == list(
-        plans
-    )
-    assert search._next_plan.function(search.COLD_START, search.POLISH_LAST, 0) == search.COLD_SMALL_R
+    assert [search._next_plan.function(k, 1) for k in (search.WARM_START, *plans[:-1])] == list(plans)
+    assert search._next_plan.function(search.COLD_START, 0) == search.COLD_SMALL_R
     usual, small, large = (search._plan.function(k, 1.0)[0] for k in (search.COLD_START, *plans[-3:-1]))
     assert (small / usual, large / usual) == (pytest.approx(0.1), 10)
     yield "from no impulses with a tenth of $r$, then with ten times it, then from the best impulses of all"
@@ -176,10 +167,8 @@ def geometry() -> Iterable[str]:
         f"{word(shape).capitalize()} for a shape on the ground, {word(pair)} for a pair and {word(ball)} for a "
         "pair with"
     )
-    yield f"Where a robot may have more than {thresholds.MOST} contacts, a CPU solves them by its bodies alone"
-    yield f"if at most {ALL_PAIRS} pairs of these may touch"
-    (gigabytes,) = re.findall(r"up to (\d+) GB", note_of("MOST"))
-    yield f"Room for {thresholds.MOST} is some {gigabytes} GB of addresses a thread"
+    yield f"A robot that may have more than {thresholds.MOST} contacts"
+    yield f"is refused if more than {ALL_PAIRS} pairs of its bodies may touch"
     assert manifold._BESIDE == 1e-5
     yield "Corners within a hundred-thousandth of the smaller shape of each other are one place"
     yield "then the shapes are held apart along it by a hundredth of their size"

@@ -9,7 +9,6 @@ import numpy as np
 
 from engine.compile.entry import sort_of
 from engine.cpu.chains.accelerations import example
-from engine.cpu.constraints import contact_matrix
 from engine.cpu.rigid_body.aba_batch import FEW
 from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.workspace import EIGHT, ONE
@@ -22,7 +21,6 @@ from engine.kernels.collision.shape_contacts import touching_pairs
 from engine.kernels.collision.surfaces import Kind
 from engine.kernels.contact import workspace
 from engine.kernels.contact.mimics import mimics
-from engine.kernels.contact.workspace import ImpulseSolver
 from engine.kernels.joint_rows import JointRows, Robots
 from engine.scene.pairs import NO_PAIRS
 from engine.step_settings import Rotations, StepSettings
@@ -46,7 +44,6 @@ class Code(NamedTuple):
     own: bool = False
     pairs: bool = False
     mimic: bool = False
-    impulse_solver: ImpulseSolver = "bodies, then rows"
 
     @classmethod
     def of(cls, settings: StepSettings) -> Code:
@@ -64,11 +61,8 @@ class Code(NamedTuple):
         together = settings.batch > FEW and algorithm == "abia" and alike and not contact
         lanes = len(EIGHT if together else ONE)
         own = not alike and algorithm != "dca"
-        solver: ImpulseSolver = "bodies, then rows"
-        if contact and scene is not None:
-            solver = workspace.choose_impulse_solver(model, scene)
         mimic = bool(contact and mimics(model))
-        return cls(settings.integrator, algorithm, lanes, settings.wrenches, contact, own, pairs, mimic, solver)
+        return cls(settings.integrator, algorithm, lanes, settings.wrenches, contact, own, pairs, mimic)
 
     @property
     def seconds(self) -> float:
@@ -96,8 +90,7 @@ class Code(NamedTuple):
     def _touch(self) -> workspace.Touch | tuple[()]:
         if not self.contact:
             return ()
-        matrix = () if self.impulse_solver == "bodies" else contact_matrix.example()
-        return workspace.example(self.contact, self.pairs, self.mimic, self.impulse_solver, matrix)
+        return workspace.example(self.contact, self.pairs, self.mimic)
 
     def _sorts(self) -> tuple[Any, ...]:
         """The types of the arguments that `integrators.run` is called with."""

@@ -11,11 +11,11 @@ from engine.compile import inline, kernel
 from engine.compile.operations import now
 from engine.cpu.chains.accelerations import Accelerations, CoordinateForces, accelerations, prepare
 from engine.cpu.constraints.active_set import solve_constrained
-from engine.cpu.constraints.contact_dynamics import contact_velocity
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.laps import lap
 from engine.kernels import rk4
+from engine.kernels.contact.by_bodies import contact_velocity
 from engine.kernels.contact.detection import find_contacts
 from engine.kernels.contact.step import move_on
 from engine.kernels.contact.workspace import CONTACT_COUNT, RESIDUAL
@@ -117,7 +117,7 @@ def _touching_step(exact, robot, robots, rows, rotations, scratch, dynamics, loa
     if count == 0:
         _part(touch, robot)
         return False
-    overlap = contact_velocity(exact, count, q, v, scratch.forces, rows, rotations, dynamics, loads, touch, robot)
+    overlap = contact_velocity(exact, count, q, v, scratch.forces, rows, rotations, loads[0], touch, robot)
     move_on(overlap, q, v, rows, rotations, touch.ground)
     lap(phases, CONTACT, time)
     return True

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from engine import phases
 from engine.cpu.chains.accelerations import Dynamics, dynamics
-from engine.cpu.constraints import contact_matrix
 from engine.cpu.rigid_body.energy import energies
 from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.wrenches import pack_links
@@ -85,7 +84,6 @@ class Stepper:
             settings.dt, settings.has_limits, settings.has_constraints, settings.q_of_v, settings.joints[0]
         )
         self._wrench: Array | None = np.zeros((batch, len(model.link_names), 6)) if settings.wrenches else None
-        self._solver = code.impulse_solver
         self._touch = workspace.touch(self._ground(), model.nv, batch) if code.contact else None
         self._workplaces = [self._workplace()]
         self._phases = np.zeros(phases.COUNT if settings.timed else 0, np.int64)
@@ -148,8 +146,7 @@ class Stepper:
         """The contact workspace of a thread."""
         model, scene = self._settings.model, self._settings.scene
         assert scene is not None
-        ground = workspace.contact_workspace(model, scene, self._solver)
-        return ground if self._solver == "bodies" else ground._replace(rows=contact_matrix.matrix(model, ground))
+        return workspace.contact_workspace(model, scene)
 
     def start(self, q: Array, v: Array) -> None:
         """Set the robots to q (1 or batch, nq) and v, with no steps taken."""

@@ -1,5 +1,5 @@
-// The contact solver's rounds: exact Gauss–Seidel sweeps, then semismooth Newton steps, as in
-// engine/cpu/constraints/contact_rounds.py and linear_systems.py.
+// The contact solver's rounds: exact Gauss–Seidel sweeps, then semismooth Newton steps.
+// Equations: docs/contact_solver.md.
 //
 // Only robots whose warm start violates the law run it, so it is not inlined into the step.
 #pragma once

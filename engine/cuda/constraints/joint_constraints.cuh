@@ -1,5 +1,5 @@
 // Joint constraints of one robot by one thread: Coulomb friction, position limits and velocity limits, solved exactly
-// at velocity level. Equations: engine/cpu/constraints.
+// at velocity level. Equations: engine/cpu/constraints/active_set.py.
 //
 // Every joint has a mode: held (at a limit, or stuck by friction) or sliding. For given modes the articulated-body
 // algorithm of rigid_body/aba.cuh computes q̈ of all joints and the reactions of held ones, joint by joint; `settle`

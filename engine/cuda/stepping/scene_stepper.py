@@ -27,6 +27,7 @@ from engine.kernels import in_scene
 from engine.kernels.collision import near_points
 from engine.kernels.collision.shape_contacts import OF_ALL_ROBOTS
 from engine.kernels.contact import workspace
+from engine.kernels.contact.body_pairs import MOST_PAIRS
 from engine.kernels.contact.workspace import CONTACT_COUNT, OTHER, RESIDUAL, SEEN, WORST_RESIDUAL, WRENCH
 from engine.kernels.joint_rows import JointRows
 from engine.model.layout import pack, pack_coupling
@@ -50,7 +51,6 @@ class SceneStepper(Stepper):
     """Robots advanced by the ABA's recursion, with contact by the inertias of their bodies."""
 
     def __init__(self, settings: StepSettings):
-        _require_recursion(settings)
         each = robots_of_multiprocessor(settings.batch)
         # of robots that touch each other, a thread each: pairs are not shared
         threads = 1 if settings.pairs.capacity else threads_of_robot(each, len(settings.model.parent), settings.dtype)
@@ -189,16 +189,6 @@ class SceneStepper(Stepper):
         return True
 
 
-def _require_recursion(settings: StepSettings) -> None:
-    """Raise ValueError for mimic joints that the recursion over bodies does not serve."""
-    assert settings.scene is not None
-    if workspace.choose_impulse_solver(settings.model, settings.scene) == "rows":
-        raise ValueError(
-            f"{settings.model.name} has mimic joints whose contacts are computed on the CPU only, as two of its "
-            "coordinates pass the same body; use device='cpu'"
-        )
-
-
 def robots_of_multiprocessor(batch: int) -> int:
     """Return the robots of a batch per multiprocessor."""
     return -(-batch // int(device.properties()["multiProcessorCount"]))
@@ -237,7 +227,7 @@ def _robot(settings: StepSettings, threads: int) -> tuple[in_scene.Robot, tuple[
     by `workspace.partners`."""
     model, scene = settings.model, settings.scene
     assert scene is not None
-    ground = workspace.contact_workspace(model, scene, "bodies")
+    ground = workspace.contact_workspace(model, scene, MOST_PAIRS)
     ground = ground._replace(near=near_points.room(ground.points, threads))
     own = _each(ground, Own)
     tables = {"flow": Table(ground.solver.tree.flow), "limbs": _each(ground.solver.tree.limbs, Table)}

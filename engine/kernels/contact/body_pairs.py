@@ -29,10 +29,9 @@ from engine.kernels.spatial import ZERO6, ZERO9, add, cross, dot, load3, load9, 
 from engine.kernels.world import ZERO
 from engine.model import REVOLUTE, WORLD
 
-MOST_PAIRS = 100
-"""The maximum number of touching pairs of bodies solved so, if the Delassus matrix can serve more."""
-ALL_PAIRS = 1500
-"""The maximum number of pairs of bodies that may touch, if it cannot."""
+MOST_PAIRS, ALL_PAIRS = 100, 1500
+"""The maximum numbers of pairs of bodies that touch at a time on a GPU, where each robot has memory of its own for
+them, and on a CPU, or on either for robots with very many contacts."""
 TOUCH, UNKNOWNS = 0, 1
 """`BodyPairs.counts`: touching pairs, and unknowns of the present step."""
 ALL = 6
@@ -215,11 +214,9 @@ def clear_sums(tree):
         for c in range(M):
             pairs.Z[k, c] = 0.0
     if len(tree.mimics) > 0:
-        for i in range(tree.mimics.waits.size):
-            if tree.mimics.waits[i] != 0:
-                for k in range(M):
-                    pairs.stays[tree.mimics.row[i], 0, k] = 0.0
-                    pairs.stays[tree.mimics.row[i], 1, k] = 0.0
+        for y in range(pairs.stays.shape[0]):
+            for k in range(M):
+                pairs.stays[y, 0, k], pairs.stays[y, 1, k] = 0.0, 0.0
 
 
 @inline

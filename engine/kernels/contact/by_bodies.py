@@ -1,14 +1,21 @@
 """The velocity of a robot's step under contacts, by the articulated-body recursion.
 
-One factorisation gives v_f = v + dt M̃⁻¹(τ − bias) and the response to impulses; `kernels.contact.newton` solves for
-the impulses.
+With M̃ the mass matrix with the implicit terms on its diagonal, one factorisation gives v_f = v + dt M̃⁻¹(τ − bias) and
+the response to the impulses λ of contacts and of joints with friction or active limits: v⁺ = v_f + M̃⁻¹ Jᵀ λ, where
+u = J v⁺ + c obeys the laws of docs/contact.md; `newton` solves for them. Overlap is corrected in position, by
+`overlap_correction`, and changes no velocity.
+
+The linear velocity of a free joint is given in its body's frame, which rotates during the step. Here it is in the frame
+in which the step began, without the term −ω × v of v̇, so that a rolling contact stays on the ground. Steps without
+contacts do the same.
 """
 
 from __future__ import annotations
 
-from engine.compile import inline, kernel
+from engine.compile import compiled_apart, inline, kernel
 from engine.compile.operations import spread
 from engine.kernels.contact.newton import respond
+from engine.kernels.contact.overlap_correction import overlap_correction_by_bodies
 from engine.kernels.contact.problem import (
     ACCEPTED_RESIDUAL,
     BEST_RESIDUAL,
@@ -20,10 +27,14 @@ from engine.kernels.contact.problem import (
     greatest_velocity,
     residual,
 )
+from engine.kernels.contact.problem_rows import rows_by_bodies
 from engine.kernels.contact.recursion import accelerations, factorise
 from engine.kernels.contact.restitution import adds_no_energy, restitution_offsets
 from engine.kernels.contact.rounding import acceptable_residual, extra_step_factor, residual_tolerance, target_residual
-from engine.kernels.contact.search import COLD_START, WARM_START, begin, finish_search, last_plan, restore_significant
+from engine.kernels.contact.search import COLD_START, WARM_START, begin, finish_search, restore_significant
+from engine.kernels.contact.step import report
+from engine.kernels.contact.warm_start import load_warm_start, store_contacts
+from engine.kernels.joint_motion import stop_turning
 from engine.kernels.spatial import load3, store3
 
 MOST_RESTARTS = 3
@@ -84,18 +95,8 @@ def _begin_search(count, joints, left, inertia, topology, ground):
     for j in spread(p.total.size):
         p.total[j] = ground.column[j]
     plan = WARM_START if left < WARM_START_RESIDUAL else COLD_START
-    begin(
-        plan,
-        last_plan(ground),
-        target_residual(left),
-        acceptable_residual(left),
-        count,
-        joints,
-        inertia,
-        topology,
-        ground.bodies,
-        ground.solver,
-    )
+    tolerance, enough = target_residual(left), acceptable_residual(left)
+    begin(plan, tolerance, enough, count, joints, inertia, topology, ground.bodies, ground.solver)
 
 
 @kernel
@@ -152,3 +153,25 @@ def impulses_by_bodies(count, frictional, joints, dt, exact, forces, topology, g
         found = accept_or_search_again(count, joints, dt, exact, inertia, topology, ground)
     store_impulses(count, frictional, joints, ground)
     return ground.solver.search.numbers[BEST_RESIDUAL]
+
+
+@compiled_apart
+def contact_velocity(exact, count, q, v, forces, rows, rotations, gravity, touch, robot):
+    """Compute v⁺ into `ground.free` under the `count` contacts that were found.
+
+    Returns whether shapes overlap; `ground.shift` is then a displacement of the coordinates. `exact`: the integrator
+    keeps the energy of free flight, see `restitution`. q (nq,) and v (nv,) are those of one `robot`, `forces` its
+    first; its rows of `touch` are read and written.
+    """
+    ground, topology = touch.ground, touch.ground.topology
+    free_velocity(v, forces, rows, topology, gravity, ground)
+    stop_turning(v, rows.dt, ground.free, rotations)
+    frictional, contacts, joints = rows_by_bodies(count, q, v, forces.inertia[0], rows, topology, ground)
+    n = 2 * frictional + contacts + joints
+    load_warm_start(contacts, frictional, n, touch, robot)
+    left = impulses_by_bodies(contacts, frictional, joints, rows.dt, exact, forces, topology, ground)
+    store_contacts(contacts, frictional, n, touch, robot)
+    report(left, contacts, touch, robot)
+    for j in range(v.size):
+        ground.free[j] += ground.column[j]
+    return overlap_correction_by_bodies(contacts, rows.dt, forces, topology, ground)

@@ -26,11 +26,11 @@ class Limbs(NamedTuple):
     child: NDArray[np.int64]
 
 
-def limbs(parent: NDArray[np.int64], stays: NDArray[np.bool_]) -> Limbs:
+def limbs(parent: NDArray[np.int64], passes: NDArray[np.bool_]) -> Limbs:
     """Return the limbs of bodies with these parents, which precede their children.
 
-    `stays` (n,) marks joints whose coordinate is eliminated at an ancestor, see `mimics`. Limbs that begin with such a
-    joint and share a parent are on different levels.
+    `passes` (n,) marks bodies that pass coordinates on, see `mimics`. Limbs that begin with such a body and share a
+    parent are on different levels.
     """
     begins = [i for i in range(len(parent)) if parent[i] != i - 1 or parent[i] == WORLD]
     ends, of, depths = [*begins[1:], len(parent)], np.zeros(len(parent), np.int64), list[int]()
@@ -38,7 +38,7 @@ def limbs(parent: NDArray[np.int64], stays: NDArray[np.bool_]) -> Limbs:
     for m, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         of[begin:end], above = m, int(parent[begin])
         depth = 0 if above == WORLD else depths[of[above]] + 1
-        if stays[begin]:
+        if passes[begin]:
             depth = met[above] = max(depth, met.get(above, -1) + 1)
         depths.append(depth)
     order = np.argsort(depths, kind="stable")

@@ -11,7 +11,7 @@ import numpy as np
 from engine.compile import inline, kernel
 from engine.compile.operations import spread
 from engine.kernels.contact import body_pairs, mimics
-from engine.kernels.contact.mimics import ENDS, JOINS, STAYS
+from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact.recursion import pass_wrench, with_waiting_wrenches
 from engine.kernels.contact.reduced import LEFT_OUT, composite_at, momentum
 from engine.kernels.contact.tree import GATHERS, NEXT, TO_PARENT, WAITS, axis_of, column, has_one_axis, row
@@ -122,12 +122,24 @@ def _axis_forces(kind, e, body):
 
 
 @inline
-def _without_axis(i, k, kind, e, forces, right, added, row, body, tree):
+def _without_axis(i, k, kind, e, forces, right, added, body, tree):
     """Eliminate the motion e of axis k of body i's joint from its inertia and wrench."""
-    G, (x, y, z, w, D, along), (a, b, c, d, n, f) = tree.G[i], forces, body
+    x, y, z, w, D, along = forces
     over = 1.0 / (D + added)
-    q = over * (right - along)
-    z, w = scale(over, z), scale(over, w)
+    shares = x, y, scale(over, z), scale(over, w), over, over * (right - along)
+    body = _less_axis(i, k, kind, e, shares, -1, body, tree)
+    if mimics.is_busy(i, tree):
+        passes.eliminate_axis(i, k, kind, e, shares, tree)
+    return body
+
+
+@inline
+def _less_axis(i, k, kind, e, shares, row, body, tree):
+    """The inertia and wrench less what axis k of body i's joint takes, `shares` (I S, Sᵀ I/D, 1/D, q).
+
+    `row` is the velocity of a coordinate that moves other joints too, or −1.
+    """
+    G, (x, y, z, w, over, q), (a, b, c, d, n, f) = tree.G[i], shares, body
     store3(G, z, 6 * k)
     store3(G, w, 6 * k + 3)
     tree.t[i, k] = q
@@ -143,7 +155,7 @@ def _without_shift(i, k, e, right, body, tree):
     """Eliminate body i's translation along axis k of the world, e."""
     _, b, c, d, _, f = body
     forces = (b[k], b[3 + k], b[6 + k]), (d[k], d[3 + k], d[6 + k]), row(c, k), row(d, k), d[4 * k], f[k]
-    return _without_axis(i, k, PRISMATIC, e, forces, right[k], 0.0, -1, body, tree)
+    return _without_axis(i, k, PRISMATIC, e, forces, right[k], 0.0, body, tree)
 
 
 @inline
@@ -151,7 +163,7 @@ def _without_turn(i, k, e, right, a, n, tree):
     """Eliminate the rotation about axis k of the world, e, of body i whose translation is eliminated."""
     forces, none = ((a[k], a[3 + k], a[6 + k]), ZERO, row(a, k), ZERO, a[4 * k], n[k]), ZERO9
     body = a, none, none, none, n, ZERO
-    a, _, _, _, n, _ = _without_axis(i, 3 + k, REVOLUTE, e, forces, right[k], 0.0, -1, body, tree)
+    a, _, _, _, n, _ = _without_axis(i, 3 + k, REVOLUTE, e, forces, right[k], 0.0, body, tree)
     return a, n
 
 
@@ -168,6 +180,23 @@ def _without_free(i, moment, force, body, tree):
     a, n = _without_turn(i, 1, Y, moment, a, n, tree)
     _without_turn(i, 2, Z, moment, a, n, tree)
     return ZERO9, ZERO9, ZERO9, ZERO9, moment, force
+
+
+@inline
+def _mimic(i, kind, e, forces, right, added, body, tree):
+    """Eliminate the joint of a body that passes coordinates on from its inertia and wrench, unless its own stays."""
+    passed, start, o = tree.mimics.newton, tree.mimics.row[i, tree.mimics.own[i]], tree.mimics.own[i]
+    passes.add_axis(i, kind, e, forces, passed, tree.mimics)
+    if mimics.has_own(i, tree):
+        over, q = passes.eliminate(i, o, right, added, passed, tree.mimics)
+        (x, y), (z, w) = passes.column_at(i, o, passed, tree.mimics), passes.row_at(i, o, passed, tree.mimics)
+        met = start if o < tree.mimics.fate.shape[1] - 1 else -1
+        body = _less_axis(i, 0, kind, e, (x, y, z, w, over, q), met, body, tree)
+        if body_pairs.have_unknowns(tree):
+            passes.eliminate_in_pairs(i, o, over, passed, tree)
+    elif body_pairs.have_unknowns(tree):
+        body_pairs.keep_coordinate(i, kind, e, start, tree.pairs)
+    return body
 
 
 @inline
@@ -210,7 +239,7 @@ def inward(part, topology, bodies, tree, p):
     """Eliminate Newton's matrix, with Ω of all rows: G and t into `tree`. Twists advance by `part` of the last step."""
     limbs = tree.limbs
     if len(tree.mimics) > 0:
-        mimics.clear(tree.mimics.newton)
+        passes.clear(tree.mimics.newton)
     for level in range(limbs.level.size - 2, -1, -1):
         for place in spread(limbs.level[level + 1] - limbs.level[level]):
             limb = limbs.level[level] + place
@@ -224,25 +253,15 @@ def inward(part, topology, bodies, tree, p):
                 n, f = _momentum(i, part, tree)
                 n, f = body_pairs.with_pair_wrench(i, add(n, n0), add(f, f0), tree)
                 body = _with_limbs(i, _with_contacts(i, p, (a, b, c, d, n, f)), tree)
-                if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
-                    mimics.eliminate_coordinate(i, p.right, p.added, tree.mimics.newton, tree.mimics)
-                    body = mimics.without_coordinate(i, body, tree.mimics.newton)
-                    if body_pairs.have_unknowns(tree):
-                        mimics.eliminate_in_pairs(i, tree)
+                if mimics.is_busy(i, tree):
+                    body = passes.without_ended(i, p.right, p.added, body, tree.mimics.newton, tree)
                 if has_one_axis(kind):
-                    e, stays, met = mimics.axis(i, axis_of(bodies.rotation[i]), tree), False, -1
+                    e = mimics.axis(i, axis_of(bodies.rotation[i]), tree)
                     forces = _axis_forces(kind, e, body)
-                    if len(tree.mimics) > 0:
-                        stays, rows = tree.mimics.role[i] == STAYS, tree.mimics.newton
-                        met = start if tree.mimics.waits[i] == JOINS else -1
-                        forces = mimics.received(i, kind, e, forces, rows, tree.mimics)
-                        if stays:
-                            mimics.pass_on(parent, load3(bodies.arm[i]), forces, rows)
-                            if body_pairs.have_unknowns(tree):
-                                body_pairs.keep_coordinate(i, kind, e, start, tree.pairs)
-                    if not stays:
-                        right, added = p.right[start], p.added[start]
-                        body = _without_axis(i, 0, kind, e, forces, right, added, met, body, tree)
+                    if mimics.is_busy(i, tree):
+                        body = _mimic(i, kind, e, forces, p.right[start], p.added[start], body, tree)
+                    else:
+                        body = _without_axis(i, 0, kind, e, forces, p.right[start], p.added[start], body, tree)
                 elif kind == FREE:
                     R = load9(bodies.rotation[i])
                     moment, force = mul(R, load3(p.right, start)), mul(R, load3(p.right, start + 3))
@@ -251,15 +270,17 @@ def inward(part, topology, bodies, tree, p):
                     for k in range(3):
                         e, right, added = column(bodies.rotation[i], k), p.right[start + k], p.added[start + k]
                         forces = _axis_forces(REVOLUTE, e, body)
-                        body = _without_axis(i, k, REVOLUTE, e, forces, right, added, -1, body, tree)
-                if body_pairs.have_unknowns(tree) and kind != FREE:
+                        body = _without_axis(i, k, REVOLUTE, e, forces, right, added, body, tree)
+                if mimics.is_busy(i, tree):
+                    if kind == FREE:
+                        passes.carry_nothing(i, tree.mimics.newton, tree.mimics)
+                    passes.pass_on(i, parent, load3(bodies.arm[i]), tree.mimics.newton, tree.mimics)
+                if body_pairs.have_unknowns(tree) and (kind != FREE or mimics.is_busy(i, tree)):
                     body_pairs.pass_on(i, parent, load3(bodies.arm[i]), tree.pairs)
                 hands = tree.loaded[i, TO_PARENT]
                 a0, b0, c0, d0, n0, f0 = _pass_on(i, parent, hands, load3(bodies.arm[i]), body, tree)
-    if len(tree.mimics) > 0 and tree.mimics.waits[topology.shape[0]] == ENDS:
-        mimics.eliminate_coordinate(topology.shape[0], p.right, p.added, tree.mimics.newton, tree.mimics)
-        if body_pairs.have_unknowns(tree):
-            mimics.eliminate_in_pairs(topology.shape[0], tree)
+    if len(tree.mimics) > 0:
+        passes.without_ended(topology.shape[0], p.right, p.added, NOTHING, tree.mimics.newton, tree)
 
 
 @inline
@@ -268,16 +289,18 @@ def _axis_again(i, k, along, n, f, tree):
     column = tree.pairs.column[i]
     q = -tree.pairs.over[i, k] * along
     tree.t[i, k] += q
+    if mimics.is_busy(i, tree):
+        passes.add_along_axis(i, k, q, tree.mimics.newton, tree.mimics)
     return add(n, scale(q, load3(column, 6 * k))), add(f, scale(q, load3(column, 6 * k + 3)))
 
 
 @kernel
-def add_wrenches(topology, bodies, tree):
+def add_wrenches(topology, bodies, tree, p):
     """Add the wrenches `push` on bodies to t, after `inward`, in a pass of their own: they are small beside the
     impulses."""
     limbs = tree.limbs
     if len(tree.mimics) > 0:
-        mimics.clear_r(tree.mimics.newton)
+        passes.clear_r(tree.mimics.newton)
     for level in range(limbs.level.size - 2, -1, -1):
         for place in spread(limbs.level[level + 1] - limbs.level[level]):
             limb = limbs.level[level] + place
@@ -288,13 +311,14 @@ def add_wrenches(topology, bodies, tree):
                 kind, R = topology[i, KIND], bodies.rotation[i]
                 n, f = body_pairs.with_pair_wrench(i, n, f, tree)
                 n, f = with_waiting_wrenches(i, n, f, tree.loaded, tree)
-                if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
-                    n, f = mimics.update_with_wrench(i, n, f, tree.mimics.newton)
+                if mimics.is_busy(i, tree):
+                    n, f = passes.wrench_without_ended(i, n, f, p.right, 1.0, tree.mimics.newton, tree.mimics)
                 if has_one_axis(kind):
                     along = dot(mimics.axis(i, axis_of(R), tree), n if kind == REVOLUTE else f)
-                    if len(tree.mimics) > 0:
-                        along = mimics.passed_on_force(i, topology[i, PARENT], along, tree.mimics.newton, tree.mimics)
-                    if mimics.has_own(i, tree):
+                    if mimics.is_busy(i, tree):
+                        passed = tree.mimics.newton
+                        n, f = passes.wrench_without_axis(i, along, n, f, p.right, 1.0, passed, tree.mimics)
+                    else:
                         n, f = _axis_again(i, 0, along, n, f, tree)
                 elif kind == FREE:
                     for k in range(3):
@@ -305,9 +329,11 @@ def add_wrenches(topology, bodies, tree):
                 else:
                     for k in range(3):
                         n, f = _axis_again(i, k, dot(column(R, k), n), n, f, tree)
+                if mimics.is_busy(i, tree):
+                    passes.pass_forces(i, topology[i, PARENT], tree.mimics.newton, tree.mimics)
                 n, f = pass_wrench(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
-    if len(tree.mimics) > 0 and tree.mimics.waits[topology.shape[0]] == ENDS:
-        mimics.update_with_wrench(topology.shape[0], n, f, tree.mimics.newton)
+    if len(tree.mimics) > 0:
+        passes.wrench_without_ended(topology.shape[0], ZERO, ZERO, p.right, 1.0, tree.mimics.newton, tree.mimics)
 
 
 @kernel

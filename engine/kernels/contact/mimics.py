@@ -1,14 +1,17 @@
 """Coordinates that move several joints, as mimic joints have them, in the recursion over bodies.
 
-Such a coordinate is eliminated once all its joints have met. Until then a body passes on, beside its inertia and
-wrench, the column u, the row w, d and r of
+Such a coordinate y is eliminated once all its joints have met. Until then a body passes on, beside its inertia and
+wrench, for each such coordinate a column u, a row w and r, and for each two of them d:
 
-    f = I a + u ẏ + p,    τ = wᵀ a + d ẏ + r
-    through a joint with ẏ S:   u + I S,   w + Iᵀ S,   d + Sᵀ I S + Sᵀ u + wᵀ S,   r + Sᵀ p
+    f = I a + Σ u_y ẏ + p,    τ_y = w_yᵀ a + Σ d_yz ż + r_y
+    through a joint with ẏ S:   u_y + I S,   w_y + Iᵀ S,   d_yy + Sᵀ I S + Sᵀ u_y + w_yᵀ S,   r_y + Sᵀ p
+                                d_yz + Sᵀ u_z,   d_zy + w_zᵀ S
+    without y:   I − u w_yᵀ/d_yy,   p + u q,   u_z − u d_yz/d_yy,   w_z − w_y d_zy/d_yy,   r_z + d_zy q,
+                 d_zx − d_zy d_yx/d_yy      q = (τ_y − r_y)/d_yy, u = u_y
 
-It is eliminated, I − u wᵀ/d, p + u (τ − r)/d, with the joint that is an ancestor of the others, or in the body where
-they meet, possibly the world, before that body's own joint. S is the joint's axis times its multiplier. Models in which
-two such coordinates are passed on at the same body, or one passes another coordinate's joint, are not served (`fit`).
+It is eliminated with the joint that is an ancestor of the others, or in the body where they meet, possibly the world,
+before that body's own joint. S is the joint's axis times its multiplier. `mimic_passes` has the passes; this module,
+what becomes of which coordinate where.
 """
 
 from __future__ import annotations
@@ -19,35 +22,51 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline
-from engine.kernels.contact.body_pairs import eliminate
 from engine.kernels.robot import V_START
-from engine.kernels.spatial import add, cross, dot, less_rank_one, load3, minus_outer, plus, scale, store3
-from engine.kernels.world import ZERO
-from engine.model import PRISMATIC, REVOLUTE, WORLD, Model
+from engine.kernels.spatial import scale
+from engine.model import PRISMATIC, WORLD, Model
 from engine.model.layout import pack
 
-OWN, STAYS = 0, 1
-"""`Mimics.role` of a joint: its coordinate is eliminated with it, or passed on."""
-JOINS, ENDS = 1, 2
-"""`Mimics.waits` of a body that receives a coordinate: it is that of the body's own joint, or is eliminated there; else
+PASSES, ENDS, OWN = 1, 2, 3
+"""`Mimics.fate` of a coordinate at a body: it is passed on, or eliminated in the body, or with the body's joint; else
 0."""
-_U, _W, _D, _R, _T = 0, 6, 12, 13, 14
-_WIDTH = 15
+R, T = 0, 1
+"""Columns of `Passed.force`."""
+
+
+class Passed(NamedTuple):
+    """What bodies pass on, by place: row i · width + k for body i. u and w (…, 6), d by rows, `force` (…, 2): r and t.
+
+    `alpha` and `beta` (…, 6) are Sᵀ u and wᵀ S of a joint with several axes, at a place that is passed on; of Newton's
+    matrix, alpha over the axis' D. Where a coordinate y is eliminated, w/d_yy, 1/d_yy on the diagonal and, for each z
+    eliminated later, d_yz/d_yy in its row and d_zy in its column remain.
+    """
+
+    u: NDArray[np.floating]
+    w: NDArray[np.floating]
+    d: NDArray[np.floating]
+    force: NDArray[np.floating]
+    alpha: NDArray[np.floating]
+    beta: NDArray[np.floating]
 
 
 class Mimics(NamedTuple):
-    """The mimic joints of n bodies, and the workspace for what they pass on; the last of n + 1 rows is the world's.
+    """The coordinates that are passed on among n bodies; the last of n + 1 rows is the world's, the last of `width`
+    places that of a body's own joint.
 
-    `role` (n,), `waits` (n + 1,), `row` (n + 1,) the velocity that is eliminated there, `factor` (n,) the joints'
-    multipliers. `mass` and `newton` (n + 1, 15) hold u, w, d, r and t of the factors of M + d and of Newton's matrix.
+    `busy` (n + 1,) is 1 where any coordinate arrives or stays; `own` (n,) the place of the joint's coordinate;
+    `fate`, `into`, the place at the parent, and `row`, the velocity, (n + 1, width); `factor` (n,) the joints'
+    multipliers. `mass` and `newton` belong to the factors of M + d and of Newton's matrix.
     """
 
-    role: NDArray[np.int64]
-    waits: NDArray[np.int64]
+    busy: NDArray[np.int64]
+    own: NDArray[np.int64]
+    fate: NDArray[np.int64]
+    into: NDArray[np.int64]
     row: NDArray[np.int64]
     factor: NDArray[np.floating]
-    mass: NDArray[np.floating]
-    newton: NDArray[np.floating]
+    mass: Passed
+    newton: Passed
 
 
 def topology(model: Model) -> NDArray[np.int64]:
@@ -59,60 +78,67 @@ def topology(model: Model) -> NDArray[np.int64]:
     return found
 
 
-def fit(model: Model) -> bool:
-    """Whether the recursion serves a model's mimic joints."""
-    return _mimics(model) is not None
-
-
 def mimics(model: Model) -> Mimics | tuple[()]:
-    """Return the workspace of a model that fits; an empty tuple without mimic joints."""
-    found = _mimics(model) if model.has_mimic else None
-    return found if found is not None else ()
+    """Return the workspace; an empty tuple without mimic joints."""
+    if not model.has_mimic:
+        return ()
+    found = _fates(model)
+    n, rows = len(model.parent), topology(model)[:, V_START]
+    arrivals = [[y for y, (_, arrives) in here.items() if arrives] for here in found]
+    own = max(map(len, arrivals))
+    width, busy, at = own + 1, np.zeros(n + 1, np.int64), np.full(n, own)
+    fate, into, row = (np.zeros((n + 1, width), np.int64) for _ in range(3))
+    for i, here in enumerate(found):
+        for y, (what, arrives) in here.items():
+            k = arrivals[i].index(y) if arrives else own
+            fate[i, k], row[i, k], busy[i] = what, y, 1
+            if what == PASSES:
+                into[i, k] = arrivals[model.parent[i]].index(y)
+            if i < n and y == rows[i] and model.kind[i] <= PRISMATIC:
+                at[i] = k
+        if busy[i] and i < n and fate[i, at[i]] == 0:
+            fate[i, own], row[i, own] = OWN, rows[i]
+    factor = np.ones(n)
+    single = model.kind <= PRISMATIC
+    factor[single] = model.coupling.v_scale[model.v_start[single]]
+    return Mimics(busy, at, fate, into, row, factor, _passed(n, width), _passed(n, width))
 
 
-def _mimics(model: Model) -> Mimics | None:
-    n, parent, row = len(model.parent), model.parent.tolist(), topology(model)[:, V_START]
-    below: list[set[int]] = [{i} for i in range(n)]
-    for i in range(n - 1, -1, -1):
-        if parent[i] != WORLD:
-            below[parent[i]] |= below[i]
-    below.append(set(range(n)))
-    alike = [np.flatnonzero((row == y) & (model.kind <= PRISMATIC)).tolist() for y in range(model.nv)]
-    role, waits, ends, factor = np.zeros(n, np.int64), np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64), np.ones(n)
-    for y, group in enumerate(alike):
-        factor[group] = model.coupling.v_scale[model.v_start[group]]
-        if len(group) < 2:
-            continue
-        top = min((i for i in range(n + 1) if below[i] >= set(group)), key=lambda i: len(below[i]))
-        passed = {parent[i] if parent[i] != WORLD else n for i in group if i != top}
-        if not passed <= {*group, top} or np.any(waits[list(passed)]):
-            return None
-        role[[i for i in group if i != top]] = STAYS
-        waits[list(passed)] = JOINS
-        ends[top] = y
-        waits[top] = JOINS if top in group else ENDS
-    return Mimics(role, waits, ends, factor, np.zeros((n + 1, _WIDTH)), np.zeros((n + 1, _WIDTH)))
+def _passed(n: int, width: int) -> Passed:
+    size = (n + 1) * width
+    return Passed(*(np.zeros((size, columns)) for columns in (6, 6, width, 2, 6, 6)))
+
+
+def _fates(model: Model) -> list[dict[int, tuple[int, bool]]]:
+    """Return, by body and for the world, what becomes of each passed coordinate there, and whether it arrives."""
+    n, parent = len(model.parent), model.parent.tolist()
+    row = topology(model)[:, V_START].tolist()
+    joints: dict[int, int] = {}
+    for i in range(n):
+        if model.kind[i] <= PRISMATIC:
+            joints[row[i]] = joints.get(row[i], 0) + 1
+    met: list[dict[int, int]] = [{} for _ in range(n + 1)]  # of each body's arriving coordinates, the joints below
+    found: list[dict[int, tuple[int, bool]]] = [{} for _ in range(n + 1)]
+    for i in [*range(n - 1, -1, -1), n]:
+        here, below = found[i], met[i]
+        for y, count in below.items():
+            here[y] = (ENDS if count == joints[y] else PASSES), True
+        single = i < n and model.kind[i] <= PRISMATIC
+        if single and joints[y := row[i]] > 1:
+            below[y] = below.get(y, 0) + 1
+            here[y] = (OWN if below[y] == joints[y] else PASSES), y in here
+        passes = [y for y, (what, _) in here.items() if what == PASSES]
+        for y in passes:
+            above = met[parent[i] if parent[i] != WORLD else n]
+            above[y] = above.get(y, 0) + below[y]
+    return found
 
 
 def example() -> Mimics:
     """Return arrays of the types that kernels are compiled for."""
     whole, real = np.zeros(1, np.int64), np.zeros(1)
-    return Mimics(whole, whole, whole, real, real[None], real[None])
-
-
-@inline
-def clear(rows):
-    """Clear what is passed on."""
-    for i in range(rows.shape[0]):
-        for k in range(_T):
-            rows[i, k] = 0.0
-
-
-@inline
-def clear_r(rows):
-    """Clear r of all coordinates."""
-    for i in range(rows.shape[0]):
-        rows[i, _R] = 0.0
+    table, passed = whole[None], Passed(*(real[None] for _ in Passed._fields))
+    return Mimics(whole, whole, table, table, table, real, passed, passed)
 
 
 @inline
@@ -122,135 +148,12 @@ def axis(i, e, tree):
 
 
 @inline
-def add_drift(i, omega, velocity, rows):
-    """Add to r of the coordinate at body i the effect of an added motion (ω, v) of the body."""
-    held = rows[i]
-    held[_R] += dot(load3(held, _W), omega) + dot(load3(held, _W + 3), velocity)
-
-
-@inline
-def received(i, kind, s, forces, rows, mimics):
-    """The `forces` of a joint with motion s, its column (x, y), row (z, w), d and r, with those passed on to it."""
-    x, y, z, w, D, along = forces
-    if mimics.waits[i] == JOINS:
-        held = rows[i]
-        a, b, c, d = load3(held, _U), load3(held, _U + 3), load3(held, _W), load3(held, _W + 3)
-        D += held[_D] + (dot(s, a) + dot(s, c) if kind == REVOLUTE else dot(s, b) + dot(s, d))
-        along += held[_R]
-        x, y, z, w = add(x, a), add(y, b), add(z, c), add(w, d)
-    return x, y, z, w, D, along
-
-
-@inline
-def pass_on(parent, arm, forces, rows):
-    """Pass on a coordinate's column, row, d and r to the parent, which may be the world."""
-    held, (x, y, z, w, D, along) = rows[parent if parent != WORLD else rows.shape[0] - 1], forces
-    store3(held, add(load3(held, _U), add(x, cross(arm, y))), _U)
-    store3(held, add(load3(held, _U + 3), y), _U + 3)
-    store3(held, add(load3(held, _W), add(z, cross(arm, w))), _W)
-    store3(held, add(load3(held, _W + 3), w), _W + 3)
-    held[_D] += D
-    held[_R] += along
-
-
-@inline
-def eliminate_coordinate(i, right, added, rows, mimics):
-    """Compute t of the coordinate eliminated in body i; store w/d and 1/d in place of w and d."""
-    held, y = rows[i], mimics.row[i]
-    over = 1.0 / (held[_D] + added[y])
-    held[_T], held[_D] = over * (right[y] - held[_R]), over
-    store3(held, scale(over, load3(held, _W)), _W)
-    store3(held, scale(over, load3(held, _W + 3)), _W + 3)
-
-
-@inline
-def with_coordinate_force(i, n, f, rows):
-    """The wrench of body i plus that of the coordinate eliminated there."""
-    held = rows[i]
-    return add(n, scale(held[_T], load3(held, _U))), add(f, scale(held[_T], load3(held, _U + 3)))
-
-
-@inline
-def update_with_wrench(i, n, f, rows):
-    """The wrench of body i plus that which an added wrench causes by the coordinate eliminated there; t is updated."""
-    held = rows[i]
-    t = -held[_D] * held[_R]
-    held[_T] += t
-    return add(n, scale(t, load3(held, _U))), add(f, scale(t, load3(held, _U + 3)))
-
-
-@inline
-def without_coordinate(i, body, rows):
-    """Eliminate the coordinate that ends at body i from its inertia [a b; c d] and its wrench (n, f)."""
-    held, (a, b, c, d, n, f) = rows[i], body
-    x, y, z, w = load3(held, _U), load3(held, _U + 3), load3(held, _W), load3(held, _W + 3)
-    a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, y, z), minus_outer(d, y, w)
-    n, f = with_coordinate_force(i, n, f, rows)
-    return a, b, c, d, n, f
-
-
-@inline
-def without_coordinate_symmetric(i, A, B, C, rows):
-    """Eliminate the coordinate that ends at body i from a symmetric inertia; A and C are upper triangles."""
-    held = rows[i]
-    return less_rank_one(A, B, C, load3(held, _U), load3(held, _U + 3), held[_D])
-
-
-@inline
-def eliminate_in_pairs(i, tree):
-    """Eliminate the coordinate that ends at body i from what pairs of bodies pass on, after `eliminate_coordinate`."""
-    held, y = tree.mimics.newton[i], tree.mimics.row[i]
-    x, z = load3(held, _U), load3(held, _W)
-    eliminate(
-        i, REVOLUTE, ZERO, x, load3(held, _U + 3), z, load3(held, _W + 3), held[_D], held[_T], y, tree.pairs
-    )  # fmt: skip
+def is_busy(i, tree):
+    """Whether any coordinate arrives or stays at body i, or at the world, its index the number of bodies."""
+    return tree.mimics.busy[i] == 1 if len(tree.mimics) > 0 else False
 
 
 @inline
 def has_own(i, tree):
     """Whether the coordinate of body i's joint is eliminated with it."""
-    return tree.mimics.role[i] == OWN if len(tree.mimics) > 0 else True
-
-
-@inline
-def passed_on_force(i, parent, along, rows, mimics):
-    """r of body i's joint: `along` = Sᵀ p plus what was passed on to it; r of a coordinate that stays is passed on."""
-    if mimics.waits[i] == JOINS:
-        along += rows[i, _R]
-        rows[i, _R] = 0.0
-    if mimics.role[i] == STAYS:
-        rows[parent if parent != WORLD else rows.shape[0] - 1, _R] += along
-    return along
-
-
-@inline
-def eliminate_again(i, right, mimics):
-    """Compute t of the coordinate eliminated in body i for another right-hand side, by the factors of M + d."""
-    held, y = mimics.mass[i], mimics.row[i]
-    held[_T] = held[_D] * (right[y] - held[_R])
-    held[_R] = 0.0
-
-
-@inline
-def coordinate_velocity(i, omega, velocity, rows, mimics, out):
-    """Compute the velocity of the coordinate eliminated in body i, whose twist is (ω, v), into `out`."""
-    held = rows[i]
-    out[mimics.row[i]] = held[_T] - dot(load3(held, _W), omega) - dot(load3(held, _W + 3), velocity)
-
-
-@inline
-def own_mobilities(mimics, out):
-    """Compute the velocity per unit force of each coordinate that is eliminated in a body, as if the body were
-    fixed."""
-    for i in range(mimics.waits.size):
-        if mimics.waits[i] == ENDS:
-            out[mimics.row[i]] = mimics.mass[i, _D]
-
-
-@inline
-def with_joint_mobility(kind, s, k, E, H):
-    """Add k S Sᵀ to the mobility [E F; Fᵀ H] of a body whose joint's coordinate is passed on; k is that
-    coordinate's."""
-    square = scale(k, s)
-    turns = (s[0] * square[0], s[0] * square[1], s[0] * square[2], s[1] * square[1], s[1] * square[2], s[2] * square[2])
-    return (plus(E, turns), H) if kind == REVOLUTE else (E, plus(H, turns))
+    return tree.mimics.busy[i] == 0 or tree.mimics.fate[i, tree.mimics.own[i]] == OWN if len(tree.mimics) > 0 else True

@@ -17,8 +17,8 @@ from __future__ import annotations
 from engine.compile import compiled_apart, inline, kernel
 from engine.compile.operations import spread
 from engine.kernels.contact import body_pairs, mimics
+from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact.matrix import add_wrenches, contact_step, inward, joint_step, set_up_pairs
-from engine.kernels.contact.mimics import ENDS
 from engine.kernels.contact.recursion import (
     carried_twist,
     inward_wrench,
@@ -28,7 +28,6 @@ from engine.kernels.contact.recursion import (
     pass_wrench,
     velocity_at,
     with_waiting_wrenches,
-    world_coordinate,
 )
 from engine.kernels.contact.reduced import LEFT_OUT
 from engine.kernels.contact.tree import TO_PARENT, axis_of, column, has_one_axis
@@ -50,29 +49,44 @@ def _free_twist(G, t):
 
 
 @inline
+def _given_coordinates(i, t, tree, out):
+    """t of a floating joint, given the velocities in `out` of coordinates that are passed on there."""
+    found = t[0], t[1], t[2], t[3], t[4], t[5]
+    if mimics.is_busy(i, tree):
+        a, b = passes.joint_load(i, tree.mimics.newton, tree.mimics, out)
+        found = t[0] - a[0], t[1] - a[1], t[2] - a[2], t[3] - b[0], t[4] - b[1], t[5] - b[2]
+    return found
+
+
+@inline
 def _move(i, omega, velocity, topology, bodies, tree, out):
     """Compute dv of body i's joint into `out` (nv,); return the body's twist, from that by its parent."""
     kind, start, t, G = topology[i, KIND], topology[i, V_START], tree.t[i], tree.G[i]
     if has_one_axis(kind):
         if mimics.has_own(i, tree):
             out[start] = t[0] - (dot(load3(G), omega) + dot(load3(G, 3), velocity))
+            if mimics.is_busy(i, tree):
+                place, passed = tree.mimics.own[i], tree.mimics.newton
+                out[start] = passes.velocity(i, place, omega, velocity, passed, tree.mimics, out)
         along = scale(out[start], mimics.axis(i, axis_of(bodies.rotation[i]), tree))
         if kind == REVOLUTE:
             omega = add(omega, along)
         else:
             velocity = add(velocity, along)
     elif kind == FREE:
-        R, (a, b) = load9(bodies.rotation[i]), _free_twist(G, t)
+        R, (a, b) = load9(bodies.rotation[i]), _free_twist(G, _given_coordinates(i, t, tree, out))
         store3(out, mul_t(R, sub(a, omega)), start)
         store3(out, mul_t(R, sub(b, velocity)), start + 3)
         omega, velocity = a, b
     else:
         for k in range(2, -1, -1):
             x = t[k] - (dot(load3(G, 6 * k), omega) + dot(load3(G, 6 * k + 3), velocity))
+            if mimics.is_busy(i, tree):
+                x -= passes.along_axis(i, k, tree.mimics.newton, tree.mimics, out)
             out[start + k] = x
             omega = add(omega, scale(x, column(bodies.rotation[i], k)))
-    if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
-        mimics.coordinate_velocity(i, omega, velocity, tree.mimics.newton, tree.mimics, out)
+    if mimics.is_busy(i, tree):
+        passes.ended_velocities(i, omega, velocity, tree.mimics.newton, tree.mimics, out)
     return omega, velocity
 
 
@@ -130,9 +144,9 @@ def direction(contacts, joints, part, share, eps, inertia, topology, bodies, wor
     inward(part, topology, bodies, tree, p)
     if body_pairs.have_unknowns(tree):
         body_pairs.solve(tree.pairs)
-        add_wrenches(topology, bodies, tree)
+        add_wrenches(topology, bodies, tree, p)
     if len(tree.mimics) > 0:
-        world_coordinate(topology.shape[0], ZERO, tree.mimics.newton, tree, p.dv)
+        passes.ended_velocities(topology.shape[0], ZERO, ZERO, tree.mimics.newton, tree.mimics, p.dv)
     for level in range(limbs.level.size - 1):
         for place in spread(limbs.level[level + 1] - limbs.level[level]):
             limb = limbs.level[level] + place
@@ -213,9 +227,9 @@ def respond(contacts, joints, topology, bodies, work, out):
                 n, f = inward_wrench(i, n, f, p.right, topology, bodies, tree)
                 n, f = pass_wrench(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
     if len(tree.mimics) > 0:
-        if tree.mimics.waits[topology.shape[0]] == ENDS:
-            mimics.eliminate_again(topology.shape[0], p.right, tree.mimics)
-        world_coordinate(topology.shape[0], ZERO, tree.mimics.mass, tree, out)
+        mass = tree.mimics.mass
+        passes.wrench_without_ended(topology.shape[0], ZERO, ZERO, p.right, 0.0, mass, tree.mimics)
+        passes.ended_velocities(topology.shape[0], ZERO, ZERO, mass, tree.mimics, out)
     for level in range(limbs.level.size - 1):
         for place in spread(limbs.level[level + 1] - limbs.level[level]):
             limb = limbs.level[level] + place

@@ -10,7 +10,7 @@ from engine.compile.operations import spread
 from engine.kernels.contact.newton import respond
 from engine.kernels.contact.problem import LARGEST_VELOCITY
 from engine.kernels.contact.rounding import overlap_slack, overlap_target_residual
-from engine.kernels.contact.search import OVERLAP_START, begin, finish_search, last_plan, restore_significant
+from engine.kernels.contact.search import OVERLAP_START, begin, finish_search, restore_significant
 from engine.kernels.spatial import store3
 from engine.scene.thresholds import BACK
 
@@ -35,8 +35,7 @@ def begin_overlap_correction(count, dt, inertia, topology, ground):
         p.mu[i], p.offset[i] = 0.0, (BACK * gap if gap < 0.0 else gap) / dt
         store3(p.free[i], (p.offset[i], 0.0, 0.0))
     tolerance = overlap_target_residual(dt)
-    last = last_plan(ground)
-    begin(OVERLAP_START, last, tolerance, tolerance, count, 0, inertia, topology, ground.bodies, ground.solver)
+    begin(OVERLAP_START, tolerance, tolerance, count, 0, inertia, topology, ground.bodies, ground.solver)
     return True
 
 

@@ -1,6 +1,6 @@
 """The rows of a contact problem, their residual and the merit function of Newton's steps.
 
-The residual is that of `engine.cpu.constraints.contact_law`, relative to the largest velocity without impulses.
+The residual is that of `engine.algorithms.contact_law`, relative to the largest velocity without impulses.
 """
 
 from __future__ import annotations
@@ -44,13 +44,12 @@ from engine.kernels.spatial import add, dot, load3, scale, sub
     HAS_RESTITUTION,  # 1 where any contact rebounds
     ALL_FRICTIONAL,  # 1 where all contacts have friction
     STALLED_STEPS,  # in a row, without enough progress
-    LAST_PLAN,  # see `search`
-) = range(9)
+) = range(8)
 """Columns of `Search.counts`."""
 
 
 class Search(NamedTuple):
-    """The state of the search for a robot's impulses: `numbers` (13,) and `counts` (9,)."""
+    """The state of the search for a robot's impulses: `numbers` (13,) and `counts` (8,)."""
 
     numbers: NDArray[np.floating]
     counts: NDArray[np.int64]
@@ -160,7 +159,7 @@ def impulse_workspace(
         cones=ConeIterate(*(np.zeros((C, 3)) for _ in range(4))),
         rows=RowIterate(*(np.zeros((R, *n)) for n in ((3,), (3,), (8,), (8,), (), ()))),
     )  # fmt: skip
-    return ImpulseWorkspace(tree(parent, mimic, pairs), problem, Search(np.zeros(13), np.zeros(9, np.int64)))
+    return ImpulseWorkspace(tree(parent, mimic, pairs), problem, Search(np.zeros(13), np.zeros(8, np.int64)))
 
 
 @inline
@@ -197,12 +196,12 @@ def residual(contacts, joints, p, part, most):
         slip = mu * np.sqrt(u[1] * u[1] + u[2] * u[2])
         d = sub(x, _project((x[0] - r * (u[0] + slip), x[1] - r * u[1], x[2] - r * u[2]), mu))
         off = np.sqrt(dot(d, d)) / r
-        worst = off if not off <= worst else worst
+        worst = off if not off <= worst and worst == worst else worst  # NaN stays
     for j in spread(joints):
         g = p.g[j]
         x, u = p.joint_impulse[j] + part * p.joint_change[j], p.joint_u[j] + part * p.joint_motion[j]
         off = abs(u - joint_law(u - g * x, g * p.law[j, 0], p.law[j, 1], p.law[j, 2]))
-        worst = off if not off <= worst else worst
+        worst = off if not off <= worst and worst == worst else worst  # NaN stays
     return most_of(worst) / most
 
 

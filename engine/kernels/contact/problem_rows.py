@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.compile.operations import spread
+from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact import mimics
 from engine.kernels.contact.body_pairs import TOUCH, UNKNOWNS, add_contact, relative_velocity
 from engine.kernels.contact.immobile_contacts import leave_out_immobile
@@ -103,7 +104,7 @@ def _mobilities(joints, topology, ground):
     p, tree, bodies, free = ground.solver.problem, ground.solver.tree, ground.bodies, ground.free
     limbs = tree.limbs
     if len(tree.mimics) > 0:
-        mimics.own_mobilities(tree.mimics, p.dv)
+        passes.own_mobilities(tree.mimics, p.dv)
     for level in range(limbs.level.size - 1):
         for place in spread(limbs.level[level + 1] - limbs.level[level]):
             limb = limbs.level[level] + place
@@ -125,7 +126,7 @@ def _mobilities(joints, topology, ground):
                 velocity = add(velocity, mimics.axis(i, shifting, tree))
                 if not mimics.has_own(i, tree):
                     e = mimics.axis(i, axis_of(bodies.rotation[i]), tree)
-                    E, H = mimics.with_joint_mobility(kind, e, p.dv[start], E, H)
+                    E, H = passes.with_joint_mobility(kind, e, p.dv[start], E, H)
                 else:
                     E, F, H, own = mobility_of(i, E, F, H, topology, bodies, tree)
                     if has_one_axis(kind):

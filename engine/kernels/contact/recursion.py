@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.compile.operations import spread
+from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact import mimics
-from engine.kernels.contact.mimics import ENDS, STAYS
 from engine.kernels.contact.tree import GATHERS, NEXT, TO_PARENT, WAITS, axis_of, has_one_axis, rigid_at
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import (
@@ -104,23 +104,24 @@ def _with_limbs(i, A, B, C, tree):
 
 
 @inline
-def _without_axis(i, kind, parent, tau, added, bodies, tree, body):
+def _without_axis(i, kind, tau, added, bodies, tree, body):
     """Eliminate the joint of body i with one axis from its inertia and wrench, `body` (A, B, C, n, f); return these.
 
     The coordinate of a mimic joint may stay, see `mimics`.
     """
     (A, B, C, n, f), U, t = body, tree.U[i], tree.t[i]
-    e, stays = mimics.axis(i, axis_of(load9(bodies.rotation[i])), tree), False
+    e = mimics.axis(i, axis_of(load9(bodies.rotation[i])), tree)
     x, y = (mul(full(A), e), mul_t(B, e)) if kind == REVOLUTE else (mul(B, e), mul(full(C), e))
     d, along = dot(e, x if kind == REVOLUTE else y), dot(e, n if kind == REVOLUTE else f)
-    if len(tree.mimics) > 0:
-        stays, rows = tree.mimics.role[i] == STAYS, tree.mimics.mass
-        x, y, _, _, d, along = mimics.received(i, kind, e, (x, y, x, y, d, along), rows, tree.mimics)
-        if stays:
-            mimics.pass_on(parent, load3(bodies.arm[i]), (x, y, x, y, d, along), rows)
-    if not stays:
-        k = 1.0 / (d + added)
-        w = k * (tau - along)
+    k = 1.0 / (d + added)
+    w = k * (tau - along)
+    if mimics.is_busy(i, tree):
+        mass = tree.mimics.mass
+        passes.add_axis(i, kind, e, (x, y, x, y, d, along), mass, tree.mimics)
+        if mimics.has_own(i, tree):
+            k, w = passes.eliminate(i, tree.mimics.own[i], tau, added, mass, tree.mimics)
+            x, y = passes.column_at(i, tree.mimics.own[i], mass, tree.mimics)
+    if mimics.has_own(i, tree):
         store3(U, x)
         store3(U, y, 3)
         tree.inverse[i, 0], t[0] = k, w
@@ -165,7 +166,7 @@ def factorise(tau, added, topology, bodies, tree):
     """Factorise M + d, and compute t of τ − bias; τ and d are (nv,)."""
     limbs = tree.limbs
     if len(tree.mimics) > 0:
-        mimics.clear(tree.mimics.mass)
+        passes.clear(tree.mimics.mass)
     for level in range(limbs.level.size - 2, -1, -1):
         for place in spread(limbs.level[level + 1] - limbs.level[level]):
             limb = limbs.level[level] + place
@@ -181,27 +182,27 @@ def factorise(tau, added, topology, bodies, tree):
                 turning, shifting = load3(bodies.product[i]), load3(bodies.product[i], 3)
                 n = add(n, add(mul(full(A), turning), mul(B, shifting)))
                 f = add(f, add(mul_t(B, turning), mul(full(C), shifting)))
-                if len(tree.mimics) > 0 and tree.mimics.waits[i] != 0:
-                    mimics.add_drift(i, turning, shifting, tree.mimics.mass)
-                if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
-                    mimics.eliminate_coordinate(i, tau, added, tree.mimics.mass, tree.mimics)
-                    A, B, C = mimics.without_coordinate_symmetric(i, A, B, C, tree.mimics.mass)
-                    n, f = mimics.with_coordinate_force(i, n, f, tree.mimics.mass)
+                if mimics.is_busy(i, tree):
+                    mass = tree.mimics.mass
+                    passes.add_drift(i, turning, shifting, mass, tree.mimics)
+                    A, B, C, n, f = passes.without_ended_symmetric(i, tau, added, (A, B, C, n, f), mass, tree.mimics)
                 if has_one_axis(kind):
-                    A, B, C, n, f = _without_axis(
-                        i, kind, parent, tau[start], added[start], bodies, tree, (A, B, C, n, f)
-                    )
+                    A, B, C, n, f = _without_axis(i, kind, tau[start], added[start], bodies, tree, (A, B, C, n, f))
                 elif kind == FREE:
                     n, f = _solve_free(i, R, tau, start, tree, (A, B, C, n, f))
                     A, B, C = ZERO6, ZERO9, ZERO6
                 else:
                     A, B, C, n, f = _without_ball(i, R, tau, added, start, tree, (A, B, C, n, f))
+                if mimics.is_busy(i, tree):
+                    if not has_one_axis(kind):
+                        passes.eliminate_joint(i, kind, tree)
+                    passes.pass_on(i, parent, load3(bodies.arm[i]), tree.mimics.mass, tree.mimics)
                 hands = tree.flow[i, TO_PARENT]
                 A0, B0, C0, n0, f0 = _pass_on(i, parent, hands, load3(bodies.arm[i]), A, B, C, n, f, tree)
     if len(tree.mimics) > 0:
-        if tree.mimics.waits[topology.shape[0]] == ENDS:
-            mimics.eliminate_coordinate(topology.shape[0], tau, added, tree.mimics.mass, tree.mimics)
-        mimics.clear_r(tree.mimics.mass)  # for `inward_wrench`
+        nothing = ZERO6, ZERO9, ZERO6, ZERO, ZERO
+        passes.without_ended_symmetric(topology.shape[0], tau, added, nothing, tree.mimics.mass, tree.mimics)
+        passes.clear_r(tree.mimics.mass)  # for `inward_wrench`
 
 
 @inline
@@ -242,6 +243,9 @@ def move(i, omega, velocity, topology, bodies, tree, out):
     if has_one_axis(kind):
         if mimics.has_own(i, tree):
             out[start] = t[0] - D[0] * (dot(load3(U), omega) + dot(load3(U, 3), velocity))
+            if mimics.is_busy(i, tree):
+                place, mass = tree.mimics.own[i], tree.mimics.mass
+                out[start] = passes.velocity(i, place, omega, velocity, mass, tree.mimics, out)
         along = scale(out[start], mimics.axis(i, axis_of(R), tree))
         if kind == REVOLUTE:
             omega = add(omega, along)
@@ -249,23 +253,22 @@ def move(i, omega, velocity, topology, bodies, tree, out):
             velocity = add(velocity, along)
     elif kind == FREE:
         a, b = load3(t), load3(t, 3)
+        if mimics.is_busy(i, tree):
+            (n, f), F = passes.joint_load(i, tree.mimics.mass, tree.mimics, out), load9(D, 9)
+            a = sub(a, add(mul(load9(D), n), mul(F, f)))
+            b = sub(b, add(mul_t(F, n), mul(load9(D, 18), f)))
         store3(out, mul_t(R, sub(a, omega)), start)
         store3(out, mul_t(R, sub(b, velocity)), start + 3)
         omega, velocity = a, b
     else:
         x = _ball_velocity(U, D, t, (omega, velocity))
+        if mimics.is_busy(i, tree):
+            x = sub(x, mul(load9(D), passes.joint_load(i, tree.mimics.mass, tree.mimics, out)[0]))
         store3(out, mul_t(R, x), start)
         omega = add(omega, x)
-    if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
-        mimics.coordinate_velocity(i, omega, velocity, tree.mimics.mass, tree.mimics, out)
+    if mimics.is_busy(i, tree):
+        passes.ended_velocities(i, omega, velocity, tree.mimics.mass, tree.mimics, out)
     return omega, velocity
-
-
-@inline
-def world_coordinate(n, base, rows, tree, out):
-    """Compute the velocity of the coordinate that ends in the world, index n, which moves with `base`."""
-    if len(tree.mimics) > 0 and tree.mimics.waits[n] == ENDS:
-        mimics.coordinate_velocity(n, ZERO, base, rows, tree.mimics, out)
 
 
 @inline
@@ -281,7 +284,7 @@ def accelerations(gravity, topology, bodies, tree, out):
     """Compute q̈ into `out` (nv,), after `factorise`."""
     limbs, up = tree.limbs, (-gravity[0], -gravity[1], -gravity[2])
     if len(tree.mimics) > 0:
-        world_coordinate(topology.shape[0], up, tree.mimics.mass, tree, out)
+        passes.ended_velocities(topology.shape[0], ZERO, up, tree.mimics.mass, tree.mimics, out)
     for level in range(limbs.level.size - 1):
         for place in spread(limbs.level[level + 1] - limbs.level[level]):
             limb = limbs.level[level] + place
@@ -299,15 +302,15 @@ def inward_wrench(i, n, f, tau, topology, bodies, tree):
     """Compute t of body i from p = (n, f) and τ (nv,) by the factors of M + d; return p + U t, about its own origin."""
     kind, start, t, R = topology[i, KIND], topology[i, V_START], tree.t[i], load9(bodies.rotation[i])
     U, D = tree.U[i], tree.inverse[i]
-    if len(tree.mimics) > 0 and tree.mimics.waits[i] == ENDS:
-        mimics.eliminate_again(i, tau, tree.mimics)
-        n, f = mimics.with_coordinate_force(i, n, f, tree.mimics.mass)
+    if mimics.is_busy(i, tree):
+        n, f = passes.wrench_without_ended(i, n, f, tau, 0.0, tree.mimics.mass, tree.mimics)
     if has_one_axis(kind):
         e = mimics.axis(i, axis_of(R), tree)
         along = dot(e, n if kind == REVOLUTE else f)
-        if len(tree.mimics) > 0:
-            along = mimics.passed_on_force(i, topology[i, PARENT], along, tree.mimics.mass, tree.mimics)
-        if mimics.has_own(i, tree):
+        if mimics.is_busy(i, tree):
+            mass = tree.mimics.mass
+            n, f = passes.wrench_without_axis(i, along, n, f, tau, 0.0, mass, tree.mimics)
+        else:
             w = D[0] * (tau[start] - along)
             t[0] = w
             n, f = add(n, scale(w, load3(U))), add(f, scale(w, load3(U, 3)))
@@ -321,6 +324,10 @@ def inward_wrench(i, n, f, tau, topology, bodies, tree):
         w = mul(load9(D), sub(mul(R, load3(tau, start)), n))
         store3(t, w)
         n, f = add(n, mul(load9(U), w)), add(f, mul_t(load9(U, 9), w))
+    if mimics.is_busy(i, tree):
+        if not has_one_axis(kind):
+            passes.add_joint_again(i, kind, tree)
+        passes.pass_forces(i, topology[i, PARENT], tree.mimics.mass, tree.mimics)
     return n, f
 
 

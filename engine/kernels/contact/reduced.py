@@ -10,7 +10,7 @@ from engine.compile import inline, kernel
 from engine.compile.operations import spread
 from engine.kernels.bodies import NV
 from engine.kernels.contact.body_pairs import TOUCH, any_touch
-from engine.kernels.contact.mimics import STAYS
+from engine.kernels.contact.mimics import is_busy
 from engine.kernels.contact.recursion import passed_inertia
 from engine.kernels.contact.tree import GATHERS, NEXT, TO_PARENT, WAITS, rigid_at
 from engine.kernels.robot import KIND, PARENT, V_START
@@ -50,7 +50,7 @@ def _begin(topology, p, tree):
         for k in range(topology[i, V_START], topology[i, V_START] + NV[topology[i, KIND]]):
             acts = acts or p.right[k] > 0.0
         tree.loaded[i, TO_PARENT], tree.loaded[i, GATHERS] = (ACTS if acts else LEFT_OUT), 0
-        if len(tree.mimics) > 0 and (tree.mimics.waits[i] != 0 or tree.mimics.role[i] == STAYS):
+        if is_busy(i, tree):
             tree.loaded[i, TO_PARENT] = ACTS
     if any_touch(tree):
         for j in range(tree.pairs.counts[TOUCH]):

@@ -18,7 +18,6 @@ from engine.kernels.contact.problem import (
     EPSILON,
     FINAL_STEPS,
     LARGEST_VELOCITY,
-    LAST_PLAN,
     PLAN,
     STALLED_STEPS,
     STEP_FRACTION,
@@ -135,19 +134,13 @@ def _plan(k, x):
 
 
 @inline
-def _next_plan(k, last, rubs):
-    """The plan after plan k, up to `last`; `rubs` is 1 where all contacts have friction."""
+def _next_plan(k, rubs):
+    """The plan after plan k; `rubs` is 1 where all contacts have friction."""
     if k < COLD_START:
         return COLD_START
     if k == COLD_START and rubs == 0:
         return COLD_SMALL_R
-    return min(k + 1, last)
-
-
-@inline
-def last_plan(ground):
-    """The last plan of a search: where no dense solver follows it goes on, for bodies that are wedged."""
-    return POLISH_LAST if ground.impulse_solver == "bodies" else POLISH_AGAIN
+    return min(k + 1, POLISH_LAST)
 
 
 @inline
@@ -194,17 +187,15 @@ def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
 
 
 @kernel
-def begin(plan, last, tolerance, enough, contacts, joints, inertia, topology, bodies, work):
+def begin(plan, tolerance, enough, contacts, joints, inertia, topology, bodies, work):
     """Begin a search for the residual `tolerance`; no plan follows one that leaves at most `enough`.
 
     `plan` is the first one: `COLD_START`; `WARM_START`, from consistent `impulse`, `u`, `total` and twists of the
-    bodies; or `OVERLAP_START`, for contacts without friction and no joint rows. `last` is `POLISH_LAST`, or
-    `POLISH_AGAIN` where a dense solver takes over.
+    bodies; or `OVERLAP_START`, for contacts without friction and no joint rows.
     """
     numbers, least = work.search.numbers, 1.0
     for i in spread(contacts):
         least = min(least, work.problem.mu[i])
-    work.search.counts[LAST_PLAN] = last
     work.search.counts[ALL_FRICTIONAL] = 1 if least_of(least) > 0.0 else 0
     numbers[LARGEST_VELOCITY] = greatest_velocity(contacts, joints, work.problem)
     numbers[BEST_RESIDUAL], numbers[TOLERANCE], numbers[ACCEPTED_RESIDUAL] = _FAR, tolerance, enough
@@ -226,7 +217,7 @@ def _is_over(numbers, counts):
 def _is_done(numbers, counts):
     """Whether no plan follows."""
     found = numbers[BEST_RESIDUAL] <= numbers[ACCEPTED_RESIDUAL] and not _is_interior(counts[PLAN])
-    return found or counts[PLAN] == counts[LAST_PLAN]
+    return found or counts[PLAN] == POLISH_LAST
 
 
 @inline
@@ -261,7 +252,7 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
     while _is_over(numbers, counts):
         if _is_done(numbers, counts):
             return True
-        following = _next_plan(counts[PLAN], counts[LAST_PLAN], counts[ALL_FRICTIONAL])
+        following = _next_plan(counts[PLAN], counts[ALL_FRICTIONAL])
         _begin_plan(following, contacts, joints, inertia, topology, bodies, work)
     inside, smoother, share, eps = _is_interior(counts[PLAN]), counts[PLAN] == SMOOTH_INTERIOR, 0.0, numbers[EPSILON]
     if inside:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from engine.compile import inline
 from engine.compile.operations import spread
 from engine.kernels.contact.workspace import CONTACT_COUNT, RESIDUAL, WORST_RESIDUAL
@@ -11,9 +13,10 @@ from engine.step_settings import LOWER, UPPER
 
 @inline
 def report(left, count, touch, robot):
-    """Report the residual of the step's impulses and the number of contacts."""
-    summary = touch.summary[robot]
-    summary[RESIDUAL], summary[CONTACT_COUNT] = left, count
+    """Report the residual of the step's impulses and the number of contacts; a residual of ∞ where there was no room
+    for them, a `count` of −1."""
+    summary, left = touch.summary[robot], left if count >= 0 else np.inf
+    summary[RESIDUAL], summary[CONTACT_COUNT] = left, max(count, 0)
     summary[WORST_RESIDUAL] = max(left, summary[WORST_RESIDUAL])
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from engine.compile import inline
 from engine.kernels.contact.body_pairs import BodyPairs
 from engine.kernels.contact.limbs import Limbs, limbs
-from engine.kernels.contact.mimics import STAYS, Mimics
+from engine.kernels.contact.mimics import PASSES, Mimics
 from engine.kernels.spatial import load3, load6
 from engine.kernels.world import FIRST_MOMENT, INERTIA, MASS
 from engine.model import PRISMATIC, WORLD
@@ -58,8 +58,10 @@ def tree(parent: NDArray[np.int64], mimic: Mimics | tuple[()], pairs: BodyPairs 
             flow[parent[i], GATHERS] = 1
     widths, loaded = (18, 27, 36, 6, 6, _SUMS, 21, 6, 6), np.zeros((n, 2), np.int64)
     U, inverse, G, t, twist, sums, composite, moved, step = (np.zeros((n, width)) for width in widths)
-    stays = mimic.role == STAYS if mimic else np.zeros(n, np.bool_)
-    return Tree(limbs(parent, stays), flow, loaded, U, inverse, G, t, twist, sums, composite, moved, step, mimic, pairs)
+    passes = np.any(mimic.fate[:n] == PASSES, 1) if mimic else np.zeros(n, np.bool_)
+    return Tree(
+        limbs(parent, passes), flow, loaded, U, inverse, G, t, twist, sums, composite, moved, step, mimic, pairs
+    )
 
 
 @inline

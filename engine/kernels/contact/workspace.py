@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from engine.kernels.collision.near_points import Near
 from engine.kernels.collision.shape_contacts import PairRoom, pair_room, touching_pairs
 from engine.kernels.collision.surfaces import Kind, Surface
 from engine.kernels.contact import mimics
-from engine.kernels.contact.body_pairs import ALL_PAIRS, MOST_PAIRS, BodyPairs, body_pairs
+from engine.kernels.contact.body_pairs import ALL_PAIRS, body_pairs
 from engine.kernels.contact.problem import ImpulseWorkspace, impulse_workspace
 from engine.kernels.world import Bodies, bodies
 from engine.model import WORLD, Model
@@ -28,14 +28,8 @@ OTHER, SEEN_OF_PAIRS = SEEN, SEEN + 6
 """The column of the wrench on the other body, in scenes with pairs, and the number of columns there."""
 RESIDUAL, CONTACT_COUNT, WORST_RESIDUAL = range(3)
 """Columns of `Touch.summary`."""
-SWEEP_COUNT, NEWTON_COUNT, INTERIOR_COUNT = range(3)
+NEWTON_COUNT, INTERIOR_COUNT = range(2)
 """Entries of `ContactWorkspace.work`."""
-
-MOST_DENSE = 2000
-"""The maximum number of rows for which there is a dense Delassus matrix."""
-
-ImpulseSolver = Literal["bodies", "rows", "bodies, then rows"]
-"""What computes the impulses: the recursion over bodies, the dense Delassus matrix, or the latter as a fallback."""
 
 
 class ContactWorkspace(NamedTuple):
@@ -44,8 +38,8 @@ class ContactWorkspace(NamedTuple):
     `tree_q` (1, tree_nq) and `tree_v` are the tree's coordinates and velocities; (nv,) each, the `free` velocity, the
     displacement `shift`, and `column`, a work array. `impulses` and `u` (N,) are by row: three of each contact with
     friction, one of each without, then those of the joints `joint_of`; `before` (N,) are normal velocities before the
-    step. `work` (3,) counts sweeps, Newton steps and interior-point steps. `pairs` is empty without pairs, and `rows`,
-    the dense solver's workspace, where it is not needed. `topology` (n, 4) counts velocities without mimicking joints.
+    step. `work` (2,) counts Newton steps and interior-point steps. `pairs` is empty without pairs.
+    `topology` (n, 4) counts velocities without mimicking joints.
     """
 
     points: Points
@@ -66,8 +60,6 @@ class ContactWorkspace(NamedTuple):
     pairs: PairRoom | tuple[()]
     solver: ImpulseWorkspace
     topology: NDArray[np.int64]
-    impulse_solver: ImpulseSolver
-    rows: Any
 
 
 class Touch(NamedTuple):
@@ -88,33 +80,30 @@ class Touch(NamedTuple):
     seen: NDArray[np.floating]
 
 
-def contact_workspace(model: Model, scene: Scene, impulse_solver: ImpulseSolver) -> ContactWorkspace:
-    """Return the workspace for robots of a model; raise ValueError for too many possible contacts."""
+def contact_workspace(model: Model, scene: Scene, most_pairs: int = ALL_PAIRS) -> ContactWorkspace:
+    """Return the workspace for robots of a model; raise ValueError for too many possible contacts or pairs.
+
+    At most `most_pairs` pairs of bodies touch at a time, or `ALL_PAIRS` of robots with more than `MOST` contacts.
+    """
     found, (pairs, solids) = points(model, scene), touching_pairs(model, scene)
-    C, nv = found.capacity + pairs.capacity, model.nv
-    if C > MOST and impulse_solver != "bodies":
+    C, nv, touching = found.capacity + pairs.capacity, model.nv, len(_pairs_of_bodies(pairs))
+    if C > MOST and touching > ALL_PAIRS:
         raise ValueError(
             f"{model.name} may have {C} contacts at a time, {pairs.capacity} of them in {len(pairs.one)} pairs of "
             f"shapes, and at most {MOST} are solved together, or {ALL_PAIRS} pairs of bodies; give fewer shapes, or "
             "disable pairs by an SRDF"
         )
     N, (column, free, shift) = 3 * C + nv, np.zeros((3, nv))
+    most = min(touching, most_pairs if C <= MOST else ALL_PAIRS)
+    room = body_pairs(len(model.parent), nv, most) if pairs.capacity else ()
     return ContactWorkspace(
         found, surfaces.surface(scene.ground or Plane()), near_points.room(found), contacts(C),
         bodies(len(model.parent)), np.zeros((1, model.tree_nq)), np.zeros((1, model.tree_nv)),
         column, free, shift, np.zeros(N), np.zeros(N), np.zeros(nv, np.int64), np.zeros(N),
-        np.zeros(3, np.int64), pair_room(pairs, solids) if pairs.capacity else (),
-        impulse_workspace(model.parent, nv, C, mimics.mimics(model), _body_pairs(model, pairs, C)),
-        mimics.topology(model), impulse_solver, (),
+        np.zeros(2, np.int64), pair_room(pairs, solids) if pairs.capacity else (),
+        impulse_workspace(model.parent, nv, C, mimics.mimics(model), room),
+        mimics.topology(model),
     )  # fmt: skip
-
-
-def _body_pairs(model: Model, pairs: Pairs, contacts: int) -> BodyPairs | tuple[()]:
-    """Return the workspace for the pairs of moving bodies that may touch; for all of them beyond `MOST` contacts."""
-    if not pairs.capacity:
-        return ()
-    count = len(_pairs_of_bodies(pairs))
-    return body_pairs(len(model.parent), model.nv, count if contacts > MOST else min(count, MOST_PAIRS))
 
 
 def _pairs_of_bodies(pairs: Pairs) -> NDArray[np.int64]:
@@ -122,21 +111,6 @@ def _pairs_of_bodies(pairs: Pairs) -> NDArray[np.int64]:
     bodies = np.stack([pairs.body[pairs.one], pairs.body[pairs.other]], 1)
     found: NDArray[np.int64] = np.unique(bodies[bodies[:, 1] != WORLD], axis=0)
     return found
-
-
-def choose_impulse_solver(model: Model, scene: Scene) -> ImpulseSolver:
-    """Choose what computes the impulses of robots in a scene.
-
-    Mimic joints that `mimics` does not serve need the Delassus matrix. More pairs of bodies than there is room for fall
-    back on it, unless it would take gigabytes: then there is room for all.
-    """
-    if not mimics.fit(model):
-        return "rows"
-    pairs = touching_pairs(model, scene)[0]
-    C = points(model, scene).capacity + pairs.capacity
-    most = MOST_PAIRS if C <= MOST else ALL_PAIRS
-    has_room = not pairs.capacity or len(_pairs_of_bodies(pairs)) <= most
-    return "bodies" if 3 * C + model.nv > MOST_DENSE and has_room else "bodies, then rows"
 
 
 def of_robots(touch: Touch, block: slice) -> Touch:
@@ -177,7 +151,7 @@ def reported(
     )  # fmt: skip
 
 
-def example(kind: Kind, pairs: bool, mimic: bool, impulse_solver: ImpulseSolver, rows: Any) -> Touch:
+def example(kind: Kind, pairs: bool, mimic: bool) -> Touch:
     """Return arrays of the types and dimensions of those in `touch`, for compiling kernels."""
     real, whole = np.zeros(1), np.zeros(1, np.int64)
     matrix, cube, table = real[None], real[None, None], whole[None]
@@ -188,6 +162,6 @@ def example(kind: Kind, pairs: bool, mimic: bool, impulse_solver: ImpulseSolver,
         whole, real, whole, pair_room(NO_PAIRS, shapes(())) if pairs else (),
         impulse_workspace(
             np.array([-1]), 1, 1, mimics.example() if mimic else (), body_pairs(1, 1, 1) if pairs else ()
-        ), table, impulse_solver, rows,
+        ), table,
     )  # fmt: skip
     return Touch(ground, matrix, matrix, whole[None], whole[None], cube)
