@@ -417,8 +417,8 @@ def test_what_does_not_touch_a_scene_on_a_gpu_is_refused_in_one_sentence():
 def test_mimic_joints_whose_coordinates_pass_the_same_body_fall_as_on_a_cpu(tmp_path):
     model = mimics(tmp_path, 4, floating=True, shape=SHAPES["ball"])
     ends = []
-    for device in ("cuda", "cpu"):
-        simulation = engine.Simulation(model, scene=engine.Scene(), device=device, dt=1e-3)
+    for name in ("cuda", "cpu"):
+        simulation = engine.Simulation(model, scene=engine.Scene(), device=name, dt=1e-3)
         simulation.step(300)
         assert float(to_host(simulation.contacts.worst)[0]) <= 1e-8
         assert int(to_host(simulation.contacts.number)[0]) > 0

@@ -39,41 +39,34 @@ _NOWHERE, _NONE = -2, -ALL
 
 
 class BodyPairs(NamedTuple):
-    """The workspace for P touching pairs of n bodies, the leading ones in use, and for their unknowns.
+    """The workspace for P touching pairs of n bodies, of which the leading ones are in use, and for their unknowns.
 
-    Of a pair: its bodies `body` (P, 2); its place relative to both, `arm` (P, 6); a list of contacts, `contact` (P,)
-    and then their `following`; `first` (P,), 3 where only a force is unknown, else 0; `begin` (P,), the index of its
-    unknowns if there were six; K by blocks in `stiff` (P, 36), `s` (P, 6). Side 2 j of pair j belongs to its first
-    body, 2 j + 1 to its second: `u` and `w` (2 P, 36) are at the body `at` (2 P,), whose sides are the list `head` (n +
-    1,), `next_side` (2 P,) up to −1; index n is the world. Of the unknowns: `alpha`, `beta`, `rho` and `wrench` (6 P,)
-    each, `Z` and the `system` (6 P, 6 P). `push` (n, 6) is the wrench of all pairs on a body; `column` (n, 36) and
-    `over` (n, 6) are x and 1/D of its joint's axes. `stays` (nv, 2, 6 P) holds α and β of coordinates that move several
-    joints.
+    Side 2 j of pair j belongs to its first body, 2 j + 1 to its second. Index n of bodies is the world.
     """
 
-    counts: NDArray[np.int64]
-    body: NDArray[np.int64]
-    arm: NDArray[np.floating]
-    contact: NDArray[np.int64]
-    first: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    stiff: NDArray[np.floating]
-    s: NDArray[np.floating]
-    u: NDArray[np.floating]
-    w: NDArray[np.floating]
-    at: NDArray[np.int64]
-    head: NDArray[np.int64]
-    next_side: NDArray[np.int64]
-    alpha: NDArray[np.floating]
-    beta: NDArray[np.floating]
-    rho: NDArray[np.floating]
-    wrench: NDArray[np.floating]
-    Z: NDArray[np.floating]
-    system: NDArray[np.floating]
-    push: NDArray[np.floating]
-    column: NDArray[np.floating]
-    over: NDArray[np.floating]
-    stays: NDArray[np.floating]
+    counts: NDArray[np.int64]  # (2,): touching pairs, and unknowns of the present step
+    body: NDArray[np.int64]  # (P, 2): the pair's bodies
+    arm: NDArray[np.floating]  # (P, 6): from the origins of both to the pair's place
+    contact: NDArray[np.int64]  # (P,): the first contact of its list, which goes on in `ProblemArrays.following`
+    first: NDArray[np.int64]  # (P,): 3 where only a force is unknown, else 0
+    begin: NDArray[np.int64]  # (P,): the index of its unknowns if there were six
+    stiff: NDArray[np.floating]  # (P, 36): K by blocks
+    s: NDArray[np.floating]  # (P, 6)
+    u: NDArray[np.floating]  # (2 P, 36): of a side, at the body `at`: the wrench per unit F
+    w: NDArray[np.floating]  # (2 P, 36): ρ per acceleration of that body
+    at: NDArray[np.int64]  # (2 P,)
+    head: NDArray[np.int64]  # (n + 1,): the first of the sides at a body, −1 for none
+    next_side: NDArray[np.int64]  # (2 P,): the one after it
+    alpha: NDArray[np.floating]  # (6 P,) by unknown: Sᵀ u of the axis being eliminated
+    beta: NDArray[np.floating]  # (6 P,): Sᵀ w
+    rho: NDArray[np.floating]  # (6 P,): ρ₀
+    wrench: NDArray[np.floating]  # (6 P,): F
+    Z: NDArray[np.floating]  # (6 P, 6 P)
+    system: NDArray[np.floating]  # (6 P, 6 P): 1 + K Z
+    push: NDArray[np.floating]  # (n, 6): the wrench of all pairs on a body
+    column: NDArray[np.floating]  # (n, 36): x of a joint's axes
+    over: NDArray[np.floating]  # (n, 6): their 1/D
+    stays: NDArray[np.floating]  # (nv, 2, 6 P): α and β of coordinates that move several joints
 
 
 def body_pairs(bodies: int, nv: int, pairs: int) -> BodyPairs:

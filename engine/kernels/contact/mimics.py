@@ -35,38 +35,32 @@ R, T = 0, 1
 
 
 class Passed(NamedTuple):
-    """What bodies pass on, by place: row i · width + k for body i. u and w (…, 6), d by rows, `force` (…, 2): r and t.
+    """What bodies pass on, by place: row i · width + k for body i.
 
-    `alpha` and `beta` (…, 6) are Sᵀ u and wᵀ S of a joint with several axes, at a place that is passed on; of Newton's
-    matrix, alpha over the axis' D. Where a coordinate y is eliminated, w/d_yy, 1/d_yy on the diagonal and, for each z
-    eliminated later, d_yz/d_yy in its row and d_zy in its column remain.
+    Where a coordinate y is eliminated, w/d_yy, 1/d_yy on the diagonal and, for each z eliminated later, d_yz/d_yy in
+    its row and d_zy in its column remain.
     """
 
-    u: NDArray[np.floating]
-    w: NDArray[np.floating]
-    d: NDArray[np.floating]
-    force: NDArray[np.floating]
-    alpha: NDArray[np.floating]
-    beta: NDArray[np.floating]
+    u: NDArray[np.floating]  # (…, 6)
+    w: NDArray[np.floating]  # (…, 6)
+    d: NDArray[np.floating]  # (…, width), by rows
+    force: NDArray[np.floating]  # (…, 2): r and t
+    alpha: NDArray[np.floating]  # (…, 6): Sᵀ u of a joint with several axes, over D in `newton`, of what is passed on
+    beta: NDArray[np.floating]  # (…, 6): wᵀ S there
 
 
 class Mimics(NamedTuple):
     """The coordinates that are passed on among n bodies; the last of n + 1 rows is the world's, the last of `width`
-    places that of a body's own joint.
+    places that of a body's own joint."""
 
-    `busy` (n + 1,) is 1 where any coordinate arrives or stays; `own` (n,) the place of the joint's coordinate;
-    `fate`, `into`, the place at the parent, and `row`, the velocity, (n + 1, width); `factor` (n,) the joints'
-    multipliers. `mass` and `newton` belong to the factors of M + d and of Newton's matrix.
-    """
-
-    busy: NDArray[np.int64]
-    own: NDArray[np.int64]
-    fate: NDArray[np.int64]
-    into: NDArray[np.int64]
-    row: NDArray[np.int64]
-    factor: NDArray[np.floating]
-    mass: Passed
-    newton: Passed
+    busy: NDArray[np.int64]  # (n + 1,): 1 where any coordinate arrives or stays
+    own: NDArray[np.int64]  # (n,): the place of the joint's coordinate
+    fate: NDArray[np.int64]  # (n + 1, width)
+    into: NDArray[np.int64]  # (n + 1, width): the place at the parent
+    row: NDArray[np.int64]  # (n + 1, width): the velocity
+    factor: NDArray[np.floating]  # (n,): the joints' multipliers
+    mass: Passed  # of the factors of M + d
+    newton: Passed  # of Newton's matrix
 
 
 def topology(model: Model) -> NDArray[np.int64]:

@@ -83,43 +83,32 @@ class RowIterate(NamedTuple):
 class ProblemArrays(NamedTuple):
     """C contacts and R joint rows of a robot of n bodies and nv velocities; the leading ones are in use.
 
-    The contacts of body b with fixed geometry form a list: `head[b]`, then `following` of each, −1 at the end. Contacts
-    between bodies are in `Tree.pairs`.
-
-    Of each contact: `arm` (C, 3) from the origin of its (first) body to it and `frame` (C, 9) with the rows n, t₁, t₂,
-    both in world axes; (C,) each, the friction coefficient `mu`, `offset` c, the normal velocity `along` of v_f, and
-    `r`, the inverse of its mean mobility; (C, 3) each, in its frame, the velocity `free` without impulses, the
-    `impulse` λ, the velocity `u`, their changes `change` and `motion` in a step, the `best` λ so far, and `s`; `omega`
-    (C, 9) is Ω.
-
-    Joint rows have the fields of contacts with the prefix `joint_`; `joint` (R,) is their velocity, `law` (R, 3) holds
-    f, lo, hi, and `g` (R,) is their mobility. (nv,) each: d `added` to the mass matrix and the right-hand side `right`
-    of a step, its solution `dv`, and `total`, the velocity change by all impulses; `part` (C,) and `joint_part` (R,)
-    are the terms of `sum_of_parts`.
+    The contacts of a body with fixed geometry form a list; those between bodies are in `Tree.pairs`. Vectors of a
+    contact are in its frame, those of fields with the prefix `joint_` belong to joint rows.
     """
 
-    head: NDArray[np.int64]
-    following: NDArray[np.int64]
-    arm: NDArray[np.floating]
-    frame: NDArray[np.floating]
-    mu: NDArray[np.floating]
-    offset: NDArray[np.floating]
-    along: NDArray[np.floating]
-    r: NDArray[np.floating]
-    free: NDArray[np.floating]
-    impulse: NDArray[np.floating]
-    u: NDArray[np.floating]
-    change: NDArray[np.floating]
-    motion: NDArray[np.floating]
-    best: NDArray[np.floating]
-    s: NDArray[np.floating]
-    omega: NDArray[np.floating]
-    joint: NDArray[np.int64]
-    law: NDArray[np.floating]
-    part: NDArray[np.floating]
-    joint_part: NDArray[np.floating]
-    g: NDArray[np.floating]
-    joint_free: NDArray[np.floating]
+    head: NDArray[np.int64]  # (n,): the first contact of a body, −1 for none
+    following: NDArray[np.int64]  # (C,): the next one of the same body or pair
+    arm: NDArray[np.floating]  # (C, 3): from the origin of its (first) body, in world axes
+    frame: NDArray[np.floating]  # (C, 9): n, t₁ and t₂ by rows, in world axes
+    mu: NDArray[np.floating]  # (C,): the friction coefficient
+    offset: NDArray[np.floating]  # (C,): c
+    along: NDArray[np.floating]  # (C,): the normal velocity of v_f
+    r: NDArray[np.floating]  # (C,): the inverse of its mean mobility
+    free: NDArray[np.floating]  # (C, 3): the velocity without impulses
+    impulse: NDArray[np.floating]  # (C, 3): λ
+    u: NDArray[np.floating]  # (C, 3): the velocity
+    change: NDArray[np.floating]  # (C, 3): of λ in a step
+    motion: NDArray[np.floating]  # (C, 3): of u in a step
+    best: NDArray[np.floating]  # (C, 3): λ with the least residual so far
+    s: NDArray[np.floating]  # (C, 3)
+    omega: NDArray[np.floating]  # (C, 9): Ω
+    joint: NDArray[np.int64]  # (R,): the row's velocity
+    law: NDArray[np.floating]  # (R, 3): f, lo and hi
+    part: NDArray[np.floating]  # (C,): terms of `sum_of_parts`
+    joint_part: NDArray[np.floating]  # (R,)
+    g: NDArray[np.floating]  # (R,): the row's mobility
+    joint_free: NDArray[np.floating]  # (R,), like those of contacts
     joint_impulse: NDArray[np.floating]
     joint_u: NDArray[np.floating]
     joint_change: NDArray[np.floating]
@@ -127,10 +116,10 @@ class ProblemArrays(NamedTuple):
     joint_best: NDArray[np.floating]
     joint_s: NDArray[np.floating]
     joint_omega: NDArray[np.floating]
-    added: NDArray[np.floating]
-    right: NDArray[np.floating]
-    dv: NDArray[np.floating]
-    total: NDArray[np.floating]
+    added: NDArray[np.floating]  # (nv,): d, added to the mass matrix
+    right: NDArray[np.floating]  # (nv,): the right-hand side of a step
+    dv: NDArray[np.floating]  # (nv,): its solution
+    total: NDArray[np.floating]  # (nv,): the velocity change by all impulses
     cones: ConeIterate
     rows: RowIterate
 

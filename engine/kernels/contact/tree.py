@@ -23,27 +23,20 @@ _SUMS = 42
 
 
 class Tree(NamedTuple):
-    """The workspace of the passes, for n bodies.
-
-    Of M + d: `U` (n, 18), 6 numbers of a joint with one axis, of a ball joint two blocks by rows; `inverse` (n, 27),
-    D⁻¹, of a free joint (I^A)⁻¹ by blocks. Of Newton's matrix: `G` (n, 36), six numbers an axis; before its first step,
-    the inertias (21) passed on for M + d. Of the last right-hand side: `t` and `twist` (n, 6). `sums` (n, 42) is passed
-    between limbs. `moved` (n, 6) are the twists by all impulses, `step` (n, 6) by Newton's last step. `loaded` (n, 2)
-    is the `flow` among the bodies of Newton's steps, `composite` (n, 21) their inertias, see `reduced`.
-    """
+    """The workspace of the passes, for n bodies."""
 
     limbs: Limbs
-    flow: NDArray[np.int64]
-    loaded: NDArray[np.int64]
-    U: NDArray[np.floating]
-    inverse: NDArray[np.floating]
-    G: NDArray[np.floating]
-    t: NDArray[np.floating]
-    twist: NDArray[np.floating]
-    sums: NDArray[np.floating]
-    composite: NDArray[np.floating]
-    moved: NDArray[np.floating]
-    step: NDArray[np.floating]
+    flow: NDArray[np.int64]  # (n, 2): how a body passes its share on, see `TO_PARENT`
+    loaded: NDArray[np.int64]  # (n, 2): that among the bodies of Newton's steps, see `reduced`
+    U: NDArray[np.floating]  # (n, 18), of M + d: 6 numbers of a joint with one axis, of a ball joint two blocks by rows
+    inverse: NDArray[np.floating]  # (n, 27), of M + d: D⁻¹, of a free joint (I^A)⁻¹ by blocks
+    G: NDArray[np.floating]  # (n, 36): of Newton's matrix, 6 an axis; at first, inertias passed on for M + d
+    t: NDArray[np.floating]  # (n, 6): of the last right-hand side
+    twist: NDArray[np.floating]  # (n, 6): of bodies on which limbs hang
+    sums: NDArray[np.floating]  # (n, 42): what limbs pass to each other
+    composite: NDArray[np.floating]  # (n, 21): inertias of the bodies of Newton's steps, see `reduced`
+    moved: NDArray[np.floating]  # (n, 6): the twists by all impulses
+    step: NDArray[np.floating]  # (n, 6): the twists by Newton's last step
     mimics: Mimics | tuple[()]
     pairs: BodyPairs | tuple[()]
 

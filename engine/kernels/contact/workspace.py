@@ -23,7 +23,8 @@ from engine.scene.shapes import shapes
 from engine.scene.thresholds import MOST
 
 PLACE, NORMAL, GAP, IMPULSE, SLIP, WRENCH, SEEN = 0, 3, 6, 7, 10, 11, 17
-"""Columns of `Touch.seen`, and their number."""
+"""Columns of `Touch.seen`, and their number: place, normal, gap and impulse in the world, the sliding speed, and the
+impulse as a wrench on the body, in its frame."""
 OTHER, SEEN_OF_PAIRS = SEEN, SEEN + 6
 """The column of the wrench on the other body, in scenes with pairs, and the number of columns there."""
 RESIDUAL, CONTACT_COUNT, WORST_RESIDUAL = range(3)
@@ -35,11 +36,7 @@ NEWTON_COUNT, INTERIOR_COUNT = range(2)
 class ContactWorkspace(NamedTuple):
     """What robots of a model can touch, and the workspace of a contact step, for one robot at a time.
 
-    `tree_q` (1, tree_nq) and `tree_v` are the tree's coordinates and velocities; (nv,) each, the `free` velocity, the
-    displacement `shift`, and `column`, a work array. `impulses` and `u` (N,) are by row: three of each contact with
-    friction, one of each without, then those of the joints `joint_of`; `before` (N,) are normal velocities before the
-    step. `work` (2,) counts Newton steps and interior-point steps. `pairs` is empty without pairs.
-    `topology` (n, 4) counts velocities without mimicking joints.
+    `impulses` and `u` are by row: three of each contact with friction, one of each without, then those of joints.
     """
 
     points: Points
@@ -47,37 +44,33 @@ class ContactWorkspace(NamedTuple):
     near: Near
     contacts: Contacts
     bodies: Bodies
-    tree_q: NDArray[np.floating]
-    tree_v: NDArray[np.floating]
-    column: NDArray[np.floating]
-    free: NDArray[np.floating]
-    shift: NDArray[np.floating]
-    impulses: NDArray[np.floating]
-    u: NDArray[np.floating]
-    joint_of: NDArray[np.int64]
-    before: NDArray[np.floating]
-    work: NDArray[np.int64]
-    pairs: PairRoom | tuple[()]
+    tree_q: NDArray[np.floating]  # (1, tree_nq): the tree's coordinates
+    tree_v: NDArray[np.floating]  # (1, tree_nv): its velocities
+    column: NDArray[np.floating]  # (nv,): a work array
+    free: NDArray[np.floating]  # (nv,): v_f, then v⁺
+    shift: NDArray[np.floating]  # (nv,): the displacement that corrects overlaps
+    impulses: NDArray[np.floating]  # (N,)
+    u: NDArray[np.floating]  # (N,)
+    joint_of: NDArray[np.int64]  # (nv,): the velocities of joint rows
+    before: NDArray[np.floating]  # (N,): normal velocities before the step
+    work: NDArray[np.int64]  # (2,): counts of Newton steps and interior-point steps
+    pairs: PairRoom | tuple[()]  # empty without pairs of shapes
     solver: ImpulseWorkspace
-    topology: NDArray[np.int64]
+    topology: NDArray[np.int64]  # (n, 4), which counts velocities without mimicking joints
 
 
 class Touch(NamedTuple):
     """Contact of a batch of robots: the workspace, and the contacts of the last step.
 
-    `joint_memory` (batch, nv) are the joints' impulses. `summary` (batch, 3) holds the residual, the number of contacts
-    and the largest residual since `Stepper.advance` began; `which` (batch, C) the contacts' shapes, or their pairs,
-    counted after the shapes; `key` (batch, C) the shapes' points or the pairs' features, which identify a contact in
-    the next step; `seen` (batch, C, SEEN) place, normal, gap, impulse in the world, sliding speed, and the impulse as a
-    wrench on the body, in its frame; with pairs (…, SEEN_OF_PAIRS) also that on the other body.
+    `which` and `key` identify a contact in the next step.
     """
 
     ground: ContactWorkspace
-    joint_memory: NDArray[np.floating]
-    summary: NDArray[np.floating]
-    which: NDArray[np.int64]
-    key: NDArray[np.int64]
-    seen: NDArray[np.floating]
+    joint_memory: NDArray[np.floating]  # (batch, nv): the joints' impulses
+    summary: NDArray[np.floating]  # (batch, 3): the residual, the number of contacts, the largest residual of a call
+    which: NDArray[np.int64]  # (batch, C): the contacts' shapes, or their pairs, counted after the shapes
+    key: NDArray[np.int64]  # (batch, C): the shapes' points, or the pairs' features
+    seen: NDArray[np.floating]  # (batch, C, SEEN), with pairs (…, SEEN_OF_PAIRS): what is reported, by those columns
 
 
 def contact_workspace(model: Model, scene: Scene, most_pairs: int = ALL_PAIRS) -> ContactWorkspace:
