@@ -391,3 +391,13 @@ def test_limp_quadrupeds_obey_the_law_as_they_fall_onto_their_joints_stops():
     found = contact_cases.residuals("quadruped", "falling")
     assert found["share ≤ 1e-8, %"] >= 99.9
     assert found["worst"] <= 1e-6
+
+
+def test_links_that_begin_inside_each_other_are_not_thrown_apart():
+    model = engine.load(engine.find_robot("arm6"))
+    q, scene = model.random(np.random.default_rng(45)), engine.Scene(self_collision=True)
+    simulation = engine.Simulation(model, q=q, scene=scene, integrator="implicit", device="cpu")
+    for _ in range(15):
+        simulation.step()
+        assert simulation.contacts.residual[0] <= 1e-5
+        assert np.abs(simulation.v).max() <= 5

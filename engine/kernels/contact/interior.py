@@ -280,5 +280,5 @@ def take_interior_step(smoother, contacts, joints, p, numbers, counts):
     _take_step(contacts, joints, length, size, p)
     numbers[INTERIOR_STEP], numbers[STEP_FRACTION] = length, length
     counts[STALLED_STEPS] = counts[STALLED_STEPS] + 1 if length < _BLOCKED else 0
-    if counts[STALLED_STEPS] == _BLOCKED_STEPS:
+    if counts[STALLED_STEPS] == _BLOCKED_STEPS and not smoother:
         counts[STEPS_LEFT] = 0

@@ -169,9 +169,10 @@ def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
     p, numbers, counts = work.problem, work.search.numbers, work.search.counts
     share, steps, first = _plan(plan, numbers[LARGEST_VELOCITY])
     if _polishes(plan):
-        if not numbers[BEST_RESIDUAL_OF_PLAN] <= _hand_over_residual(numbers[LARGEST_VELOCITY]):
-            _restore_best(contacts, joints, p)
         respond(contacts, joints, topology, bodies, work, p.total)
+        if not residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY]) < numbers[BEST_RESIDUAL]:
+            _restore_best(contacts, joints, p)
+            respond(contacts, joints, topology, bodies, work, p.total)
     elif plan != WARM_START:
         _start_from_zero(contacts, joints, p, work.tree)
     if _is_interior(plan):
@@ -272,7 +273,7 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
     left = residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY])
     if left < numbers[BEST_RESIDUAL_OF_PLAN]:
         numbers[BEST_RESIDUAL_OF_PLAN] = left
-        if left < numbers[BEST_RESIDUAL]:
+        if left < numbers[BEST_RESIDUAL] and not inside:  # rounding takes digits of an interior point's velocities
             numbers[BEST_RESIDUAL] = left
             _keep_best(contacts, joints, p)
     if not left < _FAR:
