@@ -42,7 +42,7 @@ from engine.kernels.world import ZERO
     POLISH_AGAIN,
     COLD_SMALL_R,  # from zero, with a smaller r and then a larger one: bodies that are wedged, whose impulses are not
     COLD_LARGE_R,  # unique, need one or the other
-    POLISH_LAST,
+    POLISH_LAST,  # by whole steps: a line search does not leave a kink of the map
 ) = range(10)
 """The plans: Newton's steps but for the interior point's."""
 _FINAL_EPSILON, _MOST_FINAL_STEPS = 1e-4, 3
@@ -129,7 +129,7 @@ def _plan(k, x):
     if _is_interior(k):
         return 3.0, 20 if is_single(x) else 40, 1.0
     if _polishes(k):
-        return 3.0, 12, 0.1
+        return 3.0, 30 if k == POLISH_LAST else 12, 0.1
     return 0.3 if k == COLD_SMALL_R else 30.0, 20, 1.0
 
 
@@ -226,9 +226,13 @@ def _take_newton_step(contacts, joints, eps, p, numbers, counts):
     """Take a step along Newton's direction for this ε, and choose the next ε."""
     most, best = numbers[LARGEST_VELOCITY], numbers[BEST_MERIT]
     share, _, first = _plan(counts[PLAN], most)
-    part, there = _line_search(contacts, joints, p, share, best, most)
+    whole = counts[PLAN] == POLISH_LAST
+    if whole:
+        part, there = 1.0, merit(contacts, joints, p, share, 1.0, most)
+    else:
+        part, there = _line_search(contacts, joints, p, share, best, most)
     numbers[STEP_FRACTION] = part
-    counts[STALLED_STEPS] = counts[STALLED_STEPS] + 1 if best < _SMALL_MERIT and there > 0.5 * best else 0
+    counts[STALLED_STEPS] = counts[STALLED_STEPS] + 1 if not whole and best < _SMALL_MERIT and there > 0.5 * best else 0
     if part == 0.0 or counts[STALLED_STEPS] == _MOST_STALLED:
         counts[STEPS_LEFT] = 0
     else:
@@ -239,6 +243,8 @@ def _take_newton_step(contacts, joints, eps, p, numbers, counts):
             eps = max(least_damping(most), min(first * there, 0.3 * eps))
         else:
             eps = min(1.0, max(2.0 * eps, 1e-6))
+        if whole:
+            eps = max(least_damping(most), min(1e-2, there))
         numbers[EPSILON], numbers[BEST_MERIT] = eps, min(best, there)
 
 
