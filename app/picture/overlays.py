@@ -216,18 +216,21 @@ class Overlays(QObject):
             self._change()
 
     def around(self, box: Box) -> Box:
-        """Enlarge a box around the robot to include the second robot."""
-        if self._second_robot is None:
-            return box
-        lower, upper = self._second_robot[0].bounds(self._second_robot[1])
-        return np.minimum(box[0], lower), np.maximum(box[1], upper)
+        """Enlarge a box around the robot to include the second robot and the obstacles."""
+        boxes = [box, *(content.bounds(poses) for content, poses in self._around(alone=False))]
+        lower, upper = (np.array(corners) for corners in zip(*boxes, strict=True))
+        return lower.min(0), upper.max(0)
+
+    def _around(self, alone: bool) -> list[tuple[Content, np.ndarray]]:
+        """Return the second robot, unless `alone`, and the obstacles, with the poses of each."""
+        others, world = [] if alone or self._second_robot is None else [self._second_robot], self._world
+        if world is not None and world.obstacles is not None and world.poses is not None:
+            others.append((world.obstacles, world.poses))
+        return others
 
     def seen(self, content: Content, poses: np.ndarray, alone: bool = False) -> tuple[Content, np.ndarray]:
         """Return the content to draw: the robot, the obstacles and, unless `alone`, its ghost and the second robot."""
-        ghost, world, links = None if alone else self._ghost, self._world, len(poses)
-        others = [] if alone or self._second_robot is None else [self._second_robot]
-        if world is not None and world.obstacles is not None and world.poses is not None:
-            others.append((world.obstacles, world.poses))
+        ghost, others, links = None if alone else self._ghost, self._around(alone), len(poses)
         if ghost is None and not others:
             return content, poses
         key = (content, ghost is None, *(each for each, _ in others))

@@ -225,7 +225,7 @@ class Viewport(SteeredView):
         self._review()
 
     def fit(self) -> None:
-        """Fit the robot in the view."""
+        """Fit the robot, and what was placed around it, in the view."""
         if self._scene is not None and self._batch is not None:
             self.camera.fit(*self._batch.bounds(self._scene.content.reach))
         elif self._scene is not None and self._poses is not None:
