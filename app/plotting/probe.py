@@ -13,7 +13,7 @@ import numpy as np
 
 import engine
 from app.acting.coordinates import Coordinate, coordinates
-from app.plotting.quantities import CONTACTS, EFFORTS, TARGETS, Evaluation, Quantity, States
+from app.plotting.quantities import CONTACTS, EFFORTS, SETPOINTS, Evaluation, Quantity, States
 from app.simulation.attachments import Attachment
 from app.simulation.running import Running
 
@@ -63,7 +63,7 @@ class Probe(Attachment):
         self._quantities: tuple[Quantity, ...] = ()
         self._model: engine.Model | None = None
         self._rows: Sequence[Coordinate] = ()
-        self._wants = (False, False, False)  # efforts, targets, contacts
+        self._wants = (False, False, False)  # efforts, setpoints, contacts
         self._pending: list[_Sample] = []
         self._before: _Sample | None = None
         self._robot = 0
@@ -108,7 +108,7 @@ class Probe(Attachment):
         self._quantities = tuple(quantities)
         contact = any(CONTACTS in kind for kind in kinds)
         self._cost = 0.0
-        self._wants = bool(kinds & EFFORTS), bool(kinds & TARGETS), contact
+        self._wants = bool(kinds & EFFORTS), bool(kinds & SETPOINTS), contact
         self.after_jump(running)
 
     def most_steps(self, running: Running) -> int | None:
