@@ -21,6 +21,7 @@ from app.gl.renderer import DETAILS
 from app.gl.scene import Scene
 from app.gl.view import View
 from app.picture.drawing_problem import DrawingProblem
+from app.picture.frame_limit import FrameLimit
 from app.picture.labels import LabelLayer, paint
 from app.picture.overlays import Overlays
 from app.picture.pictures import processor_draws
@@ -61,6 +62,7 @@ class Viewport(SteeredView):
         """Whether the camera keeps its target on the robot's root body as it moves."""
         self.modest = False
         """Whether the simulation lacks time, so that frames must leave it some."""
+        self.limit = FrameLimit(self, lambda detail: self._ask(self._view(), detail))
         self.overlays = Overlays()
         self.overlays.changed.connect(self._change)
         self._model: engine.Model | None = None
@@ -364,7 +366,7 @@ class Viewport(SteeredView):
         window = self.window()
         shown = self.isVisible() and not window.isMinimized() and window.windowHandle().isExposed()
         self._missed = not shown
-        if shown:
+        if shown and not self.limit.delays(detail):
             self._asked = view
             self._screen.ask(view, detail)
 
