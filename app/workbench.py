@@ -291,7 +291,7 @@ class Workbench:
 
     def look_at(self, robot: int) -> None:
         """Select the robot of the batch that `frame` shows."""
-        self.replay.robot = robot
+        self.replay.look_at(robot)
         self._worker.look_at(robot)
 
     @undoable("Terrain")

@@ -37,6 +37,11 @@ class Drive:
     weight: bool = False
 
     @property
+    def kind(self) -> str:
+        """What it drives, as the window names it: "position", "velocity" or "effort"."""
+        return "position" if self.mode == "target" else self.mode
+
+    @property
     def plain(self) -> bool:
         """Whether a setpoint or an effort is set once, and nothing has to be computed."""
         return self.mode != "velocity" and self.wave == "constant" and not self.weight

@@ -34,8 +34,7 @@ def _told_of_pose(robot: LoadedRobot, index: int, value: float) -> str:
 def _told_of_drive(robot: LoadedRobot, index: int, _: object) -> str:
     row, drive = robot.coordinates[index], robot.newly_set.get(index) or robot.drive_of(index)
     wave = "" if drive.wave == "constant" else f"{drive.wave} about "
-    kind = "position" if drive.mode == "target" else drive.mode
-    return f"Drive {row.label}: {kind} {wave}{row.format(drive.value, drive.mode)}"
+    return f"Drive {row.label}: {drive.kind} {wave}{row.format(drive.value, drive.mode)}"
 
 
 def _told_of_gains(robot: LoadedRobot, index: int, gains: tuple[float, float] | None) -> str:
@@ -151,7 +150,7 @@ class JointDriving:
         """
         robot, row = self._robot, self._robot.coordinates[index]
         if not row.driveable or (drive.mode != "effort" and not row.holdable):
-            raise ValueError(f"{row.name} has no drive that could hold a {drive.mode}")
+            raise ValueError(f"{row.name} has no drive that could hold a {drive.kind}")
         if drive.mode != robot.mode(index):
             self.drive(index, by_effort=drive.mode == "effort")
         if drive.mode == "velocity":

@@ -21,6 +21,7 @@ from app.features.distance_view import DistanceView
 from app.features.dragging import Dragging
 from app.features.drift_view import DriftView
 from app.features.drive_view import DriveView
+from app.features.frame_rate import FrameRate
 from app.features.gallery_view import GalleryView
 from app.features.generating import Generating
 from app.features.ghost_view import GhostView
@@ -83,6 +84,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     SelfCollisionView,
     Appearance,
     AngleUnits,
+    FrameRate,
     Reloading,
     Generating,
     Sessions,

@@ -73,12 +73,17 @@ class BatchView:
             return
         self._viewport.set_poses(frame.link_poses, self.batch_of(frame), frame.robot, frame.contacts)
 
-    def batch_of(self, frame: Snapshot) -> Batch | None:
-        """Return the drawing data of a state's robots; None for a single one."""
-        if (state := frame.batch) is None:
+    def batch_of(self, frame: Snapshot | None, selected: bool = True) -> Batch | None:
+        """Return the drawing data of a state's robots, with the selected one highlighted; None for a single one."""
+        if frame is None or (state := frame.batch) is None:
             return None
         self._crowd.looked_at = frame.robot
-        return self._crowd.batch(state.link_poses, state.energy, state.deviation, state.diverged)
+        return self._crowd.batch(state.link_poses, state.energy, state.deviation, state.diverged, selected)
+
+    @property
+    def pictured(self) -> Batch | None:
+        """The drawing data of the robots that are shown, for a picture; None for a single one."""
+        return self.batch_of(self._frame, selected=False)
 
     def _tell(self) -> None:
         frame = self._frame

@@ -131,9 +131,10 @@ class CameraViews:
         self._store(views)
         self._window.feature(UndoView).add(text, partial(self._store, before), partial(self._store, views))
 
-    def _store(self, views: Views) -> None:
+    def _store(self, views: Views) -> bool:
         self._saved = views
         self._settings.setValue(KEY, json.dumps(views))
+        return True
 
     def _go_to(self, name: str) -> None:
         x, y, z, distance, azimuth, elevation, parallel = self._saved[name]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,6 +90,7 @@ class GhostView(QObject):
     def end_recording(self) -> None:
         """Remove a recorded ghost, also while it is being read; one that is simulated stays."""
         shown, self._recorded, self.path = self._recorded, None, ""
+        self.panel.show_reading("")
         if shown is not None:
             self.panel.take_recording(False)
             self._show_again()
@@ -105,6 +107,7 @@ class GhostView(QObject):
     def open(self, path: str) -> None:
         """Read a run of the robot in a thread, and show it as the ghost; another robot's is refused."""
         model, source, self.path = self._bench.model, self._bench.source, path
+        self.panel.show_reading(Path(path).name)
 
         def read() -> None:
             try:
@@ -119,6 +122,7 @@ class GhostView(QObject):
     def _take_recording(self, found: RecordedGhost | str, model: engine.Model, path: str) -> None:
         if model is not self._bench.model or path != self.path:
             return
+        self.panel.show_reading("")
         if isinstance(found, str):
             self.path = "" if self._recorded is None else self._recorded.path
             self.panel.refusal.setText(found)

@@ -28,7 +28,7 @@ class OutOfView(QObject):
         self._frame: Snapshot | None = None  # the snapshot shown
         self._moving = np.zeros(0, np.int64)  # links not fixed to the world; fixed ones may have no geometry
         self.button = QPushButton(window.viewport, objectName="note")
-        self.button.setToolTip("Fit the robot in the view (F)")
+        self.button.setToolTip("Fit the robot and the objects around it in the view (F)")
         self.button.clicked.connect(window.view_controls.fit.trigger)
         self.button.clicked.connect(window.viewport.setFocus)
         self.button.hide()

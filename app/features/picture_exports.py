@@ -65,7 +65,8 @@ class PictureExports:
 
     def save_picture(self, path: str, size: tuple[int, int], transparent: bool) -> None:
         """Write the current view as PNG."""
-        view, studio = self._window.viewport.view_of(size), Studio(self._window.viewport.font())
+        view = self._window.viewport.view_of(size, batch=self._window.batch_view.pictured)
+        studio = Studio(self._window.viewport.font())
 
         def work(_: threading.Event) -> str:
             with studio.open(), engine.replacing(path) as file:
@@ -119,7 +120,8 @@ class PictureExports:
             found = recording.at(run, float(moment))
             if found != index or view is None:
                 frame = snapshot(recording.frame(run, found), robot)
-                index, view = found, self._window.viewport.view_of(size, frame, self._window.batch_view.batch_of(frame))
+                batch = self._window.batch_view.batch_of(frame, selected=False)
+                index, view = found, self._window.viewport.view_of(size, frame, batch)
             yield view
 
     def _feed(self) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PyQt6.QtCore import QEvent, QObject, QRect, QSettings, QTimer
+from PyQt6.QtCore import QEvent, QObject, QRect, QTimer
 from PyQt6.QtGui import QAction
 from PyQt6.QtWidgets import QInputDialog, QMenu, QToolButton
 
@@ -16,7 +16,7 @@ import engine
 from app.acting import saved_poses
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.context_menus import JOINT
-from app.desktop.settings import setting
+from app.desktop.settings import setting, write
 from app.features.undo_view import UndoView
 from app.panels.joint_table import VALUE
 from app.simulation.messages import Loaded
@@ -200,19 +200,17 @@ class PoseMenu(QObject):
         self._window.feature(UndoView).add(undo, partial(self._swap, after, before), partial(self._swap, before, after))
         return True
 
-    def _swap(self, old: Named, new: Named) -> None:
-        """Store the poses `new` in place of `old`; those saved meanwhile in another window stay."""
+    def _swap(self, old: Named, new: Named) -> bool:
+        """Store the poses `new` in place of `old`; those saved meanwhile in another window stay. Report an error."""
         self._settings.sync()
         others = {name: pose for name, pose in self._poses.get(self._robot.name, {}).items() if name not in old}
-        self._store(new | others)
+        return self._store(new | others)
 
     def _store(self, poses: Named) -> bool:
         """Write the robot's saved poses, at once, so that a crash loses none; report an error."""
         self._settings.sync()  # with what another window saved
         robots = {robot: each for robot, each in self._poses.items() if robot != self._robot.name}
-        self._settings.setValue(KEY, json.dumps(robots | ({self._robot.name: poses} if poses else {})))
-        self._settings.sync()  # to a temporary file, which is renamed
-        if self._settings.status() != QSettings.Status.AccessError:
+        if write(self._settings, KEY, json.dumps(robots | ({self._robot.name: poses} if poses else {}))):
             return True
         self._say(f"the poses cannot be written to {self._settings.fileName()}; make that file writable")
         return False

@@ -1,4 +1,4 @@
-"""Edit › Preferences: the settings that the window remembers, which are in menus too."""
+"""Edit › Preferences: the settings that the window remembers, most of which are in menus too."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from app.desktop.menus import ADD_TIP
 from app.features.angle_units import AngleUnits
 from app.features.appearance import CHOICES, Appearance
 from app.features.contact_view import ContactView
+from app.features.frame_rate import CHOICES as RATES
+from app.features.frame_rate import SCREEN, FrameRate
 from app.features.overlay_view import OverlayView
 from app.features.reloading import Reloading
 from app.features.time_view import BUDGETS, DEFAULT_BUDGET, TimeView
@@ -27,7 +29,10 @@ class Preferences:
 
     def __init__(self, window: Window):
         self._window = window
-        tip = "Theme, overlays, unit of angles, recording limit, reloading, package folders and measuring in one place"
+        tip = (
+            "Theme, overlays, unit of angles, frame rate, recording limit, reloading, package folders and measuring "
+            "in one place"
+        )
         self.action = make_action(window, "&Preferences…", self.show, "Ctrl+,", tip=tip)
         window.menus.edit.put(self.action, apart=True)
         self.dialog: PreferencesDialog | None = None
@@ -38,6 +43,7 @@ class Preferences:
             self.dialog = self._made()
         self.theme.setCurrentIndex(self.theme.findData(self._window.feature(Appearance).choice))
         self.limit.setValue(self._window.feature(TimeView).budget)
+        self.rate.setCurrentIndex(self.rate.findData(self._window.feature(FrameRate).choice))
         self.dialog.show()
         self.dialog.raise_()
         self.dialog.activateWindow()
@@ -53,6 +59,10 @@ class Preferences:
         overlays = [self._window.feature(ContactView).action, *self._window.feature(OverlayView).actions.values()]
         self.overlays = dialog.add_ticks("Overlays", [(action, action is overlays[0]) for action in overlays])
         self.units = dialog.add_ticks("Units", [(self._window.feature(AngleUnits).action, False)])
+        self.rate = dialog.add_choice("Frame rate", RATES, SCREEN, "fewer frames save battery")
+        rate = self._window.feature(FrameRate)
+        self.rate.setCurrentIndex(self.rate.findData(rate.choice))
+        self.rate.currentIndexChanged.connect(lambda _: rate.choose(self.rate.currentData()))
         text = "beyond it the oldest frames are dropped"
         self.limit = dialog.add_number("Recording limit", text, "MB", (*BUDGETS, STEP), DEFAULT_BUDGET)
         self.limit.setValue(view.budget)

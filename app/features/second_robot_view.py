@@ -24,7 +24,7 @@ from app.gl.picking import pick, ray
 from app.gl.scene import Scene
 from app.jobs.background import Background
 from app.panels.panel_scroller import scroller
-from app.panels.second_robot import EMPTY, SecondRobotPanel
+from app.panels.second_robot import ALGORITHMS, EMPTY, SecondRobotPanel
 from app.simulation.messages import Loaded, Snapshot
 from app.simulation.second_robot import SavedSecondRobot, SecondRobotRequest
 
@@ -65,6 +65,7 @@ class SecondRobotView(QObject):
         self._kept: SavedSecondRobot | None = None  # its data in a session, until it is placed
         self._opening: tuple[str, SavedSecondRobot | None] | None = None
         """The file being read, and its data in a session."""
+        self._algorithm = "auto"
         self._note = EMPTY
         self._scene: Scene | None = None
         self._placed = self._fit_due = False  # `_fit_due`: fit both robots in view once the second is drawn
@@ -101,6 +102,7 @@ class SecondRobotView(QObject):
         self._told.connect(self._tell)
         self._mesh_read.connect(self._take_meshes)
         self.panel.closed.connect(self._dismiss)
+        self.panel.algorithm_chosen.connect(self.set_algorithm)
         self._viewport.installEventFilter(self)
         self._viewport.clicked.connect(self._click)
         window.loaded.connect(self._take_robot)
@@ -149,6 +151,7 @@ class SecondRobotView(QObject):
             return
         self.close()
         self.model, self.path, self._kept = read.model, path, kept
+        self._algorithm = "auto" if kept is None else kept.algorithm
         self._placed, self._fit_due = False, kept is None
         self._scene = Scene(self.model)
         self._tell(f"{self.model.name} is being prepared …")
@@ -173,11 +176,21 @@ class SecondRobotView(QObject):
         right = self._viewport.camera.axes()[0]  # horizontal, so that they are side by side on the screen
         place = shift_beyond(self._viewport.robot_bounds, self._scene.bounds(poses), right) * right
         kept, self._kept = self._kept, None
-        self._asked = SecondRobotRequest(self.model, place) if kept is None else kept.of(self.model, place)
+        kept = kept or SavedSecondRobot((), None, None, self._algorithm)
+        self._asked = kept.of(self.model, place)
         self.panel.show_names(self._bench.model.name, self.model.name)
+        self._show_algorithms(None)
         for column, model in enumerate((self._bench.model, self.model)):
             self.panel.show_column(column, _facts(model))
         self._bench.second_robot.set(self._asked)
+
+    def set_algorithm(self, name: str) -> None:
+        """Have the second robot simulated by another algorithm; it continues from its state."""
+        self._algorithm = name
+        if self.model is not None and self._asked is not None:
+            self._asked = replace(self._asked, algorithm=name)
+            self._tell(f"The code for {algorithm_name(name)} is being prepared …")
+            self._bench.second_robot.set_algorithm(name)
 
     def close(self) -> None:
         """Remove the second robot, and cancel any reading."""
@@ -222,8 +235,8 @@ class SecondRobotView(QObject):
             there = state is not None and state.model is self.model and np.all(np.isfinite([*state.q, *state.v]))
             known = (state.q, state.v) if there else asked.state or ()
             q, v = (tuple(x.tolist()) for x in known) if known else (None, None)
-            kept = SavedSecondRobot(tuple(asked.place.tolist()), q, v)
-        found = {name: None if x is None else list(x) for name, x in asdict(kept).items()}
+            kept = SavedSecondRobot(tuple(asked.place.tolist()), q, v, asked.algorithm)
+        found = {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(kept).items()}
         return {"path": str(Path(path).expanduser().resolve()), **found}
 
     def _end(self) -> None:
@@ -268,7 +281,14 @@ class SecondRobotView(QObject):
                 (state.model, state.time, state.q, state.v, algorithm_name(state.algorithm)),
             )):  # fmt: skip
                 self.panel.show_column(column, [*_facts(model), f"{seconds:.3f} s", *_energies(model, q, v), name])
+            self._show_algorithms(state.scene)
             self._tell_link(state.link_poses)
+
+    def _show_algorithms(self, scene: engine.Scene | None) -> None:
+        """Show the second robot's algorithm, and which ones can simulate it in that scene."""
+        reasons = {name: engine.simulation_refusal(name, self.model, "cpu", scene) for name in ALGORITHMS}
+        refusals = {name: reason for name, reason in reasons.items() if reason is not None}
+        self.panel.show_algorithms(self._algorithm, refusals)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseButtonRelease:

@@ -138,10 +138,12 @@ def second_robot(session: dict[str, Any]) -> tuple[str, SavedSecondRobot] | None
     )  # fmt: skip
     if any(abs(x) >= FAR for x in (*(place or ()), *(q or ()), *(v or ()))):
         raise ValueError(f"the second robot is farther than {FAR:g}")
-    path = str(kept.get("path", ""))
+    path, algorithm = str(kept.get("path", "")), kept.get("algorithm", "auto")
     if not _is_file(Path(path)):
         raise ValueError(f"the file of the second robot is missing: {path:.200}")
-    return path, SavedSecondRobot(place or (), q, v)
+    if algorithm not in ("auto", *engine.SIMULATION_ALGORITHMS["cpu"]):
+        raise ValueError(f"the algorithm of the second robot is unknown: {algorithm!s:.20}")
+    return path, SavedSecondRobot(place or (), q, v, algorithm)
 
 
 def ghost(session: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_path
 from app.desktop.docks import BOTTOM, Dock
 from app.features.run_exports import RunExports
-from app.jobs.study_opening import SampleRun, StudyOpening, folder_of
+from app.jobs.study_opening import Opened, SampleRun, StudyOpening, folder_of
 from app.panels.study import StudyPanel
 from app.recording.run_files import KEPT_SUFFIX
 from app.simulation.messages import Loaded
@@ -60,9 +60,15 @@ class StudyView(QObject):
         window.closing.connect(self._close)
 
     def open(self, path: str) -> None:
-        """Read the results of a study from its file, its results folder, or a file in that folder."""
+        """Read the results of a study from its file, its results folder, or a file in that folder.
+
+        The study that is shown stays until the other has been read; it also stays if that fails.
+        """
         self._window.docks.bring("Study")
-        self.panel.show_none(f"Reading {folder_of(path).name} …")
+        if self.panel.results is None:
+            self.panel.show_none(f"Reading {folder_of(path).name} …")
+        else:
+            self._window.statusBar().showMessage(f"reading {folder_of(path).name} …")
         self._opening.start(path)
         self._timer.start()
 
@@ -106,10 +112,7 @@ class StudyView(QObject):
 
     def _look(self) -> None:
         if (opened := self._opening.poll()) is not None:
-            if opened.results is None:
-                self.panel.show_none(opened.problem)
-            else:
-                self.panel.show_results(opened.results)
+            self._take(opened)
         if (found := self._running.poll()) is not None:
             bar, waits = self._window.statusBar(), self._next
             self._next = None
@@ -123,6 +126,17 @@ class StudyView(QObject):
                 self._window.open(found.path)
         if not self._opening.running and not self._running.running:
             self._timer.stop()
+
+    def _take(self, opened: Opened) -> None:
+        before, bar = self.panel.results, self._window.statusBar()
+        if before is not None:
+            bar.clearMessage()
+        if opened.results is not None:
+            self.panel.show_results(opened.results)
+        elif before is None:
+            self.panel.show_none(opened.problem)
+        else:
+            bar.showMessage(f"the study was not opened: {opened.problem}", MESSAGE)
 
     def _tell(self, _: Loaded) -> None:
         """Show a message on the opened run, since opening clears the status bar."""

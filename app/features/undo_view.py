@@ -69,13 +69,16 @@ class UndoView:
     def _note(self, action: Action) -> None:
         self.stack.push(_ActionCommand(action, self._put))
 
-    def add(self, text: str, back: Callable[[], object], again: Callable[[], object]) -> None:
-        """Add a change that was made to something other than the robot and its scene, by what undoes and repeats it."""
+    def add(self, text: str, back: Callable[[], bool], again: Callable[[], bool]) -> None:
+        """Add a change that was made to something other than the robot and its scene, by what undoes and repeats it.
+
+        These return whether they could, and otherwise report why not.
+        """
         self.stack.push(_Command(text, *(partial(self._change, each) for each in (back, again))))
 
-    def _change(self, change: Callable[[], object], text: str) -> None:
-        change()
-        self._window.statusBar().showMessage(text, MESSAGE)
+    def _change(self, change: Callable[[], bool], text: str) -> None:
+        if change():
+            self._window.statusBar().showMessage(text, MESSAGE)
 
     def _put(self, state: State, text: str) -> None:
         bench = self._bench

@@ -21,7 +21,7 @@ class ViewControls:
 
     def __init__(self, window: Window):
         self._bench, self._viewport = window.workbench, window.viewport
-        tip = "Fit the robot in the view"
+        tip = "Fit the robot and the objects around it in the view"
         self.fit = make_action(window, "&Fit", self._viewport.fit, Qt.Key.Key_F, icon="fit", tip=tip)
         tip = "The camera follows the robot's root link"
         self.follow = make_action(window, "F&ollow", self._set_follow, icon="follow", tip=tip, checkable=True)

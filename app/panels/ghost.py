@@ -89,10 +89,11 @@ class GhostPanel(QWidget):
         for label in (self.now, self.worst, self.by):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             label.setWordWrap(True)
-        self.refusal, self.alike = QLabel(wordWrap=True), QLabel(ALIKE, wordWrap=True)
+        self.refusal, self.alike, self.reading = (QLabel(text, wordWrap=True) for text in ("", ALIKE, ""))
         theme.tint(self.refusal, "warning")
         theme.tint(self.alike, "accent")
-        self.alike.hide()
+        for label in (self.alike, self.reading):
+            label.hide()
         self.meet = QPushButton("Reset to robot")
         self.recording = QPushButton("From a recording…")
         self.recording.setToolTip(RECORDING_TIP)
@@ -127,6 +128,7 @@ class GhostPanel(QWidget):
         layout.addLayout(top)
         layout.addLayout(form)
         layout.addWidget(self.recording)
+        layout.addWidget(self.reading)
         layout.addWidget(self.legend)
         layout.addWidget(self.alike)
         layout.addWidget(self.refusal)
@@ -143,6 +145,13 @@ class GhostPanel(QWidget):
             self.on.setChecked(on)
         self.refusal.clear()
         self.show_state(None, ())
+
+    def show_reading(self, file: str) -> None:
+        """Show that a recording is being read from a file of that name; "" for none."""
+        self.reading.setText(f"Reading {file} …" if file else "")
+        self.reading.setVisible(bool(file))
+        if file:
+            self.refusal.clear()
 
     @property
     def settings(self) -> GhostSettings | None:

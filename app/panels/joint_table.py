@@ -135,7 +135,7 @@ class JointTable(QAbstractTableModel):
         row = self.rows[number]
         most = f"at most {row.effort:g} {row.effort_unit} either way" if math.isfinite(row.effort) else "without limit"
         if (drive := self.drives.get(number)) is not None:
-            return f"{row.name}: {drive.mode}, {drive.wave}{', compensated' if drive.weight else ''}; effort {most}"
+            return f"{row.name}: {drive.kind}, {drive.wave}{', compensated' if drive.weight else ''}; effort {most}"
         if number in self.held:
             return f"{row.name}: position setpoint, in {row.unit}; effort {most}"
         return f"{row.name}: effort of the drive, in {row.effort_unit}, {most}"

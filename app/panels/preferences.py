@@ -49,13 +49,13 @@ class PreferencesDialog(QDialog):
         for default in self._defaults:
             default()
 
-    def add_choice(self, title: str, choices: Mapping[str, str], default: str) -> QComboBox:
-        """Add a choice between `choices`, a mapping of item data to labels."""
+    def add_choice(self, title: str, choices: Mapping[str, str], default: str, note: str = "") -> QComboBox:
+        """Add a choice between `choices`, a mapping of item data to labels; `note` is beside it."""
         box = QComboBox()
         for name, text in choices.items():
             box.addItem(text, name)
         self._defaults.append(lambda: box.setCurrentIndex(box.findData(default)))
-        self._labelled(title, box)
+        self._labelled(title, box, note)
         return box
 
     def add_number(self, title: str, text: str, unit: str, bounds: tuple[int, int, int], default: int) -> QSpinBox:

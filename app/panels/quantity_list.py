@@ -21,7 +21,7 @@ _MEANINGS = {
     "acceleration": "finite difference of the velocity between samples",
     "torque": "effort of the drive, with its gains, within the limit",
     "force": "effort of the drive, with its gains, within the limit",
-    "target": "commanded position; empty without a position drive",
+    "position setpoint": "of the position drive; empty without one",
     "error": "setpoint − position; empty without a position drive",
     "energy drift": "total energy minus its value at the curve's start; drives, friction and impacts change it too",
     "angular momentum": "about the world's origin",

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QHeaderView, QLabel, QPushButton, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
+from PyQt6.QtGui import QStandardItemModel
+from PyQt6.QtWidgets import (
+    QComboBox,
+    QFormLayout,
+    QHeaderView,
+    QLabel,
+    QPushButton,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
 
+import engine
 from app.desktop import theme
+from app.desktop.actions import ALGORITHM_TIPS, algorithm_name
 
 ROWS = ("links", "degrees of freedom", "moving mass", "time", "kinetic energy", "potential energy", "algorithm")
 EMPTY = "No second robot: open one with File › Open second robot"
+ALGORITHMS = engine.SIMULATION_ALGORITHMS["cpu"]
 HINT = "Click a link of either robot to see its properties"
 
 
 class SecondRobotPanel(QWidget):
-    """A table with a column for each of the two robots."""
+    """A table with a column for each of the two robots, and the algorithm of the second."""
 
     closed = pyqtSignal()
     """The user wants to close the second robot."""
+    algorithm_chosen = pyqtSignal(str)
+    """The user has chosen the second robot's algorithm, "auto" or one of `ALGORITHMS`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,6 +53,14 @@ class SecondRobotPanel(QWidget):
                 self.table.setItem(row, column, item)
         header = self.table.horizontalHeader()
         self.table.setFixedHeight(header.sizeHint().height() + 24 * len(ROWS) + 4)
+        self.algorithm = QComboBox()
+        for name in ("auto", *ALGORITHMS):
+            self.algorithm.addItem(algorithm_name(name), name)
+        self.algorithm.activated.connect(lambda row: self.algorithm_chosen.emit(self.algorithm.itemData(row)))
+        self._shown: tuple[str, Mapping[str, str]] = "", {}
+        self._form = QFormLayout()
+        self._form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+        self._form.addRow("Algorithm of the second", self.algorithm)
         self.link, self.note, self.close_button = QLabel(HINT), QLabel(EMPTY), QPushButton("Close the second robot")
         for label in (self.link, self.note):
             label.setWordWrap(True)
@@ -47,8 +71,11 @@ class SecondRobotPanel(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(12, 10, 12, 10)
         layout.setSpacing(8)
-        for widget in (self.note, self.table, self.link, self.close_button):
-            layout.addWidget(widget)
+        layout.addWidget(self.note)
+        layout.addWidget(self.table)
+        layout.addLayout(self._form)
+        layout.addWidget(self.link)
+        layout.addWidget(self.close_button)
         layout.addStretch(1)
         self.show_names("", "")
 
@@ -57,7 +84,22 @@ class SecondRobotPanel(QWidget):
         self.table.setHorizontalHeaderLabels([first, second])
         for widget in (self.table, self.link, self.close_button):
             widget.setVisible(bool(second))
+        self._form.setRowVisible(self.algorithm, bool(second))
         self.link.setText(HINT)
+
+    def show_algorithms(self, chosen: str, refusals: Mapping[str, str]) -> None:
+        """Show the second robot's algorithm; those that cannot simulate it are disabled, with the reason as tooltip."""
+        if (chosen, refusals) == self._shown:
+            return
+        box, self._shown = self.algorithm, (chosen, refusals)
+        box.setCurrentIndex(box.findData(chosen))
+        entries = box.model()
+        assert isinstance(entries, QStandardItemModel)
+        for row in range(box.count()):
+            name, item = box.itemData(row), entries.item(row)
+            item.setEnabled(name not in refusals)
+            item.setToolTip(refusals.get(name) or ALGORITHM_TIPS.get(name, algorithm_name(name)))
+        box.setToolTip(ALGORITHM_TIPS.get(chosen, algorithm_name(chosen)))
 
     def show_note(self, text: str) -> None:
         """Show a note on the second robot, above all why it could not be opened."""

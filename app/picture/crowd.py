@@ -81,13 +81,17 @@ class Crowd:
         energy: NDArray[np.float64],
         deviation: NDArray[np.float64],
         diverged: NDArray[np.bool_],
+        selected: bool = True,
     ) -> Batch:
-        """Return the batch to draw at poses (robots, links, 4, 4); the other arrays are (robots,)."""
+        """Return the batch to draw at poses (robots, links, 4, 4); the other arrays are (robots,).
+
+        The selected robot is highlighted, if `selected`.
+        """
         tints = np.zeros((len(link_poses), 4), np.float32)
         if self.coloring != OWN:
             tints[:, :3] = ramp(shares(self.values(energy, deviation), ~diverged)[0])
             tints[:, 3] = STRENGTH
         tints[diverged] = (*DIVERGED, STRENGTH)
-        if len(tints) > 1 and self.looked_at < len(tints):
+        if selected and len(tints) > 1 and self.looked_at < len(tints):
             tints[self.looked_at] = (*LOOKED_AT, STRENGTH)
         return Batch(link_poses, self.offsets(len(link_poses)), tints)

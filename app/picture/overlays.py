@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
@@ -28,6 +29,14 @@ NAMED = 0.12
 """The height of a batch robot's name above its highest link, relative to the robot's size."""
 STILL, FAINT = 2e-5, 0.02
 """The least change that redraws a ghost: of its poses, relative to the robot's size, and of its colours."""
+
+
+class Selected(NamedTuple):
+    """What is highlighted: a link, a drawn link of another object, −1 for none; and the name of a batch's robot."""
+
+    link: int = -1
+    beside: int = -1
+    robot: str = ""
 
 
 class Overlays(QObject):
@@ -216,18 +225,21 @@ class Overlays(QObject):
             self._change()
 
     def around(self, box: Box) -> Box:
-        """Enlarge a box around the robot to include the second robot."""
-        if self._second_robot is None:
-            return box
-        lower, upper = self._second_robot[0].bounds(self._second_robot[1])
-        return np.minimum(box[0], lower), np.maximum(box[1], upper)
+        """Enlarge a box around the robot to include the second robot and the obstacles."""
+        boxes = [box, *(content.bounds(poses) for content, poses in self._around(alone=False))]
+        lower, upper = (np.array(corners) for corners in zip(*boxes, strict=True))
+        return lower.min(0), upper.max(0)
+
+    def _around(self, alone: bool) -> list[tuple[Content, np.ndarray]]:
+        """Return the second robot, unless `alone`, and the obstacles, with the poses of each."""
+        others, world = [] if alone or self._second_robot is None else [self._second_robot], self._world
+        if world is not None and world.obstacles is not None and world.poses is not None:
+            others.append((world.obstacles, world.poses))
+        return others
 
     def seen(self, content: Content, poses: np.ndarray, alone: bool = False) -> tuple[Content, np.ndarray]:
         """Return the content to draw: the robot, the obstacles and, unless `alone`, its ghost and the second robot."""
-        ghost, world, links = None if alone else self._ghost, self._world, len(poses)
-        others = [] if alone or self._second_robot is None else [self._second_robot]
-        if world is not None and world.obstacles is not None and world.poses is not None:
-            others.append((world.obstacles, world.poses))
+        ghost, others, links = None if alone else self._ghost, self._around(alone), len(poses)
         if ghost is None and not others:
             return content, poses
         key = (content, ghost is None, *(each for each, _ in others))
@@ -240,36 +252,49 @@ class Overlays(QObject):
         return self._joined[1], np.concatenate([*stand, *(where for _, where in others)])
 
     def extras(
-        self, poses: np.ndarray | None, center: np.ndarray, alone: bool = False, wrench: np.ndarray | None = None
-    ) -> Extras:
+        self, poses: np.ndarray | None, center: np.ndarray, alone: bool = False, wrench: np.ndarray | None = None,
+        selected: bool = True,
+    ) -> Extras:  # fmt: skip
         """Return the extras for links at (links, 4, 4) of a robot drawn at offset `center` (3,); `alone` as in `seen`.
 
-        A robot alone has arrows for `wrench` (links, 6), N m and N along the links' own axes.
+        A robot alone has arrows for `wrench` (links, 6), N m and N along the links' own axes. What is selected is
+        highlighted and named, if `selected`.
         """
         if poses is None or self._model is None:
             return Extras(world=self._world, backdrop=self.backdrop)
-        if self._known is None or self._known[0] is not poses:
-            acting = pushes.of_links(wrench) if alone else self._pushes
-            self._known = poses, self._made(poses, center, alone, acting)
+        if selected and self._known is not None and self._known[0] is poses:
+            return self._known[1]
+        acting = pushes.of_links(wrench) if alone else self._pushes
+        if not selected:
+            return self._made(poses, center, alone, acting, Selected())
+        chosen = Selected(self._chosen, self._chosen_beside(len(poses), alone), self._robot_name)
+        self._known = poses, self._made(poses, center, alone, acting, chosen)
         return self._known[1]
 
-    def _made(self, poses: np.ndarray, center: np.ndarray, alone: bool, acting: Sequence[pushes.Push]) -> Extras:
+    def _chosen_beside(self, links: int, alone: bool) -> int:
+        """Return the drawn link of the second robot or of the obstacles that is selected, −1 for none."""
+        before = links * (2 if self._ghost is not None and not alone else 1)
+        second = None if alone else self._second_robot
+        if self._chosen_second_link >= 0 and second is not None:
+            return before + self._chosen_second_link
+        if 0 <= self._chosen_obstacle < (0 if self._world is None else self._world.count):
+            return before + (0 if second is None else len(second[1])) + self._chosen_obstacle
+        return -1
+
+    def _made(
+        self, poses: np.ndarray, center: np.ndarray, alone: bool, acting: Sequence[pushes.Push], selected: Selected
+    ) -> Extras:
+        link, beside, robot = selected
         tints, ghost = self._lit, None if alone else self._ghost
         if ghost is not None:
             own = np.zeros((len(poses), 4), np.float32) if tints is None else tints
             tints = np.concatenate([own, ghost[1].astype(np.float32)])
         opacity = THROUGH if self._through else 1.0
-        chosen = self._chosen
-        if chosen < 0 <= self._chosen_second_link and self._second_robot is not None and not alone:
-            chosen = len(poses) * (1 if ghost is None else 2) + self._chosen_second_link
-        if chosen < 0 <= self._chosen_obstacle < (0 if self._world is None else self._world.count):
-            others = 0 if alone or self._second_robot is None else len(self._second_robot[1])
-            chosen = len(poses) * (1 if ghost is None else 2) + others + self._chosen_obstacle
-        look = Look(chosen, opacity, self._wireframe, tints, 1.0 if ghost is None else GHOST)
+        look = Look(link if link >= 0 else beside, opacity, self._wireframe, tints, 1.0 if ghost is None else GHOST)
         told = tuple((each.link, each.wrench.tobytes(), each.world) for each in acting)
-        kinds: tuple[object, ...] = (*sorted(self.kinds), self._chosen, self.hidden, self._distance, *told)
-        bare = not self.kinds and self._chosen < 0 and not acting and not self._distance
-        if bare and (alone or not self._robot_name):
+        kinds: tuple[object, ...] = (*sorted(self.kinds), link, self.hidden, self._distance, *told)
+        bare = not self.kinds and link < 0 and not acting and not self._distance
+        if bare and (alone or not robot):
             return Extras(look, kinds=kinds, world=self._world, backdrop=self.backdrop)
         here = poses.copy()
         here[:, :3, 3] += center
@@ -283,19 +308,19 @@ class Overlays(QObject):
         if len(line):
             found = _merged(found, distance.shapes(line, self._size))
         x, y = map(float, here[0, :2, 3])
-        above = Label(self._robot_name, (x, y, float(here[:, 2, 3].max()) + NAMED * self._size), chosen=True)
-        labels = (*([above] if self._robot_name else ()), *_length(line), *self._labels(here), *map(_told, arrows))
+        above = [Label(robot, (x, y, float(here[:, 2, 3].max()) + NAMED * self._size), chosen=True)] if robot else []
+        labels = (*above, *_length(line), *self._labels(here, link), *map(_told, arrows))
         return Extras(look, found, kinds, labels, self._world, self.backdrop)
 
-    def _labels(self, poses: np.ndarray) -> Iterable[Label]:
-        if self._chosen < 0 and "names" not in self.kinds:
+    def _labels(self, poses: np.ndarray, chosen: int) -> Iterable[Label]:
+        if chosen < 0 and "names" not in self.kinds:
             return
         names, anchors = self._explainer.names, self._explainer.anchors
         links = range(len(names)) if "names" in self.kinds else range(0)
-        for link in (self._chosen, *(each for each in links if each != self._chosen)):
+        for link in (chosen, *(each for each in links if each != chosen)):
             if link >= 0 and link not in self.hidden:
                 x, y, z = poses[link, :3, :3] @ anchors[link] + poses[link, :3, 3]
-                yield Label(names[link], (float(x), float(y), float(z)), link == self._chosen, is_name=True)
+                yield Label(names[link], (float(x), float(y), float(z)), link == chosen, is_name=True)
 
 
 def _alike(one: Sequence[pushes.Push], other: Sequence[pushes.Push]) -> bool:

@@ -21,6 +21,7 @@ from app.gl.renderer import DETAILS
 from app.gl.scene import Scene
 from app.gl.view import View
 from app.picture.drawing_problem import DrawingProblem
+from app.picture.frame_limit import FrameLimit
 from app.picture.labels import LabelLayer, paint
 from app.picture.overlays import Overlays
 from app.picture.pictures import processor_draws
@@ -61,6 +62,7 @@ class Viewport(SteeredView):
         """Whether the camera keeps its target on the robot's root body as it moves."""
         self.modest = False
         """Whether the simulation lacks time, so that frames must leave it some."""
+        self.limit = FrameLimit(self, lambda detail: self._ask(self._view(), detail))
         self.overlays = Overlays()
         self.overlays.changed.connect(self._change)
         self._model: engine.Model | None = None
@@ -225,7 +227,7 @@ class Viewport(SteeredView):
         self._review()
 
     def fit(self) -> None:
-        """Fit the robot in the view."""
+        """Fit the robot, and what was placed around it, in the view."""
         if self._scene is not None and self._batch is not None:
             self.camera.fit(*self._batch.bounds(self._scene.content.reach))
         elif self._scene is not None and self._poses is not None:
@@ -291,12 +293,16 @@ class Viewport(SteeredView):
         """Return the current view."""
         ratio = self.devicePixelRatioF()
         width, height = (max(1, round(side * ratio)) for side in (self.width(), self.height()))
-        return self._seen(self._poses, (width, height), self._batch, self._center, self._marks)
+        return self._seen(self._poses, (width, height), self._batch, self._center, self._marks, selected=True)
 
     def view_of(self, size: tuple[int, int], frame: Snapshot | None = None, batch: Batch | None = None) -> View:
-        """Return the current view at a size; or a view of the robot alone in another state, or of a batch."""
+        """Return the current view at a size; or a view of the robot alone in another state.
+
+        What is selected is not highlighted; of a batch, `batch` is drawn.
+        """
         if frame is None:
-            return replace(self._view(), size=size)
+            batch = self._batch if batch is None else batch
+            return self._seen(self._poses, size, batch, self._center, self._marks)
         center, poses = np.zeros(3) if batch is None else batch.offsets[frame.robot], np.array(frame.link_poses)
         view = self._seen(poses, size, batch, center, self._marks_of(frame.contacts, center), True, frame.wrench)
         if self.follow and self._poses is not None:
@@ -307,10 +313,10 @@ class Viewport(SteeredView):
     def _seen(
         self, poses: NDArray[np.float64] | None, size: tuple[int, int], batch: Batch | None,
         center: NDArray[np.float64], found: Marks | None, alone: bool = False,
-        wrench: NDArray[np.float64] | None = None,
+        wrench: NDArray[np.float64] | None = None, selected: bool = False,
     ) -> View:  # fmt: skip
         content = self._scene.content if self._scene is not None else None
-        extras = self.overlays.extras(poses, center, alone, wrench)
+        extras = self.overlays.extras(poses, center, alone, wrench, selected)
         if content is not None and poses is not None and batch is None:
             content, poses = self.overlays.seen(content, poses, alone)
         return View(content, poses, replace(self.camera), self._ground, size, batch, found, extras)
@@ -360,7 +366,7 @@ class Viewport(SteeredView):
         window = self.window()
         shown = self.isVisible() and not window.isMinimized() and window.windowHandle().isExposed()
         self._missed = not shown
-        if shown:
+        if shown and not self.limit.delays(detail):
             self._asked = view
             self._screen.ask(view, detail)
 

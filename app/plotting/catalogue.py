@@ -203,7 +203,7 @@ def _of_coordinate(row: Coordinate) -> Iterator[Slot]:
     if row.driveable:
         yield Slot("torque" if row.angular else "force", "", effort, "effort drive motor tau")
     if row.holdable:
-        yield Slot("target", "", position, "setpoint reference")
+        yield Slot("position setpoint", "", position, "target reference")
         yield Slot("error", "", position, "tracking setpoint − position")
 
 

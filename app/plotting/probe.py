@@ -13,7 +13,7 @@ import numpy as np
 
 import engine
 from app.acting.coordinates import Coordinate, coordinates
-from app.plotting.quantities import CONTACTS, EFFORTS, TARGETS, Evaluation, Quantity, States
+from app.plotting.quantities import CONTACTS, EFFORTS, SETPOINTS, Evaluation, Quantity, States
 from app.simulation.attachments import Attachment
 from app.simulation.running import Running
 
@@ -63,10 +63,11 @@ class Probe(Attachment):
         self._quantities: tuple[Quantity, ...] = ()
         self._model: engine.Model | None = None
         self._rows: Sequence[Coordinate] = ()
-        self._wants = (False, False, False)  # efforts, targets, contacts
+        self._wants = (False, False, False)  # efforts, setpoints, contacts
         self._pending: list[_Sample] = []
         self._before: _Sample | None = None
         self._robot = 0
+        self._own: engine.Model | None = None  # the sampled robot, with its own masses and gravity
         self._steps = 0  # since the last sample
         self._cost = self._spent = 0.0  # s per sample, and s spent on the pending samples so far
         self._due = 0.0
@@ -107,7 +108,7 @@ class Probe(Attachment):
         self._quantities = tuple(quantities)
         contact = any(CONTACTS in kind for kind in kinds)
         self._cost = 0.0
-        self._wants = bool(kinds & EFFORTS), bool(kinds & TARGETS), contact
+        self._wants = bool(kinds & EFFORTS), bool(kinds & SETPOINTS), contact
         self.after_jump(running)
 
     def most_steps(self, running: Running) -> int | None:
@@ -144,19 +145,22 @@ class Probe(Attachment):
         if running.robot != self._robot:
             self.flush(running)
             self._robot, self._before = running.robot, None
-        self._steps = 0
+        self._steps, own = 0, running.own_model
+        if own is not self._own:
+            self.flush(running)
+            self._own = own
         self._before = _Sample(running, *self._wants, self._before)
         self._pending.append(self._before)
         self._spent += time.perf_counter() - began
 
-    def flush(self, running: Running) -> None:
-        """Evaluate the pending samples and send them."""
+    def flush(self, running: Running) -> None:  # noqa: ARG002, as `change` has it
+        """Evaluate the pending samples, of the robot as it was sampled, and send them."""
         self._due = time.perf_counter() + GATHERED
-        if not self._pending:
+        if not self._pending or self._own is None:
             return
         began, pending, self._pending = time.perf_counter(), self._pending, []
         times = np.array([each.time for each in pending])
-        evaluation = Evaluation(running.own_model, self._rows, _states(times, pending))
+        evaluation = Evaluation(self._own, self._rows, _states(times, pending))
         values = np.stack([evaluation.value(each) for each in self._quantities], 1)
         block = Samples(self._robot, self._quantities, times, values)
         with self._lock:

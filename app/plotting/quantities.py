@@ -175,7 +175,7 @@ def _effort(e: Evaluation, at: Quantity) -> Array:
     return e.states.effort[:, e.rows[at.index].effort_v]
 
 
-def _target(e: Evaluation, at: Quantity) -> Array:
+def _setpoint(e: Evaluation, at: Quantity) -> Array:
     assert e.states.target is not None
     return e.states.target[:, e.rows[at.index].effort_v]
 
@@ -190,8 +190,8 @@ _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
     ("joint", "acceleration"): lambda e, at: _rate(e, e.states.rate, at),
     ("joint", "torque"): _effort,
     ("joint", "force"): _effort,
-    ("joint", "target"): _target,
-    ("joint", "error"): lambda e, at: _target(e, at) - _position(e, at),
+    ("joint", "position setpoint"): _setpoint,
+    ("joint", "error"): lambda e, at: _setpoint(e, at) - _position(e, at),
     ("link", "position"): lambda e, at: _part(e.link_poses[:, at.index, :3, 3], at.part),
     ("link", "velocity"): lambda e, at: _part(e.link_twists[:, at.index, 3:], at.part),
     ("link", "angular velocity"): lambda e, at: _part(e.link_twists[:, at.index, :3], at.part),
@@ -207,5 +207,5 @@ _FORMULAS: dict[tuple[str, str], Callable[[Evaluation, Quantity], Array]] = {
     ("robot", "contacts"): lambda e, _: _of_contacts(e, "number"),
     ("robot", "contact residual"): lambda e, _: _of_contacts(e, "residual"),
 }
-EFFORTS, TARGETS, CONTACTS = frozenset(("torque", "force")), frozenset(("target", "error")), "contact"
+EFFORTS, SETPOINTS, CONTACTS = frozenset(("torque", "force")), frozenset(("position setpoint", "error")), "contact"
 """The kinds that need more of a sample than q and v; for contacts, a part of their names."""

@@ -76,6 +76,10 @@ class Replay:
         """Show a frame, even one already dropped from its run."""
         self.run, self.frame, self._fresh, self._time = run, frame, True, frame.time
 
+    def look_at(self, robot: int) -> None:
+        """Select the robot of a batch that frames show, also the present one."""
+        self.robot, self._fresh = robot, True
+
     def seek(self, seconds: float) -> None:
         """Show the last frame at or before a time of the run."""
         if (run := self.chosen) is not None and len(run):

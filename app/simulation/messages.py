@@ -87,7 +87,8 @@ class GhostState:
 class SecondRobotState:
     """The second robot: `link_poses` (links, 4, 4) as drawn, `q` (nq,) and `v` (nv,).
 
-    `time`, s, is its own, since its start; it differs from the robot's after a branch from a recording.
+    `time`, s, is its own, since its start; it differs from the robot's after a branch from a recording. `scene` is what
+    it can touch, on which the algorithms depend that can simulate it; None if nothing.
     """
 
     model: engine.Model
@@ -96,6 +97,7 @@ class SecondRobotState:
     q: np.ndarray
     v: np.ndarray
     algorithm: str
+    scene: engine.Scene | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """The second robot, simulated beside the first, in the same thread and with the same time step.
 
 An `Attachment`: it takes as many steps as the robot and restarts with it. It has the robot's integrator, gravity,
-ground and hold setting. The two do not interact, and the second one is not recorded.
+ground and hold setting, and an algorithm of its own. The two do not interact, and the second one is not recorded.
 """
 
 from __future__ import annotations
@@ -25,24 +25,26 @@ class SecondRobotRequest:
     place: np.ndarray
     state: tuple[np.ndarray, np.ndarray] | None = None
     """Initial q (nq,) and v (nv,); None for rest at `place`."""
+    algorithm: str = "auto"
 
 
 @dataclass(frozen=True)
 class SavedSecondRobot:
-    """The second robot's place (3,), m, saved in a session, and its state if known."""
+    """The second robot's place (3,), m, and algorithm, saved in a session, and its state if known."""
 
     place: tuple[float, ...]
     q: tuple[float, ...] | None
     v: tuple[float, ...] | None
+    algorithm: str = "auto"
 
     def of(self, model: engine.Model, place: np.ndarray) -> SecondRobotRequest:
         """Return a request for this robot. A state that does not fit is dropped, a bad place replaced by `place`."""
         place = np.array(self.place) if len(self.place) == 3 else place
         if self.q is None or self.v is None or (len(self.q), len(self.v)) != (model.nq, model.nv):
-            return SecondRobotRequest(model, place)
+            return SecondRobotRequest(model, place, algorithm=self.algorithm)
         q = np.array(self.q)
         turned = all(np.linalg.norm(q[quaternion]) > 0.5 for _, quaternion in model.quaternions)
-        return SecondRobotRequest(model, place, (q, np.array(self.v)) if turned else None)
+        return SecondRobotRequest(model, place, (q, np.array(self.v)) if turned else None, self.algorithm)
 
 
 class SecondRobot(MadeApart):
@@ -60,6 +62,14 @@ class SecondRobot(MadeApart):
         self._asked = asked
         self._make(running)
 
+    def change_algorithm(self, name: str, running: Running) -> None:
+        """Continue by another algorithm, and by the previous one while its code is compiled."""
+        if self._asked is None:
+            return
+        self._asked, meanwhile = replace(self._asked, algorithm=name), self._simulation
+        self._make(running, "" if meanwhile is None else f"{self._asked.model.name} keeps the previous algorithm: ")
+        self._simulation = meanwhile
+
     def end(self, running: Running) -> None:  # noqa: ARG002, as `begin` has it
         """Remove the second robot."""
         self._asked = self._simulation = None
@@ -72,19 +82,23 @@ class SecondRobot(MadeApart):
         elif running.time == 0 and self._simulation is not None:
             self._reset()
 
-    def _make(self, running: Running) -> None:
+    def _make(self, running: Running, before: str = "") -> None:
+        """Make its simulation anew; `before` begins a refusal."""
         asked, like = self._asked, _like(running)
         self._like, self._simulation = like, None
         settings, dt, integrator = running.settings, running.simulation.dt, running.simulation.integrator
         scene = settings.touched if can_stand(running.model) else settings.scene
         make, take = partial(_simulation, asked, settings, scene, dt, integrator), partial(self._take, asked, like)
-        self._make_apart(make, take, f"{asked.model.name} is not simulated: ")
+        self._make_apart(make, take, before or f"{asked.model.name} is not simulated: ")
 
     def _take(self, asked: SecondRobotRequest, like: tuple[object, ...], made: engine.Simulation, _: Running) -> None:
         if asked is self._asked and like == self._like:  # else superseded by a later request
-            self._simulation, self._start = made, made.q[0].copy()
+            meanwhile, self._simulation, self._start = self._simulation, made, made.q[0].copy()
             self._reset()
-            if asked.state is not None:
+            if meanwhile is not None:
+                made.reset(*meanwhile.state())
+                made.target[:], made.steps = meanwhile.target, meanwhile.steps
+            elif asked.state is not None:
                 made.reset(*(x[None] for x in asked.state))
                 self._asked = replace(asked, state=None)  # a reset returns it to its place
             self.tell("")
@@ -115,7 +129,9 @@ class SecondRobot(MadeApart):
         poses = np.asarray(engine.link_poses(simulation.model, q)).copy()
         if not _free(simulation.model):
             poses[:, :3, 3] += self._asked.place
-        frame.second_robot = SecondRobotState(self._asked.model, simulation.time, poses, q, v, simulation.algorithm)
+        frame.second_robot = SecondRobotState(
+            self._asked.model, simulation.time, poses, q, v, simulation.algorithm, simulation.scene
+        )
 
 
 class SecondRobotControls(ControlsApart):
@@ -126,6 +142,10 @@ class SecondRobotControls(ControlsApart):
     def set(self, asked: SecondRobotRequest | None) -> None:
         """Set the second robot; None removes it."""
         self._change(self._attached.end if asked is None else partial(self._attached.begin, asked))
+
+    def set_algorithm(self, name: str) -> None:
+        """Set the second robot's algorithm, one that steps on a CPU or "auto"; it continues from its state."""
+        self._change(partial(self._attached.change_algorithm, name))
 
 
 def _free(model: engine.Model) -> bool:
@@ -167,8 +187,9 @@ def _simulation(
     alone = replace(settings, dt=dt, integrator=integrator, driven=frozenset(), by_velocity=frozenset(), gains=())
     kp, kd = gains_of(asked.model, alone)
     made = engine.Simulation(
-        model, 1, q=q[None], dt=dt, integrator=integrator, device="cpu", kp=kp, kd=kd, scene=scene, timed=False
-    )
+        model, 1, q=q[None], dt=dt, integrator=integrator, algorithm=asked.algorithm, device="cpu", kp=kp, kd=kd,
+        scene=scene, timed=False,
+    )  # fmt: skip
     compile_steps(made, False)
     made.reset(q[None])
     return made

@@ -74,7 +74,7 @@ def _of_joints(model: Model) -> Iterator[tuple[str, Quantity]]:
             yield f"{name} velocity", of._replace(kind="velocity")
             if joint.leader is None:
                 yield f"{name} {'torque' if joint.type.angular[k] else 'force'}", of._replace(kind="effort")
-                yield f"{name} target", of._replace(kind="target")
+                yield f"{name} position setpoint", of._replace(kind="setpoint")
                 yield f"{name} error", of._replace(kind="error")
 
 
@@ -112,8 +112,8 @@ class Look:
         position = simulation.q[:, at.q] * at.multiplier + at.offset
         if at.kind == "position":
             return position
-        target = simulation.target[:, at.place] + 0.0
-        return target if at.kind == "target" else target - position
+        setpoint = simulation.target[:, at.place] + 0.0
+        return setpoint if at.kind == "setpoint" else setpoint - position
 
     def _link(self, at: Quantity) -> Any:
         if at.kind == "contact force":

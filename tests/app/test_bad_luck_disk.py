@@ -12,8 +12,10 @@ import engine
 from app.features.autosaved_runs import AutosavedRuns
 from app.features.log_view import LogView
 from app.features.plots_view import PlotsView
+from app.features.pose_menu import PoseMenu
 from app.features.run_exports import RunExports
 from app.features.sessions import Sessions
+from app.features.undo_view import UndoView
 from app.panels.picture_dialogs import FilmOrder
 from app.recording import autosave
 
@@ -26,10 +28,10 @@ FULL = "File too large"
 
 
 @contextmanager
-def full():
-    """No file of this process grows beyond `ROOM`."""
+def full(room: int = ROOM):
+    """No file of this process grows beyond that."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
     try:
         yield
     finally:
@@ -139,3 +141,33 @@ def test_a_generated_robot_that_finds_no_room_leaves_no_folders(qtbot, make_wind
         wait(qtbot, lambda: len(attempts) > before + 5)
         assert len(list((tmp_path / "runs").iterdir())) <= 1
     window.close()
+
+
+def test_a_saved_pose_whose_undoing_cannot_be_written_stays(opened):
+    window = opened(engine.find_robot("arm7"))
+    menu, undo, bar = window.features[PoseMenu], window.features[UndoView], window.statusBar()
+
+    def poses() -> list[str]:
+        menu.menu.aboutToShow.emit()
+        return [each.text() for each in menu.menu.actions()]
+
+    told = f"the poses cannot be written to {window.settings.fileName()}; make that file writable"
+    with full(10):
+        menu.keep("reach")
+        assert bar.currentMessage() == told
+    assert "reach" not in poses()
+    assert not undo.undo.isEnabled()
+    menu.keep("reach")
+    assert bar.currentMessage() == "pose saved: Simulation › Pose › reach"
+    with full(10):
+        undo.undo.trigger()
+        assert bar.currentMessage() == told
+    assert "reach" in poses()
+    undo.redo.trigger()
+    undo.undo.trigger()
+    assert bar.currentMessage() == "Undone: Save pose reach"
+    assert "reach" not in poses()
+    with full(10):
+        undo.redo.trigger()
+        assert bar.currentMessage() == told
+    assert "reach" not in poses()

@@ -13,7 +13,9 @@ from PyQt6.QtTest import QTest
 from windows import press, wait
 
 import engine
+from app.features.plots_view import PlotsView
 from app.picture.crowd import ARRANGEMENTS, DEVIATION
+from app.plotting.catalogue import catalogue
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Snapshot, Stopped
 from app.workbench import Workbench
@@ -194,6 +196,39 @@ def test_robots_in_one_place_are_all_drawn_there(qtbot, opened):
     assert np.any(view._batch.offsets)
     window.batch.arrangement.setCurrentText(ARRANGEMENTS[1])
     assert not np.any(view._batch.offsets)
+
+
+def test_plots_have_the_energy_of_the_clicked_robot_by_its_own_masses(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    bench, plots = window.workbench, window.features[PlotsView]
+    (energy,) = (each for each in catalogue(bench.model) if each.label == "total energy")
+    wait(qtbot, lambda: bench.shown is not None)
+    plots._plot([energy], [])
+    bench.configuring.set_spread(BatchSpread(5, mass=0.5))
+    wait(qtbot, lambda: bench.shown.batch is not None)
+
+    def clicked(robot: int) -> None:
+        window.batch.map.chosen.emit(robot)
+        wait(qtbot, lambda: bench.shown.robot == robot)
+
+    clicked(4)
+    for _ in range(200):
+        bench.step()
+    wait(qtbot, lambda: bench.time == pytest.approx(200 * bench.settings.dt))
+    own = bench.settings.spread.parameters(bench.model)
+    live = plots.panel.sampled[energy]
+    wait(qtbot, lambda: len(live) and live.time[-1] == pytest.approx(bench.time))
+    assert live.value[-1] == pytest.approx(sum(engine.energy(own.robot(4), bench.newest.q, bench.newest.v)))
+
+    qtbot.keyClick(window, Qt.Key.Key_Left)  # a recorded frame is shown
+    wait(qtbot, lambda: bench.replay.active)
+    for robot in (3, 4, 0):
+        clicked(robot)
+        wait(qtbot, lambda: energy in plots._curves and not plots._recorded.running)
+        at = bench.replay.frame.checkpoint
+        expected = sum(engine.energy(own.robot(robot), at.q[robot], at.v[robot]))
+        value = np.interp(bench.replay.frame.time, plots._curves[energy].time, plots._curves[energy].value)
+        assert value == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1000, 650), (1440, 900)])

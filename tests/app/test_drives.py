@@ -98,7 +98,9 @@ def test_a_sine_pulls_the_target_and_a_run_repeats(qtbot, shown):
     np.testing.assert_array_equal(seen[0][0], seen[1][0])
     held = 60 * bench.settings.dt - 0.002  # the last time at which it was worked out
     assert seen[0][1] == pytest.approx(math.radians(15) * math.sin(2 * math.pi * held / 0.5))
-    assert "~" in window.joints.table.data(window.joints.table.index(3, DRIVE))
+    cell = window.joints.table.index(3, DRIVE)
+    assert "~" in window.joints.table.data(cell)
+    assert "position, sine; effort" in window.joints.table.data(cell, Qt.ItemDataRole.ToolTipRole)
     pick(form.wave, "constant")
     assert bench.drives[3] is None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from fractions import Fraction
 
@@ -13,16 +14,18 @@ from PyQt6.QtWidgets import QLabel
 from test_collision_shapes import pixels
 from test_time import play
 from test_worker import until
-from windows import name_file, press, wait
+from windows import PATIENCE, name_file, press, wait
 
 import engine
 from app.acting.drives import Drive
 from app.desktop.numbers import si_text
 from app.features.ghost_view import GhostView
+from app.features.reloading import Reloading
 from app.features.run_exports import RunExports
 from app.features.sessions import Sessions
 from app.features.time_view import TimeView
 from app.panels.ghost import COMING, PAST, GhostPanel
+from app.recording.recorded_ghost import RecordedGhost
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.ghost import STEPS, GhostSettings
 from app.simulation.ghost import _simulation as ghost_of
@@ -304,6 +307,35 @@ def test_a_recorded_run_is_the_ghost_beside_the_present_one(qtbot, recorded, mon
     assert view.panel.by.text() == "–"
     view.panel.on.click()  # now it is one that is simulated
     wait(qtbot, lambda: "on the CPU" in view.panel.by.text())
+
+
+def test_the_dock_says_that_a_recording_is_read_again(qtbot, recorded, monkeypatch):
+    window, path = recorded
+    view, go_on = window.features[GhostView], threading.Event()
+    name_file(monkeypatch, path)
+    view.recording.trigger()
+    wait(qtbot, lambda: "saved.npz" in view.panel.by.text())
+    assert not view.panel.reading.isVisible()
+
+    def slow(*words: object) -> RecordedGhost:
+        go_on.wait(60)
+        return RecordedGhost(*words)
+
+    monkeypatch.setattr("app.features.ghost_view.RecordedGhost", slow)
+    with qtbot.waitSignal(window.loaded, timeout=PATIENCE):
+        window.features[Reloading].reload()
+    assert view.panel.by.text() == "–"
+    assert view.panel.reading.isVisible()
+    assert view.panel.reading.text() == "Reading saved.npz …"
+    if folder := os.environ.get("CATENA_PICTURES"):
+        window.grab().save(f"{folder}/ghost read.png")
+    go_on.set()
+    wait(qtbot, lambda: "saved.npz" in view.panel.by.text())
+    assert not view.panel.reading.isVisible()
+    view.open(str(path.with_name("gone.npz")))
+    assert view.panel.reading.text() == "Reading gone.npz …"
+    wait(qtbot, lambda: view.panel.refusal.text() != "")
+    assert not view.panel.reading.isVisible()
 
 
 def test_a_recording_of_another_robot_is_refused_in_a_sentence(qtbot, recorded, tmp_path, monkeypatch):

@@ -96,8 +96,13 @@ def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
         settings=robot.settings, coordinates=robot.coordinates, newest=robot.newest,
     )  # fmt: skip
     camera = Camera(rng.normal(size=3) * 9, *rng.uniform(0.1, 1.5, 3).tolist(), parallel=bool(rng.random() < 0.5))
-    kept = SavedSecondRobot(tuple(rng.normal(size=3)), tuple(rng.normal(size=4)), tuple(rng.normal(size=2)))
-    two = {"path": model.source, **{name: list(x) for name, x in asdict(kept).items()}}
+    kept = SavedSecondRobot(
+        tuple(rng.normal(size=3)),
+        tuple(rng.normal(size=4)),
+        tuple(rng.normal(size=2)),
+        str(rng.choice(["auto", "cfa"])),
+    )
+    two = {"path": model.source, **{name: list(x) if isinstance(x, tuple) else x for name, x in asdict(kept).items()}}
     window = SimpleNamespace(
         viewport=SimpleNamespace(camera=camera),
         feature=lambda _: SimpleNamespace(path=""),  # of the ghost
@@ -143,6 +148,7 @@ OUTSIDE = {
     "batch.friction": (-1e-3, 1.5), "batch.seed": (-1, 0.5), "drives.*.mode": ("push",), "drives.*.wave": ("saw",),
     "drives.*.period": (0.0, -2.0), "drives.*.value": ("1", None), "camera.distance": (0.0, -1.0, 1e12),
     "camera.target": ([0, 0], [1e12, 0, 0], "here"), "beside.place": ([1e12, 0, 0],), "beside.q": ([1e12],),
+    "beside.algorithm": ("none", 3, ["cfa"]),
     "scene.friction": (-0.1,), "scene.restitution": (-0.1, 1.1), "pose.*.0": (1e10, "x"), "plots": ([[3]], "all"),
 }  # fmt: skip
 """Session values that no window writes."""

@@ -88,7 +88,8 @@ def of_a_joint(model, x: States, name: str) -> dict[str, float]:
     else:
         position = scale * x.q[1, owner.q.start + place] + offset
     effort = {"torque": x.effort[1, v], "force": x.effort[1, v]}
-    return {"position": position, **shown, **effort, "target": x.target[1, v], "error": x.target[1, v] - position}
+    held = {"position setpoint": x.target[1, v], "error": x.target[1, v] - position}
+    return {"position": position, **shown, **effort, **held}
 
 
 def part_of(vector: np.ndarray, part: str) -> float:

@@ -202,8 +202,8 @@ def test_joined_contents_have_the_triangles_of_each(chance, tmp_path):
     alone = overlays.seen(first, here, alone=True)
     assert len(all_triangles(*alone)[0]) == sum(len(all_triangles(*parts[k])[0]) for k in (0, 3))
     lower, upper = overlays.around(first.bounds(here))
-    np.testing.assert_allclose(lower, np.minimum(first.bounds(here)[0], second.bounds(other)[0]))
-    np.testing.assert_allclose(upper, np.maximum(first.bounds(here)[1], second.bounds(other)[1]))
+    ends = np.array([each.bounds(at) for each, at in (parts[0], *parts[2:])])  # not of the ghost
+    np.testing.assert_allclose((lower, upper), (ends[:, 0].min(0), ends[:, 1].max(0)))
     chosen, opacity = int(chance.integers(len(here))), 0.4
     color, tint = Look(chosen, opacity, ghost=0.3).colors(content)
     link, links = content.instances.link, len(here)

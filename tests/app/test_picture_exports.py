@@ -14,6 +14,7 @@ from windows import name_file, type_in, wait
 from app.features.run_exports import RunExports
 from app.panels.picture_dialogs import FilmDialog, FilmOrder, PictureDialog
 from app.picture.studio import NO_ENCODER, times
+from app.simulation.batch_spread import BatchSpread
 from app.window import Window
 
 
@@ -85,6 +86,37 @@ def test_a_picture_may_have_nothing_behind_the_robot(qtbot, window, exports, tmp
     assert shown.shape == window.viewport._poses.shape
     pale = pixels[(pixels[..., 3] > 100) & (pixels[..., 3] < 200)]
     assert pale[:, :3].mean() > 60, "edges are not darkened by a background"
+
+
+def test_a_picture_and_a_video_show_no_selection(qtbot, window, exports, tmp_path):
+    load(qtbot, window)
+    bench, viewport = window.workbench, window.viewport
+
+    def saved() -> np.ndarray:
+        exports.pictures.save_picture(str(tmp_path / "arm.png"), (400, 300), False)
+        finish(qtbot, exports)
+        with Image.open(tmp_path / "arm.png") as picture:
+            return np.asarray(picture)
+
+    plain = saved()
+    window.selection.choose(2)
+    view = viewport._view()
+    assert (view.extras.look.chosen, len(view.extras.labels)) == (2, 1)
+    np.testing.assert_array_equal(saved(), plain)
+    view = viewport.view_of((400, 300), bench.newest)
+    assert (view.extras.look.chosen, view.extras.labels) == (-1, ())
+    assert viewport._view().extras.look.chosen == 2
+
+    window.selection.choose(-1)
+    bench.configuring.set_spread(BatchSpread(3, 0.2))
+    wait(qtbot, lambda: bench.newest.batch is not None and viewport._batch is not None)
+    plain = saved()
+    bench.look_at(2)
+    wait(qtbot, lambda: viewport.overlays._robot_name == "robot 2")
+    assert viewport._view().batch.tints[2, 3] > 0
+    np.testing.assert_array_equal(saved(), plain)
+    taken = window.batch_view.batch_of(bench.newest, selected=False)
+    assert not taken.tints.any()
 
 
 def order(start: float = 0.0, end: float = 0.4, rate: float = 30.0) -> FilmOrder:

@@ -150,7 +150,7 @@ def test_the_list_is_searched_and_ticked_by_keys(panel):
     QTest.keyClick(view.search, Key.Key_Down)
     for key in (Key.Key_Return, Key.Key_Down, Key.Key_Return):
         QTest.keyClick(view.view, key)
-    assert [each.label for each in panel.quantities] == ["joint4 torque", "joint1 position", "joint2 position"]
+    assert [each.label for each in panel.quantities] == ["joint4 torque", "joint1 position", "joint1 position setpoint"]
     QTest.keyClick(view.view, Key.Key_Return)
     assert [each.label for each in panel.quantities] == ["joint4 torque", "joint1 position"]
     index = view.model.index(0)

@@ -37,6 +37,7 @@ def values(made: Preferences) -> tuple[object, ...]:
     return (
         made.theme.currentData(),
         made.limit.value(),
+        made.rate.currentData(),
         *(box.isChecked() for box in (*made.overlays, *made.automatic)),
     )
 
@@ -92,6 +93,7 @@ def test_defaults_are_those_of_a_new_window(qtbot, preferences):
     fresh = values(preferences)  # the fixture's settings are empty
     preferences.theme.setCurrentIndex(preferences.theme.findData("light"))
     preferences.limit.setValue(64)
+    preferences.rate.setCurrentIndex(2)
     for box in (*preferences.overlays, *preferences.automatic):
         box.click()
     assert all(now != before for now, before in zip(values(preferences), fresh, strict=True))

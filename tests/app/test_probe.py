@@ -147,6 +147,24 @@ def test_settings_change_while_it_is_sampled(bench):
     assert np.all(np.isfinite(blocks[-1].values))
 
 
+def test_pending_samples_are_of_the_robot_that_was_looked_at(monkeypatch):
+    monkeypatch.setattr("app.plotting.probe.GATHERED", math.inf)  # so that all samples are pending at the change
+    model = engine.load(engine.find_robot("arm7"))
+    running, probe = running_of(model, Settings(spread=BatchSpread(robots=3, mass=0.5))), Probe()
+    running.look_at(1)
+    probe.begin(quantities(model, "potential energy"), running)
+    probe.take()
+    running.advance(20)
+    probe.after_steps(running, 20)
+    _, q, v = running.state()
+    running.look_at(2)
+    probe.begin(quantities(model, "total energy"), running)
+    before, _ = probe.take()
+    assert before.robot == 1
+    own = running.simulation.parameters.robot(1)
+    assert before.values[-1, 0] == pytest.approx(float(engine.energy(own, q, v)[1]))
+
+
 def test_of_a_batch_the_robot_that_is_looked_at_is_sampled(bench):
     model = opened(bench, "arm7")
     bench.configuring.set_spread(BatchSpread(robots=4, mass=0.5))

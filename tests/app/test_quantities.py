@@ -43,19 +43,19 @@ def test_a_turn_is_not_taken_out_of_a_curve():
     np.testing.assert_array_equal(value, x.q[:, 0])
 
 
-def test_torque_target_and_error_are_those_of_the_drive():
+def test_torque_setpoint_and_error_are_those_of_the_drive():
     model = engine.load(engine.find_robot("arm7"))
-    labels = ["joint2 torque", "joint2 target", "joint2 error", "joint2 acceleration", "joint2 velocity"]
+    labels = ["joint2 torque", "joint2 position setpoint", "joint2 error", "joint2 acceleration", "joint2 velocity"]
     held = for_new(model, Settings(automatic=True))
     running, value = sampled(model, held, labels, 20)
     assert value["joint2 torque"][-1] == running.simulation.effort[0, 1] != 0
-    np.testing.assert_array_equal(value["joint2 target"], 0.0)
+    np.testing.assert_array_equal(value["joint2 position setpoint"], 0.0)
     assert value["joint2 error"][-1] == -running.simulation.q[0, 1] != 0
     rate = np.diff(value["joint2 velocity"]) / (running.simulation.dt * 20 / (len(value["joint2 velocity"]) - 1))
     np.testing.assert_allclose(value["joint2 acceleration"][1:], rate, rtol=1e-9)
     assert np.isnan(value["joint2 acceleration"][0])
     _, value = sampled(model, Settings(held=False), labels, 5)
-    assert np.all(np.isnan(value["joint2 target"]))
+    assert np.all(np.isnan(value["joint2 position setpoint"]))
     assert np.all(value["joint2 torque"] == 0)
 
 
@@ -84,6 +84,7 @@ def test_words_find_what_is_looked_for():
     }  # fmt: skip
     assert [each.label for each in all_.found("com")] == [f"centre of mass {part}" for part in "xyz"]
     assert {each.unit.si for each in all_.found("joint3 °/s")} == {"rad/s", "rad/s²"}
+    assert [each.label for each in all_.found("joint3 target")] == ["joint3 position setpoint"]
     assert len(all_.found("no such thing")) == 0
     assert len(all_.found("  ")) == len(all_)
 
@@ -104,7 +105,7 @@ def test_a_long_chain_is_listed_and_searched_at_once():
         assert len(all_) > 18_000
         found = all_.found("joint500 position")
         assert len(made) == 0
-        assert [each.label for each in found] == ["joint500 position", "joint500 error"]
+        assert [each.label for each in found] == ["joint500 position", "joint500 position setpoint", "joint500 error"]
         assert all_.named("joint/joint500/position/") == found[0]
-        assert len(made) < 5
+        assert len(made) < 6
     assert all_.named("joint/joint500/no such kind/") is all_.named("") is None

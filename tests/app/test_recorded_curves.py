@@ -215,12 +215,12 @@ def test_frames_tell_of_contacts():
     assert np.isnan(value["contacts"][0])
 
 
-def test_a_sampled_run_does_not_tell_targets(swing):
+def test_a_sampled_run_does_not_tell_setpoints(swing):
     model = engine.load(engine.find_robot("double_pendulum"))
     recording = engine.recording_of(engine.read_run(str(swing)), model)
     name = model.joint_names[0]
-    time, value = values_of(model, recording, [f"{name} target", f"{name} acceleration", f"{name} velocity"])
-    assert np.all(np.isnan(value[f"{name} target"]))
+    time, value = values_of(model, recording, [f"{name} position setpoint", f"{name} acceleration", f"{name} velocity"])
+    assert np.all(np.isnan(value[f"{name} position setpoint"]))
     rate = np.diff(value[f"{name} velocity"]) / np.diff(time)
     np.testing.assert_allclose(value[f"{name} acceleration"][1:], rate, rtol=1e-9)
 

@@ -246,7 +246,11 @@ def test_a_settings_file_that_cannot_be_written_is_reported(opened, arm, typed):
     command(window, "&Save pose…")
     told = f"the poses cannot be written to {path}; make that file writable"
     assert window.statusBar().currentMessage() == told
+    assert "reach" not in entries(window.features[PoseMenu].menu)
     shutil.rmtree(path)
+    typed.append("reach")
+    command(window, "&Save pose…")
+    assert window.statusBar().currentMessage() == "pose saved: Simulation › Pose › reach"
 
 
 @pytest.mark.parametrize(

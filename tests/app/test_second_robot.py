@@ -95,6 +95,60 @@ def test_both_stand_apart_are_in_view_and_named(qtbot, second):
     assert abs(z - view.model.neutral()[2]) < 0.02
 
 
+def pick_entry(qtbot, box, name: str) -> None:
+    """Choose the entry with that data in the opened list, as a user does."""
+    box.showPopup()
+    entry = box.model().index(box.findData(name), 0)
+    wait(qtbot, lambda: box.view().isVisible())
+    qtbot.mouseClick(box.view().viewport(), LEFT, pos=box.view().visualRect(entry).center())
+    assert box.currentData() == name
+
+
+def test_it_goes_on_by_an_algorithm_of_its_own(qtbot, second):
+    window, put = second
+    view, box = put("arm7"), window.features[SecondRobotView].panel.algorithm
+    menu = {action.text().split("\t")[0] for action in window.algorithm_menu.actions()}
+    assert {box.itemText(row) for row in range(box.count())} <= menu
+    window.run.hold.trigger()
+    wait(qtbot, lambda: state(window) is not None)
+    play(qtbot, window, 0.2)
+    paused = threading.Event()
+    window.workbench._worker.change(lambda _: paused.set())
+    attached = window.workbench.second_robot._attached
+    wait(qtbot, lambda: paused.is_set() and state(window).time == attached._simulation.time)
+    first, there = window.workbench.algorithm, state(window)
+    assert "cfa" not in (first, there.algorithm)
+    pick_entry(qtbot, box, "cfa")
+    wait(qtbot, lambda: state(window) is not None and state(window).algorithm == "cfa")
+    wait(qtbot, lambda: not view.panel.note.text())
+    assert state(window).time == there.time
+    np.testing.assert_array_equal(state(window).q, there.q)
+    np.testing.assert_array_equal(state(window).v, there.v)
+    row = ROWS.index("algorithm")
+    wait(qtbot, lambda: view.panel.table.item(row, 1).text() == "CFA")
+    assert (window.workbench.settings.algorithm, window.workbench.algorithm) == ("auto", first)
+    window.workbench.step()
+    wait(qtbot, lambda: state(window).time > there.time)
+    settings, now = window.workbench.settings, state(window)
+    alone = engine.Simulation(
+        view.model, dt=settings.dt, device="cpu", algorithm="cfa", integrator=settings.integrator, scene=now.scene
+    )
+    alone.reset(there.q[None], there.v[None])
+    alone.step(round((now.time - there.time) / alone.dt))
+    np.testing.assert_array_equal(now.q, alone.q[0])
+
+
+def test_an_algorithm_that_cannot_simulate_it_says_why(second):
+    window, put = second
+    box = put("humanoid").panel.algorithm
+    refused = box.model().item(box.findData("cfa"))
+    model = window.features[SecondRobotView].model
+    assert not refused.isEnabled()
+    assert refused.toolTip() == engine.simulation_refusal("cfa", model, "cpu", window.workbench.settings.scene)
+    assert box.model().item(box.findData("jsiia")).isEnabled()
+    assert box.currentText() == "auto"
+
+
 def test_a_reset_brings_both_back(qtbot, second):
     window, put = second
     put("double_pendulum")
@@ -266,6 +320,8 @@ def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
     window.features[SecondRobotView].open(engine.find_robot("double_pendulum"))
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     window.run.hold.trigger()
+    window.features[SecondRobotView].set_algorithm("jsiia")
+    wait(qtbot, lambda: state(window) is not None and state(window).algorithm == "jsiia")
     play(qtbot, window, 0.3)
     kept, sessions = window.features[SecondRobotView].kept, window.features[Sessions]
     assert sessions.save(str(tmp_path / "two.catena"))
@@ -276,6 +332,7 @@ def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
     view = again.features[SecondRobotView]
     wait(qtbot, lambda: view.kept["q"] == kept["q"])
     assert (view.kept, view.model.name) == (kept, "double_pendulum")
+    assert (view.panel.algorithm.currentData(), state(again).algorithm) == ("jsiia", "jsiia")
     again.run.reset.trigger()
     wait(qtbot, lambda: view.kept["q"] == [0.0, 0.0])
 
@@ -300,9 +357,9 @@ def test_of_two_files_the_one_opened_last_is_shown(qtbot, opened, monkeypatch):
 
     monkeypatch.setattr(engine, "load", slow)
     view.open(humanoid)
-    assert view.kept == {"path": str(humanoid), "place": [], "q": None, "v": None}
+    assert view.kept == {"path": str(humanoid), "place": [], "q": None, "v": None, "algorithm": "auto"}
     view.open(scara, kept=SavedSecondRobot((1.0, 2.0, 0.0), (0.1,) * 4, (0.0,) * 4))
-    said = {"path": str(scara), "place": [1.0, 2.0, 0.0], "q": [0.1] * 4, "v": [0.0] * 4}
+    said = {"path": str(scara), "place": [1.0, 2.0, 0.0], "q": [0.1] * 4, "v": [0.0] * 4, "algorithm": "auto"}
     assert view.kept == said
     wait(qtbot, lambda: view.model is not None)
     assert view.kept == said

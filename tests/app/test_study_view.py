@@ -203,6 +203,26 @@ def test_what_has_no_results_is_told(qtbot, window, tmp_path):
     wait(qtbot, lambda: "is damaged" in view.panel.summary.text())
 
 
+def test_a_damaged_study_leaves_the_one_before_as_it_is_shown(qtbot, studied, swung, tmp_path):
+    view = studied(swung)
+    panel, bar = view.panel, view._window.statusBar()
+    panel.sample.setValue(43)
+    panel.color_box.setCurrentText("damping")
+    shown, results, chart = panel.summary.text(), panel.results, panel.chart.kind
+    damaged = tmp_path / "own.results"
+    shutil.copytree(swung.with_suffix(".results"), damaged)
+    (damaged / "study.json").write_text("{")
+    view.open(str(damaged))
+    wait(qtbot, lambda: bar.currentMessage().startswith("the study was not opened: "))
+    assert "is damaged" in bar.currentMessage()
+    assert (panel.results, panel.summary.text(), panel.sample.value()) == (results, shown, 43)
+    assert panel.chart.kind is chart
+    assert panel.export.isEnabled()
+    view.open(str(swung))
+    wait(qtbot, lambda: panel.results is not results)
+    assert panel.title.text() == "Swung"
+
+
 def test_runs_of_a_robot_that_is_missing_are_refused_and_charts_stay(studied, tmp_path):
     shutil.copy(engine.find_robot("double_pendulum"), tmp_path / "own.urdf")
     (tmp_path / "own.toml").write_text(SWUNG.replace('"double_pendulum"', '"own.urdf"'))

@@ -25,7 +25,8 @@ WINDOW = (
     "*View › Measure distance* (`{Measure distance}`),",
     "*View › Show all links* (`{Show all links}`)",
     "A robot opens held by its gains (*Hold*, `{Hold}`)",
-    "`{Fit}` to fit; `{Standard views › Front}`, `{Standard views › Right}`, `{Standard views › Top}`, "
+    "`{Fit}` to fit the robot and the objects around it in the view; `{Standard views › Front}`, "
+    "`{Standard views › Right}`, `{Standard views › Top}`, "
     "`{Standard views › Isometric}` standard views, `{Orthographic}` without perspective, `{Full screen}` "
     "full screen |",
     "`{Play}` plays and pauses, `{Step}` steps, `{Reset}` resets |",

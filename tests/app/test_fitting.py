@@ -1,0 +1,38 @@
+"""Fit: the robot, and the objects that were placed around it, are in the view."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+from windows import type_in, wait
+
+from app.features.scene_view import SceneView
+
+
+@pytest.mark.parametrize("added", ["Obstacle: box", "Free body: cube"])
+def test_fit_shows_the_robot_and_an_object_far_from_it(qtbot, arm, added):
+    scene, viewport, bench = arm.features[SceneView], arm.viewport, arm.workbench
+    scene.action.trigger()
+    next(action for action in scene.adding.actions() if action.text() == added).trigger()
+    wait(qtbot, lambda: len(scene.objects) == 1 and not bench.loading and not bench.compiling)
+    far = np.array([3.0, -9.0, 0.5])
+    for box, value in zip(scene.panel.place, far, strict=True):
+        type_in(qtbot, box, value)
+    wait(qtbot, lambda: np.allclose(scene.objects[0].pose[:3, 3], far))
+    wait(qtbot, lambda: not bench.loading and not bench.compiling and bench.newest is not None)
+    viewport.see(replace(viewport.camera, target=np.zeros(3), distance=1.0))
+    assert not viewport.rect().contains(viewport.place(far).toPoint())
+    qtbot.keyClick(arm, Qt.Key.Key_F)
+    half = max(scene.objects[0].size) / 2
+    lower, _ = viewport.robot_bounds
+    for corner in itertools.product(*zip(np.minimum(far - half, lower), far + half, strict=True)):
+        assert viewport.rect().contains(viewport.place(np.array(corner)).toPoint())
+    assert viewport.camera.distance < 5 * np.linalg.norm(far)
+    if folder := os.environ.get("CATENA_PICTURES"):
+        viewport.picture().save(str(Path(folder) / f"fitted {added.split()[-1]}.png"))
