@@ -119,18 +119,21 @@ def _polishes(k):
 @inline
 def _plan(k, x):
     """Return r as a multiple of `ProblemArrays.r`, the maximum number of steps, and the first ε per merit; x has the
-    number type."""
-    if k == WARM_START:
+    number type.
+
+    r three times the inverse mobility lets a contact stick at once where others share its load.
+    """
+    if k == WARM_START:  # few steps, hardly damped: the solution is near, or a cold start finds it sooner
         return 3.0, 6, 0.03
-    if k == OVERLAP_START:
+    if k == OVERLAP_START:  # without friction the map is piecewise linear
         return 3.0, 12, 1e-4
-    if k == COLD_START:
+    if k == COLD_START:  # single precision reaches its rounding in fewer
         return 3.0, 16 if is_single(x) else 25, 0.1
     if _is_interior(k):
         return 3.0, 20 if is_single(x) else 40, 1.0
-    if _polishes(k):
+    if _polishes(k):  # whole steps may go astray and come back
         return 3.0, 30 if k == POLISH_LAST else 12, 0.1
-    return 0.3 if k == COLD_SMALL_R else 30.0, 20, 1.0
+    return 0.3 if k == COLD_SMALL_R else 30.0, 20, 1.0  # far from zero, wholly damped at first
 
 
 @inline
