@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
-from PyQt6.QtCore import QDir, QRect, QSize
-from PyQt6.QtWidgets import QDialog, QFileDialog, QHeaderView, QTreeView, QWidget
+from PyQt6.QtCore import QDir, QFileInfo, QRect, QSize
+from PyQt6.QtGui import QIcon
+from PyQt6.QtWidgets import QDialog, QFileDialog, QFileIconProvider, QHeaderView, QToolButton, QTreeView, QWidget
 
 import engine
+from app.desktop import theme
 
 ROBOTS = "Robots, runs and sessions (*.urdf *.xacro *.xml *.npz *.catena);;All files (*)"
 SIZE = QSize(1440, 900)
@@ -22,6 +25,7 @@ def file_dialog(parent: QWidget, title: str, folder: str = "", kinds: str = "") 
     The home folder replaces the folder of the robots that ship, since users should not save there.
     """
     dialog = QFileDialog(parent, title, folder, kinds)
+    dialog.setIconProvider(_icons())
     if not folder and Path(dialog.directory().absolutePath()) == engine.ROBOTS:
         dialog.setDirectory(QDir.homePath())
     for view in dialog.findChildren(QTreeView):
@@ -29,9 +33,29 @@ def file_dialog(parent: QWidget, title: str, folder: str = "", kinds: str = "") 
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
         header.resizeSection(0, NAME_WIDTH)
+    for button in dialog.findChildren(QToolButton):
+        if button.objectName() == "newFolderButton":
+            button.setIcon(theme.icon("folder_new"))
+        elif button.objectName() in ("listModeButton", "detailModeButton"):
+            button.hide()
     available = parent.screen().availableGeometry()
     dialog.resize(min(940, available.width() - 40), min(580, available.height() - 60))
     return dialog
+
+
+class _FileIcons(QFileIconProvider):
+    """Icons of files and folders in the theme's style; those of the desktop may be absent or out of style."""
+
+    def icon(self, of: QFileIconProvider.IconType | QFileInfo) -> QIcon:
+        kinds = QFileIconProvider.IconType
+        folder = of.isDir() or of.isRoot() if isinstance(of, QFileInfo) else of != kinds.File
+        return theme.icon("folder" if folder else "file")
+
+
+@cache
+def _icons() -> _FileIcons:
+    """The provider, which dialogs do not own."""
+    return _FileIcons()
 
 
 def ask_file(parent: QWidget, title: str, folder: str = "", kinds: str = ROBOTS) -> str:

@@ -148,8 +148,11 @@ def test_the_file_dialog_shows_its_columns_whole_and_icons_that_can_be_seen(qtbo
     wait(qtbot, lambda: view.model().rowCount(view.rootIndex()) > 5)
     header = view.header()
     assert sum(header.sectionSize(column) for column in range(header.count())) <= view.viewport().width() + 2
-    for button in dialog.findChildren(QToolButton):
-        image = button.icon().pixmap(button.iconSize()).toImage()
+    shown = [button for button in dialog.findChildren(QToolButton) if button.isVisible()]
+    assert len(shown) == 4
+    entries = [view.model().index(row, 0, view.rootIndex()).data(Qt.ItemDataRole.DecorationRole) for row in (0, 5)]
+    for icon in (*(button.icon() for button in shown), *entries):
+        image = icon.pixmap(16).toImage()
         pixels = [image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height())]
         assert any(pixel.alpha() > 100 and (pixel.lightness() > 128) == dark for pixel in pixels)
 
