@@ -8,6 +8,7 @@ from PyQt6.QtCore import QModelIndex, QRect, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPixmap
 from PyQt6.QtWidgets import (
     QAbstractItemView,
+    QHBoxLayout,
     QLabel,
     QListWidget,
     QListWidgetItem,
@@ -128,7 +129,10 @@ class Gallery(QWidget):
         layout.setSpacing(10)
         layout.addWidget(title)
         layout.addWidget(words)
-        layout.addWidget(self.cards, 1)
+        row = QHBoxLayout()  # as much space on the left as the cards leave for a scroll bar on the right
+        row.addSpacing(self._bar)
+        row.addWidget(self.cards)
+        layout.addLayout(row, 1)
         layout.addWidget(lessons)
         self._words = title, words, lessons
 
@@ -147,13 +151,18 @@ class Gallery(QWidget):
         painter.setBrush(veil)
         painter.drawRoundedRect(self._column.geometry().adjusted(-EDGE, -EDGE, EDGE, EDGE), 12, 12)
 
+    @property
+    def _bar(self) -> int:
+        """The width that a scroll bar needs, px."""
+        return self.cards.verticalScrollBar().sizeHint().width() + GAP
+
     def fit(self, rect: QRect) -> None:
         """Centre the cards in a rectangle, with as many columns as fit."""
         self.setGeometry(rect)
-        step, bar = CARD.width() + GAP, self.cards.verticalScrollBar().sizeHint().width() + GAP
-        columns = max(1, min(COLUMNS, (rect.width() - bar) // step))
+        step, bars = CARD.width() + GAP, 2 * self._bar
+        columns = max(1, min(COLUMNS, (rect.width() - bars) // step))
         rows = -(-self.cards.count() // columns)
-        width = columns * step + bar
+        width = columns * step + bars
         said = sum(label.heightForWidth(width) if label.hasHeightForWidth() else label.sizeHint().height()
                    for label in self._words)  # fmt: skip
         wanted = said + 4 * self._column.layout().spacing() + rows * (CARD.height() + GAP) + GAP

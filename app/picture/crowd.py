@@ -16,7 +16,7 @@ UNITS = {ENERGY: "J", DEVIATION: "m"}
 STRENGTH = 0.85
 """The share of a number's colour in a robot's displayed colour."""
 STOPS = np.array(
-    [(0.19, 0.18, 0.50), (0.16, 0.42, 0.62), (0.13, 0.63, 0.55), (0.53, 0.79, 0.30), (0.98, 0.88, 0.15)], np.float32
+    [(0.27, 0.27, 0.62), (0.16, 0.42, 0.62), (0.13, 0.63, 0.55), (0.53, 0.79, 0.30), (0.98, 0.88, 0.15)], np.float32
 )
 """Colours from the smallest to the largest number, each lighter than the one before, also with colour blindness."""
 DIVERGED = (0.93, 0.20, 0.24)
