@@ -40,7 +40,7 @@ from engine.scene import Scene
 IMPACT = 0.015  # m/s: slower impacts have no restitution
 SHUT = 1e-8  # m, or rad or m of a joint: tolerance of gaps, overlaps and distances to a limit
 LIMIT_TOLERANCE = 1e-12  # that tolerance for a joint without contact
-HELD = 1e-5  # m/rad: contacts whose normal motion is smaller are omitted
+IMMOBILE = 1e-5  # m/rad: contacts whose normal motion is smaller are omitted
 BACK = 0.5  # β: the share of an overlap corrected per step
 HALVINGS = 4  # of the restitution, before it is set to zero
 NO_WORK = 1e-12  # relative to an impact's energy: rounding tolerance of "adds none"
@@ -203,7 +203,7 @@ def rows_of(
 ) -> ContactProblem:
     """Return the rows of contacts and joints, without restitution; contacts that no joint moves along n are omitted."""
     frames = [np.stack([x.n, *tangents(x.n)]) @ _point_row(model, at, x) for x in found]
-    kept = [k for k in range(len(found)) if np.max(np.abs(frames[k][0]), initial=0.0) > HELD]
+    kept = [k for k in range(len(found)) if np.max(np.abs(frames[k][0]), initial=0.0) > IMMOBILE]
     rubs = [k for k in kept if found[k].friction > 0]
     smooth = [k for k in kept if found[k].friction <= 0]
     begun = free if settings.integrator == "rk4" and not found else v

@@ -1,7 +1,7 @@
 """The contacts of a robot at the start of a step, by exhaustive search.
 
-Inputs are a `Model`, its `Motion`, a `Scene` and dt; results are `Contact`s as defined in docs/contact.md under
-*Geometry*: the pairs of shapes that can touch, the candidate places, and up to four kept of each. Contact points are
+Inputs are a `Model`, its `Motion`, a `Scene` and dt; results are `Contact`s as defined in docs/collision.md: the
+pairs of shapes that can touch, the candidate places, and up to four kept of each. Contact points are
 from `algorithms.ground` and `algorithms.pair_places`. Mesh corners are read by `engine.scene.hull`.
 """
 

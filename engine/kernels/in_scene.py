@@ -118,28 +118,28 @@ def _record(state, record_q, record_v, sample):
 @kernel
 def _take_stages(robot, loads):
     """Take RK4's stages: v_f is their velocity, and M is that of their coordinates."""
-    state, forces, ground, stages = robot.room.state, robot.room.forces, robot.touch.ground, robot.room.stages
+    state, forces, contact, stages = robot.room.state, robot.room.forces, robot.touch.contact, robot.room.stages
     q, v = state.q[0], state.v[0]
     rk4.begin_stages(q, v, 0, stages)
     for stage in range(4):
         joint_forces(state, stages.q, stages.v, robot.rows, forces, False)
-        put_bodies(stages.q[0], stages.v[0], robot.known, loads, ground)
-        free_velocity(stages.v[0], forces, robot.rows, ground.topology, loads[0], ground)
-        rk4.add_stage(stage, q, v, ground.column, 0, robot.rows, robot.rotations, stages)
+        put_bodies(stages.q[0], stages.v[0], robot.known, loads, contact)
+        free_velocity(stages.v[0], forces, robot.rows, contact.topology, loads[0], contact)
+        rk4.add_stage(stage, q, v, contact.column, 0, robot.rows, robot.rotations, stages)
     rk4.end_stages(q, v, 0, robot.rows, robot.rotations, stages)
-    put_bodies(stages.q[0], v, robot.known, loads, ground)
-    factorise(forces.force[0], forces.inertia[0], ground.topology, ground.bodies, ground.solver.tree)
+    put_bodies(stages.q[0], v, robot.known, loads, contact)
+    factorise(forces.force[0], forces.inertia[0], contact.topology, contact.bodies, contact.solver.tree)
     for j in spread(v.size):
-        ground.free[j] = v[j]
+        contact.free[j] = v[j]
 
 
 @inline
 def _end_stages(joints, robot):
-    """Move to the velocity `ground.free` and the coordinates of RK4's stages."""
-    state, stages, ground = robot.room.state, robot.room.stages, robot.touch.ground
-    p, mode = ground.solver.problem, stages.v_sum[0]
+    """Move to the velocity `contact.free` and the coordinates of RK4's stages."""
+    state, stages, contact = robot.room.state, robot.room.stages, robot.touch.contact
+    p, mode = contact.solver.problem, stages.v_sum[0]
     for j in spread(mode.size):
-        mode[j], state.v[0, j] = FORWARD, ground.free[j]
+        mode[j], state.v[0, j] = FORWARD, contact.free[j]
     for k in spread(joints):
         y, f, low, high = p.joint_u[k] - p.g[k] * p.joint_impulse[k], p.g[k] * p.law[k, 0], p.law[k, 1], p.law[k, 2]
         after = joint_law(y, f, low, high)
@@ -152,7 +152,7 @@ def _end_stages(joints, robot):
 def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases):
     """Begin a step of robot `number`; return whether the previous step's impulses are those of this step."""
     state, before, forces, counts = robot.room.state, robot.room.before, robot.room.forces, robot.room.counts
-    known, rows, touch, ground = robot.known, robot.rows, robot.touch, robot.touch.ground
+    known, rows, touch, contact = robot.known, robot.rows, robot.touch, robot.touch.contact
     start_watch(watched, phases)
     if address(controls) != 0:
         for k in spread(state.tau.shape[1]):
@@ -167,58 +167,58 @@ def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases
     exact = fixed.integrator == "rk4"
     joint_forces(state, state.q, state.v, rows, forces, fixed.integrator == "implicit")
     loads = gravity, robot.room.wrenches if fixed.wrenches == "act" else ()
-    count = find_contacts(q, v, rows, known, loads, ground)
+    count = find_contacts(q, v, rows, known, loads, contact)
     lap(watched, phases, COLLISION)
     counts[_STAGES] = 1 if exact and count == 0 else 0
     if exact and count == 0:
         _take_stages(robot, loads)
     else:
-        free_velocity(v, forces, rows, ground.topology, gravity, ground)
-        stop_turning(v, rows.dt, ground.free, robot.rotations)
-    frictional, contacts, joints = rows_by_bodies(count, q, v, forces.inertia[0], rows, ground.topology, ground)
+        free_velocity(v, forces, rows, contact.topology, gravity, contact)
+        stop_turning(v, rows.dt, contact.free, robot.rotations)
+    frictional, contacts, joints = rows_by_bodies(count, q, v, forces.inertia[0], rows, contact.topology, contact)
     counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS], counts[_OVERLAPS] = frictional, contacts, joints, 0
     load_warm_start(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
     inertia = forces.inertia[0]
-    return accept_or_search(contacts, frictional, joints, rows.dt, exact, inertia, ground.topology, ground)
+    return accept_or_search(contacts, frictional, joints, rows.dt, exact, inertia, contact.topology, contact)
 
 
 @kernel
 def _search(robot):
     """Take a Newton step of a search; return whether it is over."""
-    counts, ground = robot.room.counts, robot.touch.ground
+    counts, contact = robot.room.counts, robot.touch.contact
     joints = counts[_JOINTS] if counts[_OVERLAPS] == 0 else 0
     return advance_search(
-        counts[_CONTACTS], joints, robot.room.forces.inertia[0], ground.topology, ground.bodies, ground.solver,
-        ground.work,
+        counts[_CONTACTS], joints, robot.room.forces.inertia[0], contact.topology, contact.bodies, contact.solver,
+        contact.work,
     )  # fmt: skip
 
 
 @kernel
 def _end(found, fixed, robot, watched, phases):
     """End a step after its search, or directly if its impulses are `found`; return False if another search begins."""
-    counts, touch, ground, dt = robot.room.counts, robot.touch, robot.touch.ground, robot.rows.dt
+    counts, touch, contact, dt = robot.room.counts, robot.touch, robot.touch.contact, robot.rows.dt
     frictional, contacts, joints = counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS]
-    topology, state, ended = robot.touch.ground.topology, robot.room.state, True
+    topology, state, ended = robot.touch.contact.topology, robot.room.state, True
     inertia = robot.room.forces.inertia[0]
     if counts[_OVERLAPS] == 0:
-        if found or accept_or_search_again(contacts, joints, dt, fixed.integrator == "rk4", inertia, topology, ground):
-            store_impulses(contacts, frictional, joints, ground)
+        if found or accept_or_search_again(contacts, joints, dt, fixed.integrator == "rk4", inertia, topology, contact):
+            store_impulses(contacts, frictional, joints, contact)
             store_contacts(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
-            report(ground.solver.search.numbers[BEST_RESIDUAL] if contacts > 0 else 0.0, contacts, touch, 0)
+            report(contact.solver.search.numbers[BEST_RESIDUAL] if contacts > 0 else 0.0, contacts, touch, 0)
             for j in spread(state.v.shape[1]):
-                ground.free[j] += ground.column[j]
-            if begin_overlap_correction(contacts, dt, inertia, topology, ground):
+                contact.free[j] += contact.column[j]
+            if begin_overlap_correction(contacts, dt, inertia, topology, contact):
                 counts[_OVERLAPS], ended = 1, False
         else:
             ended = False
     else:
-        end_overlap_correction(contacts, dt, topology, ground)
+        end_overlap_correction(contacts, dt, topology, contact)
     if ended:
         lap(watched, phases, CONTACT)
         if fixed.integrator == "rk4" and counts[_STAGES] == 1:
             _end_stages(joints, robot)
         else:
-            move_on(counts[_OVERLAPS] == 1, state.q[0], state.v[0], robot.rows, robot.rotations, ground)
+            move_on(counts[_OVERLAPS] == 1, state.q[0], state.v[0], robot.rows, robot.rotations, contact)
         lap(watched, phases, INTEGRATION)
         stop_watch(watched, phases)
     return ended

@@ -17,7 +17,7 @@ by less, from rounding; the gaps of non-coplanar corners cannot all be closed by
 """
 SHUT_SINGLE, OVERLAP_SINGLE = 5e-7, 2e-6
 """That tolerance in single precision: of gaps and distances per metre of the coordinates, and of overlaps."""
-HELD = 1e-5
+IMMOBILE = 1e-5
 """m/rad, or per displacement of a slide: contacts with a smaller normal motion are held."""
 REACH = 10.0
 """rad/s or m/s around the contact-free velocity, within which a joint's limit is active."""

@@ -24,7 +24,7 @@ class Precision(NamedTuple):
     """A device's tolerances by number type: relative rounding, of a place in m, of a residual.
 
     `searched`, m: the allowed difference between the largest gap and that along the kernels' normal of a cylinder.
-    docs/contact.md claims 1e-8; the curvature makes normals and places less accurate.
+    docs/collision.md claims 1e-8; the curvature makes normals and places less accurate.
     """
 
     rounding: float
@@ -155,7 +155,7 @@ def _holds(near: touching.Near, told: engine.scene.Touches, c: int, n: Array, ex
 
 
 def _moves(robot: Robot, x: Contact) -> bool:
-    return bool(np.max(np.abs(x.n @ step._point_row(robot.model, robot.at, x)), initial=0.0) > step.HELD)
+    return bool(np.max(np.abs(x.n @ step._point_row(robot.model, robot.at, x)), initial=0.0) > step.IMMOBILE)
 
 
 def _alike(group: list[Contact], exact: Precision) -> bool:

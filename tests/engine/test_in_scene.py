@@ -205,7 +205,7 @@ def asked(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, 
     kinds = in_scene.Fixed(of.integrator, "raise", "none", "untimed")
     in_scene._begin(0, robot.room.state.tau[0], 0, np.zeros(1), 1, kinds, robot, False, np.zeros(1, np.int64))
     _, contacts, joints = robot.room.counts[:3].tolist()
-    return contacts, joints, touch.ground.solver, robot
+    return contacts, joints, touch.contact.solver, robot
 
 
 @pytest.mark.parametrize("name", ["quadruped", "humanoid"])
@@ -218,7 +218,7 @@ def test_the_interior_point_alone_finds_what_newtons_steps_find(name: str, rng: 
         v[:] = rng.uniform(-0.5, 0.5, model.nv)
         contacts, joints, work, robot = asked(model, q, v)
         assert contacts > 0
-        shared = robot.room.forces.inertia[0], robot.known.topology, robot.touch.ground.bodies, work
+        shared = robot.room.forces.inertia[0], robot.known.topology, robot.touch.contact.bodies, work
         found, count = [], np.zeros(3, np.int64)
         for plan in (search.INTERIOR, search.COLD_START):
             search.begin(plan, 1e-9, 1e-9, contacts, joints, *shared)

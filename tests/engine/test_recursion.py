@@ -14,7 +14,7 @@ from engine import lie
 from engine.algorithms.motion import Motion, equations_of_motion, motion, point_jacobian
 from engine.kernels import spatial, world
 from engine.kernels.bodies import NV
-from engine.kernels.contact import mimics, newton, problem_rows, recursion, reduced, workspace
+from engine.kernels.contact import loaded_bodies, mimics, newton, problem_rows, recursion, workspace
 from engine.kernels.contact.body_pairs import add_contact, body_pairs
 from engine.kernels.contact.limbs import limbs
 from engine.kernels.contact.problem import ImpulseWorkspace, impulse_workspace
@@ -148,7 +148,7 @@ def _robot(
             jacobians[-1] -= frame @ point_jacobian(model, at, other, x)
     topology = mimics.topology(model)
     recursion.factorise(np.zeros(model.nv), d, topology, bodies, found.tree)
-    reduced.leave_out_unloaded(topology, bodies, p, found.tree)
+    loaded_bodies.leave_out_unloaded(topology, bodies, p, found.tree)
     return Robot(at, M + np.diag(d), h, d, np.concatenate(jacobians), rows, topology, bodies, found)
 
 
@@ -189,7 +189,7 @@ def _draw_impulses(robot: Robot, chance: np.random.Generator) -> None:
 
 def _loaded(model: engine.Model, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     """Which bodies (n,) and which velocities (nv,) Newton's steps are about."""
-    bodies = robot.work.tree.loaded[:, TO_PARENT] != reduced.LEFT_OUT
+    bodies = robot.work.tree.loaded[:, TO_PARENT] != loaded_bodies.LEFT_OUT
     velocities = np.zeros(model.nv, bool)
     for i in np.flatnonzero(bodies):
         start = robot.topology[i, 3]
@@ -274,7 +274,7 @@ def test_accelerations_and_what_impulses_do_are_those_of_the_dense_system(model,
     recursion.factorise(tau, robot.d, robot.topology, robot.bodies, tree)
     recursion.accelerations(model.gravity, robot.topology, robot.bodies, tree, out)
     _same(out, np.linalg.solve(robot.M, tau - robot.h))
-    reduced.leave_out_unloaded(robot.topology, robot.bodies, p, tree)
+    loaded_bodies.leave_out_unloaded(robot.topology, robot.bodies, p, tree)
     _draw_impulses(robot, chance)
     p.free[:], p.joint_free[:R], push = chance.normal(size=p.free.shape), chance.normal(size=R), np.zeros(model.nv)
     push[robot.rows] = p.joint_impulse[:R]

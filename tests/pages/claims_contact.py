@@ -66,7 +66,7 @@ def restitution_and_gaps() -> Iterable[str]:
         "that near within two steps, with $c_n = \\phi / h$"
     )
     yield f"with $\\beta = {g(thresholds.BACK)}$ for overlapping contacts, and 1"
-    yield f"no joint moves by more than {thresholds.HELD * 1e3:g} mm per rad along its normal"
+    yield f"no joint moves by more than {thresholds.IMMOBILE * 1e3:g} mm per rad along its normal"
     integrators = (ROOT / "engine" / "cpu" / "stepping" / "integrators.py").read_text("utf-8")
     assert integrators.index("if _touching_step(True") < integrators.index("    _rk4_stages(robots")
     yield "With `rk4`, a step with contact is the semi-implicit one, and so of first order."

@@ -12,7 +12,7 @@ from numpy.linalg import inv, norm, solve
 
 from engine.algorithms import contact_law, step
 from engine.algorithms.contact_law import ConstraintRows
-from engine.kernels.contact import body_pairs, cone, matrix
+from engine.kernels.contact import body_pairs, cone_algebra, newton_matrix
 from engine.kernels.contact.problem import impulse_workspace as room
 
 PAGE = "docs/contact.md"
@@ -208,8 +208,8 @@ def complementary() -> None:
     for u, impulse, mu in zip(U3, L3, R.mu, strict=True):
         w = u + mu * norm(u[1:]) * n3
         x, y = np.array([mu * impulse[0], *impulse[1:]]), np.array([w[0] / mu, *w[1:]])
-        same(np.zeros(3), cone.jordan(x, y), [x @ y, *(x[0] * y[1:] + y[0] * x[1:])])
-        same(x, cone.jordan(x, n3))
+        same(np.zeros(3), cone_algebra.jordan(x, y), [x @ y, *(x[0] * y[1:] + y[0] * x[1:])])
+        same(x, cone_algebra.jordan(x, n3))
     t, delta = 0.3, 0.1  # as `interior_point` has it: t² over √(t² + δ²) + δ
     same(np.sqrt(t**2 + delta**2) - delta, t**2 / (np.sqrt(t**2 + delta**2) + delta))
 
@@ -269,7 +269,7 @@ def by_the_inertias_of_bodies() -> None:
         k = slice(3 * i, 3 * i + 3)
         problem.mu[i], problem.r[i] = mu, 3 / np.trace(R.G[k, k])
         problem.impulse[i], problem.u[i] = impulse[k], u[k]
-        matrix.contact_step(i, 1.0, eps, problem)
+        newton_matrix.contact_step(i, 1.0, eps, problem)
         z = impulse[k] - problem.r[i] * u[k]
         A = np.stack([(_onto_the_disk(z + d, mu) - _onto_the_disk(z - d, mu)) / 2e-6 for d in 1e-6 * np.eye(3)], 1)
         damped = inv((1 + eps) * np.eye(3) - A)

@@ -112,13 +112,13 @@ def _touching_step(exact, robot, robots, rows, rotations, scratch, dynamics, loa
     Returns whether there are any. `exact`: without contacts, steps keep the energy.
     """
     q, v, time = robots.q[0], robots.v[0], now() if phases.size else 0
-    count = find_contacts(q, v, rows, dynamics, loads, touch.ground)
+    count = find_contacts(q, v, rows, dynamics, loads, touch.contact)
     time = lap(phases, COLLISION, time)
     if count == 0:
         _part(touch, robot)
         return False
     overlap = contact_velocity(exact, count, q, v, scratch.forces, rows, rotations, loads[0], touch, robot)
-    move_on(overlap, q, v, rows, rotations, touch.ground)
+    move_on(overlap, q, v, rows, rotations, touch.contact)
     lap(phases, CONTACT, time)
     return True
 

@@ -139,7 +139,7 @@ class Stepper:
             place = place._replace(wrenches=np.zeros((len(model.parent), 6 * len(lanes))))
         touch: Touch | tuple[()] = ()
         if self._touch is not None:
-            touch = self._touch._replace(ground=self._ground())
+            touch = self._touch._replace(contact=self._ground())
         return _Workplace(place, dynamics(algorithm, model, lanes), touch)
 
     def _ground(self) -> workspace.ContactWorkspace:
@@ -168,7 +168,7 @@ class Stepper:
         """Return copies of the warm start and the contacts of the last step."""
         if self._touch is None:
             return ()
-        touch = Touch(self._touch.ground, *(x.copy() for x in workspace.of_steps(self._touch)))
+        touch = Touch(self._touch.contact, *(x.copy() for x in workspace.of_steps(self._touch)))
         beyond = np.arange(touch.which.shape[1]) >= touch.summary[:, CONTACT_COUNT, None]
         touch.which[beyond], touch.key[beyond], touch.seen[beyond] = 0, 0, 0.0
         return workspace.of_steps(touch)
@@ -309,7 +309,7 @@ class Stepper:
         if self._touch is None:
             return None
         summary, seen = self._touch.summary, self._touch.seen
-        link, other = (table[self._touch.which] for table in workspace.partners(self._touch.ground))
+        link, other = (table[self._touch.which] for table in workspace.partners(self._touch.contact))
         wrench, other_wrench = np.zeros((*link.shape, 6)), np.zeros((*link.shape, 6))
         residual, number, worst = summary[:, RESIDUAL], summary[:, CONTACT_COUNT], summary[:, WORST_RESIDUAL]
         acting = np.arange(link.shape[1]) < number[:, None]

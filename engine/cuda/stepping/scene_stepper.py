@@ -227,19 +227,19 @@ def _robot(settings: StepSettings, threads: int) -> tuple[in_scene.Robot, tuple[
     by `workspace.partners`."""
     model, scene = settings.model, settings.scene
     assert scene is not None
-    ground = workspace.contact_workspace(model, scene, MOST_PAIRS)
-    ground = ground._replace(near=near_points.room(ground.points, threads))
-    own = _each(ground, Own)
-    tables = {"flow": Table(ground.solver.tree.flow), "limbs": _each(ground.solver.tree.limbs, Table)}
+    contact = workspace.contact_workspace(model, scene, MOST_PAIRS)
+    contact = contact._replace(near=near_points.room(contact.points, threads))
+    own = _each(contact, Own)
+    tables = {"flow": Table(contact.solver.tree.flow), "limbs": _each(contact.solver.tree.limbs, Table)}
     solver = own.solver._replace(tree=own.solver.tree._replace(**tables))
     pairs = own.pairs
-    if ground.pairs:
-        pairs = own.pairs._replace(**{name: _each(getattr(ground.pairs, name), Table) for name in OF_ALL_ROBOTS})
+    if contact.pairs:
+        pairs = own.pairs._replace(**{name: _each(getattr(contact.pairs, name), Table) for name in OF_ALL_ROBOTS})
     own = own._replace(
-        points=_each(ground.points, Table), surface=_each(ground.surface, Table), solver=solver, pairs=pairs,
-        topology=Table(ground.topology),
+        points=_each(contact.points, Table), surface=_each(contact.surface, Table), solver=solver, pairs=pairs,
+        topology=Table(contact.topology),
     )  # fmt: skip
-    touch = workspace.touch(ground, model.nv, 1)
+    touch = workspace.touch(contact, model.nv, 1)
     topology, constants = pack(model)
     known = in_scene.ModelArrays(
         _each(topology, Table), _each(constants, Table if settings.parameters is None else Own),
@@ -252,7 +252,7 @@ def _robot(settings: StepSettings, threads: int) -> tuple[in_scene.Robot, tuple[
     own_room = _each(in_scene.robot_workspace(len(model.parent), model.nq, model.nv, settings.integrator), Own)
     own_touch = workspace.Touch(own, *_each(touch[1:], Own))
     robot = in_scene.Robot(known, rows, _each(settings.rotations, Table), own_room, own_touch)
-    return robot, workspace.partners(ground)
+    return robot, workspace.partners(contact)
 
 
 def _each(value: Any, kind: type) -> Any:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.kernels.collision.boxes import separating_axis
 from engine.kernels.collision.convex import signed_distance
 from engine.kernels.collision.gjk import FAR
 from engine.kernels.collision.manifold import manifold
 from engine.kernels.collision.pair_workspace import put
+from engine.kernels.collision.separating_axis import separating_axis
 from engine.kernels.collision.sphere_solids import sphere_box, sphere_cylinder
 from engine.kernels.collision.spheres import CLOSEST, capsule_capsule, sphere_capsule, sphere_sphere
 from engine.kernels.collision.support import core_radius

@@ -13,8 +13,8 @@ for each pair on whose path it lies, the dependence on F and the dependence of �
     without an axis S:   u − x α/D,  w − z β/D,  Z − β α/D,  ρ₀ + β q     x = I S, z = Iᵀ S, α = Sᵀ u, β = Sᵀ w
 
 Where both sides of a pair meet, their terms are added. Once F is known, the wrenches make another inward pass with the
-axes' columns x of the first (`matrix`). A pair with one contact needs only a force at its place, three unknowns; one
-without compliant contacts needs none.
+axes' columns x of the first (`newton_matrix`). A pair with one contact needs only a force at its place, three unknowns;
+one without compliant contacts needs none.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from engine.kernels.contact.problem import (
 )
 from engine.kernels.contact.problem_rows import rows_by_bodies
 from engine.kernels.contact.recursion import accelerations, factorise
-from engine.kernels.contact.restitution import adds_no_energy, restitution_offsets
+from engine.kernels.contact.restitution import accept_restitution, restitution_offsets
 from engine.kernels.contact.rounding import acceptable_residual, extra_step_factor, residual_tolerance, target_residual
 from engine.kernels.contact.search import COLD_START, WARM_START, begin, finish_search, restore_significant
 from engine.kernels.contact.step import report
@@ -44,134 +44,134 @@ WARM_START_RESIDUAL = 0.5
 
 
 @kernel
-def free_velocity(v, forces, rows, topology, gravity, ground):
-    """Factorise M̃ and compute v_f into `ground.free`."""
-    tree = ground.solver.tree
-    factorise(forces.force[0], forces.inertia[0], topology, ground.bodies, tree)
-    accelerations(gravity, topology, ground.bodies, tree, ground.column)
+def free_velocity(v, forces, rows, topology, gravity, contact):
+    """Factorise M̃ and compute v_f into `contact.free`."""
+    tree = contact.solver.tree
+    factorise(forces.force[0], forces.inertia[0], topology, contact.bodies, tree)
+    accelerations(gravity, topology, contact.bodies, tree, contact.column)
     for j in spread(v.size):
-        ground.free[j] = v[j] + rows.dt * ground.column[j]
+        contact.free[j] = v[j] + rows.dt * contact.column[j]
 
 
 @inline
-def store_impulses(count, frictional, joints, ground):
-    """Store impulses and velocities in `ground` for the rest of the step."""
-    p, u = ground.solver.problem, ground.u
+def store_impulses(count, frictional, joints, contact):
+    """Store impulses and velocities in `contact` for the rest of the step."""
+    p, u = contact.solver.problem, contact.u
     for i in spread(count):
         k = 3 * i if i < frictional else 2 * frictional + i
         for r in range(3 if i < frictional else 1):
-            ground.impulses[k + r], u[k + r] = p.impulse[i, r], p.u[i, r]
+            contact.impulses[k + r], u[k + r] = p.impulse[i, r], p.u[i, r]
     for j in spread(joints):
-        ground.impulses[2 * frictional + count + j] = p.joint_impulse[j]
+        contact.impulses[2 * frictional + count + j] = p.joint_impulse[j]
 
 
 @inline
-def _load_impulses(count, frictional, joints, ground):
-    """Load the previous step's impulses from `ground.impulses` into the problem."""
-    p = ground.solver.problem
+def _load_impulses(count, frictional, joints, contact):
+    """Load the previous step's impulses from `contact.impulses` into the problem."""
+    p = contact.solver.problem
     for i in spread(count):
         k = 3 * i if i < frictional else 2 * frictional + i
-        store3(p.impulse[i], (ground.impulses[k], 0.0, 0.0))
+        store3(p.impulse[i], (contact.impulses[k], 0.0, 0.0))
         if i < frictional:
-            store3(p.impulse[i], load3(ground.impulses, k))
+            store3(p.impulse[i], load3(contact.impulses, k))
     for j in spread(joints):
-        p.joint_impulse[j] = ground.impulses[2 * frictional + count + j]
+        p.joint_impulse[j] = contact.impulses[2 * frictional + count + j]
 
 
 @inline
-def _set_targets(count, joints, share, dt, exact, topology, ground):
+def _set_targets(count, joints, share, dt, exact, topology, contact):
     """Set the contacts' target velocities for this share of the restitution, and u; return the residual."""
-    work, numbers, counts = ground.solver, ground.solver.search.numbers, ground.solver.search.counts
+    work, numbers, counts = contact.solver, contact.solver.search.numbers, contact.solver.search.counts
     numbers[RESTITUTION_SHARE], counts[RESTARTS] = share, 0
-    counts[HAS_RESTITUTION] = 1 if restitution_offsets(count, share, dt, exact, ground) else 0
-    respond(count, joints, topology, ground.bodies, work, ground.column)
+    counts[HAS_RESTITUTION] = 1 if restitution_offsets(count, share, dt, exact, contact) else 0
+    respond(count, joints, topology, contact.bodies, work, contact.column)
     return residual(count, joints, work.problem, 0.0, greatest_velocity(count, joints, work.problem))
 
 
 @inline
-def _begin_search(count, joints, left, inertia, topology, ground):
+def _begin_search(count, joints, left, inertia, topology, contact):
     """Begin a search at the present impulses, or at zero where their residual `left` is large."""
-    p = ground.solver.problem
+    p = contact.solver.problem
     for j in spread(p.total.size):
-        p.total[j] = ground.column[j]
+        p.total[j] = contact.column[j]
     plan = WARM_START if left < WARM_START_RESIDUAL else COLD_START
     tolerance, enough = target_residual(left), acceptable_residual(left)
-    begin(plan, tolerance, enough, count, joints, inertia, topology, ground.bodies, ground.solver)
+    begin(plan, tolerance, enough, count, joints, inertia, topology, contact.bodies, contact.solver)
 
 
 @kernel
-def accept_or_search(count, frictional, joints, dt, exact, inertia, topology, ground):
+def accept_or_search(count, frictional, joints, dt, exact, inertia, topology, contact):
     """Return whether the previous step's impulses obey the law; otherwise begin a search from them."""
-    search = ground.solver.search
+    search = contact.solver.search
     search.counts[RESTITUTION_ATTEMPT] = 0
-    _load_impulses(count, frictional, joints, ground)
-    left, share = _set_targets(count, joints, 1.0, dt, exact, topology, ground), 1.0
+    _load_impulses(count, frictional, joints, contact)
+    left, share = _set_targets(count, joints, 1.0, dt, exact, topology, contact), 1.0
     while left <= extra_step_factor(left) * residual_tolerance(left):
-        if adds_no_energy(count, joints, ground):
+        if accept_restitution(count, joints, contact):
             search.numbers[BEST_RESIDUAL] = left
             return True
         share = search.numbers[RESTITUTION_SHARE]
-        left = _set_targets(count, joints, share, dt, exact, topology, ground)
-    _begin_search(count, joints, left, inertia, topology, ground)
+        left = _set_targets(count, joints, share, dt, exact, topology, contact)
+    _begin_search(count, joints, left, inertia, topology, contact)
     return False
 
 
 @kernel
-def accept_or_search_again(count, joints, dt, exact, inertia, topology, ground):
+def accept_or_search_again(count, joints, dt, exact, inertia, topology, contact):
     """Return whether the search's impulses are those of the step; otherwise begin another search."""
-    work, search, p = ground.solver, ground.solver.search, ground.solver.problem
+    work, search, p = contact.solver, contact.solver.search, contact.solver.problem
     most = search.numbers[LARGEST_VELOCITY]
     restore_significant(count, joints, most, p)
-    respond(count, joints, topology, ground.bodies, work, ground.column)
+    respond(count, joints, topology, contact.bodies, work, contact.column)
     left = residual(count, joints, p, 0.0, most)
     search.counts[RESTARTS] += 1
     accepted = search.numbers[BEST_RESIDUAL] <= search.numbers[ACCEPTED_RESIDUAL]
     if accepted and left > acceptable_residual(left) and search.counts[RESTARTS] < MOST_RESTARTS:
-        _begin_search(count, joints, left, inertia, topology, ground)
+        _begin_search(count, joints, left, inertia, topology, contact)
         return False
-    lawful = adds_no_energy(count, joints, ground)
+    lawful = accept_restitution(count, joints, contact)
     while not lawful:
-        left = _set_targets(count, joints, search.numbers[RESTITUTION_SHARE], dt, exact, topology, ground)
+        left = _set_targets(count, joints, search.numbers[RESTITUTION_SHARE], dt, exact, topology, contact)
         if left > extra_step_factor(left) * residual_tolerance(left):
-            _begin_search(count, joints, left, inertia, topology, ground)
+            _begin_search(count, joints, left, inertia, topology, contact)
             return False
-        lawful = adds_no_energy(count, joints, ground)
+        lawful = accept_restitution(count, joints, contact)
     search.numbers[BEST_RESIDUAL] = left
     return True
 
 
 @kernel
-def impulses_by_bodies(count, frictional, joints, dt, exact, forces, topology, ground):
-    """Compute the impulses into `ground.impulses`, from the previous step's there; return their residual.
+def impulses_by_bodies(count, frictional, joints, dt, exact, forces, topology, contact):
+    """Compute the impulses into `contact.impulses`, from the previous step's there; return their residual.
 
-    `ground.column` (nv,) is their change of v_f.
+    `contact.column` (nv,) is their change of v_f.
     """
     inertia = forces.inertia[0]
-    found = accept_or_search(count, frictional, joints, dt, exact, inertia, topology, ground)
+    found = accept_or_search(count, frictional, joints, dt, exact, inertia, topology, contact)
     while not found:
-        finish_search(count, joints, inertia, topology, ground)
-        found = accept_or_search_again(count, joints, dt, exact, inertia, topology, ground)
-    store_impulses(count, frictional, joints, ground)
-    return ground.solver.search.numbers[BEST_RESIDUAL]
+        finish_search(count, joints, inertia, topology, contact)
+        found = accept_or_search_again(count, joints, dt, exact, inertia, topology, contact)
+    store_impulses(count, frictional, joints, contact)
+    return contact.solver.search.numbers[BEST_RESIDUAL]
 
 
 @compiled_apart
 def contact_velocity(exact, count, q, v, forces, rows, rotations, gravity, touch, robot):
-    """Compute v⁺ into `ground.free` under the `count` contacts that were found.
+    """Compute v⁺ into `contact.free` under the `count` contacts that were found.
 
-    Returns whether shapes overlap; `ground.shift` is then a displacement of the coordinates. `exact`: the integrator
+    Returns whether shapes overlap; `contact.shift` is then a displacement of the coordinates. `exact`: the integrator
     keeps the energy of free flight, see `restitution`. q (nq,) and v (nv,) are those of one `robot`, `forces` its
     first; its rows of `touch` are read and written.
     """
-    ground, topology = touch.ground, touch.ground.topology
-    free_velocity(v, forces, rows, topology, gravity, ground)
-    stop_turning(v, rows.dt, ground.free, rotations)
-    frictional, contacts, joints = rows_by_bodies(count, q, v, forces.inertia[0], rows, topology, ground)
+    contact, topology = touch.contact, touch.contact.topology
+    free_velocity(v, forces, rows, topology, gravity, contact)
+    stop_turning(v, rows.dt, contact.free, rotations)
+    frictional, contacts, joints = rows_by_bodies(count, q, v, forces.inertia[0], rows, topology, contact)
     n = 2 * frictional + contacts + joints
     load_warm_start(contacts, frictional, n, touch, robot)
-    left = impulses_by_bodies(contacts, frictional, joints, rows.dt, exact, forces, topology, ground)
+    left = impulses_by_bodies(contacts, frictional, joints, rows.dt, exact, forces, topology, contact)
     store_contacts(contacts, frictional, n, touch, robot)
     report(left, contacts, touch, robot)
     for j in range(v.size):
-        ground.free[j] += ground.column[j]
-    return overlap_correction_by_bodies(contacts, rows.dt, forces, topology, ground)
+        contact.free[j] += contact.column[j]
+    return overlap_correction_by_bodies(contacts, rows.dt, forces, topology, contact)

@@ -27,37 +27,37 @@ def exchange(touching, i, j):
 
 
 @inline
-def frictional_first(count, ground):
+def frictional_first(count, contact):
     """Order contacts with friction before those without, as the rows of a system are."""
-    touching = ground.contacts
+    touching = contact.contacts
     for _ in spread(1):  # one thread: a second one would swap back what the first has swapped
         frictional = 0
         for i in range(count):
-            if coefficients_of(touching.shape[i], ground)[0] > 0.0:
+            if coefficients_of(touching.shape[i], contact)[0] > 0.0:
                 if i > frictional:
                     exchange(touching, i, frictional)
                 frictional += 1
 
 
 @inline
-def put_bodies(q, v, dynamics, loads, ground):
+def put_bodies(q, v, dynamics, loads, contact):
     """Compute the bodies' places at q (nq,), v (nv,)."""
-    coupling, tree_q, tree_v = dynamics.coupling, ground.tree_q[0], ground.tree_v[0]
+    coupling, tree_q, tree_v = dynamics.coupling, contact.tree_q[0], contact.tree_v[0]
     expand(q, coupling.q_index, coupling.q_factor, coupling.q_offset, tree_q)
     expand(v, coupling.v_index, coupling.v_factor, coupling.v_offset, tree_v)
-    place(tree_q, tree_v, loads[1], dynamics.topology, dynamics.constants, ground.solver.tree.limbs, ground.bodies)
+    place(tree_q, tree_v, loads[1], dynamics.topology, dynamics.constants, contact.solver.tree.limbs, contact.bodies)
 
 
 @kernel
-def find_contacts(q, v, rows, dynamics, loads, ground):
-    """Find the contacts that may act within a step from q (nq,), v (nv,), into `ground.contacts`; return their
+def find_contacts(q, v, rows, dynamics, loads, contact):
+    """Find the contacts that may act within a step from q (nq,), v (nv,), into `contact.contacts`; return their
     number."""
-    put_bodies(q, v, dynamics, loads, ground)
-    count = ground_contacts(ground.points, ground.bodies, ground.surface, rows.dt, ground.near, ground.contacts)
-    if len(ground.pairs) > 0:
+    put_bodies(q, v, dynamics, loads, contact)
+    count = ground_contacts(contact.points, contact.bodies, contact.surface, rows.dt, contact.near, contact.contacts)
+    if len(contact.pairs) > 0:
         count = shape_contacts(
-            count, ground.points.radius.size, ground.points.body.size, ground.pairs, ground.bodies, rows.dt,
-            ground.contacts,
+            count, contact.points.radius.size, contact.points.body.size, contact.pairs, contact.bodies, rows.dt,
+            contact.contacts,
         )  # fmt: skip
-    frictional_first(count, ground)
+    frictional_first(count, contact)
     return count

@@ -9,35 +9,35 @@ from engine.kernels.contact.tree import has_one_axis
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import cross, load3, load9, mul_t, sub
 from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD
-from engine.scene.thresholds import HELD
+from engine.scene.thresholds import IMMOBILE
 
 
 @inline
-def _moves(body, n, x, topology, ground):
+def _moves(body, n, x, topology, contact):
     """Whether any joint moves the place x of a body along n."""
     i, moves = body, False
     while i != WORLD and not moves:
-        kind, R = topology[i, KIND], load9(ground.bodies.rotation[i])
-        arm = sub(x, load3(ground.bodies.position[i]))
+        kind, R = topology[i, KIND], load9(contact.bodies.rotation[i])
+        arm = sub(x, load3(contact.bodies.position[i]))
         turn, shift = mul_t(R, cross(arm, n)), mul_t(R, n)
         if kind == REVOLUTE:
-            moves = abs(turn[2]) > HELD
+            moves = abs(turn[2]) > IMMOBILE
         elif kind == PRISMATIC:
-            moves = abs(shift[2]) > HELD
+            moves = abs(shift[2]) > IMMOBILE
         else:
             most = max(abs(turn[0]), max(abs(turn[1]), abs(turn[2])))
-            moves = kind == FREE or most > HELD
+            moves = kind == FREE or most > IMMOBILE
         i = topology[i, PARENT]
     return moves
 
 
 @inline
-def _add_motion(i, sign, n, x, topology, ground):
+def _add_motion(i, sign, n, x, topology, contact):
     """Add to `column`, times `sign`, the velocity along n of a place x by body i's joint."""
-    kind, start, row, R = topology[i, KIND], topology[i, V_START], ground.column, load9(ground.bodies.rotation[i])
-    turn, shift = mul_t(R, cross(sub(x, load3(ground.bodies.position[i])), n)), mul_t(R, n)
+    kind, start, row, R = topology[i, KIND], topology[i, V_START], contact.column, load9(contact.bodies.rotation[i])
+    turn, shift = mul_t(R, cross(sub(x, load3(contact.bodies.position[i])), n)), mul_t(R, n)
     if has_one_axis(kind):
-        factor = sign * ground.solver.tree.mimics.factor[i] if len(ground.solver.tree.mimics) > 0 else sign
+        factor = sign * contact.solver.tree.mimics.factor[i] if len(contact.solver.tree.mimics) > 0 else sign
         row[start] += factor * (turn[2] if kind == REVOLUTE else shift[2])
     else:
         for k in range(3):
@@ -47,34 +47,34 @@ def _add_motion(i, sign, n, x, topology, ground):
 
 
 @kernel
-def _moves_apart(a, b, n, x, topology, ground):
+def _moves_apart(a, b, n, x, topology, contact):
     """Whether any joint moves the place x of body a along n relative to body b."""
     most = 0.0
-    for j in range(ground.column.size):
-        ground.column[j] = 0.0
+    for j in range(contact.column.size):
+        contact.column[j] = 0.0
     while a != b:  # common ancestors move both alike
         if a > b:
-            _add_motion(a, 1.0, n, x, topology, ground)
+            _add_motion(a, 1.0, n, x, topology, contact)
             a = topology[a, PARENT]
         else:
-            _add_motion(b, -1.0, n, x, topology, ground)
+            _add_motion(b, -1.0, n, x, topology, contact)
             b = topology[b, PARENT]
-    for j in range(ground.column.size):
-        most = max(most, abs(ground.column[j]))
-    return most > HELD
+    for j in range(contact.column.size):
+        most = max(most, abs(contact.column[j]))
+    return most > IMMOBILE
 
 
 @inline
-def leave_out_immobile(count, topology, ground):
+def leave_out_immobile(count, topology, contact):
     """Move the contacts that no joint moves along their normal behind the others; return the number of others."""
-    touching, i = ground.contacts, 0
+    touching, i = contact.contacts, 0
     while i < count:
-        (a, b), x, n = bodies_of(touching.shape[i], ground), load3(touching.at[i]), load3(touching.frame[i])
+        (a, b), x, n = bodies_of(touching.shape[i], contact), load3(touching.at[i]), load3(touching.frame[i])
         moves = False
-        if len(ground.pairs) > 0 and b != WORLD:
-            moves = _moves_apart(a, b, n, x, topology, ground)
+        if len(contact.pairs) > 0 and b != WORLD:
+            moves = _moves_apart(a, b, n, x, topology, contact)
         else:
-            moves = _moves(a, n, x, topology, ground)
+            moves = _moves(a, n, x, topology, contact)
         if moves:
             i += 1
         else:

@@ -19,7 +19,7 @@ import numpy as np
 
 from engine.compile import inline, kernel
 from engine.compile.operations import least_of, most_of, spread
-from engine.kernels.contact.cone import INFINITE, divided, jordan, to_boundary
+from engine.kernels.contact.cone_algebra import INFINITE, divided, jordan, to_boundary
 from engine.kernels.contact.newton import direction, respond
 from engine.kernels.contact.problem import (
     COMPLEMENTARITY,
@@ -82,7 +82,7 @@ def _guess(contacts, joints, size, inertia, topology, bodies, work):
 
 @kernel
 def begin_interior(contacts, joints, inertia, topology, bodies, work):
-    """Initialise the iterate, after `search._start_from_zero`. Contacts without friction have a little here."""
+    """Initialise the iterate, after `search._start_from_zero`. Every contact has friction."""
     p, numbers = work.problem, work.search.numbers
     size = _size(contacts, joints, p)
     wide = _guess(contacts, joints, size, inertia, topology, bodies, work)

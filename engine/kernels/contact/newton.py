@@ -7,9 +7,9 @@ With a proximal term ε |δλ|², which damps the step and keeps the solution,
     M δv = Jᵀ δλ                             ⇒    (M + Jᵀ Ω J) δv = Jᵀ s
 
 A contact depends on its body's twist alone: JᵀΩJ adds a 6 × 6 matrix to that body's inertia, and the articulated-body
-recursion solves the system (`matrix`). A joint's friction or limit adds a number to d. The right-hand side includes the
-residual Jᵀλ − M (v − v_f), so that the next step corrects rounding errors, as in single precision. From zero or from
-the previous step's impulses, four to nine steps reach rounding level.
+recursion solves the system (`newton_matrix`). A joint's friction or limit adds a number to d. The right-hand side
+includes the residual Jᵀλ − M (v − v_f), so that the next step corrects rounding errors, as in single precision. From
+zero or from the previous step's impulses, four to nine steps reach rounding level.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from engine.compile import compiled_apart, inline, kernel
 from engine.compile.operations import spread
 from engine.kernels.contact import body_pairs, mimics
 from engine.kernels.contact import mimic_passes as passes
-from engine.kernels.contact.matrix import add_wrenches, contact_step, inward, joint_step, set_up_pairs
+from engine.kernels.contact.loaded_bodies import LEFT_OUT
+from engine.kernels.contact.newton_matrix import add_wrenches, contact_step, inward, joint_step, set_up_pairs
 from engine.kernels.contact.recursion import (
     carried_twist,
     inward_wrench,
@@ -29,7 +30,6 @@ from engine.kernels.contact.recursion import (
     velocity_at,
     with_waiting_wrenches,
 )
-from engine.kernels.contact.reduced import LEFT_OUT
 from engine.kernels.contact.tree import TO_PARENT, axis_of, column, has_one_axis
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import ZERO9, add, cross, dot, load3, load9, mul, mul_t, scale, store3, store9, sub
@@ -124,8 +124,8 @@ def _move_pairs(tree, p):
 def direction(contacts, joints, part, share, eps, inertia, topology, bodies, work):
     """Compute δv into `dv`, and δu and δλ of all rows, after the last step was taken for `part` of it.
 
-    `inertia` (nv,) is d. Bodies that are left out, see `reduced`, get none. With `share` 0, Ω and s of the rows are
-    used as they are.
+    `inertia` (nv,) is d. Bodies that are left out, see `loaded_bodies`, get none. With `share` 0, Ω and s of the rows
+    are used as they are.
     """
     p, tree, limbs = work.problem, work.tree, work.tree.limbs
     for j in spread(p.added.size):

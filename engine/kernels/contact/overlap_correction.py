@@ -16,44 +16,44 @@ from engine.scene.thresholds import BACK
 
 
 @inline
-def _overlaps(count, ground):
+def _overlaps(count, contact):
     """Whether any shapes overlap."""
     deepest = 0.0
     for i in range(count):
-        deepest = min(deepest, ground.contacts.gap[i])
+        deepest = min(deepest, contact.contacts.gap[i])
     return deepest < -overlap_slack(deepest)
 
 
 @kernel
-def begin_overlap_correction(count, dt, inertia, topology, ground):
+def begin_overlap_correction(count, dt, inertia, topology, contact):
     """Begin the search for the displacement that reduces overlaps; return whether there are any."""
-    touching, p = ground.contacts, ground.solver.problem
-    if not _overlaps(count, ground):
+    touching, p = contact.contacts, contact.solver.problem
+    if not _overlaps(count, contact):
         return False
     for i in spread(count):
         gap = touching.gap[i]
         p.mu[i], p.offset[i] = 0.0, (BACK * gap if gap < 0.0 else gap) / dt
         store3(p.free[i], (p.offset[i], 0.0, 0.0))
     tolerance = overlap_target_residual(dt)
-    begin(OVERLAP_START, tolerance, tolerance, count, 0, inertia, topology, ground.bodies, ground.solver)
+    begin(OVERLAP_START, tolerance, tolerance, count, 0, inertia, topology, contact.bodies, contact.solver)
     return True
 
 
 @kernel
-def end_overlap_correction(count, dt, topology, ground):
-    """Compute the displacement that reduces overlaps into `ground.shift`, after its search."""
-    work, p = ground.solver, ground.solver.problem
+def end_overlap_correction(count, dt, topology, contact):
+    """Compute the displacement that reduces overlaps into `contact.shift`, after its search."""
+    work, p = contact.solver, contact.solver.problem
     restore_significant(count, 0, work.search.numbers[LARGEST_VELOCITY], p)
-    respond(count, 0, topology, ground.bodies, work, ground.shift)
-    for j in spread(ground.shift.size):
-        ground.shift[j] *= dt
+    respond(count, 0, topology, contact.bodies, work, contact.shift)
+    for j in spread(contact.shift.size):
+        contact.shift[j] *= dt
 
 
 @kernel
-def overlap_correction_by_bodies(count, dt, forces, topology, ground):
-    """Compute the displacement that reduces overlaps into `ground.shift`; return whether there is any."""
-    if not begin_overlap_correction(count, dt, forces.inertia[0], topology, ground):
+def overlap_correction_by_bodies(count, dt, forces, topology, contact):
+    """Compute the displacement that reduces overlaps into `contact.shift`; return whether there is any."""
+    if not begin_overlap_correction(count, dt, forces.inertia[0], topology, contact):
         return False
-    finish_search(count, 0, forces.inertia[0], topology, ground)
-    end_overlap_correction(count, dt, topology, ground)
+    finish_search(count, 0, forces.inertia[0], topology, contact)
+    end_overlap_correction(count, dt, topology, contact)
     return True

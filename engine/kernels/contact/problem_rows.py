@@ -8,6 +8,7 @@ from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact import mimics
 from engine.kernels.contact.body_pairs import TOUCH, UNKNOWNS, add_contact, relative_velocity
 from engine.kernels.contact.immobile_contacts import leave_out_immobile
+from engine.kernels.contact.loaded_bodies import LEFT_OUT, leave_out_unloaded
 from engine.kernels.contact.newton import relative_mobilities
 from engine.kernels.contact.properties import bodies_of, coefficients_of
 from engine.kernels.contact.recursion import (
@@ -18,7 +19,6 @@ from engine.kernels.contact.recursion import (
     shifted_mobility,
     velocity_at,
 )
-from engine.kernels.contact.reduced import LEFT_OUT, leave_out_unloaded
 from engine.kernels.contact.rounding import limit_slack
 from engine.kernels.contact.tree import GATHERS, TO_PARENT, axis_of, has_one_axis
 from engine.kernels.joint_constraints import friction
@@ -38,54 +38,54 @@ def _velocity_before(body, n, x, bodies):
 
 
 @inline
-def _contacts(count, topology, ground):
-    """Fill in the problem's contacts, and `ground.before`, their normal velocities at the beginning of the step.
+def _contacts(count, topology, contact):
+    """Fill in the problem's contacts, and `contact.before`, their normal velocities at the beginning of the step.
 
     Returns whether there is room for all pairs of bodies.
     """
-    touching, p, bodies, has_room = ground.contacts, ground.solver.problem, ground.bodies, True
+    touching, p, bodies, has_room = contact.contacts, contact.solver.problem, contact.bodies, True
     for i in spread(topology.shape[0]):
         p.head[i] = -1
     for i in spread(count):
-        body, other = bodies_of(touching.shape[i], ground)
+        body, other = bodies_of(touching.shape[i], contact)
         x, n = load3(touching.at[i]), load3(touching.frame[i])
-        ground.before[i] = _velocity_before(body, n, x, bodies)
-        if len(ground.solver.tree.pairs) > 0 and other != WORLD:
-            ground.before[i] -= _velocity_before(other, n, x, bodies)
-        p.mu[i] = coefficients_of(touching.shape[i], ground)[0]
+        contact.before[i] = _velocity_before(body, n, x, bodies)
+        if len(contact.solver.tree.pairs) > 0 and other != WORLD:
+            contact.before[i] -= _velocity_before(other, n, x, bodies)
+        p.mu[i] = coefficients_of(touching.shape[i], contact)[0]
         store3(p.arm[i], sub(x, load3(bodies.position[body])))
         store9(p.frame[i], load9(touching.frame[i]))
-    if len(ground.solver.tree.pairs) > 0:
-        ground.solver.tree.pairs.counts[TOUCH], ground.solver.tree.pairs.counts[UNKNOWNS] = 0, 0
+    if len(contact.solver.tree.pairs) > 0:
+        contact.solver.tree.pairs.counts[TOUCH], contact.solver.tree.pairs.counts[UNKNOWNS] = 0, 0
     for i in range(count - 1, -1, -1):
-        body, other = bodies_of(touching.shape[i], ground)
-        if len(ground.solver.tree.pairs) > 0 and other != WORLD:
+        body, other = bodies_of(touching.shape[i], contact)
+        if len(contact.solver.tree.pairs) > 0 and other != WORLD:
             x = load3(touching.at[i])
-            has_room = add_contact(i, body, other, x, bodies, p, ground.solver.tree.pairs) and has_room
+            has_room = add_contact(i, body, other, x, bodies, p, contact.solver.tree.pairs) and has_room
         else:
             p.following[i], p.head[body] = p.head[body], i
     return has_room
 
 
 @inline
-def _joints(q, v, rows, ground):
-    """Find the joints with friction or near a limit, as `ground.joint_of` and ones in `right`; return their number."""
-    found, p = 0, ground.solver.problem
-    for j in spread(ground.free.size):
+def _joints(q, v, rows, contact):
+    """Find the joints with friction or near a limit, as `contact.joint_of` and ones in `right`; return their number."""
+    found, p = 0, contact.solver.problem
+    for j in spread(contact.free.size):
         p.right[j] = 0.0
         if is_row(rows, j):
             low, high = bounds(rows, j, q)
-            after = ground.free[j]
+            after = contact.free[j]
             if friction(rows.joints, j, v[j]) > 0.0 or after < low + REACH or after > high - REACH:
                 p.right[j] = 1.0
-    for j in range(ground.free.size):
+    for j in range(contact.free.size):
         if p.right[j] > 0.0:
-            p.joint[found], ground.joint_of[found] = j, j
+            p.joint[found], contact.joint_of[found] = j, j
             found += 1
     for k in spread(found):
         j = p.joint[k]
         low, high = bounds(rows, j, q)
-        p.joint_free[k], p.law[k, 0] = ground.free[j], friction(rows.joints, j, v[j]) * rows.dt
+        p.joint_free[k], p.law[k, 0] = contact.free[j], friction(rows.joints, j, v[j]) * rows.dt
         p.law[k, 1] = low if low * rows.dt < -limit_slack(low) else 0.0
         p.law[k, 2] = high if high * rows.dt > limit_slack(high) else 0.0
     return found
@@ -99,9 +99,9 @@ def _own_mobility(offset, rotation, inverse):
 
 
 @kernel
-def _mobilities(joints, topology, ground):
+def _mobilities(joints, topology, contact):
     """Compute the mobility of each row, and its velocity at v_f."""
-    p, tree, bodies, free = ground.solver.problem, ground.solver.tree, ground.bodies, ground.free
+    p, tree, bodies, free = contact.solver.problem, contact.solver.tree, contact.bodies, contact.free
     limbs = tree.limbs
     if len(tree.mimics) > 0:
         passes.own_mobilities(tree.mimics, p.dv)
@@ -156,9 +156,9 @@ def _mobilities(joints, topology, ground):
 
 
 @inline
-def _pair_rows(count, inertia, topology, ground):
+def _pair_rows(count, inertia, topology, contact):
     """Compute the mobilities and velocities of contacts between bodies, after `_mobilities`."""
-    p, pairs, twists = ground.solver.problem, ground.solver.tree.pairs, ground.solver.tree.step
+    p, pairs, twists = contact.solver.problem, contact.solver.tree.pairs, contact.solver.tree.step
     for j in range(pairs.counts[TOUCH]):
         k = pairs.contact[j]
         while k >= 0:
@@ -167,26 +167,26 @@ def _pair_rows(count, inertia, topology, ground):
             store3(p.free[k], u)
             k = p.following[k]
     if pairs.counts[TOUCH] > 0:
-        relative_mobilities(count, inertia, topology, ground.bodies, ground.solver)
+        relative_mobilities(count, inertia, topology, contact.bodies, contact.solver)
 
 
 @inline
-def rows_by_bodies(count, q, v, inertia, rows, topology, ground):
+def rows_by_bodies(count, q, v, inertia, rows, topology, contact):
     """Fill in a problem's contacts and joint rows, after `free_velocity`.
 
     Returns the numbers of contacts with friction, of all contacts and of joint rows; −1 contacts where more pairs of
     bodies touch than there is room for.
     """
-    moved = leave_out_immobile(count, topology, ground)
-    if not _contacts(moved, topology, ground):
+    moved = leave_out_immobile(count, topology, contact)
+    if not _contacts(moved, topology, contact):
         return 0, -1, 0
-    joints = _joints(q, v, rows, ground)
-    leave_out_unloaded(topology, ground.bodies, ground.solver.problem, ground.solver.tree)
-    _mobilities(joints, topology, ground)
-    if len(ground.solver.tree.pairs) > 0:
-        _pair_rows(moved, inertia, topology, ground)
+    joints = _joints(q, v, rows, contact)
+    leave_out_unloaded(topology, contact.bodies, contact.solver.problem, contact.solver.tree)
+    _mobilities(joints, topology, contact)
+    if len(contact.solver.tree.pairs) > 0:
+        _pair_rows(moved, inertia, topology, contact)
     frictional = 0
     for i in range(moved):
-        if ground.solver.problem.mu[i] > 0.0:
+        if contact.solver.problem.mu[i] > 0.0:
             frictional += 1
     return frictional, moved, joints

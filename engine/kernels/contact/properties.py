@@ -6,20 +6,20 @@ from engine.compile import inline
 
 
 @inline
-def bodies_of(shape, ground):
+def bodies_of(shape, contact):
     """Return the body of a contact's shape and the body that it touches, −1 for fixed geometry."""
-    if len(ground.pairs) > 0:
-        k = shape - ground.points.body.size
+    if len(contact.pairs) > 0:
+        k = shape - contact.points.body.size
         if k >= 0:
-            return ground.pairs.body[ground.pairs.one[k]], ground.pairs.body[ground.pairs.other[k]]
-    return ground.points.body[shape], -1
+            return contact.pairs.body[contact.pairs.one[k]], contact.pairs.body[contact.pairs.other[k]]
+    return contact.points.body[shape], -1
 
 
 @inline
-def coefficients_of(shape, ground):
+def coefficients_of(shape, contact):
     """Return friction and restitution of a contact's shape with what it touches."""
-    if len(ground.pairs) > 0:
-        k = shape - ground.points.body.size
+    if len(contact.pairs) > 0:
+        k = shape - contact.points.body.size
         if k >= 0:
-            return ground.pairs.friction[k], ground.pairs.restitution[k]
-    return ground.points.friction[shape], ground.points.restitution[shape]
+            return contact.pairs.friction[k], contact.pairs.restitution[k]
+    return contact.points.friction[shape], contact.points.restitution[shape]

@@ -25,17 +25,17 @@ def rebound_velocity(back, fall):
 
 
 @inline
-def restitution_offsets(count, share, dt, exact, ground):
+def restitution_offsets(count, share, dt, exact, contact):
     """Set the target velocities by gaps and by `share` of the restitution; return whether any contact rebounds.
 
     `exact`: the integrator keeps the energy of free flight, see `rebound_velocity`; semi-implicit steps need no
     correction.
     """
-    touching, p, springs = ground.contacts, ground.solver.problem, 0.0
+    touching, p, springs = contact.contacts, contact.solver.problem, 0.0
     for i in spread(count):
-        gap, before = touching.gap[i], ground.before[i]
+        gap, before = touching.gap[i], contact.before[i]
         c = closing_gap(gap, load3(touching.frame[i]), load3(touching.at[i])) / dt
-        e = share * coefficients_of(touching.shape[i], ground)[1]
+        e = share * coefficients_of(touching.shape[i], contact)[1]
         if e > 0.0 and before < -IMPACT and gap + dt * p.along[i] <= 0.0:
             springs = 1.0
             c = min(c, -rebound_velocity(e * before, p.along[i] - before) if exact else e * before)
@@ -56,10 +56,10 @@ def _added_energy(count, joints, p):
 
 
 @inline
-def adds_no_energy(count, joints, ground):
+def accept_restitution(count, joints, contact):
     """Whether the impulses of rebounds add no energy; otherwise reduce the share of the restitution."""
-    search = ground.solver.search
-    if search.counts[HAS_RESTITUTION] == 0 or _added_energy(count, joints, ground.solver.problem) <= 0.0:
+    search = contact.solver.search
+    if search.counts[HAS_RESTITUTION] == 0 or _added_energy(count, joints, contact.solver.problem) <= 0.0:
         return True
     search.counts[RESTITUTION_ATTEMPT] += 1
     search.numbers[RESTITUTION_SHARE] = (

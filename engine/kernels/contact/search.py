@@ -291,11 +291,11 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
 
 
 @compiled_apart
-def finish_search(count, joints, inertia, topology, ground):
+def finish_search(count, joints, inertia, topology, contact):
     """Run a search to its end."""
     over = False
     while not over:
-        over = advance(count, joints, inertia, topology, ground.bodies, ground.solver, ground.work)
+        over = advance(count, joints, inertia, topology, contact.bodies, contact.solver, contact.work)
 
 
 @inline

@@ -21,13 +21,13 @@ def report(left, count, touch, robot):
 
 
 @inline
-def move_on(overlap, q, v, rows, rotations, ground):
-    """v ← v⁺ = `ground.free`, and q ← q ⊕ dt v⁺, with the overlap correction `ground.shift` if there is one."""
+def move_on(overlap, q, v, rows, rotations, contact):
+    """v ← v⁺ = `contact.free`, and q ← q ⊕ dt v⁺, with the overlap correction `contact.shift` if there is one."""
     for j in spread(v.size):
-        v[j] = ground.free[j]
-        way, index = v[j] + (ground.shift[j] / rows.dt if overlap else 0.0), rows.q_of_v[j]
+        v[j] = contact.free[j]
+        way, index = v[j] + (contact.shift[j] / rows.dt if overlap else 0.0), rows.q_of_v[j]
         if overlap and rows.has_limits and index >= 0:  # the correction moves no joint past its limit
             below, above = rows.joints[LOWER, j] - q[index], rows.joints[UPPER, j] - q[index]
             way = min(max(way, min(below / rows.dt, v[j])), max(above / rows.dt, v[j]))
-        ground.column[j] = way
-    advance(q, ground.column, v, rows.dt, rows.q_of_v, rotations)
+        contact.column[j] = way
+    advance(q, contact.column, v, rows.dt, rows.q_of_v, rotations)

@@ -27,14 +27,14 @@ class Tree(NamedTuple):
 
     limbs: Limbs
     flow: NDArray[np.int64]  # (n, 2): how a body passes its share on, see `TO_PARENT`
-    loaded: NDArray[np.int64]  # (n, 2): that among the bodies of Newton's steps, see `reduced`
+    loaded: NDArray[np.int64]  # (n, 2): that among the bodies of Newton's steps, see `loaded_bodies`
     U: NDArray[np.floating]  # (n, 18), of M + d: 6 numbers of a joint with one axis, of a ball joint two blocks by rows
     inverse: NDArray[np.floating]  # (n, 27), of M + d: D⁻¹, of a free joint (I^A)⁻¹ by blocks
     G: NDArray[np.floating]  # (n, 36): of Newton's matrix, 6 an axis; at first, inertias passed on for M + d
     t: NDArray[np.floating]  # (n, 6): of the last right-hand side
     twist: NDArray[np.floating]  # (n, 6): of bodies on which limbs hang
     sums: NDArray[np.floating]  # (n, 42): what limbs pass to each other
-    composite: NDArray[np.floating]  # (n, 21): inertias of the bodies of Newton's steps, see `reduced`
+    composite: NDArray[np.floating]  # (n, 21): inertias of the bodies of Newton's steps, see `loaded_bodies`
     moved: NDArray[np.floating]  # (n, 6): the twists by all impulses
     step: NDArray[np.floating]  # (n, 6): the twists by Newton's last step
     mimics: Mimics | tuple[()]

@@ -12,19 +12,19 @@ from engine.kernels.spatial import cross, dot, load3, load9, mul_t, scale, store
 
 
 @inline
-def _key(i, ground):
+def _key(i, contact):
     """The number that identifies a contact of a shape in the next step: its point on the ground, or a pair's
     feature."""
-    touching = ground.contacts
-    if len(ground.pairs) > 0 and touching.shape[i] >= ground.points.body.size:
-        return ground.pairs.feature[touching.point[i] - ground.points.radius.size]
+    touching = contact.contacts
+    if len(contact.pairs) > 0 and touching.shape[i] >= contact.points.body.size:
+        return contact.pairs.feature[touching.point[i] - contact.points.radius.size]
     return touching.point[i]
 
 
 @inline
 def _impulse_before(i, touch, robot):
     """The impulse of a contact in the previous step, in the world; 0 if it did not exist."""
-    shape, key, found = touch.ground.contacts.shape[i], _key(i, touch.ground), (0.0, 0.0, 0.0)
+    shape, key, found = touch.contact.contacts.shape[i], _key(i, touch.contact), (0.0, 0.0, 0.0)
     for k in range(int(touch.summary[robot, CONTACT_COUNT])):
         if touch.which[robot, k] == shape and touch.key[robot, k] == key:
             found = load3(touch.seen[robot, k], IMPULSE)
@@ -34,8 +34,8 @@ def _impulse_before(i, touch, robot):
 @inline
 def load_warm_start(count, frictional, n, touch, robot):
     """Load the previous step's impulses, in the contacts' frames."""
-    ground = touch.ground
-    touching, impulses, joint_memory = ground.contacts, ground.impulses, touch.joint_memory[robot]
+    contact = touch.contact
+    touching, impulses, joint_memory = contact.contacts, contact.impulses, touch.joint_memory[robot]
     for i in spread(count):
         before = _impulse_before(i, touch, robot)
         for r in range(3 if i < frictional else 1):
@@ -43,17 +43,17 @@ def load_warm_start(count, frictional, n, touch, robot):
             impulses[k] = dot(load3(touching.frame[i], 3 * r), before)
     first = 2 * frictional + count
     for k in spread(n - first):
-        impulses[first + k] = joint_memory[ground.joint_of[k]]
+        impulses[first + k] = joint_memory[contact.joint_of[k]]
 
 
 @inline
-def _put_wrench(seen, place, body, x, impulse, ground):
+def _put_wrench(seen, place, body, x, impulse, contact):
     """Store an impulse at a place x as a wrench on a body, in its frame; on fixed geometry in the world's."""
-    if len(ground.pairs) > 0 and body < 0:
+    if len(contact.pairs) > 0 and body < 0:
         store3(seen, cross(x, impulse), place)
         store3(seen, impulse, place + 3)
         return
-    R, p = load9(ground.bodies.rotation[body]), load3(ground.bodies.position[body])
+    R, p = load9(contact.bodies.rotation[body]), load3(contact.bodies.position[body])
     store3(seen, mul_t(R, cross(sub(x, p), impulse)), place)
     store3(seen, mul_t(R, impulse), place + 3)
 
@@ -61,27 +61,27 @@ def _put_wrench(seen, place, body, x, impulse, ground):
 @inline
 def store_contacts(count, frictional, n, touch, robot):
     """Store this step's impulses, in the world, for the next step and for reports; 0 for contacts that do not act."""
-    ground = touch.ground
-    touching, impulses, joint_memory = ground.contacts, ground.impulses, touch.joint_memory[robot]
+    contact = touch.contact
+    touching, impulses, joint_memory = contact.contacts, contact.impulses, touch.joint_memory[robot]
     for j in spread(joint_memory.size):
         joint_memory[j] = 0.0
     for i in spread(count):
         k = 3 * i if i < frictional else 2 * frictional + i
-        x, slip, u = (impulses[k], 0.0, 0.0), 0.0, ground.u
+        x, slip, u = (impulses[k], 0.0, 0.0), 0.0, contact.u
         if i < frictional:
             x = (impulses[k], impulses[k + 1], impulses[k + 2])
             slip = np.sqrt(u[k + 1] * u[k + 1] + u[k + 2] * u[k + 2])
         world = mul_t(load9(touching.frame[i]), x)
         seen = touch.seen[robot, i]
-        touch.which[robot, i], touch.key[robot, i] = touching.shape[i], _key(i, ground)
+        touch.which[robot, i], touch.key[robot, i] = touching.shape[i], _key(i, contact)
         seen[GAP], seen[SLIP] = touching.gap[i], slip
         store3(seen, load3(touching.at[i]), PLACE)
         store3(seen, load3(touching.frame[i]), NORMAL)
         store3(seen, world, IMPULSE)
-        bodies = bodies_of(touching.shape[i], ground)
-        _put_wrench(seen, WRENCH, bodies[0], load3(touching.at[i]), world, ground)
-        if len(ground.pairs) > 0:
-            _put_wrench(seen, OTHER, bodies[1], load3(touching.at[i]), scale(-1.0, world), ground)
+        bodies = bodies_of(touching.shape[i], contact)
+        _put_wrench(seen, WRENCH, bodies[0], load3(touching.at[i]), world, contact)
+        if len(contact.pairs) > 0:
+            _put_wrench(seen, OTHER, bodies[1], load3(touching.at[i]), scale(-1.0, world), contact)
     first = 2 * frictional + count
     for k in spread(n - first):
-        joint_memory[ground.joint_of[k]] = impulses[first + k]
+        joint_memory[contact.joint_of[k]] = impulses[first + k]

@@ -65,7 +65,7 @@ class Touch(NamedTuple):
     `which` and `key` identify a contact in the next step.
     """
 
-    ground: ContactWorkspace
+    contact: ContactWorkspace
     joint_memory: NDArray[np.floating]  # (batch, nv): the joints' impulses
     summary: NDArray[np.floating]  # (batch, 3): the residual, the number of contacts, the largest residual of a call
     which: NDArray[np.int64]  # (batch, C): the contacts' shapes, or their pairs, counted after the shapes
@@ -108,14 +108,14 @@ def _pairs_of_bodies(pairs: Pairs) -> NDArray[np.int64]:
 
 def of_robots(touch: Touch, block: slice) -> Touch:
     """The part of `Touch` that belongs to a block of robots."""
-    return Touch(touch.ground, *(left[block] for left in of_steps(touch)))
+    return Touch(touch.contact, *(left[block] for left in of_steps(touch)))
 
 
-def touch(ground: ContactWorkspace, nv: int, batch: int) -> Touch:
+def touch(contact: ContactWorkspace, nv: int, batch: int) -> Touch:
     """Return the `Touch` of a batch without contacts."""
-    C, seen = len(ground.contacts.gap), SEEN_OF_PAIRS if ground.pairs else SEEN
+    C, seen = len(contact.contacts.gap), SEEN_OF_PAIRS if contact.pairs else SEEN
     which, key = (np.zeros((batch, C), np.int64) for _ in range(2))
-    return Touch(ground, np.zeros((batch, nv)), np.zeros((batch, 3)), which, key, np.zeros((batch, C, seen)))
+    return Touch(contact, np.zeros((batch, nv)), np.zeros((batch, 3)), which, key, np.zeros((batch, C, seen)))
 
 
 def of_steps(touch: Touch) -> tuple[NDArray[Any], ...]:
@@ -123,9 +123,9 @@ def of_steps(touch: Touch) -> tuple[NDArray[Any], ...]:
     return touch[1:]
 
 
-def partners(ground: ContactWorkspace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def partners(contact: ContactWorkspace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return, by the numbers in `Touch.which`, the link of a contact and what it touches, as in `Touches.other`."""
-    links, pairs = ground.points.link, ground.pairs
+    links, pairs = contact.points.link, contact.pairs
     others = np.full(len(links), -1)
     if pairs:
         links = np.concatenate([links, pairs.link[pairs.one]])
@@ -150,11 +150,11 @@ def example(kind: Kind, pairs: bool, mimic: bool) -> Touch:
     matrix, cube, table = real[None], real[None, None], whole[None]
     found = Points(whole, whole, whole, matrix, real, matrix, real, real, real, matrix, whole, whole)
     near = Near(table, cube, cube, matrix, matrix, cube, whole, table, whole, whole, whole)
-    ground = ContactWorkspace(
+    contact = ContactWorkspace(
         found, surfaces.example(kind), near, contacts(1), bodies(1), matrix, matrix, real, real, real, real, real,
         whole, real, whole, pair_room(NO_PAIRS, shapes(())) if pairs else (),
         impulse_workspace(
             np.array([-1]), 1, 1, mimics.example() if mimic else (), body_pairs(1, 1, 1) if pairs else ()
         ), table,
     )  # fmt: skip
-    return Touch(ground, matrix, matrix, whole[None], whole[None], cube)
+    return Touch(contact, matrix, matrix, whole[None], whole[None], cube)
