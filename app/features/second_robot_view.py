@@ -27,6 +27,7 @@ from app.panels.panel_scroller import scroller
 from app.panels.second_robot import EMPTY, SecondRobotPanel
 from app.simulation.messages import Loaded, Snapshot
 from app.simulation.second_robot import SavedSecondRobot, SecondRobotRequest
+from app.simulation.starting import first_pose
 
 if TYPE_CHECKING:
     from app.window import Window
@@ -130,7 +131,7 @@ class SecondRobotView(QObject):
 
         def work(_: threading.Event) -> Read:
             try:
-                return Read(engine.load(str(path), folders))
+                return Read(engine.load(str(path), folders, srdf="beside"))
             except (engine.ModelError, OSError, ValueError) as error:
                 return Read(None, refusal(str(path), error))
 
@@ -169,7 +170,7 @@ class SecondRobotView(QObject):
         if self.model is None or self._scene is None or self._bench.model is None:
             return
         self._placed = True
-        poses = np.asarray(engine.link_poses(self.model, self.model.neutral()))
+        poses = np.asarray(engine.link_poses(self.model, first_pose(self.model)))
         right = self._viewport.camera.axes()[0]  # horizontal, so that they are side by side on the screen
         place = shift_beyond(self._viewport.robot_bounds, self._scene.bounds(poses), right) * right
         kept, self._kept = self._kept, None

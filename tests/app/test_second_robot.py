@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -23,6 +24,7 @@ from app.panels.second_robot import ROWS
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.running import gains_of
 from app.simulation.second_robot import SavedSecondRobot, _touched
+from app.simulation.starting import first_pose
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -33,9 +35,10 @@ def second(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
     view = window.features[SecondRobotView]
 
-    def put(name: str) -> SecondRobotView:
-        view.open(engine.find_robot(name))
-        wait(qtbot, lambda: view.model is not None and view.model.name == name)
+    def put(name: str | Path) -> SecondRobotView:
+        path = engine.find_robot(name)
+        view.open(path)
+        wait(qtbot, lambda: view.model is not None and view.model.name == path.stem)
         wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
         return view
 
@@ -366,3 +369,14 @@ def test_it_is_placed_anew_once_its_meshes_are_read(second, monkeypatch):
         assert not view._placed
     view._take_meshes()
     assert view._placed
+
+
+def test_it_begins_in_the_pose_in_which_the_first_would(qtbot, second, example_robots):
+    window, put = second
+    put(next(path for path in example_robots if path.stem == "panda"))
+    model, at = state(window).model, state(window).model.q_of_v
+    np.testing.assert_array_equal(state(window).q, first_pose(model))
+    np.testing.assert_array_equal(state(window).q[at], model.pose("default")[at])
+    assert np.all((state(window).q[at] >= model.lower) & (state(window).q[at] <= model.upper))
+    play(qtbot, window, 0.3)  # held there by its gains
+    np.testing.assert_allclose(state(window).q, first_pose(model), atol=0.02)
