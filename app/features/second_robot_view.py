@@ -15,6 +15,7 @@ from PyQt6.QtGui import QMouseEvent
 from PyQt6.QtWidgets import QMenu
 
 import engine
+from app.acting.surroundings import read_beside
 from app.desktop import dialogs
 from app.desktop.actions import MESSAGE, algorithm_name, make_action
 from app.desktop.docks import RIGHT, Dock
@@ -131,7 +132,7 @@ class SecondRobotView(QObject):
 
         def work(_: threading.Event) -> Read:
             try:
-                return Read(engine.load(str(path), folders, srdf="beside"))
+                return Read(read_beside(path, folders))
             except (engine.ModelError, OSError, ValueError) as error:
                 return Read(None, refusal(str(path), error))
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import trimesh
 from PyQt6.QtCore import Qt
 from windows import PATIENCE, wait
 
@@ -17,6 +18,7 @@ import engine
 from app.features.ground_view import GroundView
 from app.features.reloading import Reloading
 from app.features.run_exports import RunExports
+from app.features.scene_view import SceneView
 from app.features.second_robot_view import CROWDED, UNRECORDED, SecondRobotView
 from app.features.sessions import Sessions
 from app.gl.scene import Scene
@@ -369,6 +371,29 @@ def test_it_is_placed_anew_once_its_meshes_are_read(second, monkeypatch):
         assert not view._placed
     view._take_meshes()
     assert view._placed
+
+
+def test_through_a_link_its_meshes_are_found_as_those_of_the_first_are(qtbot, opened, tmp_path):
+    """The package is above the file, and not above the link to its folder."""
+    arm = tmp_path / "pkg" / "robots" / "arm"
+    for folder in ("urdf", "meshes"):
+        (arm / folder).mkdir(parents=True)
+    (tmp_path / "pkg" / "package.xml").write_text("<package/>")
+    (tmp_path / "link").symlink_to(arm.parent)
+    trimesh.creation.box((0.1, 0.1, 0.1)).export(arm / "meshes" / "box.stl")
+    mesh = "<visual><geometry><mesh filename='package://pkg/robots/arm/meshes/box.stl'/></geometry></visual>"
+    (arm / "urdf" / "arm.urdf").write_text(f"<robot name='arm'><link name='base'>{mesh}</link></robot>")
+    path = tmp_path / "link" / "arm" / "urdf" / "arm.urdf"
+    window = opened(path)
+    assert not window.workbench.model.diagnostics
+    window.features[SceneView].add_robot(str(path), free=False)
+    wait(qtbot, lambda: len(window.workbench.parts) == 1)
+    view = window.features[SecondRobotView]
+    view.open(path)
+    wait(qtbot, lambda: view.model is not None)
+    for model in (window.workbench.parts[0].model, view.model):
+        assert not model.diagnostics
+        assert model.visuals[0].mesh == window.workbench.model.visuals[0].mesh == str(arm / "meshes" / "box.stl")
 
 
 def test_it_begins_in_the_pose_in_which_the_first_would(qtbot, second, example_robots):
