@@ -164,6 +164,8 @@ class SecondRobotView(QObject):
         if self._scene is None:
             return
         self._scene.update()
+        if self._window.findings.set_of_second([*self.model.diagnostics, *self._scene.diagnostics]):
+            self._window.refresh()
         if self._scene.ready and not self._placed:
             self._place()
 
@@ -192,6 +194,7 @@ class SecondRobotView(QObject):
         self._viewport.overlays.choose_second_link(-1)
         self._viewport.overlays.set_second_robot(None)
         self.panel.show_names("", "")
+        self._window.findings.set_of_second([])
         self._tell(EMPTY)
         self._window.refresh()
 

@@ -396,6 +396,33 @@ def test_through_a_link_its_meshes_are_found_as_those_of_the_first_are(qtbot, op
         assert model.visuals[0].mesh == window.workbench.model.visuals[0].mesh == str(arm / "meshes" / "box.stl")
 
 
+def test_what_is_wrong_with_its_meshes_is_in_the_diagnostics_until_it_is_closed(qtbot, second, tmp_path):
+    window, _ = second
+    view, panel, button = window.features[SecondRobotView], window.diagnostics, window.status.findings_button
+    (tmp_path / "broken.stl").write_text("solid nothing")
+    meshes = (f"<visual><geometry><mesh filename='{name}.stl'/></geometry></visual>" for name in ("gone", "broken"))
+    path = tmp_path / "arm.urdf"
+    path.write_text("<robot name='arm'>\n<link name='base'>\n" + "\n".join(meshes) + "</link></robot>")
+    view.open(path)
+    wait(qtbot, lambda: panel.count == 2)
+    gone, broken = panel.diagnostics
+    assert gone.element.startswith("second robot: line 3, <mesh")
+    assert "gone.stl is not found" in gone.problem
+    assert broken.element == "second robot: mesh broken.stl"
+    assert button.isVisible()
+    window.findings.show_stop("it diverged", "")
+    assert [each.problem for each in panel.diagnostics] == ["it diverged"]
+    window.run.reset.trigger()
+    assert panel.diagnostics == [gone, broken]
+    with qtbot.waitSignal(window.loaded, timeout=PATIENCE):  # another first robot
+        window.open(engine.find_robot("pendulum"))
+    assert panel.diagnostics == [gone, broken]
+    assert panel.summary.text().startswith("pendulum.urdf: ")
+    view.close_action.trigger()
+    assert panel.diagnostics == []
+    assert not button.isVisible()
+
+
 def test_it_begins_in_the_pose_in_which_the_first_would(qtbot, second, example_robots):
     window, put = second
     put(next(path for path in example_robots if path.stem == "panda"))
