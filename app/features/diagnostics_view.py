@@ -44,10 +44,12 @@ class DiagnosticsView:
         """List the problems of the file read last, and of a second robot beside it; return their title."""
         findings = self._bench.findings
         title = Path(findings.path).name + (" was not loaded" if findings.refused else "")
-        self._panel.show_file(findings.path, title, findings.diagnostics, self._bench.package_dirs)
+        second = [] if findings.refused else self._of_second
+        both = f"{title} and second robot" if second else title
+        self._panel.show_file(findings.path, both, findings.diagnostics, self._bench.package_dirs)
         self._panel.show_trust_button(findings.wants_trust)
         if not findings.refused:
-            self._panel.add([*self._of_meshes, *self._of_second])
+            self._panel.add([*self._of_meshes, *second])
         return title
 
     def _open(self, sentence: str) -> None:

@@ -417,7 +417,7 @@ def test_what_is_wrong_with_its_meshes_is_in_the_diagnostics_until_it_is_closed(
     with qtbot.waitSignal(window.loaded, timeout=PATIENCE):  # another first robot
         window.open(engine.find_robot("pendulum"))
     assert panel.diagnostics == [gone, broken]
-    assert panel.summary.text().startswith("pendulum.urdf: ")
+    assert panel.summary.text().startswith("pendulum.urdf and second robot: ")
     view.close_action.trigger()
     assert panel.diagnostics == []
     assert not button.isVisible()
