@@ -375,10 +375,10 @@ def test_it_is_placed_anew_once_its_meshes_are_read(second, monkeypatch):
 
 def test_through_a_link_its_meshes_are_found_as_those_of_the_first_are(qtbot, opened, tmp_path):
     """The package is above the file, and not above the link to its folder."""
-    arm = tmp_path / "pkg" / "robots" / "arm"
+    arm = tmp_path / "elsewhere" / "pkg" / "robots" / "arm"
     for folder in ("urdf", "meshes"):
         (arm / folder).mkdir(parents=True)
-    (tmp_path / "pkg" / "package.xml").write_text("<package/>")
+    (arm.parents[1] / "package.xml").write_text("<package/>")
     (tmp_path / "link").symlink_to(arm.parent)
     trimesh.creation.box((0.1, 0.1, 0.1)).export(arm / "meshes" / "box.stl")
     mesh = "<visual><geometry><mesh filename='package://pkg/robots/arm/meshes/box.stl'/></geometry></visual>"
