@@ -24,7 +24,7 @@ from app.acting.forces import AppliedForces, ForceControls
 from app.acting.joint_driving import JointDriving
 from app.acting.loaded_robot import LoadedRobot
 from app.acting.posing import Posing
-from app.acting.surroundings import Parts, RemovedObjects, Surroundings, file_of, loader_with_parts
+from app.acting.surroundings import Parts, RemovedObjects, Surroundings, file_of, loader_with_parts, resolved
 from app.acting.undoing import Actions, State, undoable
 from app.plotting.probe import Probe
 from app.recording import run_files
@@ -183,7 +183,7 @@ class Workbench:
         if isinstance(source, engine.Model):
             self.loading = source.source or source.name
         else:
-            source = self.loading = self._opening_file = _resolved(source)
+            source = self.loading = self._opening_file = resolved(source)
         settings, self._leaves = replace(self.settings, spread=ALONE), parts is None
         run = source if isinstance(source, str) and source.endswith((run_files.SUFFIX, run_files.KEPT_SUFFIX)) else ""
         if self.model is not None and self.loading != self.path and not run:  # frames of a run have their scene
@@ -212,7 +212,7 @@ class Workbench:
 
     def set_robot_of_run(self, run: str | Path, robot: str) -> None:
         """Open that run with the robot in the file `robot`, whatever robot it names."""
-        self._robots_of_runs[_resolved(run)] = robot
+        self._robots_of_runs[resolved(run)] = robot
 
     def set_package_dirs(self, package_dirs: Iterable[str]) -> None:
         """Search these folders for packages, and reload the file requested last."""
@@ -420,11 +420,3 @@ class Workbench:
         """Stop the simulation thread, and wait for it."""
         self.controller.close()
         self._worker.close()
-
-
-def _resolved(path: str | Path) -> str:
-    """Return the absolute path of a file; an impossible path is returned as it is, and fails on loading."""
-    try:
-        return str(Path(path).expanduser().resolve())
-    except (ValueError, RuntimeError, OSError):  # a zero in it, an unknown user's home, a cycle of links
-        return str(path)

@@ -71,6 +71,12 @@ class LoadedRobot:
         return self.model is not None and any(joint.kind == "floating" for joint in self.model.joints)
 
     @property
+    def base_floats(self) -> bool:
+        """Whether the robot has a free joint of its own; free bodies around it do not count."""
+        alone = self.model.parts[0].model if self.model is not None and self.model.parts else self.model
+        return alone is not None and any(joint.kind == "floating" for joint in alone.joints)
+
+    @property
     def parts(self) -> tuple[engine.Part, ...]:
         """The other parts: free bodies and other robots."""
         return () if self.model is None else self.model.parts[1:]

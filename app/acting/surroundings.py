@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,6 +131,19 @@ def _values(obstacle: engine.Obstacle) -> tuple[object, ...]:
 def file_of(model: engine.Model) -> str | None:
     """Return the file a robot was read from, for a composed model its first part's; None if there is none."""
     return model.parts[0].model.source if model.parts else model.source
+
+
+def resolved(path: str | Path) -> str:
+    """Return the absolute path of a file; an impossible path is returned as it is, and fails on loading."""
+    try:
+        return str(Path(path).expanduser().resolve())
+    except (ValueError, RuntimeError, OSError):  # a zero in it, an unknown user's home, a cycle of links
+        return str(path)
+
+
+def read_beside(path: str | Path, package_dirs: Iterable[str], floating: bool = False) -> engine.Model:
+    """Read the file of another robot as `Workbench.open` reads the first one's. Raises the errors of `engine.load`."""
+    return engine.load(resolved(path), package_dirs, floating, srdf="beside")
 
 
 def loader_with_parts(load: Load, parts: Parts) -> Load:

@@ -21,6 +21,7 @@ from app.features.distance_view import DistanceView
 from app.features.dragging import Dragging
 from app.features.drift_view import DriftView
 from app.features.drive_view import DriveView
+from app.features.floating_base import FloatingBase
 from app.features.frame_rate import FrameRate
 from app.features.gallery_view import GalleryView
 from app.features.generating import Generating
@@ -98,5 +99,6 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     Waiting,
     DriftView,
     OutOfView,
+    FloatingBase,
 )
 """All features, in the order of their menu entries."""

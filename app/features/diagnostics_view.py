@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from PyQt6.QtWidgets import QDockWidget, QStatusBar
@@ -23,6 +24,7 @@ class DiagnosticsView:
     def __init__(self, panel: DiagnosticsPanel, dock: QDockWidget, bench: Workbench, bar: QStatusBar):
         self._panel, self._dock, self._bench, self._bar = panel, dock, bench, bar
         self._of_meshes: list[engine.Diagnostic] = []
+        self._of_second: list[engine.Diagnostic] = []
         self._run_stopped = False
         self._said = ""
 
@@ -32,13 +34,23 @@ class DiagnosticsView:
         findings = self._bench.findings
         if not findings.refused:
             self._of_meshes = []
-        title = Path(findings.path).name + (" was not loaded" if findings.refused else "")
-        self._panel.show_file(findings.path, title, findings.diagnostics, self._bench.package_dirs)
-        self._panel.show_trust_button(findings.wants_trust)
+        title = self._list()
         if raised:
             self._open(_named(title, findings.diagnostics))
         else:
             self._dock.hide()
+
+    def _list(self) -> str:
+        """List the problems of the file read last, and of a second robot beside it; return their title."""
+        findings = self._bench.findings
+        title = Path(findings.path).name + (" was not loaded" if findings.refused else "")
+        second = [] if findings.refused else self._of_second
+        both = f"{title} and second robot" if second else title
+        self._panel.show_file(findings.path, both, findings.diagnostics, self._bench.package_dirs)
+        self._panel.show_trust_button(findings.wants_trust)
+        if not findings.refused:
+            self._panel.add([*self._of_meshes, *second])
+        return title
 
     def _open(self, sentence: str) -> None:
         """Show the dock, and the sentence in the status bar."""
@@ -51,6 +63,14 @@ class DiagnosticsView:
         """Add problems that the viewport found in the meshes."""
         self._of_meshes = [*self._of_meshes, *diagnostics]
         self._panel.add(diagnostics)
+
+    def set_of_second(self, diagnostics: Sequence[engine.Diagnostic]) -> bool:
+        """Set the problems of the second robot, listed below those of the first; return whether they changed."""
+        before, self._of_second = self._of_second, [_of_second(each) for each in diagnostics]
+        changed = before != self._of_second
+        if changed and not self._run_stopped:
+            self._list()
+        return changed
 
     def show_stop(self, message: str, detail: str) -> None:
         """Show why a run stopped by itself; `detail` is the traceback of an internal error."""
@@ -83,10 +103,16 @@ class DiagnosticsView:
             self._bar.clearMessage()
         if not self._run_stopped:
             return False
-        of_meshes = self._of_meshes
-        self.show_file(raised=False)
-        self.add_of_meshes(of_meshes)
+        self._run_stopped = False
+        self._list()
+        self._dock.hide()
         return True
+
+
+def _of_second(diagnostic: engine.Diagnostic) -> engine.Diagnostic:
+    """Return a problem in the second robot's file, without what the panel would look for in the first one's."""
+    line = f"line {diagnostic.line}, " if diagnostic.line else ""
+    return replace(diagnostic, line=None, element=f"second robot: {line}{diagnostic.element}", repair=())
 
 
 def _named(title: str, diagnostics: Sequence[engine.Diagnostic]) -> str:

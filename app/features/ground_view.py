@@ -36,6 +36,13 @@ SHAPES = (
     ("&Rough", grounds.ROUGH, "Bumps: a height field"),
     ("S&tairs", grounds.STAIRS, "Flat ground with steps in front of the robot"),
 )
+TIP = "What the robot stands on; it is put down there, at rest"
+NO_SHAPES_TIP = "The robot has no collision shapes to stand on"
+NO_GROUND_TIP = "The ground is off: Simulation › Ground turns it on"
+FIXED_TIP = (
+    "The ground is off, since the robot's file fixes its root link to the world:\n"
+    "Simulation › Floating base frees it, Simulation › Ground has the ground as it is"
+)
 SETTINGS_TIP = "Numbers of the terrain, such as angle, height and seed: in the Scene panel"
 SOON = 0.5  # s until the reason for a delay is shown
 BEAT = 50  # ms between two checks whether the code is ready
@@ -179,10 +186,21 @@ class GroundView:
         except (OSError, ValueError, EOFError) as error:
             self._window.statusBar().showMessage(f"{Path(path).name}: {reason(error)}", MESSAGE)
 
+    def _tip(self) -> str:
+        """Return what the terrain is, or why it cannot be selected and what to do."""
+        bench = self._bench
+        if bench.model is None or (bench.stands and bench.settings.ground):
+            return TIP
+        if not bench.stands:
+            return NO_SHAPES_TIP
+        return NO_GROUND_TIP if bench.robot.base_floats or bench.source is None else FIXED_TIP
+
     def _refresh(self) -> None:
         settings = self._bench.settings
         for each in (self.menu, self.form):
             each.setEnabled(self._bench.stands and settings.ground)
+        for where in (self.menu.menuAction(), self.form.kind):
+            where.setToolTip(self._tip())
         if self._present[0] is not settings.scene:
             self._present = settings.scene, self._of(settings.scene)[1]
         terrain = self._present[1]

@@ -13,6 +13,9 @@ from app.features.status import too_heavy
 from app.workbench import Workbench
 
 PLAY_TIP = "Play the simulation, or pause (Space)"
+FREE_TIP = "Free the root link from the world"
+FREE_ALREADY_TIP = "The root link is free already: the robot's file has a floating joint"
+NO_FILE_TIP = "The robot has no file to be read with a free root link; save it first"
 PLAY_RECORDED_TIP = "Play the recording from this frame, or pause (Space); End returns to the live simulation"
 
 
@@ -59,9 +62,7 @@ class RunControls(QObject):
             checkable=True,
         )
         self.ground = make("G&round", bench.configuring.set_ground, tip="Ground on or off", checkable=True)
-        self.floating = make(
-            "&Floating base", self._set_floating, tip="Free the root link from the world", checkable=True
-        )
+        self.floating = make("&Floating base", self._set_floating, tip=FREE_TIP, checkable=True)
 
     def refresh(self, measuring: bool) -> None:
         """Update the actions from the workbench's state; playing is disabled while `measuring`."""
@@ -79,10 +80,11 @@ class RunControls(QObject):
         check(self.hold, bench.settings.held)
         check(self.ground, bench.settings.ground)
         self.ground.setEnabled(bench.stands)
-        check(self.floating, bench.floating)
-        robot = bench.model.parts[0].model if bench.model is not None and bench.model.parts else bench.model
-        floats = robot is not None and any(joint.kind == "floating" for joint in robot.joints)
-        self.floating.setEnabled(bench.source is not None and (bench.floating or not floats))  # a file is reloaded
+        free = bench.robot.base_floats and not bench.floating  # by the file
+        check(self.floating, bench.floating or free)
+        self.floating.setEnabled(bench.source is not None and not free)  # a file is reloaded
+        lacks = there and bench.source is None
+        self.floating.setToolTip(FREE_ALREADY_TIP if free else NO_FILE_TIP if lacks else FREE_TIP)
 
     def _toggle(self) -> None:
         self.begun.emit()

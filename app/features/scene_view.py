@@ -19,6 +19,7 @@ from PyQt6.QtWidgets import QMenu
 import engine
 from app.acting import scene_objects
 from app.acting.scene_objects import SceneObject, body_of
+from app.acting.surroundings import read_beside
 from app.acting.undoing import State
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.context_menus import LINK, OBJECT, SPACE, Clicked
@@ -389,7 +390,7 @@ class SceneView(QObject):
 
         def read() -> None:
             try:
-                found: engine.Model | str = engine.load(path, package_dirs, floating=free)
+                found: engine.Model | str = read_beside(path, package_dirs, free)
             except (ValueError, OSError) as error:
                 found = refusal(path, error)
             with suppress(RuntimeError):  # the window is closed

@@ -15,6 +15,7 @@ from PyQt6.QtGui import QMouseEvent
 from PyQt6.QtWidgets import QMenu
 
 import engine
+from app.acting.surroundings import read_beside
 from app.desktop import dialogs
 from app.desktop.actions import MESSAGE, algorithm_name, make_action
 from app.desktop.docks import RIGHT, Dock
@@ -27,6 +28,7 @@ from app.panels.panel_scroller import scroller
 from app.panels.second_robot import ALGORITHMS, EMPTY, SecondRobotPanel
 from app.simulation.messages import Loaded, Snapshot
 from app.simulation.second_robot import SavedSecondRobot, SecondRobotRequest
+from app.simulation.starting import first_pose
 
 if TYPE_CHECKING:
     from app.window import Window
@@ -132,7 +134,7 @@ class SecondRobotView(QObject):
 
         def work(_: threading.Event) -> Read:
             try:
-                return Read(engine.load(str(path), folders))
+                return Read(read_beside(path, folders))
             except (engine.ModelError, OSError, ValueError) as error:
                 return Read(None, refusal(str(path), error))
 
@@ -165,6 +167,8 @@ class SecondRobotView(QObject):
         if self._scene is None:
             return
         self._scene.update()
+        if self._window.findings.set_of_second([*self.model.diagnostics, *self._scene.diagnostics]):
+            self._window.refresh()
         if self._scene.ready and not self._placed:
             self._place()
 
@@ -172,7 +176,7 @@ class SecondRobotView(QObject):
         if self.model is None or self._scene is None or self._bench.model is None:
             return
         self._placed = True
-        poses = np.asarray(engine.link_poses(self.model, self.model.neutral()))
+        poses = np.asarray(engine.link_poses(self.model, first_pose(self.model)))
         right = self._viewport.camera.axes()[0]  # horizontal, so that they are side by side on the screen
         place = shift_beyond(self._viewport.robot_bounds, self._scene.bounds(poses), right) * right
         kept, self._kept = self._kept, None
@@ -203,6 +207,7 @@ class SecondRobotView(QObject):
         self._viewport.overlays.choose_second_link(-1)
         self._viewport.overlays.set_second_robot(None)
         self.panel.show_names("", "")
+        self._window.findings.set_of_second([])
         self._tell(EMPTY)
         self._window.refresh()
 

@@ -28,7 +28,6 @@ class TerrainForm(QWidget):
         self.kind = QComboBox()
         self.kind.addItems(KINDS)
         self.kind.setAccessibleName("Terrain")
-        self.kind.setToolTip("What the robot stands on; it is put down there, at rest")
         self.labels = [QLabel() for _ in range(MOST)]
         self.boxes = [NumberBox(0.0, 1.0, 4) for _ in range(MOST)]
         self._shown = Terrain("")

@@ -15,6 +15,7 @@ import engine
 from app.simulation.messages import SecondRobotState, Settings, Snapshot
 from app.simulation.preparing import ControlsApart, MadeApart, compile_steps
 from app.simulation.running import Running, can_stand, can_touch_itself, gains_of
+from app.simulation.starting import first_pose
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +179,7 @@ def _simulation(
     """Return a compiled CPU simulation in the part of the scene it can touch. Raises ValueError if impossible."""
     model = asked.model
     scene = _touched(model, scene)
-    q = model.neutral()
+    q = first_pose(model)
     if _free(model):
         q[model.joints[0].q][:3] += asked.place
         if scene is not None:

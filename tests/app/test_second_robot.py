@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import trimesh
 from PyQt6.QtCore import Qt
 from windows import PATIENCE, wait
 
@@ -16,6 +18,7 @@ import engine
 from app.features.ground_view import GroundView
 from app.features.reloading import Reloading
 from app.features.run_exports import RunExports
+from app.features.scene_view import SceneView
 from app.features.second_robot_view import CROWDED, UNRECORDED, SecondRobotView
 from app.features.sessions import Sessions
 from app.gl.scene import Scene
@@ -23,6 +26,7 @@ from app.panels.second_robot import ROWS
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.running import gains_of
 from app.simulation.second_robot import SavedSecondRobot, _touched
+from app.simulation.starting import first_pose
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -33,9 +37,10 @@ def second(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
     view = window.features[SecondRobotView]
 
-    def put(name: str) -> SecondRobotView:
-        view.open(engine.find_robot(name))
-        wait(qtbot, lambda: view.model is not None and view.model.name == name)
+    def put(name: str | Path) -> SecondRobotView:
+        path = engine.find_robot(name)
+        view.open(path)
+        wait(qtbot, lambda: view.model is not None and view.model.name == path.stem)
         wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
         return view
 
@@ -423,3 +428,64 @@ def test_it_is_placed_anew_once_its_meshes_are_read(second, monkeypatch):
         assert not view._placed
     view._take_meshes()
     assert view._placed
+
+
+def test_through_a_link_its_meshes_are_found_as_those_of_the_first_are(qtbot, opened, tmp_path):
+    """The package is above the file, and not above the link to its folder."""
+    arm = tmp_path / "elsewhere" / "pkg" / "robots" / "arm"
+    for folder in ("urdf", "meshes"):
+        (arm / folder).mkdir(parents=True)
+    (arm.parents[1] / "package.xml").write_text("<package/>")
+    (tmp_path / "link").symlink_to(arm.parent)
+    trimesh.creation.box((0.1, 0.1, 0.1)).export(arm / "meshes" / "box.stl")
+    mesh = "<visual><geometry><mesh filename='package://pkg/robots/arm/meshes/box.stl'/></geometry></visual>"
+    (arm / "urdf" / "arm.urdf").write_text(f"<robot name='arm'><link name='base'>{mesh}</link></robot>")
+    path = tmp_path / "link" / "arm" / "urdf" / "arm.urdf"
+    window = opened(path)
+    assert not window.workbench.model.diagnostics
+    window.features[SceneView].add_robot(str(path), free=False)
+    wait(qtbot, lambda: len(window.workbench.parts) == 1)
+    view = window.features[SecondRobotView]
+    view.open(path)
+    wait(qtbot, lambda: view.model is not None)
+    for model in (window.workbench.parts[0].model, view.model):
+        assert not model.diagnostics
+        assert model.visuals[0].mesh == window.workbench.model.visuals[0].mesh == str(arm / "meshes" / "box.stl")
+
+
+def test_what_is_wrong_with_its_meshes_is_in_the_diagnostics_until_it_is_closed(qtbot, second, tmp_path):
+    window, _ = second
+    view, panel, button = window.features[SecondRobotView], window.diagnostics, window.status.findings_button
+    (tmp_path / "broken.stl").write_text("solid nothing")
+    meshes = (f"<visual><geometry><mesh filename='{name}.stl'/></geometry></visual>" for name in ("gone", "broken"))
+    path = tmp_path / "arm.urdf"
+    path.write_text("<robot name='arm'>\n<link name='base'>\n" + "\n".join(meshes) + "</link></robot>")
+    view.open(path)
+    wait(qtbot, lambda: panel.count == 2)
+    gone, broken = panel.diagnostics
+    assert gone.element.startswith("second robot: line 3, <mesh")
+    assert "gone.stl is not found" in gone.problem
+    assert broken.element == "second robot: mesh broken.stl"
+    assert button.isVisible()
+    window.findings.show_stop("it diverged", "")
+    assert [each.problem for each in panel.diagnostics] == ["it diverged"]
+    window.run.reset.trigger()
+    assert panel.diagnostics == [gone, broken]
+    with qtbot.waitSignal(window.loaded, timeout=PATIENCE):  # another first robot
+        window.open(engine.find_robot("pendulum"))
+    assert panel.diagnostics == [gone, broken]
+    assert panel.summary.text().startswith("pendulum.urdf and second robot: ")
+    view.close_action.trigger()
+    assert panel.diagnostics == []
+    assert not button.isVisible()
+
+
+def test_it_begins_in_the_pose_in_which_the_first_would(qtbot, second, example_robots):
+    window, put = second
+    put(next(path for path in example_robots if path.stem == "panda"))
+    model, at = state(window).model, state(window).model.q_of_v
+    np.testing.assert_array_equal(state(window).q, first_pose(model))
+    np.testing.assert_array_equal(state(window).q[at], model.pose("default")[at])
+    assert np.all((state(window).q[at] >= model.lower) & (state(window).q[at] <= model.upper))
+    play(qtbot, window, 0.3)  # held there by its gains
+    np.testing.assert_allclose(state(window).q, first_pose(model), atol=0.02)

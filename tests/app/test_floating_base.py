@@ -1,0 +1,97 @@
+"""Simulation › Floating base: ticked, greyed and explained, and named where a legged robot's file fixes its root."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from windows import PATIENCE, started, wait, wait_loaded
+
+import engine
+from app.features.floating_base import FIXED, FREED, IN_THE_AIR, KEPT
+from app.features.ground_view import FIXED_TIP, NO_GROUND_TIP, TIP, GroundView
+from app.features.run_controls import FREE_ALREADY_TIP, FREE_TIP, NO_FILE_TIP
+from app.features.scene_view import SceneView
+
+
+@pytest.mark.parametrize(
+    ("name", "ticked", "enabled", "tip"),
+    [
+        ("humanoid", True, False, FREE_ALREADY_TIP),
+        ("quadruped", True, False, FREE_ALREADY_TIP),
+        ("arm7", False, True, FREE_TIP),
+        ("chain", False, False, NO_FILE_TIP),
+    ],
+)
+def test_it_says_whether_the_base_floats_and_why_that_stays(opened, name, ticked, enabled, tip):
+    action = opened(engine.chain(3) if name == "chain" else engine.find_robot(name)).run.floating
+    assert (action.isChecked(), action.isEnabled(), action.toolTip()) == (ticked, enabled, tip)
+
+
+def test_a_body_beside_the_robot_does_not_tick_it(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    window.features[SceneView].add("box", free=True)
+    wait(qtbot, lambda: len(window.workbench.parts) == 1)
+    assert window.workbench.robot.floats
+    assert not window.run.floating.isChecked()
+    assert window.run.floating.isEnabled()
+
+
+@pytest.mark.parametrize(
+    ("stem", "legged"),
+    [("go2", True), ("g1_29dof_rev_1_0", True), ("talos_reduced", True), ("ur5_robot", False), ("tiago", False)],
+)
+def test_a_robot_fixed_in_the_air_is_said_to_float_once_asked(opened, example_robots: list[Path], stem, legged):
+    window = opened(next(path for path in example_robots if path.stem == stem))
+    message = window.statusBar().currentMessage()
+    assert message.startswith(IN_THE_AIR) if legged else "Floating base" not in message
+    assert ("the pose 'standing' of its SRDF" in message) == (stem == "go2")
+
+
+def test_it_is_said_once_of_a_robot(qtbot, opened, example_robots: list[Path]):
+    window = opened(next(path for path in example_robots if path.stem == "solo12"))
+    assert "Floating base" in window.statusBar().currentMessage()
+    window.features[SceneView].add("box", free=True)
+    wait(qtbot, lambda: len(window.workbench.parts) == 1)
+    assert "Floating base" not in window.statusBar().currentMessage()
+
+
+def test_the_greyed_terrain_says_what_to_do(qtbot, opened, example_robots: list[Path]):
+    window = opened(next(path for path in example_robots if path.stem == "solo12"))
+    ground = window.features[GroundView]
+
+    def tips() -> set[str]:
+        return {ground.menu.menuAction().toolTip(), ground.form.kind.toolTip()}
+
+    assert not ground.form.isEnabled()
+    assert tips() == {FIXED_TIP}
+    window.run.floating.trigger()
+    wait(qtbot, ground.form.isEnabled)
+    assert tips() == {TIP}
+    window.run.ground.trigger()
+    wait(qtbot, lambda: not ground.form.isEnabled())
+    assert tips() == {NO_GROUND_TIP}
+
+
+def test_it_says_where_the_run_before_is_kept(qtbot, make_window, tmp_path):
+    window = started(make_window, tmp_path)
+    bench, messages = window.workbench, []
+    window.statusBar().messageChanged.connect(messages.append)
+
+    def toggle() -> str:
+        with qtbot.waitSignal(window.loaded, timeout=PATIENCE):
+            window.run.floating.trigger()
+        return window.statusBar().currentMessage()
+
+    window.open(engine.find_robot("arm7"))
+    wait_loaded(qtbot, window)
+    assert toggle() == FREED
+    assert toggle() == FIXED
+    bench.play()
+    wait(qtbot, lambda: bench.time > 0.1)
+    assert toggle() == FREED + KEPT
+    wait(qtbot, lambda: window.kept.last is not None)
+    window.kept.action.trigger()
+    wait(qtbot, lambda: bench.replay.opened and not bench.loading)
+    assert not window.run.floating.isChecked()
+    assert "Floating base" not in window.statusBar().currentMessage()
