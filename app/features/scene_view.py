@@ -238,7 +238,7 @@ class SceneView(QObject):
             return
         number = row - len(self.obstacles)
         part, before = self._bench.parts[number], self.objects[row]
-        if not np.array_equal(before.pose, item.pose) and self._bench.surroundings.is_free(number):
+        if not _redefines(before, item) and self._bench.surroundings.is_free(number):
             self._bench.surroundings.place_part(number, item.pose)
             return
         parts = self._bench.parts
@@ -416,12 +416,17 @@ class SceneView(QObject):
             self._window.statusBar().clearMessage()
 
 
+def _redefines(before: SceneObject, after: SceneObject) -> bool:
+    """Whether more than the pose differs, which of a moving body is another by the time its edit comes."""
+    own = ("size", "mass", "friction", "color")
+    return any(getattr(before, name) != getattr(after, name) for name in own)
+
+
 def _changed(before: SceneObject, after: SceneObject) -> str:
     """Describe a change of an object."""
-    moved = not np.array_equal(before.pose, after.pose)
     if before.friction != after.friction:
         return f"Friction of {before.name}: {after.friction:g}"
     if before.color != after.color:
         return f"Colour of {before.name}"
-    sized = before.size != after.size
-    return f"{'Move' if moved else 'Resize' if sized else 'Change'} {before.name}"
+    sized, weighed = before.size != after.size, before.mass != after.mass
+    return f"{'Resize' if sized else 'Change' if weighed else 'Move'} {before.name}"
