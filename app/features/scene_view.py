@@ -40,6 +40,7 @@ TIP = "Terrain, obstacles, free bodies and other robots around the robot (O)"
 LINE = 160  # characters of a message in the status bar, at most
 SETTLING = 50  # ms between two looks whether parts are still being added
 REFRESH = 0.1  # s between two updates of the numbers while the simulation plays
+NEW_RUN = "; a new run begins, and File › Open last run (Ctrl+Shift+T) opens the one before"
 LEFT_ONE = "the object around {robot} was removed; Undo (Ctrl+Z) adds it here"
 LEFT_MANY = "{count} objects around {robot} were removed; Undo (Ctrl+Z) adds them here"
 OBSTACLE, BODY = 0.2, 0.06  # of the robot's size: edge lengths of new objects
@@ -55,6 +56,8 @@ class Before:
     camera: Camera
     playing: bool
     row: int
+    told: str
+    """What to say once the parts are there; empty if nothing."""
 
 
 class SceneView(QObject):
@@ -293,7 +296,8 @@ class SceneView(QObject):
         if bench.loading:
             self._window.statusBar().showMessage("the scene is still being changed; try again in a moment", MESSAGE)
             return
-        before = Before(state or bench.state, replace(self._window.viewport.camera), bench.playing, row)
+        said = told + NEW_RUN if bench.time > 0 else told if state is not None else ""
+        before = Before(state or bench.state, replace(self._window.viewport.camera), bench.playing, row, said)
         try:
             bench.surroundings.set_parts(parts(), told)
         except ValueError as refusal:
@@ -318,13 +322,15 @@ class SceneView(QObject):
         if before.playing:
             bench.play()
         self._window.refresh()
+        if before.told:
+            self._window.statusBar().showMessage(before.told, MESSAGE)
         self.choose(before.row)
         if len(bench.parts) > max(len(before.state.model.parts) - 1, 0):
             self._bring_into_view(self.objects[before.row])
 
-    def restore(self, state: State) -> None:
-        """Restore a state: its parts beside the robot, settings, pose and drives."""
-        self._set_parts(lambda: state.parts[1:], self.panel.row, state=state)
+    def restore(self, state: State, told: str) -> None:
+        """Restore a state: its parts beside the robot, settings, pose and drives; then say `told`."""
+        self._set_parts(lambda: state.parts[1:], self.panel.row, told, state)
 
     def _bring_into_view(self, item: SceneObject) -> None:
         """Move the camera back if the object is out of view."""

@@ -46,7 +46,6 @@ class UndoView:
             window.addAction(action)
         window.menus.edit.put(self.undo, self.redo)
         self._robot: engine.Model | None = None
-        self._told = ""  # a message once the parts that are being restored are there
         self._bench.actions.done = self._note
         window.loaded.connect(self._take)
         window.refreshed.connect(self._refresh)
@@ -62,9 +61,7 @@ class UndoView:
         robot = event.model.parts[0].model if event.model.parts else event.model
         if robot is not self._robot:
             self.stack.clear()
-        elif self._told:
-            self._window.statusBar().showMessage(self._told, MESSAGE)
-        self._robot, self._told = robot, ""
+        self._robot = robot
 
     def _note(self, action: Action) -> None:
         self.stack.push(_ActionCommand(action, self._put))
@@ -85,8 +82,7 @@ class UndoView:
                 bench.branch()
         with bench.actions.unnoted():
             if _keys(state.parts) != _keys(bench.model.parts):
-                self._window.feature(SceneView).restore(state)
-                self._told = text
+                self._window.feature(SceneView).restore(state, text)
             else:
                 restore_state(bench, state, bench.state.q, state.posed)
         self._window.refresh()
