@@ -16,7 +16,6 @@ from PyQt6.QtWidgets import (
     QLabel,
     QPushButton,
     QSlider,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -25,7 +24,7 @@ import engine
 from app.desktop import theme
 from app.desktop.angles import ANGLES
 from app.panels.heat_map import HeatMap
-from app.panels.number_box import DecimalBox
+from app.panels.number_box import DecimalBox, WholeBox
 from app.picture.crowd import ARRANGEMENTS, COLORINGS, DEVIATION, ENERGY, UNITS
 from app.simulation.batch_spread import LARGEST, BatchSpread
 
@@ -54,18 +53,18 @@ class BatchPanel(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.robots, self.slider = QSpinBox(), QSlider(Qt.Orientation.Horizontal)
+        self.robots, self.slider = WholeBox(), QSlider(Qt.Orientation.Horizontal)
         self.robots.setRange(1, LARGEST)
-        self.robots.setStepType(QSpinBox.StepType.AdaptiveDecimalStepType)
-        self.robots.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+        self.robots.setStepType(WholeBox.StepType.AdaptiveDecimalStepType)
+        self.robots.setButtonSymbols(WholeBox.ButtonSymbols.NoButtons)
         self.slider.setRange(0, round(math.log2(LARGEST) * STEPS))
         self.pose, self.mass, self.friction = (_number(*of) for of in ((180, 5, 1), (90, 5, 0), (100, 10, 0)))
         self._pose = 0.0  # rad or m; the box rounds
         self.mass.setSuffix(" %")
         self.friction.setSuffix(" %")
-        self.seed, self.again = QSpinBox(), QPushButton("New seed")
+        self.seed, self.again = WholeBox(), QPushButton("New seed")
         self.seed.setRange(0, 999_999)
-        self.seed.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+        self.seed.setButtonSymbols(WholeBox.ButtonSymbols.NoButtons)
         self.arrangement, self.coloring = _choice(ARRANGEMENTS), _choice(COLORINGS)
         self.note, self.count = QLabel(), QLabel()
         self.note.setWordWrap(True)
