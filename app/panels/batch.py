@@ -36,7 +36,8 @@ PAUSE = 250  # ms without a change, after which the batch is requested
 SMOOTH = 1 / 15  # s per frame, up to which motion looks smooth
 POSE = "Initial pose: maximum offset of each joint from robot 0, of a prismatic one {:.3g} m"
 FRICTION = "Friction and damping of each joint: maximum deviation from robot 0, percent"
-MARGIN = 0.8  # share of the computed number of robots that draw smoothly, which the note states
+IN_TIME = 0.95  # share of the requested speed below which a simulation lags behind it
+MARGIN = 0.8  # share of a computed number of robots, which the note states
 
 
 class BatchPanel(QWidget):
@@ -208,15 +209,23 @@ class BatchPanel(QWidget):
         self.count.setText(" · ".join(filter(None, (self.map.text(robot), said))))
         theme.tint(self.count, "error" if lost else "text")
 
-    def show_drawing(self, robots: int, seconds: float) -> None:
-        """Estimate how many robots draw smoothly, from the time in s that one frame of `robots` took."""
+    def show_drawing(self, robots: int, seconds: float, reached: float = math.nan) -> None:
+        """Estimate how many robots draw smoothly, from the time in s that one frame of `robots` took.
+
+        And how many can be simulated in time, if the simulation has `reached` too small a share of the requested speed.
+        """
         self._noted = robots
         if robots == 1:
             self.note.setText(ONE)
             return
         most = int(min(LARGEST, MARGIN * robots * SMOOTH / max(seconds, 1e-4)))
-        smooth = f"motion looks smooth up to about {most} robots" if most > 1 else "even one robot moves in jerks here"
-        self.note.setText(f"A frame of {robots} robots takes {1e3 * seconds:.0f} ms; {smooth}")
+        smooth = f"drawing is smooth up to about {most} robots" if most > 1 else "even one robot moves in jerks here"
+        text = f"A frame of {robots} robots is drawn in {1e3 * seconds:.0f} ms; {smooth}"
+        if reached < IN_TIME:
+            most = max(int(MARGIN * robots * reached), 1)
+            share = f"{100 * reached:.2g} % of the requested speed"
+            text += f". They are simulated at {share}, which about {most} would reach"
+        self.note.setText(text)
 
     def _ask(self) -> None:
         self.asked.emit(self.spread)
