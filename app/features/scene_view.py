@@ -198,8 +198,12 @@ class SceneView(QObject):
     @property
     def _robot(self) -> engine.Model | None:
         """The robot without the parts around it."""
-        model = self._bench.model
-        return model.parts[0].model if model is not None and model.parts else model
+        return _own(self._bench.model)
+
+    @property
+    def composing(self) -> bool:
+        """Whether parts are being added, changed or removed, and no other robot is being opened."""
+        return self._before is not None and self._bench.loading == self._bench.path
 
     def _waits(self, put: Callable[[], None], robot: engine.Model) -> bool:
         """Whether what was read for `robot` cannot be put yet, since parts are being added, or no more."""
@@ -308,7 +312,7 @@ class SceneView(QObject):
 
     def _take(self, event: Loaded) -> None:
         before, self._before = self._before, None
-        if before is None:
+        if before is None or _own(before.state.model) is not self._robot:  # another robot was opened meanwhile
             self.panel.choose(-1)
             if (left := self._bench.left) is not None:
                 count = self._bench.surroundings.report_left(left)
@@ -420,6 +424,11 @@ class SceneView(QObject):
                 lambda: [*self._bench.parts, engine.Part(found, pose, f"{name}/")], len(self.objects), f"Add {name}"
             )
             self._window.statusBar().clearMessage()
+
+
+def _own(model: engine.Model | None) -> engine.Model | None:
+    """Return a robot without the parts around it."""
+    return model.parts[0].model if model is not None and model.parts else model
 
 
 def _redefines(before: SceneObject, after: SceneObject) -> bool:
