@@ -37,6 +37,8 @@ class RobotFiles:
         self._window, self._bench, self._refresh = window, bench, refresh
         self.others: dict[str, Callable[[str], None]] = {}
         """Functions that open other kinds of files, by suffix."""
+        self.dropped: dict[str, Callable[[str], None]] = {}
+        """Functions that take dropped files of further kinds while a robot is open, by suffix in small letters."""
         self.recent_menu = RecentMenu(window, lambda: bench.recent)
         self.package_menu = PackageMenu(window, settings, package_dirs)
         bench.package_dirs = self.package_menu.folders
@@ -67,15 +69,23 @@ class RobotFiles:
         self.open(path, self._bench.opening_floating, trust_xacro=True)
 
     def drop(self, event: QDropEvent) -> None:
-        """Open the first dropped file."""
-        first, *others = dropped_files(event)
+        """Take dropped files of kinds that belong to the robot that is open; else open the first of the others."""
         event.acceptProposedAction()
+        files = [(path, self._taker(path)) for path in dropped_files(event)]
+        if all(take for _, take in files):
+            for path, take in files:
+                take(path)
+            return
+        first, *others = (path for path, _ in sorted(files, key=lambda each: each[1] is not None))
         self.open(first)
         if others:
             names = ", ".join(Path(path).name for path in others[:NAMED])
             names += f" and {len(others) - NAMED} more" * (len(others) > NAMED)
             self._left = f"one robot at a time: {Path(first).name} opens, {names} did not"
             self._window.statusBar().showMessage(self._left, MESSAGE)
+
+    def _taker(self, path: str) -> Callable[[str], None] | None:
+        return None if self._bench.model is None else self.dropped.get(Path(path).suffix.lower())
 
     def _tell_of_others(self, _: object) -> None:
         """Repeat the message once the robot is open, since opening clears the status bar."""

@@ -44,7 +44,8 @@ NEW_RUN = "; a new run begins, and File › Open last run (Ctrl+Shift+T) opens t
 LEFT_ONE = "the object around {robot} was removed; Undo (Ctrl+Z) adds it here"
 LEFT_MANY = "{count} objects around {robot} were removed; Undo (Ctrl+Z) adds them here"
 OBSTACLE, BODY = 0.2, 0.06  # of the robot's size: edge lengths of new objects
-MESHES = "Meshes (*.stl *.obj *.dae *.ply *.glb *.gltf *.off);;All files (*)"
+MESH_SUFFIXES = (".stl", ".obj", ".dae", ".ply", ".glb", ".gltf", ".off")
+MESHES = f"Meshes ({' '.join(f'*{each}' for each in MESH_SUFFIXES)});;All files (*)"
 ROBOTS = "Robots (*.urdf *.xacro *.xml);;All files (*)"
 
 
@@ -82,6 +83,7 @@ class SceneView(QObject):
         self._before: Before | None = None
         self._due = 0.0
         self._corners: dict[str, np.ndarray] = {}  # (2, 3) of the meshes that were added, by file
+        window.files.dropped |= dict.fromkeys(MESH_SUFFIXES, self.add_mesh)
         self._read.connect(self._put_robot)
         self._mesh_read.connect(self._put_mesh)
         self.panel.chosen.connect(self._follow)
