@@ -51,7 +51,7 @@ class RobotFiles:
         menus.file.put(self.open_action, self.recent_menu, self.robots_menu, self.package_menu)
         menus.file.addAction(make_action(window, "&Quit", window.close, keys.Quit))
         self._left = ""  # message on dropped files that were not opened
-        window.loaded.connect(self._tell_of_others)
+        window.refreshed.connect(self._tell_of_others)
         self.recent_menu.chosen.connect(self.open)
         self.package_menu.changed.connect(self._set_package_dirs)
 
@@ -87,11 +87,12 @@ class RobotFiles:
     def _taker(self, path: str) -> Callable[[str], None] | None:
         return None if self._bench.model is None else self.dropped.get(Path(path).suffix.lower())
 
-    def _tell_of_others(self, _: object) -> None:
-        """Repeat the message once the robot is open, since opening clears the status bar."""
-        if self._left:
-            self._window.statusBar().showMessage(self._left, MESSAGE)
-        self._left = ""
+    def _tell_of_others(self) -> None:
+        """Repeat the message once the robot is open, since opening clears the status bar; before what that has said."""
+        if self._left and not self._bench.loading:
+            bar, left, self._left = self._window.statusBar(), self._left, ""
+            said = bar.currentMessage()
+            bar.showMessage(f"{left}; {said}" if said not in ("", left) else left, MESSAGE)
 
     def _ask(self) -> None:
         folder = str(Path(self._bench.path).parent) if self._bench.path else str(engine.ROBOTS)

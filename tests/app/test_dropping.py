@@ -10,7 +10,7 @@ from windows import wait
 
 import engine
 from app.features.controller_view import DROPPED
-from app.features.scene_view import SceneView
+from app.features.scene_view import LEFT_ONE, SceneView
 
 __all__ = ["far_mesh"]
 ARM6, SCARA = engine.find_robot("arm6"), engine.find_robot("scara")
@@ -49,3 +49,16 @@ def test_of_a_robot_and_a_mesh_the_robot_opens(qtbot, arm, far_mesh, first):
     said = "one robot at a time: arm6.urdf opens, far.obj did not"
     wait(qtbot, lambda: arm.statusBar().currentMessage() == said)
     assert not arm.features[SceneView].obstacles
+
+
+def test_what_was_not_opened_is_said_beside_what_opening_the_other_says(qtbot, arm):
+    """As an SRDF's pose, or here that the objects around the previous robot are gone."""
+    scene, bar = arm.features[SceneView], arm.statusBar()
+    scene.add("box", False)
+    settled(qtbot, scene)
+    assert drop(arm, ARM6, SCARA)
+    left = LEFT_ONE.format(robot="arm7")
+    wait(qtbot, lambda: bar.currentMessage() == f"one robot at a time: arm6.urdf opens, scara.urdf did not; {left}")
+    drop(arm, SCARA)
+    wait(qtbot, lambda: arm.workbench.model.name == "scara" and not arm.workbench.loading)
+    assert "one robot" not in bar.currentMessage()
