@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -61,7 +62,9 @@ class BatchView:
             self._robots, self._seconds = robots, seconds
         self._seconds += (1 - STEADY) * (seconds - self._seconds)
         if self._panel.isVisible() and time.perf_counter() < self._due + REFRESH:
-            self._panel.show_drawing(robots, self._seconds)
+            simulated = self._bench.playing and self._frame is not None and not self._frame.recorded
+            reached = self._frame.factor / self._bench.speed if simulated else math.nan
+            self._panel.show_drawing(robots, self._seconds, reached)
 
     def _draw(self) -> None:
         frame = self._frame

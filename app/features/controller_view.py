@@ -24,6 +24,7 @@ TIP = "Drive the joints by a Python function control(t, q, v); the file runs wit
 END_TIP = "Stop the controller; joints that were held before are held again"
 LOADING = "{} is still being started: the simulation waits; Simulation › Stop controller ends it"
 LATE = "{} has not returned for 1 s: the simulation waits; Simulation › Stop controller ends it"
+DROPPED = "{} is Python code, which a drop does not run: load it as a controller by Simulation › Controller"
 RUNS = "{} drives the joints; it is reloaded when it is saved and at each reset"
 
 
@@ -36,6 +37,7 @@ class ControllerView(QObject):
         self.action = make_action(window, "&Controller…", self._ask, tip=TIP)
         self.end_action = make_action(window, "S&top controller", self._stop, tip=END_TIP)
         window.menus.simulation.put(self.action, self.end_action, apart=True)
+        window.files.dropped[".py"] = self._refuse
         self.label = QLabel()
         window.statusBar().addPermanentWidget(self.label)
         self._read, self._held, self._told = GONE, False, ""
@@ -50,6 +52,10 @@ class ControllerView(QObject):
         if path := ask_file(self._window, "Controller", folder, "Python (*.py)"):
             self._window.settings.setValue(RECENT, str(Path(path).parent))
             self.load(path)
+
+    def _refuse(self, path: str) -> None:
+        """Name the entry that runs a dropped file: code runs only where the user asked for it as such."""
+        self._window.statusBar().showMessage(DROPPED.format(Path(path).name), MESSAGE)
 
     def load(self, path: str) -> None:
         """Let the file's function drive the joints in place of their gains."""

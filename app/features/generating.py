@@ -15,7 +15,6 @@ from PyQt6.QtWidgets import (
     QLabel,
     QPushButton,
     QSlider,
-    QSpinBox,
     QVBoxLayout,
 )
 
@@ -24,7 +23,7 @@ from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_path
 from app.desktop.reasons import reason
-from app.panels.number_box import DecimalBox
+from app.panels.number_box import DecimalBox, WholeBox
 
 if TYPE_CHECKING:
     from app.window import Window
@@ -49,12 +48,12 @@ class Generator(QDialog):
             QCheckBox("Floating base"),
         )
         self.kind.addItems([CHAIN, TREE])
-        self.links, self.slider = QSpinBox(), QSlider(Qt.Orientation.Horizontal)
+        self.links, self.slider = WholeBox(), QSlider(Qt.Orientation.Horizontal)
         self.links.setRange(1, MOST)
         self.links.setValue(12)
         self.slider.setRange(0, round(STEPS * math.log10(MOST)))
         self.branching, self.prismatic, self.spherical = (_share(value) for value in (30.0, 0.0, 0.0))
-        self.seed, self.other = QSpinBox(), QPushButton("&New seed")
+        self.seed, self.other = WholeBox(), QPushButton("&New seed")
         self.seed.setRange(0, 999_999)
         self.note, self.save = QLabel(wordWrap=True), QPushButton("&Save as URDF…")
         self.generate = QPushButton("&Generate")

@@ -37,6 +37,8 @@ class RobotFiles:
         self._window, self._bench, self._refresh = window, bench, refresh
         self.others: dict[str, Callable[[str], None]] = {}
         """Functions that open other kinds of files, by suffix."""
+        self.dropped: dict[str, Callable[[str], None]] = {}
+        """Functions that take dropped files of further kinds while a robot is open, by suffix in small letters."""
         self.recent_menu = RecentMenu(window, lambda: bench.recent)
         self.package_menu = PackageMenu(window, settings, package_dirs)
         bench.package_dirs = self.package_menu.folders
@@ -49,7 +51,7 @@ class RobotFiles:
         menus.file.put(self.open_action, self.recent_menu, self.robots_menu, self.package_menu)
         menus.file.addAction(make_action(window, "&Quit", window.close, keys.Quit))
         self._left = ""  # message on dropped files that were not opened
-        window.loaded.connect(self._tell_of_others)
+        window.refreshed.connect(self._tell_of_others)
         self.recent_menu.chosen.connect(self.open)
         self.package_menu.changed.connect(self._set_package_dirs)
 
@@ -67,9 +69,14 @@ class RobotFiles:
         self.open(path, self._bench.opening_floating, trust_xacro=True)
 
     def drop(self, event: QDropEvent) -> None:
-        """Open the first dropped file."""
-        first, *others = dropped_files(event)
+        """Take dropped files of kinds that belong to the robot that is open; else open the first of the others."""
         event.acceptProposedAction()
+        files = [(path, self._taker(path)) for path in dropped_files(event)]
+        if all(take for _, take in files):
+            for path, take in files:
+                take(path)
+            return
+        first, *others = (path for path, _ in sorted(files, key=lambda each: each[1] is not None))
         self.open(first)
         if others:
             names = ", ".join(Path(path).name for path in others[:NAMED])
@@ -77,11 +84,15 @@ class RobotFiles:
             self._left = f"one robot at a time: {Path(first).name} opens, {names} did not"
             self._window.statusBar().showMessage(self._left, MESSAGE)
 
-    def _tell_of_others(self, _: object) -> None:
-        """Repeat the message once the robot is open, since opening clears the status bar."""
-        if self._left:
-            self._window.statusBar().showMessage(self._left, MESSAGE)
-        self._left = ""
+    def _taker(self, path: str) -> Callable[[str], None] | None:
+        return None if self._bench.model is None else self.dropped.get(Path(path).suffix.lower())
+
+    def _tell_of_others(self) -> None:
+        """Repeat the message once the robot is open, since opening clears the status bar; before what that has said."""
+        if self._left and not self._bench.loading:
+            bar, left, self._left = self._window.statusBar(), self._left, ""
+            said = bar.currentMessage()
+            bar.showMessage(f"{left}; {said}" if said not in ("", left) else left, MESSAGE)
 
     def _ask(self) -> None:
         folder = str(Path(self._bench.path).parent) if self._bench.path else str(engine.ROBOTS)

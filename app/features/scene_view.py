@@ -41,10 +41,12 @@ TIP = "Terrain, obstacles, free bodies and other robots around the robot (O)"
 LINE = 160  # characters of a message in the status bar, at most
 SETTLING = 50  # ms between two looks whether parts are still being added
 REFRESH = 0.1  # s between two updates of the numbers while the simulation plays
+NEW_RUN = "; a new run begins, and File › Open last run (Ctrl+Shift+T) opens the one before"
 LEFT_ONE = "the object around {robot} was removed; Undo (Ctrl+Z) adds it here"
 LEFT_MANY = "{count} objects around {robot} were removed; Undo (Ctrl+Z) adds them here"
 OBSTACLE, BODY = 0.2, 0.06  # of the robot's size: edge lengths of new objects
-MESHES = "Meshes (*.stl *.obj *.dae *.ply *.glb *.gltf *.off);;All files (*)"
+MESH_SUFFIXES = (".stl", ".obj", ".dae", ".ply", ".glb", ".gltf", ".off")
+MESHES = f"Meshes ({' '.join(f'*{each}' for each in MESH_SUFFIXES)});;All files (*)"
 ROBOTS = "Robots (*.urdf *.xacro *.xml);;All files (*)"
 
 
@@ -56,6 +58,8 @@ class Before:
     camera: Camera
     playing: bool
     row: int
+    told: str
+    """What to say once the parts are there; empty if nothing."""
 
 
 class SceneView(QObject):
@@ -80,6 +84,7 @@ class SceneView(QObject):
         self._before: Before | None = None
         self._due = 0.0
         self._corners: dict[str, np.ndarray] = {}  # (2, 3) of the meshes that were added, by file
+        window.files.dropped |= dict.fromkeys(MESH_SUFFIXES, self.add_mesh)
         self._read.connect(self._put_robot)
         self._mesh_read.connect(self._put_mesh)
         self.panel.chosen.connect(self._follow)
@@ -196,8 +201,12 @@ class SceneView(QObject):
     @property
     def _robot(self) -> engine.Model | None:
         """The robot without the parts around it."""
-        model = self._bench.model
-        return model.parts[0].model if model is not None and model.parts else model
+        return _own(self._bench.model)
+
+    @property
+    def composing(self) -> bool:
+        """Whether parts are being added, changed or removed, and no other robot is being opened."""
+        return self._before is not None and self._bench.loading == self._bench.path
 
     def _waits(self, put: Callable[[], None], robot: engine.Model) -> bool:
         """Whether what was read for `robot` cannot be put yet, since parts are being added, or no more."""
@@ -239,7 +248,7 @@ class SceneView(QObject):
             return
         number = row - len(self.obstacles)
         part, before = self._bench.parts[number], self.objects[row]
-        if not np.array_equal(before.pose, item.pose) and self._bench.surroundings.is_free(number):
+        if not _redefines(before, item) and self._bench.surroundings.is_free(number):
             self._bench.surroundings.place_part(number, item.pose)
             return
         parts = self._bench.parts
@@ -294,7 +303,8 @@ class SceneView(QObject):
         if bench.loading:
             self._window.statusBar().showMessage("the scene is still being changed; try again in a moment", MESSAGE)
             return
-        before = Before(state or bench.state, replace(self._window.viewport.camera), bench.playing, row)
+        said = told + NEW_RUN if bench.time > 0 else told if state is not None else ""
+        before = Before(state or bench.state, replace(self._window.viewport.camera), bench.playing, row, said)
         try:
             bench.surroundings.set_parts(parts(), told)
         except ValueError as refusal:
@@ -305,7 +315,7 @@ class SceneView(QObject):
 
     def _take(self, event: Loaded) -> None:
         before, self._before = self._before, None
-        if before is None:
+        if before is None or _own(before.state.model) is not self._robot:  # another robot was opened meanwhile
             self.panel.choose(-1)
             if (left := self._bench.left) is not None:
                 count = self._bench.surroundings.report_left(left)
@@ -319,13 +329,15 @@ class SceneView(QObject):
         if before.playing:
             bench.play()
         self._window.refresh()
+        if before.told:
+            self._window.statusBar().showMessage(before.told, MESSAGE)
         self.choose(before.row)
         if len(bench.parts) > max(len(before.state.model.parts) - 1, 0):
             self._bring_into_view(self.objects[before.row])
 
-    def restore(self, state: State) -> None:
-        """Restore a state: its parts beside the robot, settings, pose and drives."""
-        self._set_parts(lambda: state.parts[1:], self.panel.row, state=state)
+    def restore(self, state: State, told: str) -> None:
+        """Restore a state: its parts beside the robot, settings, pose and drives; then say `told`."""
+        self._set_parts(lambda: state.parts[1:], self.panel.row, told, state)
 
     def _bring_into_view(self, item: SceneObject) -> None:
         """Move the camera back if the object is out of view."""
@@ -417,12 +429,22 @@ class SceneView(QObject):
             self._window.statusBar().clearMessage()
 
 
+def _own(model: engine.Model | None) -> engine.Model | None:
+    """Return a robot without the parts around it."""
+    return model.parts[0].model if model is not None and model.parts else model
+
+
+def _redefines(before: SceneObject, after: SceneObject) -> bool:
+    """Whether more than the pose differs, which of a moving body is another by the time its edit comes."""
+    own = ("size", "mass", "friction", "color")
+    return any(getattr(before, name) != getattr(after, name) for name in own)
+
+
 def _changed(before: SceneObject, after: SceneObject) -> str:
     """Describe a change of an object."""
-    moved = not np.array_equal(before.pose, after.pose)
     if before.friction != after.friction:
         return f"Friction of {before.name}: {after.friction:g}"
     if before.color != after.color:
         return f"Colour of {before.name}"
-    sized = before.size != after.size
-    return f"{'Move' if moved else 'Resize' if sized else 'Change'} {before.name}"
+    sized, weighed = before.size != after.size, before.mass != after.mass
+    return f"{'Resize' if sized else 'Change' if weighed else 'Move'} {before.name}"

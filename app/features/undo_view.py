@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from PyQt6.QtCore import QTimer
 from PyQt6.QtGui import QKeySequence, QUndoCommand, QUndoStack
 
 import engine
@@ -45,26 +46,41 @@ class UndoView:
             action.setToolTip(tip)
             window.addAction(action)
         window.menus.edit.put(self.undo, self.redo)
+        self._waiting: list[Callable[[], None]] = []  # undo or redo, asked for while parts were being added
+        for action, step in ((self.undo, self.stack.undo), (self.redo, self.stack.redo)):
+            action.triggered.disconnect()  # from the stack
+            action.triggered.connect(partial(self._step, step))
         self._robot: engine.Model | None = None
-        self._told = ""  # a message once the parts that are being restored are there
         self._bench.actions.done = self._note
         window.loaded.connect(self._take)
         window.refreshed.connect(self._refresh)
 
     def _refresh(self) -> None:
-        """Disable undo and redo while a robot is loading."""
-        still = not self._bench.loading
+        """Disable undo and redo while another robot is loading; take those that waited for parts of this one."""
+        still = not self._bench.loading or self._window.feature(SceneView).composing
         self.undo.setEnabled(still and self.stack.canUndo())
         self.redo.setEnabled(still and self.stack.canRedo())
+        if not still:
+            self._waiting.clear()
+        elif self._waiting and not self._bench.loading:
+            QTimer.singleShot(0, self._go_on)
+
+    def _step(self, step: Callable[[], None], _: bool) -> None:
+        """Undo or redo, now or once the parts are there that are being added or removed."""
+        self._waiting.append(step)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        while self._waiting and not self._bench.loading:
+            self._waiting.pop(0)()
 
     def _take(self, event: Loaded) -> None:
         """Clear the stack for a new robot; keep it if only other parts changed."""
         robot = event.model.parts[0].model if event.model.parts else event.model
         if robot is not self._robot:
             self.stack.clear()
-        elif self._told:
-            self._window.statusBar().showMessage(self._told, MESSAGE)
-        self._robot, self._told = robot, ""
+            self._waiting.clear()
+        self._robot = robot
 
     def _note(self, action: Action) -> None:
         self.stack.push(_ActionCommand(action, self._put))
@@ -88,8 +104,7 @@ class UndoView:
                 bench.branch()
         with bench.actions.unnoted():
             if _keys(state.parts) != _keys(bench.model.parts):
-                self._window.feature(SceneView).restore(state)
-                self._told = text
+                self._window.feature(SceneView).restore(state, text)
             else:
                 restore_state(bench, state, bench.state.q, state.posed)
         self._window.refresh()

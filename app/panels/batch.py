@@ -16,7 +16,6 @@ from PyQt6.QtWidgets import (
     QLabel,
     QPushButton,
     QSlider,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
@@ -25,7 +24,7 @@ import engine
 from app.desktop import theme
 from app.desktop.angles import ANGLES
 from app.panels.heat_map import HeatMap
-from app.panels.number_box import DecimalBox
+from app.panels.number_box import DecimalBox, WholeBox
 from app.picture.crowd import ARRANGEMENTS, COLORINGS, DEVIATION, ENERGY, UNITS
 from app.simulation.batch_spread import LARGEST, BatchSpread
 
@@ -37,7 +36,8 @@ PAUSE = 250  # ms without a change, after which the batch is requested
 SMOOTH = 1 / 15  # s per frame, up to which motion looks smooth
 POSE = "Initial pose: maximum offset of each joint from robot 0, of a prismatic one {:.3g} m"
 FRICTION = "Friction and damping of each joint: maximum deviation from robot 0, percent"
-MARGIN = 0.8  # share of the computed number of robots that draw smoothly, which the note states
+IN_TIME = 0.95  # share of the requested speed below which a simulation lags behind it
+MARGIN = 0.8  # share of a computed number of robots, which the note states
 
 
 class BatchPanel(QWidget):
@@ -54,18 +54,18 @@ class BatchPanel(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.robots, self.slider = QSpinBox(), QSlider(Qt.Orientation.Horizontal)
+        self.robots, self.slider = WholeBox(), QSlider(Qt.Orientation.Horizontal)
         self.robots.setRange(1, LARGEST)
-        self.robots.setStepType(QSpinBox.StepType.AdaptiveDecimalStepType)
-        self.robots.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+        self.robots.setStepType(WholeBox.StepType.AdaptiveDecimalStepType)
+        self.robots.setButtonSymbols(WholeBox.ButtonSymbols.NoButtons)
         self.slider.setRange(0, round(math.log2(LARGEST) * STEPS))
         self.pose, self.mass, self.friction = (_number(*of) for of in ((180, 5, 1), (90, 5, 0), (100, 10, 0)))
         self._pose = 0.0  # rad or m; the box rounds
         self.mass.setSuffix(" %")
         self.friction.setSuffix(" %")
-        self.seed, self.again = QSpinBox(), QPushButton("New seed")
+        self.seed, self.again = WholeBox(), QPushButton("New seed")
         self.seed.setRange(0, 999_999)
-        self.seed.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+        self.seed.setButtonSymbols(WholeBox.ButtonSymbols.NoButtons)
         self.arrangement, self.coloring = _choice(ARRANGEMENTS), _choice(COLORINGS)
         self.note, self.count = QLabel(), QLabel()
         self.note.setWordWrap(True)
@@ -209,15 +209,23 @@ class BatchPanel(QWidget):
         self.count.setText(" · ".join(filter(None, (self.map.text(robot), said))))
         theme.tint(self.count, "error" if lost else "text")
 
-    def show_drawing(self, robots: int, seconds: float) -> None:
-        """Estimate how many robots draw smoothly, from the time in s that one frame of `robots` took."""
+    def show_drawing(self, robots: int, seconds: float, reached: float = math.nan) -> None:
+        """Estimate how many robots draw smoothly, from the time in s that one frame of `robots` took.
+
+        And how many can be simulated in time, if the simulation has `reached` too small a share of the requested speed.
+        """
         self._noted = robots
         if robots == 1:
             self.note.setText(ONE)
             return
         most = int(min(LARGEST, MARGIN * robots * SMOOTH / max(seconds, 1e-4)))
-        smooth = f"motion looks smooth up to about {most} robots" if most > 1 else "even one robot moves in jerks here"
-        self.note.setText(f"A frame of {robots} robots takes {1e3 * seconds:.0f} ms; {smooth}")
+        smooth = f"drawing is smooth up to about {most} robots" if most > 1 else "even one robot moves in jerks here"
+        text = f"A frame of {robots} robots is drawn in {1e3 * seconds:.0f} ms; {smooth}"
+        if reached < IN_TIME:
+            most = max(int(MARGIN * robots * reached), 1)
+            share = f"{100 * reached:.2g} % of the requested speed"
+            text += f". They are simulated at {share}, which about {most} would reach"
+        self.note.setText(text)
 
     def _ask(self) -> None:
         self.asked.emit(self.spread)

@@ -20,7 +20,6 @@ from PyQt6.QtWidgets import (
     QListWidgetItem,
     QPushButton,
     QSlider,
-    QSpinBox,
     QWidget,
 )
 
@@ -28,7 +27,7 @@ import engine
 from app.desktop.actions import ALGORITHM_TIPS, algorithm_name
 from app.desktop.dialogs import ask_file
 from app.jobs.comparing import Measurement
-from app.panels.number_box import DecimalBox
+from app.panels.number_box import DecimalBox, WholeBox
 from app.panels.pick_box import Checked, PickBox, Role, Unchecked
 
 ALGORITHMS = engine.algorithms(engine.chain(2))
@@ -74,15 +73,15 @@ class CompareForm(QWidget):
         self.links.setToolTip("The length of the generated chain, from 1 to 4096 links")
         self.links_label = QLabel()
         self.links_label.setMinimumWidth(self.fontMetrics().horizontalAdvance("Chain up to"))
-        self.length = QSpinBox()
+        self.length = WholeBox()
         self.length.setRange(1, 1 << LONGEST)
         self.length.setSuffix(" links")
-        self.length.setStepType(QSpinBox.StepType.AdaptiveDecimalStepType)
+        self.length.setStepType(WholeBox.StepType.AdaptiveDecimalStepType)
         self.length.setToolTip(self.links.toolTip())
-        self.batch, self.seconds = QSpinBox(), DecimalBox()
+        self.batch, self.seconds = WholeBox(), DecimalBox()
         for box in (self.batch, self.seconds):
-            box.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
-            box.setStepType(QSpinBox.StepType.AdaptiveDecimalStepType)
+            box.setButtonSymbols(WholeBox.ButtonSymbols.NoButtons)
+            box.setStepType(WholeBox.StepType.AdaptiveDecimalStepType)
         self.batch.setRange(1, 1 << LARGEST)
         self.batch.setToolTip("Robots that one call computes")
         self.seconds.setRange(0.05, 60.0)

@@ -1,4 +1,7 @@
-"""Boxes for typed numbers: `DecimalBox`, `PlainBox` without buttons, and `NumberBox` without trailing zeros."""
+"""Boxes for typed numbers.
+
+`DecimalBox`, `PlainBox` without buttons, `NumberBox` without trailing zeros; `WholeBox` for whole numbers.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,14 @@ import operator
 import re
 
 from PyQt6.QtGui import QValidator
-from PyQt6.QtWidgets import QDoubleSpinBox, QMainWindow
+from PyQt6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QMainWindow, QSpinBox
 
 from app.desktop.actions import MESSAGE
 
 WIDTH = 56  # px, the least width
 LONGEST = 100  # largest number of characters typed
 _BEGUN = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d*)?")
+_WHOLE = re.compile(rf"[+-]?\d{{0,{LONGEST}}}")
 _TERM = re.compile(r"(?!.*\d\.\d*\.)[\d.eE+\-*/() πpi]*")  # no number with two points
 _TURN = math.pi / 180
 _UNITS = (
@@ -38,6 +42,18 @@ def _value(node: ast.expr) -> float:
     if isinstance(node, ast.BinOp) and type(node.op) in _SIGNS:
         return float(_SIGNS[type(node.op)](_value(node.left), _value(node.right)))
     raise ValueError(ast.dump(node))
+
+
+def _say(box: QAbstractSpinBox, asked: str, taken: str, above: bool) -> None:
+    """Show that the typed number was replaced by a limit."""
+    window = box.parentWidget()
+    while window is not None and not isinstance(window, QMainWindow):
+        window = window.parentWidget()
+    if window is None:
+        return
+    name = f"{box.accessibleName()}: " if box.accessibleName() else ""
+    which = "above the maximum" if above else "below the minimum"
+    window.statusBar().showMessage(f"{name}{asked} is {which}; {taken} is set instead", MESSAGE)
 
 
 class DecimalBox(QDoubleSpinBox):
@@ -92,19 +108,8 @@ class DecimalBox(QDoubleSpinBox):
         number = self._number(text or "")
         taken = self.value() if number is None else min(max(number, self.minimum()), self.maximum())
         if number is not None and number != taken:
-            self._say(number, taken)
+            _say(self, f"{number:g}{self.suffix()}", f"{taken:g}{self.suffix()}", number > taken)
         return self.prefix() + self.textFromValue(taken) + self.suffix()
-
-    def _say(self, asked: float, taken: float) -> None:
-        """Show that the typed number was replaced by a limit."""
-        window = self.parentWidget()
-        while window is not None and not isinstance(window, QMainWindow):
-            window = window.parentWidget()
-        if window is None:
-            return
-        name, unit = f"{self.accessibleName()}: " if self.accessibleName() else "", self.suffix()
-        which = "above the maximum" if asked > taken else "below the minimum"
-        window.statusBar().showMessage(f"{name}{asked:g}{unit} is {which}; {taken:g}{unit} is set instead", MESSAGE)
 
     def valueFromText(self, text: str | None) -> float:
         number = self._number(text or "")
@@ -135,3 +140,40 @@ class NumberBox(PlainBox):
     def textFromValue(self, value: float) -> str:
         text, point = super().textFromValue(value), self.locale().decimalPoint()
         return text.rstrip("0").rstrip(point) if point in text else text
+
+
+class WholeBox(QSpinBox):
+    """Accepts whole numbers; one beyond the limits becomes the limit once editing ends, with a message.
+
+    Else a digit that leads beyond the maximum is refused as it is typed, and 5000 becomes 500.
+    """
+
+    def _plain(self, text: str) -> str:
+        return text.removeprefix(self.prefix()).removesuffix(self.suffix()).strip()
+
+    def _number(self, text: str) -> int | None:
+        plain = self._plain(text)
+        return int(plain) if _WHOLE.fullmatch(plain) and plain[-1:].isdigit() else None
+
+    def validate(self, text: str | None, place: int) -> tuple[QValidator.State, str, int]:
+        text = text or ""
+        number, plain = self._number(text), self._plain(text)
+        if not _WHOLE.fullmatch(plain):
+            state = QValidator.State.Invalid
+        elif number is None or not self.minimum() <= number <= self.maximum():
+            state = QValidator.State.Intermediate
+        else:
+            state = QValidator.State.Acceptable
+        return state, text, place
+
+    def fixup(self, text: str | None) -> str:
+        """Return the typed number clamped to the limits, or the previous value if it is not a number."""
+        number = self._number(text or "")
+        taken = self.value() if number is None else min(max(number, self.minimum()), self.maximum())
+        if number is not None and number != taken:
+            _say(self, f"{number}{self.suffix()}", f"{taken}{self.suffix()}", number > taken)
+        return self.prefix() + self.textFromValue(taken) + self.suffix()
+
+    def valueFromText(self, text: str | None) -> int:
+        number = self._number(text or "")
+        return self.value() if number is None else number

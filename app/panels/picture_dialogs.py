@@ -12,11 +12,10 @@ from PyQt6.QtWidgets import (
     QFormLayout,
     QHBoxLayout,
     QLabel,
-    QSpinBox,
     QWidget,
 )
 
-from app.panels.number_box import DecimalBox
+from app.panels.number_box import DecimalBox, WholeBox
 
 SIZES = ((1280, 720), (1920, 1080), (3840, 2160), (1080, 1080))
 RATES = (24.0, 25.0, 30.0, 50.0, 60.0)  # frames per second
@@ -28,7 +27,7 @@ class SizeChoice(QWidget):
 
     def __init__(self, size: tuple[int, int], largest: int):
         super().__init__()
-        self.width_box, self.height_box, self.known = QSpinBox(), QSpinBox(), QComboBox()
+        self.width_box, self.height_box, self.known = WholeBox(), WholeBox(), QComboBox()
         self.known.addItem(f"current view, {size[0]} × {size[1]}", size)
         for each in SIZES:
             self.known.addItem(f"{each[0]} × {each[1]}", each)

@@ -17,10 +17,11 @@ from PyQt6.QtWidgets import (
     QLabel,
     QListWidget,
     QPushButton,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
+
+from app.panels.number_box import WholeBox
 
 COLUMNS = 3  # check boxes beside each other
 ROWS = 3  # visible rows of a list
@@ -58,9 +59,9 @@ class PreferencesDialog(QDialog):
         self._labelled(title, box, note)
         return box
 
-    def add_number(self, title: str, text: str, unit: str, bounds: tuple[int, int, int], default: int) -> QSpinBox:
+    def add_number(self, title: str, text: str, unit: str, bounds: tuple[int, int, int], default: int) -> WholeBox:
         """Add an integer box; `bounds` are its minimum, maximum and step."""
-        box = QSpinBox()
+        box = WholeBox()
         box.setRange(*bounds[:2])
         box.setSingleStep(bounds[2])
         box.setSuffix(f" {unit}")

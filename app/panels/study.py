@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from PyQt6.QtCore import QSignalBlocker, Qt, pyqtSignal
-from PyQt6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QLabel, QPushButton, QSpinBox, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 import engine
 from app.desktop import theme, type_scale
+from app.panels.number_box import WholeBox
 from app.panels.study_chart import StudyChart
 from app.panels.study_kinds import KINDS, Wanted
 
@@ -32,7 +33,7 @@ class StudyPanel(QWidget):
         theme.tint(self.note, "faint")
         self.kind_box, self.x_box, self.y_box, self.color_box = (QComboBox() for _ in range(4))
         self.kind_box.addItems(KINDS)
-        self.chart, self.sample = StudyChart(), QSpinBox()
+        self.chart, self.sample = StudyChart(), WholeBox()
         self.open_run, self.export = QPushButton("Open &run"), QPushButton("E&xport…")
         self._tell()
         self._arrange()

@@ -9,6 +9,7 @@ import pytest
 from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtTest import QTest
 from PyQt6.QtWidgets import QToolTip
+from windows import wait
 
 import engine
 from app.panels.batch import ALIKE, ONE, BatchPanel
@@ -134,11 +135,35 @@ def test_one_robot_has_no_map(qtbot, panel):
 
 def test_it_says_how_many_robots_draw_smoothly(panel):
     panel.show_drawing(64, 0.020)
-    assert panel.note.text() == "A frame of 64 robots takes 20 ms; motion looks smooth up to about 170 robots"
+    assert panel.note.text() == "A frame of 64 robots is drawn in 20 ms; drawing is smooth up to about 170 robots"
     panel.show_drawing(1000, 0.4)
     assert "smooth up to about 133 robots" in panel.note.text()
     panel.show_drawing(16, 0.6)
-    assert panel.note.text().endswith("takes 600 ms; even one robot moves in jerks here")
+    assert panel.note.text().endswith("is drawn in 600 ms; even one robot moves in jerks here")
+
+
+def test_it_says_how_many_robots_are_simulated_in_time(panel):
+    panel.show_drawing(999, 0.04, 0.21)
+    assert panel.note.text() == (
+        "A frame of 999 robots is drawn in 40 ms; drawing is smooth up to about 1332 robots. "
+        "They are simulated at 21 % of the requested speed, which about 167 would reach"
+    )
+    panel.show_drawing(999, 0.04, 0.99)
+    assert "simulated" not in panel.note.text()
+
+
+def test_a_batch_that_lags_behind_says_so_while_it_plays(qtbot, arm):
+    """Slower than requested, since 10 times real time of so many robots is."""
+    panel, bench = arm.batch, arm.workbench
+    arm.docks.bring("Batch")
+    bench.set_speed(10.0)
+    bench.configuring.set_spread(BatchSpread(1000, 0.1))
+    arm.run.play.trigger()
+    wait(qtbot, lambda: "1000 robots is drawn" in panel.note.text() and " % of the requested" in panel.note.text())
+    arm.run.play.trigger()
+    wait(qtbot, lambda: not bench.playing)
+    bench.joints.set_coordinate(0, 0.3)
+    wait(qtbot, lambda: "requested" not in panel.note.text())
 
 
 def test_it_says_that_copies_without_deviations_are_alike(panel):

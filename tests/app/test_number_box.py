@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import pytest
 from PyQt6.QtCore import QLocale, Qt
-from PyQt6.QtWidgets import QDoubleSpinBox, QLineEdit, QMainWindow
+from PyQt6.QtWidgets import QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox
 
 import engine
 from app.acting.coordinates import coordinates
 from app.acting.drives import Drive
+from app.features.generating import Generating
 from app.panels.joint_form import JointForm
-from app.panels.number_box import DecimalBox, NumberBox
+from app.panels.number_box import DecimalBox, NumberBox, WholeBox
+from app.panels.picture_dialogs import PictureDialog
 
 LOCALES = ("C", "en_US", "de_DE", "fr_FR", "de_CH")
 
 
-def typed(qtbot, box: QDoubleSpinBox, text: str) -> float:
+def typed(qtbot, box: QDoubleSpinBox | QSpinBox, text: str) -> float:
     box.lineEdit().selectAll()
     qtbot.keyClicks(box, text)
     qtbot.keyClick(box, Qt.Key.Key_Return)
@@ -134,3 +136,50 @@ def test_the_form_of_a_joint_takes_no_value_beyond_its_limits(qtbot):
         assert typed(qtbot, form.value, "-1e5") == pytest.approx(row.reach(mode)[0] * scale, abs=0.01)
     form.show_joint(row, Drive("target", 0.1, "sine", 0.2), (1.0, 1.0))
     assert typed(qtbot, form.amplitude, "1e4") == pytest.approx((row.upper - row.lower) * row.scale, abs=0.01)
+
+
+def test_a_whole_number_beyond_the_limits_is_said_to_be(qtbot):
+    """And none of its digits is lost: 5000 is not taken as 500."""
+    window, said, box = QMainWindow(), [], WholeBox()
+    qtbot.addWidget(window)
+    box.setRange(2, 4096)
+    box.setSuffix(" px")
+    window.setCentralWidget(box)
+    window.show()
+    window.statusBar().messageChanged.connect(said.append)
+    numbers = {"64": 64, "5000": 4096, "7": 7, "9" * 30: 4096, "1": 2, "-5": 2, "30 px": 30, "": 30, "x12": 12}
+    for text, number in numbers.items():
+        assert typed(qtbot, box, text) == number, text
+    box.setAccessibleName("width")
+    box.selectAll()
+    qtbot.keyClicks(box, "99999")
+    assert box.text() == "99999 px"
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    assert box.value() == 4096
+    assert said == [
+        "5000 px is above the maximum; 4096 px is set instead",
+        f"{'9' * 30} px is above the maximum; 4096 px is set instead",
+        "1 px is below the minimum; 2 px is set instead",
+        "-5 px is below the minimum; 2 px is set instead",
+        "width: 99999 px is above the maximum; 4096 px is set instead",
+    ]
+
+
+def test_the_whole_numbers_of_the_window_say_their_limits(qtbot, opened):
+    window = opened()
+    window.features[Generating].show()
+    dialog, picture = window.features[Generating].dialog, PictureDialog(window, (640, 480), 4096)
+    picture.show()
+    window.docks.bring("Batch")
+    every = [box for each in (window, dialog, picture) for box in each.findChildren(QSpinBox)]
+    assert len(every) >= 7
+    assert all(isinstance(box, WholeBox) for box in every)
+    for box, text, number, said in (
+        (window.batch.robots, "5000", 4096, "Robots of the batch: 5000 is above the maximum; 4096 is set instead"),
+        (dialog.links, "20000", 2000, "links: 20000 is above the maximum; 2000 is set instead"),
+        (picture.choice.width_box, "99999", 4096, "99999 px is above the maximum; 4096 px is set instead"),
+    ):
+        box.blockSignals(True)  # neither the batch nor the chain is wanted
+        assert typed(qtbot, box, text) == number
+        assert window.statusBar().currentMessage() == said
+    dialog.close()

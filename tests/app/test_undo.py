@@ -229,6 +229,41 @@ def test_objects_stay_with_the_robot_that_is_left_and_undo_adds_them_to_the_next
     assert scene.obstacles == ()
 
 
+def test_keys_while_a_body_is_being_added_or_removed_are_taken_when_it_is(qtbot, undoing):
+    scene, bench = undoing._window.features[SceneView], undoing._bench
+    entry(scene, "Free body: cube")
+    settled(qtbot, scene)
+    entry(scene, "Free body: ball")
+    settled(qtbot, scene)
+    entry(scene, "Obstacle: box")
+    settled(qtbot, scene)
+    for _ in range(3):
+        undo(qtbot, undoing)
+    assert bench.loading  # the ball goes
+    wait(qtbot, lambda: not bench.parts and not bench.loading)
+    assert not scene.obstacles
+    for _ in range(3):
+        redo(qtbot, undoing)
+    wait(qtbot, lambda: len(bench.parts) == 2 and not bench.loading and len(scene.obstacles) == 1)
+    assert [each.name for each in scene.objects] == ["Box 1", "cube", "ball"]
+    assert undoing._window.statusBar().currentMessage() == "Redone: Add Box 1"
+
+
+def test_keys_while_another_robot_opens_are_not_kept_for_it(qtbot, undoing):
+    window, scene, bench = undoing._window, undoing._window.features[SceneView], undoing._bench
+    entry(scene, "Free body: cube")
+    settled(qtbot, scene)
+    undo(qtbot, undoing)
+    undo(qtbot, undoing)
+    window.open(engine.find_robot("pendulum"))
+    assert not undoing.undo.isEnabled()
+    redo(qtbot, undoing)
+    wait(qtbot, lambda: bench.model.name == "pendulum" and not bench.loading)
+    settled(qtbot, scene)
+    assert not undoing._waiting
+    assert not bench.parts
+
+
 def test_a_robot_that_is_opened_again_keeps_its_obstacles(qtbot, undoing):
     window, bench = undoing._window, undoing._bench
     scene = window.features[SceneView]

@@ -1,0 +1,64 @@
+"""Files dropped onto a window that shows a robot: meshes, controllers, several robots."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_scene_view import far_mesh, settled
+from test_window import drop
+from windows import wait
+
+import engine
+from app.features.controller_view import DROPPED
+from app.features.scene_view import LEFT_ONE, SceneView
+
+__all__ = ["far_mesh"]
+ARM6, SCARA = engine.find_robot("arm6"), engine.find_robot("scara")
+
+
+def test_a_dropped_mesh_is_an_obstacle_beside_the_robot(qtbot, arm, far_mesh):
+    scene, upper = arm.features[SceneView], far_mesh.with_name("UPPER.OBJ")
+    upper.write_bytes(far_mesh.read_bytes())
+    assert drop(arm, far_mesh, upper)
+    wait(qtbot, lambda: len(scene.obstacles) == 2)
+    settled(qtbot, scene)
+    assert {each.mesh for each in scene.obstacles} == {str(far_mesh), str(upper)}
+    assert arm.workbench.model.name == "arm7"
+    assert not np.array_equal(*(each.pose for each in scene.obstacles))
+
+
+def test_a_mesh_dropped_without_a_robot_is_told_to_be_one(qtbot, window, far_mesh):
+    assert drop(window, far_mesh)
+    wait(qtbot, lambda: window.workbench.findings is not None)
+    assert any("the file is a mesh" in str(each) for each in window.workbench.findings.diagnostics)
+
+
+def test_a_dropped_controller_is_not_run_and_the_entry_that_does_is_named(arm, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("raise SystemExit")
+    assert drop(arm, path)
+    assert arm.statusBar().currentMessage() == DROPPED.format("mine.py")
+    assert not arm.workbench.controller.path
+    assert not arm.workbench.loading
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_of_a_robot_and_a_mesh_the_robot_opens(qtbot, arm, far_mesh, first):
+    assert drop(arm, *((ARM6, far_mesh) if first else (far_mesh, ARM6)))
+    wait(qtbot, lambda: arm.workbench.model.name == "arm6")
+    said = "one robot at a time: arm6.urdf opens, far.obj did not"
+    wait(qtbot, lambda: arm.statusBar().currentMessage() == said)
+    assert not arm.features[SceneView].obstacles
+
+
+def test_what_was_not_opened_is_said_beside_what_opening_the_other_says(qtbot, arm):
+    """As an SRDF's pose, or here that the objects around the previous robot are gone."""
+    scene, bar = arm.features[SceneView], arm.statusBar()
+    scene.add("box", False)
+    settled(qtbot, scene)
+    assert drop(arm, ARM6, SCARA)
+    left = LEFT_ONE.format(robot="arm7")
+    wait(qtbot, lambda: bar.currentMessage() == f"one robot at a time: arm6.urdf opens, scara.urdf did not; {left}")
+    drop(arm, SCARA)
+    wait(qtbot, lambda: arm.workbench.model.name == "scara" and not arm.workbench.loading)
+    assert "one robot" not in bar.currentMessage()

@@ -1,0 +1,77 @@
+"""The Scene dock while the robot moves: numbers of free bodies are taken, and what becomes of the run is said."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
+from test_scene_view import entry, scene, settled, shown
+from windows import started, type_in, wait
+
+import engine
+from app.features.scene_view import NEW_RUN, SceneView
+from app.features.undo_view import UndoView
+
+__all__ = ["scene"]
+
+
+@pytest.fixture
+def falling(qtbot, scene) -> SceneView:
+    """A free body high above the ground, while the simulation plays."""
+    bench = scene._bench
+    entry(scene, "Free body: cube")
+    settled(qtbot, scene)
+    type_in(qtbot, scene.panel.place[2], 100)
+    wait(qtbot, lambda: bench.surroundings.part_pose(0)[2, 3] == pytest.approx(100))
+    scene._window.run.play.trigger()
+    return scene
+
+
+def test_numbers_of_a_body_that_moves_are_taken(qtbot, falling):
+    """Its pose is another than when the panel was last refreshed."""
+    bench, panel = falling._bench, falling.panel
+    for box, value, taken in (
+        (panel.friction, 0.31, lambda model: model.collisions[0].friction),
+        (panel.mass, 0.7, lambda model: model.mass[0]),
+        (panel.sizes[0], 0.25, lambda model: model.collisions[0].size[0]),
+    ):
+        wait(qtbot, lambda: bench.newest is not None and bench.time > 0.05)
+        falling._due = math.inf  # no refresh from here
+        shown = panel._objects[0].pose
+        wait(qtbot, lambda shown=shown: not np.array_equal(bench.surroundings.part_pose(0), shown))
+        type_in(qtbot, box, value)
+        assert bench.loading
+        falling._due = 0.0
+        settled(qtbot, falling)
+        assert taken(bench.parts[0].model) == value
+        assert bench.playing
+    assert falling._window.features[UndoView].undo.text() == "&Undo Resize cube"  # and not Move, although it moved
+
+
+def test_a_number_that_begins_a_new_run_says_so_and_how_to_open_the_one_before(qtbot, make_window, tmp_path):
+    window = started(make_window, tmp_path / "runs")
+    window.open(engine.find_robot("arm7"))
+    scene, bench, bar = window.features[SceneView], window.workbench, window.statusBar()
+    scene.action.trigger()
+    settled(qtbot, scene)
+    entry(scene, "Free body: cube")
+    settled(qtbot, scene)
+    assert NEW_RUN not in bar.currentMessage()  # the robot stood still
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.time > 0.1)
+    type_in(qtbot, scene.panel.friction, 0.31)
+    wait(qtbot, lambda: bar.currentMessage() == f"Friction of cube: 0.31{NEW_RUN}")
+    shown(qtbot, window, "new_run")
+    settled(qtbot, scene)
+    assert "Ctrl+Shift+T" in NEW_RUN
+    wait(qtbot, lambda: bench.time > 0.1)
+    window.run.play.trigger()
+    qtbot.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: bar.currentMessage() == f"Undone: Friction of cube: 0.31{NEW_RUN}")
+    settled(qtbot, scene)
+    wait(qtbot, lambda: window.kept.last is not None)
+    qtbot.keyClick(window, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    wait(qtbot, lambda: bench.replay.opened)
+    assert bench.parts[0].model.collisions[0].friction == 0.31
