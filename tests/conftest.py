@@ -288,6 +288,24 @@ def opened(qtbot: QtBot, window: Window) -> Callable[..., Window]:
 
 
 @pytest.fixture
+def second(qtbot: QtBot, opened: Callable[..., Window]) -> tuple[Window, Callable[..., object]]:
+    """An arm, and what puts another robot beside it and waits until it is drawn."""
+    from app.features.second_robot_view import SecondRobotView
+
+    window = opened(engine.find_robot("arm7"))
+    view = window.features[SecondRobotView]
+
+    def put(name: str | Path) -> SecondRobotView:
+        path = engine.find_robot(name)
+        view.open(path)
+        qtbot.waitUntil(lambda: view.model is not None and view.model.name == path.stem, timeout=PATIENCE)
+        qtbot.waitUntil(lambda: window.viewport.overlays.second_robot is not None, timeout=PATIENCE)
+        return view
+
+    return window, put
+
+
+@pytest.fixture
 def shown(qtbot: QtBot, opened: Callable[..., Window]) -> Callable[..., Window]:
     """Open a robot as `opened` does, and wait until a state of it has been seen and its picture can be drawn."""
 

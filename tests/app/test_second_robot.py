@@ -2,49 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
-import pytest
-import trimesh
 from PyQt6.QtCore import Qt
 from windows import PATIENCE, wait
 
 import engine
 from app.features.ground_view import GroundView
 from app.features.reloading import Reloading
-from app.features.run_exports import RunExports
-from app.features.scene_view import SceneView
 from app.features.second_robot_view import CROWDED, UNRECORDED, SecondRobotView
-from app.features.sessions import Sessions
-from app.gl.scene import Scene
 from app.panels.second_robot import ROWS
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.running import gains_of
-from app.simulation.second_robot import SavedSecondRobot, _touched
-from app.simulation.starting import first_pose
+from app.simulation.second_robot import _touched
 
 LEFT = Qt.MouseButton.LeftButton
-
-
-@pytest.fixture
-def second(qtbot, opened):
-    """An arm, and what puts another robot beside it and waits until it is drawn."""
-    window = opened(engine.find_robot("arm7"))
-    view = window.features[SecondRobotView]
-
-    def put(name: str | Path) -> SecondRobotView:
-        path = engine.find_robot(name)
-        view.open(path)
-        wait(qtbot, lambda: view.model is not None and view.model.name == path.stem)
-        wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
-        return view
-
-    return window, put
 
 
 def play(qtbot, window, seconds: float) -> None:
@@ -320,64 +294,6 @@ def test_it_stands_on_the_ground_of_the_first(qtbot, opened):
     wait(qtbot, lambda: state(window) is not None and state(window).v[5] < -0.5)  # as the first it falls
 
 
-def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
-    window = opened(engine.find_robot("arm7"))
-    window.features[SecondRobotView].open(engine.find_robot("double_pendulum"))
-    wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
-    window.run.hold.trigger()
-    window.features[SecondRobotView].set_algorithm("jsiia")
-    wait(qtbot, lambda: state(window) is not None and state(window).algorithm == "jsiia")
-    play(qtbot, window, 0.3)
-    kept, sessions = window.features[SecondRobotView].kept, window.features[Sessions]
-    assert sessions.save(str(tmp_path / "two.catena"))
-    wait(qtbot, lambda: not window.features[RunExports].writing.running)
-    again = make_window()
-    again.features[Sessions].open(str(tmp_path / "two.catena"))
-    wait(qtbot, lambda: again.viewport.overlays.second_robot is not None)
-    view = again.features[SecondRobotView]
-    wait(qtbot, lambda: view.kept["q"] == kept["q"])
-    assert (view.kept, view.model.name) == (kept, "double_pendulum")
-    assert (view.panel.algorithm.currentData(), state(again).algorithm) == ("jsiia", "jsiia")
-    again.run.reset.trigger()
-    wait(qtbot, lambda: view.kept["q"] == [0.0, 0.0])
-
-    session = json.loads((tmp_path / "two.catena").read_text())
-    gone = {**session["beside"], "path": "gone.urdf"}
-    for said, words in ((gone, "the file of the second robot is missing"), ({}, "")):
-        (tmp_path / "two.catena").write_text(json.dumps({**session, "beside": said}))
-        again.features[Sessions].open(str(tmp_path / "two.catena"))
-        wait(qtbot, lambda: view.model is None)
-        assert words in again.statusBar().currentMessage()
-
-
-def test_of_two_files_the_one_opened_last_is_shown(qtbot, opened, monkeypatch):
-    window = opened(engine.find_robot("arm7"))
-    view, load, go_on = window.features[SecondRobotView], engine.load, threading.Event()
-    scara, pendulum, humanoid = map(engine.find_robot, ("scara", "pendulum", "humanoid"))
-
-    def slow(path, *rest, **named):
-        if path == str(humanoid):
-            go_on.wait(60)
-        return load(path, *rest, **named)
-
-    monkeypatch.setattr(engine, "load", slow)
-    view.open(humanoid)
-    assert view.kept == {"path": str(humanoid), "place": [], "q": None, "v": None, "algorithm": "auto"}
-    view.open(scara, kept=SavedSecondRobot((1.0, 2.0, 0.0), (0.1,) * 4, (0.0,) * 4))
-    said = {"path": str(scara), "place": [1.0, 2.0, 0.0], "q": [0.1] * 4, "v": [0.0] * 4, "algorithm": "auto"}
-    assert view.kept == said
-    wait(qtbot, lambda: view.model is not None)
-    assert view.kept == said
-    go_on.set()
-    wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
-    assert (view.model.name, view.kept) == ("scara", said)
-    view.open(pendulum)
-    view.close()
-    assert view.kept == {}
-    qtbot.wait(200)
-    assert view.model is None
-
-
 def test_a_fixed_robot_beside_touches_itself_where_the_first_may():
     arm, quadruped = (engine.load(engine.find_robot(name)) for name in ("snake50", "quadruped"))
     scene = engine.Scene(friction=0.3, self_collision=True)
@@ -398,94 +314,3 @@ def test_a_recorded_moment_says_that_it_is_not_recorded(qtbot, second):
     wait(qtbot, lambda: view.panel.note.text() == UNRECORDED and view.panel.note.isVisible())
     qtbot.keyClick(window, Qt.Key.Key_End)
     wait(qtbot, lambda: not view.panel.note.text())
-
-
-def test_a_file_that_is_no_robot_is_told(qtbot, second, tmp_path):
-    window, _ = second
-    bad = tmp_path / "bad.urdf"
-    bad.write_text("<robot name='bad'>")
-    view = window.features[SecondRobotView]
-    view.open(bad)
-    wait(qtbot, lambda: "the second robot was not loaded" in window.statusBar().currentMessage())
-    assert "bad.urdf" in window.statusBar().currentMessage()
-    assert view.model is None
-
-
-def test_without_a_first_robot_its_keys_ask_for_no_file(qtbot, window):
-    action = window.features[SecondRobotView].open_action
-    assert not action.isEnabled()
-    window.open(engine.find_robot("arm7"))
-    wait(qtbot, lambda: not window.workbench.loading and window.workbench.model is not None)
-    wait(qtbot, action.isEnabled)
-
-
-def test_it_is_placed_anew_once_its_meshes_are_read(second, monkeypatch):
-    window, put = second
-    view = put("scara")
-    with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(Scene, "ready", property(lambda _: False))
-        view._take_robot(SimpleNamespace(path=window.workbench.path))
-        assert not view._placed
-    view._take_meshes()
-    assert view._placed
-
-
-def test_through_a_link_its_meshes_are_found_as_those_of_the_first_are(qtbot, opened, tmp_path):
-    """The package is above the file, and not above the link to its folder."""
-    arm = tmp_path / "elsewhere" / "pkg" / "robots" / "arm"
-    for folder in ("urdf", "meshes"):
-        (arm / folder).mkdir(parents=True)
-    (arm.parents[1] / "package.xml").write_text("<package/>")
-    (tmp_path / "link").symlink_to(arm.parent)
-    trimesh.creation.box((0.1, 0.1, 0.1)).export(arm / "meshes" / "box.stl")
-    mesh = "<visual><geometry><mesh filename='package://pkg/robots/arm/meshes/box.stl'/></geometry></visual>"
-    (arm / "urdf" / "arm.urdf").write_text(f"<robot name='arm'><link name='base'>{mesh}</link></robot>")
-    path = tmp_path / "link" / "arm" / "urdf" / "arm.urdf"
-    window = opened(path)
-    assert not window.workbench.model.diagnostics
-    window.features[SceneView].add_robot(str(path), free=False)
-    wait(qtbot, lambda: len(window.workbench.parts) == 1)
-    view = window.features[SecondRobotView]
-    view.open(path)
-    wait(qtbot, lambda: view.model is not None)
-    for model in (window.workbench.parts[0].model, view.model):
-        assert not model.diagnostics
-        assert model.visuals[0].mesh == window.workbench.model.visuals[0].mesh == str(arm / "meshes" / "box.stl")
-
-
-def test_what_is_wrong_with_its_meshes_is_in_the_diagnostics_until_it_is_closed(qtbot, second, tmp_path):
-    window, _ = second
-    view, panel, button = window.features[SecondRobotView], window.diagnostics, window.status.findings_button
-    (tmp_path / "broken.stl").write_text("solid nothing")
-    meshes = (f"<visual><geometry><mesh filename='{name}.stl'/></geometry></visual>" for name in ("gone", "broken"))
-    path = tmp_path / "arm.urdf"
-    path.write_text("<robot name='arm'>\n<link name='base'>\n" + "\n".join(meshes) + "</link></robot>")
-    view.open(path)
-    wait(qtbot, lambda: panel.count == 2)
-    gone, broken = panel.diagnostics
-    assert gone.element.startswith("second robot: line 3, <mesh")
-    assert "gone.stl is not found" in gone.problem
-    assert broken.element == "second robot: mesh broken.stl"
-    assert button.isVisible()
-    window.findings.show_stop("it diverged", "")
-    assert [each.problem for each in panel.diagnostics] == ["it diverged"]
-    window.run.reset.trigger()
-    assert panel.diagnostics == [gone, broken]
-    with qtbot.waitSignal(window.loaded, timeout=PATIENCE):  # another first robot
-        window.open(engine.find_robot("pendulum"))
-    assert panel.diagnostics == [gone, broken]
-    assert panel.summary.text().startswith("pendulum.urdf and second robot: ")
-    view.close_action.trigger()
-    assert panel.diagnostics == []
-    assert not button.isVisible()
-
-
-def test_it_begins_in_the_pose_in_which_the_first_would(qtbot, second, example_robots):
-    window, put = second
-    put(next(path for path in example_robots if path.stem == "panda"))
-    model, at = state(window).model, state(window).model.q_of_v
-    np.testing.assert_array_equal(state(window).q, first_pose(model))
-    np.testing.assert_array_equal(state(window).q[at], model.pose("default")[at])
-    assert np.all((state(window).q[at] >= model.lower) & (state(window).q[at] <= model.upper))
-    play(qtbot, window, 0.3)  # held there by its gains
-    np.testing.assert_allclose(state(window).q, first_pose(model), atol=0.02)
