@@ -36,7 +36,7 @@ from app.features.attaching import FEATURES
 from app.features.batch_view import BatchView
 from app.features.diagnostics_view import DiagnosticsView
 from app.features.idle_measuring import QuietMeasuring
-from app.features.robot_files import RobotFiles, dropped_files
+from app.features.robot_files import RECENT_FILES, RobotFiles, dropped_files
 from app.features.run_controls import RunControls
 from app.features.selection import NONE, Selection
 from app.features.simulation_choices import SimulationChoices
@@ -83,7 +83,7 @@ class Window(QMainWindow):
     def __init__(self, settings: QSettings, package_dirs: Iterable[str] = ()):
         super().__init__()
         self.settings = settings
-        self.workbench = Workbench(setting(settings, "recent", []))
+        self.workbench = Workbench(setting(settings, RECENT_FILES, []))
         self._play_after: engine.Model | None = None  # the robot that plays on after the measurement
         self.viewport, self.selection = Viewport(), Selection(self)
         self.joints, self.timing, self.diagnostics = JointPanel(), TimingPanel(), DiagnosticsPanel()
@@ -428,7 +428,6 @@ class Window(QMainWindow):
             return
         self._timer.stop()
         self.docks.fold(False)
-        self.settings.setValue("recent", self.workbench.recent)
         self.settings.setValue("geometry", self.saveGeometry())
         self.settings.setValue("layout", self.saveState())
         self.hide()  # a file being loaded may hold the thread a little longer

@@ -14,11 +14,13 @@ import engine
 from app.desktop import dialogs
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.menus import Menus, PackageMenu, RecentMenu
+from app.desktop.settings import setting
 from app.workbench import Workbench
 
 if TYPE_CHECKING:
     from app.window import Window
 
+RECENT_FILES = "recent"  # the settings' key
 NAMED = 3  # ignored files of a drop that the message names
 
 
@@ -34,7 +36,7 @@ class RobotFiles:
         package_dirs: Iterable[str],
         refresh: Callable[[], None],
     ):
-        self._window, self._bench, self._refresh = window, bench, refresh
+        self._window, self._bench, self._settings, self._refresh = window, bench, settings, refresh
         self.others: dict[str, Callable[[str], None]] = {}
         """Functions that open other kinds of files, by suffix."""
         self.recent_menu = RecentMenu(window, lambda: bench.recent)
@@ -50,6 +52,7 @@ class RobotFiles:
         menus.file.addAction(make_action(window, "&Quit", window.close, keys.Quit))
         self._left = ""  # message on dropped files that were not opened
         window.loaded.connect(self._tell_of_others)
+        window.refreshed.connect(self._keep_recent)
         self.recent_menu.chosen.connect(self.open)
         self.package_menu.changed.connect(self._set_package_dirs)
 
@@ -82,6 +85,11 @@ class RobotFiles:
         if self._left:
             self._window.statusBar().showMessage(self._left, MESSAGE)
         self._left = ""
+
+    def _keep_recent(self) -> None:
+        """Save the list of recent files when it changes, since a program that is killed saves nothing at its end."""
+        if self._bench.recent != setting(self._settings, RECENT_FILES, []):
+            self._settings.setValue(RECENT_FILES, self._bench.recent)
 
     def _ask(self) -> None:
         folder = str(Path(self._bench.path).parent) if self._bench.path else str(engine.ROBOTS)

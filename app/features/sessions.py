@@ -95,7 +95,10 @@ class Sessions:
             self._window.refresh()
 
     def _save(self, path: str) -> str:
-        if self.save(path):
+        with_run = self.save(path)
+        self._bench.note_recent(path)
+        self._window.refresh()
+        if with_run:
             return ""
         lost = "" if session_scene.fits(self._bench.settings.scene) else " without its ground, which is too large"
         return f"Saved {path}{lost}"
@@ -190,7 +193,7 @@ class Sessions:
             problem = str(error)
         if recording and not Path(recording).is_file():
             recording, problem = "", f"its recording is missing: {recording}"
-        self._open(Opening(session, recording, problem, parts))
+        self._open(Opening(str(Path(path).absolute()), session, recording, problem, parts))
 
     def _open(self, opening: Opening) -> None:
         self._opening, robot = opening, opening.session["robot"]
@@ -224,6 +227,7 @@ class Sessions:
         )
         with bench.actions.unnoted():
             problems = [problem for problem in (opening.problem, *map(_problem, restored)) if problem]
+        bench.note_recent(opening.path)
         window.refresh()
         controller = session.get("controller")
         if problems:
@@ -285,8 +289,9 @@ class Sessions:
 
 
 class Opening(NamedTuple):
-    """A session being opened: its recording's path, the error so far, and the parts beside the robot."""
+    """A session being opened: its path, that of its recording, the error so far, and the parts beside the robot."""
 
+    path: str
     session: dict[str, Any]
     recording: str
     problem: str
