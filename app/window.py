@@ -53,11 +53,11 @@ from app.panels.timing import TimingPanel
 from app.picture.pictures import renderer_name
 from app.picture.viewport import Viewport
 from app.simulation.messages import Configured, Event, LimitsReached, Loaded, Refused, Snapshot, Stopped
+from app.simulation.pace import IN_REAL_TIME
 from app.workbench import Workbench
 
 TICK = 16  # ms between polls of the simulation
 SPEED_REFRESH = 0.1  # s between updates of the achieved speed
-IN_REAL_TIME = 0.95  # share of the requested speed below which a simulation lacks CPU time
 NO_NUMBERS = (Qt.Key.Key_Space, Qt.Key.Key_S, Qt.Key.Key_R)
 """Shortcut keys that are never typed into a number box."""
 
