@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,8 @@ class RobotFiles:
         self._window, self._bench, self._settings, self._refresh = window, bench, settings, refresh
         self.others: dict[str, Callable[[str], None]] = {}
         """Functions that open other kinds of files, by suffix."""
+        self.hold_back: Callable[[Callable[[], None]], bool] = lambda _: False
+        """Whether its argument, which opens another robot, has to wait for an answer of the user; then it is kept."""
         self.recent_menu = RecentMenu(window, lambda: bench.recent)
         self.package_menu = PackageMenu(window, settings, package_dirs)
         bench.package_dirs = self.package_menu.folders
@@ -58,6 +61,14 @@ class RobotFiles:
 
     def open(self, path: str | Path, floating: bool = False, trust_xacro: bool = False) -> None:
         """Load a robot's file without blocking the window. `trust_xacro` lets a xacro file run any Python."""
+        self.start(partial(self._open, path, floating, trust_xacro))
+
+    def start(self, act: Callable[[], None]) -> None:
+        """Call `act`, which opens another robot, unless something is in the way of which the user is asked first."""
+        if not self.hold_back(act):
+            act()
+
+    def _open(self, path: str | Path, floating: bool, trust_xacro: bool) -> None:
         if (opener := self.others.get(Path(path).suffix)) is not None:
             opener(str(path))
             return

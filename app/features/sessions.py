@@ -11,6 +11,7 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -87,7 +88,7 @@ class Sessions:
 
     def _ask_open(self) -> None:
         if path := ask_file(self._window, "Open a session", kinds=KIND):
-            self._try_open(path)
+            self._window.files.start(partial(self._try_open, path))
 
     def _try_open(self, path: str) -> None:
         if (error := self._tell(self._start, path)) is not None:
