@@ -12,6 +12,7 @@ from app.desktop.docks import SIDE_WIDTH
 from app.desktop.message_bar import EDGE, MessageBar
 from app.desktop.numbers import si_text
 from app.features.drive_view import DriveView
+from app.features.time_view import TimeView
 from app.features.wrench_view import WrenchView
 from app.panels.diagnostics import ELEMENT_WIDTH, DiagnosticsPanel
 from app.panels.joints import NAME, NO_JOINTS, NO_ROBOT, ROW_HEIGHT, SLIDER, SLIDER_LEAST, VALUE, JointPanel
@@ -50,6 +51,21 @@ def test_a_dock_on_the_left_leaves_the_picture_a_third_of_the_window(qtbot, open
     window.docks["Joints"].raise_()
     qtbot.wait(50)
     assert window.docks["Joints"].width() > 400
+
+
+def test_what_has_no_room_beside_the_timeline_is_in_a_menu(qtbot, opened):
+    view = opened().features[TimeView]
+    bar = view.bar
+    bar.setFixedWidth(1200)
+    wait(qtbot, bar._more.isHidden)
+    bar.setFixedWidth(200)
+    wait(qtbot, lambda: bar._more.isVisibleTo(bar))
+    bar.left_out.aboutToShow.emit()
+    left_out = bar.left_out.actions()
+    assert left_out == [view.first, view.back, view.forward, view.last, view.branch,
+                        view.keyframes.menuAction()]  # fmt: skip
+    assert all(action.text() for action in left_out)
+    assert [button.defaultAction() for button in bar._moves if button.isVisibleTo(bar)] == [view.play]
 
 
 def test_meshes_that_are_still_to_come_are_told_in_the_status_bar(opened):
