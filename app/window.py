@@ -36,7 +36,7 @@ from app.features.attaching import FEATURES
 from app.features.batch_view import BatchView
 from app.features.diagnostics_view import DiagnosticsView
 from app.features.idle_measuring import QuietMeasuring
-from app.features.robot_files import RobotFiles, dropped_files
+from app.features.robot_files import RECENT_FILES, RobotFiles, dropped_files
 from app.features.run_controls import RunControls
 from app.features.selection import NONE, Selection
 from app.features.simulation_choices import SimulationChoices
@@ -53,11 +53,11 @@ from app.panels.timing import TimingPanel
 from app.picture.pictures import renderer_name
 from app.picture.viewport import Viewport
 from app.simulation.messages import Configured, Event, LimitsReached, Loaded, Refused, Snapshot, Stopped
+from app.simulation.pace import IN_REAL_TIME
 from app.workbench import Workbench
 
 TICK = 16  # ms between polls of the simulation
 SPEED_REFRESH = 0.1  # s between updates of the achieved speed
-IN_REAL_TIME = 0.95  # share of the requested speed below which a simulation lacks CPU time
 NO_NUMBERS = (Qt.Key.Key_Space, Qt.Key.Key_S, Qt.Key.Key_R)
 """Shortcut keys that are never typed into a number box."""
 
@@ -83,7 +83,7 @@ class Window(QMainWindow):
     def __init__(self, settings: QSettings, package_dirs: Iterable[str] = ()):
         super().__init__()
         self.settings = settings
-        self.workbench = Workbench(setting(settings, "recent", []))
+        self.workbench = Workbench(setting(settings, RECENT_FILES, []))
         self._play_after: engine.Model | None = None  # the robot that plays on after the measurement
         self.viewport, self.selection = Viewport(), Selection(self)
         self.joints, self.timing, self.diagnostics = JointPanel(), TimingPanel(), DiagnosticsPanel()
@@ -428,7 +428,6 @@ class Window(QMainWindow):
             return
         self._timer.stop()
         self.docks.fold(False)
-        self.settings.setValue("recent", self.workbench.recent)
         self.settings.setValue("geometry", self.saveGeometry())
         self.settings.setValue("layout", self.saveState())
         self.hide()  # a file being loaded may hold the thread a little longer

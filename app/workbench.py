@@ -389,7 +389,11 @@ class Workbench:
         file = source if event.path.endswith(run_files.KEPT_SUFFIX) else event.path
         stays = source is not None or (file or "").endswith(run_files.SUFFIX)
         if file and stays and not run_files.is_passing(file):
-            self.recent = [file, *(path for path in self.recent if path != file)][:RECENT]
+            self.note_recent(file)
+
+    def note_recent(self, file: str) -> None:
+        """Put a file first in the list of recent files."""
+        self.recent = [file, *(path for path in self.recent if path != file)][:RECENT]
 
     def frame(self, seen: bool = True) -> Snapshot | None:
         """Return the robot's newest state, valid until the next call; None if there is none, or `seen` is False.

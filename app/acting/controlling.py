@@ -15,11 +15,12 @@ import numpy as np
 
 import engine
 from app.simulation.attachments import Attachment, Poster
-from app.simulation.messages import ControllerChanged, Event
+from app.simulation.messages import ControllerChanged, Event, Snapshot
 from app.simulation.running import Running
 
 SHORT = 0.02  # s to wait for a result before commands are processed
 LATE = 1.0  # s until a missing result is reported
+SHARE = 0.2  # of the newest call in the average duration
 
 
 class Controlling(Attachment):
@@ -35,6 +36,7 @@ class Controlling(Attachment):
         self._asked = self._again = False  # whether a call is pending; whether the file has to be executed first
         self._left = 0  # steps for which the last efforts are still held
         self._since, self._late = 0.0, False  # the time of the call, and whether it was reported as late
+        self._cost: tuple[float, float] | None = None  # see `Snapshot.control`
 
     def load(self, path: str, running: Running) -> None:
         """Let the file's controller drive the robot from its current state."""
@@ -57,14 +59,14 @@ class Controlling(Attachment):
 
     def close(self) -> None:
         """End the process."""
-        self.loading = False
+        self.loading, self._cost = False, None
         if self._controller is not None:
             self._controller.end()
         self._controller = None
 
     def _begin(self, running: Running) -> None:
         self._left, self._asked, self._again = 0, False, False
-        self._since, self._late = perf_counter(), False
+        self._since, self._late, self._cost = perf_counter(), False, None
         try:
             if self._controller is None:
                 self._controller = engine.Controller(self._path, running.simulation.model)
@@ -145,6 +147,9 @@ class Controlling(Attachment):
             self._report_late()
             return 0
         self._asked = False
+        took = perf_counter() - self._since
+        average = took if self._cost is None else self._cost[0] + SHARE * (took - self._cost[0])
+        self._cost = average, every * running.simulation.dt
         self._report_ready()
         running.set_all("tau", tau)
         return every
@@ -156,6 +161,9 @@ class Controlling(Attachment):
 
     def after_steps(self, running: Running, count: int) -> None:  # noqa: ARG002
         self._left = max(0, self._left - count)
+
+    def show(self, frame: Snapshot) -> None:
+        frame.control = self._cost
 
 
 class ControllerControls:

@@ -106,6 +106,12 @@ class Coordinate:
         digits = 1 + self.more_digits
         return f"{round(value * self.scale, digits) + 0.0:.{digits}f} {self.unit_of(mode)}"
 
+    @property
+    def widest(self) -> str:
+        """The widest text of its value."""
+        far = max(abs(self.lower), abs(self.upper)) if self.limited else math.pi if self.angular else FAR
+        return self.format(-far if self.angular else -min(far, FAR - 1e-3))
+
     def reach(self, mode: str) -> tuple[float, float]:
         """Return the limits of a drive's value, SI, in one of `drives.MODES`."""
         return {

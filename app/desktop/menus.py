@@ -51,7 +51,7 @@ class Menus:
 
 
 class RecentMenu(QMenu):
-    """Recently opened files by name; tooltips show their paths."""
+    """Recently opened files by name, with their folders where two names are alike; tooltips show their paths."""
 
     chosen = pyqtSignal(str)
 
@@ -63,12 +63,23 @@ class RecentMenu(QMenu):
 
     def _fill(self) -> None:
         self.clear()
-        for path in self._recent():
-            action = self.addAction(_literal(Path(path).name))
+        for path, name in short_names(self._recent()).items():
+            action = self.addAction(_literal(name))
             action.setToolTip(path)
             action.triggered.connect(lambda _, path=path: self.chosen.emit(path))
         if self.isEmpty():
             self.addAction("No files yet").setEnabled(False)
+
+
+def short_names(paths: Iterable[str]) -> dict[str, str]:
+    """Return each file's name by its path, with as many of its folders as tell it from others of that name."""
+    parts = {path: Path(path).parts for path in paths}
+    names = {}
+    for path, own in parts.items():
+        others = [each for other, each in parts.items() if other != path]
+        count = next((k for k in range(1, len(own)) if all(each[-k:] != own[-k:] for each in others)), len(own))
+        names[path] = str(Path(*own[-count:]))
+    return names
 
 
 class PackageMenu(QMenu):

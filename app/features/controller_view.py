@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,8 @@ from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file
 from app.desktop.settings import setting
 from app.file_signature import GONE, signature
-from app.simulation.messages import ControllerChanged, Event
+from app.simulation.messages import ControllerChanged, Event, Snapshot
+from app.simulation.pace import IN_REAL_TIME
 
 if TYPE_CHECKING:
     from app.window import Window
@@ -25,6 +27,13 @@ END_TIP = "Stop the controller; joints that were held before are held again"
 LOADING = "{} is still being started: the simulation waits; Simulation › Stop controller ends it"
 LATE = "{} has not returned for 1 s: the simulation waits; Simulation › Stop controller ends it"
 DROPPED = "{} is Python code, which a drop does not run: load it as a controller by Simulation › Controller"
+SLOW = "{} takes {:.3g} ms for {:.3g} ms of motion"
+SLOW_TIP = (
+    "A call of control(t, q, v) takes {:.3g} ms, and its efforts are held for {:.3g} ms of simulated time: "
+    "this bounds the speed to {:.2g} ×.\nA PERIOD in the file has it called less often"
+)
+MOST = 0.5  # share of the time spent, from which a controller is the cause of a slow simulation
+REFRESH = 0.5  # s between two looks at its share
 RUNS = "{} drives the joints; it is reloaded when it is saved and at each reset"
 
 
@@ -41,9 +50,12 @@ class ControllerView(QObject):
         self.label = QLabel()
         window.statusBar().addPermanentWidget(self.label)
         self._read, self._held, self._told = GONE, False, ""
+        self._slow: tuple[float, float] | None = None  # see `Snapshot.control`, if it slows the simulation down
+        self._due = 0.0
         self._timer = QTimer(self, interval=LOOK)
         self._timer.timeout.connect(self._look)
         window.happened.connect(self._react)
+        window.framed.connect(self._time)
         window.loaded.connect(self._show)
         window.refreshed.connect(self._show)
 
@@ -90,6 +102,7 @@ class ControllerView(QObject):
     def _react(self, event: Event) -> None:
         if not isinstance(event, ControllerChanged):
             return
+        self._slow = None
         bar = self._window.statusBar()
         if event.late:
             self._told = (LOADING if event.loading else LATE).format(Path(event.path).name)
@@ -104,6 +117,17 @@ class ControllerView(QObject):
         if event.detail:
             self.label.setToolTip(event.detail)
 
+    def _time(self, frame: Snapshot) -> None:
+        """Name the controller as the cause where it takes most of the time of a simulation that is too slow."""
+        if (now := time.perf_counter()) < self._due or not self._bench.controller.path:
+            return
+        self._due = now + REFRESH
+        share = frame.control[0] * frame.factor / frame.control[1] if frame.control is not None else 0.0
+        slow = frame.control if frame.factor < IN_REAL_TIME * self._bench.speed and share > MOST else None
+        if slow != self._slow:
+            self._slow = slow
+            self._show()
+
     def _show(self, *_: object) -> None:
         controller, there = self._bench.controller, self._bench.model is not None
         self.action.setEnabled(there)
@@ -112,8 +136,11 @@ class ControllerView(QObject):
             self._timer.stop()
         name = Path(controller.path).name
         self.label.setVisible(bool(name))
-        waiting = f"waiting for {name}" if controller.late else name
+        taken, held = (1e3 * seconds for seconds in self._slow or (0.0, 0.0))
+        runs = SLOW.format(name, taken, held) if self._slow else name
+        waiting = f"waiting for {name}" if controller.late else runs
         self.label.setText(f"{name} has failed" if controller.problem else waiting)
-        theme.tint(self.label, "error" if controller.problem else "warning" if controller.late else "accent")
+        amber = controller.late or self._slow
+        theme.tint(self.label, "error" if controller.problem else "warning" if amber else "accent")
         if name and not controller.problem:
-            self.label.setToolTip(RUNS.format(name))
+            self.label.setToolTip(SLOW_TIP.format(taken, held, held / taken) if self._slow else RUNS.format(name))

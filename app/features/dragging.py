@@ -144,7 +144,7 @@ class Dragging(QObject):
             text = force_text(frame.pull)
         else:
             text = COMPILING if time.perf_counter() > hold.since + SOON else ""
-        self.layer.show_spring(point, hold.cursor, f"{name}  {text}")
+        self.layer.show_spring(point, hold.cursor, f"{name}  {text}", hold.link)
 
 
 def force_text(force: np.ndarray) -> str:
@@ -154,10 +154,11 @@ def force_text(force: np.ndarray) -> str:
 
 
 class SpringLayer(QWidget):
-    """An overlay on the viewport: a line from the pulled point to the cursor, and the force."""
+    """An overlay on the viewport: a line from the pulled point to the cursor, with the link's name and the force."""
 
     def __init__(self, viewport: Viewport):
         super().__init__(viewport)
+        self._viewport = viewport
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._point: QPointF | None = None
         self.cursor_at = QPointF()
@@ -165,8 +166,9 @@ class SpringLayer(QWidget):
         """The text beside the cursor."""
         self.hide()
 
-    def show_spring(self, point: QPointF | None, cursor: QPointF | None, text: str) -> None:
-        """Draw the spring between two widget positions; hide it if `point` is None."""
+    def show_spring(self, point: QPointF | None, cursor: QPointF | None, text: str, link: int = -1) -> None:
+        """Draw the spring of a link, which `text` names, between two widget positions; hide it if `point` is None."""
+        self._viewport.overlays.drag(link)
         self._point, self.cursor_at, self.text = point, cursor or QPointF(), text
         self.setGeometry(self.parentWidget().rect())
         self.setVisible(point is not None)

@@ -147,7 +147,9 @@ class HandPosing(QObject):
         """Draw a line from the grabbed point to the cursor, visible where the point cannot follow."""
         frame = self._bench.newest
         pose = frame.link_poses[self.hold.link]
-        self.line.show_spring(self._viewport.place(pose[:3, :3] @ self.hold.point + pose[:3, 3]), at, text)
+        self.line.show_spring(
+            self._viewport.place(pose[:3, :3] @ self.hold.point + pose[:3, 3]), at, text, self.hold.link
+        )
 
     def _let_go(self) -> None:
         self.hold = None

@@ -37,6 +37,7 @@ class LessonView(QObject):
         self._window, self._bench, self._viewport = window, window.workbench, window.viewport
         self.panel, self._opening = LessonPanel(), LessonOpening()
         self._wanted: tuple[str, int] | None = None  # the lesson and the step, from 0, waiting for a robot
+        self._refused: tuple[str, int] | None = None  # those that the open robot was refused for
         self._state: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
         self.action = window.docks.add(Dock("Lesson", self.panel, RIGHT, beside="Joints", icon="lesson", tip="Lesson"))
         self._dock = window.docks["Lesson"]
@@ -73,7 +74,7 @@ class LessonView(QObject):
         Raises ValueError for an unknown name.
         """
         title = engine.Lesson.title_of(name)
-        self._wanted = name, step
+        self._wanted, self._refused = (name, step), None
         if self.panel.lesson is None:
             self.panel.show_none(f"Computing the lesson: {title} …")
         self._window.docks.bring("Lesson")
@@ -100,11 +101,12 @@ class LessonView(QObject):
         self._start()
 
     def _take_robot(self, _: Loaded) -> None:
-        """Restart the lesson with a new robot once its state is known."""
-        self._state = None
-        if self._wanted is None and self.panel.lesson is not None:
+        """Restart the lesson, also a refused one, with a new robot once its state is known."""
+        self._state, refused, self._refused = None, self._refused, None
+        again = refused if self.panel.lesson is None else (self.panel.lesson.name, 0)
+        if self._wanted is None and again is not None:
             if not self._dock.isHidden():
-                self._wanted = self.panel.lesson.name, 0
+                self._wanted = again
             self.panel.show_none(CHOOSE)
 
     def _start(self) -> None:
@@ -131,6 +133,7 @@ class LessonView(QObject):
             return
         self._wanted = None
         if lesson is None:
+            self._refused = name, step
             self.panel.show_none(found.problem[:1].upper() + found.problem[1:] + ".")
         else:
             self.panel.show_lesson(lesson, step)

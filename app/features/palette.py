@@ -149,8 +149,8 @@ class PaletteView:
 
 
 def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -> list[Command]:
-    """Return commands with all words of a text: enabled ones first, then those with words that begin
-    with them, then in menu order.
+    """Return commands with all words of a text: enabled ones first, then those of just this name, then those whose
+    name begins with it, then those with words that begin with its words, then in menu order.
 
     If there are none, return those with these words in name, tooltip or `ALSO`, else those whose own name contains
     the letters in that order.
@@ -162,10 +162,19 @@ def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -
     if not words:
         return sorted(found, key=lambda each: last.index(each.name) if each.name in last else len(last))
 
-    def rank(command: Command) -> tuple[bool, int, bool]:
+    sought = " ".join(words)
+
+    def rank(command: Command) -> tuple[bool, bool, bool, int, bool]:
         name = _own(command)
+        exact = name == sought or f"› {command.name.casefold()}".endswith(f"› {sought}")
         begins = sum(any(part.startswith(word) for part in name.split()) for word in words)
-        return not command.action.isEnabled(), -begins, not name.startswith(words[0])
+        return (
+            not command.action.isEnabled(),
+            not exact,
+            not name.startswith(sought),
+            -begins,
+            not name.startswith(words[0]),
+        )
 
     return sorted(found, key=rank)
 

@@ -49,6 +49,11 @@ class PictureExports:
         self._feeder.timeout.connect(self._feed)
         window.loaded.connect(self._stop_feeding)
 
+    @property
+    def needs_robot(self) -> bool:
+        """Whether a video has frames left that only the robot that is open can be drawn in."""
+        return self._feeder.isActive()
+
     def refresh(self, busy: bool) -> None:
         """Enable the actions that are available."""
         run = self._bench.replay.chosen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +15,13 @@ import engine
 from app.desktop import dialogs
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.menus import Menus, PackageMenu, RecentMenu
+from app.desktop.settings import setting
 from app.workbench import Workbench
 
 if TYPE_CHECKING:
     from app.window import Window
 
+RECENT_FILES = "recent"  # the settings' key
 NAMED = 3  # ignored files of a drop that the message names
 
 
@@ -34,11 +37,13 @@ class RobotFiles:
         package_dirs: Iterable[str],
         refresh: Callable[[], None],
     ):
-        self._window, self._bench, self._refresh = window, bench, refresh
+        self._window, self._bench, self._settings, self._refresh = window, bench, settings, refresh
         self.others: dict[str, Callable[[str], None]] = {}
         """Functions that open other kinds of files, by suffix."""
         self.dropped: dict[str, Callable[[str], None]] = {}
         """Functions that take dropped files of further kinds while a robot is open, by suffix in small letters."""
+        self.hold_back: Callable[[Callable[[], None]], bool] = lambda _: False
+        """Whether its argument, which opens another robot, has to wait for an answer of the user; then it is kept."""
         self.recent_menu = RecentMenu(window, lambda: bench.recent)
         self.package_menu = PackageMenu(window, settings, package_dirs)
         bench.package_dirs = self.package_menu.folders
@@ -52,11 +57,20 @@ class RobotFiles:
         menus.file.addAction(make_action(window, "&Quit", window.close, keys.Quit))
         self._left = ""  # message on dropped files that were not opened
         window.refreshed.connect(self._tell_of_others)
+        window.refreshed.connect(self._keep_recent)
         self.recent_menu.chosen.connect(self.open)
         self.package_menu.changed.connect(self._set_package_dirs)
 
     def open(self, path: str | Path, floating: bool = False, trust_xacro: bool = False) -> None:
         """Load a robot's file without blocking the window. `trust_xacro` lets a xacro file run any Python."""
+        self.start(partial(self._open, path, floating, trust_xacro))
+
+    def start(self, act: Callable[[], None]) -> None:
+        """Call `act`, which opens another robot, unless something is in the way of which the user is asked first."""
+        if not self.hold_back(act):
+            act()
+
+    def _open(self, path: str | Path, floating: bool, trust_xacro: bool) -> None:
         if (opener := self.others.get(Path(path).suffix)) is not None:
             opener(str(path))
             return
@@ -93,6 +107,11 @@ class RobotFiles:
             bar, left, self._left = self._window.statusBar(), self._left, ""
             said = bar.currentMessage()
             bar.showMessage(f"{left}; {said}" if said not in ("", left) else left, MESSAGE)
+
+    def _keep_recent(self) -> None:
+        """Save the list of recent files when it changes, since a program that is killed saves nothing at its end."""
+        if self._bench.recent != setting(self._settings, RECENT_FILES, []):
+            self._settings.setValue(RECENT_FILES, self._bench.recent)
 
     def _ask(self) -> None:
         folder = str(Path(self._bench.path).parent) if self._bench.path else str(engine.ROBOTS)

@@ -68,6 +68,8 @@ class RunExports:
         self._finish: Callable[[], None] = lambda: None
         self._stoppable = self._quits = self._given_up = False
         self.question: QMessageBox | None = None
+        self._opens: Callable[[], None] | None = None  # what opens another robot once the export is done
+        window.files.hold_back = self._hold_back_opening
         window.menus.file.put(self.menu, apart=True)
         self.writing: Background[Written] = Background(
             "export", lambda problem: Written(f"nothing was written: {problem}")
@@ -194,16 +196,41 @@ class RunExports:
         if not (self.writing.running and self._stoppable) or self._given_up:
             return
         event.ignore()
-        if self.question is not None and self.question.isVisible():
-            return
+        if self.question is None or not self.question.isVisible():
+            words = "An export is running. Quit and discard it?", "Quit when it is &done", "&Discard and quit"
+            self._put_question(words, lambda: setattr(self, "_quits", True), self._give_up)
+
+    def _hold_back_opening(self, opens: Callable[[], None]) -> bool:
+        """Ask before another robot, opened by `opens`, discards a video; return whether that is the case."""
+        if not self.pictures.needs_robot:
+            return False
+
+        def discard() -> None:
+            self.writing.stop()
+            opens()
+
+        if self.question is not None:
+            self.question.close()
+        words = (
+            "A video is being exported. Open another robot and discard it?",
+            "Open when it is &done",
+            "&Discard and open",
+        )
+        self._put_question(words, lambda: setattr(self, "_opens", opens), discard)
+        return True
+
+    def _put_question(
+        self, words: tuple[str, str, str], waits: Callable[[], None], discards: Callable[[], None]
+    ) -> None:
+        """Ask whether to wait for the export or to discard it; `words`: the question and the names of both."""
         box = self.question = QMessageBox(self._window)
         box.setIcon(QMessageBox.Icon.Question)
         box.setWindowTitle("Catena")
-        box.setText("An export is running. Quit and discard it?")
-        wait = box.addButton("Quit when it is &done", QMessageBox.ButtonRole.AcceptRole)
-        wait.clicked.connect(lambda: setattr(self, "_quits", True))
-        discard = box.addButton("&Discard and quit", QMessageBox.ButtonRole.DestructiveRole)
-        discard.clicked.connect(self._give_up)
+        box.setText(words[0])
+        wait = box.addButton(words[1], QMessageBox.ButtonRole.AcceptRole)
+        wait.clicked.connect(waits)
+        discard = box.addButton(words[2], QMessageBox.ButtonRole.DestructiveRole)
+        discard.clicked.connect(discards)
         box.setDefaultButton(wait)
         box.addButton(QMessageBox.StandardButton.Cancel)
         box.open()
@@ -229,8 +256,11 @@ class RunExports:
             self._refresh()
             if self.question is not None:
                 self.question.close()
+            opens, self._opens = self._opens, None
             if self._quits:
                 self._window.close()
+            elif opens is not None:
+                opens()
 
     def _play_opened(self, event: Loaded) -> None:
         """Play a run opened from a file; show saved or growing runs at their end."""

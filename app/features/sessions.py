@@ -11,6 +11,7 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -87,7 +88,7 @@ class Sessions:
 
     def _ask_open(self) -> None:
         if path := ask_file(self._window, "Open a session", kinds=KIND):
-            self._try_open(path)
+            self._window.files.start(partial(self._try_open, path))
 
     def _try_open(self, path: str) -> None:
         if (error := self._tell(self._start, path)) is not None:
@@ -95,7 +96,10 @@ class Sessions:
             self._window.refresh()
 
     def _save(self, path: str) -> str:
-        if self.save(path):
+        with_run = self.save(path)
+        self._bench.note_recent(path)
+        self._window.refresh()
+        if with_run:
             return ""
         lost = "" if session_scene.fits(self._bench.settings.scene) else " without its ground, which is too large"
         return f"Saved {path}{lost}"
@@ -190,7 +194,7 @@ class Sessions:
             problem = str(error)
         if recording and not Path(recording).is_file():
             recording, problem = "", f"its recording is missing: {recording}"
-        self._open(Opening(session, recording, problem, parts))
+        self._open(Opening(str(Path(path).absolute()), session, recording, problem, parts))
 
     def _open(self, opening: Opening) -> None:
         self._opening, robot = opening, opening.session["robot"]
@@ -224,6 +228,7 @@ class Sessions:
         )
         with bench.actions.unnoted():
             problems = [problem for problem in (opening.problem, *map(_problem, restored)) if problem]
+        bench.note_recent(opening.path)
         window.refresh()
         controller = session.get("controller")
         if problems:
@@ -285,8 +290,9 @@ class Sessions:
 
 
 class Opening(NamedTuple):
-    """A session being opened: its recording's path, the error so far, and the parts beside the robot."""
+    """A session being opened: its path, that of its recording, the error so far, and the parts beside the robot."""
 
+    path: str
     session: dict[str, Any]
     recording: str
     problem: str

@@ -7,7 +7,10 @@ from numpy.typing import NDArray
 
 from app.gl.backdrop import Backdrop
 from app.gl.camera import Camera
+from app.gl.scene import Content
 
+BEHIND = 1e-3
+"""The distance of a ghost behind its place, relative to the camera's distance: about a pixel."""
 KEY = np.array([0.75, -0.15, 1.0])
 """The direction to the key light; as in light.glsl."""
 
@@ -39,6 +42,21 @@ def light_view(lower: NDArray[np.float64], upper: NDArray[np.float64], size: int
     matrix[:3, :3] = axes / np.array([half, half, -depth])[:, None]
     matrix[:3, 3] = -center / np.array([half, half, -depth])
     return matrix, texel
+
+
+def placed(content: Content, link_poses: NDArray[np.float64], camera: Camera) -> NDArray[np.float32]:
+    """(I, 4, 4): the pose of each copy in the world, a ghost's a little farther from the eye.
+
+    The ghost covers the same pixels; where it coincides with the robot, the robot is seen alone.
+    """
+    matrices = content.matrices(link_poses)
+    first, end = content.parts or (0, 0)
+    if first < end:
+        ghost = (content.instances.link >= first) & (content.instances.link < end)
+        farther = BEHIND * camera.distance / camera.away
+        matrices[ghost, :3] *= 1 + farther
+        matrices[ghost, :3, 3] -= farther * camera.eye.astype(np.float32)
+    return matrices
 
 
 def directions(plane: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

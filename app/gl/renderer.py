@@ -226,7 +226,7 @@ class Renderer:
             in_picture, in_shadow = choice.picture, choice.shadow
             bounds = self._batch.bounds(self._content.reach, choice.order)
         else:
-            bounds = self._send_copies(poses)
+            bounds = self._send_copies(poses, camera)
         self._send_frame(camera, bounds, width / height)
         if self._batch is None:
             in_picture, in_shadow = self._pick(camera, poses, canvas.size, detail)
@@ -303,12 +303,12 @@ class Renderer:
         self.triangles = choice.triangles
         return choice
 
-    def _send_copies(self, poses: NDArray[np.float64] | None) -> Box:
+    def _send_copies(self, poses: NDArray[np.float64] | None, camera: Camera) -> Box:
         """Upload the poses of all copies; return the corners of a box around them."""
         content = self._content
         if content is None:
             return np.full(3, -0.5), np.full(3, 0.5)
-        records = objects.copies(content.matrices(poses), *self._look.colors(content))
+        records = objects.copies(frame.placed(content, poses, camera), *self._look.colors(content))
         GL.glBindBuffer(GL.GL_ARRAY_BUFFER, self._copies)
         GL.glBufferData(GL.GL_ARRAY_BUFFER, records.nbytes, records, GL.GL_STREAM_DRAW)
         GL.glBindBuffer(GL.GL_ARRAY_BUFFER, 0)

@@ -14,6 +14,7 @@ from app.acting.drives import Drive
 from app.desktop import theme
 
 NAME, SLIDER, VALUE, DRIVE, VELOCITY, EFFORT = range(6)
+ELLIPSIS = "…"
 
 Role = Qt.ItemDataRole
 # Combined once here, since a table requests them for each cell whenever it is painted.
@@ -38,6 +39,8 @@ class JointTable(QAbstractTableModel):
         """The rows whose position gains hold; the others are driven by an effort."""
         self.drives: Mapping[int, Drive] = {}
         """The drives of rows with a velocity, a wave, or gravity compensation."""
+        self.ending = ""
+        """The ending of names that is not displayed."""
         self.q = self.target = self.tau = self.v = self.effort = np.zeros(0)
 
     def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
@@ -71,7 +74,7 @@ class JointTable(QAbstractTableModel):
         if column in (VELOCITY, EFFORT) and role in (Role.DisplayRole, Role.ToolTipRole):
             return self._motion(row, column, role)
         if role == Role.DisplayRole and column != SLIDER:
-            return row.label if column == NAME else row.format(row.value(self.q))
+            return shortened(row.label, self.ending) if column == NAME else row.format(row.value(self.q))
         if role == Role.EditRole and column == VALUE:
             return row.value(self.q) * row.scale
         if role == Role.ToolTipRole:
@@ -113,6 +116,12 @@ class JointTable(QAbstractTableModel):
             return self.drives[number].mode
         return "target" if number in self.held else "effort"
 
+    def widest_drive(self, number: int) -> str:
+        """Return the widest text that a row's drive can have in its mode."""
+        row, mode, drive = self.rows[number], self.mode(number), self.drives.get(number)
+        wave = "~ " if drive is not None and drive.wave != "constant" else ""
+        return f"→ {wave}{row.widest}" if mode == "target" else f"{wave}-000.0 {row.unit_of(mode)}"
+
     def unit(self, number: int, column: int) -> str:
         """Return the unit of a row's value, or in the drive column the unit of its setpoint."""
         return self.rows[number].unit_of(self.mode(number) if column == DRIVE else "target")
@@ -148,3 +157,19 @@ class JointTable(QAbstractTableModel):
             return f"{row.name}, without limits"
         lower, upper = (f"{end * row.scale:.{1 + row.more_digits}f}" for end in (row.lower, row.upper))
         return f"{row.name}, from {lower} to {upper} {row.unit}"
+
+
+def common_ending(names: Sequence[str]) -> str:
+    """Return the words, each after a "_", in which all names end, such as "_joint"; empty if there are none."""
+    words, count = [name.split("_") for name in names], 0
+    while (
+        len(words) > 1 and all(len(each) > count + 1 for each in words) and len({each[~count] for each in words}) == 1
+    ):
+        count += 1
+    return "".join(f"_{word}" for word in words[0][-count:]) if count else ""
+
+
+def shortened(name: str, ending: str) -> str:
+    """Return a name with an ellipsis for its ending."""
+    short = name.removesuffix(ending)
+    return f"{short}{ELLIPSIS}" if short and short != name else name

@@ -38,7 +38,18 @@ from app.acting.coordinates import Coordinate
 from app.acting.drives import Drive
 from app.desktop import theme
 from app.desktop.context_menus import JOINT, Clicked
-from app.panels.joint_table import DRIVE, EFFORT, NAME, SLIDER, VALUE, VELOCITY, JointTable
+from app.panels.joint_table import (
+    DRIVE,
+    EFFORT,
+    ELLIPSIS,
+    NAME,
+    SLIDER,
+    VALUE,
+    VELOCITY,
+    JointTable,
+    common_ending,
+    shortened,
+)
 from app.panels.number_box import DecimalBox
 
 WIDE = 560  # px, the least width at which velocities and efforts are shown
@@ -49,7 +60,8 @@ STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: -10, Qt.
 """The keys that move a slider with the focus, and by how many steps."""
 PLAIN = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier)
 FINEST = 100  # steps, the least number from end to end
-NAMES = 0.4  # largest share of the width for names
+LEAST = "-000.0 °"  # that fits into a column of numbers, whatever its rows can have
+NAMES, WIDEST_NAME = 0.4, 220  # largest share of the width for names, and px
 NO_ROBOT, NO_JOINTS = "The joints of the robot, each with its slider", "This robot has no joint that moves"
 SLIDER_LEAST = 62  # px, the least width of a slider; longer names are elided, with the full name in the tooltip
 
@@ -152,7 +164,7 @@ class JointPanel(QTableView):
         self.table.edited.connect(self.move_to)
         self._held: tuple[int, float] | None = None
         self._shown = np.zeros(0)  # (nq,): the last state shown
-        self._longest = 0
+        self._names = "", 0, 0  # the common ending of the rows' names, and their largest widths with and without it, px
         self.live = True
         """Whether keys move a slider with the focus; else they are the window's shortcuts, as in a recorded frame."""
         self.nothing = NO_ROBOT
@@ -161,6 +173,7 @@ class JointPanel(QTableView):
         self.setTabKeyNavigation(False)  # arrow keys move between cells, Tab enters the opened row's widget
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # names with a common beginning differ at their ends
+        self.setWordWrap(False)
         self.setMouseTracking(True)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -184,24 +197,33 @@ class JointPanel(QTableView):
         self.show_units()
 
     def show_units(self) -> None:
-        """Fit the columns to the rows' units, which may have changed."""
-        rows = self.table.rows
-        advance = self.fontMetrics().horizontalAdvance
-        self._longest = max((advance(row.label) for row in rows), default=0)
-        drives = {f"→ ~ -000.0 {row.unit}" for row in rows if row.holdable}
-        drives |= {f"-000.0 {row.effort_unit}" for row in rows if row.driveable}
-        for column, widest in ((VALUE, {f"-0000.0 {row.unit}" for row in rows}), (DRIVE, drives)):
-            self.setColumnWidth(column, max(map(advance, widest), default=advance("-0000.0 mm")) + 14)
+        """Fit the columns to the rows' names and units, of which the units may have changed."""
+        rows, advance = self.table.rows, self.fontMetrics().horizontalAdvance
+        ending = common_ending([row.label for row in rows if row.driveable])
+        widths = {row.label: advance(row.label) for row in rows}
+        less = advance(ending) - advance(ELLIPSIS) if ending else 0
+        shorter = (width - less * (shortened(name, ending) != name) for name, width in widths.items())
+        self._names = ending, max(widths.values(), default=0), max(shorter, default=0)
+        self._show_numbers()
+
+    def _show_numbers(self) -> None:
+        """Fit the columns of numbers to the widest that their rows can have."""
+        rows, advance = self.table.rows, self.fontMetrics().horizontalAdvance
+        drives = {self.table.widest_drive(k) for k, row in enumerate(rows) if row.driveable}
+        for column, widest in ((VALUE, {row.widest for row in rows}), (DRIVE, drives)):
+            self.setColumnWidth(column, max(map(advance, {*widest, LEAST})) + 14)
         self._fit()
         self.viewport().update()
 
     def _fit(self) -> None:
-        """Give the names the width they need, but leave enough to the sliders."""
+        """Give the names the width they need, without their common ending if it has no room; sliders get the rest."""
         for column in (VELOCITY, EFFORT):
             self.setColumnHidden(column, self.width() < WIDE)
         numbers = sum(self.columnWidth(column) for column in (VALUE, DRIVE, VELOCITY, EFFORT))  # 0 for hidden columns
         room = self.viewport().width() - numbers - SLIDER_LEAST
-        self.setColumnWidth(NAME, max(70, min(self._longest + 20, 170, int(NAMES * self.width()), room)))
+        most, (ending, whole, short) = max(70, min(WIDEST_NAME, int(NAMES * self.width()), room)), self._names
+        self.table.ending = ending if whole + 20 > most else ""
+        self.setColumnWidth(NAME, min(max(70, (short if self.table.ending else whole) + 20), most))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -250,13 +272,15 @@ class JointPanel(QTableView):
 
     def show_held(self, rows: frozenset[int]) -> None:
         """Set the rows whose position gains hold."""
-        self.table.held = rows
-        self.viewport().update()
+        if rows != self.table.held:
+            self.table.held = rows
+            self._show_numbers()
 
     def show_drives(self, drives: Mapping[int, Drive]) -> None:
         """Set the drives of rows that have more than a constant setpoint or effort."""
-        self.table.drives = drives
-        self.viewport().update()
+        if drives != self.table.drives:
+            self.table.drives = drives
+            self._show_numbers()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         row = self.indexAt(event.pos()).row()

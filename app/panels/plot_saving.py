@@ -71,7 +71,7 @@ class PlotSaving:
 
     def __init__(self, panel: PlotsPanel):
         self._panel = panel
-        self.menu = QMenu(panel)
+        self.menu = QMenu("&Save", panel)
         self.menu.addAction("&Numbers (CSV)…", self._ask_csv)
         self.menu.addAction("&Picture (PNG)…", self._ask_picture)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QAction, QMouseEvent, QPainter, QPaintEvent, QPolygonF, QResizeEvent
-from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from app.desktop import theme, type_scale
 
@@ -171,6 +171,13 @@ class Timeline(QWidget):
         self._named = [_button(each, style) if isinstance(each, QAction) else each for each in apart]
         for button in self._named:
             row.addWidget(button)
+        self.left_out = QMenu(self)
+        self.left_out.aboutToShow.connect(self._fill)
+        self._more = _button(QAction(theme.icon("down"), "More", self), Qt.ToolButtonStyle.ToolButtonIconOnly)
+        self._more.setToolTip("Commands that have no room here")
+        self._more.clicked.connect(lambda: self.left_out.popup(self._more.mapToGlobal(self._more.rect().bottomLeft())))
+        self._more.setIconSize(QSize(10, 18))
+        row.addWidget(self._more)
         row.addWidget(self.memory)
         layout.addLayout(row)
         self._row = row
@@ -182,7 +189,10 @@ class Timeline(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Hide, where space is short, the buttons' names, then the labels, then buttons from the outermost inwards."""
+        """Hide, where space is short, the buttons' names, then the labels, then buttons from the outermost inwards.
+
+        A menu has those that are hidden.
+        """
         named, plain = Qt.ToolButtonStyle.ToolButtonTextBesideIcon, Qt.ToolButtonStyle.ToolButtonIconOnly
         for style, words, all_shown, outer in (
             (named, True, True, 0),
@@ -199,9 +209,19 @@ class Timeline(QWidget):
                 button.setVisible(outer <= place < len(self._moves) - outer)
             self.state.setVisible(words)
             self.memory.setVisible(all_shown)
+            self._more.setVisible(not all_shown)
             self._row.invalidate()  # else it would return the previous size hint
             if self._row.sizeHint().width() <= self.width() - 2 * AROUND:
                 return
+
+    def _fill(self) -> None:
+        """Put the hidden buttons' commands and menus into the menu."""
+        self.left_out.clear()
+        for button in (*self._moves, *self._named):
+            if button.isHidden() and button.menu() is not None:
+                self.left_out.addMenu(button.menu())
+            elif button.isHidden():
+                self.left_out.addAction(button.defaultAction())
 
     def show_time(self, at: float, end: float, live: bool, script: str = "") -> None:
         """Show the current time and the run's end, s, and the script, if any, whose run is shown `live`."""

@@ -54,6 +54,7 @@ class Overlays(QObject):
         self._pushes: tuple[pushes.Push, ...] = ()
         self._distance: Sequence[distance.End] = ()
         self._chosen, self._through, self._wireframe = -1, False, False
+        self._dragged = -1
         self._model: engine.Model | None = None
         self._explained: Explainer | None = None  # made on first use
         self._size = 1.0
@@ -104,6 +105,12 @@ class Overlays(QObject):
         if link != self._chosen:
             self._chosen = link
             self._trace()
+            self._change()
+
+    def drag(self, link: int) -> None:
+        """Leave out the name of a link that is dragged, which stands at the cursor; −1 for none."""
+        if link != self._dragged:
+            self._dragged = link
             self._change()
 
     def set_pushes(self, acting: Sequence[pushes.Push]) -> None:
@@ -318,7 +325,7 @@ class Overlays(QObject):
         names, anchors = self._explainer.names, self._explainer.anchors
         links = range(len(names)) if "names" in self.kinds else range(0)
         for link in (chosen, *(each for each in links if each != chosen)):
-            if link >= 0 and link not in self.hidden:
+            if link >= 0 and link not in self.hidden and link != self._dragged:
                 x, y, z = poses[link, :3, :3] @ anchors[link] + poses[link, :3, 3]
                 yield Label(names[link], (float(x), float(y), float(z)), link == chosen, is_name=True)
 

@@ -54,6 +54,9 @@ class Snapshot:
         """The ghost; None if there is none."""
         self.second_robot: SecondRobotState | None = None
         """The second robot; None if there is none."""
+        self.control: tuple[float, float] | None = None
+        """Seconds that a call of the controller takes on average, with all waiting, and the simulated seconds for
+        which its efforts are held; None without calls."""
         self.robot = 0
         """The index in the batch of the robot shown."""
         self.batch: BatchState | None = None

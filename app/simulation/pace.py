@@ -12,6 +12,8 @@ DEADLINE = 0.72  # share of a tick that may be spent on steps
 LONGER = 0.036  # s of it after a tick that could not pay its debt: simulation before display
 BURST = 0.004  # s, the maximum duration of one call into compiled code
 LONG_BURST = 0.012  # s, in such a tick, since the thread waits for the interpreter's lock after each call
+IN_REAL_TIME = 0.95
+"""The share of the requested speed below which a simulation lacks CPU time."""
 PATIENCE = 0.001  # s of sleep after a tick that could not pay its debt
 
 

@@ -13,7 +13,7 @@ from test_dragging import place_of
 from test_scene_view import entry, seen_at, settled, shown
 from windows import wait
 
-from app.desktop.context_menus import LINK, SPACE, Clicked
+from app.desktop.context_menus import LINK, PLOT, SPACE, Clicked
 from app.features.palette import ALSO, PaletteView
 from app.features.plots_view import PlotsView
 from app.features.robot_view import RobotView
@@ -105,6 +105,32 @@ def test_the_palette_finds_any_command_and_runs_it(qtbot, arm):
     qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)
     qtbot.keyClick(view.palette.line, Qt.Key.Key_Escape)
     assert not view.palette.isVisible()
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("robots › pendulum", "File › Robots › pendulum"),
+        ("ghost", "View › Ghost"),
+        ("reset", "Simulation › Reset"),
+        ("second robot", "View › Second robot"),
+    ],
+)
+def test_the_palette_has_the_exact_name_first(arm, words, name):
+    view = arm.features[PaletteView]
+    view.show()
+    view.palette.line.setText(words)
+    assert view.palette.list.currentItem().text(0).removesuffix("  ✓") == name
+    assert view.palette.list.topLevelItem(0) is view.palette.list.currentItem()
+    view.palette.close()
+
+
+def test_every_entry_of_a_plots_menu_has_a_name(arm):
+    panel = arm.features[PlotsView].panel
+    panel.plot_group("robot", ("energy drift",))
+    menu = arm.menus.context.of(Clicked(PLOT, number=0))
+    assert all(action.text() for action in menu.actions() if not action.isSeparator())
+    assert names(menu)[-1] == "Save"
 
 
 def test_a_command_that_cannot_be_is_there_and_does_nothing(qtbot, window):

@@ -191,6 +191,18 @@ def test_one_that_hangs_is_stopped_and_the_run_goes_on(qtbot, shown, choose):
     assert view.label.isHidden()
 
 
+def test_one_that_slows_the_simulation_down_is_named_with_its_time(qtbot, shown, choose):
+    window = shown(ROBOT)
+    view = window.features[ControllerView]
+    path = choose(window, "import time\ndef control(t, q, v):\n    time.sleep(0.02)\n    return [0, 0]\n")
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: view.label.text().startswith("mine.py takes "))
+    assert view.label.text().endswith(f" ms for {1e3 * window.workbench.settings.dt:g} ms of motion")
+    assert "PERIOD" in view.label.toolTip()
+    path.write_text("def control(t, q, v):\n    return [0, 0]\n")
+    wait(qtbot, lambda: view.label.text() == "mine.py")
+
+
 def test_no_file_runs_by_opening_a_robot(qtbot, shown, choose):
     window = shown(ROBOT)
     bench = window.workbench

@@ -103,6 +103,25 @@ def test_out_of_reach_it_says_by_how_much(qtbot, arm):
     assert not posing.line.isVisible()
 
 
+def test_a_dragged_link_is_named_once(qtbot, arm):
+    link = len(arm.workbench.model.link_names) - 1
+    name, start = arm.workbench.model.link_names[link], place_of(qtbot, arm, link)
+
+    def named() -> bool:
+        arm.viewport.repaint()
+        return name in [label.text for label in arm.viewport._view().extras.labels]
+
+    arm.selection.choose(link)
+    wait(qtbot, named)
+    qtbot.mousePress(arm.viewport, RIGHT, pos=start)
+    qtbot.mouseMove(arm.viewport, start + QPoint(8, 0))
+    qtbot.mouseMove(arm.viewport, start + QPoint(20, 0))
+    assert arm.features[HandPosing].line.text.startswith(name)
+    assert not named()
+    qtbot.mouseRelease(arm.viewport, RIGHT, pos=start + QPoint(20, 0))
+    wait(qtbot, named)
+
+
 def test_a_click_moves_nothing_and_asks_for_the_menu(qtbot, arm):
     before, link = arm.workbench.state.q, len(arm.workbench.model.link_names) - 1
     place = place_of(qtbot, arm, link)

@@ -147,6 +147,9 @@ def test_a_robot_that_a_lesson_is_not_about_says_which_is(qtbot, opened):
     wait(qtbot, lambda: "humanoid" in view.panel.text.toPlainText())
     assert view.panel.text.toPlainText().endswith("open arm7, or a chain by File › Generate.")
     assert not view.panel.play.isEnabled()
+    opened(engine.find_robot("arm7"))  # as it was asked for
+    wait(qtbot, lambda: view.panel.lesson is not None)
+    assert (view.panel.lesson.name, view.panel.lesson.model.name) == ("elimination", "arm7")
 
 
 def test_the_numbers_are_those_of_the_present_state(qtbot, taught):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from app.features.camera_views import CameraViews
 from app.features.overlay_view import ENTRIES, OverlayView
 from app.features.robot_view import RobotView
 from app.features.undo_view import UndoView
+from app.gl import context
 from app.gl.camera import Camera
 from app.gl.extras import Extras, Label, Look
 from app.gl.glyphs import POINTS, Explainer, Trails
@@ -211,6 +213,39 @@ def test_a_ghost_stands_beside_the_robot_in_every_mesh():
     ghost = both.instances.link >= links
     np.testing.assert_allclose(color[ghost, 3], 0.4 * both.instances.color[ghost, 3])
     np.testing.assert_allclose(color[~ghost, 3], 0.5 * both.instances.color[~ghost, 3])
+
+
+@pytest.mark.usefixtures("gl")
+@pytest.mark.parametrize("parallel", [False, True])
+def test_a_ghost_that_coincides_with_the_robot_leaves_no_speckles(rng, parallel):
+    from app.gl.renderer import Renderer
+
+    model, scene = engine.load(ARM), Scene(engine.load(ARM))
+    links, poses = len(model.link_names), np.asarray(engine.link_poses(model, model.neutral()), float)
+    camera = Camera(parallel=parallel)
+    camera.fit(*scene.bounds(poses))
+    near, far = poses.copy(), poses.copy()
+    near[:, :3, 3] += rng.uniform(-1e-6, 1e-6, (links, 3))
+    far[:, 2, 3] += 0.3
+    red = np.tile(np.float32([1, 0, 0, 1]), (2 * links, 1)) * (np.arange(2 * links) >= links)[:, None]
+    pictures = []
+    with context.offscreen():
+        renderer = Renderer()
+        renderer.initialize()
+        for ghost in (poses, near, far):
+            renderer.set_scene(SimpleNamespace(content=with_ghost(scene.content, links)))
+            both = np.concatenate([poses, ghost])
+            for _ in renderer.pieces(camera, both, 320, 240, extras=Extras(Look(tints=red, ghost=0.45))):
+                pass
+            pictures.append(renderer.pixels().astype(int))
+        renderer.set_scene(scene)
+        for _ in renderer.pieces(camera, poses, 320, 240):
+            pass
+        plain = renderer.pixels()
+        renderer.release()
+    same, shifted, apart = (int((np.abs(picture - plain).max(-1) > 30).sum()) for picture in pictures)
+    assert apart > 500
+    assert max(same, shifted) < 50
 
 
 # From where it is seen.

@@ -11,6 +11,7 @@ from PyQt6.QtWidgets import QDialog, QMessageBox
 from test_time import load, play
 from windows import name_file, type_in, wait
 
+import engine
 from app.features.run_exports import RunExports
 from app.panels.picture_dialogs import FilmDialog, FilmOrder, PictureDialog
 from app.picture.studio import NO_ENCODER, times
@@ -196,8 +197,39 @@ def test_a_film_ends_with_its_robot(qtbot, window, exports, tmp_path, monkeypatc
     load(qtbot, window)
     play(qtbot, window, 0.5)
     exports.pictures.save_film(str(tmp_path / "run.mp4"), order())
-    load(qtbot, window, "scara")
+    window.workbench.open(engine.find_robot("scara"))
+    wait(qtbot, lambda: window.workbench.model.name == "scara")
     assert exports.writing.stopping
+    finish(qtbot, exports)
+    assert not [each for each in tmp_path.iterdir() if "mp4" in each.name]
+
+
+def reply(exports: RunExports, words: str) -> None:
+    """Click the button of the question that has these words."""
+    next(button for button in exports.question.buttons() if words in button.text()).click()
+
+
+def test_opening_another_robot_asks_before_a_film_is_discarded(qtbot, window, exports, tmp_path):
+    begin_film(qtbot, window, exports, tmp_path)
+    before, scara = window.workbench.model, engine.find_robot("scara")
+    window.open(scara)
+    assert "A video is being exported" in exports.question.text()
+    exports.question.button(QMessageBox.StandardButton.Cancel).click()
+    assert exports.writing.running
+    assert not exports.writing.stopping
+    window.open(scara)
+    reply(exports, "when it is")
+    assert not window.workbench.loading
+    wait(qtbot, lambda: window.workbench.model is not before)
+    assert (tmp_path / "run.mp4").exists(), "it was waited for"
+
+
+def test_a_film_is_discarded_for_another_robot_if_asked_for(qtbot, window, exports, tmp_path):
+    begin_film(qtbot, window, exports, tmp_path)
+    before = window.workbench.model
+    window.open(engine.find_robot("scara"))
+    reply(exports, "Discard")
+    wait(qtbot, lambda: window.workbench.model is not before)
     finish(qtbot, exports)
     assert not [each for each in tmp_path.iterdir() if "mp4" in each.name]
 

@@ -267,7 +267,7 @@ def test_a_session_goes_on_from_the_very_moment_at_which_it_was_saved(qtbot, ope
     np.testing.assert_array_equal(other.newest.v, v)
     assert not other.playing
     assert other.path.endswith("arm7.urdf")
-    assert other.recent[0] == other.path
+    assert other.recent[:2] == [str(tmp_path / "mine.catena"), other.path]
     assert other.robot.mode(5) == "effort"
     assert other.robot.drive_of(2) == Drive("target", 0.2, "sine", 0.3, 1.5)
     assert other.robot.drive_of(5).value == 0.7

@@ -8,12 +8,16 @@ from PyQt6.QtWidgets import QInputDialog, QLineEdit, QMainWindow, QScrollArea
 from windows import press, wait
 
 import engine
+from app.acting.coordinates import coordinates
+from app.acting.drives import Drive
 from app.desktop.docks import SIDE_WIDTH
 from app.desktop.message_bar import EDGE, MessageBar
 from app.desktop.numbers import si_text
 from app.features.drive_view import DriveView
+from app.features.time_view import TimeView
 from app.features.wrench_view import WrenchView
 from app.panels.diagnostics import ELEMENT_WIDTH, DiagnosticsPanel
+from app.panels.joint_table import DRIVE, common_ending
 from app.panels.joints import NAME, NO_JOINTS, NO_ROBOT, ROW_HEIGHT, SLIDER, SLIDER_LEAST, VALUE, JointPanel
 
 SMALL = QSize(1000, 650)
@@ -29,6 +33,52 @@ def test_long_names_leave_their_sliders_enough_room(qtbot, opened):
     name = max((row.name for row in table.table.rows), key=table.fontMetrics().horizontalAdvance)
     row = [each.name for each in table.table.rows].index(name)
     assert name in table.table.index(row, NAME).data(Qt.ItemDataRole.ToolTipRole)
+
+
+def test_long_names_lose_their_common_ending_before_what_tells_them_apart(qtbot):
+    model, table = engine.load(engine.find_robot("humanoid")), JointPanel()
+    qtbot.addWidget(table)
+    table.resize(700, 500)
+    table.show()
+    table.set_rows(coordinates(model), model.neutral())
+
+    def names() -> list[str]:
+        return [table.table.index(k, NAME).data() for k in range(table.table.rowCount())]
+
+    assert names() == [row.label for row in table.table.rows]
+    table.resize(340, 500)
+    wait(qtbot, lambda: "left_hip_pitch…" in names())
+    assert not any(name.endswith("_joint") for name in names())
+    assert "floating_base.x" in names()
+    room, advance = table.columnWidth(NAME), table.fontMetrics().horizontalAdvance
+    assert advance("left_hip_pitch…") + 10 < room
+
+
+def test_columns_of_numbers_are_as_wide_as_their_widest(opened):
+    window = opened(engine.find_robot("arm7"))
+    table = window.joints
+    narrow, advance = table.columnWidth(DRIVE), table.fontMetrics().horizontalAdvance
+    assert table.columnWidth(VALUE) < advance("-0000.0 mm") + 14
+    assert narrow < advance("→ ~ -000.0 °") + 14
+    window.joints.show_drives({0: Drive("target", 0.0, "sine", 0.1, 1.0)})
+    assert table.columnWidth(DRIVE) > narrow
+    for row in table.table.rows:
+        assert advance(row.format(row.lower)) < table.columnWidth(VALUE)
+
+
+@pytest.mark.parametrize(
+    ("names", "ending"),
+    [
+        (["left_hip_joint", "left_knee_joint"], "_joint"),
+        (["a_left_joint", "b_left_joint"], "_left_joint"),
+        (["joint1", "joint2"], ""),
+        (["hip_joint", "joint"], ""),
+        (["hip_joint"], ""),
+        ([], ""),
+    ],
+)
+def test_the_common_ending_of_names_leaves_something_of_each(names, ending):
+    assert common_ending(names) == ending
 
 
 @pytest.mark.parametrize("title", ["Scene", "Robot"])
@@ -50,6 +100,21 @@ def test_a_dock_on_the_left_leaves_the_picture_a_third_of_the_window(qtbot, open
     window.docks["Joints"].raise_()
     qtbot.wait(50)
     assert window.docks["Joints"].width() > 400
+
+
+def test_what_has_no_room_beside_the_timeline_is_in_a_menu(qtbot, opened):
+    view = opened().features[TimeView]
+    bar = view.bar
+    bar.setFixedWidth(1200)
+    wait(qtbot, bar._more.isHidden)
+    bar.setFixedWidth(200)
+    wait(qtbot, lambda: bar._more.isVisibleTo(bar))
+    bar.left_out.aboutToShow.emit()
+    left_out = bar.left_out.actions()
+    assert left_out == [view.first, view.back, view.forward, view.last, view.branch,
+                        view.keyframes.menuAction()]  # fmt: skip
+    assert all(action.text() for action in left_out)
+    assert [button.defaultAction() for button in bar._moves if button.isVisibleTo(bar)] == [view.play]
 
 
 def test_meshes_that_are_still_to_come_are_told_in_the_status_bar(opened):

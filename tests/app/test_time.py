@@ -86,8 +86,9 @@ def test_both_transports_show_what_space_would_play(qtbot, window, time_view):
 def test_what_has_no_room_beside_the_timeline_is_left_out_whole(qtbot, window, time_view, width, style, there):
     load(qtbot, window)
     bar, branch = time_view.bar, time_view.bar._named[0]
-    bar.resize(1200, bar.height())
-    bar.resize(width, bar.height())
+    bar.setFixedWidth(1200)
+    bar.setFixedWidth(width)
+    wait(qtbot, lambda: bar.width() == width)
     assert branch.toolButtonStyle() == style
     assert branch.isVisibleTo(bar) == bar.memory.isVisibleTo(bar) == there
     assert bar._row.sizeHint().width() <= width
