@@ -118,6 +118,7 @@ class BatchPanel(QWidget):
         rows.setHorizontalSpacing(8)
         rows.setVerticalSpacing(5)
         chance = QHBoxLayout()
+        chance.setSpacing(6)
         chance.addWidget(self.seed, 1)
         chance.addWidget(self.again)
         for row, (name, first, name_2, second) in enumerate(
