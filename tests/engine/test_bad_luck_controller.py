@@ -41,7 +41,7 @@ ANSWER = "def control(t, q, v):\n    return [t, 1]\n"
         ("import sys\ndef control(t, q, v):\n    sys.exit('enough')\n", "mine.py, line 3: SystemExit: enough"),
         ("import os\nos._exit(0)\n", "mine.py: its process has ended by itself"),
         ("import os\ndef control(t, q, v):\n    os._exit(0)\n", "mine.py: its process has ended by itself"),
-        ("import os\nos.closerange(0, 50)\n" + ANSWER, "mine.py: its process has ended by itself"),
+        ("import os\nos.closerange(0, 4096)\n" + ANSWER, "mine.py: its process has ended by itself"),
         ("import nothing_there\n", "mine.py, line 1: ModuleNotFoundError: No module named 'nothing_there'"),
         ("def control(t, q, v):\n    return [", "mine.py, line 2: SyntaxError: '[' was never closed"),
         ("", "mine.py: AttributeError: mine.py has no function control(t, q, v)"),
