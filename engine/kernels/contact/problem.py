@@ -33,8 +33,9 @@ from engine.kernels.spatial import add, dot, load3, scale, sub
     INTERIOR_STEP,  # the length of the interior point's last step
     COMPLEMENTARITY,  # ν, the mean complementarity product
     COMPLEMENTARITY_TARGET,  # σν, at which the interior point's step aims
-) = range(13)
-"""Columns of `Search.numbers`."""
+    NUMBERS,
+) = range(14)
+"""Columns of `Search.numbers`, and their number."""
 (
     PLAN,  # see `search`
     STEPS_LEFT,  # of the plan
@@ -44,12 +45,13 @@ from engine.kernels.spatial import add, dot, load3, scale, sub
     HAS_RESTITUTION,  # 1 where any contact rebounds
     ALL_FRICTIONAL,  # 1 where all contacts have friction
     STALLED_STEPS,  # in a row, without enough progress
-) = range(8)
-"""Columns of `Search.counts`."""
+    COUNTS,
+) = range(9)
+"""Columns of `Search.counts`, and their number."""
 
 
 class Search(NamedTuple):
-    """The state of the search for a robot's impulses: `numbers` (13,) and `counts` (8,)."""
+    """The state of the search for a robot's impulses: `numbers` (NUMBERS,) and `counts` (COUNTS,)."""
 
     numbers: NDArray[np.floating]
     counts: NDArray[np.int64]
@@ -148,7 +150,7 @@ def impulse_workspace(
         cones=ConeIterate(*(np.zeros((C, 3)) for _ in range(4))),
         rows=RowIterate(*(np.zeros((R, *n)) for n in ((3,), (3,), (8,), (8,), (), ()))),
     )  # fmt: skip
-    return ImpulseWorkspace(tree(parent, mimic, pairs), problem, Search(np.zeros(13), np.zeros(8, np.int64)))
+    return ImpulseWorkspace(tree(parent, mimic, pairs), problem, Search(np.zeros(NUMBERS), np.zeros(COUNTS, np.int64)))
 
 
 @inline
