@@ -90,12 +90,12 @@ def contact_workspace(model: Model, scene: Scene, most_pairs: int = ALL_PAIRS) -
     most = min(touching, most_pairs if C <= MOST else ALL_PAIRS)
     room = body_pairs(len(model.parent), nv, most) if pairs.capacity else ()
     return ContactWorkspace(
-        found, surfaces.surface(scene.ground or Plane()), near_points.room(found), contacts(C),
-        bodies(len(model.parent)), np.zeros((1, model.tree_nq)), np.zeros((1, model.tree_nv)),
-        column, free, shift, np.zeros(N), np.zeros(N), np.zeros(nv, np.int64), np.zeros(N),
-        np.zeros(2, np.int64), pair_room(pairs, solids) if pairs.capacity else (),
-        impulse_workspace(model.parent, nv, C, mimics.mimics(model), room),
-        mimics.topology(model),
+        points=found, surface=surfaces.surface(scene.ground or Plane()), near=near_points.room(found),
+        contacts=contacts(C), bodies=bodies(len(model.parent)), tree_q=np.zeros((1, model.tree_nq)),
+        tree_v=np.zeros((1, model.tree_nv)), column=column, free=free, shift=shift, impulses=np.zeros(N), u=np.zeros(N),
+        joint_of=np.zeros(nv, np.int64), before=np.zeros(N), work=np.zeros(2, np.int64),
+        pairs=pair_room(pairs, solids) if pairs.capacity else (), topology=mimics.topology(model),
+        solver=impulse_workspace(model.parent, nv, C, mimics.mimics(model), room),
     )  # fmt: skip
 
 
@@ -150,11 +150,11 @@ def example(kind: Kind, pairs: bool, mimic: bool) -> Touch:
     matrix, cube, table = real[None], real[None, None], whole[None]
     found = Points(whole, whole, whole, matrix, real, matrix, real, real, real, matrix, whole, whole)
     near = Near(table, cube, cube, matrix, matrix, cube, whole, table, whole, whole, whole)
+    mimicking, touching = mimics.example() if mimic else (), body_pairs(1, 1, 1) if pairs else ()
     contact = ContactWorkspace(
-        found, surfaces.example(kind), near, contacts(1), bodies(1), matrix, matrix, real, real, real, real, real,
-        whole, real, whole, pair_room(NO_PAIRS, shapes(())) if pairs else (),
-        impulse_workspace(
-            np.array([-1]), 1, 1, mimics.example() if mimic else (), body_pairs(1, 1, 1) if pairs else ()
-        ), table,
+        points=found, surface=surfaces.example(kind), near=near, contacts=contacts(1), bodies=bodies(1), tree_q=matrix,
+        tree_v=matrix, column=real, free=real, shift=real, impulses=real, u=real, joint_of=whole, before=real,
+        work=whole, pairs=pair_room(NO_PAIRS, shapes(())) if pairs else (), topology=table,
+        solver=impulse_workspace(np.array([-1]), 1, 1, mimicking, touching),
     )  # fmt: skip
     return Touch(contact, matrix, matrix, whole[None], whole[None], cube)
