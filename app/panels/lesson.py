@@ -54,7 +54,6 @@ class LessonPanel(QWidget):
         self.title.setMargin(8)
         self.text.setAccessibleName("lesson")
         self.text.setOpenLinks(False)
-        self.text.document().setDocumentMargin(8)
         self.text.anchorClicked.connect(lambda link: self.asked.emit(link.path()))
         self.picture, self.clock = Drawing("picture of the work"), Drawing("time on processors")
         self.handles, self.pull = QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText), QComboBox()

@@ -147,6 +147,8 @@ class _Reader:
             return None
         if -code in (getattr(signal, "SIGPROF", 0), getattr(signal, "SIGKILL", 0)):
             raise _Ended(_too_much("time", size))
+        if -code == signal.SIGABRT and not said.strip():  # of a library that cannot go on without memory
+            raise _Ended(_too_much("memory", size))
         reason = said.decode(errors="replace").strip().rpartition("\n")[2] or f"with {code}"
         raise _Ended(f"the process that reads it ended early ({reason})")
 
