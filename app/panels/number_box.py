@@ -9,9 +9,10 @@ import ast
 import math
 import operator
 import re
+from typing import Any
 
 from PyQt6.QtGui import QValidator
-from PyQt6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QMainWindow, QSpinBox
+from PyQt6.QtWidgets import QDoubleSpinBox, QMainWindow, QSpinBox
 
 from app.desktop.actions import MESSAGE
 
@@ -44,16 +45,18 @@ def _value(node: ast.expr) -> float:
     raise ValueError(ast.dump(node))
 
 
-def _say(box: QAbstractSpinBox, asked: str, taken: str, above: bool) -> None:
-    """Show that the typed number was replaced by a limit."""
+def _clamped(box: Any, number: float, form: str) -> str:
+    """Return the text of a number clamped to a box's limits; show in the status bar, by `form`, what replaced it."""
+    taken = min(max(number, box.minimum()), box.maximum())
     window = box.parentWidget()
     while window is not None and not isinstance(window, QMainWindow):
         window = window.parentWidget()
-    if window is None:
-        return
-    name = f"{box.accessibleName()}: " if box.accessibleName() else ""
-    which = "above the maximum" if above else "below the minimum"
-    window.statusBar().showMessage(f"{name}{asked} is {which}; {taken} is set instead", MESSAGE)
+    if number != taken and window is not None:
+        name, unit = f"{box.accessibleName()}: " if box.accessibleName() else "", box.suffix()
+        which = "above the maximum" if number > taken else "below the minimum"
+        said = f"{name}{number:{form}}{unit} is {which}; {taken:{form}}{unit} is set instead"
+        window.statusBar().showMessage(said, MESSAGE)
+    return f"{box.prefix()}{box.textFromValue(taken)}{box.suffix()}"
 
 
 class DecimalBox(QDoubleSpinBox):
@@ -106,10 +109,7 @@ class DecimalBox(QDoubleSpinBox):
     def fixup(self, text: str | None) -> str:
         """Return the typed number clamped to the limits, or the previous value if it is not a number."""
         number = self._number(text or "")
-        taken = self.value() if number is None else min(max(number, self.minimum()), self.maximum())
-        if number is not None and number != taken:
-            _say(self, f"{number:g}{self.suffix()}", f"{taken:g}{self.suffix()}", number > taken)
-        return self.prefix() + self.textFromValue(taken) + self.suffix()
+        return _clamped(self, self.value() if number is None else number, "g")
 
     def valueFromText(self, text: str | None) -> float:
         number = self._number(text or "")
@@ -169,10 +169,7 @@ class WholeBox(QSpinBox):
     def fixup(self, text: str | None) -> str:
         """Return the typed number clamped to the limits, or the previous value if it is not a number."""
         number = self._number(text or "")
-        taken = self.value() if number is None else min(max(number, self.minimum()), self.maximum())
-        if number is not None and number != taken:
-            _say(self, f"{number}{self.suffix()}", f"{taken}{self.suffix()}", number > taken)
-        return self.prefix() + self.textFromValue(taken) + self.suffix()
+        return _clamped(self, self.value() if number is None else number, "d")
 
     def valueFromText(self, text: str | None) -> int:
         number = self._number(text or "")
