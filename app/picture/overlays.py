@@ -108,7 +108,7 @@ class Overlays(QObject):
             self._change()
 
     def drag(self, link: int) -> None:
-        """Leave out the name of a link that is dragged, which stands at the cursor; −1 for none."""
+        """Leave out the name of a link that is dragged, which is shown at the cursor; −1 for none."""
         if link != self._dragged:
             self._dragged = link
             self._change()

@@ -153,7 +153,7 @@ def test_it_says_how_many_robots_are_simulated_in_time(panel):
 
 
 def test_a_batch_that_lags_behind_says_so_while_it_plays(qtbot, arm):
-    """Slower than requested, since 10 times real time of so many robots is."""
+    """Slower than requested: a batch of that size does not reach 10 times real time."""
     panel, bench = arm.batch, arm.workbench
     arm.docks.bring("Batch")
     bench.set_speed(10.0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 from PyQt6.QtCore import Qt
-from windows import PATIENCE, wait
+from windows import PATIENCE, play_for, second_state, wait
 
 import engine
 from app.features.ground_view import GroundView
@@ -21,19 +21,6 @@ from app.simulation.second_robot import _touched
 LEFT = Qt.MouseButton.LeftButton
 
 
-def play(qtbot, window, seconds: float) -> None:
-    until = window.workbench.time + seconds
-    qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: window.workbench.time >= until)
-    qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: not window.workbench.playing)
-
-
-def state(window):
-    """The second robot's, once the pause is obeyed."""
-    return window.workbench.newest.second_robot
-
-
 def test_it_is_opened_by_the_menu_and_simulated_as_one_alone_is(qtbot, second, monkeypatch):
     window, _ = second
     view = window.features[SecondRobotView]
@@ -41,7 +28,7 @@ def test_it_is_opened_by_the_menu_and_simulated_as_one_alone_is(qtbot, second, m
     monkeypatch.setattr("app.desktop.dialogs.ask_file", lambda *_: str(engine.find_robot("double_pendulum")))
     view.open_action.trigger()
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
-    play(qtbot, window, 0.3)
+    play_for(qtbot, window, 0.3)
     seen = []
     window.framed.connect(lambda frame: seen.append((frame.time, frame.second_robot.q.copy())))
     window.workbench.step()
@@ -69,8 +56,8 @@ def test_both_stand_apart_are_in_view_and_named(qtbot, second):
     assert view.panel.table.item(1, 1).text() == str(view.model.nv)
     assert view.panel.isVisible()
     # It stands on the ground where it is drawn.
-    play(qtbot, window, 0.3)
-    z = state(window).q[2]
+    play_for(qtbot, window, 0.3)
+    z = second_state(window).q[2]
     assert abs(z - view.model.neutral()[2]) < 0.02
 
 
@@ -89,26 +76,26 @@ def test_it_goes_on_by_an_algorithm_of_its_own(qtbot, second):
     menu = {action.text().split("\t")[0] for action in window.algorithm_menu.actions()}
     assert {box.itemText(row) for row in range(box.count())} <= menu
     window.run.hold.trigger()
-    wait(qtbot, lambda: state(window) is not None)
-    play(qtbot, window, 0.2)
+    wait(qtbot, lambda: second_state(window) is not None)
+    play_for(qtbot, window, 0.2)
     paused = threading.Event()
     window.workbench._worker.change(lambda _: paused.set())
     attached = window.workbench.second_robot._attached
-    wait(qtbot, lambda: paused.is_set() and state(window).time == attached._simulation.time)
-    first, there = window.workbench.algorithm, state(window)
+    wait(qtbot, lambda: paused.is_set() and second_state(window).time == attached._simulation.time)
+    first, there = window.workbench.algorithm, second_state(window)
     assert "cfa" not in (first, there.algorithm)
     pick_entry(qtbot, box, "cfa")
-    wait(qtbot, lambda: state(window) is not None and state(window).algorithm == "cfa")
+    wait(qtbot, lambda: second_state(window) is not None and second_state(window).algorithm == "cfa")
     wait(qtbot, lambda: not view.panel.note.text())
-    assert state(window).time == there.time
-    np.testing.assert_array_equal(state(window).q, there.q)
-    np.testing.assert_array_equal(state(window).v, there.v)
+    assert second_state(window).time == there.time
+    np.testing.assert_array_equal(second_state(window).q, there.q)
+    np.testing.assert_array_equal(second_state(window).v, there.v)
     row = ROWS.index("algorithm")
     wait(qtbot, lambda: view.panel.table.item(row, 1).text() == "CFA")
     assert (window.workbench.settings.algorithm, window.workbench.algorithm) == ("auto", first)
     window.workbench.step()
-    wait(qtbot, lambda: state(window).time > there.time)
-    settings, now = window.workbench.settings, state(window)
+    wait(qtbot, lambda: second_state(window).time > there.time)
+    settings, now = window.workbench.settings, second_state(window)
     alone = engine.Simulation(
         view.model, dt=settings.dt, device="cpu", algorithm="cfa", integrator=settings.integrator, scene=now.scene
     )
@@ -131,18 +118,18 @@ def test_an_algorithm_that_cannot_simulate_it_says_why(second):
 def test_a_reset_brings_both_back(qtbot, second):
     window, put = second
     put("double_pendulum")
-    start = state(window).q.copy()
+    start = second_state(window).q.copy()
     window.run.hold.trigger()
-    wait(qtbot, lambda: state(window) is not None)  # it is made anew, without gains
-    play(qtbot, window, 0.3)
-    assert np.abs(state(window).q - start).max() > 1e-3
+    wait(qtbot, lambda: second_state(window) is not None)  # it is made anew, without gains
+    play_for(qtbot, window, 0.3)
+    assert np.abs(second_state(window).q - start).max() > 1e-3
     qtbot.keyClick(window, Qt.Key.Key_R)
-    wait(qtbot, lambda: state(window) is not None and np.array_equal(state(window).q, start))
+    wait(qtbot, lambda: second_state(window) is not None and np.array_equal(second_state(window).q, start))
 
 
 def test_the_table_has_the_time_of_each(qtbot, second):
     window, put = second
-    play(qtbot, window, 0.2)
+    play_for(qtbot, window, 0.2)
     view = put("double_pendulum")
     row = ROWS.index("time")
     own, other = (view.panel.table.item(row, column) for column in (0, 1))
@@ -150,7 +137,7 @@ def test_the_table_has_the_time_of_each(qtbot, second):
     assert own.text() == f"{window.workbench.time:.3f} s" != "0.000 s"
     qtbot.keyClick(window, Qt.Key.Key_R)
     wait(qtbot, lambda: own.text() == "0.000 s")
-    play(qtbot, window, 0.1)
+    play_for(qtbot, window, 0.1)
     wait(qtbot, lambda: own.text() == other.text() == f"{window.workbench.time:.3f} s")
     assert own.text() != "0.000 s"
 
@@ -158,12 +145,12 @@ def test_the_table_has_the_time_of_each(qtbot, second):
 def test_a_reset_brings_back_one_that_diverged(qtbot, second):
     window, put = second
     view = put("double_pendulum")
-    start = state(window).q.copy()
+    start = second_state(window).q.copy()
     window.workbench.second_robot._attached._simulation.q[:] = np.nan
-    play(qtbot, window, 0.05)
-    wait(qtbot, lambda: state(window) is None and "diverged" in view.panel.note.text())
+    play_for(qtbot, window, 0.05)
+    wait(qtbot, lambda: second_state(window) is None and "diverged" in view.panel.note.text())
     qtbot.keyClick(window, Qt.Key.Key_R)
-    wait(qtbot, lambda: state(window) is not None and np.array_equal(state(window).q, start))
+    wait(qtbot, lambda: second_state(window) is not None and np.array_equal(second_state(window).q, start))
     wait(qtbot, lambda: view.panel.note.text() == "")
 
 
@@ -172,7 +159,7 @@ def test_the_camera_stays_where_one_that_was_seen_comes_again(qtbot, second):
     view = put("double_pendulum")
     window.viewport.camera.distance *= 3.0
     distance = window.viewport.camera.distance
-    frame, there = window.workbench.newest, state(window)
+    frame, there = window.workbench.newest, second_state(window)
     for frame.second_robot in (None, there):  # as while it is made anew
         view._show(frame)
         assert (window.viewport.overlays.second_robot is None) == (frame.second_robot is None)
@@ -196,7 +183,7 @@ def test_the_first_robot_takes_the_steps_that_it_takes_alone(qtbot, second):
     window, put = second
     put("double_pendulum")
     bench = window.workbench
-    play(qtbot, window, 0.2)
+    play_for(qtbot, window, 0.2)
     seen = []
     window.framed.connect(lambda frame: seen.append((frame.time, frame.q.copy())))
     bench.step()
@@ -257,7 +244,7 @@ def test_it_is_closed_again_and_makes_room_for_a_batch(qtbot, second):
     assert not view.panel.note.text()
     view.close_action.trigger()
     assert window.viewport.overlays.second_robot is None
-    wait(qtbot, lambda: state(window) is None)
+    wait(qtbot, lambda: second_state(window) is None)
     assert not view.close_action.isEnabled()
     assert not view.panel.table.isVisible()
     assert not window.docks["Second robot"].isVisible()
@@ -283,15 +270,15 @@ def test_it_stands_on_the_ground_of_the_first(qtbot, opened):
     slope.trigger()
     scene = window.workbench.settings.scene
     assert scene.ground.normal[2] < 1
-    wait(qtbot, lambda: not np.array_equal(getattr(state(window), "q", level), level))
+    wait(qtbot, lambda: not np.array_equal(getattr(second_state(window), "q", level), level))
     model = engine.load(engine.find_robot("quadruped"))
     asked = model.neutral()
     asked[:3] += view.kept["place"]
-    np.testing.assert_allclose(state(window).q, engine.put_down(model, scene, asked), atol=1e-12)
-    assert abs(state(window).q[2] - level[2]) > 0.01
+    np.testing.assert_allclose(second_state(window).q, engine.put_down(model, scene, asked), atol=1e-12)
+    assert abs(second_state(window).q[2] - level[2]) > 0.01
     window.run.ground.trigger()
-    play(qtbot, window, 0.2)
-    wait(qtbot, lambda: state(window) is not None and state(window).v[5] < -0.5)  # as the first it falls
+    play_for(qtbot, window, 0.2)
+    wait(qtbot, lambda: second_state(window) is not None and second_state(window).v[5] < -0.5)  # as the first it falls
 
 
 def test_a_fixed_robot_beside_touches_itself_where_the_first_may():
@@ -308,7 +295,7 @@ def test_a_fixed_robot_beside_touches_itself_where_the_first_may():
 def test_a_recorded_moment_says_that_it_is_not_recorded(qtbot, second):
     window, put = second
     view = put("scara")
-    play(qtbot, window, 0.2)
+    play_for(qtbot, window, 0.2)
     assert view.panel.note.text() != UNRECORDED
     qtbot.keyClick(window, Qt.Key.Key_Left)
     wait(qtbot, lambda: view.panel.note.text() == UNRECORDED and view.panel.note.isVisible())

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import trimesh
 from PyQt6.QtCore import Qt
-from windows import PATIENCE, wait
+from windows import PATIENCE, play_for, second_state, wait
 
 import engine
 from app.features.run_exports import RunExports
@@ -23,27 +23,17 @@ from app.simulation.starting import first_pose
 LEFT = Qt.MouseButton.LeftButton
 
 
-def play(qtbot, window, seconds: float) -> None:
-    until = window.workbench.time + seconds
-    qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: window.workbench.time >= until)
-    qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: not window.workbench.playing)
-
-
-def state(window):
-    """The second robot's, once the pause is obeyed."""
-    return window.workbench.newest.second_robot
-
-
 def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
     window = opened(engine.find_robot("arm7"))
     window.features[SecondRobotView].open(engine.find_robot("double_pendulum"))
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     window.run.hold.trigger()
     window.features[SecondRobotView].set_algorithm("jsiia")
-    wait(qtbot, lambda: state(window) is not None and state(window).algorithm == "jsiia")
-    play(qtbot, window, 0.3)
+    wait(
+        qtbot,
+        lambda: second_state(window) is not None and second_state(window).algorithm == "jsiia",
+    )
+    play_for(qtbot, window, 0.3)
     kept, sessions = window.features[SecondRobotView].kept, window.features[Sessions]
     assert sessions.save(str(tmp_path / "two.catena"))
     wait(qtbot, lambda: not window.features[RunExports].writing.running)
@@ -53,7 +43,7 @@ def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
     view = again.features[SecondRobotView]
     wait(qtbot, lambda: view.kept["q"] == kept["q"])
     assert (view.kept, view.model.name) == (kept, "double_pendulum")
-    assert (view.panel.algorithm.currentData(), state(again).algorithm) == ("jsiia", "jsiia")
+    assert (view.panel.algorithm.currentData(), second_state(again).algorithm) == ("jsiia", "jsiia")
     again.run.reset.trigger()
     wait(qtbot, lambda: view.kept["q"] == [0.0, 0.0])
 
@@ -177,9 +167,9 @@ def test_what_is_wrong_with_its_meshes_is_in_the_diagnostics_until_it_is_closed(
 def test_it_begins_in_the_pose_in_which_the_first_would(qtbot, second, example_robots):
     window, put = second
     put(next(path for path in example_robots if path.stem == "panda"))
-    model, at = state(window).model, state(window).model.q_of_v
-    np.testing.assert_array_equal(state(window).q, first_pose(model))
-    np.testing.assert_array_equal(state(window).q[at], model.pose("default")[at])
-    assert np.all((state(window).q[at] >= model.lower) & (state(window).q[at] <= model.upper))
-    play(qtbot, window, 0.3)  # held there by its gains
-    np.testing.assert_allclose(state(window).q, first_pose(model), atol=0.02)
+    model, at = second_state(window).model, second_state(window).model.q_of_v
+    np.testing.assert_array_equal(second_state(window).q, first_pose(model))
+    np.testing.assert_array_equal(second_state(window).q[at], model.pose("default")[at])
+    assert np.all((second_state(window).q[at] >= model.lower) & (second_state(window).q[at] <= model.upper))
+    play_for(qtbot, window, 0.3)  # held there by its gains
+    np.testing.assert_allclose(second_state(window).q, first_pose(model), atol=0.02)

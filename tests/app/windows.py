@@ -47,6 +47,20 @@ def press(qtbot, window: Window, action) -> None:
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
+def play_for(qtbot, window: Window, seconds: float) -> None:
+    """Play for that many simulated seconds, then pause."""
+    until = window.workbench.time + seconds
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: window.workbench.time >= until)
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    wait(qtbot, lambda: not window.workbench.playing)
+
+
+def second_state(window: Window):
+    """The second robot's state, once the pause is obeyed."""
+    return window.workbench.newest.second_robot
+
+
 def type_in(qtbot, box, value: object) -> None:
     """Type a value in place of the one in the box."""
     box.setFocus()
