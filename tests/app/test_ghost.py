@@ -234,12 +234,13 @@ def test_the_dock_shows_a_ghost_its_numbers_and_takes_it_away(qtbot, opened):
     wait(qtbot, lambda: view.panel.now.text() == PAST)
     window.features[TimeView].last.trigger()
     wait(qtbot, lambda: "(" in view.panel.now.text())
+    window.viewport.camera.distance *= 0.4  # some millimetres are to be seen
     with_it = pixels(window)
     links = len(window.workbench.model.link_names)
     assert len(window.viewport._view().poses) == 2 * links
     view.panel.on.click()
     wait(qtbot, lambda: window.workbench.newest.ghost is None and len(window.viewport._view().poses) == links)
-    assert (np.abs(pixels(window) - with_it) > 30).mean() > 2e-4
+    assert (np.abs(pixels(window) - with_it) > 30).mean() > 1e-3
     assert view.panel.now.text() == "–"
 
 
