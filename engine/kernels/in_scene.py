@@ -87,7 +87,7 @@ class ModelArrays(NamedTuple):
     coupling: PackedCoupling
 
 
-class Robot(NamedTuple):
+class SceneRobot(NamedTuple):
     """A robot in its scene: its arrays, joint rows, rotations, workspace and contacts."""
 
     known: ModelArrays
@@ -164,13 +164,13 @@ def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases
     _copy(state.q, before.q)
     _copy(state.v, before.v)
     gravity, q, v = known.constants[known.topology.shape[0]], state.q[0], state.v[0]
-    exact = fixed.integrator == "rk4"
+    keeps_energy = fixed.integrator == "rk4"
     joint_forces(state, state.q, state.v, rows, forces, fixed.integrator == "implicit")
     loads = gravity, robot.room.wrenches if fixed.wrenches == "act" else ()
     count = find_contacts(q, v, rows, known, loads, contact)
     lap(watched, phases, COLLISION)
-    counts[_STAGES] = 1 if exact and count == 0 else 0
-    if exact and count == 0:
+    counts[_STAGES] = 1 if keeps_energy and count == 0 else 0
+    if keeps_energy and count == 0:
         _take_stages(robot, loads)
     else:
         free_velocity(v, forces, rows, contact.topology, gravity, contact)
@@ -179,7 +179,7 @@ def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases
     counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS], counts[_OVERLAPS] = frictional, contacts, joints, 0
     load_warm_start(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
     inertia = forces.inertia[0]
-    return accept_or_search(contacts, frictional, joints, rows.dt, exact, inertia, contact.topology, contact)
+    return accept_or_search(contacts, frictional, joints, rows.dt, keeps_energy, inertia, contact.topology, contact)
 
 
 @kernel

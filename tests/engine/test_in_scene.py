@@ -104,7 +104,7 @@ def staged(of: StepSettings, q: np.ndarray, v: np.ndarray, target: np.ndarray) -
     touch = workspace.touch(workspace.contact_workspace(model, scene), model.nv, 1)
     rows = JointRows(of.dt, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
     known = in_scene.ModelArrays(*pack(model), pack_coupling(model))
-    robot = in_scene.Robot(
+    robot = in_scene.SceneRobot(
         known, rows, of.rotations, in_scene.robot_workspace(len(model.parent), model.nq, model.nv, of.integrator), touch
     )
     kept, none = np.zeros((STEPS // 10 + 1) * model.nq), np.zeros(1, np.int64)
@@ -191,14 +191,14 @@ def test_limbs_that_touch_in_a_fall_have_no_residual_of_rounding(dtype: str, tol
     assert 0 < max(found) <= tolerance
 
 
-def asked(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, Any, in_scene.Robot]:
+def asked(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, Any, in_scene.SceneRobot]:
     """The contact problem of a limp robot: how many contacts and joint rows it has, and what it is solved in."""
     of = settings(model, "falling", "float64")
     assert of.scene is not None
     touch = workspace.touch(workspace.contact_workspace(model, of.scene), model.nv, 1)
     known = in_scene.ModelArrays(*pack(model), pack_coupling(model))
     rows = JointRows(DT, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
-    robot = in_scene.Robot(
+    robot = in_scene.SceneRobot(
         known, rows, of.rotations, in_scene.robot_workspace(len(model.parent), model.nq, model.nv, of.integrator), touch
     )
     robot.room.state.q[:], robot.room.state.v[:] = q, v

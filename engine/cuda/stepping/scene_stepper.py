@@ -207,7 +207,7 @@ def threads_of_robot(robots: int, bodies: int, dtype: str) -> int:
     return threads
 
 
-def arguments(settings: StepSettings, robot: in_scene.Robot, wrenches: Literal["act", "none"]) -> tuple[Any, ...]:
+def arguments(settings: StepSettings, robot: in_scene.SceneRobot, wrenches: Literal["act", "none"]) -> tuple[Any, ...]:
     """Return the arguments of `in_scene.advance`, with their layouts."""
     nq, nv, real = settings.model.nq, settings.model.nv, settings.dtype
     state = (OfBatch((n,), real) for n in (nq, nv, nv, nv))
@@ -222,7 +222,7 @@ def arguments(settings: StepSettings, robot: in_scene.Robot, wrenches: Literal["
     )  # fmt: skip
 
 
-def _robot(settings: StepSettings, threads: int) -> tuple[in_scene.Robot, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _robot(settings: StepSettings, threads: int) -> tuple[in_scene.SceneRobot, tuple[NDArray[np.int64], ...]]:
     """Return a robot's workspace as a kernel has it, tables of all robots and its own arrays, and the links of contacts
     by `workspace.partners`."""
     model, scene = settings.model, settings.scene
@@ -251,7 +251,7 @@ def _robot(settings: StepSettings, threads: int) -> tuple[in_scene.Robot, tuple[
     rows = JointRows(dt, settings.has_limits, settings.has_constraints, q_of_v, joints)
     own_room = _each(in_scene.robot_workspace(len(model.parent), model.nq, model.nv, settings.integrator), Own)
     own_touch = workspace.Touch(own, *_each(touch[1:], Own))
-    robot = in_scene.Robot(known, rows, _each(settings.rotations, Table), own_room, own_touch)
+    robot = in_scene.SceneRobot(known, rows, _each(settings.rotations, Table), own_room, own_touch)
     return robot, workspace.partners(contact)
 
 
