@@ -27,7 +27,7 @@ def of(page: str, *formulas: str) -> Callable[[Check], Check]:
 
 
 BESIDE = {
-    "docs/contact.md": ("docs/contact_solver.md", "docs/collision.md"),
+    "docs/contact.md": ("docs/contact_solver.md", "docs/contact_solver_gpu.md", "docs/collision.md"),
     "docs/scheme.md": ("docs/scheme_gpu.md", "docs/measured_algorithms.md"),
 }
 """Pages that go on with the equations of another and their numbers."""

@@ -122,7 +122,7 @@ def what_presses_is_told_in_the_links_frame() -> None:
     near(found.slip[0], [2 - 0.5 * G * 1e-3] * 4, 1e-6)
 
 
-@says("docs/contact_solver.md", "So what one is given the other gives")
+@says("docs/contact_solver_gpu.md", "So what one is given the other gives")
 @says("docs/contact.md", "simulation.contacts.link, simulation.contacts.other # −1 the ground, −2 − k obstacle k, else "
       "a link", "it points from the `other` to the `link`")  # fmt: skip
 @says("engine.Touches", "`other` (batch, C) is the other surface: −1 the ground, −2 − k obstacle k of the scene, else "

@@ -1,5 +1,5 @@
 // The rows of a contact problem: J and W = J L⁻¹ along the paths to the root, the Delassus matrix G = W D⁻¹ Wᵀ, and the
-// right-hand side. Equations: docs/contact_solver.md.
+// right-hand side. Equations: docs/contact_solver_gpu.md.
 //
 // A row is stored by level, from the root to the velocity at which its path begins: that of its joint, or the last one
 // of the body in contact.

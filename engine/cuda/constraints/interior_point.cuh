@@ -1,5 +1,5 @@
 // A primal–dual interior point method on the exact contact law from a cold start, for systems where rounds do not
-// converge, and the solver that tries both. Equations: docs/contact_solver.md.
+// converge, and the solver that tries both. Equations: docs/contact_solver_gpu.md.
 //
 // The scaled G is H Hᵀ with H = W D^(−1/2) and a factor for each row, so no factorisation is needed for it, and z has
 // one number for each of the robot's velocities. H is nonzero along a row's path only.

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
+from engine.kernels.bodies import ZERO
 from engine.kernels.spatial import ZERO6, ZERO9, add, cross, dot, load3, load9, plus, scale, store3, store9, sub, upper
-from engine.kernels.world import ZERO
 from engine.model import REVOLUTE, WORLD
 
 MOST_PAIRS, ALL_PAIRS = 100, 1500

@@ -79,11 +79,11 @@ def _load_impulses(count, frictional, joints, contact):
 
 
 @inline
-def _set_targets(count, joints, restitution, dt, exact, topology, contact):
+def _set_targets(count, joints, restitution, dt, keeps_energy, topology, contact):
     """Set the contacts' target velocities for this share of the restitution, and u; return the residual."""
     work, numbers, counts = contact.solver, contact.solver.search.numbers, contact.solver.search.counts
     numbers[RESTITUTION_SHARE], counts[RESTARTS] = restitution, 0
-    counts[HAS_RESTITUTION] = 1 if restitution_offsets(count, restitution, dt, exact, contact) else 0
+    counts[HAS_RESTITUTION] = 1 if restitution_offsets(count, restitution, dt, keeps_energy, contact) else 0
     respond(count, joints, topology, contact.bodies, work, contact.column)
     return residual(count, joints, work.problem, 0.0, greatest_velocity(count, joints, work.problem))
 
@@ -100,24 +100,24 @@ def _begin_search(count, joints, residual_now, inertia, topology, contact):
 
 
 @kernel
-def accept_or_search(count, frictional, joints, dt, exact, inertia, topology, contact):
+def accept_or_search(count, frictional, joints, dt, keeps_energy, inertia, topology, contact):
     """Return whether the previous step's impulses obey the law; otherwise begin a search from them."""
     search = contact.solver.search
     search.counts[RESTITUTION_ATTEMPT] = 0
     _load_impulses(count, frictional, joints, contact)
-    residual_now, restitution = _set_targets(count, joints, 1.0, dt, exact, topology, contact), 1.0
+    residual_now, restitution = _set_targets(count, joints, 1.0, dt, keeps_energy, topology, contact), 1.0
     while residual_now <= extra_step_factor(residual_now) * residual_tolerance(residual_now):
         if accept_restitution(count, joints, contact):
             search.numbers[BEST_RESIDUAL] = residual_now
             return True
         restitution = search.numbers[RESTITUTION_SHARE]
-        residual_now = _set_targets(count, joints, restitution, dt, exact, topology, contact)
+        residual_now = _set_targets(count, joints, restitution, dt, keeps_energy, topology, contact)
     _begin_search(count, joints, residual_now, inertia, topology, contact)
     return False
 
 
 @kernel
-def accept_or_search_again(count, joints, dt, exact, inertia, topology, contact):
+def accept_or_search_again(count, joints, dt, keeps_energy, inertia, topology, contact):
     """Return whether the search's impulses are those of the step; otherwise begin another search."""
     work, search, p = contact.solver, contact.solver.search, contact.solver.problem
     unit = search.numbers[LARGEST_VELOCITY]
@@ -131,7 +131,9 @@ def accept_or_search_again(count, joints, dt, exact, inertia, topology, contact)
         return False
     lawful = accept_restitution(count, joints, contact)
     while not lawful:
-        residual_now = _set_targets(count, joints, search.numbers[RESTITUTION_SHARE], dt, exact, topology, contact)
+        residual_now = _set_targets(
+            count, joints, search.numbers[RESTITUTION_SHARE], dt, keeps_energy, topology, contact
+        )
         if residual_now > extra_step_factor(residual_now) * residual_tolerance(residual_now):
             _begin_search(count, joints, residual_now, inertia, topology, contact)
             return False
@@ -141,25 +143,25 @@ def accept_or_search_again(count, joints, dt, exact, inertia, topology, contact)
 
 
 @kernel
-def impulses_by_bodies(count, frictional, joints, dt, exact, forces, topology, contact):
+def impulses_by_bodies(count, frictional, joints, dt, keeps_energy, forces, topology, contact):
     """Compute the impulses into `contact.impulses`, from the previous step's there; return their residual.
 
     `contact.column` (nv,) is their change of v_f.
     """
     inertia = forces.inertia[0]
-    found = accept_or_search(count, frictional, joints, dt, exact, inertia, topology, contact)
+    found = accept_or_search(count, frictional, joints, dt, keeps_energy, inertia, topology, contact)
     while not found:
         finish_search(count, joints, inertia, topology, contact)
-        found = accept_or_search_again(count, joints, dt, exact, inertia, topology, contact)
+        found = accept_or_search_again(count, joints, dt, keeps_energy, inertia, topology, contact)
     store_impulses(count, frictional, joints, contact)
     return contact.solver.search.numbers[BEST_RESIDUAL]
 
 
 @compiled_apart
-def contact_velocity(exact, count, q, v, forces, rows, rotations, gravity, touch, robot):
+def contact_velocity(keeps_energy, count, q, v, forces, rows, rotations, gravity, touch, robot):
     """Compute v⁺ into `contact.free` under the `count` contacts that were found.
 
-    Returns whether shapes overlap; `contact.shift` is then a displacement of the coordinates. `exact`: the integrator
+    Returns whether shapes overlap; `contact.shift` is then a displacement of the coordinates. `keeps_energy`: the integrator
     keeps the energy of free flight, see `restitution`. q (nq,) and v (nv,) are those of one `robot`, `forces` its
     first; its rows of `touch` are read and written.
     """
@@ -169,7 +171,7 @@ def contact_velocity(exact, count, q, v, forces, rows, rotations, gravity, touch
     frictional, contacts, joints = rows_by_bodies(count, q, v, forces.inertia[0], rows, topology, contact)
     n = 2 * frictional + contacts + joints
     load_warm_start(contacts, frictional, n, touch, robot)
-    residual_now = impulses_by_bodies(contacts, frictional, joints, rows.dt, exact, forces, topology, contact)
+    residual_now = impulses_by_bodies(contacts, frictional, joints, rows.dt, keeps_energy, forces, topology, contact)
     store_contacts(contacts, frictional, n, touch, robot)
     report(residual_now, contacts, touch, robot)
     for j in range(v.size):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.compile import inline, kernel
+from engine.kernels.bodies import ZERO
 from engine.kernels.contact import body_pairs
 from engine.kernels.contact.mimics import ENDS, OWN, PASSES, R, T
 from engine.kernels.spatial import (
@@ -20,7 +21,6 @@ from engine.kernels.spatial import (
     store3,
     sub,
 )
-from engine.kernels.world import ZERO
 from engine.model import FREE, REVOLUTE, WORLD
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from engine.compile import compiled_apart, inline, kernel
 from engine.compile.operations import spread
+from engine.kernels.bodies import ZERO
 from engine.kernels.contact import body_pairs, mimics
 from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact.loaded_bodies import LEFT_OUT
@@ -33,7 +34,6 @@ from engine.kernels.contact.recursion import (
 from engine.kernels.contact.tree import TO_PARENT, axis_of, column, has_one_axis
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import ZERO9, add, cross, dot, load3, load9, mul, mul_t, scale, store3, store9, sub
-from engine.kernels.world import ZERO
 from engine.model import FREE, REVOLUTE
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.compile import inline, kernel
 from engine.compile.operations import spread
+from engine.kernels.bodies import ZERO
 from engine.kernels.contact import body_pairs, mimics
 from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact.loaded_bodies import LEFT_OUT, composite_at, momentum
@@ -38,7 +39,6 @@ from engine.kernels.spatial import (
     sub,
     transpose,
 )
-from engine.kernels.world import ZERO
 from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)

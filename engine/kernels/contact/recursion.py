@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.compile.operations import spread
+from engine.kernels.bodies import ZERO
 from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact import mimics
 from engine.kernels.contact.tree import GATHERS, NEXT, TO_PARENT, WAITS, axis_of, has_one_axis, rigid_at
@@ -47,7 +48,6 @@ from engine.kernels.spatial import (
     transpose,
     upper,
 )
-from engine.kernels.world import ZERO
 from engine.model import FREE, REVOLUTE, WORLD
 
 

@@ -25,10 +25,10 @@ def rebound_velocity(back, fall):
 
 
 @inline
-def restitution_offsets(count, restitution, dt, exact, contact):
+def restitution_offsets(count, restitution, dt, keeps_energy, contact):
     """Set the target velocities by gaps and by `restitution` of the restitution; return whether any contact rebounds.
 
-    `exact`: the integrator keeps the energy of free flight, see `rebound_velocity`; semi-implicit steps need no
+    `keeps_energy`: the integrator keeps the energy of free flight, see `rebound_velocity`; semi-implicit steps need no
     correction.
     """
     touching, p, rebounds = contact.contacts, contact.solver.problem, 0.0
@@ -38,7 +38,7 @@ def restitution_offsets(count, restitution, dt, exact, contact):
         e = restitution * coefficients_of(touching.shape[i], contact)[1]
         if e > 0.0 and before < -IMPACT and gap + dt * p.along[i] <= 0.0:
             rebounds = 1.0
-            c = min(c, -rebound_velocity(e * before, p.along[i] - before) if exact else e * before)
+            c = min(c, -rebound_velocity(e * before, p.along[i] - before) if keeps_energy else e * before)
         p.offset[i], p.free[i, 0] = c, p.along[i] + c
     return most_of(rebounds) > 0.0
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from engine.compile import compiled_apart, inline, kernel
 from engine.compile.operations import is_single, least_of, spread
+from engine.kernels.bodies import ZERO
 from engine.kernels.contact.interior import begin_interior, prepare_interior, take_interior_step
 from engine.kernels.contact.newton import clear_step, direction, respond
 from engine.kernels.contact.problem import (
@@ -30,7 +31,6 @@ from engine.kernels.contact.problem import (
 from engine.kernels.contact.rounding import extra_step_factor, least_damping, residual_tolerance, stalled_damping
 from engine.kernels.contact.workspace import INTERIOR_COUNT, NEWTON_COUNT
 from engine.kernels.spatial import add, dot, load3, scale, store3
-from engine.kernels.world import ZERO
 
 (
     WARM_START,  # from the impulses of the step before
