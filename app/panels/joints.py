@@ -41,7 +41,6 @@ from app.desktop.context_menus import JOINT, Clicked
 from app.panels.joint_table import (
     DRIVE,
     EFFORT,
-    ELLIPSIS,
     NAME,
     SLIDER,
     VALUE,
@@ -64,6 +63,7 @@ LEAST = "-000.0 °"  # that fits into a column of numbers, whatever its rows can
 NAMES, WIDEST_NAME = 0.4, 220  # largest share of the width for names, and px
 NO_ROBOT, NO_JOINTS = "The joints of the robot, each with its slider", "This robot has no joint that moves"
 SLIDER_LEAST = 62  # px, the least width of a slider; longer names are elided, with the full name in the tooltip
+SLIDER_WIDE = 150  # px, the width of a slider for which names lose their common ending
 
 
 def _table(index: QModelIndex) -> JointTable:
@@ -201,8 +201,8 @@ class JointPanel(QTableView):
         rows, advance = self.table.rows, self.fontMetrics().horizontalAdvance
         ending = common_ending([row.label for row in rows if row.driveable])
         widths = {row.label: advance(row.label) for row in rows}
-        less = advance(ending) - advance(ELLIPSIS) if ending else 0
-        shorter = (width - less * (shortened(name, ending) != name) for name, width in widths.items())
+        shorts = {shortened(name, ending) for name in widths}
+        shorter = (widths[name] if name in widths else advance(name) for name in shorts)
         self._names = ending, max(widths.values(), default=0), max(shorter, default=0)
         self._show_numbers()
 
@@ -216,14 +216,15 @@ class JointPanel(QTableView):
         self.viewport().update()
 
     def _fit(self) -> None:
-        """Give the names the width they need, without their common ending if it has no room; sliders get the rest."""
+        """Give the names the width they need, without their common ending if sliders need it; they get the rest."""
         for column in (VELOCITY, EFFORT):
             self.setColumnHidden(column, self.width() < WIDE)
         numbers = sum(self.columnWidth(column) for column in (VALUE, DRIVE, VELOCITY, EFFORT))  # 0 for hidden columns
-        room = self.viewport().width() - numbers - SLIDER_LEAST
-        most, (ending, whole, short) = max(70, min(WIDEST_NAME, int(NAMES * self.width()), room)), self._names
-        self.table.ending = ending if whole + 20 > most else ""
-        self.setColumnWidth(NAME, min(max(70, (short if self.table.ending else whole) + 20), most))
+        room, (ending, whole, short) = self.viewport().width() - numbers, self._names
+        most = max(70, min(WIDEST_NAME, int(NAMES * self.width()), room - SLIDER_LEAST))
+        complete = whole + 20 <= min(most, room - SLIDER_WIDE)
+        self.table.ending = None if complete else ending
+        self.setColumnWidth(NAME, min(max(70, (whole if complete else short) + 20), most))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
