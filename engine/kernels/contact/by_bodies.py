@@ -161,9 +161,9 @@ def impulses_by_bodies(count, frictional, joints, dt, keeps_energy, forces, topo
 def contact_velocity(keeps_energy, count, q, v, forces, rows, rotations, gravity, touch, robot):
     """Compute v⁺ into `contact.free` under the `count` contacts that were found.
 
-    Returns whether shapes overlap; `contact.shift` is then a displacement of the coordinates. `keeps_energy`: the integrator
-    keeps the energy of free flight, see `restitution`. q (nq,) and v (nv,) are those of one `robot`, `forces` its
-    first; its rows of `touch` are read and written.
+    Returns whether shapes overlap; `contact.shift` is then a displacement of the coordinates. `keeps_energy`: see
+    `restitution`. q (nq,) and v (nv,) are those of one `robot`, `forces` its first; its rows of `touch` are read and
+    written.
     """
     contact, topology = touch.contact, touch.contact.topology
     free_velocity(v, forces, rows, topology, gravity, contact)

@@ -28,7 +28,7 @@ def rebound_velocity(back, fall):
 def restitution_offsets(count, restitution, dt, keeps_energy, contact):
     """Set the target velocities by gaps and by `restitution` of the restitution; return whether any contact rebounds.
 
-    `keeps_energy`: the integrator keeps the energy of free flight, see `rebound_velocity`; semi-implicit steps need no
+    `keeps_energy`: the integrator keeps that of free flight, see `rebound_velocity`; semi-implicit steps need no
     correction.
     """
     touching, p, rebounds = contact.contacts, contact.solver.problem, 0.0
