@@ -59,6 +59,12 @@ def _clamped(box: Any, number: float, form: str) -> str:
     return f"{box.prefix()}{box.textFromValue(taken)}{box.suffix()}"
 
 
+def _is_edited(box: Any) -> bool:
+    """Whether another text has been typed into a box than that of its value."""
+    shown = f"{box.prefix()}{box.textFromValue(box.value())}{box.suffix()}"
+    return bool(box.lineEdit().isModified()) and box.lineEdit().text() != shown
+
+
 class DecimalBox(QDoubleSpinBox):
     """Accepts numbers as 12.5, 12,5 or 1e3, whatever the language, terms as 3*pi/2, and units of its suffix's kind.
 
@@ -78,6 +84,11 @@ class DecimalBox(QDoubleSpinBox):
         if any(name.startswith(unit) for name in self._units):
             return plain[: len(plain) - len(unit)].strip(), unit
         return plain, ""
+
+    @property
+    def edited(self) -> bool:
+        """Whether a text has been typed and not yet taken."""
+        return _is_edited(self)
 
     @property
     def _units(self) -> dict[str, float]:
@@ -147,6 +158,11 @@ class WholeBox(QSpinBox):
 
     Else a digit that leads beyond the maximum is refused as it is typed, and 5000 becomes 500.
     """
+
+    @property
+    def edited(self) -> bool:
+        """Whether a text has been typed and not yet taken."""
+        return _is_edited(self)
 
     def _plain(self, text: str) -> str:
         return text.removeprefix(self.prefix()).removesuffix(self.suffix()).strip()

@@ -9,6 +9,7 @@ from PyQt6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLineEdit
 from windows import wait
 
 import engine
+from app.features.drive_view import DriveView
 
 pytestmark = pytest.mark.usefixtures("runtime")
 DOCKS = ("Scene", "Robot", "Plots", "Compare", "Batch", "Forces", "Ghost", "Joints", "Timing", "Diagnostics")
@@ -68,3 +69,21 @@ def test_the_focus_is_seen_and_space_plays(qtbot, opened, title):
             qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Space)
             assert window.workbench.playing is not playing, f"{type(each).__name__} {each.accessibleName()}"
             window.run.play.trigger()
+
+
+def test_shortcut_keys_are_part_of_a_unit_once_a_number_is_typed(qtbot, arm):
+    bench, drives = arm.workbench, arm.features[DriveView]
+    drives.choose(0)
+    box = drives.form.value
+    box.setFocus()
+    wait(qtbot, box.hasFocus)
+    qtbot.keyClick(box, Qt.Key.Key_S)
+    wait(qtbot, lambda: bench.time > 0)  # a step: nothing was typed yet
+    stepped = bench.time
+    box.selectAll()
+    qtbot.keyClicks(box, "1 rad")
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    wait(qtbot, lambda: bench.robot.drive_of(0).value == pytest.approx(1.0, abs=1e-3))
+    assert (bench.time, bench.playing) == (stepped, False)
+    qtbot.keyClick(box, Qt.Key.Key_Space)
+    wait(qtbot, lambda: bench.playing)
