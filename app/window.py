@@ -46,7 +46,7 @@ from app.panels.compare import ComparePanel
 from app.panels.diagnostics import DiagnosticsPanel
 from app.panels.joint_column import JointColumn
 from app.panels.joints import JointPanel
-from app.panels.number_box import DecimalBox, WholeBox
+from app.panels.number_box import DecimalBox, WholeBox, is_for_window
 from app.panels.panel_scroller import scroller
 from app.panels.speed import SpeedControl
 from app.panels.timing import TimingPanel
@@ -58,8 +58,6 @@ from app.workbench import Workbench
 
 TICK = 16  # ms between polls of the simulation
 SPEED_REFRESH = 0.1  # s between updates of the achieved speed
-NO_NUMBERS = (Qt.Key.Key_Space, Qt.Key.Key_S, Qt.Key.Key_R)
-"""Shortcut keys that no number begins with; after one, they may be part of its unit."""
 
 Kind = TypeVar("Kind")
 
@@ -356,9 +354,8 @@ class Window(QMainWindow):
         self.files.drop(event)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Pass shortcut keys that are no part of a number from a number box to the window, unless it is edited."""
-        override = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride
-        if override and cast(QKeyEvent, event).key() in NO_NUMBERS and not cast(DecimalBox | WholeBox, watched).edited:
+        """Pass shortcut keys that are no part of a number from a number box to the window."""
+        if is_for_window(watched, event):
             event.ignore()
             return True
         return super().eventFilter(watched, event)
