@@ -59,6 +59,7 @@ STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: -10, Qt.
 """The keys that move a slider with the focus, and by how many steps."""
 PLAIN = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier)
 FINEST = 100  # steps, the least number from end to end
+CELL = 20  # px, of a cell's width beside its text
 LEAST = "-000.0 °"  # that fits into a column of numbers, whatever its rows can have
 NAMES, WIDEST_NAME = 0.4, 220  # largest share of the width for names, and px
 NO_ROBOT, NO_JOINTS = "The joints of the robot, each with its slider", "This robot has no joint that moves"
@@ -186,7 +187,7 @@ class JointPanel(QTableView):
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(SLIDER, QHeaderView.ResizeMode.Stretch)
         for column in (VELOCITY, EFFORT):
-            self.setColumnWidth(column, self.fontMetrics().horizontalAdvance("-000.0 mm/s") + 14)
+            self.setColumnWidth(column, self.fontMetrics().horizontalAdvance("-000.0 mm/s") + CELL)
 
     def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
         """Show another robot's coordinates at q, (nq,)."""
@@ -211,7 +212,7 @@ class JointPanel(QTableView):
         rows, advance = self.table.rows, self.fontMetrics().horizontalAdvance
         drives = {self.table.widest_drive(k) for k, row in enumerate(rows) if row.driveable}
         for column, widest in ((VALUE, {row.widest for row in rows}), (DRIVE, drives)):
-            self.setColumnWidth(column, max(map(advance, {*widest, LEAST})) + 14)
+            self.setColumnWidth(column, max(map(advance, {*widest, LEAST})) + CELL)
         self._fit()
         self.viewport().update()
 
@@ -222,9 +223,9 @@ class JointPanel(QTableView):
         numbers = sum(self.columnWidth(column) for column in (VALUE, DRIVE, VELOCITY, EFFORT))  # 0 for hidden columns
         room, (ending, whole, short) = self.viewport().width() - numbers, self._names
         most = max(70, min(WIDEST_NAME, int(NAMES * self.width()), room - SLIDER_LEAST))
-        complete = whole + 20 <= min(most, room - SLIDER_WIDE)
+        complete = whole + CELL <= min(most, room - SLIDER_WIDE)
         self.table.ending = None if complete else ending
-        self.setColumnWidth(NAME, min(max(70, (whole if complete else short) + 20), most))
+        self.setColumnWidth(NAME, min(max(70, (whole if complete else short) + CELL), most))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

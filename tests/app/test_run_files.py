@@ -22,6 +22,7 @@ from app.panels.run_dialog import INTERVAL, RECORDED, STEPS, RunDialog
 from app.recording import run_files
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Settings
+from app.simulation.running import gains_of
 from app.window import Window
 from engine.cli import main as command
 
@@ -107,6 +108,32 @@ def test_end_goes_to_the_last_moment_of_an_opened_run(qtbot, window, run_file):
     assert "the recorded run ends here: press Branch here" in window.statusBar().currentMessage()
     qtbot.keyClick(window, Qt.Key.Key_Space)
     assert replay.playing, "from its beginning"
+
+
+@pytest.mark.parametrize("words", [[], ["--hold"], ["--dt", "0.002", "--gravity", "0", "0", "-1.62"]])
+def test_a_headless_run_is_shown_and_gone_on_from_as_it_was_made(qtbot, window, tmp_path, words):
+    path = tmp_path / "run.npz"
+    assert command(["run", "arm7", "--seconds", "0.3", "--out", str(path), *words]) == 0
+    run, bench = open_run(qtbot, window, path), window.workbench
+    made = bench.replay.recording.frame(run, run.last).setup
+
+    def is_said() -> bool:
+        settings = bench.settings
+        held, gravity = settings.held and not settings.driven, settings.under_gravity(bench.model).gravity
+        return (
+            held == bool(made.settings.kp.any())
+            and settings.dt == made.settings.dt
+            and np.array_equal(gravity, made.model.gravity)
+        )
+
+    assert is_said()
+    wait(qtbot, lambda: window.run.hold.isChecked() == ("--hold" in words))
+    qtbot.keyClick(window, Qt.Key.Key_End)
+    bench.branch()
+    wait(qtbot, lambda: bench.replay.recording.runs[-1].left is not None)
+    assert is_said()
+    kp, kd = gains_of(bench.model, bench.settings)
+    np.testing.assert_array_equal([kp, kd], [made.settings.kp[0], made.settings.kd[0]])
 
 
 @pytest.mark.parametrize("changed", [False, True])
