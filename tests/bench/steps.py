@@ -10,12 +10,12 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from rich.table import Table
 
 from engine import files
 from engine.bench.peers import mujoco
 from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Rows
+from engine.bench.suites import gpu
 from engine.compile import finish_compiling
 from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import clock, device
@@ -317,10 +317,4 @@ def _peers(row: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return list(row.get("peers", {}).items())
 
 
-def table(rows: list[dict[str, Any]]) -> Table:
-    """The rows for a terminal: what `line` says, one below the other."""
-    shown = Table("work", "figures", box=None, pad_edge=False)
-    for row in rows:
-        key, _, told = line(row).partition(": ")
-        shown.add_row(key, told)
-    return shown
+table = partial(gpu.table, line=line)
