@@ -158,7 +158,7 @@ def _steps(shape: str, n: int, batch: int, held: bool, seconds: float) -> dict[s
         name = f"{algorithm} on cuda"
         try:
             times[name], end = _timed(model, q, algorithm, "cuda")
-        except Exception as error:  # the row tells it, and the others are measured all the same
+        except Exception as error:  # the row says it, and the others are measured all the same
             failures[name] = f"{type(error).__name__}: {error}"
             continue
         apart[name] = _distance(end, reference)
@@ -213,7 +213,7 @@ def _beside(
         found = measure(model, q, DT, WALKED)
     except Missing as reason:
         return {"missing": str(reason)}
-    except Exception as error:  # a peer's own fault, such as its memory, costs none of our figures
+    except Exception as error:  # a peer's own failure, such as its memory, costs none of our figures
         return {"missing": f"it fails: {type(error).__name__}: {error}"[:300]}
     distance = _distance(found.v, reference)
     us = found.seconds(seconds) * 1e6
