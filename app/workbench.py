@@ -176,7 +176,7 @@ class Workbench:
         """Load a URDF, or a run (.npz) with its robot, or use a given model.
 
         The current robot stays until the new one has been loaded; it also stays if that fails. The objects around it
-        do not go on to another robot, see `left`.
+        are not kept for another robot, see `left`.
 
         `floating` sets the file's root link free of the world; `trust_xacro` lets a xacro file run any Python; `parts`
         are added to a robot from a file, and nothing is `left` then.

@@ -51,7 +51,7 @@ class StepSettings:
     timed: bool = True
     parameters: Parameters | None = None
     freezes: bool = False
-    """A robot that diverges keeps its state before that step, and the others go on."""
+    """A robot that diverges keeps its state before that step, and the others continue."""
     scene: Scene | None = None
     pairs: Pairs = NO_PAIRS
     """The pairs of shapes that may touch in the scene."""

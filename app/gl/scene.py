@@ -186,7 +186,7 @@ class Scene:
         self.show_collisions(collisions)
 
     def _take_over(self, before: Scene) -> None:
-        """Take the meshes of files that have not changed; they are read again only if their levels are not made yet."""
+        """Take the meshes of files that have not changed; they are reloaded only if their levels are not made yet."""
         done = not any(loader.is_alive() for loader in before._loaders)
         before.update()
         shapes: list[engine.Visual | engine.Collision] = [*self._visuals, *self._collisions]

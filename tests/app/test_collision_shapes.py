@@ -56,7 +56,7 @@ def test_a_scene_has_them_once_they_are_asked_for(model):
     built = read(Scene(model()))
     assert len(built.instances.link) == 2
     built.show_collisions(True)
-    assert built.ready  # the mesh that both share is not read again
+    assert built.ready  # the mesh that both share is not reloaded
     colliding = np.all(built.instances.color == np.float32(COLLIDING), axis=1)
     assert sorted(built.instances.link[colliding].tolist()) == [0, 1, 1]
     assert built.content.see_through

@@ -269,7 +269,7 @@ def test_a_missing_mesh_is_a_cross_and_a_broken_one_is_told_too(load, tmp_path):
     built.wait()
     assert built.meshes == [scene.MISSING, scene.MISSING]
     faults = {found.element: found.problem for found in built.diagnostics}
-    assert set(faults) == {"mesh broken.obj"}  # engine.load has told of the other
+    assert set(faults) == {"mesh broken.obj"}  # engine.load has reported the other
     lower, upper = built.bounds(engine.link_poses(model, []))
     assert upper[1] == pytest.approx(3 + scene.PLACEHOLDER / 2)
     assert lower[2] == pytest.approx(-scene.PLACEHOLDER / 2)

@@ -57,7 +57,7 @@ def test_a_scene_takes_over_the_files_that_have_not_changed(load, tmp_path):
     before.load()
     before.wait()
     after = Scene(model, before=before)
-    assert after.meshes[0] is before.meshes[0]  # drawn at once, not read again
+    assert after.meshes[0] is before.meshes[0]  # drawn at once, not reloaded
     assert after.progress == (1, 2)
     after.load()
     after.wait()

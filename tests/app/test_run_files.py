@@ -327,7 +327,7 @@ def test_a_file_that_is_no_run_is_refused(qtbot, window, tmp_path):
 
 
 def write_run(path: Path, robot: str, names: str) -> Path:
-    """Three moments of a robot at rest, in a file that names its robot so."""
+    """Three frames of a robot at rest, in a file that names its robot so."""
     model = engine.load(engine.find_robot(robot))
     q, v = np.tile(model.neutral(), (3, 1)), np.zeros((3, model.nv))
     settings = np.array(json.dumps({"robot": names, "dt": 1e-3}))

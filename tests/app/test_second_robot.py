@@ -132,7 +132,7 @@ def test_a_reset_brings_both_back(qtbot, second):
     put("double_pendulum")
     start = second_state(window).q.copy()
     window.run.hold.trigger()
-    wait(qtbot, lambda: second_state(window) is not None)  # it is made anew, without gains
+    wait(qtbot, lambda: second_state(window) is not None)  # it is made again, without gains
     play_for(qtbot, window, 0.3)
     assert np.abs(second_state(window).q - start).max() > 1e-3
     qtbot.keyClick(window, Qt.Key.Key_R)
@@ -172,7 +172,7 @@ def test_the_camera_stays_where_one_that_was_seen_comes_again(qtbot, second):
     window.viewport.camera.distance *= 3.0
     distance = window.viewport.camera.distance
     frame, there = window.workbench.newest, second_state(window)
-    for frame.second_robot in (None, there):  # as while it is made anew
+    for frame.second_robot in (None, there):  # as while it is made again
         view._show(frame)
         assert (window.viewport.overlays.second_robot is None) == (frame.second_robot is None)
     assert window.viewport.camera.distance == distance

@@ -398,7 +398,7 @@ def test_times_on_the_track_are_round(span, most, step):
 def test_nothing_is_cut_where_a_recorded_moment_has_more_to_tell(qtbot):
     icon = theme.icon("play")
     bar = Timeline([QAction(icon, "Play")] * 5, [QAction(icon, "Branch here"), QAction(icon, "Keyframes")])
-    around = QWidget()  # whose child is as wide as it is told to be at once
+    around = QWidget()  # whose child is as wide as it is set to be at once
     qtbot.addWidget(around)
     bar.setParent(around)
     around.resize(900, 100)

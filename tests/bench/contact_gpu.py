@@ -139,7 +139,7 @@ def _beside(work: ContactCase, q: Array | None, ours: float) -> dict[str, Any]:
         seconds = peer.seconds(STEPS, RUNS)
     except Missing as reason:
         return {"missing": str(reason)}
-    except Exception as error:  # a peer's own fault, such as its memory, costs none of our figures
+    except Exception as error:  # a peer's own failure, such as its memory, costs none of our figures
         return {"missing": f"it fails: {type(error).__name__}: {error}"[:300]}
     rate = work.batch / seconds
     return {"rate": rate, "ratio": ours / rate, "how": warp_contact.HOW, "heights apart": peer.heights()}

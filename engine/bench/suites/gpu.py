@@ -191,7 +191,7 @@ def _ratios(peer: Mapping[str, Any]) -> str:
     return ", ".join(ratios) or f"{peer['missing']}"
 
 
-def table(rows: list[dict[str, Any]]) -> Table:
+def table(rows: list[dict[str, Any]], line: Callable[[dict[str, Any]], str] = line) -> Table:
     """Format the rows: the text of `line` for each."""
     shown = Table("work", "figures", box=None, pad_edge=False)
     for row in rows:

@@ -74,8 +74,8 @@ template <typename Real, int PITCH, int MOST> struct Room : Places<MOST> {
     __device__ __forceinline__ Real& operator()(int slot) const { return here(slot); }
     __device__ __forceinline__ Vector<Real> vector(int slot) const { return here.vector(slot); }
     __device__ __forceinline__ void store(int slot, Vector<Real> x) const { here.store(slot, x); }
-    // Let the compiler know which memory the workspace is in, for a robot with a warp of its own: in functions that are
-    // not inlined, generic addresses cost more instructions.
+    // Show the compiler which memory the workspace is in, for a robot with a warp of its own: in functions that are not
+    // inlined, generic addresses cost more instructions.
     __device__ __forceinline__ void assume_memory() const {
 #ifdef __CUDA_ARCH__
         if constexpr (MOST <= FEW) __builtin_assume(__isShared(here.first));

@@ -20,7 +20,7 @@ NONE = 1e30
 """m: the gap of a point that touches nothing."""
 _FAR = 1e9  # cells: beyond it numbers are not finite
 _REACH = 4.0  # cells: the maximum search radius of a sphere
-_MANY = 1000  # blocks in which no greatest height is searched for
+_MANY = 1000  # blocks in which no largest height is searched for
 
 
 @inline

@@ -47,7 +47,7 @@ class BodyPairs(NamedTuple):
     counts: NDArray[np.int64]  # (2,): touching pairs, and unknowns of the present step
     body: NDArray[np.int64]  # (P, 2): the pair's bodies
     arm: NDArray[np.floating]  # (P, 6): from the origins of both to the pair's place
-    contact: NDArray[np.int64]  # (P,): the first contact of its list, which goes on in `ProblemArrays.following`
+    contact: NDArray[np.int64]  # (P,): the first contact of its list, which continues in `ProblemArrays.following`
     first: NDArray[np.int64]  # (P,): 3 where only a force is unknown, else 0
     begin: NDArray[np.int64]  # (P,): the index of its unknowns if there were six
     stiff: NDArray[np.floating]  # (P, 36): K by blocks
