@@ -442,6 +442,6 @@ class Window(QMainWindow):
 def _toggle_check(view: QAbstractItemView) -> None:
     """Toggle the check box of the current row, if it has one."""
     index, role = view.currentIndex(), Qt.ItemDataRole.CheckStateRole
-    if index.isValid() and index.flags() & Qt.ItemFlag.ItemIsUserCheckable:
+    if index.data(role) is not None and index.flags() & Qt.ItemFlag.ItemIsUserCheckable:
         on = index.data(role) in (Qt.CheckState.Checked, Qt.CheckState.Checked.value)
         view.model().setData(index, Qt.CheckState.Unchecked if on else Qt.CheckState.Checked, role)

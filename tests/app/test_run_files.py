@@ -313,6 +313,10 @@ def test_a_folder_that_is_not_there_is_told(qtbot, window, exports, tmp_path, mo
     play(qtbot, window, 0.1)
     export(qtbot, window, exports.trajectory, tmp_path / "none" / "run.npz", monkeypatch)
     assert "there is no folder" in window.statusBar().currentMessage()
+    monkeypatch.setattr(engine, "resample", lambda *_: pytest.fail("the run was computed for a file that cannot be"))
+    export(qtbot, window, exports.table, tmp_path / "none" / "run.csv", monkeypatch, STEPS)
+    assert "run.csv" not in window.statusBar().currentMessage().partition("none")[0]
+    assert "there is no folder" in window.statusBar().currentMessage()
 
 
 def test_the_moments_of_a_run_keep_their_names(qtbot, window, exports, tmp_path, monkeypatch):

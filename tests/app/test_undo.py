@@ -191,6 +191,20 @@ def test_the_terrain_goes_back_and_the_robot_with_it(qtbot, opened):
     wait(qtbot, lambda: np.allclose(bench.newest.q, before))
 
 
+def test_the_terrain_goes_back_while_the_robot_plays_on(qtbot, opened):
+    window = opened(engine.find_robot("quadruped"))
+    bench = window.workbench
+    window.run.play.trigger()
+    window.features[GroundView].shapes[1].trigger()
+    wait(qtbot, lambda: bench.settings.scene.ground != engine.Plane())
+    assert bench.playing
+    undo(qtbot, window.features[UndoView])
+    assert bench.settings.scene.ground == engine.Plane()
+    assert bench.playing
+    began = bench.time
+    wait(qtbot, lambda: bench.time > began)
+
+
 def test_another_robot_begins_with_nothing_to_undo(qtbot, undoing):
     undoing._window.run.gravity.trigger()
     assert undoing.undo.isEnabled()
