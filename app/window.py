@@ -211,6 +211,7 @@ class Window(QMainWindow):
         self.setGeometry(dialogs.place(self.geometry(), available) if restored else dialogs.first_place(available))
 
     def _restore_layout(self) -> None:
+        self.docks["Diagnostics"].hide()  # beside the docks on the right it takes more room than some screens have
         first = self.saveState()
         tip = "All panels and their sizes as at the first start"
         self.menus.view.put(make_action(self, "Reset layout", lambda: self._reset_layout(first), tip=tip))
@@ -221,7 +222,6 @@ class Window(QMainWindow):
     def _reset_layout(self, first: QByteArray) -> None:
         self.docks.fold(False)
         self.docks.restore(first)
-        self.docks["Diagnostics"].hide()
         self._share_out()
         self.docks.fold(self.workbench.model is None)
 

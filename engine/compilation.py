@@ -127,9 +127,9 @@ class Compilation(NotCopied):
             self._process.stdin.flush()
 
     @staticmethod
-    def stand_by() -> None:
-        """Have a process import the compiler's modules for the next `start`, if there is no code on disk yet."""
-        if sys.executable and cache.is_empty():
+    def stand_by(always: bool = False) -> None:
+        """Have a process import the compiler's modules for the next `start`; if not `always`, without code on disk."""
+        if sys.executable and (always or cache.is_empty()):
             with suppress(OSError):
                 _standing_by().begin()
 

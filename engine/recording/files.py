@@ -280,13 +280,15 @@ def frames_of(
 def _plain(
     saved: SavedRun, model: Model, q: Array, v: Array, tau: Array
 ) -> tuple[list[Setup], list[Any], list[StoredFrame]]:
-    """Return setups, shapes and frames of a run that was not recorded."""
+    """Return setups, shapes and frames of a run that was not recorded: its setpoints are the positions at its start."""
     if "setup" in saved.arrays:
         text = json.loads(str(saved.arrays["setup"]))
         setup = setup_text.read(text, "setup_0_", saved.arrays, model, len(q), lambda about: about)
     else:
         setup = setup_text.of_command(saved.settings, model, len(q))
-    target = np.zeros((1, model.nv))
+    target, scalar = np.zeros((len(q), model.nv)), model.q_of_v >= 0
+    target[:, scalar] = q[:, 0][:, model.q_of_v[scalar]]
+    target = alike(target)
     frames = [
         StoredFrame(
             float(time), round(float(time) / setup.settings.dt), 0, True,

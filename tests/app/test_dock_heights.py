@@ -159,3 +159,15 @@ def test_panels_that_were_moved_are_back_after_a_reset(qtbot, opened):
     assert not docks["Plots"].isFloating()
     assert not docks["Plots"].isVisible()
     wait(qtbot, lambda: docks["Joints"].width() == 430)
+
+
+def test_a_reset_leaves_a_small_window_as_wide_as_it_is(qtbot, opened):
+    """Diagnostics, hidden at first, is wider beside the docks on the right; the window grew beyond its screen."""
+    window = opened(engine.find_robot("arm6"))
+    window.resize(900, 650)
+    wait(qtbot, lambda: window.width() == 900)
+    (reset,) = [each for each in window.menus.view.actions() if each.text() == "Reset layout"]
+    reset.trigger()
+    wait(qtbot, lambda: window.docks["Joints"].width() == 430)
+    assert window.width() == 900
+    assert not window.docks["Diagnostics"].isVisible()

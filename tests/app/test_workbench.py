@@ -75,6 +75,7 @@ def compilers(monkeypatch, tmp_path) -> Callable[[str], Processes]:
     monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(engine.Compilation, "needed", True)
     monkeypatch.setattr(compiling, "LATER", 0.0)
+    monkeypatch.setattr(engine.Compilation, "stand_by", lambda **_: None)
 
     def patch(program: str = "import sys; sys.stdin.read()") -> Processes:
         processes = Processes(program)
@@ -236,6 +237,21 @@ def test_the_code_of_pulls_is_made_first_also_while_it_plays(compilers, monkeypa
     assert len(processes.begun) == 3, "the rest follows"
     compiler.close()
     assert processes.alive == 0
+
+
+def test_a_process_gets_ready_for_the_next_code_after_some_was_waited_for(compilers, monkeypatch):
+    monkeypatch.setattr(compiling, "SOON", 0.0)
+    compilers("pass")
+    compiler, ready = Compiler(), []
+    monkeypatch.setattr(engine.Compilation, "stand_by", lambda always: ready.append(always))
+    compiler.begin(simulation())
+    compiler.go_on(playing=False)
+    assert not ready
+    until(lambda: not compiler.waiting)
+    for playing in (True, False):
+        compiler.go_on(playing)
+    assert ready == [True]
+    compiler.close()
 
 
 def test_the_code_of_pulls_goes_on_where_other_settings_need_it(compilers, monkeypatch):

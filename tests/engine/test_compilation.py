@@ -77,6 +77,7 @@ if len(sys.argv) > 1:
         with pytest.raises(ProcessLookupError):
             os.kill(int(line), 0)
     assert fresh(tmp_path, script) == "None\n"
+    assert int(fresh(tmp_path, script.replace("stand_by()", "stand_by(always=True)")))
 
 
 def test_what_else_robots_may_take_is_listed_once_and_only_what_serves_them(tmp_path):
