@@ -17,6 +17,7 @@ It starts in this order, for these reasons:
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -195,4 +196,5 @@ def _show_window(
         window.feature(LessonView).open(*lesson)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: window.end())
+    gc.freeze()  # each full collection would look through all that the window consists of, and stop it for 60 ms
     return application.exec()

@@ -17,16 +17,17 @@ def link_points(model: engine.Model) -> NDArray[np.float64]:
     points are the origin.
     """
     found = np.zeros((len(model.link_names), POINTS, 3))
-    for link, body in enumerate(model.link_body.tolist()):
-        if body < 0 or model.mass[body] <= 0:
-            continue
-        mass = model.mass[body]
-        center = model.first_moment[body] / mass
-        about = model.inertia[body] - mass * (center @ center * np.eye(3) - np.outer(center, center))
-        principal, axes = np.linalg.eigh(about)
-        half = axes * np.sqrt(np.maximum(1.5 * (principal.sum() - 2 * principal) / mass, 0.0))
-        faces = center + np.concatenate([half.T, -half.T])
-        found[link, 1:] = (faces - model.link_position[link]) @ model.link_rotation[link]
+    links = np.flatnonzero(model.link_body >= 0)
+    links = links[model.mass[model.link_body[links]] > 0]
+    body = model.link_body[links]
+    mass = model.mass[body][:, None]
+    center = model.first_moment[body] / mass
+    across = (center**2).sum(1)[:, None, None] * np.eye(3) - center[:, :, None] * center[:, None]
+    principal, axes = np.linalg.eigh(model.inertia[body] - mass[:, None] * across)
+    half = np.sqrt(np.maximum(1.5 * (principal.sum(1, keepdims=True) - 2 * principal) / mass, 0.0))
+    arms = (axes * half[:, None]).transpose(0, 2, 1)
+    faces = (center - model.link_position[links])[:, None] + np.concatenate([arms, -arms], 1)
+    found[links, 1:] = faces @ model.link_rotation[links]
     return found
 
 

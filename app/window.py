@@ -16,7 +16,6 @@ from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QRe
 from PyQt6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
-    QAbstractSpinBox,
     QApplication,
     QComboBox,
     QMainWindow,
@@ -47,6 +46,7 @@ from app.panels.compare import ComparePanel
 from app.panels.diagnostics import DiagnosticsPanel
 from app.panels.joint_column import JointColumn
 from app.panels.joints import JointPanel
+from app.panels.number_box import DecimalBox, WholeBox, is_for_window
 from app.panels.panel_scroller import scroller
 from app.panels.speed import SpeedControl
 from app.panels.timing import TimingPanel
@@ -58,8 +58,6 @@ from app.workbench import Workbench
 
 TICK = 16  # ms between polls of the simulation
 SPEED_REFRESH = 0.1  # s between updates of the achieved speed
-NO_NUMBERS = (Qt.Key.Key_Space, Qt.Key.Key_S, Qt.Key.Key_R)
-"""Shortcut keys that are never typed into a number box."""
 
 Kind = TypeVar("Kind")
 
@@ -357,14 +355,14 @@ class Window(QMainWindow):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Pass shortcut keys that are no part of a number from a number box to the window."""
-        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride and event.key() in NO_NUMBERS:
+        if is_for_window(watched, event):
             event.ignore()
             return True
         return super().eventFilter(watched, event)
 
     def _see_focus(self, _: QWidget | None, now: QWidget | None) -> None:
         edits = now is not None and isinstance(now.parent().parent() if now.parent() else None, QAbstractItemView)
-        if isinstance(now, QAbstractSpinBox) and not edits and self.isAncestorOf(now):
+        if isinstance(now, DecimalBox | WholeBox) and not edits and self.isAncestorOf(now):
             now.installEventFilter(self)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

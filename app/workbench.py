@@ -66,8 +66,6 @@ class Workbench:
 
     def __init__(self, recent: list[str] | None = None):
         self.path = ""
-        self.floating = False
-        """Whether the file's root link was set free of the world."""
         self.stands = False
         """Whether the robot has shapes that can touch the ground."""
         self.loading = ""
@@ -139,6 +137,11 @@ class Workbench:
         return self.robot.settings
 
     @property
+    def floating(self) -> bool:
+        """Whether the file's root link was set free of the world."""
+        return self.robot.floating
+
+    @property
     def initial(self) -> NDArray[np.floating]:
         return self.robot.initial
 
@@ -203,12 +206,13 @@ class Workbench:
         parts = self.parts
         self.open(self.path, floating, self.trusted, lambda _: parts)
 
-    def _exchange(self, model: engine.Model) -> None:
+    def _exchange(self, model: engine.Model, floating: bool) -> None:
         """Start a new run with another model, under the current file's name if there is one."""
         self.pause()
         self.loading, self._leaves = self.path, False
+        self.opening_floating, self._opening_trusted = floating, self.trusted
         source = self.path if Path(self.path).is_file() else model
-        self._worker.open(source, self.settings, self.floating, opener=lambda _: lambda *_, **__: model)
+        self._worker.open(source, self.settings, floating, opener=lambda _: lambda *_, **__: model)
 
     def set_robot_of_run(self, run: str | Path, robot: str) -> None:
         """Open that run with the robot in the file `robot`, whatever robot it names."""
@@ -370,11 +374,11 @@ class Workbench:
         self.robot.take(event)
         self.shown = None
         self.path, self.loading = event.path, ""
-        self.floating, self.trusted, self.stands = self.opening_floating, self._opening_trusted, event.touches
+        self.robot.floating, self.trusted, self.stands = self.opening_floating, self._opening_trusted, event.touches
         self.replay.leave()
         self.named = ()
         if (opened := self._recorder.opened) is not None and opened.model is event.model:
-            self.floating, self.path = opened.floating, file_of(event.model) or event.path
+            self.robot.floating, self.path = opened.floating, file_of(event.model) or event.path
             self.replay.opened = len(self.replay.recording.runs) > 1  # the file's, and one without steps
             self.named = opened.named
         self.algorithm, self.device, self.why, self.preparing = event.algorithm, event.device, event.why, ""

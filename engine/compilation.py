@@ -38,7 +38,7 @@ from engine.simulation import Simulation
 from engine.step_settings import INTEGRATORS
 from engine.uncopyable import NotCopied
 
-_REFERENCE = 0.024
+_REFERENCE = 0.0011
 """Seconds of `_pace` on the machine where `Code.seconds` was measured."""
 _CHILD = """
 import json, os, sys, threading, types
@@ -240,11 +240,14 @@ def _other_scenes(scene: Scene) -> tuple[Scene, ...]:
 
 
 def _pace() -> float:
-    """Return the seconds of a fixed piece of Python on this machine, the best of three."""
+    """Return the seconds of a fixed piece of Python on this machine, the best of some.
+
+    It is short: to make and to collect many objects stops other threads, such as a window's.
+    """
     times = []
-    for _ in range(3):
+    for _ in range(10):
         began = perf_counter()
-        {str(k): [k] * 3 for k in range(60_000)}
+        {str(k): [k] * 3 for k in range(6_000)}
         times.append(perf_counter() - began)
     return min(times)
 

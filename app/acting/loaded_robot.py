@@ -20,6 +20,8 @@ class LoadedRobot:
         self.model: engine.Model | None = None
         self.coordinates: tuple[Coordinate, ...] = ()
         self.settings = Settings(automatic=True)
+        self.floating = False
+        """Whether the file's root link was set free of the world."""
         self.playing = False
         self.time = 0.0
         self.newest: Snapshot | None = None
@@ -73,8 +75,7 @@ class LoadedRobot:
     @property
     def base_floats(self) -> bool:
         """Whether the robot has a free joint of its own; free bodies around it do not count."""
-        alone = self.model.parts[0].model if self.model is not None and self.model.parts else self.model
-        return alone is not None and any(joint.kind == "floating" for joint in alone.joints)
+        return self.model is not None and any(joint.kind == "floating" for joint in alone(self.model).joints)
 
     @property
     def parts(self) -> tuple[engine.Part, ...]:
@@ -119,3 +120,8 @@ class LoadedRobot:
             heavy = np.abs(engine.static_loads(settings.under_gravity(self.model), q)) > self.model.effort_limit
             held = (self.coordinates[k] for k in sorted(self.held_rows))
             self.overloaded = tuple(row.name for row in held if heavy[row.effort_v])
+
+
+def alone(model: engine.Model) -> engine.Model:
+    """Return a robot without the parts around it."""
+    return model.parts[0].model if model.parts else model

@@ -12,17 +12,17 @@ import numpy as np
 
 import engine
 from app.acting.configuring import Configuring
-from app.acting.loaded_robot import LoadedRobot
+from app.acting.loaded_robot import LoadedRobot, alone
 from app.acting.posing import put_base
-from app.acting.undoing import Action, Actions, undoable
+from app.acting.undoing import Action, Actions, State, undoable
 from app.simulation.messages import Loaded
 from app.simulation.worker import Worker
 
 Load = Callable[..., engine.Model]
 Parts = Callable[[Load], Sequence[engine.Part]]
 """Returns parts, given a function such as `engine.load` to read their files."""
-Exchange = Callable[[engine.Model], None]
-"""Starts a new run with another model of the robot and its surroundings."""
+Exchange = Callable[[engine.Model, bool], None]
+"""Starts a new run with another model of the robot and its surroundings, and whether its root link was set free."""
 
 
 class RemovedObjects(NamedTuple):
@@ -56,10 +56,13 @@ class Surroundings:
         one name.
         """
         before = self.actions.state
-        first = before.parts[0] if before.parts else engine.Part(before.model, prefix="")
-        model = engine.compose(first, *parts) if parts else first.model
+        model = _compose(before, parts)
         self.actions.report(Action(told, before, replace(before, parts=model.parts)))
-        self._exchange(model)
+        self._exchange(model, before.floating)
+
+    def restore(self, state: State) -> None:
+        """Set robot and parts of a state, in a new run from time zero; followed by a `Loaded` event."""
+        self._exchange(_compose(state, state.parts[1:]), state.floating)
 
     def left_by(self, event: Loaded) -> RemovedObjects | None:
         """Return the objects that are around the robot, and not around the loaded one that follows it."""
@@ -67,8 +70,7 @@ class Surroundings:
         obstacles = tuple(each for each in self._robot.settings.scene.obstacles if _values(each) not in kept)
         every = () if event.model.parts else self._robot.parts
         parts = tuple(replace(part, pose=self.part_pose(k)) for k, part in enumerate(every))
-        name = model.parts[0].model.name if model.parts else model.name
-        return RemovedObjects(name, obstacles, parts) if obstacles or parts else None
+        return RemovedObjects(alone(model).name, obstacles, parts) if obstacles or parts else None
 
     def report_left(self, left: RemovedObjects) -> int:
         """Report the objects that a previous robot left as removed from this one's scene; return their number."""
@@ -128,9 +130,15 @@ def _values(obstacle: engine.Obstacle) -> tuple[object, ...]:
     return obstacle.shape, obstacle.size, at, obstacle.mesh, obstacle.friction, obstacle.color
 
 
+def _compose(state: State, parts: Sequence[engine.Part]) -> engine.Model:
+    """Return the robot of a state with these parts around it."""
+    first = state.parts[0] if state.parts else engine.Part(state.model, prefix="")
+    return engine.compose(first, *parts) if parts else first.model
+
+
 def file_of(model: engine.Model) -> str | None:
     """Return the file a robot was read from, for a composed model its first part's; None if there is none."""
-    return model.parts[0].model.source if model.parts else model.source
+    return alone(model).source
 
 
 def resolved(path: str | Path) -> str:

@@ -23,7 +23,7 @@ class State:
     """The undoable state: the model, its settings, the drives by coordinate name, and q (nq,).
 
     `parts` are those of a composed model, empty for a robot alone. `posed` is whether q was set by the user, rather
-    than reached by the simulation.
+    than reached by the simulation; `floating` whether the file's root link was set free of the world.
     """
 
     model: engine.Model
@@ -32,6 +32,13 @@ class State:
     q: np.ndarray
     parts: tuple[engine.Part, ...]
     posed: bool = False
+    floating: bool = False
+
+    @property
+    def models(self) -> list[object]:
+        """What identifies the robot and the parts around it, which are new objects in each composed model."""
+        parts = self.parts or (engine.Part(self.model, prefix=""),)
+        return [(id(part.model), part.prefix, np.asarray(part.pose).tobytes()) for part in parts]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +56,15 @@ class Action:
 
     @property
     def changes(self) -> bool:
-        """Whether it changed a setting, a drive, the parts or the robot's pose."""
+        """Whether it changed a setting, a drive, the robot, its parts or its pose."""
         one, other = self.before, self.after
         moved = other.posed and not np.array_equal(one.q, other.q)
-        return moved or (one.settings, one.drives) != (other.settings, other.drives) or one.parts is not other.parts
+        return moved or (one.settings, one.drives) != (other.settings, other.drives) or self.replaces_robot
+
+    @property
+    def replaces_robot(self) -> bool:
+        """Whether it changed the robot or the parts around it, so that a new run begins."""
+        return self.before.models != self.after.models
 
 
 class Actions:
@@ -71,7 +83,7 @@ class Actions:
         robot = self.robot
         rows = enumerate(robot.coordinates)
         drives = {row.name: robot.newly_set.get(k) or robot.drive_of(k) for k, row in rows if row.driveable}
-        return State(robot.model, robot.settings, drives, robot.q, robot.model.parts)
+        return State(robot.model, robot.settings, drives, robot.q, robot.model.parts, floating=robot.floating)
 
     @contextmanager
     def unnoted(self) -> Iterator[None]:

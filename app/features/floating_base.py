@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from app.acting.undoing import Action, State, on_or_off
 from app.desktop.actions import MESSAGE
 from app.simulation.messages import Event, Loaded, Refused
 
@@ -14,35 +17,55 @@ if TYPE_CHECKING:
 
 IN_THE_AIR = "the file fixes the root link to the world: Simulation › Floating base frees it, to stand on the ground"
 FREED, FIXED = "the root link is free of the world", "the root link is fixed to the world"
+FREEING, FIXING = "Free the root link", "Fix the root link"
 KEPT = "; the run before is kept: File › Open last run (Ctrl+Shift+T)"
 
 
 class FloatingBase:
-    """Shows messages once a robot is loaded, before those of others, which a narrow window cuts."""
+    """Frees or fixes the root link, as an action that can be undone.
+
+    Shows messages once a robot is loaded, before those of others, which a narrow window cuts.
+    """
 
     def __init__(self, window: Window):
         self._window, self._bench = window, window.workbench
         self._path = ""  # of the robot loaded last
-        self._asked = self._ran = False  # the base was freed or fixed, after a run
-        window.run.floating.toggled.connect(self._ask)
+        self._before: State | None = None  # of the robot whose root link is being freed or fixed
+        self._file = ""  # of that robot
+        self._ran = False  # whether that robot had a run
+        window.run.floating_asked.connect(self._ask)
         window.loaded.connect(self._take)
         window.happened.connect(self._hear)
 
-    def _ask(self) -> None:
-        replay = self._bench.replay
+    def _ask(self, on: bool) -> None:
+        self._window.files.start(partial(self._set, on), FREEING if on else FIXING)
+        self._window.refresh()
+
+    def _set(self, on: bool) -> None:
+        bench, replay = self._bench, self._bench.replay
         spans = map(replay.recording.span, replay.recording.runs)
-        self._asked, self._ran = True, not replay.opened and any(end > begin for begin, end in spans)
+        self._ran = not replay.opened and any(end > begin for begin, end in spans)
+        self._before, self._file = replace(bench.state, posed=True), bench.path
+        bench.open_again(on)
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, Refused):
-            self._asked = False
+            self._before = None
+
+    def has_made(self, event: Loaded) -> bool:
+        """Whether a robot is the one that was open before, with its root link freed or fixed."""
+        before = self._before
+        return before is not None and self._file == event.path and before.floating is not self._bench.floating
 
     def _take(self, event: Loaded) -> None:
         bench, bar = self._bench, self._window.statusBar()
-        asked, known, self._asked, self._path = self._asked, self._path == event.path, False, event.path
+        made, known, before = self.has_made(event), self._path == event.path, self._before
+        self._before, self._path = None, event.path
         text = ""
-        if asked:
+        if made and before is not None:
             text = (FREED if bench.floating else FIXED) + KEPT * self._ran
+            told = f"Floating base {on_or_off(bench.floating)}"
+            bench.actions.report(Action(told, before, replace(bench.state, posed=True)))
         elif not known and not bench.replay.opened and self._is_in_the_air(event):
             text = IN_THE_AIR
         if text:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QPoint, QSignalBlocker, Qt, QTimer
@@ -149,7 +150,9 @@ class Generator(QDialog):
     def make(self) -> None:
         """Show the robot in the window."""
         self._due.stop()
-        model = self.model
+        self._window.files.start(partial(self._show, self.model))
+
+    def _show(self, model: engine.Model) -> None:
         self._window.workbench.open(model)
         self._window.refresh()
         kinds = [joint.kind for joint in model.joints]

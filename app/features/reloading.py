@@ -12,6 +12,8 @@ from PyQt6.QtCore import QTimer
 import engine
 from app.desktop.actions import MESSAGE, check, make_action
 from app.desktop.settings import setting
+from app.features.robot_files import RELOADING
+from app.features.run_exports import RunExports
 from app.features.state_transfer import transfer_pose, transfer_settings
 from app.features.time_view import TimeView
 from app.file_signature import GONE, signature
@@ -105,7 +107,8 @@ class Reloading:
         replay, time_view = self._bench.replay, self._window.feature(TimeView)
         recording = replay.recording
         lasts = sum(end - begin for begin, end in map(recording.span, recording.runs))
-        return replay.active or bool(time_view.keyframes.all) or lasts > LASTING
+        exporting = self._window.feature(RunExports).pictures.needs_robot
+        return exporting or replay.active or bool(time_view.keyframes.all) or lasts > LASTING
 
     def _note(self) -> None:
         """Store a file's signature before it is read, so that later writes count as changes."""
@@ -122,6 +125,9 @@ class Reloading:
 
     def reload(self) -> None:
         """Reload the robot's file now."""
+        self._window.files.start(self._reload, RELOADING)
+
+    def _reload(self) -> None:
         bench = self._bench
         if not self._path or bench.model is None or bench.newest is None:
             return

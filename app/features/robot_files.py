@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from app.window import Window
 
 RECENT_FILES = "recent"  # the settings' key
+RELOADING = "Reload the robot"
 NAMED = 3  # ignored files of a drop that the message names
 
 
@@ -42,8 +43,8 @@ class RobotFiles:
         """Functions that open other kinds of files, by suffix."""
         self.dropped: dict[str, Callable[[str], None]] = {}
         """Functions that take dropped files of further kinds while a robot is open, by suffix in small letters."""
-        self.hold_back: Callable[[Callable[[], None]], bool] = lambda _: False
-        """Whether its argument, which opens another robot, has to wait for an answer of the user; then it is kept."""
+        self.hold_back: Callable[[Callable[[], None], str], bool] = lambda *_: False
+        """Whether `start` has to wait for an answer of the user; then its arguments are kept."""
         self.recent_menu = RecentMenu(window, lambda: bench.recent)
         self.package_menu = PackageMenu(window, settings, package_dirs)
         bench.package_dirs = self.package_menu.folders
@@ -65,9 +66,12 @@ class RobotFiles:
         """Load a robot's file without blocking the window. `trust_xacro` lets a xacro file run any Python."""
         self.start(partial(self._open, path, floating, trust_xacro))
 
-    def start(self, act: Callable[[], None]) -> None:
-        """Call `act`, which opens another robot, unless something is in the way of which the user is asked first."""
-        if not self.hold_back(act):
+    def start(self, act: Callable[[], None], doing: str = "Open another robot") -> None:
+        """Call `act`, which replaces the robot, unless something is in the way of which the user is asked first.
+
+        `doing` says in the question what `act` does.
+        """
+        if not self.hold_back(act, doing):
             act()
 
     def _open(self, path: str | Path, floating: bool, trust_xacro: bool) -> None:
@@ -119,7 +123,8 @@ class RobotFiles:
             self.open(path)
 
     def _set_package_dirs(self) -> None:
-        self._bench.set_package_dirs(self.package_menu.folders)
+        folders = self._bench.package_dirs = self.package_menu.folders
+        self.start(partial(self._bench.set_package_dirs, folders), RELOADING)
         self._refresh()
 
 

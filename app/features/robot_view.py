@@ -43,8 +43,15 @@ class RobotView:
         self._facts.shown.connect(self._show_again)
         window.loaded.connect(self._take_robot)
         window.framed.connect(self._show)
+        window.refreshed.connect(self._show_again)  # after other gravity
         window.menus.context.watch(self.panel.tree, self._link_at)
         window.menus.context.offer("first", self._put_entry, LINK)
+
+    @property
+    def _model(self) -> engine.Model:
+        """The robot, with the gravity that acts in the state that is shown."""
+        recorded = self._bench.replay.frame
+        return self._bench.settings.under_gravity(self._bench.model) if recorded is None else recorded.setup.model
 
     def _link_at(self, at: QPoint) -> Clicked | None:
         link = self.panel.tree.indexAt(at).data(LINK_ROLE)
@@ -84,7 +91,7 @@ class RobotView:
         self._due = now + REFRESH
         link = self.selection.link
         of_link = (*live_facts(self._bench.model, link, frame), *self._fixed) if link >= 0 else ()
-        robot = robot_facts(self._bench.model, frame) if not of_link or len(shown) > 1 else ()
+        robot = robot_facts(self._model, frame) if not of_link or len(shown) > 1 else ()
         for each in shown:  # if both are visible, the link is beside the tree and the robot below its joints
             alone = len(shown) == 1
             each.show_sections((of_link or robot) if alone else robot if each is self._facts else of_link)

@@ -26,6 +26,8 @@ class RunControls(QObject):
     """Emitted after a call of the workbench."""
     begun = pyqtSignal()
     """Emitted when a run continues or begins, so that messages on the previous one are cleared."""
+    floating_asked = pyqtSignal(bool)
+    """Emitted when the robot's root link is to be freed from the world, or fixed to it."""
     resetting = pyqtSignal()
     """Emitted before the robot is reset to the start of the run."""
 
@@ -62,7 +64,7 @@ class RunControls(QObject):
             checkable=True,
         )
         self.ground = make("G&round", bench.configuring.set_ground, tip="Ground on or off", checkable=True)
-        self.floating = make("&Floating base", self._set_floating, tip=FREE_TIP, checkable=True)
+        self.floating = make("&Floating base", self.floating_asked.emit, tip=FREE_TIP, checkable=True)
 
     def refresh(self, measuring: bool) -> None:
         """Update the actions from the workbench's state; playing is disabled while `measuring`."""
@@ -112,8 +114,4 @@ class RunControls(QObject):
         if count := self._bench.joints.suspended:
             which = "the drive of one joint is" if count == 1 else f"the drives of {count} joints are"
             self._bar.showMessage(f"Hold is off: {which} suspended until it is on again", MESSAGE)
-        self.changed.emit()
-
-    def _set_floating(self, on: bool) -> None:
-        self._bench.open_again(on)
         self.changed.emit()

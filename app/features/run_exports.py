@@ -68,7 +68,7 @@ class RunExports:
         self._finish: Callable[[], None] = lambda: None
         self._stoppable = self._quits = self._given_up = False
         self.question: QMessageBox | None = None
-        self._opens: Callable[[], None] | None = None  # what opens another robot once the export is done
+        self._opens: Callable[[], None] | None = None  # what replaces the robot once the export is done
         window.files.hold_back = self._hold_back_opening
         window.menus.file.put(self.menu, apart=True)
         self.writing: Background[Written] = Background(
@@ -200,8 +200,8 @@ class RunExports:
             words = "An export is running. Quit and discard it?", "Quit when it is &done", "&Discard and quit"
             self._put_question(words, lambda: setattr(self, "_quits", True), self._give_up)
 
-    def _hold_back_opening(self, opens: Callable[[], None]) -> bool:
-        """Ask before another robot, opened by `opens`, discards a video; return whether that is the case."""
+    def _hold_back_opening(self, opens: Callable[[], None], doing: str) -> bool:
+        """Ask before `opens`, which replaces the robot, discards a video; return whether that is the case."""
         if not self.pictures.needs_robot:
             return False
 
@@ -211,11 +211,8 @@ class RunExports:
 
         if self.question is not None:
             self.question.close()
-        words = (
-            "A video is being exported. Open another robot and discard it?",
-            "Open when it is &done",
-            "&Discard and open",
-        )
+        verb = doing.partition(" ")[0]
+        words = f"A video is being exported. {doing} and discard it?", f"{verb} when it is &done", "&Discard the video"
         self._put_question(words, lambda: setattr(self, "_opens", opens), discard)
         return True
 

@@ -18,6 +18,7 @@ from PyQt6.QtWidgets import QMenu
 
 import engine
 from app.acting import scene_objects
+from app.acting.loaded_robot import alone
 from app.acting.scene_objects import SceneObject, body_of
 from app.acting.surroundings import read_beside
 from app.acting.undoing import State
@@ -42,6 +43,7 @@ LINE = 160  # characters of a message in the status bar, at most
 SETTLING = 50  # ms between two looks whether parts are still being added
 REFRESH = 0.1  # s between two updates of the numbers while the simulation plays
 NEW_RUN = "; a new run begins, and File › Open last run (Ctrl+Shift+T) opens the one before"
+CHANGING = "Change the objects"
 LEFT_ONE = "the object around {robot} was removed; Undo (Ctrl+Z) adds it here"
 LEFT_MANY = "{count} objects around {robot} were removed; Undo (Ctrl+Z) adds them here"
 OBSTACLE, BODY = 0.2, 0.06  # of the robot's size: edge lengths of new objects
@@ -150,15 +152,10 @@ class SceneView(QObject):
     @property
     def objects(self) -> tuple[SceneObject, ...]:
         """All objects of the list, in their current state."""
-        bench = self._bench
+        around = self._bench.surroundings
         fast = [scene_objects.of_obstacle(each, k) for k, each in enumerate(self.obstacles)]
-        return (
-            *fast,
-            *(
-                scene_objects.of_part(each, bench.surroundings.part_pose(k), bench.surroundings.is_free(k))
-                for k, each in enumerate(bench.parts)
-            ),
-        )
+        parts = enumerate(self._bench.parts)
+        return (*fast, *(scene_objects.of_part(each, around.part_pose(k), around.is_free(k)) for k, each in parts))
 
     def show(self) -> None:
         """Update the panel."""
@@ -201,7 +198,7 @@ class SceneView(QObject):
     @property
     def _robot(self) -> engine.Model | None:
         """The robot without the parts around it."""
-        return _own(self._bench.model)
+        return None if self._bench.model is None else alone(self._bench.model)
 
     @property
     def composing(self) -> bool:
@@ -295,10 +292,14 @@ class SceneView(QObject):
         self._window.refresh()
         self.choose(row)
 
-    def _set_parts(
-        self, parts: Callable[[], Sequence[engine.Part]], row: int, told: str = "", state: State | None = None
-    ) -> None:
-        """Set the parts beside the robot, which keeps its pose, settings and drives, or takes those of `state`."""
+    def _set_parts(self, parts: Callable[[], Sequence[engine.Part]], row: int, told: str) -> None:
+        """Set the parts beside the robot, which keeps its pose, settings and drives."""
+        put = self._bench.surroundings.set_parts
+        self._window.files.start(partial(self._exchange, lambda: put(parts(), told), row, told), CHANGING)
+        self._window.refresh()
+
+    def _exchange(self, put: Callable[[], None], row: int, told: str, state: State | None = None) -> None:
+        """Have `put` exchange the model, and keep the robot's state, or restore `state`."""
         bench = self._bench
         if bench.loading:
             self._window.statusBar().showMessage("the scene is still being changed; try again in a moment", MESSAGE)
@@ -306,7 +307,7 @@ class SceneView(QObject):
         said = told + NEW_RUN if bench.time > 0 else told if state is not None else ""
         before = Before(state or bench.state, replace(self._window.viewport.camera), bench.playing, row, said)
         try:
-            bench.surroundings.set_parts(parts(), told)
+            put()
         except ValueError as refusal:
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
             return
@@ -315,7 +316,7 @@ class SceneView(QObject):
 
     def _take(self, event: Loaded) -> None:
         before, self._before = self._before, None
-        if before is None or _own(before.state.model) is not self._robot:  # another robot was opened meanwhile
+        if before is None or alone(before.state.model) is not self._robot:  # another robot was opened meanwhile
             self.panel.choose(-1)
             if (left := self._bench.left) is not None:
                 count = self._bench.surroundings.report_left(left)
@@ -336,8 +337,8 @@ class SceneView(QObject):
             self._bring_into_view(self.objects[before.row])
 
     def restore(self, state: State, told: str) -> None:
-        """Restore a state: its parts beside the robot, settings, pose and drives; then say `told`."""
-        self._set_parts(lambda: state.parts[1:], self.panel.row, told, state)
+        """Restore a state: its robot and the parts beside it, settings, pose and drives; then say `told`."""
+        self._exchange(partial(self._bench.surroundings.restore, state), self.panel.row, told, state)
 
     def _bring_into_view(self, item: SceneObject) -> None:
         """Move the camera back if the object is out of view."""
@@ -427,11 +428,6 @@ class SceneView(QObject):
                 lambda: [*self._bench.parts, engine.Part(found, pose, f"{name}/")], len(self.objects), f"Add {name}"
             )
             self._window.statusBar().clearMessage()
-
-
-def _own(model: engine.Model | None) -> engine.Model | None:
-    """Return a robot without the parts around it."""
-    return model.parts[0].model if model is not None and model.parts else model
 
 
 def _redefines(before: SceneObject, after: SceneObject) -> bool:

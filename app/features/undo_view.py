@@ -1,4 +1,4 @@
-"""Edit › Undo and Redo: for the user's changes of poses, drives, obstacles, bodies, settings, saved poses and views."""
+"""Edit › Undo and Redo: for the user's changes of poses, drives, objects, settings, the base, saved poses and views."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
 from PyQt6.QtCore import QTimer
 from PyQt6.QtGui import QKeySequence, QUndoCommand, QUndoStack
 
 import engine
+from app.acting.loaded_robot import alone
 from app.acting.undoing import Action, State
 from app.desktop.actions import MESSAGE, algorithm_words
-from app.features.scene_view import SceneView
+from app.features.floating_base import FloatingBase
+from app.features.scene_view import CHANGING, SceneView
 from app.features.state_transfer import restore_state
 from app.simulation.messages import Loaded
 
@@ -46,10 +47,10 @@ class UndoView:
             action.setToolTip(tip)
             window.addAction(action)
         window.menus.edit.put(self.undo, self.redo)
-        self._waiting: list[Callable[[], None]] = []  # undo or redo, asked for while parts were being added
-        for action, step in ((self.undo, self.stack.undo), (self.redo, self.stack.redo)):
+        self._waiting: list[int] = []  # −1 for undo, 0 for redo, asked for while parts were being added
+        for action, way in ((self.undo, -1), (self.redo, 0)):
             action.triggered.disconnect()  # from the stack
-            action.triggered.connect(partial(self._step, step))
+            action.triggered.connect(partial(self._step, way))
         self._robot: engine.Model | None = None
         self._bench.actions.done = self._note
         window.loaded.connect(self._take)
@@ -65,19 +66,24 @@ class UndoView:
         elif self._waiting and not self._bench.loading:
             QTimer.singleShot(0, self._go_on)
 
-    def _step(self, step: Callable[[], None], _: bool) -> None:
+    def _step(self, way: int, _: bool) -> None:
         """Undo or redo, now or once the parts are there that are being added or removed."""
-        self._waiting.append(step)
+        self._waiting.append(way)
         self._go_on()
 
     def _go_on(self) -> None:
         while self._waiting and not self._bench.loading:
-            self._waiting.pop(0)()
+            way = self._waiting.pop(0)
+            step, command = (self.stack.undo, self.stack.redo)[way + 1], self.stack.command(self.stack.index() + way)
+            if isinstance(command, _ActionCommand) and command.action.replaces_robot:
+                self._window.files.start(step, CHANGING)
+            else:
+                step()
 
     def _take(self, event: Loaded) -> None:
-        """Clear the stack for a new robot; keep it if only other parts changed."""
-        robot = event.model.parts[0].model if event.model.parts else event.model
-        if robot is not self._robot:
+        """Clear the stack for a new robot; keep it if only other parts changed, or the root link was freed or fixed."""
+        robot = alone(event.model)
+        if robot is not self._robot and not self._window.feature(FloatingBase).has_made(event):
             self.stack.clear()
             self._waiting.clear()
         self._robot = robot
@@ -103,7 +109,8 @@ class UndoView:
             if bench.replay.active:  # an opened run's last frame, which has a scene of its own
                 bench.branch()
         with bench.actions.unnoted():
-            if _keys(state.parts) != _keys(bench.model.parts):
+            if state.models != bench.state.models:
+                self._robot = alone(state.model)
                 self._window.feature(SceneView).restore(state, text)
             else:
                 restore_state(bench, state, bench.state.q, state.posed)
@@ -154,8 +161,3 @@ class _ActionCommand(_Command):
 def _for_menus(text: str) -> str:
     """Return a command's text, and after it as Qt wants it for menus, where & would underline a letter."""
     return f"{text}\n{text.replace('&', '&&')}"
-
-
-def _keys(parts: tuple[engine.Part, ...]) -> list[object]:
-    """Return keys that identify parts, which are new objects in each composed model."""
-    return [(id(part.model), part.prefix, np.asarray(part.pose).tobytes()) for part in parts]

@@ -84,6 +84,7 @@ class JointForm(QWidget):
 
     def _arrange(self) -> None:
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setAttribute(Qt.WidgetAttribute.WA_NoMousePropagation)  # else a slider above takes clicks beside controls
         rows = QGridLayout(self)
         rows.setContentsMargins(10, 6, 10, 8)
         rows.setHorizontalSpacing(6)

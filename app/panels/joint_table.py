@@ -15,6 +15,7 @@ from app.desktop import theme
 
 NAME, SLIDER, VALUE, DRIVE, VELOCITY, EFFORT = range(6)
 ELLIPSIS = "…"
+BASE = "floating_"  # the beginning of the names of a free base's rows
 
 Role = Qt.ItemDataRole
 # Combined once here, since a table requests them for each cell whenever it is painted.
@@ -39,8 +40,8 @@ class JointTable(QAbstractTableModel):
         """The rows whose position gains hold; the others are driven by an effort."""
         self.drives: Mapping[int, Drive] = {}
         """The drives of rows with a velocity, a wave, or gravity compensation."""
-        self.ending = ""
-        """The ending of names that is not displayed."""
+        self.ending: str | None = None
+        """The ending of names that is not displayed, nor the beginning of a free base's; None if they are complete."""
         self.q = self.target = self.tau = self.v = self.effort = np.zeros(0)
 
     def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
@@ -74,7 +75,7 @@ class JointTable(QAbstractTableModel):
         if column in (VELOCITY, EFFORT) and role in (Role.DisplayRole, Role.ToolTipRole):
             return self._motion(row, column, role)
         if role == Role.DisplayRole and column != SLIDER:
-            return shortened(row.label, self.ending) if column == NAME else row.format(row.value(self.q))
+            return self._name(row) if column == NAME else row.format(row.value(self.q))
         if role == Role.EditRole and column == VALUE:
             return row.value(self.q) * row.scale
         if role == Role.ToolTipRole:
@@ -96,6 +97,9 @@ class JointTable(QAbstractTableModel):
             return False
         self.edited.emit(index.row(), float(value) / self.rows[index.row()].scale)
         return True
+
+    def _name(self, row: Coordinate) -> str:
+        return row.label if self.ending is None else shortened(row.label, self.ending)
 
     def _drive(self, number: int, role: int) -> object:
         """The setpoint or effort of a row: as text, or as a number in the displayed unit."""
@@ -170,6 +174,8 @@ def common_ending(names: Sequence[str]) -> str:
 
 
 def shortened(name: str, ending: str) -> str:
-    """Return a name with an ellipsis for its ending."""
+    """Return a name with an ellipsis for its ending; of a free base's, for its beginning."""
+    if name.startswith(BASE):
+        return f"{ELLIPSIS}{name.removeprefix(BASE)}"
     short = name.removesuffix(ending)
     return f"{short}{ELLIPSIS}" if short and short != name else name

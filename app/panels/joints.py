@@ -41,7 +41,6 @@ from app.desktop.context_menus import JOINT, Clicked
 from app.panels.joint_table import (
     DRIVE,
     EFFORT,
-    ELLIPSIS,
     NAME,
     SLIDER,
     VALUE,
@@ -60,10 +59,12 @@ STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: -10, Qt.
 """The keys that move a slider with the focus, and by how many steps."""
 PLAIN = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier)
 FINEST = 100  # steps, the least number from end to end
+CELL = 20  # px, of a cell's width beside its text
 LEAST = "-000.0 °"  # that fits into a column of numbers, whatever its rows can have
 NAMES, WIDEST_NAME = 0.4, 220  # largest share of the width for names, and px
 NO_ROBOT, NO_JOINTS = "The joints of the robot, each with its slider", "This robot has no joint that moves"
 SLIDER_LEAST = 62  # px, the least width of a slider; longer names are elided, with the full name in the tooltip
+SLIDER_WIDE = 150  # px, the width of a slider for which names lose their common ending
 
 
 def _table(index: QModelIndex) -> JointTable:
@@ -186,7 +187,7 @@ class JointPanel(QTableView):
         header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         header.setSectionResizeMode(SLIDER, QHeaderView.ResizeMode.Stretch)
         for column in (VELOCITY, EFFORT):
-            self.setColumnWidth(column, self.fontMetrics().horizontalAdvance("-000.0 mm/s") + 14)
+            self.setColumnWidth(column, self.fontMetrics().horizontalAdvance("-000.0 mm/s") + CELL)
 
     def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
         """Show another robot's coordinates at q, (nq,)."""
@@ -201,8 +202,8 @@ class JointPanel(QTableView):
         rows, advance = self.table.rows, self.fontMetrics().horizontalAdvance
         ending = common_ending([row.label for row in rows if row.driveable])
         widths = {row.label: advance(row.label) for row in rows}
-        less = advance(ending) - advance(ELLIPSIS) if ending else 0
-        shorter = (width - less * (shortened(name, ending) != name) for name, width in widths.items())
+        shorts = {shortened(name, ending) for name in widths}
+        shorter = (widths[name] if name in widths else advance(name) for name in shorts)
         self._names = ending, max(widths.values(), default=0), max(shorter, default=0)
         self._show_numbers()
 
@@ -211,19 +212,20 @@ class JointPanel(QTableView):
         rows, advance = self.table.rows, self.fontMetrics().horizontalAdvance
         drives = {self.table.widest_drive(k) for k, row in enumerate(rows) if row.driveable}
         for column, widest in ((VALUE, {row.widest for row in rows}), (DRIVE, drives)):
-            self.setColumnWidth(column, max(map(advance, {*widest, LEAST})) + 14)
+            self.setColumnWidth(column, max(map(advance, {*widest, LEAST})) + CELL)
         self._fit()
         self.viewport().update()
 
     def _fit(self) -> None:
-        """Give the names the width they need, without their common ending if it has no room; sliders get the rest."""
+        """Give the names the width they need, without their common ending if sliders need it; they get the rest."""
         for column in (VELOCITY, EFFORT):
             self.setColumnHidden(column, self.width() < WIDE)
         numbers = sum(self.columnWidth(column) for column in (VALUE, DRIVE, VELOCITY, EFFORT))  # 0 for hidden columns
-        room = self.viewport().width() - numbers - SLIDER_LEAST
-        most, (ending, whole, short) = max(70, min(WIDEST_NAME, int(NAMES * self.width()), room)), self._names
-        self.table.ending = ending if whole + 20 > most else ""
-        self.setColumnWidth(NAME, min(max(70, (short if self.table.ending else whole) + 20), most))
+        room, (ending, whole, short) = self.viewport().width() - numbers, self._names
+        most = max(70, min(WIDEST_NAME, int(NAMES * self.width()), room - SLIDER_LEAST))
+        complete = whole + CELL <= min(most, room - SLIDER_WIDE)
+        self.table.ending = None if complete else ending
+        self.setColumnWidth(NAME, min(max(70, (whole if complete else short) + CELL), most))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

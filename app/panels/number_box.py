@@ -11,12 +11,17 @@ import operator
 import re
 from typing import Any
 
-from PyQt6.QtGui import QValidator
+from PyQt6.QtCore import QEvent, Qt
+from PyQt6.QtGui import QKeyEvent, QValidator
 from PyQt6.QtWidgets import QDoubleSpinBox, QMainWindow, QSpinBox
 
 from app.desktop.actions import MESSAGE
 
 WIDTH = 56  # px, the least width
+NO_NUMBERS = (Qt.Key.Key_Space, Qt.Key.Key_S, Qt.Key.Key_R)
+"""Shortcut keys that no number begins with."""
+UNDOES = (Qt.Key.Key_Z, Qt.Key.Key_Y)
+"""Keys that undo and redo, with Ctrl."""
 LONGEST = 100  # largest number of characters typed
 _BEGUN = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d*)?")
 _WHOLE = re.compile(rf"[+-]?\d{{0,{LONGEST}}}")
@@ -69,6 +74,19 @@ def _clamped(box: Any, typed: float | None, form: str) -> str:
         said = f"{name}{number:{form}}{unit} is {which}; {taken:{form}}{unit} is set instead"
         window.statusBar().showMessage(said, MESSAGE)
     return f"{box.prefix()}{box.textFromValue(taken)}{box.suffix()}"
+
+
+def is_for_window(box: Any, event: QEvent) -> bool:
+    """Whether a key pressed in a box is the window's shortcut: undo, or one that no number begins with.
+
+    Once another text than that of its value has been typed, such keys may be part of a unit, and undo what was typed.
+    """
+    if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.ShortcutOverride:
+        return False
+    control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+    shown = f"{box.prefix()}{box.textFromValue(box.value())}{box.suffix()}"
+    typed = box.lineEdit().isModified() and box.lineEdit().text() != shown
+    return event.key() in (UNDOES if control else NO_NUMBERS) and not typed
 
 
 class DecimalBox(QDoubleSpinBox):

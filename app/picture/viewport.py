@@ -76,6 +76,7 @@ class Viewport(SteeredView):
         self._bounded: tuple[tuple[object, object], Box] | None = None
         self._replaced: list[Scene] = []
         self._poses: NDArray[np.float64] | None = None
+        self._first: NDArray[np.float64] | None = None  # the robot's poses as it was opened
         self._batch: Batch | None = None
         self._root = 0
         self._framed = self._told = True
@@ -115,7 +116,7 @@ class Viewport(SteeredView):
     def set_model(self, model: engine.Model | None) -> None:
         """Show a robot at its neutral pose, or an empty ground for None. Its meshes are read in the background."""
         before = self._scene
-        self._scene, self._poses, self._batch, self._ground = None, None, None, 0.0
+        self._scene, self._poses, self._first, self._batch, self._ground = None, None, None, None, 0.0
         self._center = np.zeros(3)
         self._contacts = self._marks = None
         self._model = model
@@ -215,6 +216,7 @@ class Viewport(SteeredView):
         step = poses[self._root, :3, 3] + center - self._poses[self._root, :3, 3] - self._center
         others = (0 if batch is None else len(batch)) != (0 if self._batch is None else len(self._batch))
         self._poses, self._batch, self._center, self._contacts = poses, batch, center, contacts
+        self._first = poses if self._first is None else self._first
         self._marks = self._marks_of(self._contacts, self._center)
         if not self._framed:
             self._settle()
@@ -280,12 +282,12 @@ class Viewport(SteeredView):
     def _settle(self) -> None:
         """Put the ground below a new robot and, until the user moves the camera, the camera in front of it."""
         if self._scene is not None and self._poses is not None:
-            lower, upper = self.robot_bounds
+            lower, upper = self.robot_bounds if self._first is None else self.bounds_of(self._first)
             self._ground = min(0.0, float(lower[2]))  # or at the lowest point of what hangs below its root
             self._size = max(float(upper[2] - lower[2]), LYING * float((upper - lower).max()), 1e-9)
             self.overlays.set_robot(self._model, self._size)
             if not self._framed:
-                self.camera.fit(lower, upper)
+                self.camera.fit(*self.robot_bounds)
 
     # Views and their timing.
 

@@ -12,6 +12,7 @@ import engine
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import LEVEL, Settings
 from app.simulation.recorder import Opened, Recorder
+from app.simulation.running import settings_in
 
 SUFFIX = ".npz"
 MOMENTS, ROBOT, ROBOT_TEXT = "keyframes.json", "robot.urdf", "robot.json"
@@ -183,8 +184,8 @@ def in_its_scene(recorder: Recorder, settings: Settings) -> Settings:
     runs = [] if recorder.opened is None else [run for run in recorder.opened.recording.runs if len(run)]
     if not runs:
         return settings
-    frame = recorder.opened.recording.frame(runs[-1], runs[-1].last)
-    return settings.touching(frame.setup.settings.scene)
+    setup = recorder.opened.recording.frame(runs[-1], runs[-1].last).setup
+    return settings_in(setup, settings) if setup.about is None else settings.touching(setup.settings.scene)
 
 
 def _robot_file(saved: engine.SavedRun, robot: str) -> str:

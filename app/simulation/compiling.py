@@ -48,9 +48,8 @@ class Compiler:
         if not compilation.needed:
             return None
         self._needed = kept or compilation
-        seconds = compilation.seconds
         self._needed.start()
-        return seconds
+        return compilation.seconds
 
     @property
     def waiting(self) -> bool:

@@ -379,13 +379,33 @@ def running_of(model: engine.Model, settings: Settings) -> Running:
     return Running(simulation_of(model, settings), settings.spread, model, settings)
 
 
+def settings_in(setup: engine.Setup, others: Settings) -> Settings:
+    """Return the settings of a recorded simulation; what one that was made elsewhere does not say, from `others`."""
+    own, model = setup.settings, setup.model
+    if setup.about is not None:
+        return setup.about.touching(own.scene)
+    gravity = tuple(model.gravity.tolist()) if model.gravity.any() else None
+    kp, kd = own.kp[0], own.kd[0]
+    usual_kp, usual_kd = engine.holding_gains(model, own.dt, own.integrator)
+    joints = np.flatnonzero(model.q_of_v >= 0).tolist()
+    held = [v for v in joints if kp[v] or kd[v]]
+    gains = tuple((v, float(kp[v]), float(kd[v])) for v in held if (kp[v], kd[v]) != (usual_kp[v], usual_kd[v]))
+    return replace(
+        others.touching(own.scene), dt=own.dt, integrator=own.integrator, held=bool(held), gains=gains,
+        automatic=others.automatic and (own.dt, own.integrator) == (others.dt, others.integrator),
+        by_velocity=frozenset(v for v in held if not kp[v]),
+        driven=frozenset(joints).difference(held) if held else frozenset(),
+        gravity=gravity is not None, gravity_vector=gravity,
+    )  # fmt: skip
+
+
 def resume(frame: engine.RecordedFrame, before: Running) -> Running:
     """Return a simulation that continues from a recorded frame: `before` if compatible, else one with its setup.
 
     Raises the errors of making a simulation.
     """
-    setup, settings = frame.setup, frame.setup.about or before.settings
-    settings = settings.touching(setup.settings.scene)
+    setup = frame.setup
+    settings = settings_in(setup, before.settings)
     alike = setup.settings is before.simulation.settings and setup.wrenches == before.simulation.takes_wrenches
     running = before if alike else Running(setup.simulation(), settings.spread, before.model, settings)
     checkpoint = frame.checkpoint

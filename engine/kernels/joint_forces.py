@@ -106,11 +106,11 @@ def is_held(acting, k):
 @inline
 def bounds(acting, k):
     """lo and hi of v⁺."""
-    joints, most = acting.known.joints, acting.known.joints[VELOCITY_LIMIT, k]
+    joints, fastest = acting.known.joints, acting.known.joints[VELOCITY_LIMIT, k]
     if not (joints[LOWER, k] > -np.inf or joints[UPPER, k] < np.inf):
-        return -most, most
+        return -fastest, fastest
     here = position(acting.known, k, acting.q)
-    return velocity_bounds(here, joints[LOWER, k], joints[UPPER, k], most, acting.rate)
+    return velocity_bounds(here, joints[LOWER, k], joints[UPPER, k], fastest, acting.rate)
 
 
 @inline

@@ -110,8 +110,8 @@ def bounds(rows, j, q):
     if not rows.has_limits:
         return -np.inf, np.inf
     joints = rows.joints
-    lower, upper, most = joints[LOWER, j], joints[UPPER, j], joints[VELOCITY_LIMIT, j]
-    return velocity_bounds(position(rows, j, q), lower, upper, most, 1.0 / rows.dt)
+    lower, upper, fastest = joints[LOWER, j], joints[UPPER, j], joints[VELOCITY_LIMIT, j]
+    return velocity_bounds(position(rows, j, q), lower, upper, fastest, 1.0 / rows.dt)
 
 
 @inline

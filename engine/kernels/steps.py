@@ -131,20 +131,20 @@ def _set_feasible(table, count):
 @inline
 def _active_set_step(table, count):
     """Move to the velocity of the present modes, or to the first blocking row; return False at the solution."""
-    share, blocking, edge, mode = 1.0, -1, 0.0, STUCK
+    smallest, blocking, edge, mode = 1.0, -1, 0.0, STUCK
     for k in range(count):
         if table[_ROW, k] != 0.0 and slides(table[_MODE, k]):
             lowest, highest = table[_LOW, k], table[_HIGH, k]
             low, high = sliding_interval(table[_MODE, k], lowest, highest, table[_FRICTION, k])
-            here, there = table[_FEASIBLE, k], table[_NEXT, k]
-            slack = slack_of_velocity(here)
-            up, down = there > high + slack, there < low - slack
-            part = (max(0.0, high - here) if up else min(0.0, low - here)) / (there - here)
-            if (up or down) and part < share:
-                share, blocking, edge = part, k, high if up else low
+            feasible, target = table[_FEASIBLE, k], table[_NEXT, k]
+            slack = slack_of_velocity(feasible)
+            up, down = target > high + slack, target < low - slack
+            fraction = (max(0.0, high - feasible) if up else min(0.0, low - feasible)) / (target - feasible)
+            if (up or down) and fraction < smallest:
+                smallest, blocking, edge = fraction, k, high if up else low
                 mode = (HIGH if high == highest else STUCK) if up else (LOW if low == lowest else STUCK)
     for k in range(count):
-        table[_FEASIBLE, k] += share * (table[_NEXT, k] - table[_FEASIBLE, k])
+        table[_FEASIBLE, k] += smallest * (table[_NEXT, k] - table[_FEASIBLE, k])
     if blocking < 0:
         blocking, mode = _release(table, count)
     else:

@@ -46,3 +46,18 @@ def test_without_a_screen_it_ends_with_a_sentence(environment, words):
     assert words in told
     assert ".." not in told
     assert "use run, info, check, generate or render" in told
+
+
+@pytest.mark.usefixtures("qapp")
+def test_collections_leave_out_what_the_window_consists_of(tmp_path):
+    """A hundred thousand objects, which took 60 ms each time, in which the window took no input."""
+    script = """
+import gc
+from PyQt6.QtWidgets import QApplication
+import app
+QApplication.exec = lambda *_: print(gc.get_freeze_count()) or 0
+app.run_app([])
+"""
+    folders = dict.fromkeys(("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"), str(tmp_path))
+    ended = started("-c", script, **folders)
+    assert int(ended.stdout.split()[0]) > 50_000, ended.stderr

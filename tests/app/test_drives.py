@@ -64,6 +64,20 @@ def test_the_row_of_a_free_base_opens_no_form_and_closes_that_of_another(qtbot, 
     assert not form.isVisible()
 
 
+def test_a_click_beside_the_forms_controls_moves_no_slider(qtbot, shown):
+    window = shown(engine.find_robot("arm7"))
+    drives, bench = window.features[DriveView], window.workbench
+    drives.choose(1)
+    form, q = drives.form, bench.newest.q.copy()
+    assert not form.amplitude.isEnabled()
+    for widget in (form.amplitude, form.period, form.motion):
+        place = widget.mapTo(window, widget.rect().center())
+        qtbot.mouseClick(window.windowHandle(), Qt.MouseButton.LeftButton, pos=place)
+    qtbot.wait(50)
+    np.testing.assert_array_equal(bench.state.q, q)
+    assert bench.robot.drive_of(1).value == pytest.approx(q[1])
+
+
 def test_a_velocity_drive_reaches_and_holds_its_setpoint(qtbot, shown):
     window = shown(engine.find_robot("arm7"))
     bench, form = window.workbench, choose(qtbot, window, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from windows import PATIENCE, started, wait, wait_loaded
 
@@ -11,7 +12,8 @@ import engine
 from app.features.floating_base import FIXED, FREED, IN_THE_AIR, KEPT
 from app.features.ground_view import FIXED_TIP, NO_GROUND_TIP, TIP, GroundView
 from app.features.run_controls import FREE_ALREADY_TIP, FREE_TIP, NO_FILE_TIP
-from app.features.scene_view import SceneView
+from app.features.scene_view import NEW_RUN, SceneView
+from app.features.undo_view import UndoView
 
 
 @pytest.mark.parametrize(
@@ -95,3 +97,47 @@ def test_it_says_where_the_run_before_is_kept(qtbot, make_window, tmp_path):
     wait(qtbot, lambda: bench.replay.opened and not bench.loading)
     assert not window.run.floating.isChecked()
     assert "Floating base" not in window.statusBar().currentMessage()
+
+
+def test_undo_fixes_the_base_again_in_its_pose_and_redo_frees_it(qtbot, arm):
+    """As of other changes of the model, the run before is kept for Open last run."""
+    window, bench, undoing = arm, arm.workbench, arm.features[UndoView]
+    window.features[SceneView].add("box", free=True)
+    wait(qtbot, lambda: len(bench.parts) == 1 and not bench.loading)
+    bench.joints.set_coordinate(1, 0.5)
+    bench.configuring.set_gravity(False)
+    wait(qtbot, lambda: bench.newest is not None and bench.newest.q[1] == pytest.approx(0.5))
+    fixed, q = bench.model, bench.newest.q.copy()
+    window.run.floating.trigger()
+    wait(qtbot, lambda: bench.floating and not bench.loading)
+    freed = bench.model
+    assert undoing.undo.text() == "&Undo Floating base on"
+    bench.play()
+    wait(qtbot, lambda: bench.time > 0.1)
+    undoing.undo.trigger()
+    wait(qtbot, lambda: not bench.floating and not bench.loading and bench.newest is not None)
+    assert window.statusBar().currentMessage() == f"Undone: Floating base on{NEW_RUN}"
+    assert (bench.model.nq, len(bench.parts), bench.settings.gravity) == (fixed.nq, 1, False)
+    assert not window.run.floating.isChecked()
+    wait(qtbot, lambda: bench.newest.q.shape == q.shape and np.allclose(bench.newest.q, q))
+
+    for _ in range(3):  # gravity, the joint, the box: changes before are undone as ever
+        undoing.undo.trigger()
+    wait(qtbot, lambda: not bench.parts and not bench.loading and bench.newest is not None)
+    assert bench.settings.gravity
+    assert bench.newest.q[1] == pytest.approx(0.0)
+    assert not undoing.undo.isEnabled()
+    for _ in range(4):
+        undoing.redo.trigger()
+    wait(qtbot, lambda: bench.floating and not bench.loading)
+    assert (bench.model.nq, len(bench.parts)) == (freed.nq, 1)
+    assert not undoing.redo.isEnabled()
+
+
+def test_another_file_meanwhile_is_not_taken_for_the_robot_with_a_free_base(qtbot, arm):
+    window, bench = arm, arm.workbench
+    window.run.floating.trigger()
+    window.open(engine.find_robot("scara"))
+    wait(qtbot, lambda: bench.model.name == "scara" and not bench.loading)
+    assert not bench.floating
+    assert not window.features[UndoView].undo.isEnabled()

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLineEdit, QPlainTextEdit, QWidget
-from windows import wait
+from windows import type_in, wait
 
 import engine
+from app.features.drive_view import DriveView
 
 pytestmark = pytest.mark.usefixtures("runtime")
 DOCKS = ("Scene", "Robot", "Plots", "Compare", "Batch", "Forces", "Ghost", "Joints", "Timing", "Diagnostics")
@@ -68,3 +69,39 @@ def test_the_focus_is_seen_and_space_plays(qtbot, opened, title):
             qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Space)
             assert window.workbench.playing is not playing, f"{type(each).__name__} {each.accessibleName()}"
             window.run.play.trigger()
+
+
+def test_shortcut_keys_are_part_of_a_unit_once_a_number_is_typed(qtbot, arm):
+    bench, drives = arm.workbench, arm.features[DriveView]
+    drives.choose(0)
+    box = drives.form.value
+    box.setFocus()
+    wait(qtbot, box.hasFocus)
+    qtbot.keyClick(box, Qt.Key.Key_S)
+    wait(qtbot, lambda: bench.time > 0)  # a step: nothing was typed yet
+    stepped = bench.time
+    box.selectAll()
+    qtbot.keyClicks(box, "1 rad")
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    wait(qtbot, lambda: bench.robot.drive_of(0).value == pytest.approx(1.0, abs=1e-3))
+    assert (bench.time, bench.playing) == (stepped, False)
+    qtbot.keyClick(box, Qt.Key.Key_Space)
+    wait(qtbot, lambda: bench.playing)
+
+
+def test_undo_after_a_number_was_entered_undoes_it_and_while_one_is_typed_the_typing(qtbot, arm):
+    bench, drives, control = arm.workbench, arm.features[DriveView], Qt.KeyboardModifier.ControlModifier
+    drives.choose(0)
+    box, before = drives.form.value, bench.robot.drive_of(0)
+    type_in(qtbot, box, "30")
+    wait(qtbot, lambda: bench.robot.drive_of(0) != before)
+    entered = bench.robot.drive_of(0)
+    assert box.hasFocus()
+    qtbot.keyClicks(box, "5")
+    qtbot.keyClick(box, Qt.Key.Key_Z, control)
+    assert bench.robot.drive_of(0) == entered
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    qtbot.keyClick(box, Qt.Key.Key_Z, control)
+    wait(qtbot, lambda: bench.robot.drive_of(0) == before)
+    qtbot.keyClick(box, Qt.Key.Key_Z, control | Qt.KeyboardModifier.ShiftModifier)
+    wait(qtbot, lambda: bench.robot.drive_of(0) == entered)

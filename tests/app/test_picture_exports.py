@@ -12,7 +12,11 @@ from test_time import load, play
 from windows import name_file, type_in, wait
 
 import engine
+from app.features.generating import Generating
+from app.features.reloading import Reloading
 from app.features.run_exports import RunExports
+from app.features.scene_view import SceneView
+from app.features.undo_view import UndoView
 from app.panels.picture_dialogs import FilmDialog, FilmOrder, PictureDialog
 from app.picture.studio import NO_ENCODER, times
 from app.simulation.batch_spread import BatchSpread
@@ -232,6 +236,54 @@ def test_a_film_is_discarded_for_another_robot_if_asked_for(qtbot, window, expor
     wait(qtbot, lambda: window.workbench.model is not before)
     finish(qtbot, exports)
     assert not [each for each in tmp_path.iterdir() if "mp4" in each.name]
+
+
+@pytest.mark.parametrize(
+    ("act", "asked"),
+    [
+        (lambda window: window.run.floating.trigger(), "Free the root link"),
+        (lambda window: window.features[SceneView].add("box", free=True), "Change the objects"),
+        (lambda window: window.features[Reloading].action.trigger(), "Reload the robot"),
+        (lambda window: generate(window), "Open another robot"),
+    ],
+)
+def test_all_that_replaces_the_robot_asks_before_a_film_is_discarded(qtbot, window, exports, tmp_path, act, asked):
+    begin_film(qtbot, window, exports, tmp_path)
+    before = window.workbench.model
+    act(window)
+    assert exports.question.text() == f"A video is being exported. {asked} and discard it?"
+    assert not window.run.floating.isChecked()
+    exports.question.button(QMessageBox.StandardButton.Cancel).click()
+    assert exports.writing.running
+    assert not window.workbench.loading
+    act(window)
+    reply(exports, "Discard")
+    wait(qtbot, lambda: window.workbench.model is not before)
+    finish(qtbot, exports)
+    assert not [each for each in tmp_path.iterdir() if "mp4" in each.name]
+
+
+def generate(window: Window) -> None:
+    generating = window.features[Generating]
+    generating.show()
+    generating.dialog.generate.click()
+
+
+def test_undo_asks_before_it_replaces_the_robot_of_a_film(qtbot, window, exports, tmp_path):
+    load(qtbot, window)
+    window.features[SceneView].add("box", free=True)
+    wait(qtbot, lambda: len(window.workbench.parts) == 1 and not window.workbench.loading)
+    undoing, bench = window.features[UndoView], window.workbench
+    play(qtbot, window, 0.5)
+    exports.pictures.save_film(str(tmp_path / "run.mp4"), order(rate=60.0, end=bench.time))
+    wait(qtbot, lambda: "frames" in window.statusBar().currentMessage())
+    undoing.undo.trigger()
+    exports.question.button(QMessageBox.StandardButton.Cancel).click()
+    assert (undoing.undo.text(), len(bench.parts), bench.loading) == ("&Undo Add cube", 1, "")
+    undoing.undo.trigger()
+    reply(exports, "when it is")
+    wait(qtbot, lambda: not bench.parts and not bench.loading)
+    assert (tmp_path / "run.mp4").exists(), "it was waited for"
 
 
 def test_a_film_whose_views_cannot_be_made_is_not_written(qtbot, window, exports, tmp_path, monkeypatch):

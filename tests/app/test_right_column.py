@@ -203,6 +203,26 @@ def test_below_the_joints_the_robot_is_described_and_then_the_link_that_is_click
     wait(qtbot, lambda: inspector.text().startswith("Model\nsize\t"))
 
 
+def test_the_potential_energy_is_that_of_the_gravity_that_acts(qtbot, opened):
+    window = opened(engine.find_robot("double_pendulum"))
+    bench = window.workbench
+
+    def energy() -> float:
+        return float(facts(window)["potential energy"].split()[0])
+
+    wait(qtbot, lambda: "potential energy" in facts(window))
+    usual = energy()
+    bench.configuring.set_gravity_vector((0.0, 0.0, -100.0))
+    wait(qtbot, lambda: energy() == pytest.approx(usual * 100 / -bench.model.gravity[2], rel=1e-3))
+    bench.play()
+    wait(qtbot, lambda: bench.time > 0.05)
+    bench.pause()
+    bench.configuring.set_gravity(False)
+    wait(qtbot, lambda: energy() == 0)
+    bench.replay.seek(0.02)  # recorded before
+    wait(qtbot, lambda: energy() > 5 * usual)
+
+
 def test_the_energy_of_another_robot_of_a_batch_is_that_of_its_own_masses(qtbot, opened):
     """Which the model does not have: what would follow from the model's masses is left out."""
     window = opened(engine.find_robot("arm7"))

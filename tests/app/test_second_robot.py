@@ -42,6 +42,18 @@ def test_it_is_opened_by_the_menu_and_simulated_as_one_alone_is(qtbot, second, m
     assert np.abs(q - model.neutral()).max() > 1e-3
 
 
+def test_the_empty_panel_opens_one(qtbot, second, monkeypatch):
+    window, _ = second
+    view = window.features[SecondRobotView]
+    window.docks.bring("Second robot")
+    monkeypatch.setattr("app.desktop.dialogs.ask_file", lambda *_: str(engine.find_robot("double_pendulum")))
+    qtbot.mouseClick(view.panel.open_button, LEFT)
+    wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
+    assert not view.panel.open_button.isVisible()
+    qtbot.mouseClick(view.panel.close_button, LEFT)
+    wait(qtbot, lambda: not view.panel.open_button.isHidden())
+
+
 def test_both_stand_apart_are_in_view_and_named(qtbot, second):
     window, put = second
     before = window.viewport.camera.distance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PyQt6.QtCore import QPoint, QSize, Qt
-from PyQt6.QtWidgets import QInputDialog, QLineEdit, QMainWindow, QScrollArea
+from PyQt6.QtWidgets import QInputDialog, QLineEdit, QMainWindow, QScrollArea, QStyleOptionViewItem
 from windows import press, wait
 
 import engine
@@ -18,7 +18,17 @@ from app.features.time_view import TimeView
 from app.features.wrench_view import WrenchView
 from app.panels.diagnostics import ELEMENT_WIDTH, DiagnosticsPanel
 from app.panels.joint_table import DRIVE, common_ending
-from app.panels.joints import NAME, NO_JOINTS, NO_ROBOT, ROW_HEIGHT, SLIDER, SLIDER_LEAST, VALUE, JointPanel
+from app.panels.joints import (
+    NAME,
+    NO_JOINTS,
+    NO_ROBOT,
+    ROW_HEIGHT,
+    SLIDER,
+    SLIDER_LEAST,
+    SLIDER_WIDE,
+    VALUE,
+    JointPanel,
+)
 
 SMALL = QSize(1000, 650)
 
@@ -49,9 +59,21 @@ def test_long_names_lose_their_common_ending_before_what_tells_them_apart(qtbot)
     table.resize(340, 500)
     wait(qtbot, lambda: "left_hip_pitch…" in names())
     assert not any(name.endswith("_joint") for name in names())
-    assert "floating_base.x" in names()
+    assert "…base.x" in names()
     room, advance = table.columnWidth(NAME), table.fontMetrics().horizontalAdvance
     assert advance("left_hip_pitch…") + 10 < room
+
+
+@pytest.mark.parametrize("size", [SMALL, QSize(1280, 800)])
+def test_sliders_beside_a_free_base_are_wide_enough_to_be_used(qtbot, opened, size):
+    """Its numbers, in mm, and its names are the widest of their columns."""
+    window = opened(engine.find_robot("quadruped"))
+    window.resize(size)
+    table = window.joints
+    wait(qtbot, lambda: window.width() == size.width() and table.columnWidth(SLIDER) >= SLIDER_WIDE)
+    pitch = next(k for k, row in enumerate(table.table.rows) if row.label == "floating_base.pitch")
+    assert table.table.index(pitch, NAME).data() == "…base.pitch"
+    assert "floating_base.pitch" in table.table.index(pitch, NAME).data(Qt.ItemDataRole.ToolTipRole)
 
 
 def test_columns_of_numbers_are_as_wide_as_their_widest(opened):
@@ -62,8 +84,13 @@ def test_columns_of_numbers_are_as_wide_as_their_widest(opened):
     assert narrow < advance("→ ~ -000.0 °") + 14
     window.joints.show_drives({0: Drive("target", 0.0, "sine", 0.1, 1.0)})
     assert table.columnWidth(DRIVE) > narrow
-    for row in table.table.rows:
-        assert advance(row.format(row.lower)) < table.columnWidth(VALUE)
+    for k, row in enumerate(table.table.rows):
+        window.workbench.joints.set_coordinate(k, row.lower)
+        table.table.q[row.q] = row.lower
+        for column in (VALUE, DRIVE):
+            cell, option = table.table.index(k, column), QStyleOptionViewItem()
+            table.initViewItemOption(option)
+            assert table.itemDelegate().sizeHint(option, cell).width() <= table.columnWidth(column)
 
 
 @pytest.mark.parametrize(

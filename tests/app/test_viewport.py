@@ -156,6 +156,17 @@ def test_a_box_is_brought_into_view_whole(viewport, robot):
         assert viewport.rect().contains(viewport.place(np.array(corner)).toPoint())
 
 
+def test_the_ground_stays_where_a_pose_goes_through_it(qtbot, shown):
+    """Also where meshes, or their levels of detail, come later."""
+    window = shown(engine.find_robot("arm7"))
+    viewport, bench = window.viewport, window.workbench
+    before = viewport._ground
+    bench.joints.set_coordinate(1, bench.coordinates[1].upper)
+    qtbot.waitUntil(lambda: viewport.robot_bounds[0][2] < before - 0.1)
+    viewport._settle()
+    assert viewport._ground == before
+
+
 def test_following_keeps_the_robot_in_the_middle(viewport, robot):
     model = robot()
     viewport.set_model(model)

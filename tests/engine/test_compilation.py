@@ -42,6 +42,22 @@ assert not compilation.running and compilation.wait(0) and compilation.needed
     )
 
 
+def test_an_estimate_does_not_have_the_collector_stop_all_threads(tmp_path):
+    fresh(
+        tmp_path,
+        """
+import gc
+import engine
+compilation, full = engine.Compilation(engine.Simulation(engine.chain(2))), []
+gc.callbacks.append(lambda phase, info: full.append(phase) if info["generation"] == 2 else None)
+gc.collect()
+full.clear()
+assert compilation.seconds > 0.1
+assert not full
+""",
+    )
+
+
 def test_a_process_stands_by_where_no_code_is_on_disk_and_is_the_one_that_compiles(tmp_path):
     """It ends with who started it, used or not."""
     script = """

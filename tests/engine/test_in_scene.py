@@ -352,13 +352,17 @@ def test_a_gpu_steps_robots_with_hulls_as_the_cpu_does(
         apart = np.maximum(apart, np.abs(sims[0].q.get() - sims[1].q).max(1))
     same = apart <= off
     assert np.sum(~same) <= (2 if way == "onto itself" else 0)  # wedged in the plate: rounding chooses among impulses
-    ours, theirs = (simulation.contacts.on_host() for simulation in sims if simulation.contacts is not None)
-    np.testing.assert_array_equal(ours.number[same], theirs.number[same])
     loads = [
         np.array(simulation.contact_wrench if k else simulation.contact_wrench.get())[same]
         for k, simulation in enumerate(sims)
     ]
     assert np.abs(loads[0] - loads[1]).max() <= (1e-5 if dtype == "float64" else 0.05) * np.abs(loads[1]).max()
+    # A contact counts within a reach: from states that rounding took 2 mm apart one device may see one more.
+    sims[1].reset(sims[0].q.get(), sims[0].v.get())
+    for simulation in sims:
+        simulation.step()
+    ours, theirs = (simulation.contacts.on_host() for simulation in sims if simulation.contacts is not None)
+    np.testing.assert_array_equal(ours.number, theirs.number)
 
 
 @pytest.mark.gpu

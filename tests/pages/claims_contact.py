@@ -141,7 +141,7 @@ def by_bodies() -> Iterable[str]:
     yield f"down to a residual of {e(search._HAND_OVER)} {single}, and Newton's steps"
     yield f"give up after {word(search._MOST_STALLED)} in a row that gain less than half"
     longest = (ROOT / "engine" / "kernels" / "contact" / "search.py").read_text("utf-8")
-    halvings = int(re.findall(r"for _ in range\((\d+)\):\n        left = merit", longest)[0]) - 1
+    halvings = int(re.findall(r"for _ in range\((\d+)\):\n        value = merit", longest)[0]) - 1
     yield f"all of it or one of {word(halvings)} halvings"
 
 

@@ -43,7 +43,8 @@ WINDOW = (
     "| save a session | *Save session* (`{Save session}`) keeps",
     "| find a key | `{Keyboard shortcuts}` lists them all;",
     "the Scene dock (`{Scene}`) sets terrain, gravity",
-    "`{Undo}` undoes poses, drives, settings, obstacles, bodies, saved poses and views, `{Redo}` redoes them |",
+    "`{Undo}` undoes poses, drives, settings, obstacles, bodies, a floating base, saved poses and views, "
+    "`{Redo}` redoes them |",
     "*Edit › Preferences* (`{Preferences}`) has the window's preferences",
     "| look at a family of runs | *File › Open study* (`{Open study}`) draws",
     "| find a command | `{Command palette}` finds any by its name",

@@ -144,13 +144,13 @@ __device__ __noinline__ Scales<Real> scales(Interior<Real, Room, Team> in) {
 template <class In, typename Real>
 __device__ __forceinline__ void first_pairs(const In& in, int j, int k, Real size, Real f, Real low, Real high) {
     const Real e = in.vec(scaled::D, k);
-    const bool rubs = f > 0, below = low > -Real(NO_LIMIT), above = high < Real(NO_LIMIT);
-    in.pair(pair::ON, j) = rubs, in.pair(pair::LAW, j) = f / e / size;
+    const bool has_friction = f > 0, below = low > -Real(NO_LIMIT), above = high < Real(NO_LIMIT);
+    in.pair(pair::ON, j) = has_friction, in.pair(pair::LAW, j) = f / e / size;
     in.pair(pair::ON + 1, j) = below, in.pair(pair::LAW + 1, j) = below ? low * e / size : Real(0);
     in.pair(pair::ON + 2, j) = above, in.pair(pair::LAW + 2, j) = above ? high * e / size : Real(0);
-    const Real friction = rubs ? in.pair(pair::LAW, j) : Real(1);
-    in.pair(pair::X, j) = friction, in.pair(pair::X + 1, j) = rubs;
-    in.pair(pair::X + 2, j) = friction, in.pair(pair::X + 3, j) = rubs;
+    const Real friction = has_friction ? in.pair(pair::LAW, j) : Real(1);
+    in.pair(pair::X, j) = friction, in.pair(pair::X + 1, j) = has_friction;
+    in.pair(pair::X + 2, j) = friction, in.pair(pair::X + 3, j) = has_friction;
     in.pair(pair::X + 4, j) = below, in.pair(pair::X + 5, j) = 1;
     in.pair(pair::X + 6, j) = above, in.pair(pair::X + 7, j) = 1;
     in.vec(scaled::IMPULSE, k) = Real(below) - Real(above);
