@@ -351,6 +351,12 @@ class Scene:
             loader.join()
         self.update()
 
+    def read(self) -> Scene:
+        """Read everything now; return the scene."""
+        self.load()
+        self.wait()
+        return self
+
     def close(self, wait: bool = True) -> None:
         """Stop reading, in a thread after its current file; with `wait`, return when it has ended."""
         self._stop.set()

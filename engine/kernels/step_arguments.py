@@ -67,6 +67,19 @@ class StepArguments(NamedTuple):
     frozen: Any
 
 
+def step_arguments(state: State, count: Any, done: Any, reals: Any, integers: Any) -> StepArguments:
+    """Return the arguments' layouts, by those of a count, of the steps done, and of arrays of any size."""
+    return StepArguments(
+        steps=StepRange(total=count, first=count, last=count, done=done),
+        state=state,
+        controls=Controls(tau=reals, rows=count),
+        record=Record(q=reals, v=reals, every=count),
+        report=Report(first_diverged=integers, alarm=integers, phases=integers),
+        wrenches=reals,
+        frozen=integers,
+    )
+
+
 @inline
 def set_controls(controls, row, tau):
     """Set a step's controls tau (nv,), if it has any of its own."""

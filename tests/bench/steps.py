@@ -14,7 +14,7 @@ import numpy as np
 from engine import files
 from engine.bench.peers import mujoco
 from engine.bench.peers.peer import Missing
-from engine.bench.results import NONE, Rows
+from engine.bench.results import NONE, Part, Rows, measured_rows
 from engine.bench.suites import gpu
 from engine.compile import finish_compiling
 from engine.cpu.runtime.cores import cores
@@ -27,7 +27,6 @@ from engine.simulation import Simulation
 from engine.urdf.load import load
 from engine.validation import Array
 from tests.bench import trees
-from tests.bench.measured_rows import Part, measured_rows
 
 CHAINS = (*((1, n, held) for held in (False, True) for n in (50, 200, 1000, 4000)), (100, 200, False))
 """Chains, links of each, and whether joint limits and friction act."""

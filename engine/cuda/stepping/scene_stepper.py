@@ -30,7 +30,7 @@ from engine.kernels.contact import workspace
 from engine.kernels.contact.body_pairs import MOST_PAIRS
 from engine.kernels.contact.workspace import CONTACT_COUNT, OTHER, RESIDUAL, SEEN, WORST_RESIDUAL, WRENCH
 from engine.kernels.joint_rows import JointRows
-from engine.kernels.step_arguments import Controls, Record, Report, State, StepArguments, StepRange
+from engine.kernels.step_arguments import State, step_arguments
 from engine.model.layout import pack, pack_coupling
 from engine.scene import Touches
 from engine.step_settings import StepSettings
@@ -211,15 +211,8 @@ def threads_of_robot(robots: int, bodies: int, dtype: str) -> int:
 def arguments(settings: StepSettings, robot: in_scene.SceneRobot, wrenches: Literal["act", "none"]) -> tuple[Any, ...]:
     """Return the arguments of `in_scene.advance`, with their layouts."""
     nq, nv, real = settings.model.nq, settings.model.nv, settings.dtype
-    given = StepArguments(
-        steps=StepRange(total=Number32(), first=Number32(), last=Number32(), done=Number("int64")),
-        state=State(*(OfBatch((n,), real) for n in (nq, nv, nv, nv))),
-        controls=Controls(tau=Given(real), rows=Number32()),
-        record=Record(q=Given(real), v=Given(real), every=Number32()),
-        report=Report(first_diverged=Given("int64"), alarm=Given("int64"), phases=Given("int64")),
-        wrenches=Given(real),
-        frozen=Given("int64"),
-    )
+    state = State(*(OfBatch((n,), real) for n in (nq, nv, nv, nv)))
+    given = step_arguments(state, Number32(), Number("int64"), Given(real), Given("int64"))
     fixed = in_scene.Fixed(
         settings.integrator, "freeze" if settings.freezes else "raise", wrenches,
         "timed" if settings.timed else "untimed",

@@ -13,7 +13,7 @@ from engine.cuda.stepping.stepper import Stepper
 from engine.kernels import steps
 from engine.kernels.joint_forces import KnownSettings
 from engine.kernels.robot import robot_of
-from engine.kernels.step_arguments import Controls, Record, Report, State, StepArguments, StepRange
+from engine.kernels.step_arguments import State, step_arguments
 from engine.step_settings import LOWER, UPPER, VELOCITY_LIMIT, StepSettings
 
 MOST_NUMBERS = {"float32": 400, "float64": 300}
@@ -50,15 +50,8 @@ class WrittenOutStepper(Stepper):
             robot_of(model), joints, settings.q_of_v, settings.integrator == "implicit",
             facts["FREEZES"], facts["HAS_WRENCHES"], settings.timed,
         )  # fmt: skip
-        given = StepArguments(
-            steps=StepRange(total="int64", first="int64", last="int64", done="int64"),
-            state=State(q=model.nq, v=model.nv, tau=model.nv, target=model.nv),
-            controls=Controls(tau="reals", rows="int64"),
-            record=Record(q="reals", v="reals", every="int64"),
-            report=Report(first_diverged="int64s", alarm="int64s", phases="int64s"),
-            wrenches="reals",
-            frozen="int64s",
-        )
+        state = State(q=model.nq, v=model.nv, tau=model.nv, target=model.nv)
+        given = step_arguments(state, "int64", "int64", "reals", "int64s")
         arguments = ("robot", "int64", given, "real")
         self._kernel = compiler.written_out(steps.advance, fixed, arguments, settings.dtype)
 
