@@ -20,7 +20,7 @@ from engine.cuda.stepping.scene_stepper import arguments
 from engine.holding import holding_gains
 from engine.kernels import in_scene
 from engine.kernels.collision.shape_contacts import touching_pairs
-from engine.kernels.contact import limbs, newton, problem, search, workspace
+from engine.kernels.contact import limbs, workspace
 from engine.kernels.joint_rows import JointRows
 from engine.kernels.step_arguments import Controls, Record, Report, State, StepArguments, StepRange
 from engine.model.layout import pack, pack_coupling
@@ -199,49 +199,6 @@ def test_limbs_that_touch_in_a_fall_have_no_residual_of_rounding(dtype: str, tol
         *_, worst = staged(limp, q, v, np.zeros(model.nv))
         found.append(worst)
     assert 0 < max(found) <= tolerance
-
-
-def asked(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, Any, in_scene.SceneRobot]:
-    """The contact problem of a limp robot: how many contacts and joint rows it has, and what it is solved in."""
-    of = settings(model, "falling", "float64")
-    assert of.scene is not None
-    touch = workspace.touch(workspace.contact_workspace(model, of.scene), model.nv, 1)
-    known = in_scene.ModelArrays(*pack(model), pack_coupling(model))
-    rows = JointRows(DT, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
-    robot = in_scene.SceneRobot(
-        known, rows, of.rotations, in_scene.robot_workspace(len(model.parent), model.nq, model.nv, of.integrator), touch
-    )
-    robot.room.state.q[:], robot.room.state.v[:] = q, v
-    kinds = in_scene.Fixed(of.integrator, "raise", "none", "untimed")
-    in_scene._begin(0, 0, arguments_of(q, v, v), 1, kinds, robot, False)
-    _, contacts, joints = robot.room.counts[:3].tolist()
-    return contacts, joints, touch.contact.solver, robot
-
-
-@pytest.mark.parametrize("name", ["quadruped", "humanoid"])
-def test_the_interior_point_alone_finds_what_newtons_steps_find(name: str, rng: np.random.Generator) -> None:
-    """The velocities after both are one, since the normals of a level ground are."""
-    model = engine.load(f"robots/{name}.urdf")
-    for _ in range(12):
-        q, v = states(model, "falling", rng)
-        q = put_down(model, engine.Scene(), q)
-        v[:] = rng.uniform(-0.5, 0.5, model.nv)
-        contacts, joints, work, robot = asked(model, q, v)
-        assert contacts > 0
-        shared = robot.room.forces.inertia[0], robot.known.topology, robot.touch.contact.bodies, work
-        found, count = [], np.zeros(3, np.int64)
-        for plan in (search.INTERIOR, search.COLD_START):
-            search.begin(plan, 1e-9, 1e-9, contacts, joints, *shared)
-            over = False
-            while not over and (plan != search.INTERIOR or work.search.counts[problem.PLAN] == plan):
-                over = search.advance(contacts, joints, *shared, count)
-            assert work.search.numbers[problem.BEST_RESIDUAL] <= 1e-7
-            work.problem.impulse[:], work.problem.joint_impulse[:] = work.problem.best, work.problem.joint_best
-            newton.respond(contacts, joints, *shared[1:], out := np.zeros(model.nv))
-            found.append(out)
-        assert count[workspace.INTERIOR_COUNT] > 0
-        assert np.abs(found[1]).max() > 0
-        np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-5 * np.abs(found[1]).max())
 
 
 def test_robots_on_a_plane_by_few_points_have_lanes_and_others_do_not(walker: engine.Model) -> None:

@@ -139,6 +139,8 @@ def by_bodies() -> Iterable[str]:
     )
     single = f"({e(search._HAND_OVER_SINGLE)} in single precision)"
     yield f"down to a residual of {e(search._HAND_OVER)} {single}, and Newton's steps"
+    products = f"{word(round(search._PRODUCTS))} times that residual and at least {e(search._LEAST_PRODUCTS)}"
+    yield f"leave less than {e(search._NEAR)}, as beside a kink, it begins near their impulses, with $\\nu$ {products}"
     yield f"give up after {word(search._MOST_STALLED)} in a row that gain less than half"
     longest = (ROOT / "engine" / "kernels" / "contact" / "search.py").read_text("utf-8")
     halvings = int(re.findall(r"for _ in range\((\d+)\):\n        value = merit", longest)[0]) - 1

@@ -25,6 +25,17 @@ def divided(y, z):
 
 
 @inline
+def central_pair(z, nu):
+    """x and y inside the cone with x − y = z and x ∘ y = ν e; as ν goes to 0, the projections of z and −z on it."""
+    t = np.sqrt(z[1] * z[1] + z[2] * z[2])
+    a, b = np.sqrt((z[0] + t) * (z[0] + t) + 4.0 * nu), np.sqrt((z[0] - t) * (z[0] - t) + 4.0 * nu)
+    c, s = (z[1] / t, z[2] / t) if t > 0.0 else (1.0, 0.0)
+    mean, half = 0.25 * (a + b), 0.25 * (a - b)
+    along, against = half + 0.5 * t, half - 0.5 * t
+    return (mean + 0.5 * z[0], c * along, s * along), (mean - 0.5 * z[0], c * against, s * against)
+
+
+@inline
 def to_boundary(x, d):
     """The largest a with x + a d in the cone x₀ ≥ |x₁,₂|."""
     a, b = d[0] * d[0] - d[1] * d[1] - d[2] * d[2], x[0] * d[0] - x[1] * d[1] - x[2] * d[2]

@@ -19,7 +19,7 @@ import numpy as np
 
 from engine.compile import inline, kernel
 from engine.compile.operations import least_of, most_of, spread
-from engine.kernels.contact.cone_algebra import INFINITE, divided, jordan, to_boundary
+from engine.kernels.contact.cone_algebra import INFINITE, central_pair, divided, jordan, to_boundary
 from engine.kernels.contact.newton import direction, respond
 from engine.kernels.contact.problem import (
     COMPLEMENTARITY,
@@ -80,16 +80,54 @@ def _guess(contacts, joints, unit, inertia, topology, bodies, work):
     return min(most_of(largest), _LARGEST_GUESS)
 
 
+@inline
+def _contact_near(i, nu, unit, p):
+    """Set a contact's iterate near its impulse and velocity, with complementarity products ν."""
+    mu, x, u = p.mu[i], scale(1.0 / (unit * np.sqrt(p.r[i])), load3(p.impulse[i])), _velocity(i, unit, p)
+    w = u[0] / mu + np.sqrt(u[1] * u[1] + u[2] * u[2])
+    x, y = central_pair((mu * x[0] - w, x[1] - u[1], x[2] - u[2]), nu)
+    store3(p.cones.impulse[i], (x[0] / mu, x[1], x[2]))
+    store3(p.cones.w[i], (mu * y[0], y[1], y[2]))
+
+
+@inline
+def _row_near(j, nu, unit, p):
+    """Set a joint row's pairs near its impulse and velocity, with products ν; bounds that it has not are left."""
+    on, law, x, d = p.rows.on[j], p.rows.law[j], p.rows.x[j], np.sqrt(p.g[j]) * unit
+    impulse, u, f = p.joint_impulse[j] * p.g[j] / d, p.joint_u[j] / d, law[_FRICTION]
+    friction = max(-f, min(f, impulse)) if on[_FRICTION] > 0.0 else 0.0
+    if on[_FRICTION] > 0.0:
+        least = min(np.sqrt(nu), f)
+        x[_UP] = max(least, min(f + friction, 2.0 * f - least))
+        x[_DOWN] = 2.0 * f - x[_UP]
+        x[_BETA], x[_ALPHA] = max(u, 0.0) + nu / x[_UP], max(-u, 0.0) + nu / x[_DOWN]
+    if on[_LOWER] > 0.0:
+        z = max(impulse - friction, 0.0) - (u - law[_LOWER])
+        s = np.sqrt(z * z + 4.0 * nu)
+        x[_BELOW], x[_TO_LOWER] = 0.5 * (s + z), 0.5 * (s - z)
+    if on[_UPPER] > 0.0:
+        z = max(friction - impulse, 0.0) - (law[_UPPER] - u)
+        s = np.sqrt(z * z + 4.0 * nu)
+        x[_ABOVE], x[_TO_UPPER] = 0.5 * (s + z), 0.5 * (s - z)
+
+
 @kernel
-def begin_interior(contacts, joints, inertia, topology, bodies, work):
-    """Initialise the iterate, after `search._start_from_zero`. Every contact has friction."""
+def begin_interior(nu, contacts, joints, inertia, topology, bodies, work):
+    """Initialise the iterate, after `search._start_from_zero`; with ν > 0 near the present impulses.
+
+    Every contact has friction.
+    """
     p, numbers = work.problem, work.search.numbers
-    unit = _velocity_unit(contacts, joints, p)
-    largest = _guess(contacts, joints, unit, inertia, topology, bodies, work)
+    unit, largest = _velocity_unit(contacts, joints, p), 0.0
+    if nu == 0.0:
+        largest = _guess(contacts, joints, unit, inertia, topology, bodies, work)
     numbers[VELOCITY_UNIT], numbers[INTERIOR_STEP], numbers[STEP_FRACTION] = unit, 1.0, 0.0
     for i in spread(contacts):
-        store3(p.cones.impulse[i], (largest, 0.0, 0.0))
-        store3(p.cones.w[i], (1.0, 0.0, 0.0))
+        if nu > 0.0:
+            _contact_near(i, nu, unit, p)
+        else:
+            store3(p.cones.impulse[i], (largest, 0.0, 0.0))
+            store3(p.cones.w[i], (1.0, 0.0, 0.0))
     for j in spread(joints):
         on, law, x, e = p.rows.on[j], p.rows.law[j], p.rows.x[j], 1.0 / np.sqrt(p.g[j])
         f, low, high = p.law[j, 0], p.law[j, 1], p.law[j, 2]
@@ -99,7 +137,9 @@ def begin_interior(contacts, joints, inertia, topology, bodies, work):
         friction = law[_FRICTION] if f > 0.0 else 1.0
         x[_UP], x[_BETA], x[_DOWN], x[_ALPHA] = friction, on[_FRICTION], friction, on[_FRICTION]
         x[_BELOW], x[_TO_LOWER], x[_ABOVE], x[_TO_UPPER] = on[_LOWER], 1.0, on[_UPPER], 1.0
-        p.rows.impulse[j] = x[_BELOW] - x[_ABOVE]
+        if nu > 0.0:
+            _row_near(j, nu, unit, p)
+        p.rows.impulse[j] = 0.5 * (x[_UP] - x[_DOWN]) + x[_BELOW] - x[_ABOVE]
     _put_impulses(contacts, joints, unit, p)
     respond(contacts, joints, topology, bodies, work, p.total)
 

@@ -53,6 +53,9 @@ _MOST_STALLED = 6
 """The number of successive stalled steps at such a merit that ends a plan."""
 _HAND_OVER, _HAND_OVER_SINGLE = 1e-8, 1e-4
 """The residual at which the interior point hands over to Newton's steps."""
+_NEAR, _PRODUCTS, _LEAST_PRODUCTS = 1e-4, 10.0, 1e-5
+"""The best residual below which the interior point begins near the best impulses, and ν there: a multiple of that
+residual, but at least so much. Newton's steps end there beside a kink."""
 _FAR = 1e30
 
 
@@ -171,7 +174,11 @@ def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
     """Initialise a plan."""
     p, numbers, counts = work.problem, work.search.numbers, work.search.counts
     r_scale, most_steps, eps_per_merit = _plan(plan, numbers[LARGEST_VELOCITY])
-    if _polishes(plan):
+    near = plan == INTERIOR and numbers[BEST_RESIDUAL] < _NEAR
+    if near:
+        _restore_best(contacts, joints, p)
+        respond(contacts, joints, topology, bodies, work, p.total)
+    elif _polishes(plan):
         respond(contacts, joints, topology, bodies, work, p.total)
         if not residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY]) < numbers[BEST_RESIDUAL]:
             _restore_best(contacts, joints, p)
@@ -179,7 +186,8 @@ def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
     elif plan != WARM_START:
         _start_from_zero(contacts, joints, p, work.tree)
     if _is_interior(plan):
-        begin_interior(contacts, joints, inertia, topology, bodies, work)
+        nu = max(_LEAST_PRODUCTS, _PRODUCTS * numbers[BEST_RESIDUAL]) if near else 0.0
+        begin_interior(nu, contacts, joints, inertia, topology, bodies, work)
     residual_now = residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY])
     merit_now = merit(contacts, joints, p, r_scale, 0.0, numbers[LARGEST_VELOCITY])
     counts[PLAN], counts[STEPS_LEFT], counts[FINAL_STEPS], counts[STALLED_STEPS] = plan, most_steps, 0, 0
