@@ -11,7 +11,8 @@ from app.panels.timeline import Track
 if TYPE_CHECKING:
     from app.window import Window
 
-SHORTEST = "a loop needs two different times; move to another frame first"
+TOO_LATE = "a loop cannot start at the end of the run; go back to an earlier frame first"
+TOO_EARLY = "a loop cannot end at the start of the run; go to a later frame first"
 
 
 class Looping:
@@ -38,7 +39,7 @@ class Looping:
         if start >= end:
             start, end = (here, last) if which == 0 else (first, here)
         if start >= end:
-            self._window.statusBar().showMessage(SHORTEST, MESSAGE)
+            self._window.statusBar().showMessage(TOO_EARLY if which else TOO_LATE, MESSAGE)
             return
         replay.loop = run, start, end
         text = f"the loop is from {start:.3f} to {end:.3f} s; Play back plays it, Time › Loop ends it"

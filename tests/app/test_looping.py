@@ -13,7 +13,7 @@ from test_time import play
 from windows import name_file, wait
 
 from app.desktop import theme
-from app.features.looping import SHORTEST
+from app.features.looping import TOO_EARLY, TOO_LATE
 from app.features.run_exports import RunExports
 from app.features.time_view import TimeView
 from app.panels.picture_dialogs import FilmDialog
@@ -89,7 +89,10 @@ def test_an_end_before_the_start_moves_the_start_and_no_span_is_told(replayed):
     loop = replay.loop
     view.first.trigger()
     view.loop.end.trigger()
-    assert replayed.statusBar().currentMessage() == SHORTEST
+    assert replayed.statusBar().currentMessage() == TOO_EARLY
+    view.last.trigger()
+    view.loop.start.trigger()
+    assert replayed.statusBar().currentMessage() == TOO_LATE
     assert replay.loop == loop
 
 

@@ -37,7 +37,7 @@ WINDOW = (
     "scrub, `{Back}` `{Step:1}` frame by frame, `{Play}` plays it back, `{Go to end}` returns to the live simulation, "
     "or "
     "to the last "
-    "frame of a run from a file; `{Add keyframe}` names a frame;",
+    "frame of a run from a file; `{Add keyframe}` marks a keyframe;",
     "*Branch here* (`{Branch here}`) continues from any frame, bit for bit; it waits for `{Play}` |",
     "*File › Open last run* (`{Open last run}`) |",
     "| save a session | *Save session* (`{Save session}`) keeps",
