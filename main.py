@@ -21,11 +21,11 @@ NO, INTERRUPTED = 1, 130
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Carry out the command line; answers the exit code."""
+    """Carry out the command line; returns the exit code."""
     _have_standard_streams()
     try:
         status = _carry_out(sys.argv[1:] if argv is None else argv)
-        if argv is None:  # all is done and told, and Python's own end leaves Ctrl-C to the system, which kills
+        if argv is None:  # all is done and shown, and Python's own end leaves Ctrl-C to the system, which kills
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             if "PyQt6.QtWidgets" in sys.modules:
                 end_process(status)
@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:  # before a command, which hears it itself
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:  # nobody reads what is told any more
+    except BrokenPipeError:  # nobody reads the output any more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
         return NO
 

@@ -34,7 +34,7 @@ from app.desktop.settings import setting
 from app.features.attaching import FEATURES
 from app.features.batch_view import BatchView
 from app.features.diagnostics_view import DiagnosticsView
-from app.features.idle_measuring import QuietMeasuring
+from app.features.idle_measuring import IdleMeasuring
 from app.features.robot_files import RECENT_FILES, RobotFiles, dropped_files
 from app.features.run_controls import RunControls
 from app.features.selection import NONE, Selection
@@ -94,8 +94,8 @@ class Window(QMainWindow):
         self.files = RobotFiles(self, self.workbench, self.menus, settings, package_dirs, self.refresh)
         self.run = RunControls(self, self.workbench)
         self.simulation_choices = SimulationChoices(self, self.workbench)
-        self.quiet = QuietMeasuring(self, settings, self._at_work)
-        self.quiet.over.connect(self.refresh)
+        self.idle_measuring = IdleMeasuring(self, settings, self._at_work)
+        self.idle_measuring.over.connect(self.refresh)
         self._fill_menus()
         self.view_controls = ViewControls(self)
         self._make_toolbar()
@@ -132,7 +132,7 @@ class Window(QMainWindow):
             each.setToolTipsVisible(True)
         self.step_menu = menu.addMenu("&Time step and integrator")
         self.simulation_choices.fill_steps(self.step_menu)
-        menu.addAction(self.quiet.action)
+        menu.addAction(self.idle_measuring.action)
         self.about_action = make_action(self, "&About Catena", lambda: about.show(self, renderer_name()))
         self.menus.help.put(self.about_action)
         if found := about.documents():
@@ -430,7 +430,7 @@ class Window(QMainWindow):
         self.settings.setValue("layout", self.saveState())
         self.hide()  # a file being loaded may hold the thread a little longer
         self.closing.emit()
-        self.quiet.close()
+        self.idle_measuring.close()
         self.compare.close_thread()
         self.timing.close_thread()
         self.diagnostics.close_thread()
@@ -442,6 +442,6 @@ class Window(QMainWindow):
 def _toggle_check(view: QAbstractItemView) -> None:
     """Toggle the check box of the current row, if it has one."""
     index, role = view.currentIndex(), Qt.ItemDataRole.CheckStateRole
-    if index.isValid() and index.flags() & Qt.ItemFlag.ItemIsUserCheckable:
+    if index.data(role) is not None and index.flags() & Qt.ItemFlag.ItemIsUserCheckable:
         on = index.data(role) in (Qt.CheckState.Checked, Qt.CheckState.Checked.value)
         view.model().setData(index, Qt.CheckState.Unchecked if on else Qt.CheckState.Checked, role)

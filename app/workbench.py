@@ -87,6 +87,7 @@ class Workbench:
         self.package_dirs: tuple[str, ...] = ()
         """Folders searched for packages, besides those that `engine.load` knows."""
         self._opening_file, self.opening_floating, self._opening_trusted = "", False, False
+        self._plays_on_refusal = False
         self._leaves = False
         self.left: RemovedObjects | None = None
         """The objects around the previous robot that another one, opened since, lacks; None if there are none."""
@@ -176,11 +177,12 @@ class Workbench:
         """Load a URDF, or a run (.npz) with its robot, or use a given model.
 
         The current robot stays until the new one has been loaded; it also stays if that fails. The objects around it
-        do not go on to another robot, see `left`.
+        are not kept for another robot, see `left`.
 
         `floating` sets the file's root link free of the world; `trust_xacro` lets a xacro file run any Python; `parts`
         are added to a robot from a file, and nothing is `left` then.
         """
+        self._plays_on_refusal = self.playing or (bool(self.loading) and self._plays_on_refusal)
         self.pause()
         self._opening_file, self.opening_floating, self._opening_trusted = "", floating, trust_xacro
         if isinstance(source, engine.Model):
@@ -352,6 +354,8 @@ class Workbench:
                 case Refused():
                     self.loading = ""
                     self.findings = Findings(event.path, event.diagnostics, refused=True)
+                    if self._plays_on_refusal:
+                        self.play()
                 case Preparing():
                     self.preparing = event.device
                 case Configured():

@@ -32,7 +32,8 @@ autodoc_typehints = "none"
 autodoc_preserve_defaults = True
 PAGES = {
     "Use": "docs/installing docs/window docs/shell docs/python docs/examples docs/studies docs/live docs/papers",
-    "Understand": "docs/scheme docs/scheme_gpu docs/contact docs/contact_solver docs/collision docs/step docs/lessons",
+    "Understand": "docs/scheme docs/scheme_gpu docs/contact docs/contact_solver "
+    "docs/contact_solver_gpu docs/collision docs/step docs/lessons",
     "Measured": "docs/measured docs/measured_algorithms docs/measured_contact docs/measured_kernels docs/robustness",
     "Change": "CONTRIBUTING docs/architecture docs/extending docs/testing docs/kernels docs/friction CHANGELOG",
     "Interface": "docs/api/engine docs/api/robots docs/api/dynamics docs/api/simulation docs/api/contact "

@@ -37,7 +37,7 @@ from engine.dynamics import (
     momentum,
     point_mobility,
 )
-from engine.files import ROBOTS, find_robot, read_json, refuse_endless, replacing
+from engine.files import ROBOTS, find_robot, read_json, refuse_endless, replacing, require_place
 from engine.files import content as file_content
 from engine.frame import Frame, FrameReader
 from engine.holding import holding_gains, static_loads
@@ -228,6 +228,7 @@ __all__ = [
     "refuse_endless",
     "repair",
     "replacing",
+    "require_place",
     "resample",
     "robot_as_text",
     "robot_of_text",

@@ -135,9 +135,7 @@ def replacing(path: str | os.PathLike[str], mode: str = "wb") -> Iterator[IO[Any
     named, target = os.fspath(path), _place(path)
     if target.is_dir():
         raise IsADirectoryError(f"{named!r} is a folder; give the name of a file")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {os.fspath(Path(path).parent)!r} to write into; make it first")
-    require_writable(path)
+    require_place(path)
     try:
         if target.exists() and not target.is_file():
             with target.open(mode, encoding=encoding) as file:
@@ -162,6 +160,13 @@ def _whole(target: Path, mode: str) -> Iterator[tuple[IO[Any], Path]]:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
+
+
+def require_place(path: str | os.PathLike[str]) -> None:
+    """Raise OSError in one sentence where the folder of a file does not exist, or it may not be written to."""
+    if not _place(path).parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {os.fspath(Path(path).parent)!r} to write into; make it first")
+    require_writable(path)
 
 
 def require_writable(path: str | os.PathLike[str]) -> None:

@@ -46,7 +46,7 @@ class Simulation:
     "abia" and "jsiia" support contact; "auto" takes the CPU, in double precision.
 
     `on_divergence`: where a robot's state is no longer finite, "raise" ends the run with `Diverged`; "freeze" keeps
-    that robot in its last finite state, and the others go on to the same bits as without it. `diverged` marks those
+    that robot in its last finite state, and the others step to the same bits as without it. `diverged` marks those
     robots, and `divergence` says when and in which joint; a `reset` frees them.
 
     `q` (batch, nq), `v` (batch, nv), `tau` and `target` (batch, nv) are live arrays: write into them between steps.
@@ -113,7 +113,7 @@ class Simulation:
         """Return to time 0, at q (nq,) or (batch, nq), by default the neutral one, and v, by default rest.
 
         With `robots`, a mask (batch,) or indices, reset those robots only: q is (nq,) or has a row for each of them.
-        Time goes on, the others step to the same bits as without it, and frozen robots among them are freed.
+        Time continues, the others step to the same bits as without it, and frozen robots among them are freed.
         `tau`, `target` and `wrench` are kept. Raises ValueError for states that do not fit and invalid robots.
         """
         chosen = None if robots is None else _chosen(robots, self.batch)
@@ -177,7 +177,7 @@ class Simulation:
 
     @property
     def target(self) -> Any:
-        """(batch, nv): where the gains kp pull to, rad or m; without meaning for a free joint."""
+        """(batch, nv): the setpoints of the gains kp, rad or m; without meaning for a free joint."""
         return self._stepper.target
 
     @property

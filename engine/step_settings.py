@@ -51,7 +51,7 @@ class StepSettings:
     timed: bool = True
     parameters: Parameters | None = None
     freezes: bool = False
-    """A robot that diverges keeps its state before that step, and the others go on."""
+    """A robot that diverges keeps its state before that step, and the others continue."""
     scene: Scene | None = None
     pairs: Pairs = NO_PAIRS
     """The pairs of shapes that may touch in the scene."""
@@ -97,7 +97,7 @@ class StepSettings:
         return self.joints[:, EFFORT_LIMIT]
 
     def _pull(self, q: Array, v: Array, tau: Array, target: Array) -> Array:
-        """Return tau plus gains, (batch, nv), without limits."""
+        """Return tau plus gains, (batch, nv), without limits: `drive` of `engine.kernels.joint_rows` on arrays."""
         rows, q_of_v = self.joints, self.model.q_of_v
         ahead = np.where(q_of_v >= 0, target - q[:, q_of_v], 0.0)
         pull: Array = tau + rows[:, KP] * ahead - rows[:, KD] * v

@@ -26,7 +26,7 @@ if sys.platform.startswith("linux"):
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Most of a run from empty caches went into making kernels fast that take a few steps. `.ci/slow` has it done.
 os.environ.setdefault("CATENA_OPTIMISATION", "0")
-# Where Python is told to keep no compiled modules, each of some hundred processes would compile all of them anew, half
+# Where Python is set to keep no compiled modules, each of some hundred processes would compile all of them again, half
 # of its start. They are kept in pytest's cache, and the sources' folders stay as they are.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     sys.dont_write_bytecode = False
@@ -160,7 +160,7 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture
 def cache(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder that is not there yet, nor the one above it."""
+    """A cache folder that is missing yet, nor the one above it."""
     monkeypatch.setattr(background, "ask", lambda *_: None)  # what is made fast may be kept at any time
     monkeypatch.setenv("CATENA_CACHE_DIR", str(place / "above" / "cache"))
     return place / "above" / "cache"
@@ -249,7 +249,7 @@ def make_window(qtbot: QtBot, qapp: QApplication, tmp_path: Path) -> Iterator[Ca
     from app.desktop import theme
     from app.window import Window
 
-    if not qapp.styleSheet() or not theme.is_dark():  # to dress all anew takes as long as to load a robot
+    if not qapp.styleSheet() or not theme.is_dark():  # to style all again takes as long as to load a robot
         theme.apply(qapp)
     windows: list[Window] = []
 

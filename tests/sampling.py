@@ -1,7 +1,7 @@
 """Tests of many cases, of which a sample runs each time and the others at night: `@pytest.mark.sample(COUNT)`.
 
 The sample is the same in every run and on every machine: it begins with cases that between them have as many values of
-each parameter as may be, and goes on by a seed that is made of the test's name. The others are marked `slow`, as
+each parameter as may be, and continues by a seed that is made of the test's name. The others are marked `slow`, as
 `.ci/slow` runs them: `pytest -m slow --collect-only -q` lists them.
 """
 

@@ -18,24 +18,8 @@ ROOT = Path(__file__).parents[1]
 LONGEST_FILE = 450
 LONGEST_FUNCTION = 70
 LONGEST_LINE = 120
-TEXT = {
-    ".py",
-    ".md",
-    ".toml",
-    ".yaml",
-    ".yml",
-    ".urdf",
-    ".xacro",
-    ".cu",
-    ".cuh",
-    ".vert",
-    ".frag",
-    ".glsl",
-    ".qss",
-    ".svg",
-    "",
-}
 CODE = {".py", ".cu", ".cuh", ".vert", ".frag", ".glsl"}
+TEXT = {*CODE, ".md", ".toml", ".yaml", ".yml", ".urdf", ".xacro", ".qss", ".svg", ""}
 TRACES = {
     "a path on one machine": re.compile(
         r"""(?:^|[\s"'`(=:])(?:/(?:home|root|work|tmp|opt|Users)/\w|[A-Z]:\\\\?Users)"""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from PyQt6.QtCore import QDir, QFileInfo, QRect, QSize
-from PyQt6.QtGui import QIcon
+from PyQt6.QtCore import QBuffer, QDir, QFileInfo, QIODevice, QRect, QSize
+from PyQt6.QtGui import QIcon, QPixmap
 from PyQt6.QtWidgets import QDialog, QFileDialog, QFileIconProvider, QHeaderView, QToolButton, QTreeView, QWidget
 
 import engine
 from app.desktop import theme
+from app.desktop.reasons import reason
 
 ROBOTS = "Robots, runs and sessions (*.urdf *.xacro *.xml *.npz *.catena);;All files (*)"
 SIZE = QSize(1440, 900)
@@ -76,6 +78,26 @@ def ask_path(parent: QWidget, title: str, name: str, kinds: str, suffix: str) ->
     dialog.setDefaultSuffix(suffix)
     dialog.selectFile(name)
     return _answer(dialog)
+
+
+def save_asked(parent: QWidget, title: str, name: str, kinds: str, save: Callable[[str], None]) -> tuple[str, str]:
+    """Ask for a path, by default `name`, and save there; return it, empty if cancelled, and why nothing was written."""
+    path = ask_path(parent, title, name, kinds, Path(name).suffix)
+    try:
+        if path:
+            save(path)
+    except OSError as error:
+        return path, f"{path} was not written: {reason(error)}"
+    return path, ""
+
+
+def write_png(picture: QPixmap, path: str) -> None:
+    """Write a picture, whole or not at all. Raises OSError."""
+    buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    picture.save(buffer, "PNG")
+    with engine.replacing(path) as file:
+        file.write(buffer.data().data())
 
 
 def file_name(robot: str, suffix: str) -> str:

@@ -72,7 +72,7 @@ class RecentMenu(QMenu):
 
 
 def short_names(paths: Iterable[str]) -> dict[str, str]:
-    """Return each file's name by its path, with as many of its folders as tell it from others of that name."""
+    """Return each file's name by its path, with as many of its folders as distinguish it from others of that name."""
     parts = {path: Path(path).parts for path in paths}
     names = {}
     for path, own in parts.items():

@@ -1,4 +1,4 @@
-"""Simulation › Floating base: told where a legged robot is fixed in the air, and where the run before it is kept."""
+"""Simulation › Floating base: advice where a legged robot is fixed in the air, and where the run before it is kept."""
 
 from __future__ import annotations
 

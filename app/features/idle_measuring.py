@@ -43,7 +43,7 @@ def is_disturbed() -> bool:
     return False
 
 
-class QuietMeasuring(QObject):
+class IdleMeasuring(QObject):
     """Starts a measurement on an unmeasured machine once it is idle, and stops it on any activity.
 
     `busy` returns whether the window is working. `action` turns measuring on and off, which is remembered; `label`, in

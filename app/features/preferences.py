@@ -67,7 +67,7 @@ class Preferences:
         self.limit = dialog.add_number("Recording limit", text, "MB", (*BUDGETS, STEP), DEFAULT_BUDGET)
         self.limit.setValue(view.budget)
         self.limit.valueChanged.connect(view.set_budget)
-        automatic = (self._window.feature(Reloading).watching, self._window.quiet.action)
+        automatic = (self._window.feature(Reloading).watching, self._window.idle_measuring.action)
         self.automatic = dialog.add_ticks("Automatic", [(action, True) for action in automatic])
         self._add_folders(dialog)
         return dialog

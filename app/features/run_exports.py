@@ -138,6 +138,8 @@ class RunExports:
         name = Path(path).name
 
         def work(stop: threading.Event) -> str:
+            engine.require_place(path)
+
             def look_up(time: float) -> None:
                 if stop.is_set():
                     raise _Stopped

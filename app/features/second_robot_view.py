@@ -103,6 +103,7 @@ class SecondRobotView(QObject):
         self._bench.second_robot.listen(self._told.emit)  # from other threads
         self._told.connect(self._tell)
         self._mesh_read.connect(self._take_meshes)
+        self.panel.asked.connect(self.open_action.trigger)
         self.panel.closed.connect(self._dismiss)
         self.panel.algorithm_chosen.connect(self.set_algorithm)
         self._viewport.installEventFilter(self)
@@ -115,6 +116,7 @@ class SecondRobotView(QObject):
     def _refresh(self) -> None:
         for entry in (self.menu, self.open_action):  # the action's keys work without the menu
             entry.setEnabled(self._bench.model is not None)
+        self.panel.open_button.setEnabled(self._bench.model is not None)
         self.close_action.setEnabled(self.model is not None)
 
     # Opening and closing.

@@ -35,8 +35,11 @@ def transfer_settings(settings: Settings, before: engine.Model, model: engine.Mo
 
 
 def restore_state(bench: Workbench, state: State, start: np.ndarray, posed: bool) -> None:
-    """Restore a state's settings and drives, its pose only if `posed`; joints without a match are as in `start`."""
-    model = bench.model
+    """Restore a state's settings and drives, its pose only if `posed`; joints without a match are as in `start`.
+
+    Playing ends where a pose is restored, but continues where the robot was only put on another ground.
+    """
+    model, plays_on = bench.model, bench.playing and state.settings.scene is not bench.settings.scene
     settings = transfer_settings(state.settings, state.model, model)
     with bench.actions.unnoted():
         bench.configuring.take_settings(settings)
@@ -49,3 +52,5 @@ def restore_state(bench: Workbench, state: State, start: np.ndarray, posed: bool
             drive = state.drives.get(row.name)
             if row.driveable and drive is not None and drive != now[row.name]:
                 bench.joints.set_joint_drive(k, drive)
+        if plays_on:
+            bench.play()

@@ -32,9 +32,7 @@ def picture(
     if not (0 < width <= 16384 and 0 < height <= 16384):
         raise ValueError(f"a picture is 1 to 16384 pixels wide and high; got {width}×{height}")
     poses = engine.link_poses(model, model.neutral() if q is None else q)
-    scene = Scene(model)
-    scene.load()
-    scene.wait()
+    scene = Scene(model).read()
     return draw(scene, poses, width, height, camera)
 
 

@@ -186,7 +186,7 @@ class Scene:
         self.show_collisions(collisions)
 
     def _take_over(self, before: Scene) -> None:
-        """Take the meshes of files that have not changed; they are read again only if their levels are not made yet."""
+        """Take the meshes of files that have not changed; they are reloaded only if their levels are not made yet."""
         done = not any(loader.is_alive() for loader in before._loaders)
         before.update()
         shapes: list[engine.Visual | engine.Collision] = [*self._visuals, *self._collisions]
@@ -350,6 +350,12 @@ class Scene:
         for loader in self._loaders:
             loader.join()
         self.update()
+
+    def read(self) -> Scene:
+        """Read everything now; return the scene."""
+        self.load()
+        self.wait()
+        return self
 
     def close(self, wait: bool = True) -> None:
         """Stop reading, in a thread after its current file; with `wait`, return when it has ended."""

@@ -52,9 +52,7 @@ def world_of(scene: engine.Scene) -> World:
         terrain = exact, exact if step == 1 else _terrain(ground, step)
     if not scene.obstacles:
         return World(plane, terrain)
-    built = Scene(_Props(scene.obstacles))
-    built.load()
-    built.wait()
+    built = Scene(_Props(scene.obstacles)).read()
     return World(plane, terrain, built.content, np.array([each.pose for each in scene.obstacles], float))
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
-from PyQt6.QtCore import QBuffer, QIODevice, Qt, QTimer, pyqtSignal
+from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QGuiApplication, QPainter, QPaintEvent
 from PyQt6.QtWidgets import (
     QFrame,
@@ -24,7 +23,7 @@ from PyQt6.QtWidgets import (
 import engine
 from app.desktop import theme
 from app.desktop.actions import algorithm_name, algorithm_words
-from app.desktop.dialogs import ask_path
+from app.desktop.dialogs import save_asked, write_png
 from app.jobs.comparing import Comparing, Report
 from app.panels.bars import BarView
 from app.panels.compare_form import CompareForm
@@ -171,11 +170,7 @@ class ComparePanel(QWidget):
     def save_picture(self, path: str) -> None:
         """Write the visible results as a PNG. Raises OSError."""
         shown = self.growth if self.pages.currentWidget() is self.growth else self.bars
-        buffer = QBuffer()
-        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-        shown.picture().save(buffer, "PNG")
-        with engine.replacing(path) as file:
-            file.write(buffer.data().data())
+        write_png(shown.picture(), path)
 
     def save_csv(self, path: str) -> None:
         """Write the results as CSV, times in s. Raises OSError."""
@@ -189,15 +184,11 @@ class ComparePanel(QWidget):
         self._ask("Save the numbers", "comparison.csv", "Comma-separated values (*.csv)", self.save_csv)
 
     def _ask(self, title: str, name: str, kinds: str, save: Callable[[str], None]) -> None:
-        path = ask_path(self, title, name, kinds, Path(name).suffix)
-        if not path:
-            return
-        try:
-            save(path)
-        except OSError as error:
-            self._show_error(f"{path} was not written: {error.strerror or error}")
-            return
-        self._show_report()
+        path, refusal = save_asked(self, title, name, kinds, save)
+        if refusal:
+            self._show_error(refusal)
+        elif path:
+            self._show_report()
         self.message.emit(f"Written: {path}")
 
     def _poll(self) -> None:

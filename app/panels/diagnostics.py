@@ -275,8 +275,9 @@ def _outcome(done: Repaired) -> str:
 
 
 def _lines(path: str) -> list[str]:
-    """Return the lines of a text file; none if it cannot be read, as with a pipe that has no writer."""
+    """Return the lines of a text file; none of binary data, nor if it cannot be read, as a pipe without a writer."""
     try:
-        return engine.file_content(path).decode("utf-8", "replace").splitlines()
+        content = engine.file_content(path)
+        return [] if b"\0" in content else content.decode("utf-8", "replace").splitlines()
     except (OSError, ValueError):  # the ValueError of an invalid file name
         return []

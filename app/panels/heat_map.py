@@ -106,6 +106,7 @@ class HeatMap(QWidget):
         painter.drawImage(QRectF(self._corner.x(), self._corner.y(), whole, whole), self._image)
         self._draw_scale(painter)
         if self._size >= MARKED:
+            self._draw_grid(painter)
             painter.setPen(QPen(theme.color("text"), 1.2))
             for robot in np.flatnonzero(self.diverged).tolist():
                 inner = self.cell(robot).adjusted(2, 2, -2, -2)
@@ -118,6 +119,14 @@ class HeatMap(QWidget):
         painter.drawRect(frame)
         painter.setPen(QPen(theme.color("text" if not self.hasFocus() else "warning"), 2))
         painter.drawRect(frame)
+
+    def _draw_grid(self, painter: QPainter) -> None:
+        """Draw lines between the cells, which else are one area where all robots are alike."""
+        painter.setPen(QPen(theme.color("ground"), 1))
+        left, size, whole = self._corner.x(), self._size, self._size * self.side
+        for k in range(1, self.side):
+            painter.drawLine(QPointF(left + k * size, 0.0), QPointF(left + k * size, whole))
+            painter.drawLine(QPointF(left, k * size), QPointF(left + whole, k * size))
 
     def _draw_scale(self, painter: QPainter) -> None:
         """Draw the colour scale with the smallest and the largest number and the quantity's name."""

@@ -50,8 +50,20 @@ def _value(node: ast.expr) -> float:
     raise ValueError(ast.dump(node))
 
 
-def _clamped(box: Any, number: float, form: str) -> str:
-    """Return the text of a number clamped to a box's limits; show in the status bar, by `form`, what replaced it."""
+def _state(box: Any, possible: object, number: float | None) -> QValidator.State:
+    """Return whether a box takes a text: one of a number in its limits, of one that may follow, or impossible."""
+    if not possible:
+        return QValidator.State.Invalid
+    within = number is not None and box.minimum() <= number <= box.maximum()
+    return QValidator.State.Acceptable if within else QValidator.State.Intermediate
+
+
+def _clamped(box: Any, typed: float | None, form: str) -> str:
+    """Return the text of a typed number clamped to a box's limits, or of its value where none was typed.
+
+    The status bar says, by `form`, what replaced it.
+    """
+    number = box.value() if typed is None else typed
     taken = min(max(number, box.minimum()), box.maximum())
     window = box.parentWidget()
     while window is not None and not isinstance(window, QMainWindow):
@@ -113,21 +125,12 @@ class DecimalBox(QDoubleSpinBox):
 
     def validate(self, text: str | None, place: int) -> tuple[QValidator.State, str, int]:
         text = text or ""
-        number, (plain, unit) = self._number(text), self._parted(text)
-        if not _TERM.fullmatch(plain) or len(plain) > LONGEST:
-            state = QValidator.State.Invalid
-        elif unit or not _BEGUN.fullmatch(plain):
-            state = QValidator.State.Intermediate  # until it is complete
-        elif number is None or not self.minimum() <= number <= self.maximum():
-            state = QValidator.State.Intermediate
-        else:
-            state = QValidator.State.Acceptable
-        return state, text, place
+        plain, unit = self._parted(text)
+        possible, complete = _TERM.fullmatch(plain) and len(plain) <= LONGEST, not unit and _BEGUN.fullmatch(plain)
+        return _state(self, possible, self._number(text) if complete else None), text, place
 
     def fixup(self, text: str | None) -> str:
-        """Return the typed number clamped to the limits, or the previous value if it is not a number."""
-        number = self._number(text or "")
-        return _clamped(self, self.value() if number is None else number, "g")
+        return _clamped(self, self._number(text or ""), "g")
 
     def valueFromText(self, text: str | None) -> float:
         number = self._number(text or "")
@@ -175,19 +178,10 @@ class WholeBox(QSpinBox):
 
     def validate(self, text: str | None, place: int) -> tuple[QValidator.State, str, int]:
         text = text or ""
-        number, plain = self._number(text), self._plain(text)
-        if not _WHOLE.fullmatch(plain):
-            state = QValidator.State.Invalid
-        elif number is None or not self.minimum() <= number <= self.maximum():
-            state = QValidator.State.Intermediate
-        else:
-            state = QValidator.State.Acceptable
-        return state, text, place
+        return _state(self, _WHOLE.fullmatch(self._plain(text)), self._number(text)), text, place
 
     def fixup(self, text: str | None) -> str:
-        """Return the typed number clamped to the limits, or the previous value if it is not a number."""
-        number = self._number(text or "")
-        return _clamped(self, self.value() if number is None else number, "d")
+        return _clamped(self, self._number(text or ""), "d")
 
     def valueFromText(self, text: str | None) -> int:
         number = self._number(text or "")

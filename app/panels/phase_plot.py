@@ -141,7 +141,7 @@ class PhasePlot(NamedPlot):
 
 
 def _number(value: float, unit: Unit, shown: tuple[float, float]) -> str:
-    """Return a number that no line break divides; zero if that is all that the shown range tells from it."""
+    """Return a number that no line break divides; zero if the shown range is too wide to distinguish it."""
     value = 0.0 if abs(value) < LEAST * (shown[1] - shown[0]) else value
     unbroken = unit.label.replace(" ", "&nbsp;").replace("/", f"/{WORD_JOINER}")
     return f"{value:.4g}&nbsp;{unbroken}" if math.isfinite(value) else "–"

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import QBuffer, QIODevice, QPoint, QRectF, QSize
+from PyQt6.QtCore import QPoint, QRectF, QSize
 from PyQt6.QtGui import QAbstractTextDocumentLayout, QPainter, QPalette, QPixmap, QTextDocument
 from PyQt6.QtWidgets import QMenu
 
 import engine
 from app.desktop import theme
-from app.desktop.dialogs import ask_path
-from app.desktop.reasons import reason
+from app.desktop.dialogs import save_asked, write_png
 from app.panels.chart import Chart
 from app.panels.phase_plot import PhasePlot
 from app.plotting.plot_files import table
@@ -77,11 +75,7 @@ class PlotSaving:
 
     def save_picture(self, path: str) -> None:
         """Write all plots as shown as a PNG. Raises OSError."""
-        buffer = QBuffer()
-        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-        picture(self._panel).save(buffer, "PNG")
-        with engine.replacing(path) as file:
-            file.write(buffer.data().data())
+        write_png(picture(self._panel), path)
 
     def save_csv(self, path: str) -> None:
         """Write all samples, in SI units. Raises OSError."""
@@ -95,12 +89,6 @@ class PlotSaving:
         self._ask("Save the picture", "plots.png", "Pictures (*.png)", self.save_picture)
 
     def _ask(self, title: str, name: str, kinds: str, save: Callable[[str], None]) -> None:
-        path = ask_path(self._panel, title, name, kinds, Path(name).suffix)
-        if not path:
-            return
-        try:
-            save(path)
-        except OSError as error:
-            self._panel.message.emit(f"{path} was not written: {reason(error)}")
-        else:
-            self._panel.message.emit(f"Saved {path}")
+        path, refusal = save_asked(self._panel, title, name, kinds, save)
+        if path:
+            self._panel.message.emit(refusal or f"Saved {path}")

@@ -23,7 +23,7 @@ from app.desktop import theme
 from app.desktop.actions import ALGORITHM_TIPS, algorithm_name
 
 ROWS = ("links", "degrees of freedom", "moving mass", "time", "kinetic energy", "potential energy", "algorithm")
-EMPTY = "No second robot: open one with File › Open second robot"
+EMPTY = "No second robot is open"
 ALGORITHMS = engine.SIMULATION_ALGORITHMS["cpu"]
 HINT = "Click a link of either robot to see its properties"
 
@@ -31,6 +31,8 @@ HINT = "Click a link of either robot to see its properties"
 class SecondRobotPanel(QWidget):
     """A table with a column for each of the two robots, and the algorithm of the second."""
 
+    asked = pyqtSignal()
+    """The user wants to open a second robot."""
     closed = pyqtSignal()
     """The user wants to close the second robot."""
     algorithm_chosen = pyqtSignal(str)
@@ -68,10 +70,13 @@ class SecondRobotPanel(QWidget):
         theme.tint(self.note, "faint")
         self.close_button.setToolTip("Close the second robot; the first one stays loaded")
         self.close_button.clicked.connect(self.closed)
+        self.open_button = QPushButton("Open second robot…")
+        self.open_button.clicked.connect(self.asked)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(12, 10, 12, 10)
         layout.setSpacing(8)
         layout.addWidget(self.note)
+        layout.addWidget(self.open_button)
         layout.addWidget(self.table)
         layout.addLayout(self._form)
         layout.addWidget(self.link)
@@ -84,6 +89,7 @@ class SecondRobotPanel(QWidget):
         self.table.setHorizontalHeaderLabels([first, second])
         for widget in (self.table, self.link, self.close_button):
             widget.setVisible(bool(second))
+        self.open_button.setVisible(not second)
         self._form.setRowVisible(self.algorithm, bool(second))
         self.link.setText(HINT)
 

@@ -37,8 +37,7 @@ def measure(
     )  # fmt: skip
     count = max(1, round(1 / (rate * simulation.dt)))
     reader, scene, crowd = simulation.frames(robots), Scene(model), Crowd(coloring=DEVIATION)
-    scene.load()
-    scene.wait()
+    scene.read()
     crowd.set_size(*scene.bounds(engine.link_poses(model, model.neutral())))
     known, points, times = np.zeros(robots), link_points(model), []
     with context.canvas(*size):

@@ -77,9 +77,7 @@ def _render(args: argparse.Namespace) -> dict[str, Any]:
         raise ValueError(f"--out is in {str(args.out.parent)!r}, which is no folder; make it first")
     model = engine.load(engine.find_robot(args.robot), args.package_dir, trust_xacro=args.trust_xacro)
     poses = engine.link_poses(model, _configuration(args.q, model))
-    scene = Scene(model)
-    scene.load()
-    scene.wait()
+    scene = Scene(model).read()
     camera = Camera()
     for name in ("azimuth", "elevation"):
         degrees = getattr(args, name)

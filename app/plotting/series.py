@@ -115,7 +115,7 @@ class Series:
         size = -(-(last - first) // max(points, 1))
         if size <= 2:
             return self._time[first:last].copy(), self._value[first:last].copy()
-        first -= first % size  # groups that stay the same as time goes on
+        first -= first % size  # groups that stay the same as time passes
         whole = last - (last - first) % size
         parts = [np.array([first]), first + _extremes(self._value[first:whole], size)]
         if last - whole > 1:

@@ -84,7 +84,7 @@ class SecondRobot(MadeApart):
             self._reset()
 
     def _make(self, running: Running, before: str = "") -> None:
-        """Make its simulation anew; `before` begins a refusal."""
+        """Make its simulation again; `before` begins a refusal."""
         asked, like = self._asked, _like(running)
         self._like, self._simulation = like, None
         settings, dt, integrator = running.settings, running.simulation.dt, running.simulation.integrator

@@ -16,7 +16,8 @@ from engine.algorithms.abia import joint, motion, to_parent
 from engine.algorithms.chain import Chain
 from engine.algorithms.inverse import forces, velocities
 from engine.blocks import bidiagonal
-from engine.blocks.arrays import dot, mv, t, to_host
+from engine.blocks.arrays import dot, mv, t
+from engine.device_arrays import to_host
 from engine.lie import Array
 
 

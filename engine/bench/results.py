@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -21,8 +21,23 @@ Row = dict[str, Any]
 Rows = Mapping[str, Row]
 """By their "key"."""
 NONE: Rows = {}
+Part = tuple[str, Callable[[], Row]]
+"""A row's key, and what measures it."""
 SAME = ("processor", "cores", "python", "numpy", "packages", "commit", "gpu")
 """The `facts.collect` that must be equal for all rows of a file."""
+
+
+def measured_rows(parts: Iterable[Part], finished: Rows) -> Iterator[Row]:
+    """Yield the rows in their order, finished ones unchanged; a failed one holds `failure`, and the others follow."""
+    for key, measure in parts:
+        if key in finished:
+            yield finished[key]
+            continue
+        try:
+            row = measure()
+        except Exception as error:
+            row = {"failure": f"{type(error).__name__}: {error}"}
+        yield {"key": key, **row}
 
 
 class Results:

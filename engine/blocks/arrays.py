@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from engine.lie import Array
@@ -46,8 +44,3 @@ def identity(m: int, like: Array) -> Array:
     one = np.zeros_like(like, shape=(m, m))
     one.reshape(-1)[:: m + 1] = 1
     return one
-
-
-def to_host(x: Any) -> Array:
-    """Return the array as a NumPy array, copied if it is on a GPU."""
-    return x if isinstance(x, np.ndarray) else np.asarray(x.get())

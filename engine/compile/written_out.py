@@ -17,7 +17,7 @@ from llvmlite import ir
 from engine.compile.builder import Builder
 from engine.compile.optimizing import parsed, tuned
 from engine.compile.translate import Emitted, Frame, Unit
-from engine.compile.values import ELEMENTS, INT, Array, of_python, real, writing_out
+from engine.compile.values import ELEMENTS, INT, Array, Record, of_python, real, writing_out
 
 _NVPTX = "nvptx64-nvidia-cuda"
 _GLOBAL = 1  # the address space of a GPU's memory
@@ -33,10 +33,10 @@ class _Whole(Emitted):
         """Ignore writes: no caller needs them."""
 
 
-def text(kernel: Any, known: Any, arguments: tuple[int | str, ...], dtype: str, name: str, gpu: bool) -> str:
+def text(kernel: Any, known: Any, arguments: tuple[Any, ...], dtype: str, name: str, gpu: bool) -> str:
     """The LLVM IR of `kernel(known, *arguments)` for each robot of a batch, whose size comes last, in 32 bits.
 
-    An argument is the width of a row, of an array of `dtype` with a row a robot; or one of
+    An argument is the width of a row, of an array of `dtype` with a row a robot; a tuple of arguments; or one of
 
     - "real", "int64": a number that all robots share;
     - "reals", "int64s": a contiguous array, the same for all of them;
@@ -44,8 +44,7 @@ def text(kernel: Any, known: Any, arguments: tuple[int | str, ...], dtype: str, 
     """
     unit, number = Unit(name), ELEMENTS[dtype]
     unit.module.triple = _NVPTX if gpu else llvm.get_process_triple()
-    given = [x for x in arguments if x != "robot"]
-    types = [*(_type(x, number, _GLOBAL if gpu else 0) for x in given), ir.IntType(32)]
+    types = [*(_type(x, number, _GLOBAL if gpu else 0) for x in passed(arguments)), ir.IntType(32)]
     function = ir.Function(unit.module, ir.FunctionType(ir.VoidType(), types), name)
     with writing_out(number):
         builder = Builder(function.append_basic_block("entry"))
@@ -58,28 +57,36 @@ def text(kernel: Any, known: Any, arguments: tuple[int | str, ...], dtype: str, 
     return str(unit.module)
 
 
+def passed(arguments: tuple[Any, ...]) -> list[int | str]:
+    """The arguments that a launch passes, in their order."""
+    found = [passed(x) if isinstance(x, tuple) else [x] for x in arguments if x != "robot"]
+    return [x for part in found for x in part]
+
+
 def _type(argument: int | str, number: ir.Type, space: int) -> ir.Type:
     one = INT if isinstance(argument, str) and argument.startswith("int64") else number
     return one if argument in ("real", "int64") else one.as_pointer(space)
 
 
-def _for_robot(builder: Builder, kernel: Any, known: Any, arguments: tuple[int | str, ...], robot: Any) -> None:
+def _for_robot(builder: Builder, kernel: Any, known: Any, arguments: tuple[Any, ...], robot: Any) -> None:
     """Write the kernel's body for the robot of that index."""
-    given, values, element = iter(builder.function.args), [], real()
-    for argument in arguments:
+    given, element = iter(builder.function.args), real()
+
+    def value(argument: Any) -> Any:
+        if isinstance(argument, tuple):
+            return Record(tuple(map(value, argument)), getattr(argument, "_fields", ()))
         if argument == "robot":
-            values.append(robot)
-            continue
-        value: Any = next(given)
+            return robot
+        found: Any = next(given)
         if isinstance(argument, int):
-            value = Array(element, builder.gep(value, [builder.mul(robot, ir.Constant(INT, argument))]), (argument,))
-        elif argument in ("reals", "int64s"):
-            value = Array(value.type.pointee, value, (None,))
-        values.append(value)
+            return Array(element, builder.gep(found, [builder.mul(robot, ir.Constant(INT, argument))]), (argument,))
+        return Array(found.type.pointee, found, (None,)) if argument in ("reals", "int64s") else found
+
+    values = list(map(value, arguments))
     Frame(_Whole(Unit("")), builder, kernel.function, [of_python(known), *values]).inlined()
 
 
-def _for_each(builder: Builder, kernel: Any, known: Any, arguments: tuple[int | str, ...]) -> None:
+def _for_each(builder: Builder, kernel: Any, known: Any, arguments: tuple[Any, ...]) -> None:
     """Write a loop over robots around the kernel's body."""
     before, (head, body, after) = builder.block, map(builder.append_basic_block, ("robots", "robot", "done"))
     builder.branch(head)

@@ -25,7 +25,7 @@ from engine.compile.vectors import every, robots_at
 from engine.kernels.bodies import AXIS, NQ, NV, ZERO, rigid_inertia
 from engine.kernels.joint_forces import (
     GivenForces,
-    added_inertia,
+    implicit_inertia,
     is_held,
     is_stiff,
     joint_force,
@@ -100,7 +100,7 @@ def _past_axis(forces, k, axis, goes_on, n, f, A, B, C, kept):
     """Pass p and I through a joint's axis; store U, 1/D, u and U's own entry in `kept`."""
     U, others = _column(A, B, C, axis)
     own, u = U[axis], joint_force(forces, k) - (n[0], n[1], n[2], f[0], f[1], f[2])[axis]
-    inverse = reciprocal(own + added_inertia(forces, k) if is_stiff(forces, k) else own)
+    inverse = reciprocal(own + implicit_inertia(forces, k) if is_stiff(forces, k) else own)
     kept[k] = others, inverse, u, own
     if not goes_on:
         return n, f, A, B, C
@@ -171,7 +171,7 @@ def accelerate(robot, i, forces, numbers, kept, acceleration, out, reaction):
         if is_stiff(forces, at + j):
             pulled, held = others + own * a[axis], is_held(forces, at + j)
             qdd = target_acceleration(forces, at + j) if held else (u - pulled) * inverse
-            reaction[at + j] = pulled + (own + added_inertia(forces, at + j)) * qdd - u
+            reaction[at + j] = pulled + (own + implicit_inertia(forces, at + j)) * qdd - u
             along = qdd + a[axis]
         else:
             along = (u - others) * inverse

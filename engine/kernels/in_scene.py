@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
-from engine.compile.operations import address, least, spread, votes
+from engine.compile.operations import spread, votes
 from engine.kernels import rk4
 from engine.kernels.contact.by_bodies import accept_or_search, accept_or_search_again, free_velocity, store_impulses
 from engine.kernels.contact.detection import find_contacts, put_bodies
@@ -31,6 +31,7 @@ from engine.kernels.joint_constraints import FORWARD, STUCK, joint_law
 from engine.kernels.joint_motion import stop_turning
 from engine.kernels.joint_rows import JointRows, Robots, joint_forces
 from engine.kernels.phase_timer import lap, start_watch, stop_watch
+from engine.kernels.step_arguments import record_state, report_divergence, set_controls
 from engine.model.layout import PackedCoupling
 from engine.phases import COLLISION, CONTACT, INTEGRATION
 from engine.step_settings import Rotations
@@ -87,7 +88,7 @@ class ModelArrays(NamedTuple):
     coupling: PackedCoupling
 
 
-class Robot(NamedTuple):
+class SceneRobot(NamedTuple):
     """A robot in its scene: its arrays, joint rows, rotations, workspace and contacts."""
 
     known: ModelArrays
@@ -101,18 +102,6 @@ class Robot(NamedTuple):
 def _copy(x, out):
     for k in spread(x.shape[1]):
         out[0, k] = x[0, k]
-
-
-@inline
-def _record(state, record_q, record_v, sample):
-    """Record the state as sample number `sample`, counted over all robots, if there is a record."""
-    nq, nv = state.q.shape[1], state.v.shape[1]
-    if address(record_q) != 0:
-        for k in spread(nq):
-            record_q[sample * nq + k] = state.q[0, k]
-    if address(record_v) != 0:
-        for k in spread(nv):
-            record_v[sample * nv + k] = state.v[0, k]
 
 
 @kernel
@@ -149,28 +138,27 @@ def _end_stages(joints, robot):
 
 
 @kernel
-def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases):
+def _begin(number, row, given, batch, fixed, robot, watched):
     """Begin a step of robot `number`; return whether the previous step's impulses are those of this step."""
     state, before, forces, counts = robot.room.state, robot.room.before, robot.room.forces, robot.room.counts
     known, rows, touch, contact = robot.known, robot.rows, robot.touch, robot.touch.contact
+    phases = given.report.phases
     start_watch(watched, phases)
-    if address(controls) != 0:
-        for k in spread(state.tau.shape[1]):
-            state.tau[0, k] = controls[row * state.tau.shape[1] + k]
+    set_controls(given.controls, row, state.tau[0])
     if fixed.wrenches == "act":
         for i in spread(robot.room.wrenches.shape[0]):
             for k in range(6):
-                robot.room.wrenches[i, k] = wrenches[(6 * i + k) * batch + number]
+                robot.room.wrenches[i, k] = given.wrenches[(6 * i + k) * batch + number]
     _copy(state.q, before.q)
     _copy(state.v, before.v)
     gravity, q, v = known.constants[known.topology.shape[0]], state.q[0], state.v[0]
-    exact = fixed.integrator == "rk4"
+    keeps_energy = fixed.integrator == "rk4"
     joint_forces(state, state.q, state.v, rows, forces, fixed.integrator == "implicit")
     loads = gravity, robot.room.wrenches if fixed.wrenches == "act" else ()
     count = find_contacts(q, v, rows, known, loads, contact)
     lap(watched, phases, COLLISION)
-    counts[_STAGES] = 1 if exact and count == 0 else 0
-    if exact and count == 0:
+    counts[_STAGES] = 1 if keeps_energy and count == 0 else 0
+    if keeps_energy and count == 0:
         _take_stages(robot, loads)
     else:
         free_velocity(v, forces, rows, contact.topology, gravity, contact)
@@ -179,7 +167,7 @@ def _begin(number, controls, row, wrenches, batch, fixed, robot, watched, phases
     counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS], counts[_OVERLAPS] = frictional, contacts, joints, 0
     load_warm_start(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
     inertia = forces.inertia[0]
-    return accept_or_search(contacts, frictional, joints, rows.dt, exact, inertia, contact.topology, contact)
+    return accept_or_search(contacts, frictional, joints, rows.dt, keeps_energy, inertia, contact.topology, contact)
 
 
 @kernel
@@ -236,41 +224,36 @@ def _round(stage):
 
 
 @kernel
-def advance(
-    number, exists, batch, steps, first, last, done, q, v, tau, target, controls, control_rows, record_q, record_v,
-    every, diverged, alarm, phases, wrenches, frozen, fixed, robot,
-):  # fmt: skip
-    """Take the steps after `first` up to `last` of `steps` steps of q (1, nq) and v (1, nv), in place.
+def advance(number, exists, batch, given, fixed, robot):
+    """Take the steps of `given`, see `StepArguments`, from its state q (1, nq), v, tau and target (1, nv), in place.
 
-    `number` is the robot's in the batch; threads without a robot have `exists` false. `done` steps were taken before.
-    The controls are tau (1, nv), or `controls` (control_rows, steps, nv) of one robot or of all. The present state and
-    every `every`-th go to record_q (batch, …, nq) and record_v. Arrays that are not given have no address. `diverged`,
-    `alarm`, `phases`, `wrenches` and `frozen` are as in `kernels.steps.advance`.
+    `number` is the robot's in the batch; threads without a robot have `exists` false.
     """
+    steps, record, every, last = given.steps, given.record, given.record.every, given.steps.last
     state, before = robot.room.state, robot.room.before
-    stage, step, sample, until = DONE, first, number * (steps // every + 1), every - first % every
+    stage, step, sample, until = DONE, steps.first, number * (steps.total // every + 1), every - steps.first % every
     end, found = sample + last // every + 1, False
     if exists:
-        _copy(q, state.q)
-        _copy(v, state.v)
-        _copy(tau, state.tau)
-        _copy(target, state.target)
-        if first == 0:
-            _record(state, record_q, record_v, sample)
-        if first < last and (fixed.on_divergence != "freeze" or frozen[number] == 0):
+        _copy(given.state.q, state.q)
+        _copy(given.state.v, state.v)
+        _copy(given.state.tau, state.tau)
+        _copy(given.state.target, state.target)
+        if steps.first == 0:
+            record_state(state.q[0], state.v[0], record, sample)
+        if steps.first < last and (fixed.on_divergence != "freeze" or given.frozen[number] == 0):
             stage = BEGIN
-    sample += first // every + 1
-    row = (number if control_rows > 1 else 0) * steps
+    sample += steps.first // every + 1
+    row = (number if given.controls.rows > 1 else 0) * steps.total
     wanted = _round(stage)
     while wanted != DONE:
         if stage == wanted:
-            watched = fixed.phases == "timed" and number == 0 and step == steps - 1
+            watched = fixed.phases == "timed" and number == 0 and step == steps.total - 1
             if stage == BEGIN:
-                found = _begin(number, controls, row + step, wrenches, batch, fixed, robot, watched, phases)
+                found = _begin(number, row + step, given, batch, fixed, robot, watched)
                 stage = END if found else SEARCH
             elif stage == SEARCH:
                 stage = END if _search(robot) else SEARCH
-            elif not _end(found, fixed, robot, watched, phases):
+            elif not _end(found, fixed, robot, watched, given.report.phases):
                 found, stage = False, SEARCH
             else:
                 step += 1
@@ -280,20 +263,19 @@ def advance(
                     if fixed.on_divergence == "freeze":
                         _copy(before.q, state.q)
                         _copy(before.v, state.v)
-                        frozen[number] = done + step
+                        given.frozen[number] = steps.done + step
                     else:
-                        least(diverged, 0, done + step)
-                        alarm[0] = 1
+                        report_divergence(given.report, steps.done + step)
                 elif until == 0:
                     until = every
-                    _record(state, record_q, record_v, sample)
+                    record_state(state.q[0], state.v[0], record, sample)
                     sample += 1
                 stage = BEGIN if sound and step < last else DONE
         wanted = _round(stage)
     if exists:
         if fixed.on_divergence == "freeze":
             while sample < end:
-                _record(state, record_q, record_v, sample)
+                record_state(state.q[0], state.v[0], record, sample)
                 sample += 1
-        _copy(state.q, q)
-        _copy(state.v, v)
+        _copy(state.q, given.state.q)
+        _copy(state.v, given.state.v)

@@ -66,11 +66,11 @@ def slides(mode):
 
 
 @inline
-def velocity_bounds(here, lower, upper, most, rate):
-    """lo and hi of v⁺ from position limits and the velocity limit `most`, lo ≤ 0 ≤ hi; `rate` is 1/dt."""
-    below, above, nothing = lower - here, upper - here, at_limit(here)
+def velocity_bounds(position, lower, upper, fastest, rate):
+    """lo and hi of v⁺ from position limits and the velocity limit `fastest`, lo ≤ 0 ≤ hi; `rate` is 1/dt."""
+    below, above, nothing = lower - position, upper - position, at_limit(position)
     low, high = (below if below < -nothing else 0.0) * rate, (above if above > nothing else 0.0) * rate
-    return max(-most, low), min(most, high)
+    return max(-fastest, low), min(fastest, high)
 
 
 @inline

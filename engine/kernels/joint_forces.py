@@ -1,9 +1,4 @@
-"""Forces on the joints of one robot: given ones, or those of a step with its constraints.
-
-A step's force is the controls and gains, clipped to the effort limits, less damping and friction. `implicit` takes
-damping and gains at the end of the step, v + dt q̈ and q + dt (v + dt q̈); a joint with a clipped effort has no gains
-in this step.
-"""
+"""Forces on the joints of one robot: given ones, or those of a step with its constraints."""
 
 from __future__ import annotations
 
@@ -14,19 +9,9 @@ from numpy.typing import NDArray
 
 from engine.compile import inline
 from engine.kernels.joint_constraints import friction, held_at, slides, velocity_bounds
+from engine.kernels.joint_rows import added_inertia, drive, is_row, position, without_friction
 from engine.kernels.robot import Robot
-from engine.step_settings import (
-    DAMPING,
-    EFFORT_LIMIT,
-    FRICTION,
-    KD,
-    KP,
-    LOWER,
-    NO_POSITION,
-    NO_ROW,
-    UPPER,
-    VELOCITY_LIMIT,
-)
+from engine.step_settings import DAMPING, FRICTION, KD, KP, LOWER, UPPER, VELOCITY_LIMIT
 
 
 class GivenForces(NamedTuple):
@@ -65,7 +50,7 @@ class Acting(NamedTuple):
 @inline
 def may_hold(known, k):
     """Whether friction or a limit can act on a velocity."""
-    if known.q_of_v[k] == NO_ROW:
+    if not is_row(known, k):
         return False
     joints = known.joints
     limited = joints[LOWER, k] > -np.inf or joints[UPPER, k] < np.inf or joints[VELOCITY_LIMIT, k] < np.inf
@@ -79,28 +64,19 @@ def is_stiff(forces, k):
         return False
     known = forces.known
     draws = known.joints[DAMPING, k] > 0.0 or known.joints[KP, k] > 0.0 or known.joints[KD, k] > 0.0
-    return may_hold(known, k) or (known.implicit and draws and known.q_of_v[k] != NO_ROW)
+    return may_hold(known, k) or (known.implicit and draws and is_row(known, k))
 
 
 @inline
 def _drive(acting, k):
-    """The controls and gains; implicit gains use the position that v reaches in the step."""
-    known, tau, v = acting.known, acting.tau[k], acting.v[k]
-    index, kp, kd = known.q_of_v[k], known.joints[KP, k], known.joints[KD, k]
-    if index == NO_ROW or (kp == 0.0 and kd == 0.0):
-        return tau
-    here = 0.0 if index == NO_POSITION else acting.q[index]
-    ahead = here + acting.dt * v if known.implicit else here
-    return tau + (kp * (acting.target[k] - ahead) - kd * v)
+    known, q = acting.known, position(acting.known, k, acting.q)
+    return drive(known, k, acting.tau[k], acting.target[k], q, acting.v[k], acting.dt, known.implicit)
 
 
 @inline
 def beside_friction(acting, k):
     """A joint's force without its friction."""
-    drive, most = _drive(acting, k), acting.known.joints[EFFORT_LIMIT, k]
-    if most < np.inf:
-        drive = min(max(drive, -most), most)
-    return drive - acting.known.joints[DAMPING, k] * acting.v[k]
+    return without_friction(acting.known, k, _drive(acting, k), acting.v[k])
 
 
 @inline
@@ -115,15 +91,10 @@ def joint_force(forces, k):
 
 
 @inline
-def added_inertia(acting, k):
+def implicit_inertia(acting, k):
     """The inertia that implicit damping and gains add to a joint."""
-    known, dt = acting.known, acting.dt
-    if not known.implicit:
-        return 0.0
-    gained, most = dt * (known.joints[KD, k] + dt * known.joints[KP, k]), known.joints[EFFORT_LIMIT, k]
-    if most < np.inf:
-        gained = gained if abs(_drive(acting, k)) <= most else 0.0
-    return dt * known.joints[DAMPING, k] + gained
+    known = acting.known
+    return added_inertia(known, k, _drive(acting, k), acting.dt) if known.implicit else 0.0
 
 
 @inline
@@ -135,11 +106,11 @@ def is_held(acting, k):
 @inline
 def bounds(acting, k):
     """lo and hi of v⁺."""
-    joints, index = acting.known.joints, acting.known.q_of_v[k]
-    here, most = 0.0 if index == NO_POSITION else acting.q[index], joints[VELOCITY_LIMIT, k]
+    joints, fastest = acting.known.joints, acting.known.joints[VELOCITY_LIMIT, k]
     if not (joints[LOWER, k] > -np.inf or joints[UPPER, k] < np.inf):
-        return -most, most
-    return velocity_bounds(here, joints[LOWER, k], joints[UPPER, k], most, acting.rate)
+        return -fastest, fastest
+    here = position(acting.known, k, acting.q)
+    return velocity_bounds(here, joints[LOWER, k], joints[UPPER, k], fastest, acting.rate)
 
 
 @inline

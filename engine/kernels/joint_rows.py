@@ -1,4 +1,14 @@
-"""Joint friction and joint limits as rows of a block of robots, see `engine.kernels.joint_constraints`."""
+"""Joints as rows, one a coordinate: the law of their efforts, and their friction and limits in a block of robots.
+
+The force of a row is the control and gains, clipped to the effort limit, less damping and friction:
+
+    drive = τ + kp (target − q) − kd v     force = clamp(drive, ±limit) − d v − f
+
+"implicit" takes damping and gains at the end of the step, v + dt q̈ and q + dt (v + dt q̈): q + dt v replaces q, and the
+mass matrix's diagonal grows by dt (d + kd + dt kp), where a clipped effort has no gains in this step. Every kernel uses
+these functions; `StepSettings.effort` is the law on NumPy arrays, and `cuda/constraints/joint_forces.cuh` in CUDA.
+Friction and limits are those of `engine.kernels.joint_constraints`.
+"""
 
 from __future__ import annotations
 
@@ -68,13 +78,40 @@ def position(rows, j, q):
 
 
 @inline
+def drive(rows, j, tau, target, q, v, dt, implicit):
+    """The control tau and the gains of coordinate j at q and v, without the effort limit."""
+    if not is_row(rows, j):
+        return tau
+    ahead = q + dt * v if implicit else q
+    return tau + (rows.joints[KP, j] * (target - ahead) - rows.joints[KD, j] * v)
+
+
+@inline
+def without_friction(rows, j, drive, v):
+    """The force of coordinate j with that drive at velocity v, without its friction."""
+    limit = rows.joints[EFFORT_LIMIT, j]
+    if limit < np.inf:
+        drive = min(max(drive, -limit), limit)
+    return drive - rows.joints[DAMPING, j] * v
+
+
+@inline
+def added_inertia(rows, j, drive, dt):
+    """The inertia that implicit damping and gains add to coordinate j."""
+    gained, limit = dt * (rows.joints[KD, j] + dt * rows.joints[KP, j]), rows.joints[EFFORT_LIMIT, j]
+    if limit < np.inf:
+        gained = gained if abs(drive) <= limit else 0.0
+    return dt * rows.joints[DAMPING, j] + gained
+
+
+@inline
 def bounds(rows, j, q):
     """lo and hi of v⁺ of coordinate j from the limits, with lo ≤ 0 ≤ hi, for a robot at q (nq,)."""
     if not rows.has_limits:
         return -np.inf, np.inf
     joints = rows.joints
-    lower, upper, most = joints[LOWER, j], joints[UPPER, j], joints[VELOCITY_LIMIT, j]
-    return velocity_bounds(position(rows, j, q), lower, upper, most, 1.0 / rows.dt)
+    lower, upper, fastest = joints[LOWER, j], joints[UPPER, j], joints[VELOCITY_LIMIT, j]
+    return velocity_bounds(position(rows, j, q), lower, upper, fastest, 1.0 / rows.dt)
 
 
 @inline
@@ -93,21 +130,13 @@ def set_mode(mode, k, j, rows, start, active, forces):
 
 @inline
 def joint_forces(robots, q, v, rows, forces, implicit):
-    """Compute controls and gains, clipped, less damping, into `forces`, with the implicit part's diagonal.
-
-    With `implicit`, damping and gains are those at the end of the step, v + dt q̈ and q + dt (v + dt q̈); a joint with
-    a clipped effort has no gains in this step.
-    """
-    joints, dt = rows.joints, rows.dt
+    """Compute the joints' forces, without friction, into `forces`, with the implicit part's diagonal."""
     for k in range(v.shape[0]):
         for j in spread(v.shape[1]):
-            drive, limit, share = robots.tau[k, j], joints[EFFORT_LIMIT, j], 0.0
-            if is_row(rows, j):
-                here = position(rows, j, q[k])
-                ahead = here + dt * v[k, j] if implicit else here
-                drive += joints[KP, j] * (robots.target[k, j] - ahead) - joints[KD, j] * v[k, j]
-                if implicit:
-                    gained = dt * (joints[KD, j] + dt * joints[KP, j]) if abs(drive) <= limit else 0.0
-                    share = dt * joints[DAMPING, j] + gained
-            forces.force[k, j] = min(max(drive, -limit), limit) - joints[DAMPING, j] * v[k, j]
-            forces.inertia[k, j] = share
+            pulled = drive(
+                rows, j, robots.tau[k, j], robots.target[k, j], position(rows, j, q[k]), v[k, j], rows.dt, implicit
+            )
+            forces.force[k, j] = without_friction(rows, j, pulled, v[k, j])
+            forces.inertia[k, j] = 0.0
+            if implicit and is_row(rows, j):
+                forces.inertia[k, j] = added_inertia(rows, j, pulled, rows.dt)

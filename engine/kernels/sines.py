@@ -7,12 +7,22 @@ from engine.compile.operations import fma, is_single, low_bits
 
 
 @inline
+def _polynomials(z):
+    """(sin r − r)/r³ and (cos r − 1 + r²/2)/r⁴ for z = r², |r| ≤ π/4: those of fdlibm's k_sin and k_cos."""
+    s = -2.50507602534068634195e-08 + z * 1.58969099521155010221e-10
+    s = -1.98412698298579493134e-04 + z * (2.75573137070700676789e-06 + z * s)
+    s = -1.66666666666666324348e-01 + z * (8.33333333332248946124e-03 + z * s)
+    c = 2.08757232129817482790e-09 + z * -1.13596475577881948265e-11
+    c = 2.48015872894767294178e-05 + z * (-2.75573143513906633035e-07 + z * c)
+    return s, 4.16666666666666019037e-02 + z * (-1.38888888888741095749e-03 + z * c)
+
+
+@inline
 def sine_and_cosine(x):
     """sin x and cos x to about an ulp, for |x| ≤ 1e6 in single and 1e15 in double precision.
 
     The remainder of x after the nearest k quarter turns is exact but for the last bit: k π/2, in two parts, is
-    subtracted by fused multiplication; k is in the last bits of x · 2/π + 1.5 · 2ᵐ. The polynomials are minimax ones,
-    in double precision fdlibm's.
+    subtracted by fused multiplication; k is in the last bits of x · 2/π + 1.5 · 2ᵐ. The polynomials are minimax ones.
     """
     if is_single(1.0 * x):  # literals have the kernel's number type
         t = fma(x, 0.6366197723675814, 12582912.0)
@@ -26,14 +36,8 @@ def sine_and_cosine(x):
         k = t - 6755399441055744.0
         r = fma(-k, 6.123233995736766e-17, fma(-k, 1.5707963267948966, x))
         z = r * r
-        s = fma(z, 1.58969099521155010221e-10, -2.50507602534068634195e-08)
-        s = fma(z, fma(z, s, 2.75573137070700676789e-06), -1.98412698298579493134e-04)
-        s = fma(z, fma(z, s, 8.33333333332248946124e-03), -1.66666666666666324348e-01)
-        s = fma(r * z, s, r)
-        c = fma(z, -1.13596475577881948265e-11, 2.08757232129817482790e-09)
-        c = fma(z, fma(z, c, -2.75573143513906633035e-07), 2.48015872894767294178e-05)
-        c = fma(z, fma(z, c, -1.38888888888741095749e-03), 4.16666666666666019037e-02)
-        c = fma(z * z, c, fma(z, -0.5, 1.0))
+        s, c = _polynomials(z)
+        s, c = fma(r * z, s, r), fma(z * z, c, fma(z, -0.5, 1.0))
     turns = low_bits(t)
     odd = turns & 1 != 0
     a, b = (c, s) if odd else (s, c)
@@ -55,26 +59,12 @@ def nearest(x):
 
 @inline
 def quarter_turns(x):
-    """The number of quarter turns nearest to the angle x, |x| ≤ LARGEST_ANGLE, and sine and cosine of the remainder.
-
-    The minimax polynomials are those of fdlibm's k_sin and k_cos.
-    """
+    """The number of quarter turns nearest to the angle x, |x| ≤ LARGEST_ANGLE, and sine and cosine of the remainder."""
     k = nearest(x * _TWO_OVER_PI)
     r = ((x - k * _HALF_PI[0]) - k * _HALF_PI[1]) - k * _HALF_PI[2]
     z = r * r
-    s = z * 1.58969099521155010221e-10 + -2.50507602534068634195e-08
-    s = 2.75573137070700676789e-06 + z * s
-    s = -1.98412698298579493134e-04 + z * s
-    s = 8.33333333332248946124e-03 + z * s
-    s = -1.66666666666666324348e-01 + z * s
-    s = r + r * z * s
-    c = z * -1.13596475577881948265e-11 + 2.08757232129817482790e-09
-    c = -2.75573143513906633035e-07 + z * c
-    c = 2.48015872894767294178e-05 + z * c
-    c = -1.38888888888741095749e-03 + z * c
-    c = 4.16666666666666019037e-02 + z * c
-    c = 1.0 - (0.5 * z - z * z * c)
-    return k, s, c
+    s, c = _polynomials(z)
+    return k, r + r * z * s, 1.0 - (0.5 * z - z * z * c)
 
 
 @inline

@@ -9,7 +9,7 @@ others of its warp. Where these rounds cycle, a primal active-set method takes o
 from __future__ import annotations
 
 from engine.compile import inline, kernel
-from engine.compile.operations import address, at_run_time, least, local, rows
+from engine.compile.operations import at_run_time, local, rows
 from engine.kernels.aba import accelerate, leave
 from engine.kernels.bodies import NV, ZERO, rigid_inertia
 from engine.kernels.coordinates import is_bounded
@@ -37,6 +37,7 @@ from engine.kernels.outward import enter
 from engine.kernels.phase_timer import lap, start_watch, stop_watch
 from engine.kernels.robot import ENTER, KIND, V_START
 from engine.kernels.spatial import sub
+from engine.kernels.step_arguments import record_state, report_divergence, set_controls
 from engine.phases import ACCELERATION, INTEGRATION
 
 _ROW, _LOW, _HIGH, _FRICTION, _DRIVE, _REACTION, _NEXT, _MODE, _FEASIBLE = range(9)  # rows of `_descend`'s table
@@ -130,20 +131,20 @@ def _set_feasible(table, count):
 @inline
 def _active_set_step(table, count):
     """Move to the velocity of the present modes, or to the first blocking row; return False at the solution."""
-    share, blocking, edge, mode = 1.0, -1, 0.0, STUCK
+    smallest, blocking, edge, mode = 1.0, -1, 0.0, STUCK
     for k in range(count):
         if table[_ROW, k] != 0.0 and slides(table[_MODE, k]):
             lowest, highest = table[_LOW, k], table[_HIGH, k]
             low, high = sliding_interval(table[_MODE, k], lowest, highest, table[_FRICTION, k])
-            here, there = table[_FEASIBLE, k], table[_NEXT, k]
-            slack = slack_of_velocity(here)
-            up, down = there > high + slack, there < low - slack
-            part = (max(0.0, high - here) if up else min(0.0, low - here)) / (there - here)
-            if (up or down) and part < share:
-                share, blocking, edge = part, k, high if up else low
+            feasible, target = table[_FEASIBLE, k], table[_NEXT, k]
+            slack = slack_of_velocity(feasible)
+            up, down = target > high + slack, target < low - slack
+            fraction = (max(0.0, high - feasible) if up else min(0.0, low - feasible)) / (target - feasible)
+            if (up or down) and fraction < smallest:
+                smallest, blocking, edge = fraction, k, high if up else low
                 mode = (HIGH if high == highest else STUCK) if up else (LOW if low == lowest else STUCK)
     for k in range(count):
-        table[_FEASIBLE, k] += share * (table[_NEXT, k] - table[_FEASIBLE, k])
+        table[_FEASIBLE, k] += smallest * (table[_NEXT, k] - table[_FEASIBLE, k])
     if blocking < 0:
         blocking, mode = _release(table, count)
     else:
@@ -197,17 +198,6 @@ def _descend(acting, begins, after, reaction, table):
 
 
 @inline
-def _record(q, v, record_q, record_v, sample):
-    """Record the state as sample number `sample`, counted over all robots, if there is a record."""
-    if address(record_q) != 0:
-        for k in range(q.shape[0]):
-            record_q[sample * q.shape[0] + k] = q[k]
-    if address(record_v) != 0:
-        for k in range(v.shape[0]):
-            record_v[sample * v.shape[0] + k] = v[k]
-
-
-@inline
 def _take(acting, after):
     """Move to v⁺; return whether it is bounded. With freezing, do not move to one that is not."""
     known, sound = acting.known, True
@@ -219,52 +209,35 @@ def _take(acting, after):
     return sound if known.freezes else is_bounded(acting.v)
 
 
-@inline
-def _begin(acting, controls, row):
-    """Set the step's controls, if it has any of its own, and the initial modes."""
-    if address(controls) != 0:
-        for k in range(acting.tau.shape[0]):
-            acting.tau[k] = controls[row * acting.tau.shape[0] + k]
-    _begin_modes(acting)
-
-
 @kernel
-def advance(
-    known, robot, batch, steps, first, last, done, dt, q, v, tau, target, controls, control_rows, record_q, record_v,
-    every, diverged, alarm, phases, wrenches, frozen,
-):  # fmt: skip
-    """Take the steps after `first` up to `last` of `steps` steps of q (nq,) and v (nv,), in place.
-
-    `done` steps were taken before. The controls are tau (nv,), or `controls` (control_rows, steps, nv) of one robot or
-    of all. The present state and every `every`-th go to record_q (batch, …, nq) and record_v. Arrays that are not given
-    have no address. `diverged` keeps the least number of steps after which a robot's velocity was not bounded; `alarm`,
-    which the host reads, is then 1. A frozen robot keeps its state before that step, and `frozen` (batch,) the number
-    of steps. `phases` (COUNT + 2,) are the cycles of the first robot's last step, their sum in ns, and when a phase
-    began. `wrenches` (bodies, 6, batch) act on the bodies, each in its body's frame.
-    """
-    nq, nv = q.shape[0], v.shape[0]
+def advance(known, robot, batch, given, dt):
+    """Take the steps of `given`, see `StepArguments`, from its state q (nq,), v, tau and target (nv,), in place."""
+    steps, state, controls, record = given.steps, given.state, given.controls, given.record
+    report, every, last, phases = given.report, given.record.every, given.steps.last, given.report.phases
+    nq, nv = state.q.shape[0], state.v.shape[0]
     acting = Acting(known, local(nq), local(nv), local(nv), local(nv), local(nv), dt, 1.0 / dt)
-    _load(q, nq, acting.q)
-    _load(v, nv, acting.v)
-    _load(tau, nv, acting.tau)
-    _load(target, nv, acting.target)
+    _load(state.q, nq, acting.q)
+    _load(state.v, nv, acting.v)
+    _load(state.tau, nv, acting.tau)
+    _load(state.target, nv, acting.target)
     after, reaction, table = local(nv), local(nv), local(9, nv)
     constrained = _constrained(known)
-    sample = robot * (steps // every + 1)
-    end, until, number = sample + last // every + 1, every - first % every, 0
-    if first == 0:
-        _record(acting.q, acting.v, record_q, record_v, sample)
-    sample += first // every + 1
-    step = first
+    sample = robot * (steps.total // every + 1)
+    end, until, number = sample + last // every + 1, every - steps.first % every, 0
+    if steps.first == 0:
+        record_state(acting.q, acting.v, record, sample)
+    sample += steps.first // every + 1
+    step = steps.first
     if known.freezes:
-        step = last if frozen[robot] != 0 else first
+        step = last if given.frozen[robot] != 0 else steps.first
     while step < last:
-        watched = known.timed and robot == 0 and step == steps - 1
+        watched = known.timed and robot == 0 and step == steps.total - 1
         if number == 0:
-            _begin(acting, controls, (robot if control_rows > 1 else 0) * steps + step)
+            set_controls(controls, (robot if controls.rows > 1 else 0) * steps.total + step, acting.tau)
+            _begin_modes(acting)
             start_watch(watched, phases)
         descending = number > BLOCK_PIVOTS
-        going = _round(acting, wrenches, robot, batch, descending, after, reaction)
+        going = _round(acting, given.wrenches, robot, batch, descending, after, reaction)
         if constrained and (descending or (going and number == BLOCK_PIVOTS)):
             going = _descend(acting, number == BLOCK_PIVOTS, after, reaction, table)
             going = going and number < BLOCK_PIVOTS + ACTIVE_SET_STEPS * nv
@@ -279,18 +252,17 @@ def advance(
             until -= 1
             if sound and until == 0:
                 until = every
-                _record(acting.q, acting.v, record_q, record_v, sample)
+                record_state(acting.q, acting.v, record, sample)
                 sample += 1
             if not sound:
                 if known.freezes:
-                    frozen[robot] = done + step
+                    given.frozen[robot] = steps.done + step
                 else:
-                    least(diverged, 0, done + step)
-                    alarm[0] = 1
+                    report_divergence(report, steps.done + step)
                 step = last
     if known.freezes:
         while sample < end:
-            _record(acting.q, acting.v, record_q, record_v, sample)
+            record_state(acting.q, acting.v, record, sample)
             sample += 1
-    _load(acting.q, nq, q)
-    _load(acting.v, nv, v)
+    _load(acting.q, nq, state.q)
+    _load(acting.v, nv, state.v)

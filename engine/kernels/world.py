@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engine.compile import compiled_apart, inline
 from engine.compile.operations import is_single, spread
+from engine.kernels.bodies import ZERO
 from engine.kernels.quaternions import rotation_from_quaternion
 from engine.kernels.robot import KIND, PARENT, Q_START, V_START
 from engine.kernels.sines import LARGEST_ANGLE, sincos, sine_and_cosine
@@ -35,8 +36,7 @@ from engine.kernels.spatial import (
 )
 from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD, layout
 
-ZERO = (0.0, 0.0, 0.0)
-MASS, FIRST_MOMENT, INERTIA, RIGID = 0, 1, 4, 10
+RIGID_MASS, RIGID_FIRST_MOMENT, RIGID_INERTIA, RIGID = 0, 1, 4, 10
 """Columns of `Bodies.rigid`, and their number."""
 
 
@@ -120,9 +120,9 @@ def _place_body(i, q, v, wrenches, topology, constants, bodies):
     m, h = c[layout.MASS], mul(R, load3(c, layout.FIRST_MOMENT))
     inertia = rotate_symmetric(R, load6(c, layout.INERTIA))
     rigid = bodies.rigid[i]
-    rigid[MASS] = m
-    store3(rigid, h, FIRST_MOMENT)
-    store6(rigid, inertia, INERTIA)
+    rigid[RIGID_MASS] = m
+    store3(rigid, h, RIGID_FIRST_MOMENT)
+    store6(rigid, inertia, RIGID_INERTIA)
     n, f = momentum(m, h, full(inertia), omega, velocity)
     n, f = add(cross(omega, n), cross(velocity, f)), cross(omega, f)
     if len(wrenches) > 0:

@@ -162,7 +162,7 @@ def _of_system(trace: Trace) -> tuple[float, float]:
 
 
 def _scale(blocks: Sequence[Array]) -> tuple[float, float]:
-    """Return the least and the greatest logarithm of a block's norm; blocks are stacked along the first axis."""
+    """Return the least and the largest logarithm of a block's norm; blocks are stacked along the first axis."""
     sizes = [float(np.linalg.norm(x)) for stack in blocks for x in stack]
     logs = np.log10([size for size in sizes if size > 0] or [1.0])
     return float(logs.min()), float(logs.max())

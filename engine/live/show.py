@@ -111,7 +111,7 @@ class LiveLink(NotCopied):
         return self._release.alive
 
     def close(self) -> None:
-        """Write the last state and end the link; the window keeps its recording, the simulation can go on."""
+        """Write the last state and end the link; the window keeps its recording, the simulation can continue."""
         if not self._release.alive:
             return
         self.simulation.watch(None)

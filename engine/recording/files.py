@@ -64,7 +64,7 @@ def save_run(
 ) -> Trajectory:
     """Write a recorded run to an .npz file, whole or not at all; returns the trajectory that is in it.
 
-    It may go on meanwhile: what is written is the run as it was at the call, a branch with the frames before its own.
+    It may continue meanwhile: the run is written as it was at the call, a branch with the frames before its own.
     `settings` are what `main.py run` writes, "robot" among them; `describe` gives JSON's form of a setup's `about`. It
     begins as `recorded_trajectory` does, and takes `effort` as that does. Raises ValueError where the arrays would take
     more than `LARGEST`, which `read_run` refuses.

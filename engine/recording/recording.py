@@ -256,7 +256,7 @@ class Recording(NotCopied):
             self._bytes -= StoredFrame(*frame).bytes  # type: ignore[misc]
 
     def branch(self, run: Run, index: int) -> Run:
-        """A new run that leaves `run` at the frame `index`; the simulation that goes on starts at its checkpoint.
+        """A new run that leaves `run` at the frame `index`; the simulation that continues it starts at its checkpoint.
 
         Another run before it in which no step was taken is forgotten.
         """
@@ -273,7 +273,7 @@ class Recording(NotCopied):
             return branch
 
     def go_on(self, simulation: Simulation, time: float, about: Any = None, watched: bool = False) -> None:
-        """The present run goes on by another simulation, from its `time` on, s; see `Setup` for the rest."""
+        """The present run continues by another simulation, from its `time` on, s; see `Setup` for the rest."""
         with self.lock:
             self._set_up(self._runs[-1], Setup.of(simulation, time - simulation.time, about, watched))
             self._inputs, self._changes = None, []
@@ -366,7 +366,7 @@ class Recording(NotCopied):
     # Reading.
 
     def frame(self, run: Run, index: int) -> RecordedFrame:
-        """The frame `index` of a run. Raises IndexError where it is not there, or no longer."""
+        """The frame `index` of a run. Raises IndexError where it is missing, or was discarded."""
         with self.lock:
             stored = taken_out(run._stored(index))
             setup, shapes, names = run._setups[stored.setup], run._shapes[stored.setup], run._names[stored.setup]

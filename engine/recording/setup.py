@@ -14,7 +14,7 @@ from engine.step_settings import StepSettings
 class Setup:
     """A simulation's settings, and what else its bits depend on.
 
-    `device` is where it steps, `threads` take part in each step of DCA-ABA, `wrenches` tells whether steps take those
+    `device` is where it steps, `threads` take part in each step of DCA-ABA, `wrenches` says whether steps take those
     from outside. The simulation began at `time_before` (s) of its run. `about` is whatever who records wants to find
     again. `watched`: it is a script's, see `engine.live`, of which frames have all that acted as they were taken, but
     not what acted between.

@@ -68,7 +68,7 @@ def read_hulls(path: str | os.PathLike[str]) -> tuple[np.ndarray, ...]:
 
 
 def mesh_being_read() -> Path | None:
-    """The mesh file that is being read at this moment, or whose convex hulls are computed; None if there is none.
+    """The mesh file that is being read now, or whose convex hulls are computed; None if there is none.
 
     Small binary STL files, which are read at once, are never named.
     """
@@ -147,7 +147,7 @@ class _Reader:
             return None
         if -code in (getattr(signal, "SIGPROF", 0), getattr(signal, "SIGKILL", 0)):
             raise _Ended(_too_much("time", size))
-        if -code == signal.SIGABRT and not said.strip():  # of a library that cannot go on without memory
+        if -code == signal.SIGABRT and not said.strip():  # of a library that cannot continue without memory
             raise _Ended(_too_much("memory", size))
         reason = said.decode(errors="replace").strip().rpartition("\n")[2] or f"with {code}"
         raise _Ended(f"the process that reads it ended early ({reason})")

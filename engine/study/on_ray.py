@@ -106,7 +106,7 @@ class Cluster(Here):
             yield work, self._got(ready, f"the batch of sample {int(work.task.samples[0])}").of(work.task)
 
     def task(self, on: str) -> Any:
-        """Return the remote `_called`, whose processes go on to further calls: a start with a GPU takes seconds."""
+        """Return the remote `_called`, whose processes serve further calls: a start with a GPU takes seconds."""
         needs = {"num_cpus": 1} if on == "cpu" else {"num_cpus": 0, "num_gpus": 1, "max_calls": 0}
         return self._ray.remote(max_retries=RETRIES, **needs)(_called)
 

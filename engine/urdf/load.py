@@ -46,7 +46,7 @@ def load(
     - `srdf`: MoveIt's description of the same robot, an SRDF; the links of its ``disable_collisions`` never touch each
       other, see `Model.disabled_collisions`, and its ``group_state`` elements name poses, see `Model.poses`. "beside":
       the one of this robot that stands beside the file, in its folder or in a folder ``srdf``, if there is one; of its
-      problems one warning tells that it was left out.
+      problems one warning says that it was left out.
 
     Returns the model, with the file's warnings in `Model.diagnostics`, each naming the number used.
 

@@ -115,7 +115,7 @@ class Document:
             self.root = self._tree(parser)
         if self.root is None:
             self.source.oddities.clear()  # they are consequences of the wrong file type
-            self.report("error", 1, *self._no_xml([_first_line(entry.message) for entry in parser.error_log]), "XML")
+            self._report_no_tree(parser.error_log)
             return
         by_line: dict[int, list[Any]] = {}
         for entry in parser.error_log:
@@ -139,6 +139,14 @@ class Document:
         within = next(filter(None, (_WITHIN.search(each.message) for each in entries)), None)
         inside = f"inside <{within[1]}> of line {within[2]}" if within else "within a tag"
         return f"the file ends {inside}, as if it were cut off", CUT_OFF
+
+    def _report_no_tree(self, entries: Any) -> None:
+        """Report why there is no XML: at its line where the root's tag lacks its "<" below a declaration or comment."""
+        first = next(iter(entries), None)
+        if first is not None and first.type_name == "ERR_DOCUMENT_EMPTY" and first.line > 1 and _is_begun(self.source):
+            self.report("error", first.line, f"malformed XML: {_first_line(first.message)}", FOLLOWING, "XML")
+            return
+        self.report("error", 1, *self._no_xml([_first_line(entry.message) for entry in entries]), "XML")
 
     def _no_xml(self, said: list[str]) -> tuple[str, str]:
         """Identify a file that is not XML, where possible, and say what to do; include the parser's message."""
@@ -357,6 +365,11 @@ def _listed(names: Sequence[str]) -> str:
     """Return the first names after a colon; nothing without names."""
     more = ", …" if len(names) > MAX_LISTED_FILES else ""
     return f": {', '.join(names[:MAX_LISTED_FILES])}{more}" if names else ""
+
+
+def _is_begun(source: Source) -> bool:
+    """Whether a file begins with a declaration or a comment of XML."""
+    return source.data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"<?xml", b"<!--"))
 
 
 def _first_line(message: str) -> str:

@@ -24,7 +24,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-BEAT = 5  # ms between two looks at whether the window answers
+BEAT = 5  # ms between two looks at whether the window responds
 SIZE = 1280, 800
 LONG = 120.0  # s to wait for a robot
 
@@ -52,7 +52,7 @@ class Bench:
         viewport.drawn.connect(self._count)
         self.longest, self._last = 0.0, time.perf_counter()
         self.waits: list[float] = []
-        """s, of which each was a time in which the loop answered nothing, since `answer` began last."""
+        """s, of which each was a time in which the loop handled nothing, since `answer` began last."""
         self._beat = QTimer()
         self._beat.setTimerType(Qt.TimerType.PreciseTimer)
         self._beat.timeout.connect(self._look)

@@ -35,9 +35,7 @@ def draw(name: str) -> Image.Image:
     q, azimuth, elevation = LOOKS[name]
     model = engine.load(engine.find_robot(name))
     poses = engine.link_poses(model, model.neutral() if q is None else q)
-    scene = Scene(model)
-    scene.load()
-    scene.wait()
+    scene = Scene(model).read()
     camera = Camera(azimuth=math.radians(azimuth), elevation=math.radians(elevation))
     camera.fit(*scene.bounds(poses))
     image = Image.fromarray(offscreen.draw(scene, poses, *DRAWN, camera, transparent=True))

@@ -71,9 +71,7 @@ def picture(studio_view, backdrop) -> np.ndarray:
 def test_a_picture_has_the_colours_that_the_backdrop_names(name):
     backdrop = BACKDROPS[name]
     model = engine.load(engine.find_robot("pendulum"))
-    scene = Scene(model)
-    scene.load()
-    scene.wait()
+    scene = Scene(model).read()
     poses = np.asarray(engine.link_poses(model, model.neutral()))
     level = Camera(distance=6.0, elevation=0.0)  # looks along the ground: the horizon is in the middle
     up = Camera(distance=6.0, elevation=-1.5)  # from below, at the sky

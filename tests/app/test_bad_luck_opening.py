@@ -192,7 +192,7 @@ def test_odd_things_that_are_dropped_or_on_the_clipboard_do_no_harm(qtbot, opene
 def test_what_is_still_being_read_comes_beside_a_body_that_was_added_meanwhile(
     qtbot, arm, monkeypatch, tmp_path, robot
 ):
-    """The body has the robot put together anew, which is no reason to drop the file."""
+    """The body has the robot put together again, which is no reason to drop the file."""
     scene, bench = arm.features[SceneView], arm.workbench
     path = tmp_path / "tetrahedron.obj"
     path.write_text("v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0 0 0.1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n", encoding="utf-8")

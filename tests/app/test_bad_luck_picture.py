@@ -1,4 +1,4 @@
-"""OpenGL missing, too old, lost or failing: the window opens, goes on, and says so."""
+"""OpenGL missing, too old, lost or failing: the window opens, continues, and says so."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_without_a_screen_it_ends_with_a_sentence(environment, words):
 
 @pytest.mark.usefixtures("qapp")
 def test_collections_leave_out_what_the_window_consists_of(tmp_path):
-    """A hundred thousand objects, which took 60 ms each time, in which no input was answered."""
+    """A hundred thousand objects, which took 60 ms each time, in which the window took no input."""
     script = """
 import gc
 from PyQt6.QtWidgets import QApplication

@@ -54,6 +54,14 @@ def test_a_click_on_a_cell_chooses_its_robot(qtbot, heat):
         QTest.mouseClick(heat, Left, pos=QPoint(heat.width() - 1, heat.height() - 1))  # beyond the last robot
 
 
+def test_cells_of_robots_that_are_alike_are_apart(heat):
+    heat.show_values("energy", "J", np.full(9, 2.0), np.zeros(9, bool), 8)
+    image, first, second = heat.grab().toImage(), heat.cell(0), heat.cell(1)
+    row = round(first.center().y())
+    colors = {image.pixelColor(x, row).name() for x in range(round(first.center().x()), round(second.center().x()))}
+    assert len(colors) > 1
+
+
 def test_arrow_keys_walk_from_cell_to_cell_and_stop_at_the_edge(heat):
     walked = []
     heat.chosen.connect(walked.append)

@@ -46,17 +46,11 @@ def model(tmp_path):
     return load
 
 
-def read(built: Scene) -> Scene:
-    built.load()
-    built.wait()
-    return built
-
-
 def test_a_scene_has_them_once_they_are_asked_for(model):
-    built = read(Scene(model()))
+    built = Scene(model()).read()
     assert len(built.instances.link) == 2
     built.show_collisions(True)
-    assert built.ready  # the mesh that both share is not read again
+    assert built.ready  # the mesh that both share is not reloaded
     colliding = np.all(built.instances.color == np.float32(COLLIDING), axis=1)
     assert sorted(built.instances.link[colliding].tolist()) == [0, 1, 1]
     assert built.content.see_through
@@ -153,7 +147,7 @@ def test_a_mesh_that_cannot_be_read_is_told_when_it_is_shown(qtbot, opened, mode
 def test_a_draft_of_one_sample_a_pixel_lets_every_other_pixel_through(model, monkeypatch):
     monkeypatch.setattr(Edges, "smooth", lambda _, canvas: canvas)  # which comes after it
     robot = model()
-    built = read(Scene(robot, collisions=True))
+    built = Scene(robot, collisions=True).read()
     with context.offscreen():
         renderer = Renderer()
         renderer.set_scene(built)

@@ -1,4 +1,4 @@
-"""The command palette over all actions, and right-click menus on links, things, joints, plots and moments."""
+"""The command palette over all actions, and right-click menus on links, things, joints, plots and frames."""
 
 from __future__ import annotations
 

@@ -337,31 +337,29 @@ def test_growth_with_the_batch(qtbot, panel):
 def test_a_crossing_is_marked_with_its_size(qtbot):
     plot = GrowthPlot()
     qtbot.addWidget(plot)
-    times = {"abia": {2: 1e-6, 8: 4e-6, 32: 16e-6}, "cfa": {2: 4e-6, 8: 4.0001e-6, 32: 4e-6}}
-    points = tuple(
-        engine.Point(size, replace(RESULT, algorithm=name, host=seconds, host_interval=None))
-        for name, curve in times.items()
-        for size, seconds in curve.items()
-    )
-    plot.show_growth(engine.Growth("links", points, 1.0, None, "done"))
-    assert [mark.toPlainText() for mark in plot._marks if hasattr(mark, "toPlainText")] == ["8"]
+
+    def labels(points):
+        plot.show_growth(engine.Growth("links", points, 1.0, None, "done"))
+        return [mark for mark in plot._marks if hasattr(mark, "toPlainText")]
+
+    def points_of(curves):
+        return tuple(
+            engine.Point(size, replace(RESULT, algorithm=name, host=seconds, host_interval=None))
+            for name, curve in curves.items()
+            for size, seconds in curve.items()
+        )
+
+    rising = {2: 1e-6, 8: 4e-6, 32: 16e-6}
+    points = points_of({"abia": rising, "cfa": {2: 4e-6, 8: 4.0001e-6, 32: 4e-6}})
+    assert [mark.toPlainText() for mark in labels(points)] == ["8"]
     vague = tuple(
         replace(point.result, host_interval=engine.Interval(*(point.result.host * x for x in (0.7, 1, 1.4))))
         for point in points
     )
-    wide = tuple(engine.Point(point.size, row) for point, row in zip(points, vague, strict=True))
-    plot.show_growth(engine.Growth("links", wide, 1.0, None, "done"))
-    assert [mark.toPlainText() for mark in plot._marks if hasattr(mark, "toPlainText")] == ["8 (4 to 16)"]
-    label = next(mark for mark in plot._marks if hasattr(mark, "toPlainText"))
+    (label,) = labels(tuple(engine.Point(point.size, row) for point, row in zip(points, vague, strict=True)))
+    assert label.toPlainText() == "8 (4 to 16)"
     assert 0 < label.anchor.x() < 1
-    late = {"abia": {2: 1e-6, 8: 4e-6, 32: 16e-6}, "cfa": {2: 9e-6, 8: 12e-6, 32: 15e-6}}
-    points = tuple(
-        engine.Point(size, replace(RESULT, algorithm=name, host=seconds, host_interval=None))
-        for name, curve in late.items()
-        for size, seconds in curve.items()
-    )
-    plot.show_growth(engine.Growth("links", points, 1.0, None, "done"))
-    label = next(mark for mark in plot._marks if hasattr(mark, "toPlainText"))
+    label = labels(points_of({"abia": rising, "cfa": {2: 9e-6, 8: 12e-6, 32: 15e-6}}))[0]
     assert label.anchor.x() > 0.9  # it ends where the picture does
 
 

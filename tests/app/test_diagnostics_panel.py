@@ -79,6 +79,27 @@ def test_a_file_that_is_no_session_is_told_of_with_the_diagnostics(qtbot, opened
     assert window.diagnostics.diagnostics == []
 
 
+def test_the_robot_plays_on_where_a_file_is_refused(qtbot, opened, tmp_path):
+    window = opened(engine.find_robot("pendulum"))
+    window.run.play.trigger()
+    path = tmp_path / "scene.urdf"
+    path.write_text("<mujoco/>")
+    window.open(path)
+    assert not window.workbench.playing
+    wait(qtbot, lambda: window.workbench.playing)
+    assert window.diagnostics.diagnostics
+    assert window.workbench.model.name == "pendulum"
+
+
+def test_of_binary_data_no_lines_are_seen(qtbot, tmp_path):
+    panel = DiagnosticsPanel()
+    qtbot.addWidget(panel)
+    path = tmp_path / "picture.urdf"
+    path.write_bytes(b"RIFF\x10\0\0\0WEBP")
+    panel.show_file(str(path), path.name, [engine.Diagnostic("error", 1, "XML", "the file is a picture", "cure")])
+    assert panel.excerpt.isHidden()
+
+
 def test_of_long_lines_the_beginning_is_seen(qtbot, tmp_path):
     panel = DiagnosticsPanel()
     qtbot.addWidget(panel)

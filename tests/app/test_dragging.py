@@ -86,7 +86,7 @@ def test_in_a_recorded_moment_it_says_how_to_go_on(qtbot, opened):
     wait(qtbot, lambda: shown_time(window) == "0.000 s")
     hint = ""
 
-    def told() -> bool:  # the picture of the moment comes after its time
+    def told() -> bool:  # the picture of the frame comes after its time
         nonlocal hint
         place = place_of(qtbot, window, len(bench.model.link_names) - 1)
         qtbot.mousePress(window.viewport, RIGHT, pos=place)

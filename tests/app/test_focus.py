@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLineEdit, QPlainTextEdit, QWidget
+from PyQt6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLineEdit, QPlainTextEdit, QTreeWidget, QWidget
 from windows import type_in, wait
 
 import engine
 from app.features.drive_view import DriveView
 
 pytestmark = pytest.mark.usefixtures("runtime")
+CHECKED = Qt.ItemDataRole.CheckStateRole
 DOCKS = ("Scene", "Robot", "Plots", "Compare", "Batch", "Forces", "Ghost", "Joints", "Timing", "Diagnostics")
 
 
@@ -69,6 +70,20 @@ def test_the_focus_is_seen_and_space_plays(qtbot, opened, title):
             qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Space)
             assert window.workbench.playing is not playing, f"{type(each).__name__} {each.accessibleName()}"
             window.run.play.trigger()
+
+
+def test_return_makes_no_check_box_of_a_heading(qtbot, arm):
+    arm.docks.bring("Robot")
+    headings = 0
+    for tree in arm.findChildren(QTreeWidget):
+        items = [tree.topLevelItem(k) for k in range(tree.topLevelItemCount() if tree.isVisible() else 0)]
+        for item in [each for each in items if each.data(0, CHECKED) is None]:
+            tree.setFocus()
+            tree.setCurrentItem(item)
+            qtbot.keyClick(tree, Qt.Key.Key_Return)
+            assert item.data(0, CHECKED) is None, item.text(0)
+            headings += 1
+    assert headings
 
 
 def test_shortcut_keys_are_part_of_a_unit_once_a_number_is_typed(qtbot, arm):

@@ -94,7 +94,7 @@ def test_every_control_is_named_and_explained(dialog):
 
 
 def test_a_base_is_set_free_of_a_robot_that_has_a_file(qtbot, window, dialog, tmp_path, monkeypatch):
-    """The file is read again; a generated robot has none."""
+    """The file is reloaded; a generated robot has none."""
     assert not window.run.floating.isEnabled()
     name_file(monkeypatch, tmp_path / "mine.urdf")
     QTest.mouseClick(dialog.save, Qt.MouseButton.LeftButton)

@@ -254,9 +254,7 @@ def test_bars_of_the_skeleton_stand_for_links_whose_meshes_are_still_read(tmp_pa
     built.close()
     (tmp_path / "1.stl").unlink()
     stages.clear()
-    built = Scene(engine.load(path))
-    built.load()
-    built.wait()
+    built = Scene(engine.load(path)).read()
     looked()
     assert stages == [(3, [1], [0, 1, 2])]  # a cross alone would not say where the link is
     built.close()
@@ -265,17 +263,15 @@ def test_bars_of_the_skeleton_stand_for_links_whose_meshes_are_still_read(tmp_pa
 def test_a_missing_mesh_is_a_cross_and_a_broken_one_is_told_too(load, tmp_path):
     (tmp_path / "broken.obj").write_bytes(b"\x00\x01 no mesh")
     built, later = Scene(model := load("broken.obj")), Scene(model)
-    built.load()
-    built.wait()
+    built.read()
     assert built.meshes == [scene.MISSING, scene.MISSING]
     faults = {found.element: found.problem for found in built.diagnostics}
-    assert set(faults) == {"mesh broken.obj"}  # engine.load has told of the other
+    assert set(faults) == {"mesh broken.obj"}  # engine.load has reported the other
     lower, upper = built.bounds(engine.link_poses(model, []))
     assert upper[1] == pytest.approx(3 + scene.PLACEHOLDER / 2)
     assert lower[2] == pytest.approx(-scene.PLACEHOLDER / 2)
     (tmp_path / "broken.obj").unlink()
-    later.load()
-    later.wait()
+    later.read()
     assert [found.problem for found in later.diagnostics] == [f"there is no file {tmp_path / 'broken.obj'}"]
 
 

@@ -81,7 +81,7 @@ def test_names_that_are_given_in_the_last_run_stay_with_it(qtbot, start):
     open_last(qtbot, window)
     assert window.features[TimeView].keyframes.entries == told
     (folder,) = autosave.saved_runs(window.kept.autosave.root)
-    # What goes on from it has them in a folder of its own.
+    # What continues from it has them in a folder of its own.
     qtbot.keyClick(window, Key.Key_B, Ctrl)
     window.run.step.trigger()
     wait(qtbot, lambda: not window.workbench.replay.active)

@@ -191,7 +191,7 @@ def test_settings_views_and_moments_come_back_from_files(chance, tmp_path):
 
 
 def test_runs_in_parts_are_the_runs_that_were_recorded(chance, tmp_path):
-    """With branches of branches, moments that were put by hand, and whatever was dropped before."""
+    """With branches of branches, frames that were put by hand, and whatever was dropped before."""
     for turn in range(4):
         recording, model = tangled(chance)
         parts = []

@@ -222,7 +222,7 @@ def test_frames_centres_and_ellipsoids_stand_where_the_masses_are(chance, tmp_pa
 
 
 def test_axes_are_those_that_joints_turn_about_and_slide_along(chance, tmp_path):
-    """By a small motion of each joint: points of a turning axis stay, and what slides moves along its own."""
+    """By a small motion of each joint: points of a rotating axis stay, and what slides moves along its own."""
     for model in robots(tmp_path, chance):
         q, poses, explainer, _ = explained(model, chance)
         copies = explainer.glyphs(("axes",), poses)["rod"]
@@ -320,7 +320,7 @@ def test_arrows_are_the_forces_and_moments_along_the_worlds_axes(chance, tmp_pat
         for link, wrench, world in acting:
             turn = poses[link, :3, :3].T if world else np.eye(3)
             whole[link] = np.concatenate([turn @ wrench[:3], turn @ wrench[3:]])
-        again = arrows(of_links(whole), here, weight, 1.3)  # as a recorded moment has them
+        again = arrows(of_links(whole), here, weight, 1.3)  # as a recorded frame has them
         found, known = (np.array(sorted([*each.end, each.strength] for each in some)) for some in (again, made))
         np.testing.assert_allclose(found, known, rtol=1e-9)
         assert shapes((), 1.0) == {}

@@ -213,7 +213,7 @@ def test_memory_is_that_of_the_frames_there_are(chance):
 
 
 def lineage(run, runs) -> list[int]:
-    """The numbers of a run and of all that it goes on from."""
+    """The numbers of a run and of all that it continues."""
     found, numbered = [run.number], {each.number: each for each in runs}
     while (left := numbered[found[-1]].left) is not None:
         found.append(left[0])
@@ -222,7 +222,7 @@ def lineage(run, runs) -> list[int]:
 
 @pytest.mark.usefixtures("qapp")
 def test_keyframes_are_seen_in_every_run_that_has_their_moment(chance):
-    """A branch has the frames of what it goes on from, up to where it left that, and no others."""
+    """A branch has the frames of what it continues, up to where it left that, and no others."""
     for _ in range(6):
         recording, made = recorded(chance, 6)
         for _ in range(8):
@@ -337,7 +337,7 @@ def test_a_joint_that_comes_to_its_limit_is_told_once(chance, tmp_path):
     model = robot(tmp_path, chance, kinds=("revolute", "prismatic"))
     watch, one = LimitWatch(model), np.flatnonzero(model.q_of_v >= 0)
     range_ = model.upper[one] - model.lower[one]
-    q, away = model.neutral(), np.zeros(len(one), bool)  # who stood clearly off its limits since it was told
+    q, away = model.neutral(), np.zeros(len(one), bool)  # who stood clearly off its limits since it was reported
     for _ in range(200):
         inside, beyond = chance.uniform(0.02, 0.98, len(one)), chance.choice([0.0, 1.0, 1.2, -0.3])
         share = np.where(chance.random(len(one)) < 0.5, beyond, inside)

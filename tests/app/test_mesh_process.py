@@ -37,8 +37,7 @@ def load(tmp_path):
 def test_a_process_of_its_own_reads_the_same(load, tmp_path):
     trimesh.creation.icosphere(4).export(tmp_path / "ball.stl")
     here, apart, told = Scene(model := load("ball.stl")), Scene(model), []
-    here.load()
-    here.wait()
+    here.read()
     apart.load(lambda: told.append(apart.update()), apart=True, simplify=True)
     apart.wait()
     assert apart.ready
@@ -53,21 +52,17 @@ def test_a_process_of_its_own_reads_the_same(load, tmp_path):
 
 def test_a_scene_takes_over_the_files_that_have_not_changed(load, tmp_path):
     trimesh.creation.box().export(tmp_path / "cube.stl")
-    before = Scene(model := load("cube.stl"))
-    before.load()
-    before.wait()
+    before = Scene(model := load("cube.stl")).read()
     after = Scene(model, before=before)
-    assert after.meshes[0] is before.meshes[0]  # drawn at once, not read again
+    assert after.meshes[0] is before.meshes[0]  # drawn at once, not reloaded
     assert after.progress == (1, 2)
-    after.load()
-    after.wait()
+    after.read()
     assert after.meshes[0] is before.meshes[0]
     assert after.diagnostics == before.diagnostics  # the missing file is looked for again
     trimesh.creation.icosphere(1).export(tmp_path / "cube.stl")
     changed = Scene(model, before=after)
     assert changed.progress == (0, 2)
-    changed.load()
-    changed.wait()
+    changed.read()
     assert len(changed.meshes[0].faces) > len(before.meshes[0].faces)
 
 

@@ -64,7 +64,7 @@ def test_a_robot_set_high_by_a_number_is_pointed_at_and_shown_by_a_click(qtbot, 
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     wait(qtbot, lambda: not button.isVisible())
     assert in_picture(window)
-    assert window.viewport.hasFocus()  # so that keys go on to turn the camera
+    assert window.viewport.hasFocus()  # so that keys continue to turn the camera
 
 
 def test_a_camera_that_was_turned_away_is_told_too(qtbot, opened):

@@ -55,7 +55,7 @@ def test_a_theme_applies_at_once(window, preferences):
 
 def test_ticks_are_those_of_the_menus(window, preferences):
     overlays = [window.features[ContactView].action, *window.features[OverlayView].actions.values()]
-    automatic = [window.features[Reloading].watching, window.quiet.action]
+    automatic = [window.features[Reloading].watching, window.idle_measuring.action]
     for boxes, actions in ((preferences.overlays, overlays), (preferences.automatic, automatic)):
         assert len(boxes) == len(actions)
         for box, action in zip(boxes, actions, strict=True):

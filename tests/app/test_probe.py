@@ -193,5 +193,5 @@ def test_on_a_gpu_there_is_a_sample_for_each_frame(pretended_gpu, bench):
     blocks = []
     until(lambda: len(gathered(bench, blocks)) > 10)
     times = gathered(bench, blocks)
-    assert np.all(np.diff(times[times > 0]) > 0)  # before it plays there may be several of the same moment
+    assert np.all(np.diff(times[times > 0]) > 0)  # before it plays there may be several of the same time
     assert max(pretended_gpu.launches) > 2

@@ -1,4 +1,4 @@
-"""File › Open recent: robots and sessions, kept at once, and told apart by their names."""
+"""File › Open recent: robots and sessions, kept at once, and distinguished by their names."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +13,12 @@ from test_time import load, play
 from windows import choose_rows, name_file, wait, wait_loaded
 
 import engine
-import main
 from app.features.ground_view import GroundView
 from app.features.run_exports import RunExports
 from app.features.time_view import TimeView
 from app.panels.run_dialog import INTERVAL, RECORDED, STEPS, RunDialog
 from app.recording import run_files
 from app.simulation.batch_spread import BatchSpread
-from app.simulation.messages import Settings
 from app.window import Window
 from engine.cli import main as command
 
@@ -271,64 +268,10 @@ def test_a_folder_that_is_not_there_is_told(qtbot, window, exports, tmp_path, mo
     play(qtbot, window, 0.1)
     export(qtbot, window, exports.trajectory, tmp_path / "none" / "run.npz", monkeypatch)
     assert "there is no folder" in window.statusBar().currentMessage()
-
-
-def test_a_file_that_is_no_run_is_refused(qtbot, window, tmp_path):
-    path = tmp_path / "bad.npz"
-    np.savez(path, time=np.zeros(3))
-    window.open(path)
-    wait(qtbot, lambda: len(window.diagnostics.diagnostics) == 1)
-    assert "bad.npz contains no run: it lacks the array" in window.diagnostics.diagnostics[0].problem
-
-
-def write_run(path: Path, robot: str, names: str) -> Path:
-    """Three moments of a robot at rest, in a file that names its robot so."""
-    model = engine.load(engine.find_robot(robot))
-    q, v = np.tile(model.neutral(), (3, 1)), np.zeros((3, model.nv))
-    settings = np.array(json.dumps({"robot": names, "dt": 1e-3}))
-    np.savez(path, time=np.arange(3) * 0.1, q=q, v=v, tau=v, settings=settings)
-    return path
-
-
-def test_a_robot_that_has_moved_is_named(qtbot, window, tmp_path):
-    path = write_run(tmp_path / "run.npz", "arm7", "gone/arm7.urdf")
-    window.open(path)
-    wait(qtbot, lambda: len(window.diagnostics.diagnostics) == 1)
-    assert "the robot of run.npz is not at gone/arm7.urdf" in window.diagnostics.diagnostics[0].problem
-    window.workbench.set_robot_of_run(path, "arm7")
-    assert len(open_run(qtbot, window, path)) == 3
-
-
-def test_a_robot_that_is_named_for_one_run_is_not_that_of_others(qtbot, window, tmp_path):
-    bench, path = window.workbench, write_run(tmp_path / "run.npz", "arm7", "gone/arm7.urdf")
-    bench.set_robot_of_run(path, "arm7")
-    open_run(qtbot, window, path)
-    open_run(qtbot, window, write_run(tmp_path / "other.npz", "scara", "scara"))
-    assert bench.model.name == "scara"
-    open_run(qtbot, window, path)
-    assert bench.model.name == "arm7"
-
-
-def test_the_command_view_plays_a_run(monkeypatch, capsys, tmp_path):
-    path = tmp_path / "run.npz"
-    path.touch()
-    opened = []
-    monkeypatch.setattr("app._no_screen", lambda: False)
-    monkeypatch.setattr("app._show_window", lambda *words: opened.append(words) or 0)
-    assert main.main(["view", str(path), "--robot", "arm7"]) == 0
-    assert main.main([str(path)]) == 0
-    assert opened == [(str(path), [], False, "arm7"), (str(path), [], False, "")]
-    assert main.main(["view", str(tmp_path / "none.npz")]) == 2
-    assert "there is no file" in capsys.readouterr().err
-
-
-def test_settings_of_another_version_are_understood():
-    settings = Settings(dt=5e-4, driven=frozenset({3, 1}), spread=BatchSpread(robots=4, mass=0.2))
-    text = json.loads(json.dumps(run_files.describe(settings)))
-    assert run_files.understand(text) == settings
-    del text["ground"]
-    assert run_files.understand({**text, "of_later": 1}) == settings
-    assert run_files.understand(None) is None
+    monkeypatch.setattr(engine, "resample", lambda *_: pytest.fail("the run was computed for a file that cannot be"))
+    export(qtbot, window, exports.table, tmp_path / "none" / "run.csv", monkeypatch, STEPS)
+    assert "run.csv" not in window.statusBar().currentMessage().partition("none")[0]
+    assert "there is no folder" in window.statusBar().currentMessage()
 
 
 def test_the_moments_of_a_run_keep_their_names(qtbot, window, exports, tmp_path, monkeypatch):

@@ -42,6 +42,18 @@ def test_it_is_opened_by_the_menu_and_simulated_as_one_alone_is(qtbot, second, m
     assert np.abs(q - model.neutral()).max() > 1e-3
 
 
+def test_the_empty_panel_opens_one(qtbot, second, monkeypatch):
+    window, _ = second
+    view = window.features[SecondRobotView]
+    window.docks.bring("Second robot")
+    monkeypatch.setattr("app.desktop.dialogs.ask_file", lambda *_: str(engine.find_robot("double_pendulum")))
+    qtbot.mouseClick(view.panel.open_button, LEFT)
+    wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
+    assert not view.panel.open_button.isVisible()
+    qtbot.mouseClick(view.panel.close_button, LEFT)
+    wait(qtbot, lambda: not view.panel.open_button.isHidden())
+
+
 def test_both_stand_apart_are_in_view_and_named(qtbot, second):
     window, put = second
     before = window.viewport.camera.distance
@@ -120,7 +132,7 @@ def test_a_reset_brings_both_back(qtbot, second):
     put("double_pendulum")
     start = second_state(window).q.copy()
     window.run.hold.trigger()
-    wait(qtbot, lambda: second_state(window) is not None)  # it is made anew, without gains
+    wait(qtbot, lambda: second_state(window) is not None)  # it is made again, without gains
     play_for(qtbot, window, 0.3)
     assert np.abs(second_state(window).q - start).max() > 1e-3
     qtbot.keyClick(window, Qt.Key.Key_R)
@@ -160,7 +172,7 @@ def test_the_camera_stays_where_one_that_was_seen_comes_again(qtbot, second):
     window.viewport.camera.distance *= 3.0
     distance = window.viewport.camera.distance
     frame, there = window.workbench.newest, second_state(window)
-    for frame.second_robot in (None, there):  # as while it is made anew
+    for frame.second_robot in (None, there):  # as while it is made again
         view._show(frame)
         assert (window.viewport.overlays.second_robot is None) == (frame.second_robot is None)
     assert window.viewport.camera.distance == distance

@@ -9,7 +9,7 @@ import pytest
 from PyQt6.QtCore import QBuffer, QByteArray, QPoint, Qt
 from PyQt6.QtGui import QAction
 from PyQt6.QtWidgets import QApplication, QInputDialog, QToolButton, QWidget
-from windows import shown_time, wait, wait_loaded
+from windows import play_for, shown_time, wait, wait_loaded
 
 import engine
 from app.desktop import theme
@@ -29,10 +29,7 @@ def time_view(window) -> TimeView:
 
 def play(qtbot, window: Window, seconds: float) -> None:
     """Space, until so much is simulated; Space."""
-    until = window.workbench.time + seconds
-    qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: window.workbench.time >= until)
-    qtbot.keyClick(window, Qt.Key.Key_Space)
+    play_for(qtbot, window, seconds)
     settle(qtbot, window)
 
 
@@ -398,7 +395,7 @@ def test_times_on_the_track_are_round(span, most, step):
 def test_nothing_is_cut_where_a_recorded_moment_has_more_to_tell(qtbot):
     icon = theme.icon("play")
     bar = Timeline([QAction(icon, "Play")] * 5, [QAction(icon, "Branch here"), QAction(icon, "Keyframes")])
-    around = QWidget()  # whose child is as wide as it is told to be at once
+    around = QWidget()  # whose child is as wide as it is set to be at once
     qtbot.addWidget(around)
     bar.setParent(around)
     around.resize(900, 100)

@@ -191,6 +191,20 @@ def test_the_terrain_goes_back_and_the_robot_with_it(qtbot, opened):
     wait(qtbot, lambda: np.allclose(bench.newest.q, before))
 
 
+def test_the_terrain_goes_back_while_the_robot_plays_on(qtbot, opened):
+    window = opened(engine.find_robot("quadruped"))
+    bench = window.workbench
+    window.run.play.trigger()
+    window.features[GroundView].shapes[1].trigger()
+    wait(qtbot, lambda: bench.settings.scene.ground != engine.Plane())
+    assert bench.playing
+    undo(qtbot, window.features[UndoView])
+    assert bench.settings.scene.ground == engine.Plane()
+    assert bench.playing
+    began = bench.time
+    wait(qtbot, lambda: bench.time > began)
+
+
 def test_another_robot_begins_with_nothing_to_undo(qtbot, undoing):
     undoing._window.run.gravity.trigger()
     assert undoing.undo.isEnabled()
@@ -314,7 +328,7 @@ def test_a_run_opens_in_its_own_scene_and_undo_adds_the_other_objects(qtbot, und
     assert window.statusBar().currentMessage() == "2 objects around arm7 were removed; Undo (Ctrl+Z) adds them here"
     undo(qtbot, undoing)
     wait(qtbot, lambda: [each.size for each in scene.obstacles] == [box.size, larger.size, ball.size])
-    wait(qtbot, lambda: bench.newest is not None and bench.newest.time > 0.09)  # it goes on from the run's end
+    wait(qtbot, lambda: bench.newest is not None and bench.newest.time > 0.09)  # it continues from the run's end
     assert not bench.replay.active
     assert window.viewport.overlays.world.count == 3
     redo(qtbot, undoing)

@@ -364,7 +364,7 @@ def test_the_window_answers_while_a_thousand_links_move(qtbot, opened):
     wait(qtbot, lambda: window.workbench.time > 0.02)
     begun = window.workbench.time
     assert answers(qtbot, 50, 50)
-    # Some ten pictures a second, since the simulation comes first; of two loaded cores three still.
+    # Some ten frames per second, since the simulation comes first; of two loaded cores three still.
     assert any(pictures_in(qtbot, window, 2.0) >= 6 for _ in range(LOOKS))
     # Without a graphics card, drawing takes the processor too; without drawing, hardly a wait may be longer.
     window.viewport.hide()

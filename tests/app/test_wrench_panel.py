@@ -61,8 +61,8 @@ def test_a_number_that_is_being_typed_stays_whatever_happens_meanwhile(qtbot, op
     wait(qtbot, box.hasFocus)
     box.selectAll()
     qtbot.keyClicks(box, "12.")
-    window.refresh()  # as whenever anything is told or pressed
-    view._bench.forces.set(0, np.arange(6.0), True)  # as when a moment with another wrench is shown
+    window.refresh()  # as whenever anything is shown or pressed
+    view._bench.forces.set(0, np.arange(6.0), True)  # as when a frame with another wrench is shown
     window.refresh()
     assert box.text() == "12."
     qtbot.keyClicks(box, "5")

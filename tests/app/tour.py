@@ -85,10 +85,7 @@ class Tour(DialogTour):
         self.bench.play()
         self.spin(0.4)
         x, y = self._on_robot()
-        self.mouse("MouseButtonPress", x, y, "RightButton", True)
-        for share in np.linspace(0, 1, 6):
-            self.mouse("MouseMove", x + 0.14 * share, y - 0.10 * share, "RightButton", True)
-            self.spin(0.08)
+        self._drag(x, y, 0.14, -0.10, "RightButton", 0.08)
         yield
         self.mouse("MouseButtonRelease", x + 0.14, y - 0.10, "RightButton", False)
         self.rest(0.1)
@@ -109,21 +106,21 @@ class Tour(DialogTour):
             near = np.flatnonzero(~handles.shape.behind.get(handle, np.zeros(2, bool)))
             x, y = handles.shape.lines[handle][near[-1]] / [viewport.width(), viewport.height()]
             self.mouse("MouseMove", x, y, "NoButton", False)
-            self.mouse("MouseButtonPress", x, y, "LeftButton", True)
-            for share in np.linspace(0, 1, 6):
-                self.mouse("MouseMove", x + 0.09 * share, y + 0.05 * share, "LeftButton", True)
-                self.spin(0.05)
+            self._drag(x, y, 0.09, 0.05, "LeftButton", 0.05)
             yield
             self.mouse("MouseButtonRelease", x, y, "LeftButton", False)
             self.rest(0.1)
         x, y = self._on_robot()
-        self.mouse("MouseButtonPress", x, y, "RightButton", True)
-        for share in np.linspace(0, 1, 6):
-            self.mouse("MouseMove", x + 0.3 * share, y - 0.1 * share, "RightButton", True)
-            self.spin(0.05)
+        self._drag(x, y, 0.3, -0.1, "RightButton", 0.05)
         yield
         self.mouse("MouseButtonRelease", x + 0.3, y - 0.1, "RightButton", False)
         self.window.selection.choose(-1)
+
+    def _drag(self, x: float, y: float, across: float, down: float, button: str, pause: float) -> None:
+        self.mouse("MouseButtonPress", x, y, button, True)
+        for share in np.linspace(0, 1, 6):
+            self.mouse("MouseMove", x + across * share, y + down * share, button, True)
+            self.spin(pause)
 
     def _on_robot(self) -> tuple[float, float]:
         """Return the last link's position, relative to the picture's width and height."""

@@ -16,9 +16,9 @@ from app.panels.run_dialog import INTERVAL, RunDialog
 from app.window import Window
 
 PATIENCE = 60_000  # ms, for the first compilation of the engine
-ANSWER = 0.050  # s within which the window answers
+ANSWER = 0.050  # s within which the window responds
 LOOKS = 40  # at whether it does: other programs may take the processor
-HEARD = 20.0  # s within which what would go on for a minute or for ever has ended
+HEARD = 20.0  # s within which what would continue for a minute or for ever has ended
 
 
 def wait(qtbot, condition: Callable[[], bool]) -> None:

@@ -29,7 +29,7 @@ def microseconds(samples: list[dict[str, float]]) -> str:
 
 
 def look(bench: Workbench, until: float) -> list[tuple]:
-    """Snapshots up to a moment, each as (factor, phases, spent, q)."""
+    """Snapshots up to a time, each as (factor, phases, spent, q)."""
     seen = []
     while time.perf_counter() < until:
         for event in bench.poll():

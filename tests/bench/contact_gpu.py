@@ -10,7 +10,7 @@ import numpy as np
 
 from engine import files
 from engine.bench.peers.peer import Missing
-from engine.bench.results import NONE, Rows
+from engine.bench.results import NONE, Rows, measured_rows
 from engine.cuda.runtime import clock, device
 from engine.device_arrays import to_host
 from engine.holding import holding_gains
@@ -20,7 +20,6 @@ from engine.simulation import Simulation
 from engine.validation import Array
 from tests.bench import warp_contact
 from tests.bench.contact_cases import DT, robot
-from tests.bench.measured_rows import measured_rows
 
 SETTLE, STEPS, RUNS = 1000, 400, 3
 """Settling steps of standing robots; steps of a run, one launch; runs, for the median."""
@@ -139,7 +138,7 @@ def _beside(work: ContactCase, q: Array | None, ours: float) -> dict[str, Any]:
         seconds = peer.seconds(STEPS, RUNS)
     except Missing as reason:
         return {"missing": str(reason)}
-    except Exception as error:  # a peer's own fault, such as its memory, costs none of our figures
+    except Exception as error:  # a peer's own failure, such as its memory, costs none of our figures
         return {"missing": f"it fails: {type(error).__name__}: {error}"[:300]}
     rate = work.batch / seconds
     return {"rate": rate, "ratio": ours / rate, "how": warp_contact.HOW, "heights apart": peer.heights()}

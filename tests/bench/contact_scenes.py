@@ -90,7 +90,7 @@ def _turned(state: State) -> float:
 
 
 def _toppled(state: State) -> float:
-    """% off the speed that a box turning about its lower edge has by its energy, on a slope of 0.35 rad."""
+    """% off the speed that a box rotating about its lower edge has by its energy, on a slope of 0.35 rad."""
     a, h = TALL[0] / 2, TALL[2] / 2
     angle = float(np.arctan2(state.rotation[0, 2], state.rotation[2, 2]))
     reach, first = np.hypot(a, h), np.arctan2(a, h)

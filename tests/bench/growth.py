@@ -77,7 +77,7 @@ def _curves(axis: str, sizes: tuple[int, ...], seconds: float, finished: Rows) -
                 continue
             try:
                 timed = gpu_timing.time_algorithm(robots(), name, seconds)
-            except Exception as error:  # the row tells it, and the other curves go on
+            except Exception as error:  # the row says it, and the other curves continue
                 given_up.add(name)
                 yield {**point, "failure": f"{type(error).__name__}: {error}"}
                 continue

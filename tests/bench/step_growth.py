@@ -81,7 +81,7 @@ def _measured(model: Any, q: Array, algorithm: str, where: str) -> dict[str, Any
             else:
                 times.append(_wall(simulation, count) / count)
         simulation.check()
-    except Exception as error:  # the row tells it, and the other curves go on
+    except Exception as error:  # the row says it, and the other curves continue
         return {"failure": f"{type(error).__name__}: {error}"}
     return {"us": float(np.median(times)) * 1e6, "steps": count}
 

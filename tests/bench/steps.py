@@ -10,12 +10,12 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
-from rich.table import Table
 
 from engine import files
 from engine.bench.peers import mujoco
 from engine.bench.peers.peer import Missing
-from engine.bench.results import NONE, Rows
+from engine.bench.results import NONE, Part, Rows, measured_rows
+from engine.bench.suites import gpu
 from engine.compile import finish_compiling
 from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import clock, device
@@ -27,7 +27,6 @@ from engine.simulation import Simulation
 from engine.urdf.load import load
 from engine.validation import Array
 from tests.bench import trees
-from tests.bench.measured_rows import Part, measured_rows
 
 CHAINS = (*((1, n, held) for held in (False, True) for n in (50, 200, 1000, 4000)), (100, 200, False))
 """Chains, links of each, and whether joint limits and friction act."""
@@ -158,7 +157,7 @@ def _steps(shape: str, n: int, batch: int, held: bool, seconds: float) -> dict[s
         name = f"{algorithm} on cuda"
         try:
             times[name], end = _timed(model, q, algorithm, "cuda")
-        except Exception as error:  # the row tells it, and the others are measured all the same
+        except Exception as error:  # the row says it, and the others are measured all the same
             failures[name] = f"{type(error).__name__}: {error}"
             continue
         apart[name] = _distance(end, reference)
@@ -213,7 +212,7 @@ def _beside(
         found = measure(model, q, DT, WALKED)
     except Missing as reason:
         return {"missing": str(reason)}
-    except Exception as error:  # a peer's own fault, such as its memory, costs none of our figures
+    except Exception as error:  # a peer's own failure, such as its memory, costs none of our figures
         return {"missing": f"it fails: {type(error).__name__}: {error}"[:300]}
     distance = _distance(found.v, reference)
     us = found.seconds(seconds) * 1e6
@@ -317,10 +316,4 @@ def _peers(row: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return list(row.get("peers", {}).items())
 
 
-def table(rows: list[dict[str, Any]]) -> Table:
-    """The rows for a terminal: what `line` says, one below the other."""
-    shown = Table("work", "figures", box=None, pad_edge=False)
-    for row in rows:
-        key, _, told = line(row).partition(": ")
-        shown.add_row(key, told)
-    return shown
+table = partial(gpu.table, line=line)

@@ -67,7 +67,7 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
             continue
         try:
             row = _measure(case, seconds)
-        except Exception as error:  # the row tells it, and the other cases go on
+        except Exception as error:  # the row says it, and the other cases continue
             row = {"failure": f"{type(error).__name__}: {error}"}
         yield {"key": case.key, **case._asdict(), **row}
 

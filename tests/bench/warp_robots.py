@@ -174,7 +174,7 @@ class _Batch:
         return bool(np.any(self._data.overflow.numpy() & lost))
 
     def heights(self) -> tuple[float, float]:
-        """The least and the greatest height of the bases, m."""
+        """The least and the largest height of the bases, m."""
         heights = self._data.qpos.numpy()[:, 2]
         return float(heights.min()), float(heights.max())
 

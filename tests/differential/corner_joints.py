@@ -71,7 +71,7 @@ def thrown(rng: Rng) -> Case:
 
 
 def diverging(rng: Rng) -> Case:
-    """Some robots of a batch are too fast, at once or after a step; the others go on, or all end."""
+    """Some robots of a batch are too fast, at once or after a step; the others continue, or all end."""
     made = _arm(rng, ["revolute", "prismatic"], np.ones(2))
     batch = one_of(rng, (1, 3, 8, 9))
     v = rng.standard_normal((batch, 2))

@@ -243,7 +243,7 @@ def _impulses(ready: ContactProblem, told: engine.scene.Touches, order: list[int
 def _law(
     ready: ContactProblem, settings: StepSetup, impulses: Array, left: float, rounding: Array, exact: Precision
 ) -> Iterator[str]:
-    """They obey the law at the greatest restitution that gives no energy, as well as the residual says."""
+    """They obey the law at the largest restitution that gives no energy, as well as the residual says."""
     u_rounding = float(np.max(np.abs(ready.rows.J) @ np.linalg.solve(ready.M, np.diag(rounding)).sum(1), initial=0.0))
     results = []
     for share in (*(0.5**k for k in range(step.HALVINGS + 1)), 0.0):

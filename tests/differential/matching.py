@@ -75,7 +75,9 @@ def told_contacts(
                 )
         slack = exact.searched if near.pair else exact.place
         deepest = min((x.gap for x in near.contacts), default=0.0)
-        if found and near.pair is not None:  # along the best normal that is told, which may be better than the text's
+        if (
+            found and near.pair is not None
+        ):  # along the best normal that is reported, which may be better than the text's
             deepest = max(gap_along(*near.pair, told.normal[0, c].astype(float)) for c in found)
         if found and min(told.gap[0, c] for c in found) > deepest + slack and deepest <= touching.NEAR:
             faults.append(f"the deepest contact of link {near.contacts[0].link} is not among those that are kept")

@@ -34,7 +34,7 @@ from tests.differential.corners import CORNERS, corner
 
 ROOT = Path(engine.__file__).parent.parent
 SLOW = ("table", "tree_on_threads")
-LONG = 10  # seconds of work for a case that are told
+LONG = 10  # seconds of work for a case that are reported
 LISTED = Path(__file__).with_name("unreached.toml")
 
 

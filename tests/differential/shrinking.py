@@ -99,7 +99,7 @@ def _valid(case: Case) -> bool:
 
 
 def _structure(case: Case) -> Iterator[Step]:
-    """Cases with less in them, the greatest steps first."""
+    """Cases with less in them, the largest steps first."""
     yield from _rows(case)
     yield from _settings(case)
     yield from _scene(case)

@@ -194,7 +194,7 @@ def the_further_end_of_a_slide_counts(found: Case) -> None:
     model = found.model()
     slides = np.isin(np.arange(model.nv), model.coupling.v_index[model.v_start[model.kind == PRISMATIC]])
     if np.any(slides & ((model.lower > 0) | (model.upper < 0))):
-        return  # the neutral pose, from which the fall is reckoned, would be another
+        return  # the neutral pose, from which the fall is measured, would be another
     far = np.maximum(np.abs(model.lower), np.abs(model.upper))
     both = dataclasses.replace(
         model, lower=np.where(slides, -far, model.lower), upper=np.where(slides, far, model.upper)

@@ -39,7 +39,7 @@ def steps_are_steps(found: Case) -> None:
         record.append(one.state())
         one.tau[:] = controls[:, k]
         if go(one, 1):
-            return  # where one ends the run, others of its stretch go on
+            return  # where one ends the run, others of its stretch continue
     record.append(one.state())
     at_once = found.simulation()
     at_once.tau[:] = controls[:, 0]
@@ -72,7 +72,7 @@ def steps_are_steps(found: Case) -> None:
 
 
 def whatever_is_taken_up_goes_on(found: Case) -> None:
-    """By a checkpoint, in the same simulation and another; by pickles and copies; at any moment of a run."""
+    """By a checkpoint, in the same simulation and another; by pickles and copies; at any time of a run."""
     rng, acts = chances(found, 1), script(found, 8)
     simulation, at = found.simulation(), int(rng.integers(1, 6))
     before = list(played(simulation, acts[:at]))[-1]

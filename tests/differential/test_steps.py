@@ -49,7 +49,7 @@ def hold(found: Case, folder: Path, device: str = "cpu", dtype: str = "float64",
     def fails(smaller: Case) -> bool:
         try:
             return bool(differences.differences(smaller, device, dtype))
-        except RuntimeWarning:  # of a robot that no step can be reckoned for, such as one without mass
+        except RuntimeWarning:  # of a robot that no step can be computed for, such as one without mass
             return False
 
     path = folder / "case.json"

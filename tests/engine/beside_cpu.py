@@ -123,3 +123,16 @@ def run(cpu: engine.Simulation, ours: engine.Simulation, steps: int, same: float
         assert float(ours.contacts.worst.max()) <= max(1e-9, 1.01 * float(cpu.contacts.worst.max()))
     ours.check()
     assert contacts > 10 * cpu.batch
+
+
+def assert_checkpoints_lead_on(ours: engine.Simulation, *parts: int) -> None:
+    """From a checkpoint taken here 40 steps more end with the same bits, also in `parts`, whatever came between."""
+    kept = ours.checkpoint()
+    ours.step(40)
+    end = to_host(ours.q).copy()
+    ours.reset()
+    ours.step(3)
+    ours.restore(kept)
+    for part in parts:
+        ours.step(part)
+    np.testing.assert_array_equal(to_host(ours.q), end)

@@ -103,7 +103,7 @@ class WrittenOut:
         name = f"{kernel.__name__}_{next(_numbers)}"
         code = machine.compiled(written_out.text(kernel, known, arguments, dtype, name, gpu=False))
         one = {"real": np.ctypeslib.as_ctypes_type(dtype), "int64": ctypes.c_int64}
-        types = [one.get(x, ctypes.c_void_p) for x in arguments if x != "robot"]
+        types = [one.get(x, ctypes.c_void_p) for x in written_out.passed(arguments)]
         self._function = ctypes.CFUNCTYPE(None, *types, ctypes.c_int32)(machine.address(code, name))
 
     def __call__(self, _grid, _block, args):

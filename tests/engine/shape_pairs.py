@@ -40,7 +40,7 @@ def turned(rng: np.random.Generator) -> np.ndarray:
 
 
 def reach(solid: Solid) -> float:
-    """A solid's greatest distance from its origin, m, or a little more."""
+    """A solid's largest distance from its origin, m, or a little more."""
     return float(np.linalg.norm(solid.size if solid.vertices is None else np.max(np.abs(solid.vertices), 0)))
 
 

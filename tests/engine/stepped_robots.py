@@ -97,7 +97,7 @@ def robot(name: str) -> Model:
 
 
 def own_numbers(model: Model, batch: int, rng: np.random.Generator, friction: bool = True) -> engine.Parameters:
-    """Parameters in which every robot has masses, a gravity and, unless told otherwise, a friction of its own."""
+    """Parameters in which every robot has masses, a gravity and, unless stated otherwise, a friction of its own."""
     parameters = engine.Parameters(model, batch)
     scale = rng.uniform(0.5, 2, (batch, 1))
     parameters.mass *= scale

@@ -161,7 +161,7 @@ def test_first_calls_may_come_from_many_threads_at_once(rng):
 
 @pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_a_run_that_is_interrupted_ends_before_it_raises(rng, monkeypatch):
-    """No thread goes on behind the caller's back, and all robots have come equally far."""
+    """No thread continues behind the caller's back, and all robots have come equally far."""
     model = engine.load("robots/arm7.urdf")
     q = model.random(rng, 200)
     whole, cut = (engine.Simulation(model, 200, q=q) for _ in range(2))

@@ -11,18 +11,7 @@ import engine
 from engine import cli, run_command
 from engine.cuda.runtime import device
 from engine.cuda.runtime.compiler import CompileError
-
-
-class OutOfMemoryError(MemoryError):
-    """Stands in for CuPy's exception."""
-
-    __module__ = "cupy.cuda.memory"
-
-
-class CUDARuntimeError(RuntimeError):
-    """Stands in for CuPy's exception."""
-
-    __module__ = "cupy_backends.cuda.api.runtime"
+from tests.app.pretended_gpu import CUDARuntimeError, OutOfMemoryError
 
 
 class Vanishing(engine.Simulation):

@@ -60,7 +60,7 @@ def test_without_a_gpu_its_candidates_say_so(monkeypatch):
 
 
 class Gpu:
-    """A GPU in simulated time: what is launched on a stream ends after what was there before; the host goes on."""
+    """A GPU in simulated time: what is launched on a stream ends after what was there before; the host continues."""
 
     def __init__(self):
         self.now, self.ends = 0.0, {"null": 0.0, "other": 0.0}

@@ -227,7 +227,7 @@ def test_the_command_puts_robots_and_bodies_beside_the_robot(tmp_path, capsys):
 
 
 def test_a_saved_run_has_its_parts_to_the_bit(tmp_path, rng, follower):
-    """Read again without the program that made it: from files, from text, and generated."""
+    """Reloaded without the program that made it: from files, from text, and generated."""
     parts = (engine.Part(CUBE, turned(rng)), engine.chain(5, seed=3), engine.Part(follower, turned(rng)), ARM)
     model = engine.compose(*parts, engine.load(engine.ROBOTS / "arm6.urdf", floating=True))
     q = model.random(rng)

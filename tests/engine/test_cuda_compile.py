@@ -32,7 +32,7 @@ QUICK = [
     "-Xptxas",
     "-O0",
 ]  # fast code is not what is looked at here, and takes half as long again
-READ = ["-ptx", "-Xcicc", "-O0"]  # what NVRTC does: intermediate code, which the driver's compiler goes on from
+READ = ["-ptx", "-Xcicc", "-O0"]  # what NVRTC does: intermediate code, which the driver's compiler continues from
 ONLY_READ = "-fdevice-syntax-only"  # every template instantiated, and no code: a quarter of the time
 PARTS = 7  # one of which goes as far as PTX; CATENA_SEED says which
 SWITCH = re.compile(r"^.*\b(?:bool|INTEGRATOR)\b.*$|^#define.*$", re.MULTILINE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from beside_cpu import SAME, alike, apart, beside, cuda, give, robot, told, tumbled  # noqa: F401 - a fixture
+from beside_cpu import SAME, alike, apart, assert_checkpoints_lead_on, beside, cuda, give, robot, told, tumbled  # noqa: F401 - a fixture
 from cuda_on_host import compiled_for_host, cuda_on_host  # noqa: F401 - fixtures
 
 import engine
@@ -185,15 +185,7 @@ def test_a_checkpoint_in_single_precision_leads_on_to_the_same_bits(rng):
     _, ours = quadrupeds(3, "float32")
     give((ours,), v=0.3 * rng.standard_normal(ours.v.shape))
     ours.step(33)
-    kept = ours.checkpoint()
-    ours.step(40)
-    end = to_host(ours.q).copy()
-    ours.reset()
-    ours.step(3)
-    ours.restore(kept)
-    for part in (1, 20, 19):
-        ours.step(part)
-    np.testing.assert_array_equal(to_host(ours.q), end)
+    assert_checkpoints_lead_on(ours, 1, 20, 19)
 
 
 @pytest.mark.usefixtures("cuda")

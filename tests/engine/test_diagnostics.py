@@ -50,7 +50,7 @@ TWO_WAY = joint("j1", "a", "b", inside='<mimic joint="j2"/>') + joint("j2", "b",
 THREE = link("a") + link("b") + link("c")
 GOOD = one_joint(LIMIT, "revolute")
 
-# severity, line, words of element and fault and cure, the file; most faults are in dialects/
+# severity, line, words of element, problem and fix, the file; most problems are in dialects/
 FAULTS: dict[str, tuple[str, int | None, str, str]] = {
     "unexpanded xacro": (
         "error", 3, "<xacro:m> xacro expand", robot(link("a"), "<xacro:m/>").replace("<robot", '<robot xmlns:xacro="http://x"'),

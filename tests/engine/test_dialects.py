@@ -109,7 +109,7 @@ def test_the_repaired_copy_moves_alike_and_has_nothing_left_to_repair(
         assert copy.read_bytes() == before
 
 
-# each fault on a line of its own, in the layout of another's hand
+# each problem on a line of its own, in the layout of another's hand
 UNTIDY = """<!-- arm, 2019 -->
 <?xml version='0.0'?>\r
 <robot name='r'>\t<!-- <origin xyz="1, 2, 3"/> -->

@@ -1,4 +1,4 @@
-"""A moment of `tests/night.py`: the seeds from `CATENA_SEED` on, and those that found something once."""
+"""A part of `tests/night.py`: the seeds from `CATENA_SEED` on, and those that found something once."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Runs that are written in parts while they go on: together they are the recording again, to the bit."""
+"""Runs that are written in parts while they continue: together they are the recording again, to the bit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Parts:
 
 @pytest.fixture
 def grown(tmp_path, rng):
-    """A dragged quadruped's run, left by a branch, and its parts, which were written while both went on."""
+    """A dragged quadruped's run, left by a branch, and its parts, which were written while both continued."""
     simulation, recording, parts = standing("quadruped"), engine.Recording(), Parts(tmp_path)
     recording.begin(simulation)
     for _ in range(3):

@@ -62,7 +62,7 @@ def test_repeat_takes_controls_from_the_run_file(call, tmp_path, driven, rng):
         given.write_text(CONTROLLER)
     words = ("run", "arm7", "--seconds", 0.2, "--dt", 0.001, f"--{driven}", given, "--every", 4, "--out", out)
     assert call(*words)[0] == 0
-    given.unlink()  # the file has what it answered
+    given.unlink()  # the file has what it returned
     assert call("repeat", out)[0] == 0
 
 

@@ -1,4 +1,4 @@
-"""One step against the law that defines it, written out: damping, effort, limits, friction, turning, divergence."""
+"""One step against the law that defines it, written out: damping, effort, limits, friction, rotation, divergence."""
 
 import numpy as np
 import pytest

@@ -37,7 +37,7 @@ def found_by_workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     yield
     ray.shutdown()
-    gc.collect()  # what Ray leaves open is told here, and not at the end of all tests
+    gc.collect()  # what Ray leaves open is reported here, and not at the end of all tests
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +134,7 @@ def test_nodes_that_are_killed_cost_their_batches(
 
 
 def test_a_head_that_is_killed_loses_no_part(alone: dict[str, np.ndarray], tmp_path: Path) -> None:
-    """The program that leads the study, with its cluster; then the same call goes on, without Ray and with it."""
+    """The program that leads the study, with its cluster; then the same call continues, without Ray and with it."""
     words = [sys.executable, "main.py", "study", str(named(tmp_path)), "--batch", "1"]
     folder = tmp_path / "s.results"
     program = subprocess.Popen(
@@ -157,7 +157,7 @@ def test_a_head_that_is_killed_loses_no_part(alone: dict[str, np.ndarray], tmp_p
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
 def test_twenty_nodes_that_are_killed_and_a_head_that_is_lost(tmp_path: Path) -> None:
-    """Ten nodes at times of chance, then the head with the program that leads the study; ten more as it goes on."""
+    """Ten nodes at times of chance, then the head with the program that leads the study; ten more as it continues."""
     chance, text = random.Random(8), PUSHED.replace("samples = 4", "samples = 400")
     undisturbed = engine.Study.read(named(tmp_path, text))
     undisturbed.run(tmp_path / "undisturbed", processes=0)

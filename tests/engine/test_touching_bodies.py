@@ -63,7 +63,7 @@ def test_a_ball_that_strikes_another_hands_on_what_it_has(tmp_path, restitution,
 
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 def test_momentum_is_kept_to_rounding_where_bodies_strike(tmp_path, rng, integrator):
-    """Linear and angular, about the world's origin; with equal moments of inertia turning costs none of it.
+    """Linear and angular, about the world's origin; with equal moments of inertia rotation costs none of it.
 
     But RK4 integrates the velocity in a frame that turns.
     """
@@ -241,7 +241,7 @@ def test_a_robot_moves_alike_in_any_place_of_a_batch_and_after_the_reset_of_othe
         for simulation, k in zip(alone, (0, 4, 8), strict=True):
             assert np.array_equal(simulation.q[0], together.q[k])
             assert np.array_equal(simulation.v[0], together.v[k])
-        for k in (1, 5):  # others begin anew
+        for k in (1, 5):  # others begin again
             together.q[k], together.v[k] = q[k], 0.0
     assert np.sum(together.contacts.number > 1) > batch / 2
     together.reset(q)

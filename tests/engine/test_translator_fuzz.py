@@ -37,7 +37,7 @@ SEEDS = list(seeds(COUNT))
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch):
-    """Machine code of texts that exist for a moment is not written to the user's folder."""
+    """Machine code of texts that exist briefly is not written to the user's folder."""
     monkeypatch.setattr(cache, "read", lambda _: None)
     monkeypatch.setattr(cache, "write", lambda *_: None)
     monkeypatch.setattr(background, "ask", lambda *_: None)

@@ -276,7 +276,7 @@ def _measured(read: Callable[[Path], None], path: Path) -> tuple[float, float, f
         try:
             read(path)
         except (ValueError, OSError, engine.ModelError):
-            pass  # told in a sentence
+            pass  # said in a sentence
         except BaseException as raised:
             fault = repr(raised)[:500]
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

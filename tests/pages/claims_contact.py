@@ -24,7 +24,8 @@ from engine.scene.obstacle import Obstacle
 from engine.scene.points import KEPT, WALKED
 from tests.bench import contact, mujoco_contact, real_robots
 
-PAGE, SOLVER, COLLISION = "docs/contact.md", "docs/contact_solver.md", "docs/collision.md"
+PAGE, COLLISION = "docs/contact.md", "docs/collision.md"
+SOLVER, DENSE = "docs/contact_solver.md", "docs/contact_solver_gpu.md"
 MEASURED = "docs/measured_contact.md"
 claims = page_text.of(PAGE)
 LARGEST_FRICTION = 1e6  # of the files that the page speaks of
@@ -90,7 +91,7 @@ def residual() -> Iterable[str]:
     yield "Below 1 nm/s (1 µm/s in single precision)"
 
 
-@page_text.of(SOLVER)
+@page_text.of(DENSE)
 def solver() -> Iterable[str]:
     """The tolerance, the stages of the solver and their numbers."""
     yield f"with at most {contacts._FEW} contacts on a plane, by friction, without restitution"
@@ -140,7 +141,7 @@ def by_bodies() -> Iterable[str]:
     yield f"down to a residual of {e(search._HAND_OVER)} {single}, and Newton's steps"
     yield f"give up after {word(search._MOST_STALLED)} in a row that gain less than half"
     longest = (ROOT / "engine" / "kernels" / "contact" / "search.py").read_text("utf-8")
-    halvings = int(re.findall(r"for _ in range\((\d+)\):\n        left = merit", longest)[0]) - 1
+    halvings = int(re.findall(r"for _ in range\((\d+)\):\n        value = merit", longest)[0]) - 1
     yield f"all of it or one of {word(halvings)} halvings"
 
 
@@ -233,7 +234,7 @@ exempt(
     "at $e = 1$ it did in 166 of 200 random impacts of a humanoid",
     "one that began 5 mm deep flew 46 mm high",
 )
-exempt(SOLVER, TRIALS, "alone they leave 41 % of a humanoid's standing states above 1e-6 after five hundred")
+exempt(DENSE, TRIALS, "alone they leave 41 % of a humanoid's standing states above 1e-6 after five hundred")
 exempt(
     COLLISION,
     TRIALS,
@@ -243,4 +244,4 @@ exempt(
 exempt(PAGE, HELD, "A ball of radius 0.1 m … with 10 mm/s")
 exempt(PAGE, "the first number of any list", '"slip", a contact each, of robot 0')
 exempt(PAGE, HELD, "to 1e-6, and its slip is zero to as much", "normal and tangential impulses of a contact | 1, 2 |")
-exempt(SOLVER, HELD, "a sweep takes $2 n^2$ and 250 for each contact")
+exempt(DENSE, HELD, "a sweep takes $2 n^2$ and 250 for each contact")

@@ -12,7 +12,7 @@ from engine.cuda.rigid_body import limbs as limbs_of
 from engine.scene import thresholds, touches
 from engine.selection import steppers
 
-SOLVER, MEASURED = "docs/contact_solver.md", "docs/measured_contact.md"
+SOLVER, MEASURED = "docs/contact_solver_gpu.md", "docs/measured_contact.md"
 
 
 @page_text.of(SOLVER)

@@ -204,7 +204,7 @@ def steps() -> Iterator[str]:
 
 @page_text.of(MEASURED)
 def drawn() -> Iterator[str]:
-    """Pictures a second without a graphics card."""
+    """Frames per second without a graphics card."""
     rate = rows("window-2-cores")
     arm, talos = rate["arm7 plays"], rate["Talos with meshes plays"]
     yield f"the 7-axis arm {arm:.0f} times a second on two cores, Talos {talos:.0f} times"

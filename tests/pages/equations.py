@@ -27,14 +27,14 @@ def of(page: str, *formulas: str) -> Callable[[Check], Check]:
 
 
 BESIDE = {
-    "docs/contact.md": ("docs/contact_solver.md", "docs/collision.md"),
+    "docs/contact.md": ("docs/contact_solver.md", "docs/contact_solver_gpu.md", "docs/collision.md"),
     "docs/scheme.md": ("docs/scheme_gpu.md", "docs/measured_algorithms.md"),
 }
-"""Pages that go on with the equations of another and their numbers."""
+"""Pages that continue the equations of another and their numbers."""
 
 
 def prose(page: str) -> str:
-    """A page, and those that go on with its equations, without their examples."""
+    """A page, and those that continue its equations, without their examples."""
     text = "\n".join(map(page_text.source, (page, *BESIDE.get(page, ()))))
     return re.sub(r"```.*?```", "", text, flags=re.DOTALL)
 

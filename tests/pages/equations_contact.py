@@ -64,7 +64,7 @@ def de_saxce() -> None:
         assert norm(impulse[1:]) <= mu * impulse[0] + 1e-9
         assert mu * norm(w[1:]) <= w[0] + 1e-9  # the dual cone
         same(w @ impulse, 0.0)
-    # without the slip's share the answer lifts what slips
+    # without the slip's share the solution lifts what slips
     k, mu = slice(6, 9), R.mu[SLIPS]
     G, b, x = R.G[k, k], (R.u - R.G[:, 6:9] @ R.impulse[6:9])[k], np.zeros(3)
     for _ in range(3000):

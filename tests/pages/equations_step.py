@@ -176,7 +176,7 @@ def sums() -> None:
 @law(CONTACT, r"-\omega \times v", r"\omega \times \omega = 0", r"J = J_a - J_b")
 @law(STEP, r"-\omega \times v", r"h \omega", r"\mathrm{Ad}(T_i) S_i")
 def turning_frames() -> None:
-    """A body that flies free turns, and moves straight on; the text's v_f leaves the frame's turning out."""
+    """A body that flies free turns, and moves straight on; the text's v_f leaves the frame's rotation out."""
     free, q = body().with_gravity((0, 0, 0)), at(body(), 1, 2, 3)[0]
     v = np.array([0, 0, 3.0, 1.0, 0, 0.5])
     rate = engine.forward_dynamics(free, q, v, np.zeros(6))

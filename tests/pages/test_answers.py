@@ -171,7 +171,7 @@ def test_check_tells_all_that_the_engine_finds(tmp_path: Path, options: Sequence
 
 
 def test_run_tells_the_same_in_words_and_how_long_each_part_took(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """By a clock that goes on in each part alone."""
+    """By a clock that continues in each part alone."""
     clock = [0.0]
     monkeypatch.setattr(run_command, "perf_counter", lambda: clock[0])
     monkeypatch.setattr(Recorder, "phases", lambda _: {"bias": 1.5e-6, "solve": 2e-3})

@@ -49,7 +49,7 @@ def docstring(value: Callable[..., Any]) -> str:
 
 @pytest.mark.parametrize("value", [pytest.param(each, id=name) for name, each in exported()])
 def test_a_docstring_names_arguments_shapes_and_errors(value: Callable[..., Any]) -> None:
-    """An argument that is one of `engine`'s classes, or a path, may be told by its type; what a docstring refers to
+    """An argument that is one of `engine`'s classes, or a path, may be named by its type; what a docstring refers to
     counts as its own."""
     own = docstring(value)
     referred = [getattr(engine, each) for each in re.findall(r"`(?:engine\.)?(\w+)`", own) if each in engine.__all__]

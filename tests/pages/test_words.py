@@ -122,7 +122,7 @@ def what_presses_is_told_in_the_links_frame() -> None:
     near(found.slip[0], [2 - 0.5 * G * 1e-3] * 4, 1e-6)
 
 
-@says("docs/contact_solver.md", "So what one is given the other gives")
+@says("docs/contact_solver_gpu.md", "So what one is given the other gives")
 @says("docs/contact.md", "simulation.contacts.link, simulation.contacts.other # −1 the ground, −2 − k obstacle k, else "
       "a link", "it points from the `other` to the `link`")  # fmt: skip
 @says("engine.Touches", "`other` (batch, C) is the other surface: −1 the ground, −2 − k obstacle k of the scene, else "
@@ -210,7 +210,7 @@ def quaternions_end_with_w() -> None:
 @says("engine.Simulation", "A joint's effort is ``tau + kp (target − q) − kd v``, clipped to its effort limit.",
       "`dt` is in s", "`time` is in s.")  # fmt: skip
 @says("engine.Simulation.tau", "the generalized forces, N m or N.")
-@says("engine.Simulation.target", "where the gains kp pull to, rad or m")
+@says("engine.Simulation.target", "the setpoints of the gains kp, rad or m")
 @says("engine.Parameters", "mass (batch, n) kg", "gravity (batch, 3) m/s²", "viscous, N m s/rad or N s/m",
       "Coulomb, N m or N", "rotational inertia about the body's origin, kg m²")  # fmt: skip
 @says("docs/step.md", "A drive gives $\\tau + k_p (q^\\ast - q) - k_d v$, clipped to its effort limit; damping is "

@@ -40,7 +40,7 @@ class Comparison:
     take too long. `devices` None takes all present, `dtypes` are the number types, and `batch` the robots of a call.
     Every candidate has about `seconds` of turns. The states are drawn by `seed`.
 
-    Raises ValueError, FileNotFoundError or ModelError for what is not there.
+    Raises ValueError, FileNotFoundError or ModelError for what is missing.
     """
 
     models: Sequence[Model | str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from engine.bench import gpu_timing
 from engine.bench.gpu_timing import OnDevice, Timed
 from engine.bench.peers import jaxsim, mujoco, pinocchio
 from engine.bench.peers.peer import Missing, Timing
-from engine.bench.results import NONE, Rows
+from engine.bench.results import NONE, Part, Rows, measured_rows
 from engine.bench.states import State, state
 from engine.bench.suites import first_answers, swarm
 from engine.cuda.runtime import device
@@ -80,21 +81,13 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
     Raises `device.NoGpu`, with the reason, if no GPU can be used. A row that fails has `failure` in words.
     """
     device.require()
-    parts: list[tuple[str, Callable[[float], dict[str, Any]]]] = [
-        *((work.key, lambda s, work=work: _forward(work, s)) for work in WORKS),
-        ("race", _race),
-        ("simulation", swarm.run),
-        ("first-answer", first_answers.run),
+    parts: list[Part] = [
+        *((work.key, partial(_forward, work, seconds)) for work in WORKS),
+        ("race", partial(_race, seconds)),
+        ("simulation", partial(swarm.run, seconds)),
+        ("first-answer", partial(first_answers.run, seconds)),
     ]
-    for key, measure in parts:
-        if key in finished:
-            yield finished[key]
-            continue
-        try:
-            row = measure(seconds)
-        except Exception as error:  # stored in the row; later rows are still measured
-            row = {"failure": f"{type(error).__name__}: {error}"}
-        yield {"key": key, **row}
+    yield from measured_rows(parts, finished)
 
 
 def _forward(work: ChainCase, seconds: float) -> dict[str, Any]:
@@ -191,7 +184,7 @@ def _ratios(peer: Mapping[str, Any]) -> str:
     return ", ".join(ratios) or f"{peer['missing']}"
 
 
-def table(rows: list[dict[str, Any]]) -> Table:
+def table(rows: list[dict[str, Any]], line: Callable[[dict[str, Any]], str] = line) -> Table:
     """Format the rows: the text of `line` for each."""
     shown = Table("work", "figures", box=None, pad_edge=False)
     for row in rows:

@@ -162,6 +162,17 @@ def poses(topology, constants, w, lanes):
             _prismatic(w[i], constants, i, len(lanes))
 
 
+@inline
+def _from_parent(row, above, place, L):
+    """The motion at `place` of the parent's row, in the body's frame, into the body's."""
+    for k in range(L):
+        R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
+        o, v = load3(above, place * L + k, L), load3(above, (place + 3) * L + k, L)
+        o, v = motion_to_child(R, p, o, v)
+        store3(row, o, place * L + k, L)
+        store3(row, v, (place + 3) * L + k, L)
+
+
 @kernel
 def velocities(topology, w, lanes):
     """(2a): compute V = X V_parent + S q̇, and c = ad_V S q̇."""
@@ -169,13 +180,7 @@ def velocities(topology, w, lanes):
     for i in range(topology.shape[0]):
         row, parent = w[i], topology[i, PARENT]
         if parent >= 0:
-            above = w[parent]
-            for k in range(L):
-                R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
-                o, v = load3(above, at.V * L + k, L), load3(above, (at.V + 3) * L + k, L)
-                o, v = motion_to_child(R, p, o, v)
-                store3(row, o, at.V * L + k, L)
-                store3(row, v, (at.V + 3) * L + k, L)
+            _from_parent(row, w[parent], at.V, L)
         else:
             for k in range(6 * L):
                 row[at.V * L + k] = 0.0
@@ -243,13 +248,7 @@ def base_accelerations(topology, w, lanes, gravity, i):
     L = len(lanes)
     row, parent = w[i], topology[i, PARENT]
     if parent >= 0:
-        above = w[parent]
-        for k in range(L):
-            R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
-            o, v = load3(above, at.ACC * L + k, L), load3(above, (at.ACC + 3) * L + k, L)
-            o, v = motion_to_child(R, p, o, v)
-            store3(row, o, at.ACC * L + k, L)
-            store3(row, v, (at.ACC + 3) * L + k, L)
+        _from_parent(row, w[parent], at.ACC, L)
     else:
         up = (-gravity[0], -gravity[1], -gravity[2])
         for k in range(L):

@@ -16,7 +16,7 @@ SPINS = 100  # a few µs
 
 @inline
 def back_off(spins):
-    """Wait a moment, after `spins` earlier ones; in a long wait other threads get the processor."""
+    """Wait briefly, after `spins` earlier ones; in a long wait other threads get the processor."""
     if spins < SPINS:
         pause()
     else:

@@ -106,10 +106,10 @@ def _part(touch, robot):
 
 
 @inline
-def _touching_step(exact, robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases):
+def _touching_step(keeps_energy, robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases):
     """Take a step under contacts, if there are any: v⁺, and q⁺ = q ⊕ dt v⁺ with overlaps corrected. L = 1.
 
-    Returns whether there are any. `exact`: without contacts, steps keep the energy.
+    Returns whether there are any. `keeps_energy`: steps without contacts do.
     """
     q, v, time = robots.q[0], robots.v[0], now() if phases.size else 0
     count = find_contacts(q, v, rows, dynamics, loads, touch.contact)
@@ -117,7 +117,7 @@ def _touching_step(exact, robot, robots, rows, rotations, scratch, dynamics, loa
     if count == 0:
         _part(touch, robot)
         return False
-    overlap = contact_velocity(exact, count, q, v, scratch.forces, rows, rotations, loads[0], touch, robot)
+    overlap = contact_velocity(keeps_energy, count, q, v, scratch.forces, rows, rotations, loads[0], touch, robot)
     move_on(overlap, q, v, rows, rotations, touch.contact)
     lap(phases, CONTACT, time)
     return True

@@ -31,7 +31,7 @@ from engine.model import Model
 from engine.model.layout import pack
 from engine.per_process import OnePerProcess
 from engine.scene import Touches
-from engine.step_settings import StepSettings
+from engine.step_settings import Rotations, StepSettings
 from engine.stepper import Row
 from engine.validation import Array
 
@@ -57,6 +57,21 @@ class _Workplace(NamedTuple):
     scratch: Scratch
     dynamics: Dynamics
     touch: Touch | tuple[()]
+
+
+class _Arguments(NamedTuple):
+    """The arguments of `integrators.run` that are the same in each call for a block of robots."""
+
+    robots: Robots
+    wrenches: Wrenches | tuple[()]
+    rows: JointRows
+    rotations: Rotations
+    scratch: Scratch
+    dynamics: Dynamics
+    phases: NDArray[np.int64]
+    divergences: Divergences
+    touch: Touch | tuple[()]
+    own: OwnParameters | tuple[()]
 
 
 _pool = OnePerProcess(lambda: ThreadPoolExecutor(cores(), "simulation"))
@@ -86,6 +101,7 @@ class Stepper:
         self._wrench: Array | None = np.zeros((batch, len(model.link_names), 6)) if settings.wrenches else None
         self._touch = workspace.touch(self._ground(), model.nv, batch) if code.contact else None
         self._workplaces = [self._workplace()]
+        self._of_batch: _Arguments | None = None
         self._phases = np.zeros(phases.COUNT if settings.timed else 0, np.int64)
         self._diverged = 0
         self._divergences = Divergences(np.zeros(batch, np.int64), np.zeros(batch, np.int64))
@@ -128,7 +144,7 @@ class Stepper:
         if self._wrench is None:
             model = self._settings.model
             self._wrench = np.zeros((self._settings.batch, len(model.link_names), 6))
-            self._workplaces = [self._workplace()]
+            self._workplaces, self._of_batch = [self._workplace()], None
             self.__dict__.pop("_steps", None)
         return self._wrench
 
@@ -229,10 +245,21 @@ class Stepper:
         run = width * _blocks_of_run(-(-batch // width), work, threads) if threads > 1 else batch
         if self._group is not None and not self._alike:
             run = 1
+        sequence = _NOTHING if controls is None else controls
+        if threads == 1 and run == batch:
+            found = [self._run(slice(0, batch), self._workplaces[0], n, done, sequence, every, record)]
+        else:
+            blocks = deque(slice(k, min(k + run, batch)) for k in range(0, batch, run))
+            found = self._shared(blocks, threads, n, done, sequence, every, record)
+        self._diverged = min((done + step + 1 for step in found if step >= 0), default=0)
+
+    def _shared(
+        self, blocks: deque[slice], threads: int, n: int, done: int, sequence: Array, every: int,
+        record: tuple[Array | None, Array | None],
+    ) -> list[int]:  # fmt: skip
+        """Have threads take the steps of blocks; return the first of each that diverged, or −1."""
         while len(self._workplaces) < threads:
             self._workplaces.append(self._workplace())
-        blocks = deque(slice(k, min(k + run, batch)) for k in range(0, batch, run))
-        sequence = _NOTHING if controls is None else controls
         found: list[int] = []
         others: list[Future[None]] = []
 
@@ -251,11 +278,12 @@ class Stepper:
                 wait(late)
         for other in late:
             other.result()
-        self._diverged = min((done + step + 1 for step in found if step >= 0), default=0)
+        return found
 
     def _let_go(self) -> None:
         """Clear the contacts of robots that diverged: the step was not taken and may have no numbers."""
-        if self._touch is not None and np.any(lost := self._divergences.steps != 0):
+        if self._touch is not None and self._divergences.steps.any():
+            lost = self._divergences.steps != 0
             for array in workspace.of_steps(self._touch):
                 array[lost] = 0
 
@@ -264,12 +292,25 @@ class Stepper:
         record: tuple[Array | None, ...],
     ) -> int:  # fmt: skip
         """Take a block's steps; return the first that diverged, or −1."""
+        if block.stop - block.start < self._settings.batch:
+            given = self._arguments(block, place)
+        elif (found := self._of_batch) is not None:
+            given = found
+        else:
+            given = self._of_batch = self._arguments(block, place)
+        if self._group is not None:
+            self._group.begin(block.start if len(self._constants) > 1 else 0, given.dynamics.constants)
+        recorded_q, recorded_v = (_NOTHING if array is None else array[block] for array in record)
+        return self._steps(
+            given.robots, sequence[block] if len(sequence) > 1 else sequence, given.wrenches,
+            Recording(recorded_q, recorded_v, every), n, done, self._settings.integrator, self._settings.freezes,
+            *given[2:],
+        )  # fmt: skip
+
+    def _arguments(self, block: slice, place: _Workplace) -> _Arguments:
+        """The arguments of a block's steps."""
         settings, wrench = self._settings, self._wrench
-        wrenches = () if wrench is None else Wrenches(wrench[block], pack_links(settings.model))
-        recorded = [_NOTHING if array is None else array[block] for array in record]
         rows, dynamics, touch = self._rows, place.dynamics, place.touch
-        if touch:
-            touch = workspace.of_robots(touch, block)
         own: OwnParameters | tuple[()] = ()
         if self._group is None and not self._alike:
             own = OwnParameters(*(x[block] if len(x) > 1 else x for x in (self._constants, settings.joints)))
@@ -277,17 +318,14 @@ class Stepper:
             dynamics = dynamics._replace(constants=np.empty_like(dynamics.constants))
         if self._group is not None:
             rows = rows._replace(joints=_row(settings.joints, block))
-            dynamics = dynamics._replace(constants=_row(self._constants, block))
-            self._group.begin(block.start if len(self._constants) > 1 else 0, dynamics.constants)
-            dynamics = dynamics._replace(room=self._group.room)
-        return self._steps(
+            dynamics = dynamics._replace(constants=_row(self._constants, block), room=self._group.room)
+        return _Arguments(
             Robots(self.q[block], self.v[block], self.tau[block], self.target[block]),
-            sequence[block] if len(sequence) > 1 else sequence, wrenches,
-            Recording(recorded[0], recorded[1], every), n, done,
-            settings.integrator, settings.freezes, rows, settings.rotations,
-            place.scratch, dynamics,
+            () if wrench is None else Wrenches(wrench[block], pack_links(settings.model)),
+            rows, settings.rotations, place.scratch, dynamics,
             self._phases if block.start == 0 else self._phases[:0],
-            Divergences(*(each[block] for each in self._divergences)), touch, own,
+            Divergences(*(each[block] for each in self._divergences)),
+            workspace.of_robots(touch, block) if touch else (), own,
         )  # fmt: skip
 
     @property

@@ -34,8 +34,8 @@ template <int MOST> struct Places {
     static constexpr int FOUND = 0,  // contacts
                          FACTOR = FOUND + contact::NUMBERS * MOST,  // M, then L and 1/D
                          FREE_V = FACTOR + FACTOR_SLOTS,  // v_f
-                         HALF = FREE_V + NV, WAY = HALF + NV,  // D⁻¹ Wᵀ λ, and L⁻¹ of it
-                         W = WAY + NV,  // J L⁻¹ by level; before it exists, exchange slots of a warp's lanes
+                         HALF = FREE_V + NV, DISPLACEMENT = HALF + NV,  // D⁻¹ Wᵀ λ, and L⁻¹ of it
+                         W = DISPLACEMENT + NV,  // J L⁻¹ by level; before it exists, exchange slots of a warp's lanes
                          B = W + (ROWS * DEPTH > LANE_SLOTS ? ROWS * DEPTH : LANE_SLOTS),
                          OWN = B + ROWS,  // G's diagonal
                          TRIED = OWN + ROWS, U = TRIED + ROWS,  // the current iterate: impulses, velocities
@@ -74,9 +74,9 @@ template <typename Real, int PITCH, int MOST> struct Room : Places<MOST> {
     __device__ __forceinline__ Real& operator()(int slot) const { return here(slot); }
     __device__ __forceinline__ Vector<Real> vector(int slot) const { return here.vector(slot); }
     __device__ __forceinline__ void store(int slot, Vector<Real> x) const { here.store(slot, x); }
-    // Tell the compiler which memory the workspace is in, for a robot with a warp of its own: in functions that are not
+    // Show the compiler which memory the workspace is in, for a robot with a warp of its own: in functions that are not
     // inlined, generic addresses cost more instructions.
-    __device__ __forceinline__ void tell_memory() const {
+    __device__ __forceinline__ void assume_memory() const {
 #ifdef __CUDA_ARCH__
         if constexpr (MOST <= FEW) __builtin_assume(__isShared(here.first));
         else __builtin_assume(__isGlobal(here.first));

@@ -87,8 +87,9 @@ template <typename Real> struct Way {
 };
 template <typename Real>
 __device__ __forceinline__ Way<Real> way(Mode mode, Real here, Real there, const Interval<Real>& within, Real f) {
-    const bool rubs = f > 0, forward = mode == FORWARD;
-    const Real low = rubs && forward ? Real(0) : within.low, high = rubs && !forward ? Real(0) : within.high;
+    const bool has_friction = f > 0, forward = mode == FORWARD;
+    const Real low = has_friction && forward ? Real(0) : within.low,
+        high = has_friction && !forward ? Real(0) : within.high;
     const Real slack = SLACK<Real> * (1 + fabs(here));
     if (there > high + slack)
         return {(high > here ? high - here : Real(0)) / (there - here), high, high == within.high ? HIGH : STUCK};

@@ -1,5 +1,5 @@
 // The contact solver's rounds: exact Gauss–Seidel sweeps, then semismooth Newton steps.
-// Equations: docs/contact_solver.md.
+// Equations: docs/contact_solver_gpu.md.
 //
 // Only robots whose warm start violates the law run it, so it is not inlined into the step.
 #pragma once

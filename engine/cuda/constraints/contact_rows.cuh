@@ -1,5 +1,5 @@
 // The rows of a contact problem: J and W = J L⁻¹ along the paths to the root, the Delassus matrix G = W D⁻¹ Wᵀ, and the
-// right-hand side. Equations: docs/contact_solver.md.
+// right-hand side. Equations: docs/contact_solver_gpu.md.
 //
 // A row is stored by level, from the root to the velocity at which its path begins: that of its joint, or the last one
 // of the body in contact.
@@ -35,7 +35,7 @@ template <typename Real, class Room> __device__ __forceinline__ Real open_gap(co
 
 // The last impulse of contact i's point in the world, or 0 if there is none among the `memories` stored ones.
 template <typename Real, class Room>
-__device__ __forceinline__ Vector<Real> remembered(const Room& room, int i, int memories) {
+__device__ __forceinline__ Vector<Real> stored_impulse(const Room& room, int i, int memories) {
     const int c = room.contact(i);
     const Real point = room(c + contact::POINT);
     int m = i < memories ? i : 0;  // usually the index is unchanged
@@ -164,7 +164,7 @@ __device__ __forceinline__ Real found_residual(const Room& room, const RowsOf& r
 // Not inlined: a warp's step calls it in several places and is limited by instruction fetches.
 template <typename Real, class Room>
 __device__ __noinline__ Real residual_by_warp(Room room, RowsOf rows, Group group) {
-    room.tell_memory();
+    room.assume_memory();
     return found_residual<Real>(room, rows, group);
 }
 template <typename Real, class Room>
@@ -173,17 +173,17 @@ __device__ __forceinline__ Real residual_by_paths(const Room& room, const RowsOf
     else return found_residual<Real>(room, rows, group);
 }
 
-// One sweep from the current impulses like `sweep`, by W only, for a robot that `goes`; HALF = D⁻¹ Wᵀ λ is updated. A
-// lane has the velocities of its levels.
+// One sweep from the current impulses like `sweep`, by W only, for a robot that is `searching`; HALF = D⁻¹ Wᵀ λ is
+// updated. A lane has the velocities of its levels.
 template <typename Real, class Room>
-__device__ __noinline__ void sweep_by_paths(Room room, RowsOf rows, Group group, bool goes) {
+__device__ __noinline__ void sweep_by_paths(Room room, RowsOf rows, Group group, bool searching) {
     const auto system = rows.system<Real>(room);
-    const int first = 3 * system.contacts, n = goes ? rows.all() : 0;
+    const int first = 3 * system.contacts, n = searching ? rows.all() : 0;
     const auto w = [&](int k, int l) { return room(Room::W + k * DEPTH + l); };
     group.sync();
 #pragma unroll 1
-    for (int k = 0; group.any_of_all(goes && k < first); k += 3) {
-        const bool own = goes && k < first;
+    for (int k = 0; group.any_of_all(searching && k < first); k += 3) {
+        const bool own = searching && k < first;
         const int tip = own ? rows.tip(room, k) : 0, depth = own ? ROW_LEVEL[tip] : 0;
         Vector<Real> u = {0, 0, 0}, across = {0, 0, 0};
 #pragma unroll 3
@@ -266,7 +266,7 @@ __device__ __noinline__ void half_impulses(Room room, RowsOf rows, int n, int im
     team.sync();
 }
 
-// WAY ← L⁻¹ HALF, from velocity `first` up to `end`.
+// DISPLACEMENT ← L⁻¹ HALF, from velocity `first` up to `end`.
 template <typename Real, class Room>
 __device__ __forceinline__ void to_velocities(const Room& room, int first = 0, int end = NV) {
 #pragma unroll 1
@@ -274,17 +274,17 @@ __device__ __forceinline__ void to_velocities(const Room& room, int first = 0, i
         const int row = Room::FACTOR + ROW_START[v];
         Real x = room(Room::HALF + v);
 #pragma unroll 4
-        for (int e = 1; e < ROW_LEVEL[v]; ++e) x -= room(row + e) * room(Room::WAY + PATH[v * DEPTH + e - 1]);
-        room(Room::WAY + v) = x;
+        for (int e = 1; e < ROW_LEVEL[v]; ++e) x -= room(row + e) * room(Room::DISPLACEMENT + PATH[v * DEPTH + e - 1]);
+        room(Room::DISPLACEMENT + v) = x;
     }
 }
 template <typename Real, class Room>
 __device__ __forceinline__ void to_velocities(const Room& room, const Group& group) {
     group.sync();
     if constexpr (LANE_A_BODY) {
-        for (int v = group.rank; v < NV; v += LANES) room(Room::WAY + v) = room(Room::HALF + v);
+        for (int v = group.rank; v < NV; v += LANES) room(Room::DISPLACEMENT + v) = room(Room::HALF + v);
         group.sync();
-        return lane_spread<Real>(room, Room::FACTOR, Room::WAY, group);
+        return lane_spread<Real>(room, Room::FACTOR, Room::DISPLACEMENT, group);
     }
     if (group.rank == 0) to_velocities<Real>(room, 0, TRUNK_NV);
     group.sync();

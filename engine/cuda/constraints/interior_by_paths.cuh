@@ -117,7 +117,7 @@ template <typename Real, class Room> struct HeldRows {
 // From a cold start, an iterate from which Newton's steps converge, with its HALF. A lane has at most one contact.
 template <typename Real, class Room>
 __device__ __noinline__ void interior_by_paths(Room room, RowsOf rows, Group group) {
-    room.tell_memory();
+    room.assume_memory();
     const auto system = rows.system<Real>(room);
     const HeldRows<Real, Room> held(system, group);
     held.put_impulses();

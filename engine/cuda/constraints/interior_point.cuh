@@ -1,5 +1,5 @@
 // A primal–dual interior point method on the exact contact law from a cold start, for systems where rounds do not
-// converge, and the solver that tries both. Equations: docs/contact_solver.md.
+// converge, and the solver that tries both. Equations: docs/contact_solver_gpu.md.
 //
 // The scaled G is H Hᵀ with H = W D^(−1/2) and a factor for each row, so no factorisation is needed for it, and z has
 // one number for each of the robot's velocities. H is nonzero along a row's path only.
@@ -144,13 +144,13 @@ __device__ __noinline__ Scales<Real> scales(Interior<Real, Room, Team> in) {
 template <class In, typename Real>
 __device__ __forceinline__ void first_pairs(const In& in, int j, int k, Real size, Real f, Real low, Real high) {
     const Real e = in.vec(scaled::D, k);
-    const bool rubs = f > 0, below = low > -Real(NO_LIMIT), above = high < Real(NO_LIMIT);
-    in.pair(pair::ON, j) = rubs, in.pair(pair::LAW, j) = f / e / size;
+    const bool has_friction = f > 0, below = low > -Real(NO_LIMIT), above = high < Real(NO_LIMIT);
+    in.pair(pair::ON, j) = has_friction, in.pair(pair::LAW, j) = f / e / size;
     in.pair(pair::ON + 1, j) = below, in.pair(pair::LAW + 1, j) = below ? low * e / size : Real(0);
     in.pair(pair::ON + 2, j) = above, in.pair(pair::LAW + 2, j) = above ? high * e / size : Real(0);
-    const Real friction = rubs ? in.pair(pair::LAW, j) : Real(1);
-    in.pair(pair::X, j) = friction, in.pair(pair::X + 1, j) = rubs;
-    in.pair(pair::X + 2, j) = friction, in.pair(pair::X + 3, j) = rubs;
+    const Real friction = has_friction ? in.pair(pair::LAW, j) : Real(1);
+    in.pair(pair::X, j) = friction, in.pair(pair::X + 1, j) = has_friction;
+    in.pair(pair::X + 2, j) = friction, in.pair(pair::X + 3, j) = has_friction;
     in.pair(pair::X + 4, j) = below, in.pair(pair::X + 5, j) = 1;
     in.pair(pair::X + 6, j) = above, in.pair(pair::X + 7, j) = 1;
     in.vec(scaled::IMPULSE, k) = Real(below) - Real(above);

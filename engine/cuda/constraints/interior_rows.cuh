@@ -83,23 +83,23 @@ template <typename Real> struct InteriorContact {
 // where fr is the friction impulse and u = β − α at convergence.
 template <typename Real> struct InteriorJoint {
     Real impulse, x[8], dx[8], low, high;
-    bool rubs, below, above;
+    bool has_friction, below, above;
 
     __device__ __forceinline__ InteriorJoint() = default;
     // From the law f, lo, hi (no limit from NO_LIMIT on) and the scales of impulses and velocities.
     __device__ __forceinline__ InteriorJoint(Real f, Real lo, Real hi, Real of_impulse, Real of_velocity)
-        : rubs(f > 0), below(lo > -Real(NO_LIMIT)), above(hi < Real(NO_LIMIT)) {
+        : has_friction(f > 0), below(lo > -Real(NO_LIMIT)), above(hi < Real(NO_LIMIT)) {
         const Real friction = f * of_impulse;
         low = below ? lo * of_velocity : Real(0), high = above ? hi * of_velocity : Real(0);
-        x[0] = x[2] = rubs ? friction : Real(1), x[1] = x[3] = rubs;
+        x[0] = x[2] = has_friction ? friction : Real(1), x[1] = x[3] = has_friction;
         x[4] = below, x[6] = above, x[5] = x[7] = 1;
         impulse = x[4] - x[6];
     }
     // The iterate near impulse `of` and velocity u, at least `inwards` inside all bounds.
     __device__ __forceinline__ void begin(Real of, Real u, Real inwards) {
-        const Real friction = rubs ? x[0] : Real(0), most = fmax(friction - inwards, Real(0.1) * friction);
+        const Real friction = has_friction ? x[0] : Real(0), most = fmax(friction - inwards, Real(0.1) * friction);
         const Real rubbed = clip(of, -most, most), rest = of - rubbed;
-        if (rubs) {
+        if (has_friction) {
             x[0] = friction + rubbed, x[2] = friction - rubbed;
             x[1] = fmax(u, Real(0)) + inwards, x[3] = fmax(-u, Real(0)) + inwards;
         }
@@ -108,11 +108,11 @@ template <typename Real> struct InteriorJoint {
         impulse = rubbed + x[4] - x[6];
     }
     // The number of complementarity products; and their sum.
-    __device__ __forceinline__ int pairs() const { return 2 * rubs + below + above; }
+    __device__ __forceinline__ int pairs() const { return 2 * has_friction + below + above; }
     __device__ __forceinline__ Real products() const { return x[0] * x[1] + x[2] * x[3] + x[4] * x[5] + x[6] * x[7]; }
     // The damping of the friction; and of the whole row.
     __device__ __forceinline__ Real friction_damping() const {
-        return rubs ? 1 / (x[1] / x[0] + x[3] / x[2]) : Real(0);
+        return has_friction ? 1 / (x[1] / x[0] + x[3] / x[2]) : Real(0);
     }
     __device__ __forceinline__ Real damping() const { return friction_damping() + x[4] / x[5] + x[6] / x[7]; }
     // c for complementarity products `aim`, at velocity u.
@@ -127,8 +127,8 @@ template <typename Real> struct InteriorJoint {
     __device__ __forceinline__ Real reach(Real u, Real aim) {
         const Real d0 = -friction_damping() * (u - aim / x[0] + aim / x[2]);
         dx[0] = d0, dx[2] = -d0;
-        dx[1] = rubs ? (aim - x[1] * d0) / x[0] - x[1] : Real(0),
-            dx[3] = rubs ? (aim + x[3] * d0) / x[2] - x[3] : Real(0);
+        dx[1] = has_friction ? (aim - x[1] * d0) / x[0] - x[1] : Real(0),
+            dx[3] = has_friction ? (aim + x[3] * d0) / x[2] - x[3] : Real(0);
         dx[5] = below ? u - low - x[5] : Real(0), dx[7] = above ? high - u - x[7] : Real(0);
         dx[4] = below ? (aim - x[4] * dx[5]) / x[5] - x[4] : Real(0),
             dx[6] = above ? (aim - x[6] * dx[7]) / x[7] - x[6] : Real(0);

@@ -1,4 +1,4 @@
-// The force on one velocity of a joint, without its constraints.
+// The force on one velocity of a joint, without its constraints: the law of engine/kernels/joint_rows.py.
 #pragma once
 
 // A joint's column of `StepSettings.joints`, rows `stride` apart, by their names in joint_row.
@@ -12,8 +12,7 @@ template <typename Real> struct JointRow {
 // The force, and the implicit terms on the matrix's diagonal.
 template <typename Real> struct JointForce { Real force, extra; };
 
-// Control `torque` and gains, clipped, less damping, at coordinate q (0 where there is none) and velocity v. Implicit
-// gains act from the coordinate at the end of the step, and are added to the matrix unless the effort is clipped.
+// That of control `torque` and gains at coordinate q (0 where there is none) and velocity v.
 template <typename Real>
 __device__ __forceinline__ JointForce<Real> joint_force(const JointRow<Real>& row, Real torque, Real target, Real q,
                                                         Real v, Real dt) {

@@ -52,7 +52,7 @@ __device__ __forceinline__ void lane_contact_rows(const Surroundings<Real>& scen
 #pragma unroll 1
     for (int i = group.rank; i < rows.count; i += LANES) {
         const Vector<Real> n = room.vector(room.contact(i) + contact::NORMAL),
-            before = remembered<Real>(room, i, memories);
+            before = stored_impulse<Real>(room, i, memories);
         const Tangents<Real> t = tangents(n);
         room.store(Room::TRIED + 3 * i, {dot(n, before), dot(t.first, before), dot(t.second, before)});
         room(Room::MU + i) = scene.of_shape(shape_of(room, i), shape::FRICTION);

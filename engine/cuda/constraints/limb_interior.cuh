@@ -1,5 +1,5 @@
 // The interior point method for robots with EVEN_LIMBS where Newton's steps do not converge:
-// docs/contact_solver.md (11) and (12) with the scaled Z for H; and the solver that calls it.
+// docs/contact_solver.md (11), docs/contact_solver_gpu.md (12) with the scaled Z for H; and the solver that calls it.
 #pragma once
 
 #include "constraints/interior_rows.cuh"
@@ -203,10 +203,11 @@ template <typename Real> struct LimbInterior {
     }
 };
 
-// The best iterate, or the first one within `asked`, of a robot that `goes`, from a start near the given impulses.
+// The best iterate, or the first one within `asked`, of a robot that is `searching`, from a start near the
+// given impulses.
 // Always in double precision: with redundant contacts Ω has a wider range than single precision resolves.
 __device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>& rows,
-                                            LimbImpulses<double, LIMB_POINTS>& best, double asked, bool goes,
+                                            LimbImpulses<double, LIMB_POINTS>& best, double asked, bool searching,
                                             Group group) {
     using Real = double;
     constexpr int N = LIMB_POINTS;
@@ -220,14 +221,14 @@ __device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>&
         for (int r = 0; r < rows.rows(); ++r) x.of[r] = at.impulse(r) * at.unit[r];
         add_up(rows, x, group);
         const Real left = limb_residual(rows, x, u, group);
-        if (goes && left < least) {
+        if (searching && left < least) {
             least = left;
 #pragma unroll 1
             for (int r = 0; r < rows.rows(); ++r) best.of[r] = x.of[r];
         }
         stuck = length < Real(SHORT) ? stuck + 1 : 0;
-        goes = goes && !(least <= asked) && left < Real(INFINITE) && stuck < SHORT_STEPS;
-        if (step == INTERIOR_STEPS_OF_LIMBS || !group.any_of_all(goes)) break;
+        searching = searching && !(least <= asked) && left < Real(INFINITE) && stuck < SHORT_STEPS;
+        if (step == INTERIOR_STEPS_OF_LIMBS || !group.any_of_all(searching)) break;
         const Real gap = at.mean_gap(group);
         typename LimbInterior<Real>::Way way;
         way.smooth = gap;
@@ -268,39 +269,39 @@ template <typename Real, int N>
 __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x,
                                               Real (&u)[ROWS_OF<N>], Real& left, Effort effort, const Group& group) {
     Real best[ROWS_OF<N>], least = UNKNOWN, regular = 0, before = UNKNOWN;
-    bool goes = true, found = false;
+    bool searching = true, found = false;
 #pragma unroll WRITTEN_OUT<N>
     for (int r = 0; r < rows.rows(); ++r) best[r] = x.of[r];
 #pragma unroll 1
     for (int turn = effort.first;; ++turn) {
         add_up(rows, x, group);
         const Real now = limb_residual(rows, x, u, group);
-        if (goes) left = now, found = left <= (turn < PATIENCE ? ASKED_OF_LIMBS<Real> : BEARABLE<Real>);
-        if (goes && left < least) {
+        if (searching) left = now, found = left <= (turn < PATIENCE ? ASKED_OF_LIMBS<Real> : BEARABLE<Real>);
+        if (searching && left < least) {
             least = left;
 #pragma unroll WRITTEN_OUT<N>
             for (int r = 0; r < rows.rows(); ++r) best[r] = x.of[r];
         }
-        goes = goes && !found && turn <= effort.last;
-        if (!group.any_of_all(goes)) break;
+        searching = searching && !found && turn <= effort.last;
+        if (!group.any_of_all(searching)) break;
         const bool back = turn == PATIENCE || (turn == effort.last && turn >= LIMB_STEPS);
 #pragma unroll WRITTEN_OUT<N>
-        for (int r = 0; r < rows.rows(); ++r) x.of[r] = goes && back ? best[r] : x.of[r];
+        for (int r = 0; r < rows.rows(); ++r) x.of[r] = searching && back ? best[r] : x.of[r];
         if constexpr (N == LIMB_POINTS) {
             if (turn == LIMB_STEPS && effort.first == LIMB_STEPS) {
                 LimbImpulses<double, LIMB_POINTS> from;
 #pragma unroll 1
                 for (int r = 0; r < rows.rows(); ++r) from.of[r] = best[r];
-                interior_point(widened(rows), from, ASKED_OF_INTERIOR<Real>, goes, group);
+                interior_point(widened(rows), from, ASKED_OF_INTERIOR<Real>, searching, group);
 #pragma unroll 1
                 for (int r = 0; r < rows.rows(); ++r) {
-                    if (goes) x.of[r] = Real(from.of[r]);
+                    if (searching) x.of[r] = Real(from.of[r]);
                 }
                 continue;
             }
         }
         regular = regular_of(turn, left, regular);
-        newton_step(rows, x, u, regular, goes && !back, group, leads_on(turn),
+        newton_step(rows, x, u, regular, searching && !back, group, leads_on(turn),
                     fabs(left - before) < Real(STALLED) * left);
         before = left;
     }

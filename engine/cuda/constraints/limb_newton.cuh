@@ -196,11 +196,11 @@ template <typename Real> __device__ __forceinline__ Real part_of_step(Real way, 
     return fmax(there, Real(LEAST_PART));
 }
 
-// λ grows by c − Ω du where the robot `goes`; x.sum is not updated.
+// λ grows by c − Ω du where the robot is `searching`; x.sum is not updated.
 template <bool NORMALS, typename Real, int N>
 __device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const LimbResistance<Real, N>& by,
-                                          LimbImpulses<Real, N>& x, bool goes, const Group& group, bool leads = false,
-                                          bool stalled = false) {
+                                          LimbImpulses<Real, N>& x, bool searching, const Group& group,
+                                          bool leads = false, bool stalled = false) {
     Arrow<Real> arrow;
     Real d[COLUMNS];
     const Real none[TRUNK_NV] = {};
@@ -226,7 +226,7 @@ __device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const L
     if constexpr (!NORMALS && N > 1) {
         if (group.any_of_all(leads)) part = part_of_step(to_the_next_set(rows, by, x, change, group), leads, stalled);
     }
-    if (goes) {
+    if (searching) {
 #pragma unroll WRITTEN_OUT<N>
         for (int r = NORMALS ? LIMB : 0; r < rows.rows(); r += NORMALS ? 3 : 1) x.of[r] += part * change[r];
     }
@@ -247,23 +247,23 @@ template <typename Real> __device__ __forceinline__ Real regular_of(int turn, Re
     return fmax(REGULAR_OF_LIMBS<Real>, fmin(Real(DAMPING_OF_LIMBS) * left, Real(1)));
 }
 
-// A Newton step of a robot that `goes`, with damping `regular`.
+// A Newton step of a robot that is `searching`, with damping `regular`.
 template <typename Real, int N>
 __device__ __forceinline__ void newton_step(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x,
-                                            const Real (&u)[ROWS_OF<N>], Real regular, bool goes, const Group& group,
-                                            bool leads = false, bool stalled = false) {
+                                            const Real (&u)[ROWS_OF<N>], Real regular, bool searching,
+                                            const Group& group, bool leads = false, bool stalled = false) {
     LimbResistance<Real, N> by;
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < rows.contacts(); ++c) resist(rows, x, u, regular, c, by);
 #pragma unroll WRITTEN_OUT<N>
     for (int k = 0; k < LIMB; ++k) resist_joint(rows, x, u, regular, k, by);
-    take_step<false>(rows, by, x, goes, group, leads, stalled);
+    take_step<false>(rows, by, x, searching, group, leads, stalled);
 }
 
 // Resolve overlaps: 0 ≤ π ⟂ G_nn π + β gap ≥ 0, with π in the slots of the normal impulses. Returns whether the
 // solution was found, for a robot that `asks`.
 template <typename Real, int N>
-__device__ __forceinline__ bool find_way_back(const LimbRows<Real, N>& rows, const Real (&gap)[N],
+__device__ __forceinline__ bool correct_overlap_by_limbs(const LimbRows<Real, N>& rows, const Real (&gap)[N],
                                               LimbImpulses<Real, N>& x, bool asks, const Group& group) {
     Real b[N], most = TINY<Real>;
 #pragma unroll WRITTEN_OUT<N>
@@ -276,7 +276,7 @@ __device__ __forceinline__ bool find_way_back(const LimbRows<Real, N>& rows, con
         most = fmax(most, fabs(b[c]));
     }
     most = group.greatest(most);
-    bool goes = asks;
+    bool searching = asks;
 #pragma unroll 1
     for (int turn = 0; turn < WAY_STEPS; ++turn) {
         LimbResistance<Real, N> by;
@@ -290,10 +290,10 @@ __device__ __forceinline__ bool find_way_back(const LimbRows<Real, N>& rows, con
             if (rows.touches[c]) left = off > left || !(off == off) ? off : left;
         }
         left = group.greatest(left);
-        goes = goes && !(left <= ASKED_OF_WAYS<Real> * most);
-        if (!group.any_of_all(goes)) break;
-        take_step<true>(rows, by, x, goes, group);
+        searching = searching && !(left <= ASKED_OF_WAYS<Real> * most);
+        if (!group.any_of_all(searching)) break;
+        take_step<true>(rows, by, x, searching, group);
         add_up(rows, x, group);
     }
-    return !goes;
+    return !searching;
 }

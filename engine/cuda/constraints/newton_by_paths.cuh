@@ -64,7 +64,7 @@ __device__ __forceinline__ void resistances(const System<Real, Room>& system, Re
 // A step from the current iterate, with damping `regular` times 1/r; HALF is updated.
 template <typename Real, class Room>
 __device__ __noinline__ void step_by_paths(Room room, RowsOf rows, Real regular, Group group) {
-    room.tell_memory();
+    room.assume_memory();
     const auto system = rows.system<Real>(room);
     resistances(system, fmin(fmax(REGULAR_BY_PATHS<Real>, regular), Real(1)), group);
     solve_by_paths<Real>(room, rows, Real(0), group);

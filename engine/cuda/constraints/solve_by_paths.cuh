@@ -50,7 +50,7 @@ __device__ __forceinline__ Real gathered(const Room& room, const RowRange& range
 
 // HALF ← D⁻¹ Wᵀ λ.
 template <typename Real, class Room> __device__ __noinline__ void lane_half(Room room, RowsOf rows, Group group) {
-    room.tell_memory();
+    room.assume_memory();
     group.sync();
     const LanePlace place(group);
     const Real own = gathered<Real>(room, RowRange(room, rows, place.v), place.level, Room::TRIED);
@@ -165,7 +165,7 @@ template <typename Real, class Room> struct PathSystem {
 // LOWER.
 template <typename Real, class Room>
 __device__ __noinline__ void solve_by_paths(Room room, RowsOf rows, Real share, Group group) {
-    room.tell_memory();
+    room.assume_memory();
     const PathSystem<Real, Room> system = {room, rows, share};
     const auto fill = [&](const LanePlace& place, LaneRow<Real, false>& x) { system.fill(place, x, group); };
     const auto root = [&](int level, int n) { return system.root(level, n); };

@@ -187,9 +187,7 @@ FUNCTION Matrix<Real> rotation_from_quaternion(const Quaternion<Real>& q) {
             {n * (x * z - w * y), n * (y * z + w * x), 1 - n * (x * x + y * y)}};
 }
 
-// Sine and cosine within an ulp or so, for |x| ≤ 1e6 in single and 1e15 in double precision. The remainder of x by
-// quarter turns is exact but for the last bit, since k · π/2 enters by fused multiplication; k's last bits are those of
-// x · 2/π + 1.5 · 2ᵐ. The polynomials are minimax, in double precision those of fdlibm.
+// Sine and cosine, with the bits of engine/kernels/sines.py, which explains the steps.
 __device__ __forceinline__ void sincos_of(float x, float& sine, float& cosine) {
     const float t = fmaf(x, 0.636619772f, 12582912.0f), k = t - 12582912.0f;
     const float r = fmaf(-k, -4.37113883e-8f, fmaf(-k, 1.57079637f, x)), z = r * r;

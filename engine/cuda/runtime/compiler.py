@@ -172,11 +172,11 @@ def load(source: str, kernels: Sequence[str], preamble: str = "") -> Module:
     return Module(module, lowered, perf_counter() - began, cached)
 
 
-def written_out(kernel: Function, known: tuple[Any, ...], arguments: tuple[int | str, ...], dtype: str) -> Kernel:
+def written_out(kernel: Function, known: tuple[Any, ...], arguments: tuple[Any, ...], dtype: str) -> Kernel:
     """Return a kernel of `engine.kernels`, unrolled for its constants, a thread a robot: ``(*arguments, batch)``.
 
-    The arguments are those of `engine.compile.written_out.text`. The machine code is cached on disk under a digest of
-    all that it depends on. Raises `device.NoGpu` without a GPU.
+    The arguments are those of `engine.compile.written_out.text`, of which launches take what `passed` there returns.
+    The machine code is cached on disk under a digest of all that it depends on. Raises `device.NoGpu` without a GPU.
     """
     device.require()
     name = kernel.__name__

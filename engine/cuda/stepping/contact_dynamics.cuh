@@ -1,4 +1,4 @@
-// The velocity of one step under contacts. Equations: docs/contact.md (5)–(7), docs/contact_solver.md.
+// The velocity of one step under contacts. Equations: docs/contact.md (5)–(7), docs/contact_solver_gpu.md.
 //
 // The solver starts from the last step's impulses, followed by some sweeps with W only, or by Newton's steps where a
 // robot has a warp. For a robot at rest that suffices, without G or its factors. The remaining solver is in functions
@@ -68,7 +68,7 @@ __device__ __forceinline__ void contact_rows(const Joints& joints, const Robot& 
     for (int i = group.rank; i < rows.count; i += LANES) {
         const int k = 3 * i, s = shape_of(room, i);
         const Vector<Real> n = room.vector(room.contact(i) + contact::NORMAL),
-            before = remembered<Real>(room, i, memories);
+            before = stored_impulse<Real>(room, i, memories);
         const Tangents<Real> t = tangents(n);
         room.store(Room::TRIED + k, {dot(n, before), dot(t.first, before), dot(t.second, before)});
         room(Room::MU + i) = scene.of_shape(s, shape::FRICTION);
@@ -86,9 +86,9 @@ __device__ __noinline__ Real solve_anew(Room room, RowsOf rows, Team team) {
     return left;
 }
 
-// The displacement that resolves overlaps, into WAY: M̃⁻¹ Jᵀ π with 0 ≤ π ⟂ G_nn π + β gap ≥ 0.
+// The displacement that resolves overlaps, into DISPLACEMENT: M̃⁻¹ Jᵀ π with 0 ≤ π ⟂ G_nn π + β gap ≥ 0.
 template <typename Real, class Room, class Team>
-__device__ __noinline__ void take_back(Room room, RowsOf rows, Team team) {
+__device__ __noinline__ void correct_overlap(Room room, RowsOf rows, Team team) {
     delassus<Real>(room, rows, team);
     const int last = rows.first_joint();
     if (team.rank == 0) {
@@ -114,7 +114,7 @@ __device__ __noinline__ void take_back(Room room, RowsOf rows, Team team) {
 }
 
 // The slots of contacts during detection: the first FEW in the small workspace, the others in the large one.
-template <typename Real, int PITCH> struct Findings {
+template <typename Real, int PITCH> struct DetectedContacts {
     using Few = Room<Real, PITCH, FEW>;
     using All = Room<Real, PITCH, CONTACTS>;
     static constexpr int FOUND = All::FOUND;
@@ -132,13 +132,13 @@ template <typename Real, int PITCH> struct Findings {
 };
 
 // A robot's contacts and their state between steps.
-template <typename Real, int PITCH> struct Touching {
+template <typename Real, int PITCH> struct RobotContacts {
     static constexpr bool ANY = true;
     using Number = Real;
 
     Surroundings<Real> scene;
-    Findings<Real, PITCH> found;
-    Told<Real> told;
+    DetectedContacts<Real, PITCH> found;
+    ContactReport<Real> reported;
     Group group;
     size_t robot;
     int number;  // contacts in the last step, with stored impulses
@@ -159,27 +159,27 @@ template <typename Real, int PITCH> struct Touching {
         else return limb_touches(joints, own_robot, scene, found, group);
     }
     // No contact: discard the stored impulses.
-    __device__ __forceinline__ void part() { number = 0, left = 0; }
+    __device__ __forceinline__ void clear() { number = 0, left = 0; }
 
     // A step with `count` contacts, in the workspace that fits them. Returns whether v⁺ is finite.
     template <class Joints, class Robot>
-    __device__ __forceinline__ bool step(const Joints& joints, const Robot& own_robot, int count, bool tells) {
+    __device__ __forceinline__ bool step(const Joints& joints, const Robot& own_robot, int count, bool reports) {
         if constexpr (FEW > 0) {
-            if (count <= FEW) return step_in(found.few, joints, own_robot, count, tells);
+            if (count <= FEW) return step_in(found.few, joints, own_robot, count, reports);
             for (int slot = group.rank; slot < contact::NUMBERS * FEW; slot += LANES) found.all(slot) = found.few(slot);
             for (int slot = group.rank; LANE_A_BODY && slot < PLACED_NUMBERS * WHOLE_WARP; slot += LANES)
                 found.all(found.all.W + slot) = found.few(found.few.W + slot);
             group.sync();
         }
-        if constexpr (FEW < CONTACTS) return step_in(found.all, joints, own_robot, count, tells);
+        if constexpr (FEW < CONTACTS) return step_in(found.all, joints, own_robot, count, reports);
         return false;
     }
 
-    // A step with `count` contacts. Returns whether v⁺ is finite; with FREEZES the state is unchanged if not. `tells`:
-    // write the contact report.
+    // A step with `count` contacts. Returns whether v⁺ is finite; with FREEZES the state is unchanged if not. With
+    // `reports`, write the contact report.
     template <class Room, class Joints, class Robot>
     __device__ __forceinline__ bool step_in(const Room& room, const Joints& joints, const Robot& own_robot, int count,
-                                            bool tells) {
+                                            bool reports) {
         using Own = typename Room::Together;
         Group group = this->group;
         group.meet();
@@ -207,13 +207,14 @@ template <typename Real, int PITCH> struct Touching {
         }
         left = residual_by_paths<Real>(room, rows, group);
         Real enough = left <= BEARABLE<Real> / 2 ? SWEPT<Real> : CONTACT_TOLERANCE<Real>;
-        bool goes = !(left <= CONTACT_TOLERANCE<Real>);
-        if constexpr (LANE_A_BODY) left = solve_by_warp(room, rows, left, group), enough = BEARABLE<Real>, goes = false;
-        for (int turn = 0; !LANE_A_BODY && turn < SWEEPS_BY_PATHS<Real> && group.any_of_all(goes); ++turn) {
-            sweep_by_paths<Real>(room, rows, group, goes);
+        bool searching = !(left <= CONTACT_TOLERANCE<Real>);
+        if constexpr (LANE_A_BODY)
+            left = solve_by_warp(room, rows, left, group), enough = BEARABLE<Real>, searching = false;
+        for (int turn = 0; !LANE_A_BODY && turn < SWEEPS_BY_PATHS<Real> && group.any_of_all(searching); ++turn) {
+            sweep_by_paths<Real>(room, rows, group, searching);
             const Real found = residual_by_paths<Real>(room, rows, group);
-            if (goes) left = found;
-            goes = goes && !(left <= CONTACT_TOLERANCE<Real>);
+            if (searching) left = found;
+            searching = searching && !(left <= CONTACT_TOLERANCE<Real>);
         }
         const bool solved = left <= enough;
         team.sync();
@@ -221,10 +222,10 @@ template <typename Real, int PITCH> struct Touching {
             const Real found = solve_anew<Real>(own, theirs, team);
             if (int(threadIdx.x % 32) / LANES == lane / LANES) left = found;
         });
-        remember(room, rows, tells, group);
+        store_impulses(room, rows, reports, group);
         worst = left > worst ? left : worst;
         to_velocities<Real>(room, group);
-        for (int v = group.rank; v < NV; v += LANES) room(Room::FREE_V + v) += room(Room::WAY + v);
+        for (int v = group.rank; v < NV; v += LANES) room(Room::FREE_V + v) += room(Room::DISPLACEMENT + v);
         bool deep = false;
 #pragma unroll 1
         for (int i = group.rank; i < rows.count; i += LANES)
@@ -232,13 +233,14 @@ template <typename Real, int PITCH> struct Touching {
         const bool overlaps = group.any(deep);
         team.sync();
         together(room, team, overlaps, rows,
-                 [&](const Own& own, const RowsOf& theirs, int) { take_back<Real>(own, theirs, team); });
-        return arrive(room, joints, dt, overlaps, group);
+                 [&](const Own& own, const RowsOf& theirs, int) { correct_overlap<Real>(own, theirs, team); });
+        return finish_step(room, joints, dt, overlaps, group);
     }
 
-    // Store the impulses for the next step and, if it `tells`, report the contacts.
+    // Store the impulses for the next step and, with `reports`, report the contacts.
     template <class Room>
-    __device__ __forceinline__ void remember(const Room& room, const RowsOf& rows, bool tells, const Group& group) {
+    __device__ __forceinline__ void store_impulses(const Room& room, const RowsOf& rows, bool reports,
+                                                   const Group& group) {
         number = rows.count;
 #pragma unroll 1
         for (int i = group.rank; i < rows.count; i += LANES) {
@@ -246,20 +248,20 @@ template <typename Real, int PITCH> struct Touching {
             const Vector<Real> world = in_world<Real>(room, i);
             room.kept(slot) = room(c + contact::POINT);
             room.kept.store(slot + memory::IMPULSE, world);
-            if (tells) tell(room, i, world);
+            if (reports) report_contact(room, i, world);
         }
         for (int j = group.rank; j < rows.joints; j += LANES)
             room.kept(kept::JOINT_MEMORY + int(room(Room::JOINT_OF + j))) = room(Room::TRIED + rows.first_joint() + j);
     }
     template <class Room>
-    __device__ __forceinline__ void tell(const Room& room, int i, Vector<Real> world) const {
+    __device__ __forceinline__ void report_contact(const Room& room, int i, Vector<Real> world) const {
         const int c = room.contact(i), s = shape_of(room, i), k = 3 * i;
         const size_t place = robot * CONTACTS + i;
-        Real* const row = told.seen + place * seen::NUMBERS;
+        Real* const row = reported.seen + place * seen::NUMBERS;
         const auto store = [&](int first, Vector<Real> x) {
             row[first] = x.x, row[first + 1] = x.y, row[first + 2] = x.z;
         };
-        told.link[place] = int(scene.of_shape(s, shape::LINK));
+        reported.link[place] = int(scene.of_shape(s, shape::LINK));
         store(seen::PLACE, room.vector(c + contact::PLACE)), store(seen::NORMAL, room.vector(c + contact::NORMAL));
         store(seen::IMPULSE, world);
         const Real x = room(Room::U + k + 1), y = room(Room::U + k + 2);
@@ -276,17 +278,17 @@ template <typename Real, int PITCH> struct Touching {
         store(seen::WRENCH, mul_t(R, cross(arm, force))), store(seen::WRENCH + 3, mul_t(R, force));
     }
 
-    // v⁺ into the state, and q⁺ = q ⊕ dt v⁺ plus the displacement in WAY that resolves overlaps, which moves no joint
-    // past its limit.
+    // v⁺ into the state, and q⁺ = q ⊕ dt v⁺ plus DISPLACEMENT, which resolves overlaps and moves no joint past its
+    // limit.
     template <class Room, class Joints>
-    __device__ __forceinline__ bool arrive(const Room& room, const Joints& joints, Real dt, bool overlaps,
-                                           const Group& group) const {
+    __device__ __forceinline__ bool finish_step(const Room& room, const Joints& joints, Real dt, bool overlaps,
+                                                const Group& group) const {
         const auto& at = joints.at;
         bool sound = true;
         group.sync();
         for (int v = group.rank; v < NV; v += LANES) {
             const Real next = room(Room::FREE_V + v);
-            room(Room::WAY + v) = overlaps ? next + room(Room::WAY + v) / dt : next;
+            room(Room::DISPLACEMENT + v) = overlaps ? next + room(Room::DISPLACEMENT + v) / dt : next;
             sound &= fabs(next) < Real(DIVERGED);
         }
         sound = !group.any(!sound);
@@ -299,10 +301,11 @@ template <typename Real, int PITCH> struct Touching {
                 const Real here = at(Q + q_start(i)), next = room(Room::FREE_V + k);
                 const Real low = (joints.table(joint_row::LOWER, k) - here) / dt,
                     high = (joints.table(joint_row::UPPER, k) - here) / dt;
-                room(Room::WAY + k) = clip(room(Room::WAY + k), fmin(low, next), fmax(high, next));
+                room(Room::DISPLACEMENT + k) = clip(room(Room::DISPLACEMENT + k), fmin(low, next), fmax(high, next));
             }
             for (int j = 0; j < dofs(i); ++j) v(j) = room(Room::FREE_V + k + j);
-            advance_joint<Real, false>(kind(i), numbers(at, Q + q_start(i)), numbers(room.here, Room::WAY + k), v, dt);
+            advance_joint<Real, false>(kind(i), numbers(at, Q + q_start(i)), numbers(room.here, Room::DISPLACEMENT + k),
+                                       v, dt);
         }
         group.sync();
         return sound;
@@ -313,6 +316,6 @@ template <typename Real, int PITCH> struct Touching {
 #if EVEN_LIMBS
         hand_over(*this);
 #endif
-        told.number[robot] = number, told.residual[robot] = left, told.worst[robot] = worst;
+        reported.number[robot] = number, reported.residual[robot] = left, reported.worst[robot] = worst;
     }
 };

@@ -29,7 +29,7 @@ advance_touching(int batch, int steps, int first, int last, long long done, Real
         Real* const few = reinterpret_cast<Real*>(shared) + (SHARED ? ALL_SLOTS * ROBOTS : 0) +
             begin_of_slots(own, FEW_SLOTS);
         Real* const far = PITCH == 1 ? all + ROOMY : all - own + ROOMY * ROBOTS + own * TEAM_SLOTS;
-        return Touching<Real, PITCH>{
+        return RobotContacts<Real, PITCH>{
             scene, {{few, far, kept}, {FEW < CONTACTS ? all : few, far, kept}},
             {told_number, told_link, told_contacts, told_residual, told_worst}, Group(), robot, told_number[robot],
             told_residual[robot], begins ? Real(0) : told_worst[robot]};
@@ -42,7 +42,7 @@ advance_touching(int batch, int steps, int first, int last, long long done, Real
 #else
     const size_t robot = size_t(blockIdx.x) * ROBOTS + threadIdx.x / LANES;
     if (robot >= batch) return;
-    const Touching<Real, PITCH> touch = touch_of(robot, first == 0);
+    const RobotContacts<Real, PITCH> touch = touch_of(robot, first == 0);
     advance_robot<Real, ROBOTS, SHARED>(batch, steps, first, last, done, dt, q, v, tau, target, controls, control_rows,
                                          record_q, record_v, every, constants, joint_table, workspace, diverged, alarm,
                                          phases, wrenches, frozen, touch);

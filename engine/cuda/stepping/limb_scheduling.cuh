@@ -80,14 +80,14 @@ template <typename Real, int PITCH> struct Seated {
 // A step of kind WHOLE. Returns whether the velocity is finite.
 template <class Touch, class Joints, class Robot, class Feasible>
 __device__ __forceinline__ bool whole_step(Touch& touch, const Joints& joints, const Robot& robot, const Watch& watch,
-                                           const Feasible& feasible, bool tells) {
+                                           const Feasible& feasible, bool reports) {
     using Real = typename Touch::Number;
     const Group group = touch.group;
     Group met = group;
     met.meet();
     begin<Real>(joints, met);
     watch.lap(phase::KINEMATICS);
-    const Touched found = touching_step(touch, joints, robot, watch, tells);
+    const Touched found = touching_step(touch, joints, robot, watch, reports);
     bool sound = found.sound;
     if (!found.any) {
 #pragma unroll 1
@@ -114,13 +114,13 @@ __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Tou
 #pragma unroll 1
     for (int k = 0; k < steps_of(kind); ++k) {
         pace();
-        const bool tells = step + 1 == course.last;
+        const bool reports = step + 1 == course.last;
         const Watch watch = {course.phases, seated.robot == 0 && seated.group.rank == 0 && step == course.steps - 1};
         seated.take_controls(step);
         watch.start();
         Tried tried = {true, true, LIGHT};
-        if constexpr (N == 0) tried.sound = whole_step(touch, joints, robot, watch, feasible, tells);
-        else tried = step_by_limbs<N>(touch, joints, robot, kind, refused, tells);
+        if constexpr (N == 0) tried.sound = whole_step(touch, joints, robot, watch, feasible, reports);
+        else tried = step_by_limbs<N>(touch, joints, robot, kind, refused, reports);
         next = refused && !tried.taken && tried.next < SLOW ? HARD : tried.next;
         refused = !tried.taken;
         if (tried.taken) {
@@ -159,7 +159,8 @@ __device__ __forceinline__ int a_turn(int kind, const Seated<Real, PITCH>& seate
     return steps_of_turn<LIMB_POINTS>(seated, touch, joints, robot, Kind(kind), step, refused, lanes, pace);
 }
 
-// Steps `course.first` to `course.last` of the block's robots; `touch_of(robot, begins)` makes a robot's `Touching`.
+// Steps `course.first` to `course.last` of the block's robots; `touch_of(robot, begins)` makes the `RobotContacts` of
+// one.
 template <typename Real, int ROBOTS, class TouchOf>
 __device__ __forceinline__ void advance_by_turns(const Course<Real>& course, const TouchOf& touch_of) {
     extern __shared__ __align__(16) unsigned char shared[];

@@ -189,7 +189,7 @@ __device__ __forceinline__ void warm_start(LimbImpulses<Real, N>& x, const LimbM
     }
 }
 
-// v⁺ into the state, and q⁺ = q ⊕ dt v⁺, like `arrive` of contact_dynamics.cuh. Returns whether v⁺ is finite.
+// v⁺ into the state, and q⁺ = q ⊕ dt v⁺, like `finish_step` of contact_dynamics.cuh. Returns whether v⁺ is finite.
 template <typename Real, class Joints>
 __device__ __forceinline__ bool limb_arrive(const Joints& joints, Real (&trunk)[TRUNK_NV], const Real (&limb)[LIMB],
                                             Real (&way)[TRUNK_NV], const Real (&back)[LIMB], const Group& group) {
@@ -226,11 +226,12 @@ __device__ __forceinline__ bool limb_arrive(const Joints& joints, Real (&trunk)[
     return sound;
 }
 
-// Report a contact, like `tell` of contact_dynamics.cuh, with its impulse in the world; `place`: its index among all
-// robots' contacts.
-template <typename Real, class Told, class Joints, class Robot>
-__device__ __noinline__ void tell_limb(Told told, Surroundings<Real> scene, Joints joints, Robot robot, Group group,
-                                       LimbContact<Real> touch, Vector<Real> world, Real slip, size_t place) {
+// Report a contact, like `report_contact` of contact_dynamics.cuh, with its impulse in the world; `place`: its index
+// among all robots' contacts.
+template <typename Real, class Report, class Joints, class Robot>
+__device__ __noinline__ void report_limb_contact(Report reported, Surroundings<Real> scene, Joints joints, Robot robot,
+                                                 Group group, LimbContact<Real> touch, Vector<Real> world, Real slip,
+                                                 size_t place) {
     const Vector<Real> n = {scene.ground[0], scene.ground[1], scene.ground[2]};
     const Posture<Real> now = posture<Real>(joints, robot, group);
     Pose<Real> T = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, {0, 0, 0}};
@@ -244,9 +245,9 @@ __device__ __noinline__ void tell_limb(Told told, Surroundings<Real> scene, Join
     const Matrix<Real> R = {of_shape(shape::ROTATION), of_shape(shape::ROTATION + 3), of_shape(shape::ROTATION + 6)};
     const Vector<Real> force = mul_t(T.R, mul_t(now.trunk.R, world));
     const Vector<Real> arm = mul_t(T.R, touch.x - T.p) - of_shape(shape::POSITION);
-    Real* const row = told.seen + place * seen::NUMBERS;
+    Real* const row = reported.seen + place * seen::NUMBERS;
     const auto store = [&](int k, Vector<Real> x) { row[k] = x.x, row[k + 1] = x.y, row[k + 2] = x.z; };
-    told.link[place] = int(scene.of_shape(touch.shape, shape::LINK));
+    reported.link[place] = int(scene.of_shape(touch.shape, shape::LINK));
     store(seen::PLACE, touch.place), store(seen::NORMAL, n), store(seen::IMPULSE, world);
     row[seen::GAP] = touch.gap, row[seen::SLIP] = slip;
     store(seen::WRENCH, mul_t(R, cross(arm, force))), store(seen::WRENCH + 3, mul_t(R, force));
@@ -269,7 +270,7 @@ __device__ __forceinline__ bool go_back(const LimbRows<Real, N>& rows, const Lim
     Real gap[N];
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < rows.contacts(); ++c) gap[c] = touch.of[c].gap;
-    const bool good = find_way_back(rows, gap, x, overlaps, group);
+    const bool good = correct_overlap_by_limbs(rows, gap, x, overlaps, group);
     if (!overlaps) return true;
 #pragma unroll
     for (int k = 0; k < LIMB; ++k) out.limb_way[k] = in_row(rows, k, x.sum);
@@ -334,21 +335,21 @@ __device__ __forceinline__ int place_of(const LimbMemory<Real>& memory, int poin
 
 // Report all contacts of a step; not collective over the warp, whose other robots may not be at their last step.
 template <class Touch, class Joints, class Robot, typename Real, int N>
-__device__ __forceinline__ void tell_limbs(const Touch& touch, const Joints& joints, const Robot& robot,
+__device__ __forceinline__ void report_limb_contacts(const Touch& touch, const Joints& joints, const Robot& robot,
                                            const LimbTouch<Real, N>& found, const LimbOutcome<Real, N>& out) {
     const Group group = touch.group;
 #pragma unroll
     for (int c = 0; c < N; ++c) {
         const int place = place_of(touch.memory, found.of[c].point, group);
         if (c < found.found)
-            tell_limb<Real>(touch.told, touch.scene, joints, robot, group, found.of[c], out.impulse[c], out.slip[c],
-                            touch.robot * CONTACTS + place);
+            report_limb_contact<Real>(touch.reported, touch.scene, joints, robot, group, found.of[c], out.impulse[c],
+                                      out.slip[c], touch.robot * CONTACTS + place);
     }
 }
 
 // Keep the best impulses, as the warm start of the next step or of this step by another kind.
 template <class Touch, typename Real, int N>
-__device__ __forceinline__ void remember(Touch& touch, const LimbTouch<Real, N>& found,
+__device__ __forceinline__ void store_impulses(Touch& touch, const LimbTouch<Real, N>& found,
                                          const LimbOutcome<Real, N>& out) {
     auto& memory = touch.memory;
     memory.own = true;
@@ -375,7 +376,7 @@ __device__ __forceinline__ Kind after(Kind kind) {
 // it.
 template <int N, class Touch, class Joints, class Robot>
 __device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joints, const Robot& robot, Kind kind,
-                                               bool refused, bool tells) {
+                                               bool refused, bool reports) {
     using Real = typename Touch::Number;
     Group group = touch.group;
     group.meet();
@@ -395,10 +396,10 @@ __device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joint
     for (int c = 0; c < N; ++c) overlaps |= found.of[c].gap < -OVERLAP<Real>;
     overlaps = group.any(overlaps);
     LimbOutcome<Real, N> out = step_under(touch, found, now, to, joints, effort_of(kind, own), overlaps, group);
-    remember(touch, found, out);
+    store_impulses(touch, found, out);
     if (!out.found || !out.back) return {false, true, out.back ? after(kind) : WHOLE};
     group.meet();
-    if (tells) tell_limbs(touch, joints, robot, found, out);
+    if (reports) report_limb_contacts(touch, joints, robot, found, out);
     touch.left = touch.number > 0 ? out.left : Real(0),
         touch.worst = touch.left > touch.worst ? touch.left : touch.worst;
     backward(to.a, out.trunk), backward(to.a, out.way);

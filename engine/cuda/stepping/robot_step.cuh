@@ -151,26 +151,26 @@ __device__ __forceinline__ void add_stage(const Stage& stage, Real weight, Real 
     }
 }
 
-// The `Touching` of robots without contacts; that of contact_dynamics.cuh has them.
+// The `RobotContacts` of robots without contacts; that of contact_dynamics.cuh has them.
 struct TouchesNothing {
     static constexpr bool ANY = false;
 };
 
-// A step under contacts, if there are any: whether there were, and whether the velocity is finite. `tells`: write the
+// A step under contacts, if there are any: whether there were, and whether the velocity is finite. `reports`: write the
 // contact report.
 struct Touched {
     bool any, sound;
 };
 template <class Touch, class Joints, class Robot>
 __device__ __forceinline__ Touched touching_step(Touch& touch, const Joints& joints, const Robot& robot,
-                                                 const Watch& watch, bool tells) {
+                                                 const Watch& watch, bool reports) {
     const int count = touch.find(joints, robot);
     watch.lap(phase::COLLISION);
     if (count == 0) {
-        touch.part();
+        touch.clear();
         return {false, true};
     }
-    const bool sound = touch.step(joints, robot, count, tells);
+    const bool sound = touch.step(joints, robot, count, reports);
     watch.lap(phase::CONTACT);
     return {true, sound};
 }
@@ -322,13 +322,13 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
             }
         }
         bool settled = true, sound = true, touched = false;
-        const bool tells = step + 1 == last;
+        const bool reports = step + 1 == last;
         if constexpr (HAS_STAGES) {
             sound = rk4_step(joints, own_robot, watch, feasible);
         } else {
             if constexpr (Touch::ANY) {
                 if (number == 0) {
-                    const Touched found = touching_step(touch, joints, own_robot, watch, tells);
+                    const Touched found = touching_step(touch, joints, own_robot, watch, reports);
                     touched = found.any, sound = found.sound;
                 }
             }

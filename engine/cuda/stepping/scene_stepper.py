@@ -30,6 +30,7 @@ from engine.kernels.contact import workspace
 from engine.kernels.contact.body_pairs import MOST_PAIRS
 from engine.kernels.contact.workspace import CONTACT_COUNT, OTHER, RESIDUAL, SEEN, WORST_RESIDUAL, WRENCH
 from engine.kernels.joint_rows import JointRows
+from engine.kernels.step_arguments import State, step_arguments
 from engine.model.layout import pack, pack_coupling
 from engine.scene import Touches
 from engine.step_settings import StepSettings
@@ -207,22 +208,19 @@ def threads_of_robot(robots: int, bodies: int, dtype: str) -> int:
     return threads
 
 
-def arguments(settings: StepSettings, robot: in_scene.Robot, wrenches: Literal["act", "none"]) -> tuple[Any, ...]:
+def arguments(settings: StepSettings, robot: in_scene.SceneRobot, wrenches: Literal["act", "none"]) -> tuple[Any, ...]:
     """Return the arguments of `in_scene.advance`, with their layouts."""
     nq, nv, real = settings.model.nq, settings.model.nv, settings.dtype
-    state = (OfBatch((n,), real) for n in (nq, nv, nv, nv))
+    state = State(*(OfBatch((n,), real) for n in (nq, nv, nv, nv)))
+    given = step_arguments(state, Number32(), Number("int64"), Given(real), Given("int64"))
     fixed = in_scene.Fixed(
         settings.integrator, "freeze" if settings.freezes else "raise", wrenches,
         "timed" if settings.timed else "untimed",
     )  # fmt: skip
-    return (
-        RobotNumber(), Exists(), *(Number32() for _ in range(4)), Number("int64"), *state,
-        Given(real), Number32(), Given(real), Given(real), Number32(), *(Given("int64") for _ in range(3)),
-        Given(real), Given("int64"), fixed, robot,
-    )  # fmt: skip
+    return RobotNumber(), Exists(), Number32(), given, fixed, robot
 
 
-def _robot(settings: StepSettings, threads: int) -> tuple[in_scene.Robot, tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _robot(settings: StepSettings, threads: int) -> tuple[in_scene.SceneRobot, tuple[NDArray[np.int64], ...]]:
     """Return a robot's workspace as a kernel has it, tables of all robots and its own arrays, and the links of contacts
     by `workspace.partners`."""
     model, scene = settings.model, settings.scene
@@ -251,7 +249,7 @@ def _robot(settings: StepSettings, threads: int) -> tuple[in_scene.Robot, tuple[
     rows = JointRows(dt, settings.has_limits, settings.has_constraints, q_of_v, joints)
     own_room = _each(in_scene.robot_workspace(len(model.parent), model.nq, model.nv, settings.integrator), Own)
     own_touch = workspace.Touch(own, *_each(touch[1:], Own))
-    robot = in_scene.Robot(known, rows, _each(settings.rotations, Table), own_room, own_touch)
+    robot = in_scene.SceneRobot(known, rows, _each(settings.rotations, Table), own_room, own_touch)
     return robot, workspace.partners(contact)
 
 

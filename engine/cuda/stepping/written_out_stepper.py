@@ -13,6 +13,7 @@ from engine.cuda.stepping.stepper import Stepper
 from engine.kernels import steps
 from engine.kernels.joint_forces import KnownSettings
 from engine.kernels.robot import robot_of
+from engine.kernels.step_arguments import State, step_arguments
 from engine.step_settings import LOWER, UPPER, VELOCITY_LIMIT, StepSettings
 
 MOST_NUMBERS = {"float32": 400, "float64": 300}
@@ -49,14 +50,14 @@ class WrittenOutStepper(Stepper):
             robot_of(model), joints, settings.q_of_v, settings.integrator == "implicit",
             facts["FREEZES"], facts["HAS_WRENCHES"], settings.timed,
         )  # fmt: skip
-        arguments = (
-            "robot", *("int64",) * 5, "real", model.nq, *(model.nv,) * 3, "reals", "int64", "reals", "reals", "int64",
-            "int64s", "int64s", "int64s", "reals", "int64s",
-        )  # fmt: skip
+        state = State(q=model.nq, v=model.nv, tau=model.nv, target=model.nv)
+        given = step_arguments(state, "int64", "int64", "reals", "int64s")
+        arguments = ("robot", "int64", given, "real")
         self._kernel = compiler.written_out(steps.advance, fixed, arguments, settings.dtype)
 
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
-        given = self._batch, *steps, *state, *self._report, self._body_wrenches, self._frozen, self._batch
+        *counts, dt = steps
+        given = self._batch, *counts, *state, *self._report, self._body_wrenches, self._frozen, dt, self._batch
         self._start(self._kernel, self._grid, self._block, given)
 
     @property

@@ -25,9 +25,9 @@ def _outside(a, b, x, n, lean):
 
 
 @inline
-def _is_better(worth, k, most, best, near):
+def _is_better(worth, k, best_worth, best, near):
     """Whether near point k adds more than the best so far, or the same and precedes it."""
-    return worth > most or (worth == most and near.point[k] < near.point[best])
+    return worth > best_worth or (worth == best_worth and near.point[k] < near.point[best])
 
 
 @inline
@@ -50,7 +50,7 @@ def best_near_point(kept, found, near, lean):
     The distance of a hull's corner that may tilt within the step is reduced by what brings it down by that angle. The
     ground stops the deepest point, so its own descent does not count.
     """
-    best, most, highest, stops = kept, -1e30 if kept == 0 else 0.0, near.gap[0], near.gap[0] - near.ahead[0]
+    best, best_worth, highest, stops = kept, -1e30 if kept == 0 else 0.0, near.gap[0], near.gap[0] - near.ahead[0]
     n, a = load3(near.normal[0]), load3(near.at[0])
     over, b, c, turn = (1.0 / lean if lean > 0.0 else 0.0), load3(near.at[1]), load3(near.at[2]), 1.0
     if kept == 3:
@@ -69,9 +69,9 @@ def best_near_point(kept, found, near, lean):
             else:
                 others = max(turn * _outside(b, c, x, n, lean), turn * _outside(c, a, x, n, lean))
                 worth = max(turn * worth, others) - off
-        if _is_better(worth, k, most, best, near):
-            best, most = k, worth
-    return best if most > (-1e30 if kept == 0 else 0.0) else -1
+        if _is_better(worth, k, best_worth, best, near):
+            best, best_worth = k, worth
+    return best if best_worth > (-1e30 if kept == 0 else 0.0) else -1
 
 
 @inline
@@ -108,12 +108,12 @@ def deepest_offer(work, offers, margin):
 @inline
 def _next(work, offers, i0, i1, i2, kept):
     """The first of the offers that add most, or −1 where none adds anything."""
-    best, most = -1, 0.0
+    best, best_worth = -1, 0.0
     for k in range(offers):
         if k != i0 and k != i1 and k != i2:
             worth = _worth(work, k, i0, i1, i2, kept)
-            if worth > most:
-                best, most = k, worth * 1.000001
+            if worth > best_worth:
+                best, best_worth = k, worth * 1.000001
     return best
 
 

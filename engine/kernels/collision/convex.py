@@ -47,11 +47,11 @@ def _settle(a, b, shapes, rotation, d, n, work):
         best, gap = n, new
         if gain < _SETTLED * small:
             break
-        share = dot(change, before)
-        left = dot(before, before) - share
+        projection = dot(change, before)
+        remainder = dot(before, before) - projection
         before = change
-        if share > 0.0 and left > 0.0:
-            ahead = add(best, scale(share / left, change))
+        if projection > 0.0 and remainder > 0.0:
+            ahead = add(best, scale(projection / remainder, change))
             ahead = scale(1.0 / np.sqrt(dot(ahead, ahead)), ahead)
             new = gap_along(a, b, shapes, rotation, d, ahead, work)
             if new > gap:

@@ -32,8 +32,8 @@ def _on_line(a, b):
     """The point nearest to the origin on the line through a and b, and its fraction of the way from a to b."""
     ab = sub(b, a)
     length = dot(ab, ab)
-    share = -dot(a, ab) / length if length > 0.0 else 0.0
-    return add(a, scale(share, ab)), share
+    fraction = -dot(a, ab) / length if length > 0.0 else 0.0
+    return add(a, scale(fraction, ab)), fraction
 
 
 @inline
@@ -41,11 +41,11 @@ def _edge(work, i, j, slot, mask, limit):
     """Put an edge's nearest point into the slot, if nearer than the limit; return the mask of its corners, else the
     mask given."""
     a, b = load3(work.simplex[i]), load3(work.simplex[j])
-    x, share = _on_line(a, b)
+    x, fraction = _on_line(a, b)
     found = (1 << i) + (1 << j)
-    if share <= 0.0:
+    if fraction <= 0.0:
         x, found = a, 1 << i
-    if share >= 1.0:
+    if fraction >= 1.0:
         x, found = b, 1 << j
     if dot(x, x) < limit:
         _put(work, slot, x)
@@ -90,9 +90,9 @@ def _inside(work):
         ab, ac = sub(load3(work.simplex[j]), a), sub(load3(work.simplex[k]), a)
         ad = sub(load3(work.simplex[other]), a)
         n = cross(ab, ac)
-        here, there = -dot(n, a), dot(n, ad)
-        flat = there * there <= _FLAT * _FLAT * dot(ab, ab) * dot(ac, ac) * dot(ad, ad)
-        inside &= not flat and (here < 0.0) == (there < 0.0)
+        side, other_side = -dot(n, a), dot(n, ad)
+        flat = other_side * other_side <= _FLAT * _FLAT * dot(ab, ab) * dot(ac, ac) * dot(ad, ad)
+        inside &= not flat and (side < 0.0) == (other_side < 0.0)
     return inside
 
 
@@ -148,10 +148,10 @@ def _answer(work, count):
         b, c = load3(work.simplex[1]), load3(work.simplex[2])
         n = cross(sub(b, a), sub(c, a))
         u, s, t = dot(n, cross(b, c)), dot(n, cross(c, a)), dot(n, cross(a, b))
-        share = 1.0 / (u + s + t)
-        x = scale(u * share, p)
-        x = add(x, scale(s * share, load3(work.simplex[1], 3)))
-        x = add(x, scale(t * share, load3(work.simplex[2], 3)))
+        fraction = 1.0 / (u + s + t)
+        x = scale(u * fraction, p)
+        x = add(x, scale(s * fraction, load3(work.simplex[1], 3)))
+        x = add(x, scale(t * fraction, load3(work.simplex[2], 3)))
     distance = np.sqrt(work.nearest[0, 3])
     store3(work.axis, scale(1.0 / distance, v))
     work.axis[3] = distance

@@ -20,7 +20,7 @@ NONE = 1e30
 """m: the gap of a point that touches nothing."""
 _FAR = 1e9  # cells: beyond it numbers are not finite
 _REACH = 4.0  # cells: the maximum search radius of a sphere
-_MANY = 1000  # blocks in which no greatest height is searched for
+_MANY = 1000  # blocks in which no largest height is searched for
 
 
 @inline
@@ -129,8 +129,8 @@ def _on_triangle(x, a, b, c):
         return add(a, scale(d2 / (d2 - d6), ac))
     if va <= 0.0 and d4 >= d3 and d5 >= d6:
         return add(b, scale((d4 - d3) / ((d4 - d3) + (d5 - d6)), sub(c, b)))
-    share = 1.0 / (va + vb + vc)
-    return add(a, add(scale(vb * share, ab), scale(vc * share, ac)))
+    reciprocal = 1.0 / (va + vb + vc)
+    return add(a, add(scale(vb * reciprocal, ab), scale(vc * reciprocal, ac)))
 
 
 @kernel
@@ -139,14 +139,14 @@ def _is_least(field, p, d):
 
     The ground is flat in each sector between the six edge directions, so these suffice.
     """
-    most = _least_slope(d[0]) * np.sqrt(dot(d, d))
+    threshold = _least_slope(d[0]) * np.sqrt(dot(d, d))
     for k in range(6):
         turn = 1.0 if k < 3 else -1.0
         ex, ey = 0.0 if k % 3 == 1 else turn, 0.0 if k % 3 == 0 else turn
         aside = _aside(d[0]) * field.grid[CELL]
         i, j, s, t = _cell(field, p[0] + aside * ex, p[1] + aside * ey)
         _, along_x, along_y = _triangle(field, i, j, t > s)
-        if d[0] * ex + d[1] * ey + d[2] * (ex * along_x + ey * along_y) > most:
+        if d[0] * ex + d[1] * ey + d[2] * (ex * along_x + ey * along_y) > threshold:
             return False
     return True
 

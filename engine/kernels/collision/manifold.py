@@ -65,8 +65,8 @@ def _height(side, count, x, y, work):
     if count == 2:
         edge = work.edge[side, 0]
         along = (x - here[0]) * edge[0] + (y - here[1]) * edge[1]
-        share = max(0.0, min(1.0, along / edge[2])) if edge[2] > 0.0 else 0.0
-        return here[2] + share * (work.corner[side, 1, 2] - here[2])
+        fraction = max(0.0, min(1.0, along / edge[2])) if edge[2] > 0.0 else 0.0
+        return here[2] + fraction * (work.corner[side, 1, 2] - here[2])
     n = load3(work.face[side])
     if abs(n[2]) < _STEEP:
         return _NOWHERE if side == 0 else -_NOWHERE
@@ -139,15 +139,15 @@ def _at_crossings(first, second, gap, reach, beside, offers, work):
 @inline
 def _taking_part(work, offers, frame, o):
     """Drop the offers that are not near, now or within two steps; return the number of those left."""
-    omega, v, left = load3(work.nearing), load3(work.nearing, 3), 0
+    omega, v, count = load3(work.nearing), load3(work.nearing, 3), 0
     for k in range(offers):
         x = add(o, mul_t(frame, load3(work.offer[k])))
         closing = -dot((frame[6], frame[7], frame[8]), add(v, cross(omega, x)))
         if work.offer[k, 3] <= work.nearing[6] + max(closing, 0.0):
-            store3(work.offer[left], load3(work.offer[k]))
-            work.offer[left, 3], work.offer_of[left] = work.offer[k, 3], work.offer_of[k]
-            left += 1
-    return left
+            store3(work.offer[count], load3(work.offer[k]))
+            work.offer[count, 3], work.offer_of[count] = work.offer[k, 3], work.offer_of[k]
+            count += 1
+    return count
 
 
 @kernel

@@ -29,9 +29,9 @@ def unit_or(x, other, size):
 
 
 @inline
-def clamped(x, most):
+def clamped(x, bound):
     """x clamped to ±most."""
-    return max(-most, min(most, x))
+    return max(-bound, min(bound, x))
 
 
 @inline

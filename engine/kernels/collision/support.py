@@ -38,15 +38,15 @@ def begin(a, b, shapes, work):
 def _vertex(side, shapes, e, work):
     """The support corner of a hull along e, by a walk to farther neighbours."""
     best = work.farthest[side]
-    most = dot(load3(shapes.vertices[best]), e)
+    greatest = dot(load3(shapes.vertices[best]), e)
     here = -1
     while here != best:
         here = best
         for k in range(shapes.first_neighbour[here], shapes.first_neighbour[here + 1]):
             v = shapes.neighbour[k]
             along = dot(load3(shapes.vertices[v]), e)
-            if along > most:
-                best, most = v, along
+            if along > greatest:
+                best, greatest = v, along
     work.farthest[side] = best
     return best
 
@@ -55,12 +55,12 @@ def _vertex(side, shapes, e, work):
 def facing(side, shapes, e, work):
     """The face most aligned with e among those at the hull's support corner along e, in its own frame."""
     v = _vertex(side, shapes, e, work)
-    best, most = -1, -2.0
+    best, greatest = -1, -2.0
     for k in range(shapes.first_face_at[v], shapes.first_face_at[v + 1]):
         f = shapes.face_at[k]
         along = dot(load3(shapes.plane[f]), e)
-        if along > most:
-            best, most = f, along
+        if along > greatest:
+            best, greatest = f, along
     return best
 
 
@@ -77,8 +77,8 @@ def _support(k, side, shapes, rotation, e, work):
         x = (_signed(e[0], 0.5 * size[0]), _signed(e[1], 0.5 * size[1]), _signed(e[2], 0.5 * size[2]))
     elif kind == CYLINDER:
         across = np.sqrt(e[0] * e[0] + e[1] * e[1])
-        share = size[0] / across if across > 0.0 else 0.0
-        x = (share * e[0], share * e[1], _signed(e[2], 0.5 * size[1]))
+        factor = size[0] / across if across > 0.0 else 0.0
+        x = (factor * e[0], factor * e[1], _signed(e[2], 0.5 * size[1]))
     elif kind == HULL:
         x = load3(shapes.vertices[_vertex(side, shapes, e, work)])
     store3(work.support[side], mul(R, x))

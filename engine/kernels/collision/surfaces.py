@@ -11,7 +11,7 @@ from engine.scene import HeightField, Plane
 
 Kind = Literal["plane", "height field"]
 X, Y, CELL, UPWARDS, HIGHEST = range(5)
-"""Numbers of `Field.grid`: x, y of the first height and the cell, m; the least z of a normal, the greatest height."""
+"""Numbers of `Field.grid`: x, y of the first height and the cell, m; the least z of a normal, the largest height."""
 BLOCK = 4
 """Cells of a block of `Field.tops`, along each side."""
 
@@ -23,7 +23,7 @@ class Flat(NamedTuple):
 
 
 class Field(NamedTuple):
-    """A height field: `heights` (rows, columns) in the world, m, `tops`, the greatest of each block of cells, and
+    """A height field: `heights` (rows, columns) in the world, m, `tops`, the largest of each block of cells, and
     `grid` (5,).
     """
 
@@ -52,7 +52,7 @@ def surface(ground: Plane | HeightField) -> Surface:
 
 
 def _tops(heights: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return the greatest heights of blocks of rows, each with the first row of the next block."""
+    """Return the largest heights of blocks of rows, each with the first row of the next block."""
     first = np.arange(0, len(heights), BLOCK)
     tops = np.maximum.reduceat(heights, first, axis=0)
     tops[:-1] = np.maximum(tops[:-1], heights[first[1:]])

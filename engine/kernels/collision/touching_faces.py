@@ -118,9 +118,9 @@ def touching_face(k, side, shapes, rotation, d, frame, work):
     else:
         count = _hull(k, side, shapes, R, d, inside, frame, work)
     for c in range(count):
-        here, there = load3(work.corner[side, c]), load3(work.corner[side, (c + 1) % count])
-        x, y = there[0] - here[0], there[1] - here[1]
+        start, end = load3(work.corner[side, c]), load3(work.corner[side, (c + 1) % count])
+        x, y = end[0] - start[0], end[1] - start[1]
         length = np.sqrt(x * x + y * y)
-        share = 1.0 / length if length > 0.0 else 0.0
-        store3(work.edge[side, c], (share * x, share * y, length))
+        reciprocal = 1.0 / length if length > 0.0 else 0.0
+        store3(work.edge[side, c], (reciprocal * x, reciprocal * y, length))
     return count

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
+from engine.kernels.bodies import ZERO
 from engine.kernels.spatial import ZERO6, ZERO9, add, cross, dot, load3, load9, plus, scale, store3, store9, sub, upper
-from engine.kernels.world import ZERO
 from engine.model import REVOLUTE, WORLD
 
 MOST_PAIRS, ALL_PAIRS = 100, 1500
@@ -47,7 +47,7 @@ class BodyPairs(NamedTuple):
     counts: NDArray[np.int64]  # (2,): touching pairs, and unknowns of the present step
     body: NDArray[np.int64]  # (P, 2): the pair's bodies
     arm: NDArray[np.floating]  # (P, 6): from the origins of both to the pair's place
-    contact: NDArray[np.int64]  # (P,): the first contact of its list, which goes on in `ProblemArrays.following`
+    contact: NDArray[np.int64]  # (P,): the first contact of its list, which continues in `ProblemArrays.following`
     first: NDArray[np.int64]  # (P,): 3 where only a force is unknown, else 0
     begin: NDArray[np.int64]  # (P,): the index of its unknowns if there were six
     stiff: NDArray[np.floating]  # (P, 36): K by blocks
@@ -213,15 +213,15 @@ def clear_sums(tree):
 
 
 @inline
-def keep_column(i, k, x, y, over, pairs):
+def keep_column(i, k, x, y, reciprocal, pairs):
     """Store the column (x, y) and 1/D of axis k of body i's joint."""
     store3(pairs.column[i], x, 6 * k)
     store3(pairs.column[i], y, 6 * k + 3)
-    pairs.over[i, k] = over
+    pairs.over[i, k] = reciprocal
 
 
 @kernel
-def eliminate(i, kind, e, x, y, z, w, over, q, row, pairs):
+def eliminate(i, kind, e, x, y, z, w, reciprocal, q, row, pairs):
     """Eliminate an axis e of body i, rotation or translation, from what pairs pass on.
 
     (x, y) is I S, (z, w) Sᵀ I/D. `row` is the velocity whose α and β other joints of the coordinate have left, or −1.
@@ -234,8 +234,8 @@ def eliminate(i, kind, e, x, y, z, w, over, q, row, pairs):
             if row >= 0:
                 a, b = a + pairs.stays[row, 0, before + c], b + pairs.stays[row, 1, before + c]
             pairs.alpha[before + c], pairs.beta[before + c] = a, b
-            store3(u, sub(load3(u, 6 * c), scale(over * a, x)), 6 * c)
-            store3(u, sub(load3(u, 6 * c + 3), scale(over * a, y)), 6 * c + 3)
+            store3(u, sub(load3(u, 6 * c), scale(reciprocal * a, x)), 6 * c)
+            store3(u, sub(load3(u, 6 * c + 3), scale(reciprocal * a, y)), 6 * c + 3)
             store3(v, sub(load3(v, 6 * c), scale(b, z)), 6 * c)
             store3(v, sub(load3(v, 6 * c + 3), scale(b, w)), 6 * c + 3)
         side = pairs.next_side[side]
@@ -248,7 +248,7 @@ def eliminate(i, kind, e, x, y, z, w, over, q, row, pairs):
             while other >= 0:
                 start = pairs.begin[other // 2]
                 for d in range(pairs.first[other // 2], ALL):
-                    pairs.Z[before + c, start + d] -= over * b * pairs.alpha[start + d]
+                    pairs.Z[before + c, start + d] -= reciprocal * b * pairs.alpha[start + d]
                 other = pairs.next_side[other]
         side = pairs.next_side[side]
 
@@ -363,13 +363,13 @@ def _eliminate_all(M, A, x):
             for c in range(k, M):
                 A[k, c], A[best, c] = A[best, c], A[k, c]
             x[k], x[best] = x[best], x[k]
-        over = 1.0 / A[k, k]
+        reciprocal = 1.0 / A[k, k]
         for i in range(k + 1, M):
-            share = A[i, k] * over
-            if share != 0.0:
+            factor = A[i, k] * reciprocal
+            if factor != 0.0:
                 for c in range(k + 1, M):
-                    A[i, c] -= share * A[k, c]
-                x[i] -= share * x[k]
+                    A[i, c] -= factor * A[k, c]
+                x[i] -= factor * x[k]
     for k in range(M - 1, -1, -1):
         for c in range(k + 1, M):
             x[k] -= A[k, c] * x[c]

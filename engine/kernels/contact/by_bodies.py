@@ -79,89 +79,91 @@ def _load_impulses(count, frictional, joints, contact):
 
 
 @inline
-def _set_targets(count, joints, share, dt, exact, topology, contact):
+def _set_targets(count, joints, restitution, dt, keeps_energy, topology, contact):
     """Set the contacts' target velocities for this share of the restitution, and u; return the residual."""
     work, numbers, counts = contact.solver, contact.solver.search.numbers, contact.solver.search.counts
-    numbers[RESTITUTION_SHARE], counts[RESTARTS] = share, 0
-    counts[HAS_RESTITUTION] = 1 if restitution_offsets(count, share, dt, exact, contact) else 0
+    numbers[RESTITUTION_SHARE], counts[RESTARTS] = restitution, 0
+    counts[HAS_RESTITUTION] = 1 if restitution_offsets(count, restitution, dt, keeps_energy, contact) else 0
     respond(count, joints, topology, contact.bodies, work, contact.column)
     return residual(count, joints, work.problem, 0.0, greatest_velocity(count, joints, work.problem))
 
 
 @inline
-def _begin_search(count, joints, left, inertia, topology, contact):
-    """Begin a search at the present impulses, or at zero where their residual `left` is large."""
+def _begin_search(count, joints, residual_now, inertia, topology, contact):
+    """Begin a search at the present impulses, or at zero where `residual_now` is large."""
     p = contact.solver.problem
     for j in spread(p.total.size):
         p.total[j] = contact.column[j]
-    plan = WARM_START if left < WARM_START_RESIDUAL else COLD_START
-    tolerance, enough = target_residual(left), acceptable_residual(left)
-    begin(plan, tolerance, enough, count, joints, inertia, topology, contact.bodies, contact.solver)
+    plan = WARM_START if residual_now < WARM_START_RESIDUAL else COLD_START
+    tolerance, accepted = target_residual(residual_now), acceptable_residual(residual_now)
+    begin(plan, tolerance, accepted, count, joints, inertia, topology, contact.bodies, contact.solver)
 
 
 @kernel
-def accept_or_search(count, frictional, joints, dt, exact, inertia, topology, contact):
+def accept_or_search(count, frictional, joints, dt, keeps_energy, inertia, topology, contact):
     """Return whether the previous step's impulses obey the law; otherwise begin a search from them."""
     search = contact.solver.search
     search.counts[RESTITUTION_ATTEMPT] = 0
     _load_impulses(count, frictional, joints, contact)
-    left, share = _set_targets(count, joints, 1.0, dt, exact, topology, contact), 1.0
-    while left <= extra_step_factor(left) * residual_tolerance(left):
+    residual_now, restitution = _set_targets(count, joints, 1.0, dt, keeps_energy, topology, contact), 1.0
+    while residual_now <= extra_step_factor(residual_now) * residual_tolerance(residual_now):
         if accept_restitution(count, joints, contact):
-            search.numbers[BEST_RESIDUAL] = left
+            search.numbers[BEST_RESIDUAL] = residual_now
             return True
-        share = search.numbers[RESTITUTION_SHARE]
-        left = _set_targets(count, joints, share, dt, exact, topology, contact)
-    _begin_search(count, joints, left, inertia, topology, contact)
+        restitution = search.numbers[RESTITUTION_SHARE]
+        residual_now = _set_targets(count, joints, restitution, dt, keeps_energy, topology, contact)
+    _begin_search(count, joints, residual_now, inertia, topology, contact)
     return False
 
 
 @kernel
-def accept_or_search_again(count, joints, dt, exact, inertia, topology, contact):
+def accept_or_search_again(count, joints, dt, keeps_energy, inertia, topology, contact):
     """Return whether the search's impulses are those of the step; otherwise begin another search."""
     work, search, p = contact.solver, contact.solver.search, contact.solver.problem
-    most = search.numbers[LARGEST_VELOCITY]
-    restore_significant(count, joints, most, p)
+    unit = search.numbers[LARGEST_VELOCITY]
+    restore_significant(count, joints, unit, p)
     respond(count, joints, topology, contact.bodies, work, contact.column)
-    left = residual(count, joints, p, 0.0, most)
+    residual_now = residual(count, joints, p, 0.0, unit)
     search.counts[RESTARTS] += 1
     accepted = search.numbers[BEST_RESIDUAL] <= search.numbers[ACCEPTED_RESIDUAL]
-    if accepted and left > acceptable_residual(left) and search.counts[RESTARTS] < MOST_RESTARTS:
-        _begin_search(count, joints, left, inertia, topology, contact)
+    if accepted and residual_now > acceptable_residual(residual_now) and search.counts[RESTARTS] < MOST_RESTARTS:
+        _begin_search(count, joints, residual_now, inertia, topology, contact)
         return False
     lawful = accept_restitution(count, joints, contact)
     while not lawful:
-        left = _set_targets(count, joints, search.numbers[RESTITUTION_SHARE], dt, exact, topology, contact)
-        if left > extra_step_factor(left) * residual_tolerance(left):
-            _begin_search(count, joints, left, inertia, topology, contact)
+        residual_now = _set_targets(
+            count, joints, search.numbers[RESTITUTION_SHARE], dt, keeps_energy, topology, contact
+        )
+        if residual_now > extra_step_factor(residual_now) * residual_tolerance(residual_now):
+            _begin_search(count, joints, residual_now, inertia, topology, contact)
             return False
         lawful = accept_restitution(count, joints, contact)
-    search.numbers[BEST_RESIDUAL] = left
+    search.numbers[BEST_RESIDUAL] = residual_now
     return True
 
 
 @kernel
-def impulses_by_bodies(count, frictional, joints, dt, exact, forces, topology, contact):
+def impulses_by_bodies(count, frictional, joints, dt, keeps_energy, forces, topology, contact):
     """Compute the impulses into `contact.impulses`, from the previous step's there; return their residual.
 
     `contact.column` (nv,) is their change of v_f.
     """
     inertia = forces.inertia[0]
-    found = accept_or_search(count, frictional, joints, dt, exact, inertia, topology, contact)
+    found = accept_or_search(count, frictional, joints, dt, keeps_energy, inertia, topology, contact)
     while not found:
         finish_search(count, joints, inertia, topology, contact)
-        found = accept_or_search_again(count, joints, dt, exact, inertia, topology, contact)
+        found = accept_or_search_again(count, joints, dt, keeps_energy, inertia, topology, contact)
     store_impulses(count, frictional, joints, contact)
     return contact.solver.search.numbers[BEST_RESIDUAL]
 
 
 @compiled_apart
-def contact_velocity(exact, count, q, v, forces, rows, rotations, gravity, touch, robot):
+def contact_velocity(keeps_energy, count, q, v, forces, rows, rotations, gravity, touch, robot):
     """Compute v⁺ into `contact.free` under the `count` contacts that were found.
 
-    Returns whether shapes overlap; `contact.shift` is then a displacement of the coordinates. `exact`: the integrator
-    keeps the energy of free flight, see `restitution`. q (nq,) and v (nv,) are those of one `robot`, `forces` its
-    first; its rows of `touch` are read and written.
+    Returns whether shapes overlap; `contact.shift` is then a displacement of the coordinates. `keeps_energy`: see
+    `restitution`. q (nq,) and v (nv,) are those of one `robot`, `forces` its first; its rows of `touch` are read and
+    written.
     """
     contact, topology = touch.contact, touch.contact.topology
     free_velocity(v, forces, rows, topology, gravity, contact)
@@ -169,9 +171,9 @@ def contact_velocity(exact, count, q, v, forces, rows, rotations, gravity, touch
     frictional, contacts, joints = rows_by_bodies(count, q, v, forces.inertia[0], rows, topology, contact)
     n = 2 * frictional + contacts + joints
     load_warm_start(contacts, frictional, n, touch, robot)
-    left = impulses_by_bodies(contacts, frictional, joints, rows.dt, exact, forces, topology, contact)
+    residual_now = impulses_by_bodies(contacts, frictional, joints, rows.dt, keeps_energy, forces, topology, contact)
     store_contacts(contacts, frictional, n, touch, robot)
-    report(left, contacts, touch, robot)
+    report(residual_now, contacts, touch, robot)
     for j in range(v.size):
         contact.free[j] += contact.column[j]
     return overlap_correction_by_bodies(contacts, rows.dt, forces, topology, contact)

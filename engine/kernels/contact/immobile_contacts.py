@@ -25,8 +25,8 @@ def _moves(body, n, x, topology, contact):
         elif kind == PRISMATIC:
             moves = abs(shift[2]) > IMMOBILE
         else:
-            most = max(abs(turn[0]), max(abs(turn[1]), abs(turn[2])))
-            moves = kind == FREE or most > IMMOBILE
+            greatest = max(abs(turn[0]), max(abs(turn[1]), abs(turn[2])))
+            moves = kind == FREE or greatest > IMMOBILE
         i = topology[i, PARENT]
     return moves
 
@@ -49,7 +49,7 @@ def _add_motion(i, sign, n, x, topology, contact):
 @kernel
 def _moves_apart(a, b, n, x, topology, contact):
     """Whether any joint moves the place x of body a along n relative to body b."""
-    most = 0.0
+    greatest = 0.0
     for j in range(contact.column.size):
         contact.column[j] = 0.0
     while a != b:  # common ancestors move both alike
@@ -60,8 +60,8 @@ def _moves_apart(a, b, n, x, topology, contact):
             _add_motion(b, -1.0, n, x, topology, contact)
             b = topology[b, PARENT]
     for j in range(contact.column.size):
-        most = max(most, abs(contact.column[j]))
-    return most > IMMOBILE
+        greatest = max(greatest, abs(contact.column[j]))
+    return greatest > IMMOBILE
 
 
 @inline

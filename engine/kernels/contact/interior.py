@@ -36,7 +36,7 @@ from engine.kernels.spatial import add, dot, load3, load9, mul, scale, store3, s
 _FRICTION, _LOWER, _UPPER = range(3)
 _UP, _BETA, _DOWN, _ALPHA, _BELOW, _TO_LOWER, _ABOVE, _TO_UPPER = range(8)
 """The numbers of `RowIterate.on` and of `RowIterate.x`."""
-_FAR, _GUESS, _WIDEST = 1e9, 1e-4, 1e3
+_FAR, _GUESS, _LARGEST_GUESS = 1e9, 1e-4, 1e3
 """The velocity from which a bound is no limit; and of `_guess` the rows' compliance, in units of 1/r and g, and the
 largest estimate."""
 _LEAST_CENTRING, _CENTRING, _MOST_CENTRING = 0.05, 0.3, 0.7
@@ -50,19 +50,19 @@ _BLOCKED, _BLOCKED_STEPS = 0.05, 4
 
 
 @inline
-def _size(contacts, joints, p):
+def _velocity_unit(contacts, joints, p):
     """The largest scaled velocity without impulses."""
-    size = 1e-30
+    unit = 1e-30
     for i in spread(contacts):
         d, b = np.sqrt(p.r[i]), load3(p.free[i])
-        size = max(size, d * max(abs(b[0]), max(abs(b[1]), abs(b[2]))))
+        unit = max(unit, d * max(abs(b[0]), max(abs(b[1]), abs(b[2]))))
     for j in spread(joints):
-        size = max(size, abs(p.joint_free[j]) / np.sqrt(p.g[j]))
-    return most_of(size)
+        unit = max(unit, abs(p.joint_free[j]) / np.sqrt(p.g[j]))
+    return most_of(unit)
 
 
 @inline
-def _guess(contacts, joints, size, inertia, topology, bodies, work):
+def _guess(contacts, joints, unit, inertia, topology, bodies, work):
     """An estimate of the largest scaled impulse: that of sticking rows with a little compliance."""
     p = work.problem
     for i in spread(contacts):
@@ -73,48 +73,48 @@ def _guess(contacts, joints, size, inertia, topology, bodies, work):
         k = 1.0 / (p.g[j] * _GUESS)
         p.joint_omega[j], p.joint_s[j] = k, -k * p.joint_free[j]
     direction(contacts, joints, 0.0, 0.0, 0.0, inertia, topology, bodies, work)
-    wide = 1.0
+    largest = 1.0
     for i in spread(contacts):
-        x = scale(1.0 / (size * np.sqrt(p.r[i])), load3(p.change[i]))
-        wide = max(wide, max(abs(x[0]), np.sqrt(x[1] * x[1] + x[2] * x[2]) / p.mu[i]))
-    return min(most_of(wide), _WIDEST)
+        x = scale(1.0 / (unit * np.sqrt(p.r[i])), load3(p.change[i]))
+        largest = max(largest, max(abs(x[0]), np.sqrt(x[1] * x[1] + x[2] * x[2]) / p.mu[i]))
+    return min(most_of(largest), _LARGEST_GUESS)
 
 
 @kernel
 def begin_interior(contacts, joints, inertia, topology, bodies, work):
     """Initialise the iterate, after `search._start_from_zero`. Every contact has friction."""
     p, numbers = work.problem, work.search.numbers
-    size = _size(contacts, joints, p)
-    wide = _guess(contacts, joints, size, inertia, topology, bodies, work)
-    numbers[VELOCITY_UNIT], numbers[INTERIOR_STEP], numbers[STEP_FRACTION] = size, 1.0, 0.0
+    unit = _velocity_unit(contacts, joints, p)
+    largest = _guess(contacts, joints, unit, inertia, topology, bodies, work)
+    numbers[VELOCITY_UNIT], numbers[INTERIOR_STEP], numbers[STEP_FRACTION] = unit, 1.0, 0.0
     for i in spread(contacts):
-        store3(p.cones.impulse[i], (wide, 0.0, 0.0))
+        store3(p.cones.impulse[i], (largest, 0.0, 0.0))
         store3(p.cones.w[i], (1.0, 0.0, 0.0))
     for j in spread(joints):
         on, law, x, e = p.rows.on[j], p.rows.law[j], p.rows.x[j], 1.0 / np.sqrt(p.g[j])
         f, low, high = p.law[j, 0], p.law[j, 1], p.law[j, 2]
-        on[_FRICTION], law[_FRICTION] = (1.0 if f > 0.0 else 0.0), f / e / size
-        on[_LOWER], law[_LOWER] = (1.0 if low > -_FAR else 0.0), (low * e / size if low > -_FAR else 0.0)
-        on[_UPPER], law[_UPPER] = (1.0 if high < _FAR else 0.0), (high * e / size if high < _FAR else 0.0)
+        on[_FRICTION], law[_FRICTION] = (1.0 if f > 0.0 else 0.0), f / e / unit
+        on[_LOWER], law[_LOWER] = (1.0 if low > -_FAR else 0.0), (low * e / unit if low > -_FAR else 0.0)
+        on[_UPPER], law[_UPPER] = (1.0 if high < _FAR else 0.0), (high * e / unit if high < _FAR else 0.0)
         friction = law[_FRICTION] if f > 0.0 else 1.0
         x[_UP], x[_BETA], x[_DOWN], x[_ALPHA] = friction, on[_FRICTION], friction, on[_FRICTION]
         x[_BELOW], x[_TO_LOWER], x[_ABOVE], x[_TO_UPPER] = on[_LOWER], 1.0, on[_UPPER], 1.0
         p.rows.impulse[j] = x[_BELOW] - x[_ABOVE]
-    _put_impulses(contacts, joints, size, p)
+    _put_impulses(contacts, joints, unit, p)
     respond(contacts, joints, topology, bodies, work, p.total)
 
 
 @inline
-def _put_impulses(contacts, joints, size, p):
+def _put_impulses(contacts, joints, unit, p):
     """Unscale the iterate's impulses, N s."""
     for i in spread(contacts):
-        store3(p.impulse[i], scale(size * np.sqrt(p.r[i]), load3(p.cones.impulse[i])))
+        store3(p.impulse[i], scale(unit * np.sqrt(p.r[i]), load3(p.cones.impulse[i])))
     for j in spread(joints):
-        p.joint_impulse[j] = p.rows.impulse[j] * size / np.sqrt(p.g[j])
+        p.joint_impulse[j] = p.rows.impulse[j] * unit / np.sqrt(p.g[j])
 
 
 @inline
-def _gap(contacts, joints, p):
+def _mean_complementarity(contacts, joints, p):
     """ν: the mean complementarity product."""
     for i in spread(contacts):
         p.part[i] = dot(load3(p.cones.impulse[i]), load3(p.cones.w[i]))
@@ -145,9 +145,9 @@ def _damping(j, rows):
 
 
 @inline
-def _velocity(i, size, p):
+def _velocity(i, unit, p):
     """The scaled velocity u' of a contact."""
-    return scale(np.sqrt(p.r[i]) / size, load3(p.u[i]))
+    return scale(np.sqrt(p.r[i]) / unit, load3(p.u[i]))
 
 
 @inline
@@ -173,71 +173,71 @@ def _equations(contacts, joints, smooth, p):
 
 
 @inline
-def _rest(i, size, smooth, p):
+def _residual_of_w(i, unit, smooth, p):
     """The residual r of a contact's w, with De Saxcé's correction."""
     w, mu = load3(p.cones.w[i]), p.mu[i]
     square = w[1] * w[1] + w[2] * w[2]
-    t, r = np.sqrt(square + smooth * smooth), sub(_velocity(i, size, p), w)
+    t, r = np.sqrt(square + smooth * smooth), sub(_velocity(i, unit, p), w)
     return r[0] + (mu * square / (t + smooth) if t > 0.0 else 0.0), r[1], r[2]
 
 
 @inline
-def _targets(contacts, joints, size, smooth, aim, p):
-    """Compute s of all rows, the impulse change at du = 0, for complementarity products of `aim`."""
+def _targets(contacts, joints, unit, smooth, target, p):
+    """Compute s of all rows, the impulse change at du = 0, for complementarity products of `target`."""
     for i in spread(contacts):
         mu, k, x, w = p.mu[i], 1.0 / p.r[i], load3(p.cones.impulse[i]), load3(p.cones.w[i])
         first_of, second_of = (mu * x[0], x[1], x[2]), (w[0] / mu, w[1], w[2])
         o = jordan(first_of, second_of)
-        y = divided(second_of, (aim - o[0], -o[1], -o[2]))
-        against = scale(k, mul(load9(p.omega[i]), _rest(i, size, smooth, p)))
+        y = divided(second_of, (target - o[0], -o[1], -o[2]))
+        against = scale(k, mul(load9(p.omega[i]), _residual_of_w(i, unit, smooth, p)))
         step = sub((y[0] / mu, y[1], y[2]), against)
         store3(p.cones.impulse_step[i], step)
-        store3(p.s[i], scale(size * np.sqrt(p.r[i]), step))
+        store3(p.s[i], scale(unit * np.sqrt(p.r[i]), step))
     for j in spread(joints):
-        on, law, x, u = p.rows.on[j], p.rows.law[j], p.rows.x[j], p.joint_u[j] / (np.sqrt(p.g[j]) * size)
+        on, law, x, u = p.rows.on[j], p.rows.law[j], p.rows.x[j], p.joint_u[j] / (np.sqrt(p.g[j]) * unit)
         apart = p.rows.impulse[j] - (x[_UP] - x[_DOWN]) / 2.0 - x[_BELOW] + x[_ABOVE]
-        c = -_friction_damping(j, p.rows) * (u - aim / x[_UP] + aim / x[_DOWN])
-        c += on[_LOWER] * (aim - x[_BELOW] * (u - law[_LOWER])) / x[_TO_LOWER]
-        c -= on[_UPPER] * (aim + x[_ABOVE] * (u - law[_UPPER])) / x[_TO_UPPER]
+        c = -_friction_damping(j, p.rows) * (u - target / x[_UP] + target / x[_DOWN])
+        c += on[_LOWER] * (target - x[_BELOW] * (u - law[_LOWER])) / x[_TO_LOWER]
+        c -= on[_UPPER] * (target + x[_ABOVE] * (u - law[_UPPER])) / x[_TO_UPPER]
         p.rows.impulse_step[j] = c - apart
-        p.joint_s[j] = p.rows.impulse_step[j] * size / np.sqrt(p.g[j])
+        p.joint_s[j] = p.rows.impulse_step[j] * unit / np.sqrt(p.g[j])
 
 
 @inline
-def _reach(contacts, joints, size, smooth, aim, p):
+def _length_to_boundary(contacts, joints, unit, smooth, target, p):
     """Compute the steps of impulses, w and pairs; return the step length to the boundary."""
-    reach = INFINITE
+    longest = INFINITE
     for i in spread(contacts):
         mu, d, x, w = p.mu[i], np.sqrt(p.r[i]), load3(p.cones.impulse[i]), load3(p.cones.w[i])
-        step = scale(1.0 / (size * d), load3(p.change[i]))
+        step = scale(1.0 / (unit * d), load3(p.change[i]))
         t = np.sqrt(w[1] * w[1] + w[2] * w[2] + smooth * smooth)
-        du = add(scale(d / size, load3(p.motion[i])), _rest(i, size, smooth, p))
+        du = add(scale(d / unit, load3(p.motion[i])), _residual_of_w(i, unit, smooth, p))
         dw = (du[0] + (mu * (w[1] * du[1] + w[2] * du[2]) / t if t > 0.0 else 0.0), du[1], du[2])
         store3(p.cones.impulse_step[i], step)
         store3(p.cones.w_step[i], dw)
         dp, dq = (mu * step[0], step[1], step[2]), (dw[0] / mu, dw[1], dw[2])
-        reach = min(reach, to_boundary((mu * x[0], x[1], x[2]), dp))
-        reach = min(reach, to_boundary((w[0] / mu, w[1], w[2]), dq))
+        longest = min(longest, to_boundary((mu * x[0], x[1], x[2]), dp))
+        longest = min(longest, to_boundary((w[0] / mu, w[1], w[2]), dq))
     for j in spread(joints):
         on, law, x, step = p.rows.on[j], p.rows.law[j], p.rows.x[j], p.rows.step[j]
-        u = (p.joint_u[j] + p.joint_motion[j]) / (np.sqrt(p.g[j]) * size)
-        d0 = -_friction_damping(j, p.rows) * (u - aim / x[_UP] + aim / x[_DOWN])
+        u = (p.joint_u[j] + p.joint_motion[j]) / (np.sqrt(p.g[j]) * unit)
+        d0 = -_friction_damping(j, p.rows) * (u - target / x[_UP] + target / x[_DOWN])
         step[_UP], step[_DOWN] = d0, -d0
-        step[_BETA] = on[_FRICTION] * ((aim - x[_BETA] * d0) / x[_UP] - x[_BETA])
-        step[_ALPHA] = on[_FRICTION] * ((aim + x[_ALPHA] * d0) / x[_DOWN] - x[_ALPHA])
+        step[_BETA] = on[_FRICTION] * ((target - x[_BETA] * d0) / x[_UP] - x[_BETA])
+        step[_ALPHA] = on[_FRICTION] * ((target + x[_ALPHA] * d0) / x[_DOWN] - x[_ALPHA])
         step[_TO_LOWER] = on[_LOWER] * (u - law[_LOWER] - x[_TO_LOWER])
         step[_TO_UPPER] = on[_UPPER] * (law[_UPPER] - u - x[_TO_UPPER])
-        step[_BELOW] = on[_LOWER] * ((aim - x[_BELOW] * step[_TO_LOWER]) / x[_TO_LOWER] - x[_BELOW])
-        step[_ABOVE] = on[_UPPER] * ((aim - x[_ABOVE] * step[_TO_UPPER]) / x[_TO_UPPER] - x[_ABOVE])
-        p.rows.impulse_step[j] = p.joint_change[j] * np.sqrt(p.g[j]) / size
+        step[_BELOW] = on[_LOWER] * ((target - x[_BELOW] * step[_TO_LOWER]) / x[_TO_LOWER] - x[_BELOW])
+        step[_ABOVE] = on[_UPPER] * ((target - x[_ABOVE] * step[_TO_UPPER]) / x[_TO_UPPER] - x[_ABOVE])
+        p.rows.impulse_step[j] = p.joint_change[j] * np.sqrt(p.g[j]) / unit
         for k in range(8):
             if x[k] > 0.0 and step[k] < 0.0:
-                reach = min(reach, -x[k] / step[k])
-    return least_of(reach)
+                longest = min(longest, -x[k] / step[k])
+    return least_of(longest)
 
 
 @inline
-def _take_step(contacts, joints, length, size, p):
+def _take_step(contacts, joints, length, unit, p):
     """Advance the iterate, its impulses and velocities by `length` of the step."""
     for i in spread(contacts):
         impulse, w = p.cones.impulse[i], p.cones.w[i]
@@ -249,35 +249,39 @@ def _take_step(contacts, joints, length, size, p):
         p.joint_u[j] += length * p.joint_motion[j]
         for k in range(8):
             p.rows.x[j, k] += length * p.rows.step[j, k]
-    _put_impulses(contacts, joints, size, p)
+    _put_impulses(contacts, joints, unit, p)
 
 
 @inline
-def _smooth(smoother, gap):
+def _smooth(smoother, complementarity):
     """The smoothing of |w_t|."""
-    return (_SMOOTHER if smoother else _SMOOTHING) * gap
+    return (_SMOOTHER if smoother else _SMOOTHING) * complementarity
 
 
 @inline
 def prepare_interior(smoother, contacts, joints, p, numbers):
     """Compute Ω and s of an interior-point step, for `newton.direction`."""
-    gap, length = _gap(contacts, joints, p), numbers[INTERIOR_STEP]
-    share = _LEAST_CENTRING if length > 0.9 else (_CENTRING if length > 0.5 else _MOST_CENTRING)
+    complementarity, length = _mean_complementarity(contacts, joints, p), numbers[INTERIOR_STEP]
+    sigma = _LEAST_CENTRING if length > 0.9 else (_CENTRING if length > 0.5 else _MOST_CENTRING)
     numbers[COMPLEMENTARITY], numbers[COMPLEMENTARITY_TARGET] = (
-        gap,
-        (max(share, _MORE_CENTRING) if smoother else share) * gap,
+        complementarity,
+        (max(sigma, _MORE_CENTRING) if smoother else sigma) * complementarity,
     )
-    _equations(contacts, joints, _smooth(smoother, gap), p)
-    _targets(contacts, joints, numbers[VELOCITY_UNIT], _smooth(smoother, gap), numbers[COMPLEMENTARITY_TARGET], p)
+    _equations(contacts, joints, _smooth(smoother, complementarity), p)
+    _targets(
+        contacts, joints, numbers[VELOCITY_UNIT], _smooth(smoother, complementarity), numbers[COMPLEMENTARITY_TARGET], p
+    )
 
 
 @inline
 def take_interior_step(smoother, contacts, joints, p, numbers, counts):
     """Advance impulses and velocities of all rows along that direction; a plan whose steps stay short ends."""
-    size, gap = numbers[VELOCITY_UNIT], numbers[COMPLEMENTARITY]
-    reach = _reach(contacts, joints, size, _smooth(smoother, gap), numbers[COMPLEMENTARITY_TARGET], p)
-    length = min(1.0, min(_SHORTER if smoother else _LONGEST, max(0.9, 1.0 - gap)) * reach)
-    _take_step(contacts, joints, length, size, p)
+    unit, complementarity = numbers[VELOCITY_UNIT], numbers[COMPLEMENTARITY]
+    longest = _length_to_boundary(
+        contacts, joints, unit, _smooth(smoother, complementarity), numbers[COMPLEMENTARITY_TARGET], p
+    )
+    length = min(1.0, min(_SHORTER if smoother else _LONGEST, max(0.9, 1.0 - complementarity)) * longest)
+    _take_step(contacts, joints, length, unit, p)
     numbers[INTERIOR_STEP], numbers[STEP_FRACTION] = length, length
     counts[STALLED_STEPS] = counts[STALLED_STEPS] + 1 if length < _BLOCKED else 0
     if counts[STALLED_STEPS] == _BLOCKED_STEPS and not smoother:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.compile import inline, kernel
+from engine.kernels.bodies import ZERO
 from engine.kernels.contact import body_pairs
 from engine.kernels.contact.mimics import ENDS, OWN, PASSES, R, T
 from engine.kernels.spatial import (
@@ -20,7 +21,6 @@ from engine.kernels.spatial import (
     store3,
     sub,
 )
-from engine.kernels.world import ZERO
 from engine.model import FREE, REVOLUTE, WORLD
 
 
@@ -108,25 +108,25 @@ def eliminate(i, o, right, added, passed, mimics):
 def _eliminate(i, o, right, added, passed, mimics):
     """`eliminate`, which returns q alone."""
     j = _place(i, o, mimics)
-    over = 1.0 / (passed.d[j, o] + added)
-    q = over * (right - passed.force[j, R])
+    reciprocal = 1.0 / (passed.d[j, o] + added)
+    q = reciprocal * (right - passed.force[j, R])
     for c in range(6):
-        passed.w[j, c] *= over
+        passed.w[j, c] *= reciprocal
     for k in range(mimics.fate.shape[1]):
         if _remains(i, o, k, mimics):
             other = _place(i, k, mimics)
-            a, b = over * passed.d[j, k], passed.d[other, o]
+            a, b = reciprocal * passed.d[j, k], passed.d[other, o]
             for c in range(6):
                 passed.u[other, c] -= a * passed.u[j, c]
                 passed.w[other, c] -= b * passed.w[j, c]
             for c in range(mimics.fate.shape[1]):
                 if _remains(i, o, c, mimics):
-                    passed.d[other, c] -= over * b * passed.d[j, c]
+                    passed.d[other, c] -= reciprocal * b * passed.d[j, c]
             passed.force[other, R] += b * q
     for k in range(mimics.fate.shape[1]):
         if _remains(i, o, k, mimics):  # in the other columns is d_zy of those eliminated before
-            passed.d[j, k] *= over
-    passed.d[j, o], passed.force[j, T] = over, q
+            passed.d[j, k] *= reciprocal
+    passed.d[j, o], passed.force[j, T] = reciprocal, q
     return q
 
 
@@ -185,15 +185,15 @@ def joint_load(i, passed, mimics, out):
 
 
 @kernel
-def eliminate_axis(i, k, kind, e, shares, tree):
+def eliminate_axis(i, k, kind, e, factors, tree):
     """Eliminate axis k of a ball or floating joint, e, from the coordinates that body i passes on in Newton's matrix;
-    `shares` (I S, Sᵀ I/D, 1/D, q)."""
-    x, y, z, w, over, q = shares
+    `factors` (I S, Sᵀ I/D, 1/D, q)."""
+    x, y, z, w, reciprocal, q = factors
     mimics, passed, at = tree.mimics, tree.mimics.newton, 0 if kind == REVOLUTE else 3
     for place in range(mimics.fate.shape[1]):
         if mimics.fate[i, place] == PASSES:
             j = _place(i, place, mimics)
-            passed.alpha[j, k] = over * dot(e, load3(passed.u[j], at))
+            passed.alpha[j, k] = reciprocal * dot(e, load3(passed.u[j], at))
             passed.beta[j, k] = dot(e, load3(passed.w[j], at))
             passed.force[j, R] += passed.beta[j, k] * q
     for place in range(mimics.fate.shape[1]):
@@ -208,7 +208,7 @@ def eliminate_axis(i, k, kind, e, shares, tree):
                 if mimics.fate[i, other] == PASSES:
                     passed.d[j, other] -= b * passed.alpha[_place(i, other, mimics), k]
             if body_pairs.have_unknowns(tree):
-                _share_with_pairs(i, mimics.row[i, place], a, over * b, tree.pairs)
+                _share_with_pairs(i, mimics.row[i, place], a, reciprocal * b, tree.pairs)
 
 
 @inline
@@ -264,9 +264,9 @@ def without_ended_symmetric(i, right, added, body, passed, mimics):
     A, B, C, n, f = body
     for k in range(mimics.fate.shape[1]):
         if mimics.fate[i, k] == ENDS:
-            over, q = eliminate(i, k, right[mimics.row[i, k]], added[mimics.row[i, k]], passed, mimics)
+            reciprocal, q = eliminate(i, k, right[mimics.row[i, k]], added[mimics.row[i, k]], passed, mimics)
             x, y = column_at(i, k, passed, mimics)
-            A, B, C = less_rank_one(A, B, C, x, y, over)
+            A, B, C = less_rank_one(A, B, C, x, y, reciprocal)
             n, f = add(n, scale(q, x)), add(f, scale(q, y))
     return A, B, C, n, f
 
@@ -278,23 +278,23 @@ def without_ended(i, right, added, body, passed, tree):
     for k in range(tree.mimics.fate.shape[1]):
         if tree.mimics.fate[i, k] == ENDS:
             y = tree.mimics.row[i, k]
-            over, q = eliminate(i, k, right[y], added[y], passed, tree.mimics)
+            reciprocal, q = eliminate(i, k, right[y], added[y], passed, tree.mimics)
             (x, v), (z, w) = column_at(i, k, passed, tree.mimics), row_at(i, k, passed, tree.mimics)
             a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, v, z), minus_outer(d, v, w)
             n, f = add(n, scale(q, x)), add(f, scale(q, v))
             if body_pairs.have_unknowns(tree):
-                body_pairs.eliminate(i, REVOLUTE, ZERO, x, v, z, w, over, q, y, tree.pairs)
-                eliminate_in_pairs(i, k, over, passed, tree)
+                body_pairs.eliminate(i, REVOLUTE, ZERO, x, v, z, w, reciprocal, q, y, tree.pairs)
+                eliminate_in_pairs(i, k, reciprocal, passed, tree)
     return a, b, c, d, n, f
 
 
 @inline
-def eliminate_in_pairs(i, o, over, passed, tree):
+def eliminate_in_pairs(i, o, reciprocal, passed, tree):
     """Eliminate place o of body i from what other coordinates and pairs mean for each other, after `body_pairs`."""
     mimics = tree.mimics
     for k in range(mimics.fate.shape[1]):
         if _remains(i, o, k, mimics):
-            along, across = passed.d[_place(i, o, mimics), k], over * passed.d[_place(i, k, mimics), o]
+            along, across = passed.d[_place(i, o, mimics), k], reciprocal * passed.d[_place(i, k, mimics), o]
             _share_with_pairs(i, mimics.row[i, k], along, across, tree.pairs)
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from engine.compile import compiled_apart, inline, kernel
 from engine.compile.operations import spread
+from engine.kernels.bodies import ZERO
 from engine.kernels.contact import body_pairs, mimics
 from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact.loaded_bodies import LEFT_OUT
@@ -33,7 +34,6 @@ from engine.kernels.contact.recursion import (
 from engine.kernels.contact.tree import TO_PARENT, axis_of, column, has_one_axis
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import ZERO9, add, cross, dot, load3, load9, mul, mul_t, scale, store3, store9, sub
-from engine.kernels.world import ZERO
 from engine.model import FREE, REVOLUTE
 
 
@@ -121,27 +121,27 @@ def _move_pairs(tree, p):
 
 
 @compiled_apart
-def direction(contacts, joints, part, share, eps, inertia, topology, bodies, work):
-    """Compute δv into `dv`, and δu and δλ of all rows, after the last step was taken for `part` of it.
+def direction(contacts, joints, length, r_scale, eps, inertia, topology, bodies, work):
+    """Compute δv into `dv`, and δu and δλ of all rows, after the last step was taken for `length` of it.
 
-    `inertia` (nv,) is d. Bodies that are left out, see `loaded_bodies`, get none. With `share` 0, Ω and s of the rows
+    `inertia` (nv,) is d. Bodies that are left out, see `loaded_bodies`, get none. With `r_scale` 0, Ω and s of the rows
     are used as they are.
     """
     p, tree, limbs = work.problem, work.tree, work.tree.limbs
     for j in spread(p.added.size):
-        p.total[j] += part * p.dv[j]
+        p.total[j] += length * p.dv[j]
         p.added[j], p.right[j] = inertia[j], -inertia[j] * p.total[j]
     for j in spread(joints):
-        if share > 0.0:
-            joint_step(j, share, eps, p)
+        if r_scale > 0.0:
+            joint_step(j, r_scale, eps, p)
         p.added[p.joint[j]] += p.joint_omega[j]
         p.right[p.joint[j]] += p.joint_s[j] + p.joint_impulse[j]
-    if share > 0.0:
+    if r_scale > 0.0:
         for i in spread(contacts):
-            contact_step(i, share, eps, p)
+            contact_step(i, r_scale, eps, p)
     if body_pairs.any_touch(tree):
         set_up_pairs(False, tree, p)
-    inward(part, topology, bodies, tree, p)
+    inward(length, topology, bodies, tree, p)
     if body_pairs.have_unknowns(tree):
         body_pairs.solve(tree.pairs)
         add_wrenches(topology, bodies, tree, p)

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.compile import inline, kernel
 from engine.compile.operations import spread
+from engine.kernels.bodies import ZERO
 from engine.kernels.contact import body_pairs, mimics
 from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact.loaded_bodies import LEFT_OUT, composite_at, momentum
@@ -38,7 +39,6 @@ from engine.kernels.spatial import (
     sub,
     transpose,
 )
-from engine.kernels.world import ZERO
 from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -47,9 +47,9 @@ NOTHING = ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO
 
 
 @inline
-def contact_step(i, share, eps, p):
+def contact_step(i, r_scale, eps, p):
     """Ω and s of a contact, in its frame."""
-    mu, r = p.mu[i], share * p.r[i]
+    mu, r = p.mu[i], r_scale * p.r[i]
     x, u, s, omega = load3(p.impulse[i]), load3(p.u[i]), p.s[i], p.omega[i]
     z = sub(x, scale(r, u))
     t, weight = np.sqrt(z[1] * z[1] + z[2] * z[2]), 1.0 / (1.0 + eps)
@@ -74,9 +74,9 @@ def contact_step(i, share, eps, p):
 
 
 @inline
-def joint_step(j, share, eps, p):
+def joint_step(j, r_scale, eps, p):
     """Ω and s of a joint row."""
-    g, f, x, u = p.g[j] / share, p.law[j, 0], p.joint_impulse[j], p.joint_u[j]
+    g, f, x, u = p.g[j] / r_scale, p.law[j, 0], p.joint_impulse[j], p.joint_u[j]
     y = u - g * x
     after = joint_law(y, g * f, p.law[j, 1], p.law[j, 2])
     if abs(y) > g * f and p.law[j, 1] < after and after < p.law[j, 2]:
@@ -101,10 +101,10 @@ def _with_contacts(i, p, body):
 
 
 @inline
-def _momentum(i, part, tree):
-    """The momentum of body i, whose twist is advanced by `part` of the last step."""
-    omega = add(load3(tree.moved[i]), scale(part, load3(tree.step[i])))
-    velocity = add(load3(tree.moved[i], 3), scale(part, load3(tree.step[i], 3)))
+def _momentum(i, length, tree):
+    """The momentum of body i, whose twist is advanced by `length` of the last step."""
+    omega = add(load3(tree.moved[i]), scale(length, load3(tree.step[i])))
+    velocity = add(load3(tree.moved[i], 3), scale(length, load3(tree.step[i], 3)))
     store3(tree.moved[i], omega)
     store3(tree.moved[i], velocity, 3)
     return momentum(i, omega, velocity, tree)
@@ -124,28 +124,28 @@ def _axis_forces(kind, e, body):
 @inline
 def _without_axis(i, k, kind, e, forces, right, added, body, tree):
     """Eliminate the motion e of axis k of body i's joint from its inertia and wrench."""
-    x, y, z, w, D, along = forces
-    over = 1.0 / (D + added)
-    shares = x, y, scale(over, z), scale(over, w), over, over * (right - along)
-    body = _less_axis(i, k, kind, e, shares, -1, body, tree)
+    x, y, z, w, D, force = forces
+    reciprocal = 1.0 / (D + added)
+    factors = x, y, scale(reciprocal, z), scale(reciprocal, w), reciprocal, reciprocal * (right - force)
+    body = _less_axis(i, k, kind, e, factors, -1, body, tree)
     if mimics.is_busy(i, tree):
-        passes.eliminate_axis(i, k, kind, e, shares, tree)
+        passes.eliminate_axis(i, k, kind, e, factors, tree)
     return body
 
 
 @inline
-def _less_axis(i, k, kind, e, shares, row, body, tree):
-    """The inertia and wrench less what axis k of body i's joint takes, `shares` (I S, Sᵀ I/D, 1/D, q).
+def _less_axis(i, k, kind, e, factors, row, body, tree):
+    """The inertia and wrench less what axis k of body i's joint takes, `factors` (I S, Sᵀ I/D, 1/D, q).
 
     `row` is the velocity of a coordinate that moves other joints too, or −1.
     """
-    G, (x, y, z, w, over, q), (a, b, c, d, n, f) = tree.G[i], shares, body
+    G, (x, y, z, w, reciprocal, q), (a, b, c, d, n, f) = tree.G[i], factors, body
     store3(G, z, 6 * k)
     store3(G, w, 6 * k + 3)
     tree.t[i, k] = q
     if body_pairs.have_unknowns(tree):
-        body_pairs.keep_column(i, k, x, y, over, tree.pairs)
-        body_pairs.eliminate(i, kind, e, x, y, z, w, over, q, row, tree.pairs)
+        body_pairs.keep_column(i, k, x, y, reciprocal, tree.pairs)
+        body_pairs.eliminate(i, kind, e, x, y, z, w, reciprocal, q, row, tree.pairs)
     a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, y, z), minus_outer(d, y, w)
     return a, b, c, d, add(n, scale(q, x)), add(f, scale(q, y))
 
@@ -188,26 +188,26 @@ def _mimic(i, kind, e, forces, right, added, body, tree):
     passed, start, o = tree.mimics.newton, tree.mimics.row[i, tree.mimics.own[i]], tree.mimics.own[i]
     passes.add_axis(i, kind, e, forces, passed, tree.mimics)
     if mimics.has_own(i, tree):
-        over, q = passes.eliminate(i, o, right, added, passed, tree.mimics)
+        reciprocal, q = passes.eliminate(i, o, right, added, passed, tree.mimics)
         (x, y), (z, w) = passes.column_at(i, o, passed, tree.mimics), passes.row_at(i, o, passed, tree.mimics)
         met = start if o < tree.mimics.fate.shape[1] - 1 else -1
-        body = _less_axis(i, 0, kind, e, (x, y, z, w, over, q), met, body, tree)
+        body = _less_axis(i, 0, kind, e, (x, y, z, w, reciprocal, q), met, body, tree)
         if body_pairs.have_unknowns(tree):
-            passes.eliminate_in_pairs(i, o, over, passed, tree)
+            passes.eliminate_in_pairs(i, o, reciprocal, passed, tree)
     elif body_pairs.have_unknowns(tree):
         body_pairs.keep_coordinate(i, kind, e, start, tree.pairs)
     return body
 
 
 @inline
-def _pass_on(i, parent, hands, r, body, tree):
+def _pass_on(i, parent, to_parent, r, body, tree):
     """Pass a body's inertia and wrench to its parent, r away; return what body i − 1 receives in registers."""
     if parent == WORLD:
         return NOTHING
     a, b, c, d, n, f = body
     a, b, c, d = shifted(r, a, b, c, d)
     n = add(n, cross(r, f))
-    if hands == NEXT:
+    if to_parent == NEXT:
         return a, b, c, d, n, f
     sums = tree.sums[i]
     store3(sums, n)
@@ -235,8 +235,11 @@ def _with_limbs(i, body, tree):
 
 
 @kernel
-def inward(part, topology, bodies, tree, p):
-    """Eliminate Newton's matrix, with Ω of all rows: G and t into `tree`. Twists advance by `part` of the last step."""
+def inward(length, topology, bodies, tree, p):
+    """Eliminate Newton's matrix, with Ω of all rows: G and t into `tree`.
+
+    Twists advance by `length` of the last step.
+    """
     limbs = tree.limbs
     if len(tree.mimics) > 0:
         passes.clear(tree.mimics.newton)
@@ -250,7 +253,7 @@ def inward(part, topology, bodies, tree, p):
                 kind, parent, start = topology[i, KIND], topology[i, PARENT], topology[i, V_START]
                 A, B, C = composite_at(i, tree)
                 a, b, c, d = plus(full(A), a0), plus(B, b0), plus(transpose(B), c0), plus(full(C), d0)
-                n, f = _momentum(i, part, tree)
+                n, f = _momentum(i, length, tree)
                 n, f = body_pairs.with_pair_wrench(i, add(n, n0), add(f, f0), tree)
                 body = _with_limbs(i, _with_contacts(i, p, (a, b, c, d, n, f)), tree)
                 if mimics.is_busy(i, tree):
@@ -277,17 +280,17 @@ def inward(part, topology, bodies, tree, p):
                     passes.pass_on(i, parent, load3(bodies.arm[i]), tree.mimics.newton, tree.mimics)
                 if body_pairs.have_unknowns(tree) and (kind != FREE or mimics.is_busy(i, tree)):
                     body_pairs.pass_on(i, parent, load3(bodies.arm[i]), tree.pairs)
-                hands = tree.loaded[i, TO_PARENT]
-                a0, b0, c0, d0, n0, f0 = _pass_on(i, parent, hands, load3(bodies.arm[i]), body, tree)
+                to_parent = tree.loaded[i, TO_PARENT]
+                a0, b0, c0, d0, n0, f0 = _pass_on(i, parent, to_parent, load3(bodies.arm[i]), body, tree)
     if len(tree.mimics) > 0:
         passes.without_ended(topology.shape[0], p.right, p.added, NOTHING, tree.mimics.newton, tree)
 
 
 @inline
-def _axis_again(i, k, along, n, f, tree):
+def _axis_again(i, k, force, n, f, tree):
     """Add a generalized force along axis k of body i's joint to t; return the wrench with the axis eliminated."""
     column = tree.pairs.column[i]
-    q = -tree.pairs.over[i, k] * along
+    q = -tree.pairs.over[i, k] * force
     tree.t[i, k] += q
     if mimics.is_busy(i, tree):
         passes.add_along_axis(i, k, q, tree.mimics.newton, tree.mimics)
@@ -314,12 +317,12 @@ def add_wrenches(topology, bodies, tree, p):
                 if mimics.is_busy(i, tree):
                     n, f = passes.wrench_without_ended(i, n, f, p.right, 1.0, tree.mimics.newton, tree.mimics)
                 if has_one_axis(kind):
-                    along = dot(mimics.axis(i, axis_of(R), tree), n if kind == REVOLUTE else f)
+                    force = dot(mimics.axis(i, axis_of(R), tree), n if kind == REVOLUTE else f)
                     if mimics.is_busy(i, tree):
                         passed = tree.mimics.newton
-                        n, f = passes.wrench_without_axis(i, along, n, f, p.right, 1.0, passed, tree.mimics)
+                        n, f = passes.wrench_without_axis(i, force, n, f, p.right, 1.0, passed, tree.mimics)
                     else:
-                        n, f = _axis_again(i, 0, along, n, f, tree)
+                        n, f = _axis_again(i, 0, force, n, f, tree)
                 elif kind == FREE:
                     for k in range(3):
                         n, f = _axis_again(i, k, f[k], n, f, tree)

@@ -167,33 +167,33 @@ def _project(z, mu):
 @inline
 def greatest_velocity(contacts, joints, p):
     """The largest velocity component without impulses, not counting what open gaps add."""
-    most = velocity_floor(p.free[0, 0])
+    largest = velocity_floor(p.free[0, 0])
     for i in spread(contacts):
-        most = max(most, abs(p.free[i, 0] - max(p.offset[i], 0.0)))
-        most = max(most, max(abs(p.free[i, 1]), abs(p.free[i, 2])))
+        largest = max(largest, abs(p.free[i, 0] - max(p.offset[i], 0.0)))
+        largest = max(largest, max(abs(p.free[i, 1]), abs(p.free[i, 2])))
     for j in spread(joints):
-        most = max(most, abs(p.joint_free[j]))
-    return most_of(most)
+        largest = max(largest, abs(p.joint_free[j]))
+    return most_of(largest)
 
 
 @kernel
-def residual(contacts, joints, p, part, most):
-    """The residual of λ and u, `part` of the step ahead; 0 only where they obey the law. `most` is its unit."""
-    worst = 0.0
+def residual(contacts, joints, p, length, unit):
+    """The residual of λ and u, `length` of the step ahead; 0 only where they obey the law. `unit` is its unit."""
+    largest = 0.0
     for i in spread(contacts):
         mu, r = p.mu[i], p.r[i]
-        x = add(load3(p.impulse[i]), scale(part, load3(p.change[i])))
-        u = add(load3(p.u[i]), scale(part, load3(p.motion[i])))
+        x = add(load3(p.impulse[i]), scale(length, load3(p.change[i])))
+        u = add(load3(p.u[i]), scale(length, load3(p.motion[i])))
         slip = mu * np.sqrt(u[1] * u[1] + u[2] * u[2])
-        d = sub(x, _project((x[0] - r * (u[0] + slip), x[1] - r * u[1], x[2] - r * u[2]), mu))
-        off = np.sqrt(dot(d, d)) / r
-        worst = off if not off <= worst and worst == worst else worst  # NaN stays
+        difference = sub(x, _project((x[0] - r * (u[0] + slip), x[1] - r * u[1], x[2] - r * u[2]), mu))
+        violation = np.sqrt(dot(difference, difference)) / r
+        largest = violation if not violation <= largest and largest == largest else largest  # NaN stays
     for j in spread(joints):
         g = p.g[j]
-        x, u = p.joint_impulse[j] + part * p.joint_change[j], p.joint_u[j] + part * p.joint_motion[j]
-        off = abs(u - joint_law(u - g * x, g * p.law[j, 0], p.law[j, 1], p.law[j, 2]))
-        worst = off if not off <= worst and worst == worst else worst  # NaN stays
-    return most_of(worst) / most
+        x, u = p.joint_impulse[j] + length * p.joint_change[j], p.joint_u[j] + length * p.joint_motion[j]
+        violation = abs(u - joint_law(u - g * x, g * p.law[j, 0], p.law[j, 1], p.law[j, 2]))
+        largest = violation if not violation <= largest and largest == largest else largest  # NaN stays
+    return most_of(largest) / unit
 
 
 @inline
@@ -208,21 +208,21 @@ def sum_of_parts(contacts, joints, p):
 
 
 @kernel
-def merit(contacts, joints, p, share, part, most):
-    """The merit function, `part` of the step ahead: the 2-norm of the map whose root Newton's steps seek over
-    `most`."""
+def merit(contacts, joints, p, r_scale, length, unit):
+    """The merit function, `length` of the step ahead: the 2-norm of the map whose root Newton's steps seek over
+    `unit`."""
     for i in spread(contacts):
-        mu, r = p.mu[i], share * p.r[i]
-        x = add(load3(p.impulse[i]), scale(part, load3(p.change[i])))
-        u = add(load3(p.u[i]), scale(part, load3(p.motion[i])))
+        mu, r = p.mu[i], r_scale * p.r[i]
+        x = add(load3(p.impulse[i]), scale(length, load3(p.change[i])))
+        u = add(load3(p.u[i]), scale(length, load3(p.motion[i])))
         z = sub(x, scale(r, u))
         n, t = max(z[0], 0.0), np.sqrt(z[1] * z[1] + z[2] * z[2])
         k = mu * n / t if t > mu * n else 1.0
-        d = (x[0] - n, x[1] - k * z[1], x[2] - k * z[2])
-        p.part[i] = dot(d, d) / (p.r[i] * p.r[i])
+        difference = (x[0] - n, x[1] - k * z[1], x[2] - k * z[2])
+        p.part[i] = dot(difference, difference) / (p.r[i] * p.r[i])
     for j in spread(joints):
         g = p.g[j]
-        x, u = p.joint_impulse[j] + part * p.joint_change[j], p.joint_u[j] + part * p.joint_motion[j]
-        off = u - joint_law(u - g * x, g * p.law[j, 0], p.law[j, 1], p.law[j, 2])
-        p.joint_part[j] = off * off
-    return np.sqrt(sum_of_parts(contacts, joints, p)) / most
+        x, u = p.joint_impulse[j] + length * p.joint_change[j], p.joint_u[j] + length * p.joint_motion[j]
+        violation = u - joint_law(u - g * x, g * p.law[j, 0], p.law[j, 1], p.law[j, 2])
+        p.joint_part[j] = violation * violation
+    return np.sqrt(sum_of_parts(contacts, joints, p)) / unit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.compile.operations import spread
+from engine.kernels.bodies import ZERO
 from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact import mimics
 from engine.kernels.contact.body_pairs import TOUCH, UNKNOWNS, add_contact, relative_velocity
@@ -25,7 +26,7 @@ from engine.kernels.joint_constraints import friction
 from engine.kernels.joint_rows import bounds, is_row
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import ZERO6, ZERO9, add, cross, dot, load3, load6, load9, mul, store3, store6, store9, sub
-from engine.kernels.world import ZERO, joint_twist
+from engine.kernels.world import joint_twist
 from engine.model import FREE, WORLD
 from engine.scene.thresholds import REACH
 

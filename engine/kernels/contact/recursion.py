@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.compile.operations import spread
+from engine.kernels.bodies import ZERO
 from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact import mimics
 from engine.kernels.contact.tree import GATHERS, NEXT, TO_PARENT, WAITS, axis_of, has_one_axis, rigid_at
@@ -47,7 +48,6 @@ from engine.kernels.spatial import (
     transpose,
     upper,
 )
-from engine.kernels.world import ZERO
 from engine.model import FREE, REVOLUTE, WORLD
 
 
@@ -77,7 +77,7 @@ def passed_inertia(i, tree):
 
 
 @inline
-def _pass_on(i, parent, hands, r, A, B, C, n, f, tree):
+def _pass_on(i, parent, to_parent, r, A, B, C, n, f, tree):
     """Pass a body's inertia and wrench to its parent, r away; return what body i − 1 receives in registers."""
     if parent == WORLD:
         return ZERO6, ZERO9, ZERO6, ZERO, ZERO
@@ -86,7 +86,7 @@ def _pass_on(i, parent, hands, r, A, B, C, n, f, tree):
     store6(tree.G[i], A)
     store9(tree.G[i], B, 6)
     store6(tree.G[i], C, 15)
-    if hands == NEXT:
+    if to_parent == NEXT:
         return A, B, C, n, f
     store3(tree.sums[i], n)
     store3(tree.sums[i], f, 3)
@@ -197,8 +197,8 @@ def factorise(tau, added, topology, bodies, tree):
                     if not has_one_axis(kind):
                         passes.eliminate_joint(i, kind, tree)
                     passes.pass_on(i, parent, load3(bodies.arm[i]), tree.mimics.mass, tree.mimics)
-                hands = tree.flow[i, TO_PARENT]
-                A0, B0, C0, n0, f0 = _pass_on(i, parent, hands, load3(bodies.arm[i]), A, B, C, n, f, tree)
+                to_parent = tree.flow[i, TO_PARENT]
+                A0, B0, C0, n0, f0 = _pass_on(i, parent, to_parent, load3(bodies.arm[i]), A, B, C, n, f, tree)
     if len(tree.mimics) > 0:
         nothing = ZERO6, ZERO9, ZERO6, ZERO, ZERO
         passes.without_ended_symmetric(topology.shape[0], tau, added, nothing, tree.mimics.mass, tree.mimics)
@@ -332,12 +332,12 @@ def inward_wrench(i, n, f, tau, topology, bodies, tree):
 
 
 @inline
-def pass_wrench(i, hands, n, f, topology, bodies, tree):
+def pass_wrench(i, to_parent, n, f, topology, bodies, tree):
     """Pass a wrench (n, f) of body i to its parent; return what body i − 1 receives in registers."""
     if topology[i, PARENT] == WORLD:
         return ZERO, ZERO
     n = add(n, cross(load3(bodies.arm[i]), f))
-    if hands == NEXT:
+    if to_parent == NEXT:
         return n, f
     store3(tree.sums[i], n)
     store3(tree.sums[i], f, 3)

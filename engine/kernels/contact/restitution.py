@@ -25,22 +25,22 @@ def rebound_velocity(back, fall):
 
 
 @inline
-def restitution_offsets(count, share, dt, exact, contact):
-    """Set the target velocities by gaps and by `share` of the restitution; return whether any contact rebounds.
+def restitution_offsets(count, restitution, dt, keeps_energy, contact):
+    """Set the target velocities by gaps and by `restitution` of the restitution; return whether any contact rebounds.
 
-    `exact`: the integrator keeps the energy of free flight, see `rebound_velocity`; semi-implicit steps need no
+    `keeps_energy`: the integrator keeps that of free flight, see `rebound_velocity`; semi-implicit steps need no
     correction.
     """
-    touching, p, springs = contact.contacts, contact.solver.problem, 0.0
+    touching, p, rebounds = contact.contacts, contact.solver.problem, 0.0
     for i in spread(count):
         gap, before = touching.gap[i], contact.before[i]
         c = closing_gap(gap, load3(touching.frame[i]), load3(touching.at[i])) / dt
-        e = share * coefficients_of(touching.shape[i], contact)[1]
+        e = restitution * coefficients_of(touching.shape[i], contact)[1]
         if e > 0.0 and before < -IMPACT and gap + dt * p.along[i] <= 0.0:
-            springs = 1.0
-            c = min(c, -rebound_velocity(e * before, p.along[i] - before) if exact else e * before)
+            rebounds = 1.0
+            c = min(c, -rebound_velocity(e * before, p.along[i] - before) if keeps_energy else e * before)
         p.offset[i], p.free[i, 0] = c, p.along[i] + c
-    return most_of(springs) > 0.0
+    return most_of(rebounds) > 0.0
 
 
 @inline

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from engine.compile import compiled_apart, inline, kernel
 from engine.compile.operations import is_single, least_of, spread
+from engine.kernels.bodies import ZERO
 from engine.kernels.contact.interior import begin_interior, prepare_interior, take_interior_step
 from engine.kernels.contact.newton import clear_step, direction, respond
 from engine.kernels.contact.problem import (
@@ -30,7 +31,6 @@ from engine.kernels.contact.problem import (
 from engine.kernels.contact.rounding import extra_step_factor, least_damping, residual_tolerance, stalled_damping
 from engine.kernels.contact.workspace import INTERIOR_COUNT, NEWTON_COUNT
 from engine.kernels.spatial import add, dot, load3, scale, store3
-from engine.kernels.world import ZERO
 
 (
     WARM_START,  # from the impulses of the step before
@@ -57,14 +57,14 @@ _FAR = 1e30
 
 
 @inline
-def _take_step(contacts, joints, part, p):
-    """Advance λ and u by `part` of the step."""
+def _take_step(contacts, joints, length, p):
+    """Advance λ and u by `length` of the step."""
     for i in spread(contacts):
-        store3(p.impulse[i], add(load3(p.impulse[i]), scale(part, load3(p.change[i]))))
-        store3(p.u[i], add(load3(p.u[i]), scale(part, load3(p.motion[i]))))
+        store3(p.impulse[i], add(load3(p.impulse[i]), scale(length, load3(p.change[i]))))
+        store3(p.u[i], add(load3(p.u[i]), scale(length, load3(p.motion[i]))))
     for j in spread(joints):
-        p.joint_impulse[j] += part * p.joint_change[j]
-        p.joint_u[j] += part * p.joint_motion[j]
+        p.joint_impulse[j] += length * p.joint_change[j]
+        p.joint_u[j] += length * p.joint_motion[j]
 
 
 @inline
@@ -137,11 +137,11 @@ def _plan(k, x):
 
 
 @inline
-def _next_plan(k, rubs):
-    """The plan after plan k; `rubs` is 1 where all contacts have friction."""
+def _next_plan(k, all_frictional):
+    """The plan after plan k; `all_frictional` is 1 where all contacts have friction."""
     if k < COLD_START:
         return COLD_START
-    if k == COLD_START and rubs == 0:
+    if k == COLD_START and all_frictional == 0:
         return COLD_SMALL_R
     return min(k + 1, POLISH_LAST)
 
@@ -153,24 +153,24 @@ def _hand_over_residual(x):
 
 
 @inline
-def _line_search(contacts, joints, p, share, best, most):
+def _line_search(contacts, joints, p, r_scale, best, unit):
     """Return the step length, the best of 1, 1/2, … 1/16, and its merit; a length of 0 where no merit is finite."""
-    part, tried, there = 1.0, 0.0, _FAR
+    length, best_length, least = 1.0, 0.0, _FAR
     for _ in range(5):
-        left = merit(contacts, joints, p, share, part, most)
-        if left < there:
-            tried, there = part, left
-        if left < (1.1 * best if best < _SMALL_MERIT else best):
+        value = merit(contacts, joints, p, r_scale, length, unit)
+        if value < least:
+            best_length, least = length, value
+        if value < (1.1 * best if best < _SMALL_MERIT else best):
             break
-        part *= 0.5
-    return tried, there
+        length *= 0.5
+    return best_length, least
 
 
 @inline
 def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
     """Initialise a plan."""
     p, numbers, counts = work.problem, work.search.numbers, work.search.counts
-    share, steps, first = _plan(plan, numbers[LARGEST_VELOCITY])
+    r_scale, most_steps, eps_per_merit = _plan(plan, numbers[LARGEST_VELOCITY])
     if _polishes(plan):
         respond(contacts, joints, topology, bodies, work, p.total)
         if not residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY]) < numbers[BEST_RESIDUAL]:
@@ -180,19 +180,19 @@ def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
         _start_from_zero(contacts, joints, p, work.tree)
     if _is_interior(plan):
         begin_interior(contacts, joints, inertia, topology, bodies, work)
-    left = residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY])
-    best = merit(contacts, joints, p, share, 0.0, numbers[LARGEST_VELOCITY])
-    counts[PLAN], counts[STEPS_LEFT], counts[FINAL_STEPS], counts[STALLED_STEPS] = plan, steps, 0, 0
-    numbers[BEST_MERIT], numbers[BEST_RESIDUAL_OF_PLAN], numbers[STEP_FRACTION] = best, left, 0.0
-    numbers[EPSILON] = max(least_damping(best), first * min(1.0, best))
-    if left < numbers[BEST_RESIDUAL]:
-        numbers[BEST_RESIDUAL] = left
+    residual_now = residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY])
+    merit_now = merit(contacts, joints, p, r_scale, 0.0, numbers[LARGEST_VELOCITY])
+    counts[PLAN], counts[STEPS_LEFT], counts[FINAL_STEPS], counts[STALLED_STEPS] = plan, most_steps, 0, 0
+    numbers[BEST_MERIT], numbers[BEST_RESIDUAL_OF_PLAN], numbers[STEP_FRACTION] = merit_now, residual_now, 0.0
+    numbers[EPSILON] = max(least_damping(merit_now), eps_per_merit * min(1.0, merit_now))
+    if residual_now < numbers[BEST_RESIDUAL]:
+        numbers[BEST_RESIDUAL] = residual_now
         _keep_best(contacts, joints, p)
 
 
 @kernel
-def begin(plan, tolerance, enough, contacts, joints, inertia, topology, bodies, work):
-    """Begin a search for the residual `tolerance`; no plan follows one that leaves at most `enough`.
+def begin(plan, tolerance, accepted, contacts, joints, inertia, topology, bodies, work):
+    """Begin a search for the residual `tolerance`; no plan follows one that leaves at most `accepted`.
 
     `plan` is the first one: `COLD_START`; `WARM_START`, from consistent `impulse`, `u`, `total` and twists of the
     bodies; or `OVERLAP_START`, for contacts without friction and no joint rows.
@@ -202,7 +202,7 @@ def begin(plan, tolerance, enough, contacts, joints, inertia, topology, bodies, 
         least = min(least, work.problem.mu[i])
     work.search.counts[ALL_FRICTIONAL] = 1 if least_of(least) > 0.0 else 0
     numbers[LARGEST_VELOCITY] = greatest_velocity(contacts, joints, work.problem)
-    numbers[BEST_RESIDUAL], numbers[TOLERANCE], numbers[ACCEPTED_RESIDUAL] = _FAR, tolerance, enough
+    numbers[BEST_RESIDUAL], numbers[TOLERANCE], numbers[ACCEPTED_RESIDUAL] = _FAR, tolerance, accepted
     _begin_plan(plan, contacts, joints, inertia, topology, bodies, work)
 
 
@@ -227,28 +227,29 @@ def _is_done(numbers, counts):
 @inline
 def _take_newton_step(contacts, joints, eps, p, numbers, counts):
     """Take a step along Newton's direction for this ε, and choose the next ε."""
-    most, best = numbers[LARGEST_VELOCITY], numbers[BEST_MERIT]
-    share, _, first = _plan(counts[PLAN], most)
-    whole = counts[PLAN] == POLISH_LAST
-    if whole:
-        part, there = 1.0, merit(contacts, joints, p, share, 1.0, most)
+    unit, best_merit = numbers[LARGEST_VELOCITY], numbers[BEST_MERIT]
+    r_scale, _, eps_per_merit = _plan(counts[PLAN], unit)
+    whole_steps = counts[PLAN] == POLISH_LAST
+    if whole_steps:
+        length, merit_after = 1.0, merit(contacts, joints, p, r_scale, 1.0, unit)
     else:
-        part, there = _line_search(contacts, joints, p, share, best, most)
-    numbers[STEP_FRACTION] = part
-    counts[STALLED_STEPS] = counts[STALLED_STEPS] + 1 if not whole and best < _SMALL_MERIT and there > 0.5 * best else 0
-    if part == 0.0 or counts[STALLED_STEPS] == _MOST_STALLED:
+        length, merit_after = _line_search(contacts, joints, p, r_scale, best_merit, unit)
+    numbers[STEP_FRACTION] = length
+    stalled = not whole_steps and best_merit < _SMALL_MERIT and merit_after > 0.5 * best_merit
+    counts[STALLED_STEPS] = counts[STALLED_STEPS] + 1 if stalled else 0
+    if length == 0.0 or counts[STALLED_STEPS] == _MOST_STALLED:
         counts[STEPS_LEFT] = 0
     else:
-        _take_step(contacts, joints, part, p)
-        if best < _SMALL_MERIT and 0.9 * best < there and there < 1.1 * best:
-            eps = max(stalled_damping(most), 0.1 * eps)
-        elif there < best:
-            eps = max(least_damping(most), min(first * there, 0.3 * eps))
+        _take_step(contacts, joints, length, p)
+        if best_merit < _SMALL_MERIT and 0.9 * best_merit < merit_after and merit_after < 1.1 * best_merit:
+            eps = max(stalled_damping(unit), 0.1 * eps)
+        elif merit_after < best_merit:
+            eps = max(least_damping(unit), min(eps_per_merit * merit_after, 0.3 * eps))
         else:
             eps = min(1.0, max(2.0 * eps, 1e-6))
-        if whole:
-            eps = max(least_damping(most), min(1e-2, there))
-        numbers[EPSILON], numbers[BEST_MERIT] = eps, min(best, there)
+        if whole_steps:
+            eps = max(least_damping(unit), min(1e-2, merit_after))
+        numbers[EPSILON], numbers[BEST_MERIT] = eps, min(best_merit, merit_after)
 
 
 @kernel
@@ -264,28 +265,30 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
             return True
         following = _next_plan(counts[PLAN], counts[ALL_FRICTIONAL])
         _begin_plan(following, contacts, joints, inertia, topology, bodies, work)
-    inside, smoother, share, eps = _is_interior(counts[PLAN]), counts[PLAN] == SMOOTH_INTERIOR, 0.0, numbers[EPSILON]
-    if inside:
+    interior, smoother = _is_interior(counts[PLAN]), counts[PLAN] == SMOOTH_INTERIOR
+    r_scale, eps = 0.0, numbers[EPSILON]
+    if interior:
         prepare_interior(smoother, contacts, joints, p, numbers)
     else:
-        share = _plan(counts[PLAN], eps)[0]
+        r_scale = _plan(counts[PLAN], eps)[0]
         if numbers[BEST_RESIDUAL_OF_PLAN] <= numbers[TOLERANCE]:
             counts[FINAL_STEPS], eps = counts[FINAL_STEPS] + 1, _FINAL_EPSILON
-    direction(contacts, joints, numbers[STEP_FRACTION], share, eps, inertia, topology, bodies, work)
+    direction(contacts, joints, numbers[STEP_FRACTION], r_scale, eps, inertia, topology, bodies, work)
     counts[STEPS_LEFT] -= 1
-    if inside:
+    if interior:
         count[INTERIOR_COUNT] += 1
         take_interior_step(smoother, contacts, joints, p, numbers, counts)
     else:
         count[NEWTON_COUNT] += 1
         _take_newton_step(contacts, joints, eps, p, numbers, counts)
-    left = residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY])
-    if left < numbers[BEST_RESIDUAL_OF_PLAN]:
-        numbers[BEST_RESIDUAL_OF_PLAN] = left
-        if left < numbers[BEST_RESIDUAL] and not inside:  # rounding takes digits of an interior point's velocities
-            numbers[BEST_RESIDUAL] = left
+    residual_now = residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY])
+    if residual_now < numbers[BEST_RESIDUAL_OF_PLAN]:
+        numbers[BEST_RESIDUAL_OF_PLAN] = residual_now
+        # Rounding takes digits of an interior point's velocities.
+        if residual_now < numbers[BEST_RESIDUAL] and not interior:
+            numbers[BEST_RESIDUAL] = residual_now
             _keep_best(contacts, joints, p)
-    if not left < _FAR:
+    if not residual_now < _FAR:
         counts[STEPS_LEFT] = 0
     return _is_over(numbers, counts) and _is_done(numbers, counts)
 
@@ -299,12 +302,12 @@ def finish_search(count, joints, inertia, topology, contact):
 
 
 @inline
-def restore_significant(count, joints, most, p):
+def restore_significant(count, joints, unit, p):
     """Restore the best impulses; those that move their contact by less than the tolerance become 0, as an open
     contact's are."""
     for i in spread(count):
         x = load3(p.best[i])
-        least = 0.1 * residual_tolerance(most) * most * p.r[i]
-        store3(p.impulse[i], x if dot(x, x) > least * least else (0.0, 0.0, 0.0))
+        threshold = 0.1 * residual_tolerance(unit) * unit * p.r[i]
+        store3(p.impulse[i], x if dot(x, x) > threshold * threshold else (0.0, 0.0, 0.0))
     for j in spread(joints):
         p.joint_impulse[j] = p.joint_best[j]

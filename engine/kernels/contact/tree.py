@@ -12,7 +12,7 @@ from engine.kernels.contact.body_pairs import BodyPairs
 from engine.kernels.contact.limbs import Limbs, limbs
 from engine.kernels.contact.mimics import PASSES, Mimics
 from engine.kernels.spatial import load3, load6
-from engine.kernels.world import FIRST_MOMENT, INERTIA, MASS
+from engine.kernels.world import RIGID_FIRST_MOMENT, RIGID_INERTIA, RIGID_MASS
 from engine.model import PRISMATIC, WORLD
 
 TO_PARENT, GATHERS = 0, 1
@@ -84,6 +84,6 @@ def has_one_axis(kind):
 @inline
 def rigid_at(rigid):
     """[A B; Bᵀ C] of a rigid body, from its numbers."""
-    m, h = rigid[MASS], load3(rigid, FIRST_MOMENT)
+    m, h = rigid[RIGID_MASS], load3(rigid, RIGID_FIRST_MOMENT)
     B = (0.0, -h[2], h[1], h[2], 0.0, -h[0], -h[1], h[0], 0.0)
-    return load6(rigid, INERTIA), B, (m, 0.0, 0.0, m, 0.0, m)
+    return load6(rigid, RIGID_INERTIA), B, (m, 0.0, 0.0, m, 0.0, m)
