@@ -105,11 +105,13 @@ class LoadedRobot:
         return frozenset(index for index in range(len(self.coordinates)) if self.is_held(index))
 
     def drive_of(self, index: int) -> Drive:
-        """Return the drive of coordinate `index`; a plain drive has the value of the newest frame."""
+        """Return the drive of coordinate `index`; a plain drive has the value of the newest frame, or of a start."""
         row, mode, frame = self.coordinates[index], self.mode(index), self.newest
         if (drive := self.drives[row.effort_v]) is not None:
             return drive
-        of_mode = None if frame is None else {"target": frame.target, "effort": frame.tau}.get(mode)
+        if frame is None:  # at rest, and held there
+            return Drive(mode or "effort", row.value(self.q) if mode == "target" else 0.0)
+        of_mode = {"target": frame.target, "effort": frame.tau}.get(mode)
         return Drive(mode or "effort", 0.0 if of_mode is None else float(of_mode[row.effort_v]))
 
     def check_loads(self) -> None:

@@ -31,7 +31,7 @@ class FloatingBase:
         self._window, self._bench = window, window.workbench
         self._path = ""  # of the robot loaded last
         self._before: State | None = None  # of the robot whose root link is being freed or fixed
-        self._file = ""  # of that robot
+        self._file, self._asked = "", False  # of that robot, and whether it is to be freed
         self._ran = False  # whether that robot had a run
         window.run.floating_asked.connect(self._ask)
         window.loaded.connect(self._take)
@@ -45,7 +45,7 @@ class FloatingBase:
         bench, replay = self._bench, self._bench.replay
         spans = map(replay.recording.span, replay.recording.runs)
         self._ran = not replay.opened and any(end > begin for begin, end in spans)
-        self._before, self._file = replace(bench.state, posed=True), bench.path
+        self._before, self._file, self._asked = replace(bench.state, posed=True), bench.path, on
         bench.open_again(on)
 
     def _hear(self, event: Event) -> None:
@@ -54,15 +54,14 @@ class FloatingBase:
 
     def has_made(self, event: Loaded) -> bool:
         """Whether a robot is the one that was open before, with its root link freed or fixed."""
-        before = self._before
-        return before is not None and self._file == event.path and before.floating is not self._bench.floating
+        return self._before is not None and (self._file, self._asked) == (event.path, self._bench.floating)
 
     def _take(self, event: Loaded) -> None:
         bench, bar = self._bench, self._window.statusBar()
         made, known, before = self.has_made(event), self._path == event.path, self._before
         self._before, self._path = None, event.path
         text = ""
-        if made and before is not None:
+        if before is not None and made:
             text = (FREED if bench.floating else FIXED) + KEPT * self._ran
             told = f"Floating base {on_or_off(bench.floating)}"
             bench.actions.report(Action(told, before, replace(bench.state, posed=True)))

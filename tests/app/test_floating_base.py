@@ -134,6 +134,34 @@ def test_undo_fixes_the_base_again_in_its_pose_and_redo_frees_it(qtbot, arm):
     assert not undoing.redo.isEnabled()
 
 
+def test_undo_restores_the_setpoints_that_the_joints_had_not_reached(qtbot, arm):
+    window, bench = arm, arm.workbench
+    bench.play()
+    wait(qtbot, lambda: bench.time > 0.3)
+    bench.pause()
+    wait(qtbot, lambda: np.abs(bench.newest.q - bench.newest.target).max() > 1e-4)
+    target = bench.newest.target.copy()
+    window.run.floating.trigger()
+    wait(qtbot, lambda: bench.floating and not bench.loading)
+    window.features[UndoView].undo.trigger()
+    wait(qtbot, lambda: not bench.floating and not bench.loading and bench.newest is not None)
+    wait(qtbot, lambda: np.allclose(bench.newest.target, target, atol=1e-12))
+
+
+def test_what_can_be_undone_stays_where_it_is_freed_and_fixed_at_once(qtbot, arm):
+    bench, undoing = arm.workbench, arm.features[UndoView]
+    bench.configuring.set_gravity(False)
+    before = bench.model
+    for on in (True, False):
+        arm.run.floating_asked.emit(on)
+    wait(qtbot, lambda: bench.model is not before and not bench.loading)
+    assert not bench.floating
+    undoing.undo.trigger()
+    wait(qtbot, lambda: bench.model is before and not bench.loading)
+    undoing.undo.trigger()
+    wait(qtbot, lambda: bench.settings.gravity)
+
+
 def test_another_file_meanwhile_is_not_taken_for_the_robot_with_a_free_base(qtbot, arm):
     window, bench = arm, arm.workbench
     window.run.floating.trigger()
