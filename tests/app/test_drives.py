@@ -39,10 +39,9 @@ def simulation(window) -> engine.Simulation:
     return window.workbench._worker._loop.changeover.running.simulation
 
 
-def test_tab_goes_from_the_table_through_the_form_at_its_row(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    form = choose(qtbot, window, 2)
-    window.joints.setFocus()
+def test_tab_goes_from_the_table_through_the_form_at_its_row(qtbot, arm):
+    form = choose(qtbot, arm, 2)
+    arm.joints.setFocus()
     came = []
     for _ in form.controls:
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
