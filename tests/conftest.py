@@ -40,6 +40,7 @@ import engine
 from engine.compile import background, machine
 from tests import sampling
 from tests.seeds import OTHER, SEED
+from tests.shipped_robots import arm7, quadruped  # noqa: F401 - fixtures
 
 if TYPE_CHECKING:
     from PyQt6.QtWidgets import QApplication

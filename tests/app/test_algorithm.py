@@ -48,22 +48,21 @@ def rows(table: TimingTable) -> list[list[str]]:
     return [[table.data(table.index(row, column)) for column in range(4)] for row in range(table.rowCount())]
 
 
-def test_switching_while_it_plays(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    timing, bench = window.timing, window.workbench
+def test_switching_while_it_plays(qtbot, arm):
+    timing, bench = arm.timing, arm.workbench
     bench.configuring.set_ground(False)  # else collision and contact are among the phases
-    assert window.status.algorithm_button.text() == "ABA (auto)"
+    assert arm.status.algorithm_button.text() == "ABA (auto)"
     assert timing.why.text() in algorithm_words(bench.why)
     assert timing.why.toolTip() == algorithm_words(bench.why)
     assert heads(timing) == ["ABA\nmedian", "\n99 %", "\nbefore"]
-    qtbot.keyClick(window, Qt.Key.Key_Space)
+    qtbot.keyClick(arm, Qt.Key.Key_Space)
     wait(qtbot, lambda: timing.steps.count > 10)
     before = bench.time
-    choose(window, "jsiia")
+    choose(arm, "jsiia")
     wait(qtbot, lambda: bench.algorithm == "jsiia" and timing.steps.count > timing.steps.marked + 10)
     assert bench.playing
     assert bench.time > before
-    assert window.status.algorithm_button.text() == "CRBA"
+    assert arm.status.algorithm_button.text() == "CRBA"
     assert timing.why.text() == "chosen by you"
     timing.table.refresh()
     names = engine.PHASES["cpu"]["jsiia"]
@@ -75,8 +74,8 @@ def test_switching_while_it_plays(qtbot, opened):
     assert steps["step"][MEDIAN] != steps["step"][BEFORE]
     assert steps["step"][MEDIAN] == pytest.approx(sum(steps[name][MEDIAN] for name in names), rel=0.5)
     assert heads(timing) == ["CRBA\nmedian", "\n99 %", "ABA\nbefore"]
-    choose(window, "auto")
-    wait(qtbot, lambda: window.status.algorithm_button.text() == "ABA (auto)")
+    choose(arm, "auto")
+    wait(qtbot, lambda: arm.status.algorithm_button.text() == "ABA (auto)")
 
 
 def test_a_snapshot_that_nobody_fetched_is_withdrawn_with_its_algorithm():
@@ -141,14 +140,13 @@ def test_the_robot_plays_on_while_another_algorithm_is_compiled(qtbot, opened, m
     wait(qtbot, lambda: "elimination" in bench.newest.phases)
 
 
-def test_before_and_after_are_of_one_speed(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    timing = window.timing
-    qtbot.keyClick(window, Qt.Key.Key_Space)
+def test_before_and_after_are_of_one_speed(qtbot, arm):
+    timing = arm.timing
+    qtbot.keyClick(arm, Qt.Key.Key_Space)
     wait(qtbot, lambda: timing.steps.count > 10)
-    choose(window, "jsiia")
+    choose(arm, "jsiia")
     wait(qtbot, lambda: heads(timing)[2] == "ABA\nbefore")
-    window.workbench.set_speed(0.5)
+    arm.workbench.set_speed(0.5)
     wait(qtbot, lambda: heads(timing)[2] == "\nbefore")
     assert np.all(np.isnan(timing.steps.before))
 
@@ -245,21 +243,20 @@ def test_cleared_frame_times_are_shown_no_longer(qtbot):
     qtbot.waitUntil(lambda: rows(timing.frame_table)[0][1] == "11.0 ms")
 
 
-def test_the_state_goes_on_where_it_was(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    qtbot.keyClick(window, Qt.Key.Key_H)  # let go
+def test_the_state_goes_on_where_it_was(qtbot, arm):
+    qtbot.keyClick(arm, Qt.Key.Key_H)  # let go
     for _ in range(10):
-        qtbot.keyClick(window, Qt.Key.Key_S)
-    wait(qtbot, lambda: shown_time(window) == "0.010 s")
-    q = window.joints.table.q.copy()
-    choose(window, "jsiia")
-    wait(qtbot, lambda: window.status.algorithm_button.text() == "CRBA")
-    np.testing.assert_array_equal(window.joints.table.q, q)
-    qtbot.keyClick(window, Qt.Key.Key_S)
-    wait(qtbot, lambda: shown_time(window) == "0.011 s")
-    reference = engine.Simulation(window.workbench.model, integrator="implicit")
+        qtbot.keyClick(arm, Qt.Key.Key_S)
+    wait(qtbot, lambda: shown_time(arm) == "0.010 s")
+    q = arm.joints.table.q.copy()
+    choose(arm, "jsiia")
+    wait(qtbot, lambda: arm.status.algorithm_button.text() == "CRBA")
+    np.testing.assert_array_equal(arm.joints.table.q, q)
+    qtbot.keyClick(arm, Qt.Key.Key_S)
+    wait(qtbot, lambda: shown_time(arm) == "0.011 s")
+    reference = engine.Simulation(arm.workbench.model, integrator="implicit")
     reference.step(11)
-    np.testing.assert_allclose(window.joints.table.q, reference.q[0], atol=1e-12)
+    np.testing.assert_allclose(arm.joints.table.q, reference.q[0], atol=1e-12)
 
 
 def test_what_does_not_serve_the_robot_cannot_be_chosen(qtbot, opened, tmp_path):

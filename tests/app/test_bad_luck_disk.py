@@ -143,15 +143,14 @@ def test_a_generated_robot_that_finds_no_room_leaves_no_folders(qtbot, make_wind
     window.close()
 
 
-def test_a_saved_pose_whose_undoing_cannot_be_written_stays(opened):
-    window = opened(engine.find_robot("arm7"))
-    menu, undo, bar = window.features[PoseMenu], window.features[UndoView], window.statusBar()
+def test_a_saved_pose_whose_undoing_cannot_be_written_stays(arm):
+    menu, undo, bar = arm.features[PoseMenu], arm.features[UndoView], arm.statusBar()
 
     def poses() -> list[str]:
         menu.menu.aboutToShow.emit()
         return [each.text() for each in menu.menu.actions()]
 
-    told = f"the poses cannot be written to {window.settings.fileName()}; make that file writable"
+    told = f"the poses cannot be written to {arm.settings.fileName()}; make that file writable"
     with full(10):
         menu.keep("reach")
         assert bar.currentMessage() == told

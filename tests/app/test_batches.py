@@ -198,9 +198,8 @@ def test_robots_in_one_place_are_all_drawn_there(qtbot, opened):
     assert not np.any(view._batch.offsets)
 
 
-def test_plots_have_the_energy_of_the_clicked_robot_by_its_own_masses(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    bench, plots = window.workbench, window.features[PlotsView]
+def test_plots_have_the_energy_of_the_clicked_robot_by_its_own_masses(qtbot, arm):
+    bench, plots = arm.workbench, arm.features[PlotsView]
     (energy,) = (each for each in catalogue(bench.model) if each.label == "total energy")
     wait(qtbot, lambda: bench.shown is not None)
     plots._plot([energy], [])
@@ -208,7 +207,7 @@ def test_plots_have_the_energy_of_the_clicked_robot_by_its_own_masses(qtbot, ope
     wait(qtbot, lambda: bench.shown.batch is not None)
 
     def clicked(robot: int) -> None:
-        window.batch.map.chosen.emit(robot)
+        arm.batch.map.chosen.emit(robot)
         wait(qtbot, lambda: bench.shown.robot == robot)
 
     clicked(4)
@@ -220,7 +219,7 @@ def test_plots_have_the_energy_of_the_clicked_robot_by_its_own_masses(qtbot, ope
     wait(qtbot, lambda: len(live) and live.time[-1] == pytest.approx(bench.time))
     assert live.value[-1] == pytest.approx(sum(engine.energy(own.robot(4), bench.newest.q, bench.newest.v)))
 
-    qtbot.keyClick(window, Qt.Key.Key_Left)  # a recorded frame is shown
+    qtbot.keyClick(arm, Qt.Key.Key_Left)  # a recorded frame is shown
     wait(qtbot, lambda: bench.replay.active)
     for robot in (3, 4, 0):
         clicked(robot)

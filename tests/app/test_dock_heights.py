@@ -91,13 +91,12 @@ def test_a_new_window_lies_on_a_small_screen(make_window, monkeypatch):
     assert screen.contains(make_window().geometry())
 
 
-def test_each_dock_at_the_bottom_has_a_height_of_its_own(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    window.resize(1400, 900)
-    docks, most = window.docks, HIGHEST * 900 + 1
-    show(qtbot, window, "Plots")
+def test_each_dock_at_the_bottom_has_a_height_of_its_own(qtbot, arm):
+    arm.resize(1400, 900)
+    docks, most = arm.docks, HIGHEST * 900 + 1
+    show(qtbot, arm, "Plots")
     wait(qtbot, lambda: 380 < docks["Plots"].height() <= most)
-    show(qtbot, window, "Diagnostics")
+    show(qtbot, arm, "Diagnostics")
     wait(qtbot, lambda: abs(docks["Diagnostics"].height() - 260) <= 8)
     docks["Plots"].raise_()
     wait(qtbot, lambda: 380 - 40 < docks["Plots"].height() <= most)  # less the tabs
@@ -117,30 +116,28 @@ def test_a_dock_that_a_window_before_had_not_shown_opens_at_its_own_height(qtbot
     wait(qtbot, lambda: second.docks["Plots"].height() > 380)
 
 
-def test_the_sheet_of_keys_is_no_taller_than_a_small_window(opened):
-    window = opened(engine.find_robot("arm7"))
-    window.resize(AT_SCALE_2)
-    sheet = window.features[ShortcutsSheet]
+def test_the_sheet_of_keys_is_no_taller_than_a_small_window(arm):
+    arm.resize(AT_SCALE_2)
+    sheet = arm.features[ShortcutsSheet]
     sheet.show()
     assert sheet.dialog.height() < AT_SCALE_2.height()
     sheet.dialog.close()
 
 
-def test_a_height_that_was_dragged_is_kept(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    window.resize(1400, 900)
-    dock = window.docks["Plots"]
-    show(qtbot, window, "Plots")
+def test_a_height_that_was_dragged_is_kept(qtbot, arm):
+    arm.resize(1400, 900)
+    dock = arm.docks["Plots"]
+    show(qtbot, arm, "Plots")
     wait(qtbot, lambda: dock.height() > 380)
     edge = QPoint(dock.geometry().center().x(), dock.geometry().top() - 2)
-    qtbot.mousePress(window, Qt.MouseButton.LeftButton, pos=edge)
-    qtbot.mouseMove(window, edge + QPoint(0, 60))
-    qtbot.mouseMove(window, edge + QPoint(0, 120))
+    qtbot.mousePress(arm, Qt.MouseButton.LeftButton, pos=edge)
+    qtbot.mouseMove(arm, edge + QPoint(0, 60))
+    qtbot.mouseMove(arm, edge + QPoint(0, 120))
     wait(qtbot, lambda: dock.height() < 320)
-    qtbot.mouseRelease(window, Qt.MouseButton.LeftButton, pos=edge + QPoint(0, 120))
+    qtbot.mouseRelease(arm, Qt.MouseButton.LeftButton, pos=edge + QPoint(0, 120))
     dragged = dock.height()
-    show(qtbot, window, "Plots", False)
-    show(qtbot, window, "Plots")
+    show(qtbot, arm, "Plots", False)
+    show(qtbot, arm, "Plots")
     wait(qtbot, lambda: abs(dock.height() - dragged) <= 2)
 
 

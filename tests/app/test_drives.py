@@ -39,10 +39,9 @@ def simulation(window) -> engine.Simulation:
     return window.workbench._worker._loop.changeover.running.simulation
 
 
-def test_tab_goes_from_the_table_through_the_form_at_its_row(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    form = choose(qtbot, window, 2)
-    window.joints.setFocus()
+def test_tab_goes_from_the_table_through_the_form_at_its_row(qtbot, arm):
+    form = choose(qtbot, arm, 2)
+    arm.joints.setFocus()
     came = []
     for _ in form.controls:
         qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
@@ -64,39 +63,36 @@ def test_the_row_of_a_free_base_opens_no_form_and_closes_that_of_another(qtbot, 
     assert not form.isVisible()
 
 
-def test_a_click_beside_the_forms_controls_moves_no_slider(qtbot, shown):
-    window = shown(engine.find_robot("arm7"))
-    drives, bench = window.features[DriveView], window.workbench
+def test_a_click_beside_the_forms_controls_moves_no_slider(qtbot, arm):
+    drives, bench = arm.features[DriveView], arm.workbench
     drives.choose(1)
     form, q = drives.form, bench.newest.q.copy()
     assert not form.amplitude.isEnabled()
     for widget in (form.amplitude, form.period, form.motion):
-        place = widget.mapTo(window, widget.rect().center())
-        qtbot.mouseClick(window.windowHandle(), Qt.MouseButton.LeftButton, pos=place)
+        place = widget.mapTo(arm, widget.rect().center())
+        qtbot.mouseClick(arm.windowHandle(), Qt.MouseButton.LeftButton, pos=place)
     qtbot.wait(50)
     np.testing.assert_array_equal(bench.state.q, q)
     assert bench.robot.drive_of(1).value == pytest.approx(q[1])
 
 
-def test_a_velocity_drive_reaches_and_holds_its_setpoint(qtbot, shown):
-    window = shown(engine.find_robot("arm7"))
-    bench, form = window.workbench, choose(qtbot, window, 0)
+def test_a_velocity_drive_reaches_and_holds_its_setpoint(qtbot, arm):
+    bench, form = arm.workbench, choose(qtbot, arm, 0)
     pick(form.mode, "velocity")
     type_in(qtbot, form.value, "20")
     assert bench.robot.mode(0) == "velocity"
-    press(qtbot, window, window.run.play)
+    press(qtbot, arm, arm.run.play)
     wait(qtbot, lambda: bench.newest is not None and bench.newest.q[0] > 0.2)
     assert math.degrees(bench.newest.v[0]) == pytest.approx(20, rel=0.1)  # the joint's friction slows it
-    assert window.joints.table.data(window.joints.table.index(0, DRIVE)) == "20.0 °/s"
+    assert arm.joints.table.data(arm.joints.table.index(0, DRIVE)) == "20.0 °/s"
     wait(qtbot, lambda: " of 124.6 °/s" in form.motion.text())
     pick(form.mode, "target")  # it is held where it is then
     wait(qtbot, lambda: bench.robot.mode(0) == "target" and abs(bench.newest.v[0]) < 0.01)
     assert bench.newest.q[0] > 0.2
 
 
-def test_a_sine_pulls_the_target_and_a_run_repeats(qtbot, shown):
-    window = shown(engine.find_robot("arm7"))
-    bench, form = window.workbench, choose(qtbot, window, 3)
+def test_a_sine_pulls_the_target_and_a_run_repeats(qtbot, arm):
+    bench, form = arm.workbench, choose(qtbot, arm, 3)
     pick(form.wave, "sine")
     type_in(qtbot, form.amplitude, "15")
     type_in(qtbot, form.period, "0.5")
@@ -107,43 +103,41 @@ def test_a_sine_pulls_the_target_and_a_run_repeats(qtbot, shown):
             bench.step()
         wait(qtbot, lambda: bench.time > 59.5 * bench.settings.dt)
         seen.append((bench.newest.q.copy(), bench.newest.target[3]))
-        press(qtbot, window, window.run.reset)
+        press(qtbot, arm, arm.run.reset)
         wait(qtbot, lambda: bench.newest.time == 0)
     np.testing.assert_array_equal(seen[0][0], seen[1][0])
     held = 60 * bench.settings.dt - 0.002  # the last time at which it was worked out
     assert seen[0][1] == pytest.approx(math.radians(15) * math.sin(2 * math.pi * held / 0.5))
-    cell = window.joints.table.index(3, DRIVE)
-    assert "~" in window.joints.table.data(cell)
-    assert "position, sine; effort" in window.joints.table.data(cell, Qt.ItemDataRole.ToolTipRole)
+    cell = arm.joints.table.index(3, DRIVE)
+    assert "~" in arm.joints.table.data(cell)
+    assert "position, sine; effort" in arm.joints.table.data(cell, Qt.ItemDataRole.ToolTipRole)
     pick(form.wave, "constant")
     assert bench.drives[3] is None
 
 
-def test_joints_that_carry_their_weight_stay_without_gains(qtbot, shown):
-    window = shown(engine.find_robot("arm7"))
-    bench = window.workbench
-    press(qtbot, window, window.run.hold)
+def test_joints_that_carry_their_weight_stay_without_gains(qtbot, arm):
+    bench = arm.workbench
+    press(qtbot, arm, arm.run.hold)
     wait(qtbot, lambda: not bench.settings.held)
-    window.features[DriveView].weight_action.trigger()
-    press(qtbot, window, window.run.play)
+    arm.features[DriveView].weight_action.trigger()
+    press(qtbot, arm, arm.run.play)
     wait(qtbot, lambda: bench.time > 1.0)
     assert np.abs(bench.newest.q - bench.initial).max() < 1e-3
     loads = engine.static_loads(bench.model, bench.initial)
     np.testing.assert_allclose(bench.newest.tau, loads, atol=0.05)
-    window.features[DriveView].weight_action.trigger()
+    arm.features[DriveView].weight_action.trigger()
     wait(qtbot, lambda: not bench.newest.tau.any() and np.abs(bench.newest.q - bench.initial).max() > 0.1)
 
 
-def test_the_form_follows_what_the_table_and_a_reset_ask_for(qtbot, shown):
-    window = shown(engine.find_robot("arm7"))
-    form = choose(qtbot, window, 3)
+def test_the_form_follows_what_the_table_and_a_reset_ask_for(qtbot, arm):
+    form = choose(qtbot, arm, 3)
     for playing in (False, True):
         if playing:
-            press(qtbot, window, window.run.play)
+            press(qtbot, arm, arm.run.play)
         target = 20.0 + 10.0 * playing
-        window.joints.table.setData(window.joints.table.index(3, DRIVE), target)
+        arm.joints.table.setData(arm.joints.table.index(3, DRIVE), target)
         wait(qtbot, lambda target=target: form.value.value() == pytest.approx(target))
-    press(qtbot, window, window.run.reset)
+    press(qtbot, arm, arm.run.reset)
     wait(qtbot, lambda: form.value.value() == 0)
 
 
@@ -159,67 +153,62 @@ def test_gains_are_typed_and_given_back(qtbot, shown):
     wait(qtbot, lambda: simulation(window).settings.kp[0, 1] == suited[0])
 
 
-def test_hold_off_and_on_brings_drives_back(qtbot, shown):
-    window = shown(engine.find_robot("arm7"))
-    bench = window.workbench
+def test_hold_off_and_on_brings_drives_back(qtbot, arm):
+    bench = arm.workbench
     swing = Drive("target", 0.0, "sine", 0.3, 0.5)
     bench.joints.set_joint_drive(2, swing)
     bench.joints.set_joint_drive(0, Drive("velocity", 0.2))
     bench.joints.drive(5, by_effort=True)
-    press(qtbot, window, window.run.hold)
+    press(qtbot, arm, arm.run.hold)
     wait(qtbot, lambda: not bench.settings.held)
     assert [bench.robot.mode(k) for k in range(7)] == ["effort"] * 7
-    assert "the drives of 2 joints are suspended" in window.statusBar().currentMessage()
-    press(qtbot, window, window.run.hold)
+    assert "the drives of 2 joints are suspended" in arm.statusBar().currentMessage()
+    press(qtbot, arm, arm.run.hold)
     assert [bench.robot.mode(k) for k in (0, 1, 2, 5)] == ["velocity", "target", "target", "effort"]
     assert bench.robot.drive_of(2) == swing
     assert bench.joints.suspended == 0
 
 
-def test_a_velocity_of_zero_does_not_sink(qtbot, shown):
-    window = shown(engine.find_robot("arm7"))
-    bench, form = window.workbench, choose(qtbot, window, 1)
-    window.joints.table.setData(window.joints.table.index(1, VALUE), 60.0)
+def test_a_velocity_of_zero_does_not_sink(qtbot, arm):
+    bench, form = arm.workbench, choose(qtbot, arm, 1)
+    arm.joints.table.setData(arm.joints.table.index(1, VALUE), 60.0)
     pick(form.mode, "velocity")
     assert (form.quantity.text(), form.weight.isChecked()) == ("Velocity", True)
     assert (form.kp_name.text(), form.kd_name.text()) == ("kp, N m/rad", "kd, N m s/rad")
-    press(qtbot, window, window.run.play)
+    press(qtbot, arm, arm.run.play)
     wait(qtbot, lambda: bench.time > 1.0)
     assert abs(math.degrees(bench.newest.q[1]) - 60.0) < 0.5
 
 
-def test_hold_takes_all_back_and_another_robot_begins_plain(qtbot, shown):
-    window = shown(engine.find_robot("arm7"))
-    bench, form = window.workbench, choose(qtbot, window, 0)
+def test_hold_takes_all_back_and_another_robot_begins_plain(qtbot, arm):
+    bench, form = arm.workbench, choose(qtbot, arm, 0)
     pick(form.mode, "velocity")
     bench.joints.set_held(True)
     assert bench.robot.mode(0) == "target"
     pick(form.wave, "sine")
-    window.open(engine.find_robot("double_pendulum"))
+    arm.open(engine.find_robot("double_pendulum"))
     wait(qtbot, lambda: bench.model.name == "double_pendulum")
     assert all(bench.drives[v] is None for v in range(2))
     assert form.isHidden()
 
 
-def test_drives_of_joints_that_the_next_robot_lacks_go_with_the_robot(qtbot, shown):
-    window = shown(engine.find_robot("arm7"))
-    bench = window.workbench
+def test_drives_of_joints_that_the_next_robot_lacks_go_with_the_robot(qtbot, arm):
+    bench = arm.workbench
     for index in (5, 6):
         bench.joints.set_joint_drive(index, Drive("target", 0.0, "sine", 0.3, 0.5))
-    press(qtbot, window, window.run.play)
+    press(qtbot, arm, arm.run.play)
     wait(qtbot, lambda: bench.time > 0.05)
-    window.open(engine.find_robot("double_pendulum"))
+    arm.open(engine.find_robot("double_pendulum"))
     wait(qtbot, lambda: bench.model.name == "double_pendulum")
     wait(qtbot, lambda: not bench.compiling and bench.newest is not None)
-    press(qtbot, window, window.run.play)
+    press(qtbot, arm, arm.run.play)
     wait(qtbot, lambda: bench.time > 0.05 or not bench.playing)
     assert bench.playing
     assert not bench.newest.tau.any()
 
 
-def test_limits_bound_what_is_asked_for(shown):
-    window = shown(engine.find_robot("arm7"))
-    bench = window.workbench
+def test_limits_bound_what_is_asked_for(arm):
+    bench = arm.workbench
     row = bench.coordinates[3]
     bench.joints.set_joint_drive(3, Drive("velocity", 1e3))
     assert bench.robot.drive_of(3).value == row.velocity
@@ -227,14 +216,13 @@ def test_limits_bound_what_is_asked_for(shown):
     assert bench.robot.drive_of(3).value == -row.effort
 
 
-def test_velocities_and_efforts_are_columns_where_there_is_room(qtbot, shown):
-    window = shown(engine.find_robot("arm7"))
-    table = window.joints
+def test_velocities_and_efforts_are_columns_where_there_is_room(qtbot, arm):
+    table = arm.joints
     assert table.isColumnHidden(VELOCITY)
-    window.docks["Joints"].setFloating(True)
-    window.docks["Joints"].resize(WIDE + 120, 400)
+    arm.docks["Joints"].setFloating(True)
+    arm.docks["Joints"].resize(WIDE + 120, 400)
     wait(qtbot, lambda: not table.isColumnHidden(VELOCITY))
-    press(qtbot, window, window.run.play)
+    press(qtbot, arm, arm.run.play)
     wait(qtbot, lambda: str(table.table.data(table.table.index(3, EFFORT))).endswith("N m"))
     assert str(table.table.data(table.table.index(3, VELOCITY))).endswith("°/s")
     tip = table.table.data(table.table.index(3, EFFORT), Qt.ItemDataRole.ToolTipRole)

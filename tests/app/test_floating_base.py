@@ -30,13 +30,12 @@ def test_it_says_whether_the_base_floats_and_why_that_stays(opened, name, ticked
     assert (action.isChecked(), action.isEnabled(), action.toolTip()) == (ticked, enabled, tip)
 
 
-def test_a_body_beside_the_robot_does_not_tick_it(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    window.features[SceneView].add("box", free=True)
-    wait(qtbot, lambda: len(window.workbench.parts) == 1)
-    assert window.workbench.robot.floats
-    assert not window.run.floating.isChecked()
-    assert window.run.floating.isEnabled()
+def test_a_body_beside_the_robot_does_not_tick_it(qtbot, arm):
+    arm.features[SceneView].add("box", free=True)
+    wait(qtbot, lambda: len(arm.workbench.parts) == 1)
+    assert arm.workbench.robot.floats
+    assert not arm.run.floating.isChecked()
+    assert arm.run.floating.isEnabled()
 
 
 @pytest.mark.parametrize(

@@ -101,14 +101,13 @@ def test_a_base_is_set_free_of_a_robot_that_has_a_file(qtbot, window, dialog, tm
     wait(qtbot, window.run.floating.isEnabled)
 
 
-def test_a_robot_that_is_open_stays_until_another_is_asked_for(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    before = window.workbench.model
-    window.features[Generating].action.trigger()
-    dialog = window.features[Generating].dialog
+def test_a_robot_that_is_open_stays_until_another_is_asked_for(qtbot, arm):
+    before = arm.workbench.model
+    arm.features[Generating].action.trigger()
+    dialog = arm.features[Generating].dialog
     assert dialog.note.text() == "arm7 stays open until a setting is changed or Generate is pressed"
     qtbot.wait(300)
-    assert window.workbench.model is before
+    assert arm.workbench.model is before
     QTest.mouseClick(dialog.generate, Qt.MouseButton.LeftButton)
-    wait(qtbot, lambda: window.workbench.model is not before)
-    assert window.workbench.model.name == "chain12"
+    wait(qtbot, lambda: arm.workbench.model is not before)
+    assert arm.workbench.model.name == "chain12"

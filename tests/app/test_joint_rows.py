@@ -67,15 +67,14 @@ def test_a_ball_joint_is_placed_by_hand_and_driven_by_efforts(bench):
     bench.pause()
 
 
-def test_a_free_base_has_rows_of_its_place_and_of_roll_pitch_and_yaw(rng):
+def test_a_free_base_has_rows_of_its_place_and_of_roll_pitch_and_yaw(rng, quadruped):
     """As `engine.rpy_from_rotation` has them; what is put comes back, and the two others stay."""
-    model = engine.load(engine.find_robot("quadruped"))
-    rows, base = coordinates(model), model.joint("floating_base")
+    rows, base = coordinates(quadruped), quadruped.joint("floating_base")
     free = [row for row in rows if row.name.startswith("floating_base.")]
     assert [row.name.partition(".")[2] for row in free] == ["x", "y", "z", "roll", "pitch", "yaw"]
     assert not any(row.driveable for row in free)
     for _ in range(50):
-        q = model.random(rng)
+        q = quadruped.random(rng)
         turn = engine.lie.rotation_from_quaternion(q[base.q][3:])
         np.testing.assert_allclose([row.value(q) for row in free[3:]], engine.rpy_from_rotation(turn), atol=1e-12)
         wanted, place = rng.uniform((-3, -1.5, -3), (3, 1.5, 3)), q[base.q][:3].copy()
@@ -87,9 +86,8 @@ def test_a_free_base_has_rows_of_its_place_and_of_roll_pitch_and_yaw(rng):
         np.testing.assert_allclose(turn, engine.rotation_from_rpy(wanted), atol=1e-12)
 
 
-def test_at_a_pitch_of_a_quarter_turn_roll_and_yaw_stay_what_was_typed():
-    model = engine.load(engine.find_robot("quadruped"))
-    rows, q = {row.name: row for row in coordinates(model)}, model.neutral()
+def test_at_a_pitch_of_a_quarter_turn_roll_and_yaw_stay_what_was_typed(quadruped):
+    rows, q = {row.name: row for row in coordinates(quadruped)}, quadruped.neutral()
     for name, degrees in (("pitch", 90.0), ("roll", 20.0), ("yaw", -50.0), ("pitch", 300.0)):
         rows[f"floating_base.{name}"].put(q, math.radians(degrees))
     shown = [math.degrees(rows[f"floating_base.{name}"].value(q)) for name in ("roll", "pitch", "yaw")]

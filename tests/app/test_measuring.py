@@ -106,38 +106,36 @@ def test_an_error_is_told_and_the_button_stays(qtbot, opened, fault, words):
     begin(qtbot, window, Scripted())  # once more
 
 
-def test_the_choice_is_made_anew_by_what_was_measured(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    timing = window.timing
+def test_the_choice_is_made_anew_by_what_was_measured(qtbot, arm):
+    timing = arm.timing
     assert timing.prompt.text.text() == UNMEASURED
     assert not timing.why.isVisible()
-    qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: window.workbench.time > 0.02)
+    qtbot.keyClick(arm, Qt.Key.Key_Space)
+    wait(qtbot, lambda: arm.workbench.time > 0.02)
     measure = Scripted()
-    begin(qtbot, window, measure)
-    assert not window.workbench.playing
-    assert not window.run.play.isEnabled()
-    assert not window.compare.isEnabled()
+    begin(qtbot, arm, measure)
+    assert not arm.workbench.playing
+    assert not arm.run.play.isEnabled()
+    assert not arm.compare.isEnabled()
     assert timing.prompt.button.text() == "Stop"
     measure.go.set()
     wait(qtbot, timing.why.isVisible)
     assert not timing.prompt.isVisible()
-    assert window.status.algorithm_button.text() == "CRBA (auto)"
+    assert arm.status.algorithm_button.text() == "CRBA (auto)"
     assert "1 µs beside 2 µs for ABA" in timing.why.text()
-    begun = window.workbench.time
-    wait(qtbot, lambda: window.workbench.playing and window.workbench.time > begun + 0.02)  # as before
-    assert window.run.play.isEnabled()
-    assert window.compare.isEnabled()
+    begun = arm.workbench.time
+    wait(qtbot, lambda: arm.workbench.playing and arm.workbench.time > begun + 0.02)  # as before
+    assert arm.run.play.isEnabled()
+    assert arm.compare.isEnabled()
 
 
-def test_stop_leaves_the_offer_and_what_was_paused_stays_so(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    begin(qtbot, window, Scripted())
-    qtbot.mouseClick(window.timing.prompt.button, Qt.MouseButton.LeftButton)
-    wait(qtbot, window.run.play.isEnabled)
-    assert window.timing.prompt.text.text() == UNMEASURED
-    assert not window.timing.prompt.progress.isVisible()
-    assert not window.workbench.playing
+def test_stop_leaves_the_offer_and_what_was_paused_stays_so(qtbot, arm):
+    begin(qtbot, arm, Scripted())
+    qtbot.mouseClick(arm.timing.prompt.button, Qt.MouseButton.LeftButton)
+    wait(qtbot, arm.run.play.isEnabled)
+    assert arm.timing.prompt.text.text() == UNMEASURED
+    assert not arm.timing.prompt.progress.isVisible()
+    assert not arm.workbench.playing
 
 
 def test_it_goes_on_while_another_robot_is_opened_which_stays_paused(qtbot, opened):
@@ -154,25 +152,23 @@ def test_it_goes_on_while_another_robot_is_opened_which_stays_paused(qtbot, open
     assert window.run.play.isEnabled()
 
 
-def test_nothing_is_offered_where_it_would_change_nothing(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    window.workbench.configuring.set_algorithm("jsiia")
-    wait(qtbot, lambda: window.timing.why.text() == "chosen by you")
-    assert window.timing.why.isVisible()
-    assert not window.timing.prompt.isVisible()
+def test_nothing_is_offered_where_it_would_change_nothing(qtbot, arm):
+    arm.workbench.configuring.set_algorithm("jsiia")
+    wait(qtbot, lambda: arm.timing.why.text() == "chosen by you")
+    assert arm.timing.why.isVisible()
+    assert not arm.timing.prompt.isVisible()
 
 
-def test_it_waits_for_the_end_of_a_comparison(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    press(qtbot, window, window.docks["Compare"].toggleViewAction())
-    window.compare.start()
-    prompt = window.timing.prompt
+def test_it_waits_for_the_end_of_a_comparison(qtbot, arm):
+    press(qtbot, arm, arm.docks["Compare"].toggleViewAction())
+    arm.compare.start()
+    prompt = arm.timing.prompt
     qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
     assert "a comparison is running" in prompt.text.text()
     assert not prompt.measuring.running
-    window.compare.stop()
-    wait(qtbot, lambda: not window.compare.comparing.running)
-    begin(qtbot, window, Scripted())
+    arm.compare.stop()
+    wait(qtbot, lambda: not arm.compare.comparing.running)
+    begin(qtbot, arm, Scripted())
 
 
 def test_closing_ends_the_measurement(qtbot, opened):
@@ -184,16 +180,15 @@ def test_closing_ends_the_measurement(qtbot, opened):
     assert not engine.measured()
 
 
-def test_the_window_answers_while_the_engine_measures(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    prompt = window.timing.prompt
+def test_the_window_answers_while_the_engine_measures(qtbot, arm):
+    prompt = arm.timing.prompt
     qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
     wait(qtbot, lambda: prompt.progress.value() > 0)
     assert answers(qtbot, 50, 90)
     assert prompt.measuring.running
     begun = time.perf_counter()
     qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
-    wait(qtbot, window.run.play.isEnabled)
+    wait(qtbot, arm.run.play.isEnabled)
     assert time.perf_counter() - begun < HEARD
     assert not engine.measured()
 

@@ -67,14 +67,13 @@ def test_a_robot_set_high_by_a_number_is_pointed_at_and_shown_by_a_click(qtbot, 
     assert window.viewport.hasFocus()  # so that keys continue to turn the camera
 
 
-def test_a_camera_that_was_turned_away_is_told_too(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    button, camera = window.features[OutOfView].button, window.viewport.camera
-    wait(qtbot, lambda: window.workbench.newest is not None)
-    window.viewport.see(replace(camera, target=camera.target + 40 * camera.axes()[0]))
+def test_a_camera_that_was_turned_away_is_told_too(qtbot, arm):
+    button, camera = arm.features[OutOfView].button, arm.viewport.camera
+    wait(qtbot, lambda: arm.workbench.newest is not None)
+    arm.viewport.see(replace(camera, target=camera.target + 40 * camera.axes()[0]))
     wait(qtbot, button.isVisible)
     assert button.text().startswith("←")
-    window.resize(window.width() - 60, window.height() - 40)
-    wait(qtbot, lambda: window.viewport.rect().contains(button.geometry()))
-    qtbot.keyClick(window, Qt.Key.Key_F)
+    arm.resize(arm.width() - 60, arm.height() - 40)
+    wait(qtbot, lambda: arm.viewport.rect().contains(button.geometry()))
+    qtbot.keyClick(arm, Qt.Key.Key_F)
     wait(qtbot, lambda: not button.isVisible())

@@ -39,30 +39,29 @@ def panel(qtbot) -> PlotsPanel:
     return make_panel(qtbot)
 
 
-def test_from_a_key_to_curves_of_a_run_that_a_reset_clears(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    panel = panel_of(window)
+def test_from_a_key_to_curves_of_a_run_that_a_reset_clears(qtbot, arm):
+    panel = panel_of(arm)
     assert not panel.isVisible()
-    qtbot.keyClick(window, Key.Key_P)
+    qtbot.keyClick(arm, Key.Key_P)
     assert panel.isVisible()
     tick(panel, "joint2 velocity")
     tick(panel, "total energy")
     assert [each.label for each in panel.quantities] == ["joint2 velocity", "total energy"]
     assert [chart.unit.si for chart in panel.charts] == ["rad/s", "J"]
-    window.run.hold.trigger()
-    window.run.play.trigger()
+    arm.run.hold.trigger()
+    arm.run.play.trigger()
     wait(qtbot, lambda: count(panel) > 200)
-    window.run.play.trigger()
-    wait(qtbot, lambda: not window.workbench.probe.waits)
+    arm.run.play.trigger()
+    wait(qtbot, lambda: not arm.workbench.probe.waits)
     velocity, energy = panel.series.values()
     assert np.abs(velocity.value).max() > 0.1
     assert np.all(np.diff(energy.time) > 0)
-    assert energy.value[0] == pytest.approx(sum(engine.energy(window.workbench.model, np.zeros(7), np.zeros(7))))
+    assert energy.value[0] == pytest.approx(sum(engine.energy(arm.workbench.model, np.zeros(7), np.zeros(7))))
     panel.draw()
     for chart in panel.charts:
         (quantity,) = chart.quantities
         assert colored(chart.canvas.grab().toImage(), chart.tint(quantity)) > 40
-    window.run.reset.trigger()
+    arm.run.reset.trigger()
     wait(qtbot, lambda: count(panel) == 1)
     assert energy.time.tolist() == [0.0]
 
@@ -89,14 +88,13 @@ def test_closed_nothing_is_sampled_and_open_again_the_recording_fills_the_gap(qt
     assert np.diff(line.time).max() < 0.06, "a frame's distance"
 
 
-def test_a_quantity_ticked_late_has_the_curve_of_the_whole_run(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    panel, bench = panel_of(window), window.workbench
+def test_a_quantity_ticked_late_has_the_curve_of_the_whole_run(qtbot, arm):
+    panel, bench = panel_of(arm), arm.workbench
     bench.joints.set_held(False)
-    window.run.play.trigger()
+    arm.run.play.trigger()
     wait(qtbot, lambda: bench.time > 0.5)
-    window.run.play.trigger()
-    qtbot.keyClick(window, Key.Key_P)
+    arm.run.play.trigger()
+    qtbot.keyClick(arm, Key.Key_P)
     tick(panel, "joint2 velocity")
     wait(qtbot, lambda: count(panel) > 15)
     (line,) = panel.series.values()
@@ -104,7 +102,7 @@ def test_a_quantity_ticked_late_has_the_curve_of_the_whole_run(qtbot, opened):
     assert line.time[-1] > 0.45
     assert np.abs(line.value).max() > 0.1
     assert not bench.replay.active, "nobody scrubbed"
-    window.run.play.trigger()
+    arm.run.play.trigger()
     before = line.time[-1]
     wait(qtbot, lambda: next(iter(panel.series.values())).time[-1] > before + 0.1)
 

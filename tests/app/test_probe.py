@@ -44,11 +44,10 @@ def stepped(probe, running, count):
     probe.flush(running)
 
 
-def test_samples_are_evenly_apart_and_change_no_bit(monkeypatch):
+def test_samples_are_evenly_apart_and_change_no_bit(monkeypatch, quadruped):
     monkeypatch.setattr("app.plotting.probe.GATHERED", math.inf)  # else a pause of the machine is learnt as their cost
-    model = engine.load(engine.find_robot("quadruped"))
-    plain, running, probe = running_of(model, Settings()), running_of(model, Settings()), Probe()
-    probe.begin(quantities(model, "FL_hip_joint position", "total energy"), running)
+    plain, running, probe = running_of(quadruped, Settings()), running_of(quadruped, Settings()), Probe()
+    probe.begin(quantities(quadruped, "FL_hip_joint position", "total energy"), running)
     probe._cost = 0.0
     stepped(probe, running, 60)
     plain.advance(60)
@@ -60,10 +59,9 @@ def test_samples_are_evenly_apart_and_change_no_bit(monkeypatch):
     assert times[-1] == pytest.approx(0.060)
 
 
-def test_samples_that_cost_much_are_farther_apart(monkeypatch):
-    model = engine.load(engine.find_robot("arm7"))
-    running, probe = running_of(model, Settings()), Probe()
-    probe.begin(quantities(model, "total energy"), running)
+def test_samples_that_cost_much_are_farther_apart(monkeypatch, arm7):
+    running, probe = running_of(arm7, Settings()), Probe()
+    probe.begin(quantities(arm7, "total energy"), running)
     energy = engine.energy
 
     def slow(*state):
@@ -78,9 +76,8 @@ def test_samples_that_cost_much_are_farther_apart(monkeypatch):
     assert np.diff(times)[1:].min() > 0.03  # 4 ms of 5 % would be 80, and the mean of two costs is learnt
 
 
-def test_nothing_plotted_shortens_no_batch():
-    model = engine.load(engine.find_robot("arm7"))
-    running, probe = running_of(model, Settings()), Probe()
+def test_nothing_plotted_shortens_no_batch(arm7):
+    running, probe = running_of(arm7, Settings()), Probe()
     assert probe.most_steps(running) is None
     probe.after_steps(running, 10)
     probe.after_jump(running)
@@ -147,18 +144,17 @@ def test_settings_change_while_it_is_sampled(bench):
     assert np.all(np.isfinite(blocks[-1].values))
 
 
-def test_pending_samples_are_of_the_robot_that_was_looked_at(monkeypatch):
+def test_pending_samples_are_of_the_robot_that_was_looked_at(monkeypatch, arm7):
     monkeypatch.setattr("app.plotting.probe.GATHERED", math.inf)  # so that all samples are pending at the change
-    model = engine.load(engine.find_robot("arm7"))
-    running, probe = running_of(model, Settings(spread=BatchSpread(robots=3, mass=0.5))), Probe()
+    running, probe = running_of(arm7, Settings(spread=BatchSpread(robots=3, mass=0.5))), Probe()
     running.look_at(1)
-    probe.begin(quantities(model, "potential energy"), running)
+    probe.begin(quantities(arm7, "potential energy"), running)
     probe.take()
     running.advance(20)
     probe.after_steps(running, 20)
     _, q, v = running.state()
     running.look_at(2)
-    probe.begin(quantities(model, "total energy"), running)
+    probe.begin(quantities(arm7, "total energy"), running)
     before, _ = probe.take()
     assert before.robot == 1
     own = running.simulation.parameters.robot(1)

@@ -43,40 +43,37 @@ def test_a_turn_is_not_taken_out_of_a_curve():
     np.testing.assert_array_equal(value, x.q[:, 0])
 
 
-def test_torque_setpoint_and_error_are_those_of_the_drive():
-    model = engine.load(engine.find_robot("arm7"))
+def test_torque_setpoint_and_error_are_those_of_the_drive(arm7):
     labels = ["joint2 torque", "joint2 position setpoint", "joint2 error", "joint2 acceleration", "joint2 velocity"]
-    held = for_new(model, Settings(automatic=True))
-    running, value = sampled(model, held, labels, 20)
+    held = for_new(arm7, Settings(automatic=True))
+    running, value = sampled(arm7, held, labels, 20)
     assert value["joint2 torque"][-1] == running.simulation.effort[0, 1] != 0
     np.testing.assert_array_equal(value["joint2 position setpoint"], 0.0)
     assert value["joint2 error"][-1] == -running.simulation.q[0, 1] != 0
     rate = np.diff(value["joint2 velocity"]) / (running.simulation.dt * 20 / (len(value["joint2 velocity"]) - 1))
     np.testing.assert_allclose(value["joint2 acceleration"][1:], rate, rtol=1e-9)
     assert np.isnan(value["joint2 acceleration"][0])
-    _, value = sampled(model, Settings(held=False), labels, 5)
+    _, value = sampled(arm7, Settings(held=False), labels, 5)
     assert np.all(np.isnan(value["joint2 position setpoint"]))
     assert np.all(value["joint2 torque"] == 0)
 
 
-def test_what_stands_is_carried_by_its_contacts():
-    model = engine.load(engine.find_robot("quadruped"))
-    feet = sorted({model.link_names[each.link] for each in model.collisions})
+def test_what_stands_is_carried_by_its_contacts(quadruped):
+    feet = sorted({quadruped.link_names[each.link] for each in quadruped.collisions})
     labels = ["contact force z", "|contact force|", "contacts", "contact residual"]
     labels += [f"{foot} contact force z" for foot in feet]
-    _, value = sampled(model, for_new(model, Settings(automatic=True)), labels, 400)
-    weight = float(np.sum(model.mass)) * 9.81
+    _, value = sampled(quadruped, for_new(quadruped, Settings(automatic=True)), labels, 400)
+    weight = float(np.sum(quadruped.mass)) * 9.81
     assert value["contact force z"][-1] == pytest.approx(weight, rel=0.02)
     assert value["contacts"][-1] >= 4
     assert 0 <= value["contact residual"][-1] < 1e-6
     assert sum(value[f"{foot} contact force z"][-1] for foot in feet) == pytest.approx(value["contact force z"][-1])
-    _, value = sampled(model, Settings(ground=False), labels, 5)
+    _, value = sampled(quadruped, Settings(ground=False), labels, 5)
     assert np.all(np.isnan(value["contact force z"]))
 
 
-def test_words_find_what_is_looked_for():
-    model = engine.load(engine.find_robot("arm7"))
-    all_ = catalogue(model)
+def test_words_find_what_is_looked_for(arm7):
+    all_ = catalogue(arm7)
     assert [each.label for each in all_.found("joint4 torque")] == ["joint4 torque"]
     assert [each.label for each in all_.found("EFFORT 4")] == ["joint4 torque"]
     assert {each.kind for each in all_.found("energy")} == {

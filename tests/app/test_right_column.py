@@ -22,17 +22,16 @@ def in_front(window: Window) -> list[str]:
     return [title for title, dock in docks.items() if dock.isVisible() and not dock.visibleRegion().isEmpty()]
 
 
-def test_joints_and_timing_are_tabs_of_full_height(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    wait(qtbot, lambda: in_front(window) == ["Joints"])
-    window.resize(1280, 800)
-    tabs = window.findChild(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
+def test_joints_and_timing_are_tabs_of_full_height(qtbot, arm):
+    wait(qtbot, lambda: in_front(arm) == ["Joints"])
+    arm.resize(1280, 800)
+    tabs = arm.findChild(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
     assert [tabs.tabText(k) for k in range(tabs.count())] == ["Joints", "Timing"]
-    column = window.statusBar().y() - window.toolbar.geometry().bottom()
+    column = arm.statusBar().y() - arm.toolbar.geometry().bottom()
     for title in ("Timing", "Joints"):
-        window.docks[title].raise_()
-        wait(qtbot, lambda title=title: in_front(window) == [title])
-        assert window.docks[title].height() > column - tabs.height() - 12
+        arm.docks[title].raise_()
+        wait(qtbot, lambda title=title: in_front(arm) == [title])
+        assert arm.docks[title].height() > column - tabs.height() - 12
 
 
 def tab_bar(window: Window, title: str) -> tuple[QTabBar, int]:
@@ -41,13 +40,12 @@ def tab_bar(window: Window, title: str) -> tuple[QTabBar, int]:
     return next((bar, k) for bar in bars for k in range(bar.count()) if bar.tabText(k) == title)
 
 
-def test_a_dock_is_named_once_by_its_tab_or_by_its_title(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    joints, compare = window.docks["Joints"], window.docks["Compare"]
+def test_a_dock_is_named_once_by_its_tab_or_by_its_title(qtbot, arm):
+    joints, compare = arm.docks["Joints"], arm.docks["Compare"]
     wait(qtbot, lambda: joints.titleBarWidget() is not None)  # an empty one: the tab above says its name
-    bar, number = tab_bar(window, "Joints")
+    bar, number = tab_bar(arm, "Joints")
     assert bar.geometry().bottom() <= joints.geometry().top()
-    press(qtbot, window, compare.toggleViewAction())
+    press(qtbot, arm, compare.toggleViewAction())
     wait(qtbot, compare.isVisible)
     assert compare.titleBarWidget() is None
     bar.tabBarDoubleClicked.emit(number)  # as a double click on a title does
@@ -56,43 +54,40 @@ def test_a_dock_is_named_once_by_its_tab_or_by_its_title(qtbot, opened):
     wait(qtbot, lambda: joints.titleBarWidget() is not None)
 
 
-def test_a_tab_is_closed_by_its_button(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    press(qtbot, window, window.docks["Forces"].toggleViewAction())
-    wait(qtbot, lambda: in_front(window) == ["Forces"])
-    bar, number = tab_bar(window, "Forces")
+def test_a_tab_is_closed_by_its_button(qtbot, arm):
+    press(qtbot, arm, arm.docks["Forces"].toggleViewAction())
+    wait(qtbot, lambda: in_front(arm) == ["Forces"])
+    bar, number = tab_bar(arm, "Forces")
     wait(qtbot, bar.tabsClosable)
     side = QTabBar.ButtonPosition(bar.style().styleHint(QStyle.StyleHint.SH_TabBar_CloseButtonPosition))
     button = bar.tabButton(number, side)
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-    wait(qtbot, lambda: in_front(window) == ["Joints"])
-    assert not window.docks["Forces"].toggleViewAction().isChecked()
-    window.docks["Timing"].toggleViewAction().trigger()
-    wait(qtbot, lambda: window.docks["Joints"].titleBarWidget() is None)  # alone now, it has its title again
+    wait(qtbot, lambda: in_front(arm) == ["Joints"])
+    assert not arm.docks["Forces"].toggleViewAction().isChecked()
+    arm.docks["Timing"].toggleViewAction().trigger()
+    wait(qtbot, lambda: arm.docks["Joints"].titleBarWidget() is None)  # alone now, it has its title again
 
 
 @pytest.mark.parametrize("title", ["Batch", "Forces", "Ghost", "Second robot"])
-def test_what_is_opened_on_the_right_has_the_whole_column_too(qtbot, opened, title):
-    window = opened(engine.find_robot("arm7"))
-    wait(qtbot, lambda: in_front(window) == ["Joints"])
-    before = window.docks["Joints"].height()
-    window.docks[title].toggleViewAction().trigger()
-    wait(qtbot, lambda: in_front(window) == [title])
-    assert window.docks[title].height() == before
-    window.docks[title].toggleViewAction().trigger()
-    wait(qtbot, lambda: in_front(window) == ["Joints"])
+def test_what_is_opened_on_the_right_has_the_whole_column_too(qtbot, arm, title):
+    wait(qtbot, lambda: in_front(arm) == ["Joints"])
+    before = arm.docks["Joints"].height()
+    arm.docks[title].toggleViewAction().trigger()
+    wait(qtbot, lambda: in_front(arm) == [title])
+    assert arm.docks[title].height() == before
+    arm.docks[title].toggleViewAction().trigger()
+    wait(qtbot, lambda: in_front(arm) == ["Joints"])
 
 
-def test_time_algorithm_device_and_step_are_each_said_once(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    window.resize(1400, 900)
+def test_time_algorithm_device_and_step_are_each_said_once(qtbot, arm):
+    arm.resize(1400, 900)
     for _ in range(7):
-        qtbot.keyClick(window, Qt.Key.Key_S)
-    wait(qtbot, lambda: shown_time(window) == "0.007 s")
+        qtbot.keyClick(arm, Qt.Key.Key_S)
+    wait(qtbot, lambda: shown_time(arm) == "0.007 s")
     for title in ("Joints", "Timing"):
-        window.docks[title].raise_()
-        wait(qtbot, lambda title=title: in_front(window) == [title])
-        said = [each.text() for kind in (QLabel, QToolButton) for each in window.findChildren(kind) if each.isVisible()]
+        arm.docks[title].raise_()
+        wait(qtbot, lambda title=title: in_front(arm) == [title])
+        said = [each.text() for kind in (QLabel, QToolButton) for each in arm.findChildren(kind) if each.isVisible()]
         for words in ("0.007 s", "1 ms", "ABA (auto)", "CPU (auto)"):
             assert sum(words in text for text in said) == 1, (title, words)
         assert not any(text in ("ABA", "CPU") for text in said)
@@ -223,20 +218,19 @@ def test_the_potential_energy_is_that_of_the_gravity_that_acts(qtbot, opened):
     wait(qtbot, lambda: energy() > 5 * usual)
 
 
-def test_the_energy_of_another_robot_of_a_batch_is_that_of_its_own_masses(qtbot, opened):
+def test_the_energy_of_another_robot_of_a_batch_is_that_of_its_own_masses(qtbot, arm):
     """Which the model does not have: what would follow from the model's masses is left out."""
-    window = opened(engine.find_robot("arm7"))
-    wait(qtbot, lambda: "potential energy" in facts(window))
-    window.workbench.configuring.set_spread(BatchSpread(9, mass=0.5))
-    wait(qtbot, lambda: window.workbench.shown.batch is not None)
-    window.batch.map.chosen.emit(4)
-    wait(qtbot, lambda: "energy" in facts(window))
-    batch = window.workbench.shown.batch
-    assert float(facts(window)["energy"].split()[0]) == pytest.approx(batch.energy[4], abs=0.01)
+    wait(qtbot, lambda: "potential energy" in facts(arm))
+    arm.workbench.configuring.set_spread(BatchSpread(9, mass=0.5))
+    wait(qtbot, lambda: arm.workbench.shown.batch is not None)
+    arm.batch.map.chosen.emit(4)
+    wait(qtbot, lambda: "energy" in facts(arm))
+    batch = arm.workbench.shown.batch
+    assert float(facts(arm)["energy"].split()[0]) == pytest.approx(batch.energy[4], abs=0.01)
     assert batch.energy[4] != pytest.approx(batch.energy[0], abs=0.1)
-    assert not {"potential energy", "centre of mass, mm"} & set(facts(window))
-    window.batch.map.chosen.emit(0)
-    wait(qtbot, lambda: "centre of mass, mm" in facts(window))
+    assert not {"potential energy", "centre of mass, mm"} & set(facts(arm))
+    arm.batch.map.chosen.emit(0)
+    wait(qtbot, lambda: "centre of mass, mm" in facts(arm))
 
 
 @pytest.mark.parametrize("name", ["arm7", "humanoid"])
@@ -257,21 +251,20 @@ def test_the_centre_of_mass_is_that_of_the_potential_energy(name, rng):
     assert center == pytest.approx(weighted / model.mass.sum(), abs=2e-5)
 
 
-def test_where_rows_fill_the_column_the_joints_have_all_of_it_until_a_link_is_selected(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    window.resize(1280, 800)
-    column, table = window.joint_column, window.joints
+def test_where_rows_fill_the_column_the_joints_have_all_of_it_until_a_link_is_selected(qtbot, arm):
+    arm.resize(1280, 800)
+    column, table = arm.joint_column, arm.joints
     wait(qtbot, column.facts.isVisible)
     wait(qtbot, lambda: not table.verticalScrollBar().isVisible())
-    window.resize(1280, 470)
+    arm.resize(1280, 470)
     wait(qtbot, lambda: not column.facts.isVisible())
     wait(qtbot, lambda: table.height() == column.height())
-    link = window.workbench.model.link_names.index("link4")
-    window.selection.choose(link)
+    link = arm.workbench.model.link_names.index("link4")
+    arm.selection.choose(link)
     wait(qtbot, column.facts.isVisible)
-    wait(qtbot, lambda: "mass" in facts(window))
+    wait(qtbot, lambda: "mass" in facts(arm))
     wait(qtbot, table.verticalScrollBar().isVisible)
-    window.selection.choose(-1)
+    arm.selection.choose(-1)
     wait(qtbot, lambda: not column.facts.isVisible() and table.height() == column.height())
 
 

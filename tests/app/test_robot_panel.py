@@ -142,10 +142,9 @@ def test_a_long_chain_lies_flat_below_so_many_levels():
     assert [entry.name for entry in entries(model)] == list(model.link_names)
 
 
-def test_each_link_stands_under_the_one_that_carries_it():
-    model = engine.load(engine.find_robot("quadruped"))
-    found = {entry.name: entry for entry in entries(model)}
-    above = {name: model.link_names[entry.under] for name, entry in found.items() if entry.under >= 0}
+def test_each_link_stands_under_the_one_that_carries_it(quadruped):
+    found = {entry.name: entry for entry in entries(quadruped)}
+    above = {name: quadruped.link_names[entry.under] for name, entry in found.items() if entry.under >= 0}
     for leg in ("FL", "FR"):
         thigh = next(name for name in found if leg in name and "thigh" in name)
         shank = next(name for name in found if leg in name and "shank" in name)

@@ -334,13 +334,12 @@ def test_a_broken_robot_beside_is_refused_on_one_line(qtbot, scene, tmp_path):
     assert not scene.objects
 
 
-def test_a_file_that_is_no_robot_is_told_of_in_one_sentence(qtbot, opened, tmp_path):
-    window = opened(engine.find_robot("arm7"))
+def test_a_file_that_is_no_robot_is_told_of_in_one_sentence(qtbot, arm, tmp_path):
     path = tmp_path / "cube.obj"
     path.write_text("# a cube\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
-    window.features[SceneView].add_robot(str(path), free=True)
+    arm.features[SceneView].add_robot(str(path), free=True)
     told = "cube.obj, line 1: XML: the file is a mesh; give the URDF that names it"
-    wait(qtbot, lambda: window.statusBar().currentMessage() == told)
+    wait(qtbot, lambda: arm.statusBar().currentMessage() == told)
 
 
 @pytest.fixture

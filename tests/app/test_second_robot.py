@@ -272,7 +272,7 @@ def test_another_first_robot_keeps_it(qtbot, second):
     assert view.panel.table.horizontalHeaderItem(0).text() == "pendulum"
 
 
-def test_it_stands_on_the_ground_of_the_first(qtbot, opened):
+def test_it_stands_on_the_ground_of_the_first(qtbot, opened, quadruped):
     window = opened(engine.find_robot("quadruped"))
     view = window.features[SecondRobotView]
     view.open(engine.find_robot("quadruped"))
@@ -283,10 +283,9 @@ def test_it_stands_on_the_ground_of_the_first(qtbot, opened):
     scene = window.workbench.settings.scene
     assert scene.ground.normal[2] < 1
     wait(qtbot, lambda: not np.array_equal(getattr(second_state(window), "q", level), level))
-    model = engine.load(engine.find_robot("quadruped"))
-    asked = model.neutral()
+    asked = quadruped.neutral()
     asked[:3] += view.kept["place"]
-    np.testing.assert_allclose(second_state(window).q, engine.put_down(model, scene, asked), atol=1e-12)
+    np.testing.assert_allclose(second_state(window).q, engine.put_down(quadruped, scene, asked), atol=1e-12)
     assert abs(second_state(window).q[2] - level[2]) > 0.01
     window.run.ground.trigger()
     play_for(qtbot, window, 0.2)

@@ -56,9 +56,8 @@ def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
         assert words in again.statusBar().currentMessage()
 
 
-def test_of_two_files_the_one_opened_last_is_shown(qtbot, opened, monkeypatch):
-    window = opened(engine.find_robot("arm7"))
-    view, load, go_on = window.features[SecondRobotView], engine.load, threading.Event()
+def test_of_two_files_the_one_opened_last_is_shown(qtbot, arm, monkeypatch):
+    view, load, go_on = arm.features[SecondRobotView], engine.load, threading.Event()
     scara, pendulum, humanoid = map(engine.find_robot, ("scara", "pendulum", "humanoid"))
 
     def slow(path, *rest, **named):
@@ -75,7 +74,7 @@ def test_of_two_files_the_one_opened_last_is_shown(qtbot, opened, monkeypatch):
     wait(qtbot, lambda: view.model is not None)
     assert view.kept == said
     go_on.set()
-    wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
+    wait(qtbot, lambda: arm.viewport.overlays.second_robot is not None)
     assert (view.model.name, view.kept) == ("scara", said)
     view.open(pendulum)
     view.close()

@@ -76,16 +76,15 @@ def test_sliders_beside_a_free_base_are_wide_enough_to_be_used(qtbot, opened, si
     assert "floating_base.pitch" in table.table.index(pitch, NAME).data(Qt.ItemDataRole.ToolTipRole)
 
 
-def test_columns_of_numbers_are_as_wide_as_their_widest(opened):
-    window = opened(engine.find_robot("arm7"))
-    table = window.joints
+def test_columns_of_numbers_are_as_wide_as_their_widest(arm):
+    table = arm.joints
     narrow, advance = table.columnWidth(DRIVE), table.fontMetrics().horizontalAdvance
     assert table.columnWidth(VALUE) < advance("-0000.0 mm") + 14
     assert narrow < advance("→ ~ -000.0 °") + 14
-    window.joints.show_drives({0: Drive("target", 0.0, "sine", 0.1, 1.0)})
+    arm.joints.show_drives({0: Drive("target", 0.0, "sine", 0.1, 1.0)})
     assert table.columnWidth(DRIVE) > narrow
     for k, row in enumerate(table.table.rows):
-        window.workbench.joints.set_coordinate(k, row.lower)
+        arm.workbench.joints.set_coordinate(k, row.lower)
         table.table.q[row.q] = row.lower
         for column in (VALUE, DRIVE):
             cell, option = table.table.index(k, column), QStyleOptionViewItem()
@@ -109,24 +108,23 @@ def test_the_common_ending_of_names_leaves_something_of_each(names, ending):
 
 
 @pytest.mark.parametrize("title", ["Scene", "Robot"])
-def test_a_dock_on_the_left_leaves_the_picture_a_third_of_the_window(qtbot, opened, title):
+def test_a_dock_on_the_left_leaves_the_picture_a_third_of_the_window(qtbot, arm, title):
     """Also where the docks had more room before the window became small."""
-    window = opened(engine.find_robot("arm7"))
-    window.resize(1440, 900)
-    window.docks[title].toggleViewAction().trigger()
-    wait(qtbot, lambda: window.docks["Joints"].width() > 400)
-    wide = window.docks[title].width()
-    window.docks[title].toggleViewAction().trigger()
-    window.resize(SMALL)
-    window.docks[title].toggleViewAction().trigger()
-    wait(qtbot, lambda: window.viewport.width() > window.width() / 3 - 10)
-    assert window.docks["Joints"].width() >= SIDE_WIDTH
-    assert window.docks[title].width() <= wide
-    window.resizeDocks([window.docks["Joints"]], [420], Qt.Orientation.Horizontal)  # as by dragging the edge
-    window.docks["Timing"].raise_()
-    window.docks["Joints"].raise_()
+    arm.resize(1440, 900)
+    arm.docks[title].toggleViewAction().trigger()
+    wait(qtbot, lambda: arm.docks["Joints"].width() > 400)
+    wide = arm.docks[title].width()
+    arm.docks[title].toggleViewAction().trigger()
+    arm.resize(SMALL)
+    arm.docks[title].toggleViewAction().trigger()
+    wait(qtbot, lambda: arm.viewport.width() > arm.width() / 3 - 10)
+    assert arm.docks["Joints"].width() >= SIDE_WIDTH
+    assert arm.docks[title].width() <= wide
+    arm.resizeDocks([arm.docks["Joints"]], [420], Qt.Orientation.Horizontal)  # as by dragging the edge
+    arm.docks["Timing"].raise_()
+    arm.docks["Joints"].raise_()
     qtbot.wait(50)
-    assert window.docks["Joints"].width() > 400
+    assert arm.docks["Joints"].width() > 400
 
 
 def test_what_has_no_room_beside_the_timeline_is_in_a_menu(qtbot, opened):
@@ -144,20 +142,18 @@ def test_what_has_no_room_beside_the_timeline_is_in_a_menu(qtbot, opened):
     assert [button.defaultAction() for button in bar._moves if button.isVisibleTo(bar)] == [view.play]
 
 
-def test_meshes_that_are_still_to_come_are_told_in_the_status_bar(opened):
-    window = opened(engine.find_robot("arm7"))
-    window.status.show_busy(window.workbench, (3, 12))
-    assert window.loading_label.text() == "Loading meshes: 3 of 12"
-    window.status.show_busy(window.workbench, None)
-    assert window.loading_label.text() == ""
+def test_meshes_that_are_still_to_come_are_told_in_the_status_bar(arm):
+    arm.status.show_busy(arm.workbench, (3, 12))
+    assert arm.loading_label.text() == "Loading meshes: 3 of 12"
+    arm.status.show_busy(arm.workbench, None)
+    assert arm.loading_label.text() == ""
 
 
-def test_a_joint_at_its_limit_says_why_it_is_amber(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    tip = window.joints.table.index(1, NAME)
-    wait(qtbot, lambda: window.workbench.newest is not None)
+def test_a_joint_at_its_limit_says_why_it_is_amber(qtbot, arm):
+    tip = arm.joints.table.index(1, NAME)
+    wait(qtbot, lambda: arm.workbench.newest is not None)
     assert "at a limit" not in tip.data(Qt.ItemDataRole.ToolTipRole)
-    window.workbench.joints.set_coordinate(1, window.workbench.coordinates[1].upper)
+    arm.workbench.joints.set_coordinate(1, arm.workbench.coordinates[1].upper)
     wait(qtbot, lambda: tip.data(Qt.ItemDataRole.ToolTipRole).endswith("at a limit"))
 
 
@@ -217,14 +213,13 @@ def test_the_joint_that_keys_have_come_to_is_seen(qtbot, opened):
     assert pictures[0] != pictures[1]
 
 
-def test_no_panel_scrolls_sideways_for_the_sake_of_its_own_bar(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    window.resize(SMALL)
-    view = window.features[WrenchView]
-    press(qtbot, window, view.action)
-    scroller = window.docks["Forces"].findChild(QScrollArea)
-    window.docks["Forces"].setFloating(True)
-    window.docks["Forces"].resize(SIDE_WIDTH, 140)
+def test_no_panel_scrolls_sideways_for_the_sake_of_its_own_bar(qtbot, arm):
+    arm.resize(SMALL)
+    view = arm.features[WrenchView]
+    press(qtbot, arm, view.action)
+    scroller = arm.docks["Forces"].findChild(QScrollArea)
+    arm.docks["Forces"].setFloating(True)
+    arm.docks["Forces"].resize(SIDE_WIDTH, 140)
     wait(qtbot, lambda: scroller.verticalScrollBar().isVisible())
     wait(qtbot, lambda: view.panel.width() == scroller.viewport().width())
     assert not scroller.horizontalScrollBar().isVisible()
@@ -246,26 +241,24 @@ def test_numbers_are_told_with_the_prefix_of_their_unit(value, digits, text):
     assert si_text(value, "m", digits) == text
 
 
-def test_a_comparison_is_not_cut_off_where_the_window_is_narrow(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    window.resize(SMALL)
-    compare = window.docks["Compare"]
-    press(qtbot, window, compare.toggleViewAction())
+def test_a_comparison_is_not_cut_off_where_the_window_is_narrow(qtbot, arm):
+    arm.resize(SMALL)
+    compare = arm.docks["Compare"]
+    press(qtbot, arm, compare.toggleViewAction())
     scroller = compare.findChild(QScrollArea)
-    wait(qtbot, lambda: compare.width() > window.width() - 10)
+    wait(qtbot, lambda: compare.width() > arm.width() - 10)
     assert not scroller.horizontalScrollBar().isVisible()
-    start = window.compare.start_button
+    start = arm.compare.start_button
     assert scroller.viewport().rect().contains(start.rect().translated(start.mapTo(scroller.viewport(), QPoint())))
-    press(qtbot, window, compare.toggleViewAction())
-    window.resize(1920, 1080)
-    press(qtbot, window, compare.toggleViewAction())
-    wait(qtbot, lambda: compare.width() < window.width() - SIDE_WIDTH)
+    press(qtbot, arm, compare.toggleViewAction())
+    arm.resize(1920, 1080)
+    press(qtbot, arm, compare.toggleViewAction())
+    wait(qtbot, lambda: compare.width() < arm.width() - SIDE_WIDTH)
 
 
-def test_a_message_has_the_room_that_others_can_spare(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    window.resize(SMALL)
-    bar, status = window.statusBar(), window.status
+def test_a_message_has_the_room_that_others_can_spare(qtbot, arm):
+    arm.resize(SMALL)
+    bar, status = arm.statusBar(), arm.status
     wait(qtbot, lambda: bar.width() == SMALL.width())
     beside = status.size_label, status.step_button
 
@@ -309,16 +302,15 @@ def test_a_dialog_for_a_name_has_room_for_its_title(qtbot):
     assert dialog.findChild(QLineEdit).width() >= 260
 
 
-def test_words_of_the_status_bar_widen_no_window(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    window.resize(SMALL)
-    bar, status = window.statusBar(), window.status
+def test_words_of_the_status_bar_widen_no_window(qtbot, arm):
+    arm.resize(SMALL)
+    bar, status = arm.statusBar(), arm.status
     wait(qtbot, lambda: bar.width() == SMALL.width())
     for label in (status.loading_label, status.note_label):
         label.setText("of another forty letters or somewhat more")
     wait(qtbot, lambda: not status.size_label.isVisible())
-    assert window.width() == SMALL.width()
-    window.refresh()
+    assert arm.width() == SMALL.width()
+    arm.refresh()
     wait(qtbot, status.size_label.isVisible)
 
 

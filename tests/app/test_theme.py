@@ -238,14 +238,13 @@ def test_a_window_begins_with_the_same_docks_in_both(make_window):
     assert widths[0] == widths[1]
 
 
-def test_everything_can_be_dressed_while_it_is_open(opened):
-    window = opened(engine.find_robot("arm7"))
-    for dock in window.docks._docks.values():
+def test_everything_can_be_dressed_while_it_is_open(arm):
+    for dock in arm.docks._docks.values():
         dock.show()
-    window.run.play.trigger()
+    arm.run.play.trigger()
     for name in ("light", "dark", "light"):
-        window.features[Appearance].actions[name].trigger()
-        picture = window.grab().toImage()
+        arm.features[Appearance].actions[name].trigger()
+        picture = arm.grab().toImage()
         corner = picture.pixelColor(3, picture.height() - 3)
         assert corner.name() == PALETTES[name]["panel"]
-    window.features[Appearance].actions["dark"].trigger()
+    arm.features[Appearance].actions["dark"].trigger()

@@ -9,23 +9,21 @@ from PyQt6.QtGui import QFontInfo, QFontMetricsF, QTextDocument
 from PyQt6.QtWidgets import QApplication, QWidget
 from windows import wait
 
-import engine
 from app.desktop import theme, type_scale
 from app.panels.chart import DASHES
 
 
-def test_all_that_is_written_is_in_the_font_that_ships_and_in_one_of_its_sizes(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    for dock in window.docks._docks.values():
+def test_all_that_is_written_is_in_the_font_that_ships_and_in_one_of_its_sizes(qtbot, arm):
+    for dock in arm.docks._docks.values():
         if not dock.isVisible():
             dock.toggleViewAction().trigger()
-    wait(qtbot, lambda: not window.docks._fitting.isActive())
+    wait(qtbot, lambda: not arm.docks._fitting.isActive())
     sizes = {type_scale.points(size) for size in type_scale.SIZES}
-    fonts = {QApplication.font(), *(each.font() for each in window.findChildren(QWidget))}
+    fonts = {QApplication.font(), *(each.font() for each in arm.findChildren(QWidget))}
     said = {(font.family(), font.pointSizeF()) for font in fonts}
     others = {(type_scale.fixed_font().family(), type_scale.points("body"))}
     assert said <= {(type_scale.FAMILY, size) for size in sizes} | others
-    assert QFontInfo(window.font()).family() == type_scale.FAMILY, "it was replaced by another"
+    assert QFontInfo(arm.font()).family() == type_scale.FAMILY, "it was replaced by another"
     assert len({size for _, size in said}) >= 2
 
 

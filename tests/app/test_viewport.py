@@ -156,10 +156,9 @@ def test_a_box_is_brought_into_view_whole(viewport, robot):
         assert viewport.rect().contains(viewport.place(np.array(corner)).toPoint())
 
 
-def test_the_ground_stays_where_a_pose_goes_through_it(qtbot, shown):
+def test_the_ground_stays_where_a_pose_goes_through_it(qtbot, arm):
     """Also where meshes, or their levels of detail, come later."""
-    window = shown(engine.find_robot("arm7"))
-    viewport, bench = window.viewport, window.workbench
+    viewport, bench = arm.viewport, arm.workbench
     before = viewport._ground
     bench.joints.set_coordinate(1, bench.coordinates[1].upper)
     qtbot.waitUntil(lambda: viewport.robot_bounds[0][2] < before - 0.1)

@@ -71,53 +71,51 @@ def test_a_number_that_is_being_typed_stays_whatever_happens_meanwhile(qtbot, op
     assert view._bench.forces.wrenches[panel.link.currentData()].wrench[5] == 12.5
 
 
-def test_it_follows_the_chosen_link_and_keeps_a_wrench_for_each(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    view, bench = window.features[WrenchView], window.workbench
-    panel, names = view.panel, window.workbench.model.link_names
-    press(qtbot, window, view.action)
-    window.selection.choose(3)
+def test_it_follows_the_chosen_link_and_keeps_a_wrench_for_each(qtbot, arm):
+    view, bench = arm.features[WrenchView], arm.workbench
+    panel, names = view.panel, arm.workbench.model.link_names
+    press(qtbot, arm, view.action)
+    arm.selection.choose(3)
     assert panel.link.currentText() == names[3]
     panel.axes.setCurrentIndex(1)
     type_in(qtbot, panel.force[0], "7.5")
     panel.act.click()
     assert bench.forces.wrenches[3].world is False
     np.testing.assert_array_equal(bench.forces.wrenches[3].wrench, [0, 0, 0, 7.5, 0, 0])
-    window.selection.choose(5)
+    arm.selection.choose(5)
     assert not panel.act.isChecked()
     assert panel.force[0].value() == 0
     panel.act.click()
     assert set(bench.forces.wrenches) == {3, 5}
-    window.selection.choose(3)
+    arm.selection.choose(3)
     assert panel.act.isChecked()
     panel.act.click()
     assert set(bench.forces.wrenches) == {5}
-    window.selection.choose(0)  # the base stands fast: the panel stays where it is
+    arm.selection.choose(0)  # the base stands fast: the panel stays where it is
     assert panel.link.currentText() == names[3]
 
 
-def test_what_is_set_stands_in_the_picture_as_an_arrow_with_its_newtons(qtbot, opened):
-    window = opened(engine.find_robot("arm7"))
-    bench, overlays = window.workbench, window.viewport.overlays
-    wait(qtbot, lambda: window.viewport._scene.ready and bench.newest is not None)
-    plain = pixels(window)
+def test_what_is_set_stands_in_the_picture_as_an_arrow_with_its_newtons(qtbot, arm):
+    bench, overlays = arm.workbench, arm.viewport.overlays
+    wait(qtbot, lambda: arm.viewport._scene.ready and bench.newest is not None)
+    plain = pixels(arm)
     link = bench.model.link_names.index("hand")
     bench.forces.set(link, np.array([0.0, 0, 0, 0, 250.0, 0]), True)
-    window.refresh()
-    wait(qtbot, lambda: bool(window.viewport._view().extras.labels))
-    ((text, end, *_),) = window.viewport._view().extras.labels
+    arm.refresh()
+    wait(qtbot, lambda: bool(arm.viewport._view().extras.labels))
+    ((text, end, *_),) = arm.viewport._view().extras.labels
     assert text == "250 N"
-    along_y = np.array(end) - window.viewport._poses[link, :3, 3] - window.viewport.center
+    along_y = np.array(end) - arm.viewport._poses[link, :3, 3] - arm.viewport.center
     np.testing.assert_allclose(along_y / np.linalg.norm(along_y), (0, 1, 0), atol=1e-9)
-    assert (np.abs(pixels(window) - plain) > 30).mean() > 5e-4
-    window.run.play.trigger()
+    assert (np.abs(pixels(arm) - plain) > 30).mean() > 5e-4
+    arm.run.play.trigger()
     wait(qtbot, lambda: bench.time > 0.2)
-    window.run.play.trigger()
+    arm.run.play.trigger()
     bench.forces.clear()
-    window.refresh()
-    assert window.viewport._view().extras.labels == ()
+    arm.refresh()
+    assert arm.viewport._view().extras.labels == ()
     bench.replay.seek(0.1)  # what was recorded has it still
-    wait(qtbot, lambda: [text for text, *_ in window.viewport._view().extras.labels] == ["250 N"])
+    wait(qtbot, lambda: [text for text, *_ in arm.viewport._view().extras.labels] == ["250 N"])
     bench.replay.leave()
     overlays.set_pushes(())
 

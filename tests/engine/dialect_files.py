@@ -10,6 +10,9 @@ from typing import Any
 FOLDER = Path(__file__).parent / "dialects"
 BASE = FOLDER / "swing.urdf"
 EXPECTED: dict[str, dict[str, Any]] = tomllib.loads((FOLDER / "expected.toml").read_text(encoding="utf-8"))
+for _expected in EXPECTED.values():
+    if ": error: " not in _expected.get("said", ""):
+        _expected.setdefault("read", {"mass": 2.0})
 
 
 def contents() -> dict[str, bytes]:

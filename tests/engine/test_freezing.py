@@ -105,15 +105,14 @@ def test_a_record_goes_on_with_the_frozen_state(device, algorithm, every):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_batch_of_robots_with_numbers_of_their_own_freezes_too(device):
-    model = engine.load(engine.find_robot("quadruped"))
-    parameters = engine.Parameters(model, BATCH)
+def test_a_batch_of_robots_with_numbers_of_their_own_freezes_too(device, quadruped):
+    parameters = engine.Parameters(quadruped, BATCH)
     scale = np.linspace(0.8, 1.2, BATCH)
     parameters.mass *= scale[:, None]
     parameters.first_moment *= scale[:, None, None]
     parameters.inertia *= scale[:, None, None, None]
-    q, v = start(model)
-    simulation = make(model, q, v, device, parameters=parameters)
+    q, v = start(quadruped)
+    simulation = make(quadruped, q, v, device, parameters=parameters)
     simulation.step(100)
     simulation.check()
     assert np.flatnonzero(to_host(simulation.diverged)).tolist() == list(WILD)

@@ -70,9 +70,8 @@ def _after_a_helper(run):
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "after"])
 @pytest.mark.parametrize("place", PLACES)
-def test_ctrl_c_at_any_place_of_a_stretch_waits_for_its_end(monkeypatch, place, before):
-    model = engine.load(engine.find_robot("arm7"))
-    cut, whole = (engine.Simulation(model, 400, v=np.ones(7), threads=2) for _ in range(2))
+def test_ctrl_c_at_any_place_of_a_stretch_waits_for_its_end(monkeypatch, place, before, arm7):
+    cut, whole = (engine.Simulation(arm7, 400, v=np.ones(7), threads=2) for _ in range(2))
     cut._stepper._threads = 2  # on one core too
     owner, name = PLACES[place]
     real, pressed = getattr(owner, name), []
@@ -139,9 +138,8 @@ class Stop(Exception):
 
 
 @pytest.mark.parametrize("raises", [True, False])
-def test_a_handler_of_the_callers_is_called_between_two_stretches(monkeypatch, handle, raises):
-    model = engine.load(engine.find_robot("arm7"))
-    cut, whole = (engine.Simulation(model, 3, v=np.ones(7)) for _ in range(2))
+def test_a_handler_of_the_callers_is_called_between_two_stretches(monkeypatch, handle, raises, arm7):
+    cut, whole = (engine.Simulation(arm7, 3, v=np.ones(7)) for _ in range(2))
     monkeypatch.setattr(stepper, "longest", lambda *_: 5)
     heard = []
 
@@ -185,12 +183,11 @@ def test_ctrl_c_that_is_ignored_stays_so(monkeypatch, handle):
 
 @pytest.mark.parametrize("batch", [1, 3, 20])
 @pytest.mark.parametrize("every", [1, 4, 30])
-def test_a_run_that_is_cut_has_the_same_bits_and_samples(monkeypatch, rng, batch, every):
-    model = engine.load(engine.find_robot("arm7"))
-    q, controls = model.random(rng, batch), rng.uniform(-5, 5, (batch, 60, 7))
+def test_a_run_that_is_cut_has_the_same_bits_and_samples(monkeypatch, rng, batch, every, arm7):
+    q, controls = arm7.random(rng, batch), rng.uniform(-5, 5, (batch, 60, 7))
 
     def run():
-        found = engine.rollout(model, q, controls=controls, every=every, threads=2)
+        found = engine.rollout(arm7, q, controls=controls, every=every, threads=2)
         return found.q.tobytes(), found.v.tobytes()
 
     expected = run()
@@ -224,12 +221,11 @@ def test_a_robot_that_diverges_in_a_run_that_is_cut_does_so_at_the_same_step(mon
     np.testing.assert_array_equal(found[4], expected[4])
 
 
-def test_the_worst_residual_of_a_run_that_is_cut_is_that_of_all_its_steps(monkeypatch):
-    model = engine.load(engine.find_robot("quadruped"))
+def test_the_worst_residual_of_a_run_that_is_cut_is_that_of_all_its_steps(monkeypatch, quadruped):
     worst = []
     for steps in (1000, 3):
         monkeypatch.setattr(stepper, "longest", lambda *_, steps=steps: steps)
-        simulation = engine.Simulation(model, scene=engine.Scene(ground=engine.Plane()))
+        simulation = engine.Simulation(quadruped, scene=engine.Scene(ground=engine.Plane()))
         simulation.q[:, 2] += 0.02
         simulation.step(200)
         assert simulation.contacts is not None
@@ -238,17 +234,16 @@ def test_the_worst_residual_of_a_run_that_is_cut_is_that_of_all_its_steps(monkey
     assert worst[0] == worst[1] > 0
 
 
-def test_what_takes_longer_comes_in_shorter_stretches():
-    model = engine.load(engine.find_robot("quadruped"))
-    plain = engine.Simulation(model).settings
+def test_what_takes_longer_comes_in_shorter_stretches(quadruped):
+    plain = engine.Simulation(quadruped).settings
     longer = [
-        engine.Simulation(model, integrator="rk4").settings,
-        engine.Simulation(model, scene=engine.Scene(ground=engine.Plane())).settings,
-        engine.Simulation(model, 10).settings,
+        engine.Simulation(quadruped, integrator="rk4").settings,
+        engine.Simulation(quadruped, scene=engine.Scene(ground=engine.Plane())).settings,
+        engine.Simulation(quadruped, 10).settings,
     ]
     for settings in longer:
         assert 1 <= interruptible.longest(settings) < interruptible.longest(plain)
     chain = engine.chain(100)
     by = {name: engine.Simulation(chain, algorithm=name).settings for name in ("abia", "jsiia")}
     assert interruptible.longest(by["jsiia"]) < interruptible.longest(by["abia"])
-    assert interruptible.longest(engine.Simulation(model, 10**5).settings) == 1
+    assert interruptible.longest(engine.Simulation(quadruped, 10**5).settings) == 1

@@ -79,15 +79,14 @@ def test_random_targets_are_reached_by_pinocchios_frames(name, what, rng):
         assert np.all((values >= model.lower[scalar]) & (values <= model.upper[scalar]))
 
 
-def test_a_point_of_the_link_goes_where_it_is_asked(rng):
-    model = engine.load(engine.find_robot("arm7"))
-    link, point = len(model.link_names) - 1, np.array([0.02, -0.05, 0.1])
+def test_a_point_of_the_link_goes_where_it_is_asked(rng, arm7):
+    link, point = len(arm7.link_names) - 1, np.array([0.02, -0.05, 0.1])
     for _ in range(5):
-        q = model.random(rng)
-        there = engine.link_poses(model, nearby(model, q, rng, 0.2))[link]
+        q = arm7.random(rng)
+        there = engine.link_poses(arm7, nearby(arm7, q, rng, 0.2))[link]
         target = there[:3, :3] @ point + there[:3, 3]
-        found = engine.inverse_kinematics(model, q, link, target, point)
-        pose = engine.link_poses(model, found.q)[link]
+        found = engine.inverse_kinematics(arm7, q, link, target, point)
+        pose = engine.link_poses(arm7, found.q)[link]
         np.testing.assert_allclose(pose[:3, :3] @ point + pose[:3, 3], target, atol=1e-7)
 
 
@@ -143,18 +142,17 @@ def test_followers_follow_and_their_leaders_keep_their_limits(rng, tmp_path):
         np.testing.assert_allclose(engine.link_poses(model, found.q)[link, :3, 3], target, atol=1e-6)
 
 
-def test_a_floating_base_stays_and_so_do_other_limbs(rng):
-    model = engine.load(engine.find_robot("quadruped"))
-    link, q = model.link_names.index("RL_foot"), model.random(rng)
-    base = model.joints[0]
+def test_a_floating_base_stays_and_so_do_other_limbs(rng, quadruped):
+    link, q = quadruped.link_names.index("RL_foot"), quadruped.random(rng)
+    base = quadruped.joints[0]
     assert base.kind == "floating"
-    target = engine.link_poses(model, q)[link, :3, 3] + [0.0, 0.0, 0.02]
-    found = engine.inverse_kinematics(model, q, link, target)
+    target = engine.link_poses(quadruped, q)[link, :3, 3] + [0.0, 0.0, 0.02]
+    found = engine.inverse_kinematics(quadruped, q, link, target)
     np.testing.assert_array_equal(found.q[base.q], q[base.q])
-    T = poses.body_poses(model, q[None])[0]
+    T = poses.body_poses(quadruped, q[None])[0]
     moved = np.flatnonzero(found.q != q)
-    own = np.flatnonzero(np.abs(poses.link_jacobian(model, T, link)).any(0))
-    assert set(model.q_of_v[own]) >= set(moved.tolist())
+    own = np.flatnonzero(np.abs(poses.link_jacobian(quadruped, T, link)).any(0))
+    assert set(quadruped.q_of_v[own]) >= set(moved.tolist())
 
 
 def test_ball_joints_turn_and_stay_rotations(rng):
@@ -168,26 +166,23 @@ def test_ball_joints_turn_and_stay_rotations(rng):
         assert np.linalg.norm(found.q[place]) == pytest.approx(1.0)
 
 
-def test_a_reached_pose_leaves_q_unchanged(rng):
-    model = engine.load(engine.find_robot("arm7"))
-    q, link = model.random(rng), len(model.link_names) - 1
-    found = engine.inverse_kinematics(model, q, link, engine.link_poses(model, q)[link])
+def test_a_reached_pose_leaves_q_unchanged(rng, arm7):
+    q, link = arm7.random(rng), len(arm7.link_names) - 1
+    found = engine.inverse_kinematics(arm7, q, link, engine.link_poses(arm7, q)[link])
     np.testing.assert_array_equal(found.q, q)
     assert found.reached
 
 
-def test_a_pose_outside_the_limits_is_brought_within(rng):
-    model = engine.load(engine.find_robot("arm7"))
-    link, q = len(model.link_names) - 1, model.random(rng)
-    q[1] = model.upper[1] + 1.0
-    found = engine.inverse_kinematics(model, q, link, [0.3, 0.1, 0.5])
-    assert np.all((found.q >= model.lower) & (found.q <= model.upper))
+def test_a_pose_outside_the_limits_is_brought_within(rng, arm7):
+    link, q = len(arm7.link_names) - 1, arm7.random(rng)
+    q[1] = arm7.upper[1] + 1.0
+    found = engine.inverse_kinematics(arm7, q, link, [0.3, 0.1, 0.5])
+    assert np.all((found.q >= arm7.lower) & (found.q <= arm7.upper))
 
 
-def test_a_link_of_the_world_stays_and_says_how_far_it_is():
-    model = engine.load(engine.find_robot("arm7"))
-    found = engine.inverse_kinematics(model, model.neutral(), 0, [0.0, 3.0, 4.0])
-    np.testing.assert_array_equal(found.q, model.neutral())
+def test_a_link_of_the_world_stays_and_says_how_far_it_is(arm7):
+    found = engine.inverse_kinematics(arm7, arm7.neutral(), 0, [0.0, 3.0, 4.0])
+    np.testing.assert_array_equal(found.q, arm7.neutral())
     assert (found.distance, found.reached) == (5.0, False)
 
 
@@ -204,9 +199,8 @@ def test_a_link_of_the_world_stays_and_says_how_far_it_is():
         ({"iterations": -1}, "iterations is -1"),
     ],
 )
-def test_what_it_cannot_take_is_said_in_one_sentence(asked, told):
-    model = engine.load(engine.find_robot("arm7"))
-    how = {"q": model.neutral(), "link": len(model.link_names) - 1, "target": [0.3, 0.0, 0.5], **asked}
+def test_what_it_cannot_take_is_said_in_one_sentence(asked, told, arm7):
+    how = {"q": arm7.neutral(), "link": len(arm7.link_names) - 1, "target": [0.3, 0.0, 0.5], **asked}
     with pytest.raises(ValueError, match=told) as refusal:
-        engine.inverse_kinematics(model, **how)
+        engine.inverse_kinematics(arm7, **how)
     assert "\n" not in str(refusal.value)

@@ -51,8 +51,7 @@ def test_twists_are_how_poses_change(kind, rng, tmp_path):
     np.testing.assert_allclose(omega, twists[..., :3], atol=2e-5)
 
 
-def test_links_of_the_world_stand_still(rng):
-    model = engine.load(engine.find_robot("arm7"))
-    twists = engine.link_twists(model, model.random(rng), rng.uniform(-1, 1, model.nv))
+def test_links_of_the_world_stand_still(rng, arm7):
+    twists = engine.link_twists(arm7, arm7.random(rng), rng.uniform(-1, 1, arm7.nv))
     assert not twists[0].any()
     assert np.linalg.norm(twists[-1]) > 0.1

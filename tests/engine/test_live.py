@@ -104,12 +104,13 @@ def test_robots_of_a_batch_come_along_with_those_that_diverged() -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_a_glance_is_what_a_checkpoint_has_without_zeros_at_its_end(batch: int, rng: np.random.Generator) -> None:
+def test_a_glance_is_what_a_checkpoint_has_without_zeros_at_its_end(
+    batch: int, rng: np.random.Generator, quadruped: engine.Model
+) -> None:
     """In flight, as it lands with ever more contacts, and lying; what it is read into gives the same frame."""
-    model = engine.load(engine.find_robot("quadruped"))
-    q = np.repeat(model.neutral()[None], batch, 0)
-    q[:, model.joint("floating_base").q.start + 2] += rng.uniform(0.02, 0.1, batch)
-    simulation, most = engine.Simulation(model, batch, q=q, scene=engine.Scene(), integrator="implicit"), []
+    q = np.repeat(quadruped.neutral()[None], batch, 0)
+    q[:, quadruped.joint("floating_base").q.start + 2] += rng.uniform(0.02, 0.1, batch)
+    simulation, most = engine.Simulation(quadruped, batch, q=q, scene=engine.Scene(), integrator="implicit"), []
     for _ in range(8):
         (divergences, memory), whole = simulation.glance(), simulation.checkpoint()
         assert np.array_equal(divergences, whole.divergences)

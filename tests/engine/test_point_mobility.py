@@ -39,13 +39,12 @@ def test_a_free_body_answers_by_its_mass_and_inertia(tmp_path, rng):
     np.testing.assert_allclose(engine.point_mobility(model, q, 0, p), R @ own @ R.T, rtol=1e-12, atol=1e-13)
 
 
-def test_what_stands_fast_does_not_answer_and_nonsense_is_refused():
-    model = engine.load(engine.find_robot("arm7"))
-    assert not engine.point_mobility(model, model.neutral(), 0, (0.1, 0.0, 0.0)).any()
+def test_what_stands_fast_does_not_answer_and_nonsense_is_refused(arm7):
+    assert not engine.point_mobility(arm7, arm7.neutral(), 0, (0.1, 0.0, 0.0)).any()
     with pytest.raises(ValueError, match="numbered from 0"):
-        engine.point_mobility(model, model.neutral(), 99, (0, 0, 0))
+        engine.point_mobility(arm7, arm7.neutral(), 99, (0, 0, 0))
     with pytest.raises(ValueError, match="three finite numbers"):
-        engine.point_mobility(model, model.neutral(), 1, (0, np.nan, 0))
+        engine.point_mobility(arm7, arm7.neutral(), 1, (0, np.nan, 0))
 
 
 @pytest.mark.written_out

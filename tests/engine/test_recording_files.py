@@ -121,10 +121,9 @@ def test_robots_of_a_batch_go_through_a_file(tmp_path, rng):
         assert_same(computed, recording.frame(recording.runs[0], index).checkpoint)
 
 
-def test_a_run_whose_batch_changed_is_written_from_there_on(tmp_path, rng):
-    model = engine.load(engine.find_robot("arm7"))
-    one = engine.Simulation(model, 1, device="cpu", kp=3.0)
-    three = engine.Simulation(model, 3, device="cpu", kp=3.0)
+def test_a_run_whose_batch_changed_is_written_from_there_on(tmp_path, rng, arm7):
+    one = engine.Simulation(arm7, 1, device="cpu", kp=3.0)
+    three = engine.Simulation(arm7, 3, device="cpu", kp=3.0)
     recording = engine.Recording()
     recording.begin(one)
     drive(one, recording, 0.05, rng)
@@ -140,11 +139,10 @@ def test_a_run_whose_batch_changed_is_written_from_there_on(tmp_path, rng):
         assert_same(computed, recording.frame(run, index + len(run) - len(other)).checkpoint)
 
 
-def test_parameters_go_through_a_file(tmp_path, rng):
-    model = engine.load(engine.find_robot("arm7"))
-    parameters = engine.Parameters(model, 2)
+def test_parameters_go_through_a_file(tmp_path, rng, arm7):
+    parameters = engine.Parameters(arm7, 2)
     parameters.friction += rng.uniform(0, 1, parameters.friction.shape)
-    simulation = engine.Simulation(model, 2, q=model.random(rng, 2), device="cpu", parameters=parameters)
+    simulation = engine.Simulation(arm7, 2, q=arm7.random(rng, 2), device="cpu", parameters=parameters)
     recording = engine.Recording()
     recording.begin(simulation)
     drive(simulation, recording, 0.1, rng)
@@ -176,10 +174,9 @@ def test_the_file_is_a_trajectory_like_that_of_a_headless_run(tmp_path, recorded
     simulation.step(10)
 
 
-def test_a_file_from_before_tells_step_and_gravity(tmp_path):
-    model = engine.load(engine.find_robot("arm7"))
+def test_a_file_from_before_tells_step_and_gravity(tmp_path, arm7):
     path = tmp_path / "old.npz"
-    q = np.tile(model.neutral(), (4, 1))
+    q = np.tile(arm7.neutral(), (4, 1))
     settings = {"robot": "arm7", "dt": 2e-3, "gravity": [0, 0, -1.6], "integrator": "rk4"}
     np.savez(path, time=np.arange(4.0), q=q, v=0 * q, tau=0 * q, settings=np.array(json.dumps(settings)))
     recording = opened(path, "arm7")

@@ -113,11 +113,10 @@ def test_a_branch_whose_run_is_missing_begins_with_its_own_frames(grown):
     assert_same_run(recording, branch, again, read, offset=len(branch) - len(read))
 
 
-def test_a_part_ends_where_the_number_of_robots_changes(tmp_path):
-    model = engine.load(engine.find_robot("quadruped"))
+def test_a_part_ends_where_the_number_of_robots_changes(tmp_path, quadruped):
     recording, parts = engine.Recording(), Parts(tmp_path)
     for robots in (1, 3):
-        simulation = engine.Simulation(model, robots)
+        simulation = engine.Simulation(quadruped, robots)
         recording.go_on(simulation, 0.01) if recording.runs else recording.begin(simulation)
         for _ in range(5):
             recording.note(simulation)

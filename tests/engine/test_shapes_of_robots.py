@@ -63,9 +63,8 @@ def test_robots_of_one_shape_share_their_code(monkeypatch, rng):
     assert not np.allclose(found, first(q, v, tau))
 
 
-def test_a_pattern_has_only_entries_that_are_zero_or_one():
-    model = engine.load(engine.find_robot("quadruped"))
-    robot = robot_of(model)
+def test_a_pattern_has_only_entries_that_are_zero_or_one(quadruped):
+    robot = robot_of(quadruped)
     shape, numbers = pattern(robot), constants(robot, "float64")
     assert np.all(np.isnan(shape.bodies) | np.isin(shape.bodies, (0, 1, -1)))
     assert np.isnan(shape.bodies).any()
@@ -73,7 +72,7 @@ def test_a_pattern_has_only_entries_that_are_zero_or_one():
     np.testing.assert_array_equal(made.bodies, robot.bodies)
     np.testing.assert_array_equal(made.gravity, robot.gravity)
     assert digest_of(pattern(robot_of(heavier(engine.chain(4))))) == digest_of(pattern(robot_of(engine.chain(4))))
-    assert digest_of(shape) != digest_of(pattern(robot_of(model.with_gravity((0, 0, 0)))))
+    assert digest_of(shape) != digest_of(pattern(robot_of(quadruped.with_gravity((0, 0, 0)))))
 
 
 def test_larger_robots_keep_loops(monkeypatch, rng):

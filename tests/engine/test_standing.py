@@ -42,16 +42,15 @@ def test_shipped_robots_that_can_stand_are_recognised():
     assert stand == {"arm6", "arm7", "scara", "quadruped", "humanoid", "snake50"}
 
 
-def test_the_arm_that_ships_lies_down_on_the_ground():
+def test_the_arm_that_ships_lies_down_on_the_ground(arm7):
     """Without drives it falls from a pose from which its limits would let it sink."""
-    model = engine.load(engine.find_robot("arm7"))
-    q = model.neutral()
+    q = arm7.neutral()
     q[1], q[3] = 1.4, 0.5
-    assert depth(model, q) > 0
+    assert depth(arm7, q) > 0
     for scene in (None, engine.Scene()):
-        simulation = engine.Simulation(model, q=q, scene=scene, device="cpu", integrator="implicit", dt=2e-3)
+        simulation = engine.Simulation(arm7, q=q, scene=scene, device="cpu", integrator="implicit", dt=2e-3)
         simulation.step(1500)
-        assert (depth(model, simulation.q[0]) > -1e-3) is (scene is not None)
+        assert (depth(arm7, simulation.q[0]) > -1e-3) is (scene is not None)
     assert simulation.contacts.number[0] > 0
 
 
