@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from engine.kernels.contact import problem
+from engine.kernels.contact.cone_algebra import project_on_cone
 from engine.kernels.joint_constraints import joint_law
 
 FRICTIONS = (0.0, 0.3, 1.0, 2.5)
 
 
 def project(z, mu):
-    return problem._project.function(tuple(z), mu)
+    return project_on_cone(tuple(z), mu)
 
 
 @pytest.mark.parametrize("mu", FRICTIONS)

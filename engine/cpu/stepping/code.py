@@ -32,8 +32,7 @@ class Code(NamedTuple):
     """The machine code of the steps of some settings: an integrator, an algorithm and a number of lanes.
 
     `wrenches`: external wrenches act. `contact`: the kind of ground, "" without contact. `own`: robots have their own
-    parameters. `pairs`: shapes touch shapes. `mimic`: mimic joints take part in contact. `impulse_solver`: see
-    `ContactWorkspace`.
+    parameters. `pairs`: shapes touch shapes. `mimic`: mimic joints take part in contact.
     """
 
     integrator: str

@@ -97,7 +97,7 @@ def scratch(lanes: int, nq: int, nv: int) -> Scratch:
 
 
 @inline
-def _part(touch, robot):
+def _forget_contacts(touch, robot):
     """Clear the previous step's impulses, as nothing touches."""
     if touch.summary[robot, CONTACT_COUNT] > 0.0:
         for j in range(touch.joint_memory.shape[1]):
@@ -115,7 +115,7 @@ def _touching_step(keeps_energy, robot, robots, rows, rotations, scratch, dynami
     count = find_contacts(q, v, rows, dynamics, loads, touch.contact)
     time = lap(phases, COLLISION, time)
     if count == 0:
-        _part(touch, robot)
+        _forget_contacts(touch, robot)
         return False
     overlap = contact_velocity(keeps_energy, count, q, v, scratch.forces, rows, rotations, loads[0], touch, robot)
     move_on(overlap, q, v, rows, rotations, touch.contact)

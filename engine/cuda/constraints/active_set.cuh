@@ -1,5 +1,5 @@
 // The mode of one joint under Coulomb friction, position limits and velocity limits, at velocity level. Used by
-// joint_constraints.cuh and chain_constraints.cuh; equations: engine/kernels/joint_rows.py.
+// joint_constraints.cuh and chain_constraints.cuh; equations: engine/kernels/joint_constraints.py.
 //
 // v⁺ lies within [low, high], low ≤ 0 ≤ high, and friction f resists it. A held joint has v⁺ = low, 0 or high and a
 // reaction r; a sliding joint has the force −f or f and no reaction.

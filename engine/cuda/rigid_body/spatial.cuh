@@ -86,7 +86,7 @@ FUNCTION Inertia<Real> inertia_to_parent(const Pose<Real>& T, const Inertia<Real
     const Matrix<Real> B = matmul_t(matmul(T.R, I.B), T.R);
     return translate(T.p, rotate(T.R, I.A), B, rotate(T.R, I.C));
 }
-// `to_parent` where the third rows of A and B are zero, as for articulated inertias before a revolute joint.
+// `inertia_to_parent` where the third rows of A and B are zero, as for articulated inertias before a revolute joint.
 FUNCTION Inertia<Real> turning_to_parent(const Pose<Real>& T, const Inertia<Real>& I) {
     const Matrix<Real> R = T.R;
     const Vector<Real> a = {I.A.xx, I.A.xy, 0}, b = {I.A.xy, I.A.yy, 0}, s = mul(R, I.B.x), t = mul(R, I.B.y);

@@ -1,4 +1,4 @@
-"""The algebra of the second-order cone x₀ ≥ |x₁,₂| (Alizadeh and Goldfarb 2003), on three numbers."""
+"""The algebra of the second-order cone x₀ ≥ |x₁,₂| (Alizadeh and Goldfarb 2003), and the friction cone's projection."""
 
 from __future__ import annotations
 
@@ -49,3 +49,14 @@ def to_boundary(x, d):
         if s != 0.0 and c / s > 0.0:
             best = min(best, c / s)
     return min(best, -x[0] / d[0]) if d[0] < 0.0 else best
+
+
+@inline
+def project_on_cone(z, mu):
+    """Project z = (n, t₁, t₂) on the cone |z_t| ≤ μ z_n."""
+    t = np.sqrt(z[1] * z[1] + z[2] * z[2])
+    inside, outside = t <= mu * z[0], z[0] + mu * t <= 0.0
+    n = (z[0] + mu * t) / (1.0 + mu * mu)
+    ratio = mu * n / t if t > 0.0 else 0.0
+    on = (n, ratio * z[1], ratio * z[2])
+    return (0.0, 0.0, 0.0) if outside else (z if inside else on)

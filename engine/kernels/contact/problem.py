@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from engine.compile import inline, kernel
 from engine.compile.operations import most_of, spread
 from engine.kernels.contact.body_pairs import BodyPairs
+from engine.kernels.contact.cone_algebra import project_on_cone
 from engine.kernels.contact.mimics import Mimics
 from engine.kernels.contact.rounding import velocity_floor
 from engine.kernels.contact.tree import Tree, tree
@@ -154,17 +155,6 @@ def impulse_workspace(
 
 
 @inline
-def _project(z, mu):
-    """Project z = (n, t₁, t₂) on the cone |z_t| ≤ μ z_n."""
-    t = np.sqrt(z[1] * z[1] + z[2] * z[2])
-    inside, outside = t <= mu * z[0], z[0] + mu * t <= 0.0
-    n = (z[0] + mu * t) / (1.0 + mu * mu)
-    ratio = mu * n / t if t > 0.0 else 0.0
-    on = (n, ratio * z[1], ratio * z[2])
-    return (0.0, 0.0, 0.0) if outside else (z if inside else on)
-
-
-@inline
 def greatest_velocity(contacts, joints, p):
     """The largest velocity component without impulses, not counting what open gaps add."""
     largest = velocity_floor(p.free[0, 0])
@@ -185,7 +175,7 @@ def residual(contacts, joints, p, length, unit):
         x = add(load3(p.impulse[i]), scale(length, load3(p.change[i])))
         u = add(load3(p.u[i]), scale(length, load3(p.motion[i])))
         slip = mu * np.sqrt(u[1] * u[1] + u[2] * u[2])
-        difference = sub(x, _project((x[0] - r * (u[0] + slip), x[1] - r * u[1], x[2] - r * u[2]), mu))
+        difference = sub(x, project_on_cone((x[0] - r * (u[0] + slip), x[1] - r * u[1], x[2] - r * u[2]), mu))
         violation = np.sqrt(dot(difference, difference)) / r
         largest = violation if not violation <= largest and largest == largest else largest  # NaN stays
     for j in spread(joints):

@@ -74,7 +74,9 @@ class Touch(NamedTuple):
 
 
 def contact_workspace(model: Model, scene: Scene, most_pairs: int = ALL_PAIRS) -> ContactWorkspace:
-    """Return the workspace for robots of a model; raise ValueError for too many possible contacts or pairs.
+    """Return the workspace for robots of a model.
+
+    Raises ValueError where both possible contacts and the pairs of bodies that may touch are too many.
 
     At most `most_pairs` pairs of bodies touch at a time, or `ALL_PAIRS` of robots with more than `MOST` contacts.
     """
