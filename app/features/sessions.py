@@ -55,7 +55,6 @@ class Sessions:
         self.open_action = make_action(window, "Open sess&ion…", self._ask_open, "Ctrl+Shift+O", tip=tip)
         window.menus.file.put(self.save_action, self.open_action, apart=True)
         self._opening: Opening | None = None
-        self._kept: tuple[str | None, str] = None, ""  # a robot's file, and that of its session
         window.files.others[SUFFIX] = self._try_open
         window.loaded.connect(self._take)
         window.happened.connect(self._hear)
@@ -83,8 +82,7 @@ class Sessions:
         if run_files.is_passing(self._bench.source):
             self._window.statusBar().showMessage(PASSING, MESSAGE)
             return
-        robot, kept = self._kept
-        name = kept if robot == self._bench.source else file_name(self._bench.model.name, SUFFIX)
+        name = file_name(self._bench.model.name, SUFFIX)
         if path := ask_path(self._window, "Save the session", name, KIND, SUFFIX):
             self._tell(self._save, path)
 
@@ -99,7 +97,6 @@ class Sessions:
 
     def _save(self, path: str) -> str:
         with_run = self.save(path)
-        self._kept = self._bench.source, path
         self._bench.note_recent(path)
         self._window.refresh()
         if with_run:
@@ -214,7 +211,6 @@ class Sessions:
         if opening is None or event.path != str(Path(opening.file).expanduser().resolve()):
             return
         window, bench, session = self._window, self._bench, opening.session
-        self._kept = bench.source, opening.path
         state: tuple[Callable[[], object], ...] = (
             lambda: bench.configuring.take_settings(session_text.settings(session, event.settings, event.model)),
             lambda: bench.posing.pose(session_text.pose(session, event.model, event.start)),
