@@ -176,7 +176,7 @@ class Timeline(QWidget):
         self._more = _button(QAction(theme.icon("more"), "More", self), Qt.ToolButtonStyle.ToolButtonIconOnly)
         self._more.setToolTip("Commands that have no room here")
         self._more.clicked.connect(lambda: self.left_out.popup(self._more.mapToGlobal(self._more.rect().bottomLeft())))
-        self._more.setIconSize(QSize(14, 18))
+        self._more.setIconSize(QSize(10, 18))
         row.addWidget(self._more)
         row.addWidget(self.memory)
         layout.addLayout(row)
