@@ -377,7 +377,7 @@ class Workbench:
         self.left = self.surroundings.left_by(event) if self._leaves and self.model is not None else None
         self.robot.take(event)
         self.shown = None
-        self.path, self.loading = event.path, ""
+        self.path, self.loading, self._plays_on_refusal = event.path, "", False
         self.robot.floating, self.trusted, self.stands = self.opening_floating, self._opening_trusted, event.touches
         self.replay.leave()
         self.named = ()
