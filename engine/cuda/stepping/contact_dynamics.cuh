@@ -278,7 +278,7 @@ template <typename Real, int PITCH> struct RobotContacts {
         store(seen::WRENCH, mul_t(R, cross(arm, force))), store(seen::WRENCH + 3, mul_t(R, force));
     }
 
-    // v⁺ into the state, and q⁺ = q ⊕ dt v⁺ plus DISPLACEMENT, which resolves overlaps and moves no joint past its
+    // v⁺ into the state, and q⁺ = q ⊕ dt v⁺ plus DISPLACEMENT, which resolves overlaps; no joint moves past its
     // limit.
     template <class Room, class Joints>
     __device__ __forceinline__ bool finish_step(const Room& room, const Joints& joints, Real dt, bool overlaps,
@@ -297,11 +297,12 @@ template <typename Real, int PITCH> struct RobotContacts {
         for (int i = group.rank; i < (FREEZES && !sound ? 0 : BODIES); i += LANES) {
             const int k = v_start(i);
             const auto v = numbers(at, V + k);
-            if (HAS_LIMITS && overlaps && kind(i) != FREE) {
-                const Real here = at(Q + q_start(i)), next = room(Room::FREE_V + k);
+            if (HAS_LIMITS && kind(i) != FREE) {  // no joint moves past its limit, whatever residual is left
+                const Real here = at(Q + q_start(i));
                 const Real low = (joints.table(joint_row::LOWER, k) - here) / dt,
                     high = (joints.table(joint_row::UPPER, k) - here) / dt;
-                room(Room::DISPLACEMENT + k) = clip(room(Room::DISPLACEMENT + k), fmin(low, next), fmax(high, next));
+                Real& way = room(Room::DISPLACEMENT + k);
+                way = clip(way, fmin(low, Real(0)), fmax(high, Real(0)));
             }
             for (int j = 0; j < dofs(i); ++j) v(j) = room(Room::FREE_V + k + j);
             advance_joint<Real, false>(kind(i), numbers(at, Q + q_start(i)), numbers(room.here, Room::DISPLACEMENT + k),

@@ -208,10 +208,10 @@ __device__ __forceinline__ bool limb_arrive(const Joints& joints, Real (&trunk)[
             at(V + limb_rate(group) + k) = limb[k];
             Real& here = at(Q + limb_coordinate(group) + k);
             Real moves = limb[k] + back[k] * joints.rate;
-            if constexpr (HAS_LIMITS) {  // resolving overlaps moves no joint past its limit
+            if constexpr (HAS_LIMITS) {  // no joint moves past its limit, whatever residual is left
                 const Real low = (joints.table(joint_row::LOWER, limb_rate(group) + k) - here) * joints.rate;
                 const Real high = (joints.table(joint_row::UPPER, limb_rate(group) + k) - here) * joints.rate;
-                moves = clip(moves, fmin(low, limb[k]), fmax(high, limb[k]));
+                moves = clip(moves, fmin(low, Real(0)), fmax(high, Real(0)));
             }
             here += dt * moves;
         }

@@ -22,12 +22,15 @@ def report(residual, count, touch, robot):
 
 @inline
 def move_on(overlap, q, v, rows, rotations, contact):
-    """v ← v⁺ = `contact.free`, and q ← q ⊕ dt v⁺, with the overlap correction `contact.shift` if there is one."""
+    """v ← v⁺ = `contact.free`, and q ← q ⊕ dt v⁺, with the overlap correction `contact.shift` if there is one.
+
+    No joint moves past its limit, whatever residual the search or the correction has left.
+    """
     for j in spread(v.size):
         v[j] = contact.free[j]
         way, index = v[j] + (contact.shift[j] / rows.dt if overlap else 0.0), rows.q_of_v[j]
-        if overlap and rows.has_limits and index >= 0:  # the correction moves no joint past its limit
+        if rows.has_limits and index >= 0:
             below, above = rows.joints[LOWER, j] - q[index], rows.joints[UPPER, j] - q[index]
-            way = min(max(way, min(below / rows.dt, v[j])), max(above / rows.dt, v[j]))
+            way = min(max(way, min(below / rows.dt, 0.0)), max(above / rows.dt, 0.0))
         contact.column[j] = way
     advance(q, contact.column, v, rows.dt, rows.q_of_v, rotations)
