@@ -128,20 +128,26 @@ def by_bodies() -> Iterable[str]:
     """Where Newton's steps over the bodies begin, and their damping."""
     yield f"from the impulses of the step before, where these leave a residual below {g(WARM_START_RESIDUAL)}"
     plans = range(search.COLD_START, search.POLISH_LAST + 1)
-    assert [search._next_plan.function(k, 1) for k in (search.WARM_START, *plans[:-1])] == list(plans)
-    assert search._next_plan.function(search.COLD_START, 0) == search.COLD_SMALL_R
+    follows = search._next_plan.function
+    assert [follows(k, 1, 0.0) for k in (search.WARM_START, *plans[:-1])] == list(plans)
+    assert (follows(search.COLD_START, 1, 1.0), follows(search.COLD_START, 0, 1.0)) == (
+        search.INTERIOR, search.COLD_SMALL_R
+    )  # fmt: skip
     usual, small, large = (search._plan.function(k, 1.0)[0] for k in (search.COLD_START, *plans[-3:-1]))
     assert (small / usual, large / usual) == (pytest.approx(0.1), 10)
-    yield "from no impulses with a tenth of $r$, then with ten times it, then from the best impulses of all"
+    yield "from no impulses with a tenth of $r$, then with ten times it, then whole steps from the best"
     yield (
         f"$\\epsilon$ goes with the merit, down to {g(rounding.least_damping(1.0))}, and the last step is taken with "
         f"{e(search._FINAL_EPSILON)}: rounding leaves 1e-16 over $\\epsilon$ of the velocities"
     )
     single = f"({e(search._HAND_OVER_SINGLE)} in single precision)"
+    yield f"where they leave less than {e(search._HAND_OVER)} {single}, whole Newton steps from the best impulses"
     yield f"down to a residual of {e(search._HAND_OVER)} {single}, and Newton's steps"
     products = f"{word(round(search._PRODUCTS))} times that residual and at least {e(search._LEAST_PRODUCTS)}"
     yield f"leave less than {e(search._NEAR)}, as beside a kink, it begins near their impulses, with $\\nu$ {products}"
+    assert search._STALLED == 0.5
     yield f"give up after {word(search._MOST_STALLED)} in a row that gain less than half"
+    yield f"that change the merit by less than {search._STALLED_WHOLE:.0%}".replace("%", " %")
     longest = (ROOT / "engine" / "kernels" / "contact" / "search.py").read_text("utf-8")
     halvings = int(re.findall(r"for _ in range\((\d+)\):\n        value = merit", longest)[0]) - 1
     yield f"all of it or one of {word(halvings)} halvings"

@@ -36,23 +36,25 @@ from engine.kernels.spatial import add, dot, load3, scale, store3
     WARM_START,  # from the impulses of the step before
     OVERLAP_START,  # from zero, for overlaps
     COLD_START,  # from zero
+    POLISH_FIRST,  # by whole steps from the best impulses, if near: a line search stays at a kink of the map
     INTERIOR,  # the interior point, which needs friction at all contacts
     POLISH,  # from the best impulses
     SMOOTH_INTERIOR,  # along a smoother path
     POLISH_AGAIN,
     COLD_SMALL_R,  # from zero, with a smaller r and then a larger one: bodies that are wedged, whose impulses are not
     COLD_LARGE_R,  # unique, need one or the other
-    POLISH_LAST,  # by whole steps: a line search does not leave a kink of the map
-) = range(10)
+    POLISH_LAST,  # by whole steps
+) = range(11)
 """The plans: Newton's steps but for the interior point's."""
 _FINAL_EPSILON, _MOST_FINAL_STEPS = 1e-4, 3
 """ε of a plan's final steps, where rounding of some 1e-16/ε dominates, and their maximum number."""
 _SMALL_MERIT = 1e-3
 """The merit below which a step without progress means that ε is too large, not that the iterate diverges."""
-_MOST_STALLED = 6
-"""The number of successive stalled steps at such a merit that ends a plan."""
+_MOST_STALLED, _STALLED, _STALLED_WHOLE = 6, 0.5, 0.01
+"""The number of successive stalled steps at such a merit that ends a plan, and the share of the merit below which its
+decrease, or its change by a whole step, is a stalled step's."""
 _HAND_OVER, _HAND_OVER_SINGLE = 1e-8, 1e-4
-"""The residual at which the interior point hands over to Newton's steps."""
+"""The residual at which the interior point hands over to Newton's steps, and below which those are polished first."""
 _NEAR, _PRODUCTS, _LEAST_PRODUCTS = 1e-4, 10.0, 1e-5
 """The best residual below which the interior point begins near the best impulses, and ν there: a multiple of that
 residual, but at least so much. Newton's steps end there beside a kink."""
@@ -112,11 +114,18 @@ def _is_interior(k):
 
 
 @inline
+def _takes_whole_steps(k):
+    """Whether plan k takes whole steps, of a length of 1."""
+    first = k == POLISH_FIRST
+    return first or k == POLISH_LAST
+
+
+@inline
 def _polishes(k):
     """Whether plan k begins at the best iterate."""
     first = k == POLISH
     again = k == POLISH_AGAIN
-    return first or again or k == POLISH_LAST
+    return first or again or _takes_whole_steps(k)
 
 
 @inline
@@ -140,19 +149,21 @@ def _plan(k, x):
 
 
 @inline
-def _next_plan(k, all_frictional):
-    """The plan after plan k; `all_frictional` is 1 where all contacts have friction."""
-    if k < COLD_START:
-        return COLD_START
-    if k == COLD_START and all_frictional == 0:
-        return COLD_SMALL_R
-    return min(k + 1, POLISH_LAST)
-
-
-@inline
 def _hand_over_residual(x):
     """The residual at which the interior point hands over; x has the number type."""
     return _HAND_OVER_SINGLE if is_single(x) else _HAND_OVER
+
+
+@inline
+def _next_plan(k, all_frictional, best):
+    """The plan after plan k and the residual `best`; `all_frictional` is 1 where all contacts have friction."""
+    if k < COLD_START:
+        return COLD_START
+    if k == COLD_START and best < _hand_over_residual(best):
+        return POLISH_FIRST
+    if k <= POLISH_FIRST:
+        return INTERIOR if all_frictional == 1 else COLD_SMALL_R
+    return min(k + 1, POLISH_LAST)
 
 
 @inline
@@ -237,13 +248,14 @@ def _take_newton_step(contacts, joints, eps, p, numbers, counts):
     """Take a step along Newton's direction for this ε, and choose the next ε."""
     unit, best_merit = numbers[LARGEST_VELOCITY], numbers[BEST_MERIT]
     r_scale, _, eps_per_merit = _plan(counts[PLAN], unit)
-    whole_steps = counts[PLAN] == POLISH_LAST
+    whole_steps = _takes_whole_steps(counts[PLAN])
     if whole_steps:
         length, merit_after = 1.0, merit(contacts, joints, p, r_scale, 1.0, unit)
     else:
         length, merit_after = _line_search(contacts, joints, p, r_scale, best_merit, unit)
     numbers[STEP_FRACTION] = length
-    stalled = not whole_steps and best_merit < _SMALL_MERIT and merit_after > 0.5 * best_merit
+    change = abs(merit_after - best_merit) if whole_steps else best_merit - merit_after
+    stalled = best_merit < _SMALL_MERIT and change < (_STALLED_WHOLE if whole_steps else _STALLED) * best_merit
     counts[STALLED_STEPS] = counts[STALLED_STEPS] + 1 if stalled else 0
     if length == 0.0 or counts[STALLED_STEPS] == _MOST_STALLED:
         counts[STEPS_LEFT] = 0
@@ -271,7 +283,7 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
     while _is_over(numbers, counts):
         if _is_done(numbers, counts):
             return True
-        following = _next_plan(counts[PLAN], counts[ALL_FRICTIONAL])
+        following = _next_plan(counts[PLAN], counts[ALL_FRICTIONAL], numbers[BEST_RESIDUAL])
         _begin_plan(following, contacts, joints, inertia, topology, bodies, work)
     interior, smoother = _is_interior(counts[PLAN]), counts[PLAN] == SMOOTH_INTERIOR
     r_scale, eps = 0.0, numbers[EPSILON]
