@@ -91,7 +91,7 @@ def candidates(model: Model, scene: Scene, at: Motion, dt: float) -> list[Near]:
             law = coefficients(scene, piece.surface, None)
             corners = piece.solid.vertices
             lean = LEAN * dt if corners is not None and len(corners) >= MANY else 0.0
-            here = [Contact(piece.link, GROUND, *x, *law) for x in places]
+            here = [Contact(piece.link, GROUND, *_on_surface(x), *law) for x in places]
             radius = _radius(_standing(model, at, piece)) if lean > 0 else 1.0
             found.append(Near(here, len(places) <= KEPT and lean == 0.0, None, lean, radius))
     for one, other in contact_pairs(model, scene, robot, still):
@@ -102,6 +102,11 @@ def candidates(model: Model, scene: Scene, at: Motion, dt: float) -> list[Near]:
         found.append(Near([Contact(one.link, other.link, *x, *law) for x in pair_places(*pair)], False, pair))
     found = [near._replace(contacts=[_ahead(model, at, x, dt) for x in near.contacts]) for near in found]
     return [near._replace(contacts=[x for x in near.contacts if _is_near(x)]) for near in found]
+
+
+def _on_surface(point: ContactPoint) -> ContactPoint:
+    """Return the contact of a point on the ground's surface."""
+    return point._replace(x=point.x - point.gap * point.n)
 
 
 def takes_part(model: Model, at: Motion, x: Contact, dt: float) -> bool:

@@ -27,8 +27,8 @@ BODY = """<robot name="body"><link name="body">
 <collision><geometry>{shape}</geometry></collision></link></robot>"""
 DT = {"quadruped": 2e-3, "humanoid": 1e-3, "snake50": 1e-3}
 BINS = {"≤ 1e-9": 1e-9, "≤ 1e-8": 1e-8, "≤ 1e-6": 1e-6, "≤ 1e-4": 1e-4, "> 1e-4": np.inf}
-ROBOTS, STEPS = 20, 834
-"""For each row of residuals of the quadruped and the humanoid: six rows make 10⁵ steps, some of them in the air."""
+ROBOTS, STEPS = 140, 834
+"""For each row of residuals of the quadruped and the humanoid: 10⁵ steps, some of them in the air."""
 SNAKE_STEPS = 700
 NEAR_SLIP = 1e-3
 """The relative distance of the ramps from the angle of friction, in its tangent."""
@@ -67,27 +67,27 @@ def standing(name: str, scene: Scene, batch: int = 1, threads: int | None = None
     )  # fmt: skip
 
 
-def _fallen(name: str, rng: np.random.Generator, scene: Scene) -> Simulation:
+def _fallen(name: str, rng: np.random.Generator, scene: Scene, robots: int) -> Simulation:
     """Limp robots in random postures, turned at random, that fall from 0.2 m with random velocities."""
     model = robot(name)
-    q = put_down(model, scene, model.random(rng, ROBOTS))
+    q = put_down(model, scene, model.random(rng, robots))
     q[:, 2] += 0.2
-    v = rng.standard_normal((ROBOTS, model.nv))
+    v = rng.standard_normal((robots, model.nv))
     return Simulation(
-        model, ROBOTS, DT[name], "implicit", "abia", q=q, v=v, scene=scene, device="cpu", timed=False
+        model, robots, DT[name], "implicit", "abia", q=q, v=v, scene=scene, device="cpu", timed=False
     )  # fmt: skip
 
 
-def residuals(name: str, how: str) -> dict[str, Any]:
-    """Return the residuals of all steps with contact of 20 robots that stand, are pushed, or fall."""
+def residuals(name: str, how: str, robots: int = ROBOTS) -> dict[str, Any]:
+    """Return the residuals of all steps with contact of robots that stand, are pushed, or fall."""
     rng, scene = np.random.default_rng(5), Scene()
-    simulation = _fallen(name, rng, scene) if how == "falling" else standing(name, scene, ROBOTS)
+    simulation = _fallen(name, rng, scene, robots) if how == "falling" else standing(name, scene, robots)
     if how == "standing":
         simulation.v[:] = 0.05 * rng.standard_normal(simulation.v.shape)
     left = []
     for step in range(STEPS):
         if how == "pushed" and step % 100 == 0:
-            simulation.v[:, :6] += rng.standard_normal((ROBOTS, 6)) * [1, 1, 1, 0.5, 0.5, 0.2]
+            simulation.v[:, :6] += rng.standard_normal((robots, 6)) * [1, 1, 1, 0.5, 0.5, 0.2]
         simulation.step()
         left += _left(simulation)
     return histogram(left)

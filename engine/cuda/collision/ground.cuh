@@ -35,7 +35,7 @@ __device__ __forceinline__ Vector<Real> surface_point(const Surroundings<Real>& 
     return x - scene.of_point(k, point::RADIUS) * n;
 }
 
-// A point of contact, the ground's normal there, and the gap.
+// A contact's place on the ground's surface, the normal there, and the gap.
 template <typename Real> struct Nearest {
     Vector<Real> x, n;
     Real gap;
@@ -45,7 +45,8 @@ __device__ __forceinline__ Nearest<Real> nearest(const Surroundings<Real>& scene
                                                  const Placed<Real>& body) {
     const Vector<Real> n = {scene.ground[0], scene.ground[1], scene.ground[2]};
     const Vector<Real> x = surface_point(scene, k, number, body, n);
-    return {x, n, dot(n, x) - scene.ground[3]};
+    const Real gap = dot(n, x) - scene.ground[3];
+    return {x - gap * n, n, gap};
 }
 
 // Twice the signed area of a triangle seen along n.

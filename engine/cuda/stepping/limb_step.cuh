@@ -89,7 +89,8 @@ __device__ __forceinline__ bool find_points(LimbTouch<Real, N>& touch, const Sur
 #pragma unroll
     for (int c = 0; c < N; ++c) touch.of[c] = {-1, -1, 0, 0, 0, {0, 0, 0}, {0, 0, 0}};
     const auto add = [&](int body, int s, int p, const Lowest<Real>& there) {
-        touch.add({body, p, s, there.gap, open_part(there.gap, ground.normal, there.place), there.x, there.place});
+        touch.add({body, p, s, there.gap, open_part(there.gap, ground.normal, there.place),
+                   there.x - there.gap * ground.n, there.place - there.gap * ground.normal});
     };
 #pragma unroll
     for (int k = 0; k < LIMB; ++k) {

@@ -99,12 +99,18 @@ def _surface_point(k, points, number, motion, n):
 
 
 @inline
+def _on_surface(x, n, gap):
+    """The place on the ground of a point x that is `gap` above it."""
+    return sub(x, scale(gap, n))
+
+
+@inline
 def _take(count, k, x, n, gap, motion, dt, near):
     """Store point k, at x, after `count` others if it is near now or within two steps; return the number stored."""
     way = dt * max(-dot(n, add(motion.velocity, cross(motion.omega, sub(x, motion.p)))), 0.0)
     if gap <= NEAR + 2.0 * way:
         near.point[count], near.gap[count], near.ahead[count] = k, gap, gap - way
-        store3(near.at[count], x)
+        store3(near.at[count], _on_surface(x, n, gap))
         store3(near.normal[count], n)
         return count + 1
     return count
@@ -194,8 +200,9 @@ def _take_corner(count, k, corner, plane, rate, motion, dt, surface, lowest, nea
     higher = max(gap - max(way - lowest.stops, 0.0) - lowest.highest, 0.0)
     if gap <= NEAR + 2.0 * way and higher * higher <= lowest.turn * lowest.turn * dot(arm, arm):
         n, x = load3(surface.plane), add(motion.p, mul(motion.R, corner))
-        near.point[count], near.gap[count], near.ahead[count] = k, dot(n, x) - surface.plane[3], gap - way
-        store3(near.at[count], x)
+        above = dot(n, x) - surface.plane[3]
+        near.point[count], near.gap[count], near.ahead[count] = k, above, gap - way
+        store3(near.at[count], _on_surface(x, n, above))
         store3(near.normal[count], n)
         return count + 1
     return count
