@@ -74,6 +74,10 @@ class Content:
         """(I, 4, 4): the pose of each copy in the world, for link poses (links, 4, 4)."""
         return (np.asarray(link_poses, float)[self.instances.link] @ self.instances.local).astype(np.float32)
 
+    def mesh(self, index: int, level: int) -> Mesh:
+        """Return a mesh, or its coarser level."""
+        return self.levels[index][level - 1].mesh if level else self.meshes[index]
+
     def bounds(self, link_poses: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the lower and upper corner, (3,) each, of all that is drawn; around link origins if nothing is."""
         poses = np.asarray(link_poses, float)
