@@ -113,8 +113,12 @@ def pack(
     plane: NDArray[np.float64],
     shade: tuple[NDArray[np.float64], NDArray[np.float64]],
     backdrop: Backdrop,
+    divisor: float,
 ) -> NDArray[np.void]:
-    """Return a `FRAME` record; `plane` (4,) is the ground's normal and offset, `shade` the `shadow_region`."""
+    """Return a `FRAME` record.
+
+    `plane` (4,) is the ground's normal and offset, `shade` the `shadow_region`; `divisor` is of the resolution.
+    """
     frame = np.zeros((), FRAME)
     frame["view_projection"] = (camera.projection(aspect) @ camera.view()).T
     to_texture = np.eye(4)
@@ -125,7 +129,7 @@ def pack(
     slope = np.tan(camera.angle / 2)
     frame["right"][:3] = right * slope * max(1.0, aspect)
     frame["up"][:3] = up * slope * max(1.0, 1 / aspect)
-    frame["forward"][:3] = -backward
+    frame["forward"] = *-backward, divisor
     frame["eye"][:3] = camera.eye
     reach = 9.0 * camera.distance
     across, along = directions(plane)

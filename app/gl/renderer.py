@@ -30,10 +30,10 @@ from app.gl.overlay_drawer import OverlayDrawer
 from app.gl.scene import Content
 
 SAMPLES = 4
-DETAILS = ((1.0, SAMPLES), (1.0, 0), (1.5, 0), (2.0, 0), (2.0, 0))
-"""From finest to fastest: the divisor of the resolution, and samples per pixel. All have shadows;
-all but the first limit meshes to visible triangles, and all but the last have smooth edges."""
-COSTS = (16.0, 3.7, 2.0, 1.3, 1.0)
+DETAILS = ((1.0, SAMPLES), (1.0, 0), (1.5, 0), (2.0, 0))
+"""From finest to fastest: the divisor of the resolution, and samples per pixel. All have shadows and smooth edges;
+all but the first limit meshes to visible triangles."""
+COSTS = (12.3, 2.7, 1.5, 1.0)
 """The approximate duration of each on a software renderer, relative to the fastest."""
 SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "software")
 """Names of software renderers, which have simpler shadows if they have to be fast."""
@@ -227,7 +227,7 @@ class Renderer:
             bounds = self._batch.bounds(self._content.reach, choice.order)
         else:
             bounds = self._send_copies(poses, camera)
-        self._send_frame(camera, bounds, width / height)
+        self._send_frame(camera, bounds, width / height, divisor)
         if self._batch is None:
             in_picture, in_shadow = self._pick(camera, poses, canvas.size, detail)
         self.upload_seconds = time.perf_counter() - began
@@ -243,7 +243,7 @@ class Renderer:
         if marks is not None or extras.glyphs:
             self._overlays.draw(marks, extras, self._programs["robot"])
             yield
-        self._drawn = self._edges.smooth(canvas) if 0 < detail < len(DETAILS) - 1 else canvas
+        self._drawn = self._edges.smooth(canvas) if detail else canvas
 
     def pixels(self) -> NDArray[np.uint8]:
         """(height, width, 4): blue, green, red and, if `transparent`, opacity, of the picture of `pieces`,
@@ -314,13 +314,13 @@ class Renderer:
         GL.glBindBuffer(GL.GL_ARRAY_BUFFER, 0)
         return frame.casters(content, poses, camera)
 
-    def _send_frame(self, camera: Camera, bounds: Box, aspect: float) -> None:
+    def _send_frame(self, camera: Camera, bounds: Box, aspect: float, divisor: float) -> None:
         """Upload the data shared by all shaders; `bounds` are the corners of the shadow casters."""
         (lower, upper), size = bounds, self._shadow.map.size
         self._light, self._texel = frame.light_view(lower, upper, size)
         plane = np.array([0.0, 0.0, 1.0, self.ground]) if self._world is None else self._world.plane
         shade = frame.shadow_region(lower, upper, plane, 8 * self._texel)
-        record = frame.pack(camera, aspect, self._light, self._texel, size, plane, shade, self._backdrop)
+        record = frame.pack(camera, aspect, self._light, self._texel, size, plane, shade, self._backdrop, divisor)
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, self._frame)
         GL.glBufferData(GL.GL_UNIFORM_BUFFER, record.nbytes, record, GL.GL_STREAM_DRAW)
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, 0)
