@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 LOOK = 30  # ms between two checks whether the file is loaded
 REFRESH = 0.1  # s between two updates of the numbers while it plays
 UNRECORDED = "The second robot is not recorded: it stays at its last live state"
+UNBEGUN = "A recording has no second robot: press Branch here (Ctrl+B), and both are simulated from this frame"
 CROWDED = "The second robot is hidden while a batch is shown"
 GAP = 0.12  # of the larger robot's size
 TIP = "Load a second robot and simulate both side by side"
@@ -229,7 +230,16 @@ class SecondRobotView(QObject):
 
     def _tell(self, note: str) -> None:
         self._note = note
-        self.panel.show_note(note)
+        self._show_note()
+
+    def _show_note(self) -> None:
+        """Show why the second robot is not drawn or does not move, else the last note."""
+        frame, hidden = self._bench.shown, ""
+        if frame is not None and self.model is not None:
+            undrawn = self._viewport.overlays.second_robot is None
+            recorded = UNBEGUN if undrawn else UNRECORDED
+            hidden = CROWDED if frame.batch is not None else recorded if frame.recorded else ""
+        self.panel.show_note(hidden or self._note)
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -269,8 +279,7 @@ class SecondRobotView(QObject):
 
     def _show(self, frame: Snapshot) -> None:
         state = frame.second_robot
-        hidden = CROWDED if frame.batch is not None else UNRECORDED if frame.recorded else ""
-        self.panel.show_note(hidden if hidden and self.model is not None else self._note)
+        self._show_note()
         if frame.recorded:
             return
         if state is None or self._scene is None or state.model is not self.model or frame.batch is not None:
