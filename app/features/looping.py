@@ -38,7 +38,7 @@ class Looping:
         first, last = replay.recording.span(run)
         here = last if replay.frame is None else replay.frame.time
         known = replay.loop_of(run) or (first, last)
-        if which == 0 and here == last and not replay.active:  # the run goes on
+        if which == 0 and here == last and not replay.active:  # the run continues
             self._begun = run, here
             self._window.statusBar().showMessage(BEGUN.format(here), MESSAGE)
             return
