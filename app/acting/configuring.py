@@ -45,9 +45,12 @@ class Configuring:
             robot.start = engine.put_down(robot.model, settings.scene, first_pose(robot.model))
         self.configure(replace(settings, composed=bool(robot.parts)))
 
-    @undoable(lambda _, spread: f"Batch of {spread.robots}" if spread.robots > 1 else "No batch")
     def set_spread(self, spread: BatchSpread) -> None:
         """Set the number of robots and how much they differ; new ones spread from robot 0's pose."""
+        self._spread(spread, spread.robots == self._robot.settings.spread.robots)
+
+    @undoable(lambda _, spread, alike: _spread_text(spread, alike))
+    def _spread(self, spread: BatchSpread, alike: bool) -> None:  # noqa: ARG002, of the text
         self.configure(replace(self._robot.settings, spread=spread))
 
     @undoable(lambda _, on: f"Ground {on_or_off(on)}")
@@ -106,3 +109,10 @@ class Configuring:
         if robot.model is not None and settings.algorithm not in robot.steppers(name):
             settings = replace(settings, algorithm="auto")
         self.configure(settings)
+
+
+def _spread_text(spread: BatchSpread, alike: bool) -> str:
+    """Return the text of a batch's change; with `alike` it has as many robots as before."""
+    if alike:
+        return "Deviations of the batch"
+    return f"Batch of {spread.robots}" if spread.robots > 1 else "No batch"

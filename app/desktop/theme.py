@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from PyQt6.QtCore import QByteArray, QObject, QRect, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtCore import QByteArray, QLocale, QObject, QRect, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QIcon, QIconEngine, QPainter, QPalette, QPixmap, QPixmapCache
 from PyQt6.QtSvg import QSvgRenderer
 from PyQt6.QtWidgets import QApplication, QWidget
@@ -196,6 +196,9 @@ def apply(application: QApplication, dark: bool = True) -> None:
     """Apply the dark or light theme to the whole application."""
     changed = dark != is_dark()
     COLORS.update(DARK if dark else LIGHT)
+    plain = QLocale.c()  # numbers with a point, as in files, whatever the language
+    plain.setNumberOptions(QLocale.NumberOption.OmitGroupSeparator)
+    QLocale.setDefault(plain)
     application.setStyle("Fusion")
     type_scale.install(application)
     application.setPalette(_palette())

@@ -17,6 +17,9 @@ from app.simulation.messages import Loaded
 if TYPE_CHECKING:
     from app.window import Window
 
+HIDES = "Hide the selected link in the picture and in videos; it is simulated as before"
+HIDES_REST = "Hide all links but the selected one in the picture and in videos; they are simulated as before"
+UNCHOSEN = "select a link first"
 MARGIN = 16  # px from the viewport's edges
 
 
@@ -29,11 +32,11 @@ class LinkHiding(QObject):
         self.hidden: frozenset[int] = frozenset()
         self._names: tuple[str, ...] = ()  # of the robot's links
         self._path = ""
-        tip = "Hide the selected link in the picture and in videos; it is simulated as before"
-        self.hide_chosen = make_action(window, "&Hide selected link", self._hide_chosen, tip=tip)
+        self.hide_chosen = make_action(window, "&Hide selected link", self._hide_chosen)
         tip = "Show the links that are hidden"
         self.show_all = make_action(window, "Show &all links", lambda: self.hide(()), "Shift+H", tip=tip)
-        window.menus.view.put(self.hide_chosen, self.show_all, apart=True)
+        self.hide_rest = make_action(window, "Hide &others", lambda: self.hide_others(window.selection.link))
+        window.menus.view.put(self.hide_chosen, self.hide_rest, self.show_all, apart=True)
         self.button = QPushButton(self._viewport, objectName="note")
         self.button.setToolTip(self.show_all.toolTip())
         self.button.clicked.connect(self.show_all.trigger)
@@ -96,7 +99,14 @@ class LinkHiding(QObject):
         self.hide_named(kept)
 
     def _refresh(self) -> None:
-        self.hide_chosen.setEnabled(self._window.selection.link >= 0)
+        chosen = self._window.selection.link >= 0
+        for action, name, tip in (
+            (self.hide_chosen, "&Hide selected link", HIDES),
+            (self.hide_rest, "Hide &others", HIDES_REST),
+        ):
+            action.setEnabled(chosen)
+            action.setText(name if chosen else f"{name} ({UNCHOSEN})")
+            action.setToolTip(tip)
         self.show_all.setEnabled(bool(self.hidden))
 
     def _place(self) -> None:

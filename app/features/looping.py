@@ -9,9 +9,11 @@ from app.desktop.actions import MESSAGE, check, make_action
 from app.panels.timeline import Track
 
 if TYPE_CHECKING:
+    import engine
     from app.window import Window
 
 TOO_LATE = "a loop cannot start at the end of the run; go back to an earlier frame first"
+BEGUN = "the loop begins at {:.3f} s; Loop until here, at a later frame, ends it"
 TOO_EARLY = "a loop cannot end at the start of the run; go to a later frame first"
 
 
@@ -20,6 +22,7 @@ class Looping:
 
     def __init__(self, window: Window, track: Track):
         self._window, self._replay, self._track = window, window.workbench.replay, track
+        self._begun: tuple[engine.Run, float] | None = None  # a run, and where its loop begins
         make = partial(make_action, window)
         self.start = make("Loop &from here", partial(self._mark, 0), tip="The loop starts at this frame")
         self.end = make("Loop &until here", partial(self._mark, 1), tip="The loop ends at this frame")
@@ -35,6 +38,13 @@ class Looping:
         first, last = replay.recording.span(run)
         here = last if replay.frame is None else replay.frame.time
         known = replay.loop_of(run) or (first, last)
+        if which == 0 and here == last and not replay.active:  # the run continues
+            self._begun = run, here
+            self._window.statusBar().showMessage(BEGUN.format(here), MESSAGE)
+            return
+        begun, self._begun = self._begun, None
+        if which == 1 and begun is not None and begun[0] is run and begun[1] < here:
+            known = begun[1], here
         start, end = (here, known[1]) if which == 0 else (known[0], here)
         if start >= end:
             start, end = (here, last) if which == 0 else (first, here)

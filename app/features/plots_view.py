@@ -63,6 +63,9 @@ class PlotsView:
         self.panel.sought.connect(self._seek)
         self.panel.message.connect(lambda text: window.statusBar().showMessage(text, MESSAGE))
         self.action.toggled.connect(self._close)
+        self.action.triggered.connect(
+            lambda on: self.panel.list.search.setFocus() if on else window.viewport.setFocus()
+        )
         window.docks["Plots"].visibilityChanged.connect(self._set_seen)
         window.loaded.connect(self._set_robot)
         window.framed.connect(self._show)

@@ -137,7 +137,7 @@ class RunExports:
         told = run_files.lasting(model, robot) | ({run_files.KEYFRAMES: named} if named else {})
         name = Path(path).name
 
-        def work(stop: threading.Event) -> str:
+        def write(stop: threading.Event) -> str:
             engine.require_place(path)
 
             def look_up(time: float) -> None:
@@ -159,6 +159,16 @@ class RunExports:
                 facts = run_files.facts(setup, robot, floating, folders) | told
                 written = engine.save_run(path, rows, source, facts, run_files.describe, effort)
             return f"{len(written.time)} rows written to {name}: {which}, {run_files.extent(run, written)}"
+
+        def work(stop: threading.Event) -> str:
+            try:
+                return write(stop)
+            except OSError as error:
+                if error.strerror is None:
+                    raise  # with a sentence of its own
+                folder = Path(path).absolute().parent
+                told = f"{name} cannot be written to {folder}: {error.strerror}; choose another folder, or free space"
+                raise OSError(told) from error
 
         return work
 

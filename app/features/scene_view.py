@@ -57,7 +57,8 @@ class Before:
     """The state to restore after parts are added beside the robot."""
 
     state: State
-    camera: Camera
+    camera: Camera | None
+    """None to fit the robot, which stands elsewhere."""
     playing: bool
     row: int
     told: str
@@ -305,7 +306,9 @@ class SceneView(QObject):
             self._window.statusBar().showMessage("the scene is still being changed; try again in a moment", MESSAGE)
             return
         said = told + NEW_RUN if bench.time > 0 else told if state is not None else ""
-        before = Before(state or bench.state, replace(self._window.viewport.camera), bench.playing, row, said)
+        stays = state is None or state.floating == bench.floating
+        camera = replace(self._window.viewport.camera) if stays else None
+        before = Before(state or bench.state, camera, bench.playing, row, said)
         try:
             put()
         except ValueError as refusal:
@@ -326,7 +329,8 @@ class SceneView(QObject):
             return
         bench = self._bench
         restore_state(bench, before.state, event.start, posed=True)
-        self._window.viewport.see(before.camera)
+        if before.camera is not None:
+            self._window.viewport.see(before.camera)
         if before.playing:
             bench.play()
         self._window.refresh()

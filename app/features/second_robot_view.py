@@ -15,6 +15,7 @@ from PyQt6.QtGui import QMouseEvent
 from PyQt6.QtWidgets import QMenu
 
 import engine
+from app.acting.loaded_robot import alone
 from app.acting.surroundings import read_beside
 from app.desktop import dialogs
 from app.desktop.actions import MESSAGE, algorithm_name, make_action
@@ -26,6 +27,7 @@ from app.gl.scene import Scene
 from app.jobs.background import Background
 from app.panels.panel_scroller import scroller
 from app.panels.second_robot import ALGORITHMS, EMPTY, SecondRobotPanel
+from app.plotting.quantities import own_energy
 from app.simulation.messages import Loaded, Snapshot
 from app.simulation.second_robot import SavedSecondRobot, SecondRobotRequest
 from app.simulation.starting import first_pose
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 LOOK = 30  # ms between two checks whether the file is loaded
 REFRESH = 0.1  # s between two updates of the numbers while it plays
 UNRECORDED = "The second robot is not recorded: it stays at its last live state"
+UNBEGUN = "A recording has no second robot: press Branch here (Ctrl+B), and both are simulated from this frame"
 CROWDED = "The second robot is hidden while a batch is shown"
 GAP = 0.12  # of the larger robot's size
 TIP = "Load a second robot and simulate both side by side"
@@ -227,7 +230,16 @@ class SecondRobotView(QObject):
 
     def _tell(self, note: str) -> None:
         self._note = note
-        self.panel.show_note(note)
+        self._show_note()
+
+    def _show_note(self) -> None:
+        """Show why the second robot is not drawn or does not move, else the last note."""
+        frame, hidden = self._bench.shown, ""
+        if frame is not None and self.model is not None:
+            undrawn = self._viewport.overlays.second_robot is None
+            recorded = UNBEGUN if undrawn else UNRECORDED
+            hidden = CROWDED if frame.batch is not None else recorded if frame.recorded else ""
+        self.panel.show_note(hidden or self._note)
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -267,8 +279,7 @@ class SecondRobotView(QObject):
 
     def _show(self, frame: Snapshot) -> None:
         state = frame.second_robot
-        hidden = CROWDED if frame.batch is not None else UNRECORDED if frame.recorded else ""
-        self.panel.show_note(hidden if hidden and self.model is not None else self._note)
+        self._show_note()
         if frame.recorded:
             return
         if state is None or self._scene is None or state.model is not self.model or frame.batch is not None:
@@ -283,11 +294,13 @@ class SecondRobotView(QObject):
         now = time.perf_counter()
         if self.panel.isVisible() and (now > self._due or not self._bench.playing):
             self._due = now + REFRESH
-            for column, (model, seconds, q, v, name) in enumerate((
-                (self._bench.model, frame.time, frame.q, frame.v, algorithm_name(self._bench.algorithm)),
-                (state.model, state.time, state.q, state.v, algorithm_name(state.algorithm)),
+            for column, (model, seconds, name, energy) in enumerate((
+                (self._bench.model, frame.time, self._bench.algorithm,
+                 own_energy(self._bench.model, frame.q, frame.v, frame.link_poses)),
+                (state.model, state.time, state.algorithm, own_energy(state.model, state.q, state.v, state.link_poses)),
             )):  # fmt: skip
-                self.panel.show_column(column, [*_facts(model), f"{seconds:.3f} s", *_energies(model, q, v), name])
+                told = [f"{seconds:.3f} s", *(f"{each:.3f} J" for each in energy), algorithm_name(name)]
+                self.panel.show_column(column, [*_facts(model), *told])
             self._show_algorithms(state.scene)
             self._tell_link(state.link_poses)
 
@@ -343,9 +356,5 @@ def shift_beyond(one: Box, other: Box, way: np.ndarray) -> float:
 
 
 def _facts(model: engine.Model) -> list[str]:
-    return [str(len(model.link_names)), str(model.nv), f"{float(model.mass.sum()):.3f} kg"]
-
-
-def _energies(model: engine.Model, q: np.ndarray, v: np.ndarray) -> list[str]:
-    kinetic, potential = engine.energy(model, q, v)
-    return [f"{float(kinetic):.3f} J", f"{float(potential):.3f} J"]
+    own = alone(model)
+    return [str(len(own.link_names)), str(own.nv), f"{float(own.mass.sum()):.3f} kg"]

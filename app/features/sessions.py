@@ -50,11 +50,14 @@ class Sessions:
     def __init__(self, window: Window):
         self._window, self._bench = window, window.workbench
         tip = "Save what is open: robots, pose, drives, ground, batch, camera, layout, plots, the run shown"
-        self.save_action = make_action(window, "&Save session…", self._ask_save, "Ctrl+S", tip=tip)
+        self.save_action = make_action(window, "&Save session", self._save_again, "Ctrl+S", tip=tip)
+        tip = "Save what is open to another file"
+        self.save_as = make_action(window, "Save session &as…", self._ask_save, tip=tip)
         tip = "Open a saved session"
         self.open_action = make_action(window, "Open sess&ion…", self._ask_open, "Ctrl+Shift+O", tip=tip)
-        window.menus.file.put(self.save_action, self.open_action, apart=True)
+        window.menus.file.put(self.save_action, self.save_as, self.open_action, apart=True)
         self._opening: Opening | None = None
+        self._file: tuple[str | None, str] = None, ""  # a robot's file, and that of its session
         window.files.others[SUFFIX] = self._try_open
         window.loaded.connect(self._take)
         window.happened.connect(self._hear)
@@ -73,7 +76,16 @@ class Sessions:
         return self._window.feature(SecondRobotView)
 
     def _refresh(self) -> None:
-        self.save_action.setEnabled(self._bench.model is not None)
+        for action in (self.save_action, self.save_as):
+            action.setEnabled(self._bench.model is not None)
+
+    def _save_again(self) -> None:
+        """Save to the file of the session that is open, else ask for one."""
+        robot, path = self._file
+        if path and robot is not None and robot == self._bench.source:
+            self._tell(self._save, path)
+        else:
+            self._ask_save()
 
     def _ask_save(self) -> None:
         if self._bench.source is None:
@@ -97,6 +109,7 @@ class Sessions:
 
     def _save(self, path: str) -> str:
         with_run = self.save(path)
+        self._file = self._bench.source, path
         self._bench.note_recent(path)
         self._window.refresh()
         if with_run:
@@ -228,6 +241,8 @@ class Sessions:
         )
         with bench.actions.unnoted():
             problems = [problem for problem in (opening.problem, *map(_problem, restored)) if problem]
+        # A session that was read in part is not overwritten by what was read.
+        self._file = (None, "") if problems else (bench.source, opening.path)
         bench.note_recent(opening.path)
         window.refresh()
         controller = session.get("controller")

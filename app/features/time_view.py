@@ -205,7 +205,9 @@ class TimeView:
             self._window.statusBar().showMessage(f"{known.name} is at {frame.time:.3f} s already", MESSAGE)
             return
         keyframe = self.keyframes.add(run, frame)
-        self._window.statusBar().showMessage(f"{keyframe.name} added at {frame.time:.3f} s", MESSAGE)
+        self._window.statusBar().showMessage(
+            f"{keyframe.name} added at {frame.time:.3f} s; Keyframes › Rename names it", MESSAGE
+        )
 
     def _jump(self, keyframe: Keyframe) -> None:
         self._bench.look_back()

@@ -6,11 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.gl.backdrop import Backdrop
+from app.gl.batch import Box
 from app.gl.camera import Camera
 from app.gl.scene import Content
 
 BEHIND = 1e-3
 """The distance of a ghost behind its place, relative to the camera's distance: about a pixel."""
+GAP = 0.3
+"""The gap between what casts shadows near the camera's target, relative to the camera's distance."""
 KEY = np.array([0.75, -0.15, 1.0])
 """The direction to the key light; as in light.glsl."""
 
@@ -20,6 +23,28 @@ FRAME = np.dtype(
     [("view_projection", "(4,4)f4"), ("light", "(4,4)f4")] + [(name, "4f4") for name in (*_NAMES, *_COLORS)]
 )
 """The std140 layout, in the order of frame.glsl; matrices by columns."""
+
+
+def casters(content: Content, link_poses: NDArray[np.float64], camera: Camera) -> Box:
+    """Return the corners, (3,) each, of a box around what casts shadows near the camera's target.
+
+    Near is what is as far from the target as the camera, which holds all that `Camera.fit` shows, and what is joined to
+    it with gaps of at most `GAP`: a body far away takes no texels from the robot's shadow. If nothing is near, all is.
+    """
+    centers, radii = content.spheres
+    poses = link_poses[content.instances.link]
+    centers = np.einsum("nij,nj->ni", poses[:, :3, :3], centers) + poses[:, :3, 3]
+    lower, upper, gap, near = camera.target, camera.target, camera.distance, np.zeros(len(radii), bool)
+    while True:
+        joined = np.all((centers + radii[:, None] > lower - gap) & (centers - radii[:, None] < upper + gap), axis=1)
+        if not (joined & ~near).any():
+            break
+        near, gap = near | joined, GAP * camera.distance
+        lower, upper = (centers - radii[:, None])[near].min(0), (centers + radii[:, None])[near].max(0)
+    if not near.any():
+        return content.bounds(link_poses)
+    points = content.hulls[near] @ poses[near, :3, :3].transpose(0, 2, 1) + poses[near, None, :3, 3]
+    return points.min((0, 1)), points.max((0, 1))
 
 
 def light_view(lower: NDArray[np.float64], upper: NDArray[np.float64], size: int) -> tuple[NDArray[np.float64], float]:
@@ -88,8 +113,12 @@ def pack(
     plane: NDArray[np.float64],
     shade: tuple[NDArray[np.float64], NDArray[np.float64]],
     backdrop: Backdrop,
+    divisor: float,
 ) -> NDArray[np.void]:
-    """Return a `FRAME` record; `plane` (4,) is the ground's normal and offset, `shade` the `shadow_region`."""
+    """Return a `FRAME` record.
+
+    `plane` (4,) is the ground's normal and offset, `shade` the `shadow_region`; `divisor` is of the resolution.
+    """
     frame = np.zeros((), FRAME)
     frame["view_projection"] = (camera.projection(aspect) @ camera.view()).T
     to_texture = np.eye(4)
@@ -100,7 +129,7 @@ def pack(
     slope = np.tan(camera.angle / 2)
     frame["right"][:3] = right * slope * max(1.0, aspect)
     frame["up"][:3] = up * slope * max(1.0, 1 / aspect)
-    frame["forward"][:3] = -backward
+    frame["forward"] = *-backward, divisor
     frame["eye"][:3] = camera.eye
     reach = 9.0 * camera.distance
     across, along = directions(plane)

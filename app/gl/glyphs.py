@@ -132,7 +132,10 @@ class Explainer:
         share = np.clip((self._mass / self._mass.max()) ** (1 / 3), 0.4, 1.0)
         balls = _balls(centers, 0.16 * self._length * share)[shown[self._heavy]]
         made["ball"].append((balls, _same(MASS, len(balls))))
-        whole = (self._mass[:, None] * centers).sum(0) / self._mass.sum()
+        own = self._model.part_of_body[self._heavy] == 0  # not of what stands around the robot
+        if not own.any():
+            return
+        whole = (self._mass[own, None] * centers[own]).sum(0) / self._mass[own].sum()
         made["ball"].append((_balls(whole[None], np.array([0.3 * self._length])), _same(WHOLE, 1)))
 
 

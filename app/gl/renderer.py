@@ -26,15 +26,14 @@ from app.gl.context import NoOpenGL, why_too_old
 from app.gl.edges import Edges
 from app.gl.extras import PLAIN, Extras, Look
 from app.gl.ground_drawer import GroundDrawer
-from app.gl.mesh import Mesh
 from app.gl.overlay_drawer import OverlayDrawer
 from app.gl.scene import Content
 
 SAMPLES = 4
-DETAILS = ((1.0, SAMPLES), (1.0, 0), (1.5, 0), (2.0, 0), (2.0, 0))
-"""From finest to fastest: the divisor of the resolution, and samples per pixel. All have shadows;
-all but the first limit meshes to visible triangles, and all but the last have smooth edges."""
-COSTS = (16.0, 3.7, 2.0, 1.3, 1.0)
+DETAILS = ((1.0, SAMPLES), (1.0, 0), (1.5, 0), (2.0, 0))
+"""From finest to fastest: the divisor of the resolution, and samples per pixel. All have shadows and smooth edges;
+all but the first limit meshes to visible triangles."""
+COSTS = (12.3, 2.7, 1.5, 1.0)
 """The approximate duration of each on a software renderer, relative to the fastest."""
 SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "software")
 """Names of software renderers, which have simpler shadows if they have to be fast."""
@@ -50,13 +49,14 @@ SHADED = (20_000, 256)
 
 @dataclass
 class Shadow:
-    """A shadow map, and the content it shows."""
+    """A shadow map, the content it shows, and the key light's clip matrix that it was drawn with."""
 
     map: objects.ShadowMap
     content: Content | None = None
     poses: NDArray[np.float64] | None = None
     batch: Batch | None = None
     look: Look | None = None
+    light: NDArray[np.float64] | None = None
 
 
 class Holder(Protocol):
@@ -70,7 +70,7 @@ Picked = Sequence[tuple[int, ...]]
 """The selection drawn: meshes and their levels, or the `DrawnMesh`es of a batch."""
 _FOREIGN = (
     GL.GL_BLEND, GL.GL_CULL_FACE, GL.GL_SCISSOR_TEST, GL.GL_STENCIL_TEST, GL.GL_POLYGON_OFFSET_FILL,
-    GL.GL_SAMPLE_ALPHA_TO_COVERAGE,
+    GL.GL_SAMPLE_ALPHA_TO_COVERAGE, GL.GL_DEPTH_CLAMP,
 )  # fmt: skip
 
 
@@ -227,7 +227,7 @@ class Renderer:
             bounds = self._batch.bounds(self._content.reach, choice.order)
         else:
             bounds = self._send_copies(poses, camera)
-        self._send_frame(camera, bounds, width / height)
+        self._send_frame(camera, bounds, width / height, divisor)
         if self._batch is None:
             in_picture, in_shadow = self._pick(camera, poses, canvas.size, detail)
         self.upload_seconds = time.perf_counter() - began
@@ -243,7 +243,7 @@ class Renderer:
         if marks is not None or extras.glyphs:
             self._overlays.draw(marks, extras, self._programs["robot"])
             yield
-        self._drawn = self._edges.smooth(canvas) if 0 < detail < len(DETAILS) - 1 else canvas
+        self._drawn = self._edges.smooth(canvas) if detail else canvas
 
     def pixels(self) -> NDArray[np.uint8]:
         """(height, width, 4): blue, green, red and, if `transparent`, opacity, of the picture of `pieces`,
@@ -312,15 +312,15 @@ class Renderer:
         GL.glBindBuffer(GL.GL_ARRAY_BUFFER, self._copies)
         GL.glBufferData(GL.GL_ARRAY_BUFFER, records.nbytes, records, GL.GL_STREAM_DRAW)
         GL.glBindBuffer(GL.GL_ARRAY_BUFFER, 0)
-        return content.bounds(poses)
+        return frame.casters(content, poses, camera)
 
-    def _send_frame(self, camera: Camera, bounds: Box, aspect: float) -> None:
+    def _send_frame(self, camera: Camera, bounds: Box, aspect: float, divisor: float) -> None:
         """Upload the data shared by all shaders; `bounds` are the corners of the shadow casters."""
         (lower, upper), size = bounds, self._shadow.map.size
         self._light, self._texel = frame.light_view(lower, upper, size)
         plane = np.array([0.0, 0.0, 1.0, self.ground]) if self._world is None else self._world.plane
         shade = frame.shadow_region(lower, upper, plane, 8 * self._texel)
-        record = frame.pack(camera, aspect, self._light, self._texel, size, plane, shade, self._backdrop)
+        record = frame.pack(camera, aspect, self._light, self._texel, size, plane, shade, self._backdrop, divisor)
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, self._frame)
         GL.glBufferData(GL.GL_UNIFORM_BUFFER, record.nbytes, record, GL.GL_STREAM_DRAW)
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, 0)
@@ -332,7 +332,7 @@ class Renderer:
             return
         for (index, level), known in list(self._sent.items()):
             there = content is not None and index < len(content.meshes) and level <= len(content.levels[index])
-            if not there or not known.matches(_mesh(content, index, level), content.instances.start, index):
+            if not there or not known.matches(content.mesh(index, level), content.instances.start, index):
                 known.release()
                 del self._sent[index, level]
 
@@ -372,7 +372,7 @@ class Renderer:
             known = self._sent.get((index, level))
             if known is None:
                 start, stop = (int(place) for place in content.instances.start[index : index + 2])
-                known = objects.GpuMesh(_mesh(content, index, level), self._copies, start, stop - start)
+                known = objects.GpuMesh(content.mesh(index, level), self._copies, start, stop - start)
                 self._sent[index, level] = known
             if draft and self._look.solid and content.one_sided[index]:
                 GL.glEnable(GL.GL_CULL_FACE)
@@ -387,12 +387,13 @@ class Renderer:
         yield
 
     def _draw_shadow(self, poses: NDArray[np.float64] | None, picked: Picked, draft: bool) -> Iterator[None]:
-        """Draw the shadow map, unless it is up to date, since only the camera may have moved."""
+        """Draw the shadow map, unless it is up to date, since only the camera may have turned."""
         shadow = self._shadow
         drawn = shadow.poses is not None  # a new map has undefined content, even without a robot
         alone = self._batch is None and shadow.batch is None
         alike = shadow.content is self._content and shadow.look is not None and shadow.look.like(self._look)
-        if drawn and alone and alike and np.array_equal(shadow.poses, poses):
+        still = np.array_equal(shadow.poses, poses) and np.array_equal(shadow.light, self._light)
+        if drawn and alone and alike and still:
             return
         shadow.content = shadow.poses = shadow.batch = None
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, shadow.map.framebuffer)
@@ -406,10 +407,13 @@ class Renderer:
             GL.glUseProgram(self._programs["shadow"])
             GL.glUniformMatrix4fv(self._light_clip, 1, True, light)
         GL.glEnable(GL.GL_POLYGON_OFFSET_FILL)
+        GL.glEnable(GL.GL_DEPTH_CLAMP)  # what is nearer to the light than the box casts its shadow into it
         GL.glPolygonOffset(1.5, 2.0)
         yield from self._draw(picked, draft, "shadow")
+        GL.glDisable(GL.GL_DEPTH_CLAMP)
         GL.glDisable(GL.GL_POLYGON_OFFSET_FILL)
         shadow.content, shadow.poses, shadow.batch, shadow.look = self._content, poses, self._batch, self._look
+        shadow.light = self._light
 
     def _draw_picture(self, canvas: objects.Canvas, picked: Picked, draft: bool) -> Iterator[None]:
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, canvas.framebuffer)
@@ -437,11 +441,6 @@ class Renderer:
         if not self.transparent:
             self._ground_drawer.draw(self._world, draft, self._programs)
         yield
-
-
-def _mesh(content: Content, index: int, level: int) -> Mesh:
-    """Return a mesh of a scene, or its coarser level."""
-    return content.levels[index][level - 1].mesh if level else content.meshes[index]
 
 
 def _string(name: int) -> str:

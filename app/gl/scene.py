@@ -23,6 +23,8 @@ from app.gl.mesh_process import Answer, MeshReader, Refinement
 
 PLAIN = (0.78, 0.80, 0.83, 1.0)
 """The default colour."""
+FAR = 20.0
+"""The distance, in sizes of the robot, beyond which a free body is not fitted in the view with it."""
 PLACEHOLDER = 0.1
 """The size of the placeholder for a missing mesh, m."""
 MISSING = mesh.cross(PLACEHOLDER, (255, 120, 30, 255))
@@ -74,14 +76,26 @@ class Content:
         """(I, 4, 4): the pose of each copy in the world, for link poses (links, 4, 4)."""
         return (np.asarray(link_poses, float)[self.instances.link] @ self.instances.local).astype(np.float32)
 
-    def bounds(self, link_poses: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the lower and upper corner, (3,) each, of all that is drawn; around link origins if nothing is."""
+    def mesh(self, index: int, level: int) -> Mesh:
+        """Return a mesh, or its coarser level."""
+        return self.levels[index][level - 1].mesh if level else self.meshes[index]
+
+    def bounds(self, link_poses: ArrayLike, own: int | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the lower and upper corner, (3,) each, of all that is drawn; around link origins if nothing is.
+
+        Of links from number `own` on, what is `FAR` away from those before does not count.
+        """
         poses = np.asarray(link_poses, float)
         if not len(self.hulls):
             origins = poses[:, :3, 3] if len(poses) else np.zeros((1, 3))
             return origins.min(0) - PLACEHOLDER, origins.max(0) + PLACEHOLDER
         poses = poses[self.instances.link]
         points = self.hulls @ poses[:, :3, :3].transpose(0, 2, 1) + poses[:, None, :3, 3]
+        first = self.instances.link < (np.inf if own is None else own)
+        if first.any() and not first.all():
+            lower, upper = points[first].min((0, 1)), points[first].max((0, 1))
+            reach = FAR * float(np.linalg.norm(upper - lower))
+            points = points[first | ((points > lower - reach) & (points < upper + reach)).all((1, 2))]
         return points.min((0, 1)), points.max((0, 1))
 
     @cached_property

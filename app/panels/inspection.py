@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 import engine
+from app.acting.loaded_robot import alone
 from app.desktop.angles import ANGLES
 from app.panels.robot_tree import joint_of_link
-from app.plotting.quantities import center_of_mass
+from app.plotting.quantities import center_of_mass, own_energy
 from app.simulation.messages import Snapshot
 
 FIXED = "fixed to the world: no moving mass"
@@ -117,11 +118,13 @@ def _joint_sections(model: engine.Model, link: int) -> tuple[Section, ...]:
 def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
     """Return the facts about a whole robot: size, energy, the joint nearest to its effort limit, contact.
 
-    Without what the model's masses give where another robot of a batch is shown, which may have others.
+    Free bodies and other robots around it do not count. Without what the model's masses give where another robot of a
+    batch is shown, which may have others.
     """
-    mass = float(model.mass.sum())
-    kinetic, potential = engine.energy(model, frame.q, frame.v)
-    size = f"{_count(len(model.link_names), 'link')}, {_count(len(model.joints), 'joint')}, {model.nv} DoF"
+    own = alone(model)
+    mass = float(own.mass.sum())
+    kinetic, potential = own_energy(model, frame.q, frame.v, frame.link_poses)
+    size = f"{_count(len(own.link_names), 'link')}, {_count(len(own.joints), 'joint')}, {own.nv} DoF"
     rows = [Row("size", size), Row("moving mass", f"{_number(mass)} kg")]
     now = [
         Row("kinetic energy", f"{_fixed(kinetic)} J"),
@@ -132,12 +135,13 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
         now = [Row("energy", f"{_fixed(energy)} J", "kinetic and potential")] if math.isfinite(energy) else []
     elif mass > 0:
         now.insert(0, Row("centre of mass, mm", _fixed(1000 * center_of_mass(model, frame.link_poses)), "in the world"))
-    shares = np.abs(frame.effort) / np.where(model.effort_limit > 0, model.effort_limit, np.inf)
+    shares = np.abs(frame.effort[: own.nv]) / np.where(own.effort_limit > 0, own.effort_limit, np.inf)
     if np.any(shares > 0):  # NaN where no efforts were sampled
         most = int(np.nanargmax(shares))
-        now.append(Row("highest load", f"{model.coordinate_names[most]}: {shares[most]:.0%} of its effort limit"))
+        now.append(Row("highest load", f"{own.coordinate_names[most]}: {shares[most]:.0%} of its effort limit"))
     if frame.contacts is not None:
-        total, count = float(np.linalg.norm(frame.contacts.force.sum(0))), len(frame.contacts.force)
+        force = frame.contacts.force[frame.contacts.link < len(own.link_names)]
+        total, count = float(np.linalg.norm(force.sum(0))), len(force)
         now.append(Row("contact", f"{_count(count, 'point')}, {total:.2f} N in all"))
     titles = ("Model of robot 0", f"State of robot {frame.robot}") if frame.robot else ("Model", "State")
     return Section(titles[0], tuple(rows)), Section(titles[1], tuple(now))

@@ -72,13 +72,12 @@ class Viewport(SteeredView):
         self._marks: Marks | None = None  # of the contacts, if they are shown
         self._marking = False
         self._weight, self._size = 1.0, 1.0  # of the robot, N and m
-        # The robot's bounding box, with the content and poses that it is for.
-        self._bounded: tuple[tuple[object, object], Box] | None = None
+        self._bounded: tuple[tuple[object, object], Box] | None = None  # `robot_bounds`, with what they are of
         self._replaced: list[Scene] = []
         self._poses: NDArray[np.float64] | None = None
         self._first: NDArray[np.float64] | None = None  # the robot's poses as it was opened
         self._batch: Batch | None = None
-        self._root = 0
+        self._root = self._own = 0  # the root link, and the number of the robot's, which bodies beside it follow
         self._framed = self._told = True
         self._ground = 0.0
         self._asked: View | None = None  # the view last drawn, or being drawn
@@ -118,13 +117,13 @@ class Viewport(SteeredView):
         before = self._scene
         self._scene, self._poses, self._first, self._batch, self._ground = None, None, None, None, 0.0
         self._center = np.zeros(3)
-        self._contacts = self._marks = None
-        self._model = model
+        self._contacts, self._marks, self._model = None, None, model
         self.overlays.set_robot(None, 1.0)
         self._problem.begin_anew()
         if model is not None:
             moving = np.flatnonzero(model.link_body >= 0)
             self._root = int(moving[0]) if len(moving) else 0
+            self._own = int(np.count_nonzero(model.part_of_link == 0))
             self._scene = Scene(model, self._collisions, before)
             self._poses = np.asarray(engine.link_poses(model, model.neutral()))
             self._framed = self._told = False
@@ -179,17 +178,18 @@ class Viewport(SteeredView):
 
     @property
     def robot_bounds(self) -> Box:
-        """The corners of one robot's drawn shape in its pose, (3,) each; a unit cube at the origin without a robot."""
+        """The corners, (3,) each, of a robot and the free bodies near it; a unit cube at the origin without a robot."""
         if self._scene is None or self._poses is None:
             return np.full(3, -0.5), np.full(3, 0.5)
         content, poses = self._scene.content, self._poses
         if self._bounded is None or self._bounded[0][0] is not content or self._bounded[0][1] is not poses:
-            self._bounded = (content, poses), content.bounds(poses)
+            self._bounded = (content, poses), content.bounds(poses, self._own)
         return self._bounded[1]
 
     def bounds_of(self, link_poses: ArrayLike) -> Box:
-        """Return the corners, (3,) each, of the robot's drawn shape with its links at (links, 4, 4)."""
-        return self.robot_bounds if self._scene is None else self._scene.content.bounds(np.asarray(link_poses, float))
+        """Return the corners, (3,) each, as `robot_bounds`, with its links at (links, 4, 4)."""
+        poses = np.asarray(link_poses, float)
+        return self.robot_bounds if self._scene is None else self._scene.content.bounds(poses, self._own)
 
     @property
     def robot_size(self) -> float:

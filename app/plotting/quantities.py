@@ -11,6 +11,7 @@ import numpy as np
 
 import engine
 from app.acting.coordinates import Coordinate
+from app.acting.loaded_robot import alone
 from app.desktop.angles import ANGLES
 from app.simulation.contacts import ContactForces
 
@@ -141,13 +142,26 @@ class Evaluation:
 
 
 def center_of_mass(model: engine.Model, link_poses: Array) -> Array:
-    """Return the centre of mass of all moving links, (…, 3), m, for `link_poses` (…, links, 4, 4)."""
+    """Return the centre of mass of the robot's moving links, (…, 3), m, for `link_poses` (…, links, 4, 4).
+
+    The parts around a composed robot do not count.
+    """
     bodies, first = np.unique(model.link_body, return_index=True)  # the first link of each body
-    bodies, first = bodies[bodies >= 0], first[bodies >= 0]
+    own = (bodies >= 0) & (model.part_of_link[first] == 0)
+    bodies, first = bodies[own], first[own]
     mass, poses = model.mass[bodies, None], link_poses[..., first, :, :]
     moment = model.first_moment[bodies] - mass * model.link_position[first]  # about the link's origin
     turned = np.einsum("...nij,nkj,nk->...ni", poses[..., :3, :3], model.link_rotation[first], moment)
     return np.asarray((turned + mass * poses[..., :3, 3]).sum(-2) / mass.sum())
+
+
+def own_energy(model: engine.Model, q: Array, v: Array, link_poses: Array) -> tuple[float, float]:
+    """Return the kinetic and the potential energy, J, of a robot without the parts around it."""
+    own = alone(model)
+    kinetic, potential = engine.energy(own, q[: own.nq], v[: own.nv])
+    if own is not model and own.mass.any():  # its part may stand elsewhere than the file has it
+        potential = -own.mass.sum() * model.gravity @ center_of_mass(model, link_poses)
+    return float(kinetic), float(potential)
 
 
 def _part(vectors: Array, part: str) -> Array:

@@ -4,7 +4,7 @@ layout(std140) uniform Frame {
     mat4 light;            // world to the shadow map's texture coordinates and depth
     vec4 right;            // half the picture's width, as a direction at unit depth
     vec4 up;               // half the picture's height
-    vec4 forward;          // unit
+    vec4 forward;          // xyz: unit; w: the pixels of the window across one that is drawn
     vec4 eye;              // xyz in m
     vec4 grid;             // xy: centre of the ground's quad, on the plane; z: its half width; w: where the lines have faded
     vec4 spacing;          // x: finest spacing in m; y: how far that level has faded, 0..1; z: shadow texel, m; w: 1 / map size

@@ -48,13 +48,17 @@ void main() {
         float facing = clamp(dot(face, KEY), 0.0, 1.0);
         key = KEY_COLOR * lit(position + face * spacing.z * (3.2 - 2.0 * facing), 1.0);
     }
-    vec3 ambient = mix(vec3(0.085, 0.088, 0.095), vec3(0.34, 0.37, 0.42), 0.5 + 0.5 * n.z);
+    // Between the light of the ground and of the sky.
+    vec3 ambient = mix(vec3(0.055, 0.057, 0.062), vec3(0.27, 0.30, 0.345), 0.5 + 0.5 * n.z);
     vec3 diffuse = ambient + 0.36 * max(key_cosine, 0.0) * key + FILL_COLOR * max(dot(n, FILL), 0.0);
+    // White reflects less than all light, so that its faces stay below where bright light is compressed.
+    vec3 albedo = to_linear(base_color.rgb);
+    albedo *= 0.90 - 0.27 * min(albedo.r, min(albedo.g, albedo.b));
     // A pale softbox overhead is what a glossy surface mirrors.
     float mirrored = 2.0 * dot(n, v) * n.z - v.z;
     vec3 softbox = mix(vec3(0.10, 0.11, 0.13), vec3(0.95, 1.0, 1.08), smoothstep(-0.15, 0.85, mirrored));
-    vec3 gloss = (F0 + 0.43 * grazing(nv)) * softbox + glossy(n, v, KEY, max(key_cosine, 0.0), nv) * key;
-    vec3 shown = to_screen(0.86 * to_linear(base_color.rgb) * diffuse + gloss);
+    vec3 gloss = (F0 + 0.30 * grazing(nv)) * softbox + glossy(n, v, KEY, max(key_cosine, 0.0), nv) * key;
+    vec3 shown = to_screen(albedo * diffuse + gloss);
     // A tint keeps the shape's shading, and is strongest along its outline.
     vec3 tinted = tint.rgb * (0.45 + 0.75 * dot(shown, vec3(0.3, 0.6, 0.1)));
     color = vec4(mix(shown, tinted, min(tint.a * (1.0 + 0.6 * grazing(nv)), 1.0)), base_color.a);

@@ -9,11 +9,12 @@ from test_gl import ARM, SIZE, _pixels, _target
 import engine
 from app.gl import context
 from app.gl.camera import Camera
+from app.gl.edges import Edges
 from app.gl.scene import Scene
 
 
 @pytest.mark.usefixtures("gl")
-def test_drafts_show_the_same_but_coarser(tmp_path):
+def test_drafts_show_the_same_but_coarser(tmp_path, monkeypatch):
     from app.gl.renderer import DETAILS, Renderer
 
     robot_file = tmp_path / "arm.urdf"
@@ -29,6 +30,10 @@ def test_drafts_show_the_same_but_coarser(tmp_path):
         for detail in range(len(DETAILS)):
             renderer.draw(camera, poses, *SIZE, detail)
             pictures.append(_pixels(*SIZE)[..., :3].astype(int))
+        with monkeypatch.context() as patched:
+            patched.setattr(Edges, "smooth", lambda _, canvas: canvas)
+            renderer.draw(camera, poses, *SIZE, len(DETAILS) - 1)
+            jagged = _pixels(*SIZE)[..., :3].astype(int)
         renderer.set_scene(None)
         renderer.draw(camera, None, *SIZE)
         empty = _pixels(*SIZE)[..., :3].astype(int)
@@ -45,8 +50,23 @@ def test_drafts_show_the_same_but_coarser(tmp_path):
         away = np.abs(drawn - pictures[0])
         assert away.max() > 0
         assert away[robot].mean() < 0.3 * np.abs(empty - pictures[0])[robot].mean()
-    # At the same resolution, the draft with smooth edges is nearer to the full picture where the robot's edges are.
+    # With smooth edges the coarsest draft is nearer to the full picture where the robot's edges are.
     steep = np.abs(np.diff(pictures[0].sum(-1), axis=0, prepend=0)) > 100
-    assert DETAILS[-2] == DETAILS[-1]
-    smooth, stepped = (((each - pictures[0])[steep] ** 2).mean() for each in pictures[-2:])
+    smooth, stepped = (((each - pictures[0])[steep] ** 2).mean() for each in (pictures[-1], jagged))
     assert smooth < 0.85 * stepped
+
+
+@pytest.mark.usefixtures("gl")
+def test_the_lines_of_the_ground_are_no_heavier_in_drafts():
+    from app.gl.renderer import DETAILS, Renderer
+
+    camera = Camera(elevation=1.5)
+    with context.offscreen():
+        _target(*SIZE)
+        renderer, ink = Renderer(), []
+        for detail in range(len(DETAILS)):
+            renderer.draw(camera, None, *SIZE, detail)
+            tint = np.ptp(_pixels(*SIZE)[..., :3].astype(float), axis=-1)
+            ink.append((tint - np.median(tint)).clip(8).sum() - 8 * tint.size)  # of the axes, red and green
+        renderer.release()
+    assert max(ink) < 1.2 * ink[0]

@@ -12,6 +12,7 @@ import pytest
 from PyQt6.QtCore import Qt
 from windows import type_in, wait
 
+import engine
 from app.features.scene_view import SceneView
 
 
@@ -36,3 +37,17 @@ def test_fit_shows_the_robot_and_an_object_far_from_it(qtbot, arm, added):
     assert viewport.camera.distance < 5 * np.linalg.norm(far)
     if folder := os.environ.get("CATENA_PICTURES"):
         viewport.picture().save(str(Path(folder) / f"fitted {added.split()[-1]}.png"))
+
+
+def test_a_free_body_that_is_kilometres_away_is_not_fitted(shown):
+    robot, cube = engine.load(engine.find_robot("arm7")), engine.free_body("box", (0.1, 0.1, 0.1), 1.0, "body")
+    window = shown(engine.compose(engine.Part(robot, prefix=""), engine.Part(cube, prefix="cube/")))
+    viewport, model = window.viewport, window.workbench.model
+    viewport.fit()
+    near, q = viewport.camera.distance, model.neutral()
+    for away, fitted in ((4700.0, False), (5.0, True)):
+        q[robot.nq] = away
+        viewport.set_poses(engine.link_poses(model, q))
+        viewport.fit()
+        assert (viewport.camera.distance > 2 * near) == fitted
+        assert viewport.camera.distance < 20 * near

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from test_out_of_view import in_picture
 from windows import PATIENCE, started, wait, wait_loaded
 
 import engine
@@ -14,6 +16,17 @@ from app.features.ground_view import FIXED_TIP, NO_GROUND_TIP, TIP, GroundView
 from app.features.run_controls import FREE_ALREADY_TIP, FREE_TIP, NO_FILE_TIP
 from app.features.scene_view import NEW_RUN, SceneView
 from app.features.undo_view import UndoView
+
+
+def test_undo_shows_the_robot_where_it_stands_then(qtbot, arm):
+    window, bench, viewport = arm, arm.workbench, arm.viewport
+    window.run.floating.trigger()
+    wait(qtbot, lambda: bench.floating and not bench.loading and bench.newest is not None)
+    viewport.see(replace(viewport.camera, target=viewport.camera.target + np.array([0, 0, 1.0])))
+    assert not in_picture(window)
+    window.features[UndoView].undo.trigger()
+    wait(qtbot, lambda: not bench.floating and not bench.loading and bench.newest is not None)
+    wait(qtbot, lambda: in_picture(window))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from windows import type_in, wait
 
 import engine
 from app.features.drive_view import DriveView
+from app.features.plots_view import PlotsView
 
 pytestmark = pytest.mark.usefixtures("runtime")
 CHECKED = Qt.ItemDataRole.CheckStateRole
@@ -120,3 +121,13 @@ def test_undo_after_a_number_was_entered_undoes_it_and_while_one_is_typed_the_ty
     wait(qtbot, lambda: bench.robot.drive_of(0) == before)
     qtbot.keyClick(box, Qt.Key.Key_Z, control | Qt.KeyboardModifier.ShiftModifier)
     wait(qtbot, lambda: bench.robot.drive_of(0) == entered)
+
+
+def test_the_key_of_the_plots_leads_to_their_search_field(qtbot, arm):
+    plots = arm.features[PlotsView]
+    qtbot.keyClick(arm, Qt.Key.Key_P)
+    wait(qtbot, plots.panel.list.search.hasFocus)
+    qtbot.keyClicks(plots.panel.list.search, "contact")
+    assert plots.panel.list.search.text() == "contact"
+    plots.action.trigger()
+    wait(qtbot, arm.viewport.hasFocus)

@@ -340,6 +340,21 @@ def test_moving_a_joint_changes_the_picture_where_the_link_was_and_is(arm):
 
 
 @pytest.mark.usefixtures("gl")
+@pytest.mark.parametrize("detail", [0, 1])
+def test_a_body_far_away_leaves_the_robots_shadow_as_sharp_as_it_was(arm, detail):
+    model = engine.compose(engine.Part(arm, prefix=""), engine.free_body("box", (0.1, 0.1, 0.1), 1.0, "cube"))
+    camera, pictures = Camera(), []
+    camera.fit(*Scene(arm).bounds(engine.link_poses(arm, [0.3])))
+    camera.zoom(0.5)
+    for x in (-30.0, -100.0, -5000.0):
+        poses = engine.link_poses(model, [0.3, x, -5 * abs(x), 0.05, 0.0, 0.0, 0.0, 1.0])
+        pictures.append(offscreen.draw(Scene(model), poses, 400, 300, camera, detail=detail).astype(int))
+    alone = offscreen.draw(Scene(arm), engine.link_poses(arm, [0.3]), 400, 300, camera, detail=detail)
+    for picture in pictures:
+        assert np.abs(picture - alone).max() < 8
+
+
+@pytest.mark.usefixtures("gl")
 def test_a_caller_keeps_its_own_context(arm):
     from OpenGL import GL
 

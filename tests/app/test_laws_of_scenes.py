@@ -267,6 +267,16 @@ def test_the_lights_view_and_the_shadow_hold_all_that_is_there(chance):
         np.testing.assert_allclose((lower, upper), (places.min(0), places.max(0)), atol=1e-9)
 
 
+def test_shadows_are_of_all_that_a_fitted_camera_shows_and_of_what_is_joined_to_it(tmp_path, chance):
+    for model in robots(tmp_path, chance):
+        content, poses = Scene(model).content, engine.link_poses(model, model.random(chance))
+        bounds, camera = content.bounds(poses), a_camera(chance, poses[-1, :3, 3])
+        camera.fit(*bounds)
+        np.testing.assert_allclose(frame.casters(content, poses, camera), bounds)
+        camera.target = camera.target + 1e3 * camera.distance  # nothing is near
+        np.testing.assert_allclose(frame.casters(content, poses, camera), bounds)
+
+
 def test_trails_join_where_links_have_been(chance):
     at, been, links = chance.normal(size=(3, 3)), {0: [], 2: []}, np.tile(np.eye(4), (3, 1, 1))
     trails = Trails((0, 2), 1.0, at)

@@ -126,3 +126,17 @@ def test_a_session_and_a_reload_keep_hidden_links_and_another_robot_has_none(qtb
     sessions.open(str(path))
     wait(qtbot, lambda: bench.model is not model and not bench.loading)
     assert hiding.names == ["hand"]
+
+
+def test_hide_others_says_in_the_palette_to_select_a_link_first(qtbot, arm):
+    hiding = arm.features[LinkHiding]
+    arm.features[PaletteView].action.trigger()
+    palette = arm.features[PaletteView].palette
+    qtbot.keyClicks(palette.line, "hide others")
+    item = palette.list.topLevelItem(0)
+    assert item.isDisabled()
+    assert "select a link first" in item.text(0)
+    palette.close()
+    arm.selection.choose(2)
+    hiding.hide_rest.trigger()
+    assert hiding.hidden == frozenset(range(len(arm.workbench.model.link_names))) - {2}

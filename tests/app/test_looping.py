@@ -13,7 +13,7 @@ from test_time import play
 from windows import name_file, wait
 
 from app.desktop import theme
-from app.features.looping import TOO_EARLY, TOO_LATE
+from app.features.looping import BEGUN, TOO_EARLY, TOO_LATE
 from app.features.run_exports import RunExports
 from app.features.time_view import TimeView
 from app.panels.picture_dialogs import FilmDialog
@@ -90,7 +90,7 @@ def test_an_end_before_the_start_moves_the_start_and_no_span_is_told(replayed):
     view.first.trigger()
     view.loop.end.trigger()
     assert replayed.statusBar().currentMessage() == TOO_EARLY
-    view.last.trigger()
+    view.bar.track.sought.emit(replay.recording.span(replay.run)[1])
     view.loop.start.trigger()
     assert replayed.statusBar().currentMessage() == TOO_LATE
     assert replay.loop == loop
@@ -180,3 +180,16 @@ def test_without_a_loop_the_dialogs_offer_none(replayed):
         assert not each.loop.isVisible()
     assert dialog.span is None
     assert (film.order.start, film.order.end) == (0.0, 1.0)
+
+
+def test_a_loop_begun_at_the_live_edge_ends_where_it_is_told_to_later(qtbot, opened):
+    window = opened()
+    play(qtbot, window, 0.3)
+    view, replay = window.features[TimeView], window.workbench.replay
+    begin = replay.recording.span(replay.newest)[1]
+    view.loop.start.trigger()
+    assert window.statusBar().currentMessage() == BEGUN.format(begin)
+    assert replay.loop is None
+    play(qtbot, window, 0.3)
+    view.loop.end.trigger()
+    assert replay.loop == (replay.newest, begin, replay.recording.span(replay.newest)[1])

@@ -36,7 +36,7 @@ def test_an_opened_or_saved_session_is_among_them(qtbot, opened, make_window, tm
     window.open(session)
     wait(qtbot, lambda: str(session) in window.workbench.recent)
     name_file(monkeypatch, tmp_path / "another")
-    window.features[Sessions].save_action.trigger()
+    window.features[Sessions].save_as.trigger()
     window.files.recent_menu.aboutToShow.emit()
     told = [action.text() for action in window.files.recent_menu.actions()]
     assert told == ["another.catena", "mine.catena", "pendulum.urdf"]

@@ -10,6 +10,8 @@ from windows import press, shown_time, wait, wait_loaded
 
 import engine
 from app.features.robot_view import RobotView
+from app.features.second_robot_view import SecondRobotView
+from app.gl.glyphs import Explainer
 from app.panels.inspection import mass_of, robot_facts
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Snapshot
@@ -249,6 +251,28 @@ def test_the_centre_of_mass_is_that_of_the_potential_energy(name, rng):
         pose, found = frame.link_poses[link], mass_of(model, link)
         weighted += mass * (pose[:3, :3] @ found.center + pose[:3, 3])
     assert center == pytest.approx(weighted / model.mass.sum(), abs=2e-5)
+
+
+def test_a_free_body_beside_the_robot_does_not_count_as_the_robot(qtbot, shown):
+    arm, cube = engine.load(engine.find_robot("arm7")), engine.free_body("box", (0.1, 0.1, 0.1), 5.0, "body")
+    both = engine.compose(engine.Part(arm, prefix=""), engine.Part(cube, (80, 0, 0), "cube/"))
+    told = []
+    for model in (arm, both):
+        frame = Snapshot(model)
+        frame.q[:] = np.append(np.full(arm.nq, 0.3), model.neutral()[arm.nq :])
+        frame.v[:] = np.append(np.full(arm.nv, 0.2), np.full(model.nv - arm.nv, 7.0))
+        frame.link_poses[:] = engine.link_poses(model, frame.q)
+        told.append(robot_facts(model, frame))
+    assert told[0] == told[1]
+    at = engine.link_poses(both, both.neutral())
+    balls = [Explainer(each, 1.0).glyphs(["masses"], at[: len(each.link_names)])["ball"].poses for each in (arm, both)]
+    np.testing.assert_allclose(balls[1][-1, :3, 3], balls[0][-1, :3, 3], atol=1e-5)  # the whole robot's
+    window = shown(both)
+    view = window.features[SecondRobotView]
+    view.open(engine.find_robot("double_pendulum"))
+    wait(qtbot, lambda: view.panel.table.item(4, 0).text() != "")
+    table = [view.panel.table.item(row, 0).text() for row in range(3)]
+    assert table == [str(len(arm.link_names)), str(arm.nv), f"{arm.mass.sum():.3f} kg"]
 
 
 def test_where_rows_fill_the_column_the_joints_have_all_of_it_until_a_link_is_selected(qtbot, arm):

@@ -359,3 +359,17 @@ def test_the_dialog_promises_the_rows_that_are_written(qtbot, window, exports, t
     left = recording.frame(run, engine.first_resampled(recording, run)).time - begin
     assert left > 0.1
     assert f"Without the first {left:.3g} s, in which the batch had another size." in promised
+
+
+def test_an_export_into_a_folder_that_takes_no_files_names_both_and_what_to_do(qtbot, window, exports, monkeypatch):
+    load(qtbot, window, "pendulum")
+    play(qtbot, window, 0.1)
+
+    def fail(*_: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory", "/proc/x.npz")
+
+    monkeypatch.setattr(engine, "require_place", fail)
+    exports.write("/proc/x.npz", "npz")
+    wait(qtbot, lambda: not exports.writing.running)
+    said = window.statusBar().currentMessage()
+    assert said.startswith("nothing was written: x.npz cannot be written to /proc: No such file or directory; choose")

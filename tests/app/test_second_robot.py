@@ -12,7 +12,8 @@ from windows import PATIENCE, play_for, second_state, wait
 import engine
 from app.features.ground_view import GroundView
 from app.features.reloading import Reloading
-from app.features.second_robot_view import CROWDED, UNRECORDED, SecondRobotView
+from app.features.run_exports import RunExports
+from app.features.second_robot_view import CROWDED, UNBEGUN, UNRECORDED, SecondRobotView
 from app.panels.second_robot import ROWS
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.running import gains_of
@@ -312,3 +313,21 @@ def test_a_recorded_moment_says_that_it_is_not_recorded(qtbot, second):
     wait(qtbot, lambda: view.panel.note.text() == UNRECORDED and view.panel.note.isVisible())
     qtbot.keyClick(window, Qt.Key.Key_End)
     wait(qtbot, lambda: not view.panel.note.text())
+
+
+def test_beside_a_recorded_run_the_dock_says_why_it_is_not_drawn(qtbot, opened, make_window, tmp_path):
+    first = opened(engine.find_robot("pendulum"))
+    play_for(qtbot, first, 0.1)
+    first.features[RunExports].write(str(tmp_path / "run.npz"), "npz")
+    wait(qtbot, lambda: (tmp_path / "run.npz").exists() and not first.features[RunExports].writing.running)
+    window = make_window()
+    window.open(tmp_path / "run.npz")
+    wait(qtbot, lambda: window.workbench.shown is not None and window.workbench.shown.recorded)
+    view = window.features[SecondRobotView]
+    view.open(engine.find_robot("double_pendulum"))
+    wait(qtbot, lambda: view.model is not None and view.panel.note.isVisible())
+    wait(qtbot, lambda: view.panel.note.text() == UNBEGUN)
+    assert window.viewport.overlays.second_robot is None
+    qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
+    wait(qtbot, lambda: view.panel.note.text() != UNBEGUN)

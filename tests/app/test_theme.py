@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import QObject, QSize, Qt, pyqtSignal
+from PyQt6.QtCore import QLocale, QObject, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor
 from PyQt6.QtWidgets import (
     QApplication,
@@ -30,6 +30,7 @@ from app.desktop import theme
 from app.features.appearance import Appearance
 from app.gl.contact_marks import COLORS
 from app.panels.ghost import SCALE
+from app.panels.number_box import DecimalBox
 from app.panels.timing_table import FRAME_COLORS
 
 PALETTES = {"dark": theme.DARK, "light": theme.LIGHT}
@@ -248,3 +249,11 @@ def test_everything_can_be_dressed_while_it_is_open(arm):
         corner = picture.pixelColor(3, picture.height() - 3)
         assert corner.name() == PALETTES[name]["panel"]
     arm.features[Appearance].actions["dark"].trigger()
+
+
+def test_numbers_have_a_point_in_every_language(qapp):
+    QLocale.setDefault(QLocale("de_DE"))
+    assert DecimalBox().locale().decimalPoint() == ","
+    theme.apply(qapp, theme.is_dark())
+    box = DecimalBox()
+    assert box.textFromValue(1.5) == "1.50"

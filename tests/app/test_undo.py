@@ -136,6 +136,7 @@ def test_each_action_says_what_was_done_and_how(undoing):
     assert named(bench.joints.drive, 2, False) == "Hold joint3"
     assert named(bench.configuring.set_spread, BatchSpread(4)) == "Batch of 4"
     assert named(bench.configuring.set_spread, BatchSpread()) == "No batch"
+    assert named(bench.configuring.set_spread, BatchSpread(pose=0.3)) == "Deviations of the batch"
 
 
 def test_obstacles_and_bodies_go_back(qtbot, undoing):

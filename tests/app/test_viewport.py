@@ -426,9 +426,9 @@ def test_what_a_robot_reaches_is_worked_out_once_for_each_pose(viewport, monkeyp
     """A chain of 1000 links is 2000 shapes; that it loads asks seven times where they end."""
     asked, bounds = [], Content.bounds
 
-    def counted(content, poses):
+    def counted(content, poses, own):
         asked.append(poses)
-        return bounds(content, poses)
+        return bounds(content, poses, own)
 
     monkeypatch.setattr(Content, "bounds", counted)
     chain = engine.chain(5)
