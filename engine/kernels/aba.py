@@ -23,7 +23,7 @@ from engine.compile.operations import reciprocal, rows
 from engine.compile.shared import array_at, count
 from engine.compile.vectors import every, robots_at
 from engine.kernels.bodies import AXIS, NQ, NV, ZERO, rigid_inertia
-from engine.kernels.joint_forces import (
+from engine.kernels.joint_rows import (
     GivenForces,
     implicit_inertia,
     is_held,
