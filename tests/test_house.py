@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -170,18 +171,42 @@ def test_the_table_of_floors_is_that_of_the_contracts() -> None:
     assert written == {container: layers[container] for container in written}
 
 
-def test_the_places_where_things_go_are_there() -> None:
-    """The table of docs/extending.md; a name without a folder lies where the one before it does."""
-    text = (ROOT / "docs" / "extending.md").read_text("utf-8")
-    rows = re.findall(r"^\| (?!new|---)(.+?) \| (.+) \|$", text, re.MULTILINE)
-    assert len(rows) >= 10
-    missing = []
-    for what, places in rows:
-        folder = ROOT
+def _where_things_go() -> Iterator[tuple[str, str, Path | None]]:
+    """What the table of docs/extending.md is about, by row, each place there, and where that lies.
+
+    A name without a folder lies where the one before it does; a dash continues the row above.
+    """
+    text, about = (ROOT / "docs" / "extending.md").read_text("utf-8"), ""
+    for what, places in re.findall(r"^\| (?!new|---)(.+?) \| (.+) \|$", text, re.MULTILINE):
+        folder, about = ROOT, about if what.startswith("–") else what
         for place in re.findall(r"`([\w./]+(?:/|\.(?:py|cu|cuh|toml)))`", places):
             near = [root / place for root in (folder, ROOT, ROOT / "engine") if (root / place).exists()]
             if near and "/" in place:
                 folder = near[0].parent
-            elif not near and place != "command.py":
-                missing.append((what, place))
+            yield about, place, near[0] if near else None
+
+
+def test_the_places_where_things_go_are_there() -> None:
+    found = list(_where_things_go())
+    assert len({about for about, _, _ in found}) >= 10
+    assert [(about, place) for about, place, path in found if path is None and place != "command.py"] == []
+
+
+OF_FEWER_JOINTS = (
+    "cpu/chains", "cuda/chains", "cuda/collision", "cuda/rigid_body/lane_bodies", "cuda/rigid_body/limbs",
+    "cuda/rigid_body/written_out.py", "cuda/runtime/header.py", "cuda/stepping/group_stepper.py",
+    "cuda/stepping/limb_step.cuh", "kernels/contact/body_pairs.py", "kernels/contact/mimics.py",
+)  # fmt: skip
+"""What names a kind of joint, but takes robots with certain joints alone, or their axes one by one."""
+
+
+def test_all_that_depends_on_the_kind_of_a_joint_is_where_an_elementary_joint_goes() -> None:
+    listed = {path for about, _, path in _where_things_go() if about == "an elementary joint"}
+    missing = []
+    for path in sorted(path for part in ("kernels", "cpu", "cuda") for path in (ROOT / "engine" / part).rglob("*.*")):
+        name = path.relative_to(ROOT / "engine").as_posix()
+        if path.suffix not in (".py", ".cu", ".cuh") or path in listed or name.startswith(OF_FEWER_JOINTS):
+            continue
+        if re.search(r"\b(FREE|SPHERICAL|REVOLUTE|PRISMATIC)\b", path.read_text("utf-8")):
+            missing.append(name)
     assert missing == []

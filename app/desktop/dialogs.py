@@ -13,7 +13,7 @@ from PyQt6.QtWidgets import QDialog, QFileDialog, QFileIconProvider, QHeaderView
 
 import engine
 from app.desktop import theme
-from app.desktop.reasons import reason
+from app.reasons import reason
 
 ROBOTS = "Robots, runs and sessions (*.urdf *.xacro *.xml *.npz *.catena);;All files (*)"
 SIZE = QSize(1440, 900)

@@ -23,8 +23,8 @@ import engine
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_path
-from app.desktop.reasons import reason
 from app.panels.number_box import DecimalBox, WholeBox
+from app.reasons import reason
 
 if TYPE_CHECKING:
     from app.window import Window

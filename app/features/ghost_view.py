@@ -15,8 +15,8 @@ import engine
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file
 from app.desktop.docks import RIGHT, Dock
-from app.desktop.reasons import reason
 from app.panels.ghost import COMING, PAST, RECORDING_TIP, GhostPanel, tints
+from app.reasons import reason
 from app.recording.recorded_ghost import RecordedGhost
 from app.simulation.ghost import GhostSettings
 from app.simulation.messages import Loaded, Snapshot

@@ -18,11 +18,11 @@ from PyQt6.QtWidgets import QInputDialog, QMenu
 import engine
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file
-from app.desktop.reasons import reason
 from app.gl.world import World, world_of
 from app.jobs.code_ahead import CodeAhead
 from app.panels.scene import ScenePanel
 from app.picture.note import PictureNote
+from app.reasons import reason
 from app.simulation import grounds
 from app.simulation.grounds import Terrain
 from app.simulation.running import simulation_of

@@ -13,7 +13,6 @@ from PyQt6.QtWidgets import QApplication, QMenu, QWidget
 
 import engine
 from app.desktop.actions import MESSAGE, algorithm_name, device_name, make_action
-from app.desktop.reasons import reason
 from app.features.controller_view import ControllerView
 from app.features.drive_view import DriveView
 from app.features.gravity_view import GravityView
@@ -23,6 +22,7 @@ from app.features.scene_view import SceneView
 from app.features.self_collision_view import SelfCollisionView
 from app.features.wrench_view import WrenchView
 from app.gl.camera import Camera
+from app.reasons import reason
 from app.recording import run_files
 from app.simulation.messages import Loaded
 

@@ -12,9 +12,9 @@ from PyQt6.QtCore import QLockFile, QObject, QStandardPaths, Qt, QUrl, pyqtSigna
 from PyQt6.QtWidgets import QMessageBox
 
 from app.desktop.crash import LOCK, CrashedRun, Reports, numbered_name
-from app.desktop.reasons import reason
 from app.features.autosaved_runs import AutosavedRuns
 from app.features.log_view import LogView
+from app.reasons import reason
 from app.recording.autosave import words
 from app.recording.run_files import is_passing
 from app.simulation.messages import Loaded

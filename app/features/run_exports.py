@@ -16,11 +16,11 @@ from PyQt6.QtWidgets import QDialog, QMenu, QMessageBox
 import engine
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_path, file_name
-from app.desktop.reasons import reason
 from app.features.picture_exports import PictureExports
 from app.features.time_view import TimeView
 from app.jobs.background import Background
 from app.panels.run_dialog import RunDialog
+from app.reasons import reason
 from app.recording import run_files
 
 if TYPE_CHECKING:

@@ -27,12 +27,12 @@ from app.desktop.context_menus import LINK, OBJECT, SPACE, Clicked
 from app.desktop.dialogs import ask_file
 from app.desktop.docks import LEFT, Dock
 from app.desktop.numbers import round_length
-from app.desktop.reasons import refusal
 from app.features import object_places
 from app.features.state_transfer import restore_state
 from app.gl.camera import Camera
 from app.panels.panel_scroller import scroller
 from app.panels.scene import ScenePanel
+from app.reasons import refusal
 from app.simulation.messages import Loaded, Snapshot
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ from app.acting.surroundings import read_beside
 from app.desktop import dialogs
 from app.desktop.actions import MESSAGE, algorithm_name, make_action
 from app.desktop.docks import RIGHT, Dock
-from app.desktop.reasons import refusal
 from app.gl.batch import Box
 from app.gl.picking import pick, ray
 from app.gl.scene import Scene
@@ -28,6 +27,7 @@ from app.jobs.background import Background
 from app.panels.panel_scroller import scroller
 from app.panels.second_robot import ALGORITHMS, EMPTY, SecondRobotPanel
 from app.plotting.quantities import own_energy
+from app.reasons import refusal
 from app.simulation.messages import Loaded, Snapshot
 from app.simulation.second_robot import SavedSecondRobot, SecondRobotRequest
 from app.simulation.starting import first_pose

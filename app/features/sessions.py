@@ -21,7 +21,6 @@ from PyQt6.QtCore import QByteArray
 import engine
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file, ask_path, file_name
-from app.desktop.reasons import reason
 from app.features import session_scene, session_text
 from app.features.camera_views import CameraViews
 from app.features.ghost_view import GhostView
@@ -32,6 +31,7 @@ from app.features.second_robot_view import SecondRobotView
 from app.features.session_text import KEPT, VERSION, NoSession
 from app.gl.camera import Camera
 from app.panels.plots import PlotsPanel
+from app.reasons import reason
 from app.recording import run_files
 from app.simulation.messages import Event, Loaded, Refused
 

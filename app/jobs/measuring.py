@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import engine
-from app.desktop.reasons import reason
 from app.jobs.background import Background
+from app.reasons import reason
 
 
 class Measure(Protocol):

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import engine
-from app.desktop.reasons import reason
 from app.jobs.background import Background
+from app.reasons import reason
 
 MANIFEST = "study.json"
 

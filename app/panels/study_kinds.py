@@ -42,7 +42,7 @@ class Wanted(NamedTuple):
 class Kind:
     """A chart of some columns. `results` has all samples, one a row."""
 
-    uses_y = uses_color = True
+    uses_y = True
 
     def __init__(self, results: engine.StudyResults, wanted: Wanted):
         self.results, self.wanted = results, wanted

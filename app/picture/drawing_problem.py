@@ -8,8 +8,8 @@ from collections import deque
 from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtWidgets import QLabel, QWidget
 
-from app.desktop.reasons import reason
 from app.gl.context import NoOpenGL
+from app.reasons import reason
 
 PAUSES = (200, 1000)  # ms until drawing is tried again, after the first error and after the second
 WHILE = 60.0  # s after which an error no longer counts

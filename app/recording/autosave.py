@@ -26,7 +26,7 @@ from pathlib import Path
 from PyQt6.QtCore import QLockFile
 
 import engine
-from app.desktop.reasons import reason
+from app.reasons import reason
 from app.recording import run_files
 
 KEPT, ROOM = 5, 2**30

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import engine
-from app.desktop.reasons import gpu_failure
+from app.reasons import gpu_failure
 from app.simulation.compiling import Compiler
 from app.simulation.messages import Compiling, Configured, Event, Latest, Loaded, Preparing, Reading, Refused, Settings
 from app.simulation.preparing import Outcome, Preparation, make_warm, refuses

@@ -13,8 +13,8 @@ from functools import partial
 import numpy as np
 
 import engine
-from app.desktop.reasons import gpu_failure
 from app.link_extents import POINTS, link_points, world_points
+from app.reasons import gpu_failure
 from app.simulation.messages import GhostState, Snapshot
 from app.simulation.preparing import ControlsApart, MadeApart, compile_steps
 from app.simulation.running import Running

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 import engine
-from app.desktop.reasons import reason
+from app.reasons import reason
 from app.simulation.attachments import Attachment
 from app.simulation.changeover import Changeover
 from app.simulation.messages import Event, LimitsReached, Stopped

@@ -23,7 +23,7 @@ from engine.compile.operations import reciprocal, rows
 from engine.compile.shared import array_at, count
 from engine.compile.vectors import every, robots_at
 from engine.kernels.bodies import AXIS, NQ, NV, ZERO, rigid_inertia
-from engine.kernels.joint_forces import (
+from engine.kernels.joint_rows import (
     GivenForces,
     implicit_inertia,
     is_held,
@@ -33,7 +33,7 @@ from engine.kernels.joint_forces import (
 )
 from engine.kernels.outward import enter
 from engine.kernels.robot import ENTER, KIND, PARENT, Q_START, V_START, with_constants
-from engine.kernels.spatial import add, dot, less_rank_one, mul_t, plus, scale, sub
+from engine.kernels.spatial import add, dot, less_rank_one, plus, scale, solve6, sub
 from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.kernels.transforms import force_to_parent, inertia_in_parent, motion_to_child
 from engine.model import FREE
@@ -61,38 +61,6 @@ def _cleared(A, B, C, axis):
     if axis == 2:
         return (A[0], A[1], 0.0, A[3], 0.0, 0.0), (B[0], B[1], B[2], B[3], B[4], B[5], 0.0, 0.0, 0.0), C
     return A, (B[0], B[1], 0.0, B[3], B[4], 0.0, B[6], B[7], 0.0), (C[0], C[1], 0.0, C[3], 0.0, 0.0)
-
-
-@inline
-def _factor3(S):
-    """L and 1/D of a symmetric positive definite 3×3 = L D Lᵀ."""
-    i0 = reciprocal(S[0])
-    l10, l20 = S[1] * i0, S[2] * i0
-    i1 = reciprocal(S[3] - l10 * S[1])
-    e = S[4] - l10 * S[2]
-    l21 = e * i1
-    return i0, l10, l20, i1, l21, reciprocal(S[5] - l20 * S[2] - l21 * e)
-
-
-@inline
-def _solve3(F, b):
-    y = b[1] - F[1] * b[0]
-    x2 = (b[2] - F[2] * b[0] - F[4] * y) * F[5]
-    x1 = y * F[3] - F[4] * x2
-    return b[0] * F[0] - F[1] * x1 - F[2] * x2, x1, x2
-
-
-@inline
-def _solve6(A, B, C, n, f):
-    """[A B; Bᵀ C]⁻¹ (n, f) by the Schur complement of C."""
-    F, b0, b1, b2 = _factor3(C), (B[0], B[1], B[2]), (B[3], B[4], B[5]), (B[6], B[7], B[8])
-    x, y, z = _solve3(F, b0), _solve3(F, b1), _solve3(F, b2)
-    S = (
-        A[0] - dot(b0, x), A[1] - dot(b0, y), A[2] - dot(b0, z),
-        A[3] - dot(b1, y), A[4] - dot(b1, z), A[5] - dot(b2, z),
-    )  # fmt: skip
-    o = _solve3(_factor3(S), sub(n, (dot(x, f), dot(y, f), dot(z, f))))
-    return o, _solve3(F, sub(f, mul_t(B, o)))
 
 
 @inline
@@ -126,7 +94,7 @@ def leave(robot, i, forces, numbers, inertia, force, kept):
     if kind == FREE:
         tau = forces.tau
         fn, ff = (tau[at], tau[at + 1], tau[at + 2]), (tau[at + 3], tau[at + 4], tau[at + 5])
-        kept[at] = _solve6(A, B, C, sub(fn, n), sub(ff, f))
+        kept[at] = solve6(A, B, C, sub(fn, n), sub(ff, f))
         if parent >= 0:
             n, f = force_to_parent(kind, c, x, fn, ff)
             force[parent] = add(force[parent][0], n), add(force[parent][1], f)

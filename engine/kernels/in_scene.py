@@ -1,9 +1,9 @@
 """The steps of one robot in a scene, in three stages: its beginning, one Newton step of its search, its end.
 
 On a GPU the threads of a block take each stage together, so that a multiprocessor executes the same instructions at a
-time. Rounds take a step of the search while more than one in `FEW` of the block's robots needs one; then the waiting
-robots end their steps and begin the next, and the few continue with them. So a robot with a long search does not delay
-its block. Robots are independent: no bit depends on which robots share a block, or on the number of threads.
+time. Rounds take a step of the search while more than one in `SEARCH_ONE_IN` of the block's robots needs one; then the
+waiting robots end their steps and begin the next, and the few continue with them. So a robot with a long search does
+not delay its block. Robots are independent: no bit depends on which robots share a block, or on the number of threads.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from engine.step_settings import Rotations
 
 BEGIN, SEARCH, END, DONE = range(4)
 """The stages of a step; `DONE` after the last step."""
-FEW = 12
-"""A block takes steps of the search alone only while more than one in `FEW` of its busy robots needs one."""
+SEARCH_ONE_IN = 12
+"""A block takes steps of the search alone only while more than one in so many of its busy robots needs one."""
 _FRICTIONAL, _CONTACTS, _JOINTS, _OVERLAPS, _STAGES, _COUNTS = range(6)
 """Counts of the step: its rows; 1 where the search is for the overlap correction; 1 where RK4's stages were taken."""
 
@@ -216,7 +216,7 @@ def _end(found, fixed, robot, watched, phases):
 def _round(stage):
     """The stage that the threads of a block take together; `DONE` if none has work."""
     searching, ending, beginning = votes(stage == SEARCH), votes(stage == END), votes(stage == BEGIN)
-    if FEW * searching > searching + ending + beginning:
+    if SEARCH_ONE_IN * searching > searching + ending + beginning:
         return SEARCH
     if ending > 0:
         return END

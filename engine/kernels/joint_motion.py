@@ -54,6 +54,13 @@ def advance(q, way, v, dt, q_of_v, rotations):
 
 
 @inline
+def _with_turning(after, before, at_v, dt):
+    """The linear velocity of a free joint in `after`, without what −ω × v of `before` gave it in dt."""
+    turning = cross(load3(before, at_v), load3(before, at_v + 3))
+    return add(load3(after, at_v + 3), scale(dt, turning))
+
+
+@inline
 def stop_turning(before, dt, v, rotations):
     """Put v + dt v̇ of one robot into the frames in which the step begins, where free joints' v̇ has no −ω × v.
 
@@ -61,9 +68,7 @@ def stop_turning(before, dt, v, rotations):
     """
     free = rotations.free
     for f in range(free.shape[0]):
-        c = free[f, 1]
-        turning = cross(load3(before, c), load3(before, c + 3))
-        store3(v, add(load3(v, c + 3), scale(dt, turning)), c + 3)
+        store3(v, _with_turning(v, before, free[f, 1], dt), free[f, 1] + 3)
 
 
 @inline
@@ -93,23 +98,13 @@ def advance_joint(robot, i, q, v, after, dt):
     """
     kind, a, c = robot.tree[i, KIND], robot.tree[i, Q_START], robot.tree[i, V_START]
     if kind == FREE:
-        w, turning = load3(after, c), cross(load3(v, c), load3(v, c + 3))
-        linear = add(load3(after, c + 3), scale(dt, turning))
-        x = q[a + 3], q[a + 4], q[a + 5], q[a + 6]
-        turn, shift = exponential(w, dt), mul(rotation_from_quaternion(x[0], x[1], x[2], x[3]), linear)
-        x, u = unit_product(x, turn), turned_back(turn, linear)
-        for r in range(3):
-            q[a + r] += dt * shift[r]
-            v[c + r], v[c + 3 + r] = w[r], u[r]
-        for r in range(4):
-            q[a + 3 + r] = x[r]
+        linear = _with_turning(after, v, c, dt)
+        store3(v, load3(after, c), c)
+        store3(v, linear, c + 3)
+        _advance_free(q, a, v, v, c, dt)
     elif kind == SPHERICAL:
-        w = load3(after, c)
-        x = unit_product((q[a], q[a + 1], q[a + 2], q[a + 3]), exponential(w, dt))
-        for r in range(3):
-            v[c + r] = w[r]
-        for r in range(4):
-            q[a + r] = x[r]
+        store3(v, load3(after, c), c)
+        advance_ball(q, a, v, c, dt)
     else:
         v[c] = after[c]
         q[a] += dt * after[c]

@@ -1,4 +1,4 @@
-"""Joints as rows, one a coordinate: the law of their efforts, and their friction and limits in a block of robots.
+"""Joints as rows, one a coordinate: the law of their efforts, and their friction and limits, of one robot or a block.
 
 The force of a row is the control and gains, clipped to the effort limit, less damping and friction:
 
@@ -12,7 +12,7 @@ Friction and limits are those of `engine.kernels.joint_constraints`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 from engine.compile import inline
 from engine.compile.operations import spread
 from engine.kernels.joint_constraints import friction, held_at, slides, velocity_bounds
+from engine.kernels.robot import Robot
 from engine.step_settings import (
     DAMPING,
     EFFORT_LIMIT,
+    FRICTION,
     KD,
     KP,
     LOWER,
@@ -43,6 +45,38 @@ class JointRows(NamedTuple):
     has_constraints: bool
     q_of_v: NDArray[np.int64]
     joints: NDArray[np.floating]
+
+
+class GivenForces(NamedTuple):
+    """Given forces τ (nv,) on the joints of one robot."""
+
+    tau: Any
+
+
+class KnownSettings(NamedTuple):
+    """The settings of a robot's steps that are known at compile time, with `JointRows` but for dt."""
+
+    robot: Robot
+    has_limits: bool
+    has_constraints: bool
+    q_of_v: NDArray[np.int64]
+    joints: NDArray[np.floating]
+    implicit: bool
+    freezes: bool
+    has_wrenches: bool
+    timed: bool
+
+
+class Acting(NamedTuple):
+    """The inputs of a step of one robot: its settings and rows, the initial state, and each joint's mode (nv,)."""
+
+    known: KnownSettings
+    rows: JointRows
+    q: Any
+    v: Any
+    tau: Any
+    target: Any
+    mode: Any
 
 
 class Robots(NamedTuple):
@@ -111,6 +145,8 @@ def bounds(rows, j, q):
         return -np.inf, np.inf
     joints = rows.joints
     lower, upper, fastest = joints[LOWER, j], joints[UPPER, j], joints[VELOCITY_LIMIT, j]
+    if lower == -np.inf and upper == np.inf:
+        return -fastest, fastest
     return velocity_bounds(position(rows, j, q), lower, upper, fastest, 1.0 / rows.dt)
 
 
@@ -140,3 +176,66 @@ def joint_forces(robots, q, v, rows, forces, implicit):
             forces.inertia[k, j] = 0.0
             if implicit and is_row(rows, j):
                 forces.inertia[k, j] = added_inertia(rows, j, pulled, rows.dt)
+
+
+@inline
+def may_hold(rows, j):
+    """Whether friction or a limit can act on coordinate j."""
+    if not is_row(rows, j):
+        return False
+    joints = rows.joints
+    limited = joints[LOWER, j] > -np.inf or joints[UPPER, j] < np.inf or joints[VELOCITY_LIMIT, j] < np.inf
+    return (rows.has_limits and limited) or joints[FRICTION, j] > 0.0
+
+
+@inline
+def is_stiff(forces, j):
+    """Whether a velocity may be held, or has added inertia."""
+    if len(forces) == 1:
+        return False
+    rows = forces.rows
+    draws = rows.joints[DAMPING, j] > 0.0 or rows.joints[KP, j] > 0.0 or rows.joints[KD, j] > 0.0
+    return may_hold(rows, j) or (forces.known.implicit and draws and is_row(rows, j))
+
+
+@inline
+def _drive(acting, j):
+    rows, q = acting.rows, position(acting.rows, j, acting.q)
+    return drive(rows, j, acting.tau[j], acting.target[j], q, acting.v[j], rows.dt, acting.known.implicit)
+
+
+@inline
+def beside_friction(acting, j):
+    """A joint's force without its friction."""
+    return without_friction(acting.rows, j, _drive(acting, j), acting.v[j])
+
+
+@inline
+def joint_force(forces, j):
+    """The force on the joint of velocity j."""
+    if len(forces) == 1:
+        return forces.tau[j]
+    force, f = beside_friction(forces, j), friction(forces.rows.joints, j, forces.v[j])
+    if may_hold(forces.rows, j):
+        return force - (f * forces.mode[j] if slides(forces.mode[j]) else 0.0)
+    return force
+
+
+@inline
+def implicit_inertia(acting, j):
+    """The inertia that implicit damping and gains add to a joint."""
+    rows = acting.rows
+    return added_inertia(rows, j, _drive(acting, j), rows.dt) if acting.known.implicit else 0.0
+
+
+@inline
+def is_held(acting, j):
+    """Whether a velocity is prescribed."""
+    return not slides(acting.mode[j]) if may_hold(acting.rows, j) else False
+
+
+@inline
+def target_acceleration(acting, j):
+    """The prescribed q̈ of a held velocity."""
+    low, high = bounds(acting.rows, j, acting.q)
+    return (held_at(acting.mode[j], low, high) - acting.v[j]) * (1.0 / acting.rows.dt)

@@ -8,6 +8,7 @@ row begins at ``k · L``.
 from __future__ import annotations
 
 from engine.compile import inline
+from engine.compile.operations import reciprocal
 
 ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 ZERO9 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -249,6 +250,39 @@ def less_rank_one(A, B, C, x, y, d):
         sub((B[6], B[7], B[8]), scale(g[2], y)),
     )
     return A, (b0[0], b0[1], b0[2], b1[0], b1[1], b1[2], b2[0], b2[1], b2[2]), C
+
+
+@inline
+def _factor3(S):
+    """L and 1/D of a symmetric positive definite 3×3 = L D Lᵀ."""
+    i0 = reciprocal(S[0])
+    l10, l20 = S[1] * i0, S[2] * i0
+    i1 = reciprocal(S[3] - l10 * S[1])
+    e = S[4] - l10 * S[2]
+    l21 = e * i1
+    return i0, l10, l20, i1, l21, reciprocal(S[5] - l20 * S[2] - l21 * e)
+
+
+@inline
+def _solve3(F, b):
+    """S⁻¹ b by the factors of S."""
+    y = b[1] - F[1] * b[0]
+    x2 = (b[2] - F[2] * b[0] - F[4] * y) * F[5]
+    x1 = y * F[3] - F[4] * x2
+    return b[0] * F[0] - F[1] * x1 - F[2] * x2, x1, x2
+
+
+@inline
+def solve6(A, B, C, n, f):
+    """[A B; Bᵀ C]⁻¹ (n, f) by the Schur complement of C."""
+    F, b0, b1, b2 = _factor3(C), (B[0], B[1], B[2]), (B[3], B[4], B[5]), (B[6], B[7], B[8])
+    x, y, z = _solve3(F, b0), _solve3(F, b1), _solve3(F, b2)
+    S = (
+        A[0] - dot(b0, x), A[1] - dot(b0, y), A[2] - dot(b0, z),
+        A[3] - dot(b1, y), A[4] - dot(b1, z), A[5] - dot(b2, z),
+    )  # fmt: skip
+    o = _solve3(_factor3(S), sub(n, (dot(x, f), dot(y, f), dot(z, f))))
+    return o, _solve3(F, sub(f, mul_t(B, o)))
 
 
 @inline

@@ -31,8 +31,8 @@ from engine.kernels.joint_constraints import (
     sliding_interval,
     stopped,
 )
-from engine.kernels.joint_forces import Acting, beside_friction, bounds, may_hold
 from engine.kernels.joint_motion import advance_joint
+from engine.kernels.joint_rows import Acting, JointRows, beside_friction, bounds, may_hold
 from engine.kernels.outward import enter
 from engine.kernels.phase_timer import lap, start_watch, stop_watch
 from engine.kernels.robot import ENTER, KIND, V_START
@@ -50,32 +50,23 @@ def _load(row, count, into):
 
 
 @inline
-def _constrained(known):
-    """Whether friction or a limit can act on any joint."""
-    found = False
-    for k in range(known.q_of_v.shape[0]):
-        found = found or may_hold(known, k)
-    return found
-
-
-@inline
 def _begin_modes(acting):
     for k in range(acting.known.q_of_v.shape[0]):
-        if may_hold(acting.known, k):
-            low, high = bounds(acting, k)
-            acting.mode[k] = initial_mode(acting.v[k], low, high, friction(acting.known.joints, k, acting.v[k]))
+        if may_hold(acting.rows, k):
+            low, high = bounds(acting.rows, k, acting.q)
+            acting.mode[k] = initial_mode(acting.v[k], low, high, friction(acting.rows.joints, k, acting.v[k]))
 
 
 @inline
 def _settle(acting, k, qdd, reaction, descending, after):
     """Compute v⁺ of a velocity and its next mode; return whether the mode changes. The active-set method keeps the
     mode."""
-    v, f = acting.v[k], friction(acting.known.joints, k, acting.v[k])
-    following = v + acting.dt * qdd
-    if not may_hold(acting.known, k):
+    v, f = acting.v[k], friction(acting.rows.joints, k, acting.v[k])
+    following = v + acting.rows.dt * qdd
+    if not may_hold(acting.rows, k):
         after[k] = following
         return False
-    (low, high), mode, drive = bounds(acting, k), acting.mode[k], beside_friction(acting, k)
+    (low, high), mode, drive = bounds(acting.rows, k, acting.q), acting.mode[k], beside_friction(acting, k)
     sliding = slides(mode)
     after[k] = following if sliding else held_at(mode, low, high)
     freed = released(mode, reaction, f, low, high, slack_of_reaction(f, drive))
@@ -179,10 +170,10 @@ def _descend(acting, begins, after, reaction, table):
     for k in range(nv):
         table[_NEXT, k] = after[k]
         table[_ROW, k] = 0.0
-        if may_hold(acting.known, k):
-            low, high = bounds(acting, k)
+        if may_hold(acting.rows, k):
+            low, high = bounds(acting.rows, k, acting.q)
             table[_ROW, k], table[_LOW, k], table[_HIGH, k] = 1.0, low, high
-            table[_FRICTION, k] = friction(acting.known.joints, k, acting.v[k])
+            table[_FRICTION, k] = friction(acting.rows.joints, k, acting.v[k])
             table[_DRIVE, k] = beside_friction(acting, k)
             table[_REACTION, k], table[_MODE, k] = reaction[k], acting.mode[k]
     going = True
@@ -192,7 +183,7 @@ def _descend(acting, begins, after, reaction, table):
         going = _active_set_step(table, at_run_time(nv))
     for k in range(nv):
         after[k] = table[_FEASIBLE, k]
-        if may_hold(acting.known, k):
+        if may_hold(acting.rows, k):
             acting.mode[k] = table[_MODE, k]
     return going
 
@@ -205,7 +196,7 @@ def _take(acting, after):
         sound = is_bounded(after)
     if sound:
         for i in range(known.robot.tree.shape[0]):
-            advance_joint(known.robot, i, acting.q, acting.v, after, acting.dt)
+            advance_joint(known.robot, i, acting.q, acting.v, after, acting.rows.dt)
     return sound if known.freezes else is_bounded(acting.v)
 
 
@@ -215,13 +206,13 @@ def advance(known, robot, batch, given, dt):
     steps, state, controls, record = given.steps, given.state, given.controls, given.record
     report, every, last, phases = given.report, given.record.every, given.steps.last, given.report.phases
     nq, nv = state.q.shape[0], state.v.shape[0]
-    acting = Acting(known, local(nq), local(nv), local(nv), local(nv), local(nv), dt, 1.0 / dt)
+    joints = JointRows(dt, known.has_limits, known.has_constraints, known.q_of_v, known.joints)
+    acting = Acting(known, joints, local(nq), local(nv), local(nv), local(nv), local(nv))
     _load(state.q, nq, acting.q)
     _load(state.v, nv, acting.v)
     _load(state.tau, nv, acting.tau)
     _load(state.target, nv, acting.target)
     after, reaction, table = local(nv), local(nv), local(9, nv)
-    constrained = _constrained(known)
     sample = robot * (steps.total // every + 1)
     end, until, number = sample + last // every + 1, every - steps.first % every, 0
     if steps.first == 0:
@@ -238,7 +229,7 @@ def advance(known, robot, batch, given, dt):
             start_watch(watched, phases)
         descending = number > BLOCK_PIVOTS
         going = _round(acting, given.wrenches, robot, batch, descending, after, reaction)
-        if constrained and (descending or (going and number == BLOCK_PIVOTS)):
+        if known.has_constraints and (descending or (going and number == BLOCK_PIVOTS)):
             going = _descend(acting, number == BLOCK_PIVOTS, after, reaction, table)
             going = going and number < BLOCK_PIVOTS + ACTIVE_SET_STEPS * nv
         number += 1

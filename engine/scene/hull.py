@@ -14,7 +14,7 @@ from engine.scene.mesh_parts import convex
 from engine.scene.mesh_reader import read_hulls
 
 Array = NDArray[np.floating]
-FEW = 4000
+FEW_TRIANGLES = 4000
 """Triangles of a binary STL up to which its hull is computed in this process: at most a fifth of a second."""
 
 
@@ -48,11 +48,11 @@ def _hulls(path: str, _changed: int) -> tuple[Array, ...]:
     file = Path(path)
     try:
         require_kind(file)
-        corners = binary_stl.corners(file) if 0 < binary_stl.count(file) <= FEW else None
+        corners = binary_stl.corners(file) if 0 < binary_stl.count(file) <= FEW_TRIANGLES else None
     except (OSError, ValueError) as problem:
         raise ValueError(f"the collision mesh {path} cannot be read: {problem}") from problem
     try:
-        if corners is None or len(np.unique(corners, axis=0)) > FEW // 2:
+        if corners is None or len(np.unique(corners, axis=0)) > FEW_TRIANGLES // 2:
             return read_hulls(file)
         return convex([(corners, np.arange(len(corners)).reshape(-1, 3))])
     except OSError as problem:

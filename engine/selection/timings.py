@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from engine import files
-from engine.cpu.rigid_body.aba_batch import FEW
+from engine.cpu.rigid_body.aba_batch import LOOP_UP_TO
 from engine.cpu.rigid_body.workspace import EIGHT
 from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import device as gpu
@@ -110,7 +110,7 @@ class Measurements:
 
     def _robots(self, algorithm: str, batch: int) -> float:
         """Return the batch size on the measured machine that takes as long as this batch."""
-        if self.device == "cpu" and algorithm == "abia" and batch > FEW:
+        if self.device == "cpu" and algorithm == "abia" and batch > LOOP_UP_TO:
             batch = len(EIGHT) * -(-batch // len(EIGHT))
         return max(1.0, batch * self.share) if batch > 1 else 1.0
 

@@ -6,8 +6,6 @@ from types import SimpleNamespace
 
 import numpy as np
 
-SCALARS = (bool, int, float, np.generic)
-
 
 class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     """An array that NumPy's functions work on, as CuPy's do, but that NumPy's arrays do not mix with.

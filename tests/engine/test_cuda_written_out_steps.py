@@ -16,7 +16,7 @@ import engine
 from engine.compile import inline
 from engine.cuda.stepping.written_out_stepper import WrittenOutStepper
 from engine.device_arrays import to_host
-from engine.kernels import joint_forces, steps
+from engine.kernels import joint_rows, steps
 from engine.kernels.joint_constraints import BLOCK_PIVOTS
 from engine.model import Model
 from engine.step_settings import FRICTION
@@ -120,7 +120,7 @@ def test_wrenches_controls_and_recordings_are_the_cpus(rows, rng):
 
 def test_a_friction_that_depends_on_the_velocity_is_written_out(monkeypatch):
     """f = F (1 + v²), which is not known before the robot moves; the model is no other test's, as its code is."""
-    monkeypatch.setattr(joint_forces, "friction", _faster_is_more)
+    monkeypatch.setattr(joint_rows, "friction", _faster_is_more)
     monkeypatch.setattr(steps, "friction", _faster_is_more)
     model = dataclasses.replace(engine.chain(1, seed=77), friction=np.array([0.3]))
     simulation = engine.Simulation(model, 2, 1e-4, algorithm="abia", device="cuda", v=[[1.0], [2.0]])

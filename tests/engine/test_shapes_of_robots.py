@@ -12,7 +12,7 @@ from engine.algorithms import abia
 from engine.algorithms.chain import Chain
 from engine.compile import machine
 from engine.compile.known import digest_of
-from engine.cpu.rigid_body.aba_batch import FEW, MOST_BODIES
+from engine.cpu.rigid_body.aba_batch import LOOP_UP_TO, MOST_BODIES
 from engine.kernels.robot import constants, pattern, robot_of, with_constants
 from engine.model import Model
 
@@ -44,7 +44,7 @@ def test_a_robot_has_the_same_bits_alone_and_in_any_batch(model, dtype, rng):
     together = fd(*at)
     alone = np.array([fd(*(x[k] for x in at)) for k in range(29)])
     np.testing.assert_array_equal(together, alone)
-    for few in (1, FEW, FEW + 1, 8, 12):
+    for few in (1, LOOP_UP_TO, LOOP_UP_TO + 1, 8, 12):
         np.testing.assert_array_equal(fd(*(x[:few] for x in at)), together[:few])
 
 

@@ -11,9 +11,9 @@ Two additions serve simulation. ``E`` is added to D: an inertia or an implicit d
 joint has a prescribed acceleration: with 0 for 1/D and the acceleration for u/D, the same lines give the hybrid
 dynamics (Featherstone 2008, section 9.2).
 
-A ball joint is three joints in one body, about its axes x, y and z: from the tips each subtracts its UUᵀ/D from what
-the one before left, from the base each adds its q̈. That is Gaussian elimination of its 3×3 ``SᵀIS + E``, and each axis
-can be locked alone. `kernels.aba` eliminates z first: its results differ by rounding.
+A ball joint is three joints in one body, about its axes x, y and z: from the tips each, z first, subtracts its UUᵀ/D
+from what the one before left, from the base each adds its q̈. That is Gaussian elimination of its 3×3 ``SᵀIS + E``, and
+each axis can be locked alone.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from engine.kernels.spatial import (
     load6,
     load9,
     mul,
-    mul_t,
     plus,
     scale,
+    solve6,
     store3,
     store6,
     store9,
@@ -50,37 +50,6 @@ from engine.kernels.spatial import (
 from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model import FREE, REVOLUTE, SPHERICAL
 from engine.model.layout import Packed
-
-
-@inline
-def _solve3(S, b):
-    """S⁻¹ b for a symmetric positive definite 3×3, by L D Lᵀ."""
-    l10, l20 = S[1] / S[0], S[2] / S[0]
-    d1 = S[3] - l10 * S[1]
-    e = S[4] - l10 * S[2]
-    l21 = e / d1
-    d2 = S[5] - l20 * S[2] - l21 * e
-    y1 = b[1] - l10 * b[0]
-    x2 = (b[2] - l20 * b[0] - l21 * y1) / d2
-    x1 = y1 / d1 - l21 * x2
-    return b[0] / S[0] - l10 * x1 - l20 * x2, x1, x2
-
-
-@inline
-def _solve6(A, B, C, n, f):
-    """[A B; Bᵀ C]⁻¹ (n, f) by the Schur complement of C."""
-    x, y, z = _solve3(C, (B[0], B[1], B[2])), _solve3(C, (B[3], B[4], B[5])), _solve3(C, (B[6], B[7], B[8]))
-    b0, b1, b2 = (B[0], B[1], B[2]), (B[3], B[4], B[5]), (B[6], B[7], B[8])
-    S = (
-        A[0] - dot(b0, x),
-        A[1] - dot(b0, y),
-        A[2] - dot(b0, z),
-        A[3] - dot(b1, y),
-        A[4] - dot(b1, z),
-        A[5] - dot(b2, z),
-    )
-    o = _solve3(S, sub(n, mul(B, _solve3(C, f))))
-    return o, _solve3(C, sub(f, mul_t(B, o)))
 
 
 @inline
@@ -97,7 +66,7 @@ def _free(row, L):
         A, B, C = load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
         n = sub(load3(row, at.U * L + k, L), load3(row, at.BIAS * L + k, L))
         f = sub(load3(row, (at.U + 3) * L + k, L), load3(row, (at.BIAS + 3) * L + k, L))
-        o, v = _solve6(A, B, C, n, f)
+        o, v = solve6(A, B, C, n, f)
         R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
         n, f = force_to_parent(R, p, load3(row, at.U * L + k, L), load3(row, (at.U + 3) * L + k, L))
         store3(row, n, at.BIAS * L + k, L)
@@ -168,9 +137,9 @@ def _ball(w, i, parent, L):
     for k in range(L):
         A, B, C = load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
         n, f = load3(row, at.BIAS * L + k, L), load3(row, (at.BIAS + 3) * L + k, L)
-        A, B, C, n, f = _ball_axis(row, L, k, 0, A, B, C, n, f)
-        A, B, C, n, f = _ball_axis(row, L, k, 1, A, B, C, n, f)
         A, B, C, n, f = _ball_axis(row, L, k, 2, A, B, C, n, f)
+        A, B, C, n, f = _ball_axis(row, L, k, 1, A, B, C, n, f)
+        A, B, C, n, f = _ball_axis(row, L, k, 0, A, B, C, n, f)
         if parent >= 0:
             o, v = load3(row, at.VXS * L + k, L), load3(row, (at.VXS + 3) * L + k, L)
             n = add(n, add(mul(full(A), o), mul(B, v)))
@@ -213,7 +182,7 @@ def inertia_recursion(topology, w, lanes):
 
 @inline
 def _ball_axis_acceleration(row, L, k, axis, o, v):
-    """Compute q̈ and the reaction of one axis of a ball joint; (o, v) is a' plus the q̈ of the axes after it."""
+    """Compute q̈ and the reaction of one axis of a ball joint; (o, v) is a' plus the q̈ of the axes before it."""
     U, D = (at.BALL_U + 6 * axis) * L + k, row[(at.BALL_D + axis) * L + k]
     Ua, u = dot(load3(row, U, L), o) + dot(load3(row, U + 3 * L, L), v), row[(at.BALL_TAU + axis) * L + k]
     locked, target = row[(at.BALL_LOCK + axis) * L + k] != 0.0, row[(at.BALL_TARGET + axis) * L + k]
@@ -228,9 +197,9 @@ def _ball_accelerations(row, L):
     for k in range(L):
         o = add(load3(row, at.ACC * L + k, L), load3(row, at.VXS * L + k, L))
         v = add(load3(row, (at.ACC + 3) * L + k, L), load3(row, (at.VXS + 3) * L + k, L))
-        o = o[0], o[1], o[2] + _ball_axis_acceleration(row, L, k, 2, o, v)
-        o = o[0], o[1] + _ball_axis_acceleration(row, L, k, 1, o, v), o[2]
         o = o[0] + _ball_axis_acceleration(row, L, k, 0, o, v), o[1], o[2]
+        o = o[0], o[1] + _ball_axis_acceleration(row, L, k, 1, o, v), o[2]
+        o = o[0], o[1], o[2] + _ball_axis_acceleration(row, L, k, 2, o, v)
         store6(row, (o[0], o[1], o[2], v[0], v[1], v[2]), at.ACC * L + k, L)
 
 
@@ -314,9 +283,9 @@ def _ball_axis_right_side(row, L, k, axis, n, f):
 def _ball_right_side(row, L):
     for k in range(L):
         n, f = load3(row, at.BIAS * L + k, L), load3(row, (at.BIAS + 3) * L + k, L)
-        n, f = _ball_axis_right_side(row, L, k, 0, n, f)
-        n, f = _ball_axis_right_side(row, L, k, 1, n, f)
         n, f = _ball_axis_right_side(row, L, k, 2, n, f)
+        n, f = _ball_axis_right_side(row, L, k, 1, n, f)
+        n, f = _ball_axis_right_side(row, L, k, 0, n, f)
         store6(row, (n[0], n[1], n[2], f[0], f[1], f[2]), at.BIAS * L + k, L)
 
 

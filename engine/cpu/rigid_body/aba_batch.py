@@ -22,7 +22,7 @@ from engine.model.layout import pack
 
 MOST_BODIES = 32
 """The maximum number of bodies of a robot with written-out code: larger ones take seconds to compile."""
-FEW = 3
+LOOP_UP_TO = 3
 """The number of robots up to which the loop over robots is faster than a block's lanes, where loops are kept."""
 SHARE = 32
 """Bodies times blocks that are worth a thread: some 10 µs."""
@@ -67,7 +67,7 @@ class Abia:
             return self._alone(q, v, tau, out)
         if self._admit(q, v, tau, out) != FITS:
             return NotImplemented
-        if len(q) <= FEW:
+        if len(q) <= LOOP_UP_TO:
             return self._in_turn(q, v, tau, out)
         if self._blocks is None or threads > self._blocks.threads:
             self._blocks = Blocks(self._packed, threads, *self._code)

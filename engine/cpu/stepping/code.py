@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.compile.entry import sort_of
 from engine.cpu.chains.accelerations import example
-from engine.cpu.rigid_body.aba_batch import FEW
+from engine.cpu.rigid_body.aba_batch import LOOP_UP_TO
 from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.workspace import EIGHT, ONE
 from engine.cpu.rigid_body.wrenches import Links
@@ -57,7 +57,7 @@ class Code(NamedTuple):
         found = NO_PAIRS if scene is None else touching_pairs(model, scene)[0]
         pairs = found.capacity > 0
         contact: Kind | Literal[""] = surfaces.kind(ground) if ground is not None else "plane" if pairs else ""
-        together = settings.batch > FEW and algorithm == "abia" and alike and not contact
+        together = settings.batch > LOOP_UP_TO and algorithm == "abia" and alike and not contact
         lanes = len(EIGHT if together else ONE)
         own = not alike and algorithm != "dca"
         mimic = bool(contact and mimics(model))

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "constraints/active_set.cuh"
+#include "constraints/joint_forces.cuh"
 #include "rigid_body/aba.cuh"
 #include "rigid_body/thread_per_robot.cuh"
 
@@ -40,9 +41,11 @@ template <typename Real> struct JointTable {
     const Real* first;
     int stride;
 
-    __device__ __forceinline__ Real operator()(int row, int k) const {
-        return first[OWN_JOINT_TABLE ? (size_t(row) * NV + k) * stride : row * NV + k];
+    __device__ __forceinline__ JointRow<Real> row(int k) const {
+        if constexpr (OWN_JOINT_TABLE) return {first + size_t(k) * stride, NV * stride};
+        return {first + k, NV};
     }
+    __device__ __forceinline__ Real operator()(int row, int k) const { return this->row(k)(row); }
 };
 
 // The wrenches on a robot's bodies; empty in kernels without wrenches.
@@ -83,28 +86,17 @@ template <typename Real, int PITCH_, Role ROLE> struct Joints : External<Real, H
         return at(first_slot(i) + OWN_U);
     }
 
-    // Control and gains. Implicit gains act from the coordinate at the end of the step, q + dt v.
-    __device__ __forceinline__ Real drive(int i, int k) const {
-        Real drive = at(TAU + k);
-        if constexpr (HAS_GAINS) {
-            if (kind(i) != FREE) {
-                Real here = has_position(k) ? q(i, q_of(k)) : Real(0);
-                if constexpr (INTEGRATOR == integrator::IMPLICIT) here += dt * v(i, k);
-                drive += table(joint_row::KP, k) * (at(GOAL + k) - here) - table(joint_row::KD, k) * v(i, k);
-            }
-        }
-        return drive;
+    // The force without friction, and the implicit terms on the diagonal of the matrix.
+    __device__ __forceinline__ JointForce<Real> acting(int i, int k) const {
+        const bool draws = HAS_GAINS && kind(i) != FREE;
+        const Real here = draws && has_position(k) ? q(i, q_of(k)) : Real(0);
+        return joint_force(table.row(k), at(TAU + k), draws ? at(GOAL + k) : Real(0), here, v(i, k), dt, draws);
     }
-    // The clipped drive, less damping.
     __device__ __forceinline__ Real smooth(int i, int k) const {
-        if constexpr (ROLE == Role::CORRECTION) return 0;
-        Real drive = this->drive(i, k);
-        if constexpr (HAS_EFFORT_LIMITS) {
-            const Real most = table(joint_row::EFFORT_LIMIT, k);
-            drive = clip(drive, -most, most);
-        }
-        if constexpr (HAS_DAMPING) drive -= table(joint_row::DAMPING, k) * v(i, k);
-        return drive;
+        return ROLE == Role::CORRECTION ? Real(0) : acting(i, k).force;
+    }
+    __device__ __forceinline__ Real extra(int i, int k) const {
+        return INTEGRATOR == integrator::IMPLICIT ? acting(i, k).extra : Real(0);
     }
     __device__ __forceinline__ Real force(int i, int k) const {
         Real force = smooth(i, k);
@@ -114,16 +106,6 @@ template <typename Real, int PITCH_, Role ROLE> struct Joints : External<Real, H
             if (way == BACKWARD) force += friction(k);
         }
         return force;
-    }
-    // The implicit terms on the diagonal of the matrix; a joint whose effort is clipped has no gains in this step.
-    __device__ __forceinline__ Real extra(int i, int k) const {
-        if constexpr (INTEGRATOR != integrator::IMPLICIT) return 0;
-        Real share = HAS_DAMPING ? dt * table(joint_row::DAMPING, k) : Real(0);
-        if constexpr (HAS_GAINS) {
-            if (!HAS_EFFORT_LIMITS || fabs(drive(i, k)) <= table(joint_row::EFFORT_LIMIT, k))
-                share += dt * (table(joint_row::KD, k) + dt * table(joint_row::KP, k));
-        }
-        return share;
     }
     __device__ __forceinline__ bool locked(int k) const { return CONSTRAINED && is_held(mode(k)); }
     __device__ __forceinline__ Real target(int k) const {

@@ -12,16 +12,16 @@ template <typename Real> struct JointRow {
 // The force, and the implicit terms on the matrix's diagonal.
 template <typename Real> struct JointForce { Real force, extra; };
 
-// That of control `torque` and gains at coordinate q (0 where there is none) and velocity v.
+// That of control `torque` and gains, if the velocity `draws`, at coordinate q (0 where there is none) and velocity v.
 template <typename Real>
 __device__ __forceinline__ JointForce<Real> joint_force(const JointRow<Real>& row, Real torque, Real target, Real q,
-                                                        Real v, Real dt) {
+                                                        Real v, Real dt, bool draws = true) {
     constexpr bool IMPLICIT = INTEGRATOR == integrator::IMPLICIT;
     Real drive = torque, extra = 0;
     if constexpr (HAS_GAINS) {
         const Real kp = row(joint_row::KP), kd = row(joint_row::KD), ahead = IMPLICIT ? q + dt * v : q;
-        drive += kp * (target - ahead) - kd * v;
-        if constexpr (IMPLICIT) extra = dt * (kd + dt * kp);
+        if (draws) drive += kp * (target - ahead) - kd * v;
+        if (IMPLICIT && draws) extra = dt * (kd + dt * kp);
     }
     if constexpr (HAS_EFFORT_LIMITS) {
         const Real most = row(joint_row::EFFORT_LIMIT);

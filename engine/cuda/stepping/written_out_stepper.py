@@ -11,10 +11,10 @@ from engine.cuda.rigid_body import written_out
 from engine.cuda.runtime import compiler
 from engine.cuda.stepping.stepper import Stepper
 from engine.kernels import steps
-from engine.kernels.joint_forces import KnownSettings
+from engine.kernels.joint_rows import KnownSettings
 from engine.kernels.robot import robot_of
 from engine.kernels.step_arguments import State, step_arguments
-from engine.step_settings import LOWER, UPPER, VELOCITY_LIMIT, StepSettings
+from engine.step_settings import StepSettings
 
 MOST_NUMBERS = {"float32": 400, "float64": 300}
 """The most nonzero constants of a robot, by number type, measured on an H200.
@@ -43,12 +43,9 @@ class WrittenOutStepper(Stepper):
 
     def _compile(self) -> None:
         settings, model, facts = self._settings, self._settings.model, self._facts
-        joints = settings.joints[0].copy()
-        if not settings.limits:
-            joints[LOWER], joints[UPPER], joints[VELOCITY_LIMIT] = -np.inf, np.inf, np.inf
         fixed = KnownSettings(
-            robot_of(model), joints, settings.q_of_v, settings.integrator == "implicit",
-            facts["FREEZES"], facts["HAS_WRENCHES"], settings.timed,
+            robot_of(model), settings.has_limits, settings.has_constraints, settings.q_of_v, settings.joints[0],
+            settings.integrator == "implicit", facts["FREEZES"], facts["HAS_WRENCHES"], settings.timed,
         )  # fmt: skip
         state = State(q=model.nq, v=model.nv, tau=model.nv, target=model.nv)
         given = step_arguments(state, "int64", "int64", "reals", "int64s")

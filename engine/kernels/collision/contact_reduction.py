@@ -25,6 +25,24 @@ def _outside(a, b, x, n, lean):
 
 
 @inline
+def _turn(kept, a, b, c, n):
+    """Which way round three points lie, ±1: the largest area outside a side of their triangle is looked for."""
+    return -1.0 if kept == 3 and _area_along(a, b, c, n) < 0.0 else 1.0
+
+
+@inline
+def _worth(kept, x, a, b, c, n, turn, lean):
+    """What x adds to those kept, the first one, two or three of a, b and c: distance, then area, see `_outside`."""
+    if kept == 1:
+        d = sub(x, a)
+        return np.sqrt(dot(d, d)) if lean > 0.0 else dot(d, d)
+    beside = _outside(a, b, x, n, lean)
+    if kept == 2:
+        return abs(beside)
+    return max(turn * beside, max(turn * _outside(b, c, x, n, lean), turn * _outside(c, a, x, n, lean)))
+
+
+@inline
 def _is_better(worth, k, best_worth, best, near):
     """Whether near point k adds more than the best so far, or the same and precedes it."""
     return worth > best_worth or (worth == best_worth and near.point[k] < near.point[best])
@@ -52,47 +70,20 @@ def best_near_point(kept, found, near, lean):
     """
     best, best_worth, highest, stops = kept, -1e30 if kept == 0 else 0.0, near.gap[0], near.gap[0] - near.ahead[0]
     n, a = load3(near.normal[0]), load3(near.at[0])
-    over, b, c, turn = (1.0 / lean if lean > 0.0 else 0.0), load3(near.at[1]), load3(near.at[2]), 1.0
-    if kept == 3:
-        turn = 1.0 if _area_along(a, b, c, n) >= 0.0 else -1.0  # the largest area outside a side of the triangle
+    over, b, c = (1.0 / lean if lean > 0.0 else 0.0), load3(near.at[1]), load3(near.at[2])
+    turn = _turn(kept, a, b, c, n)
     for k in range(kept, found):
-        x, off = load3(near.at[k]), over * max(min(near.ahead[k] + stops, near.gap[k]) - highest, 0.0)
-        if kept == 0:
-            worth = -near.gap[k]
-        elif kept == 1:
-            d = sub(x, a)
-            worth = np.sqrt(dot(d, d)) - off if lean > 0.0 else dot(d, d)
-        else:
-            worth = _outside(a, b, x, n, lean)
-            if kept == 2:
-                worth = abs(worth) - off
-            else:
-                others = max(turn * _outside(b, c, x, n, lean), turn * _outside(c, a, x, n, lean))
-                worth = max(turn * worth, others) - off
+        off = over * max(min(near.ahead[k] + stops, near.gap[k]) - highest, 0.0)
+        worth = -near.gap[k] if kept == 0 else _worth(kept, load3(near.at[k]), a, b, c, n, turn, lean) - off
         if _is_better(worth, k, best_worth, best, near):
             best, best_worth = k, worth
     return best if best_worth > (-1e30 if kept == 0 else 0.0) else -1
 
 
 @inline
-def _area(a, b, x):
-    return (b[0] - a[0]) * (x[1] - a[1]) - (b[1] - a[1]) * (x[0] - a[0])
-
-
-@inline
-def _worth(work, k, i0, i1, i2, kept):
-    """By how much offer k extends those kept: distance, then area."""
-    x, a = work.offer[k], work.offer[i0]
-    if kept == 1:
-        dx, dy = x[0] - a[0], x[1] - a[1]
-        return dx * dx + dy * dy
-    b = work.offer[i1]
-    here = _area(a, b, x)
-    if kept == 2:
-        return abs(here)
-    c = work.offer[i2]
-    turn = 1.0 if _area(a, b, c) >= 0.0 else -1.0  # the largest area outside a side of the triangle
-    return max(max(-turn * here, -turn * _area(b, c, x)), -turn * _area(c, a, x))
+def _place(work, k):
+    """The place of offer k in the face."""
+    return work.offer[k, 0], work.offer[k, 1], 0.0
 
 
 @inline
@@ -108,10 +99,12 @@ def deepest_offer(work, offers, margin):
 @inline
 def _next(work, offers, i0, i1, i2, kept):
     """The first of the offers that add most, or −1 where none adds anything."""
-    best, best_worth = -1, 0.0
+    best, best_worth, n = -1, 0.0, (0.0, 0.0, 1.0)
+    a, b, c = _place(work, i0), _place(work, max(i1, 0)), _place(work, max(i2, 0))
+    turn = _turn(kept, a, b, c, n)
     for k in range(offers):
         if k != i0 and k != i1 and k != i2:
-            worth = _worth(work, k, i0, i1, i2, kept)
+            worth = _worth(kept, _place(work, k), a, b, c, n, turn, 0.0)
             if worth > best_worth:
                 best, best_worth = k, worth * 1.000001
     return best

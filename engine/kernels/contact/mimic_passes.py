@@ -21,7 +21,7 @@ from engine.kernels.spatial import (
     store3,
     sub,
 )
-from engine.model import FREE, REVOLUTE, WORLD
+from engine.model import REVOLUTE, WORLD
 
 
 @inline
@@ -131,51 +131,40 @@ def _eliminate(i, o, right, added, passed, mimics):
 
 
 @kernel
-def eliminate_joint(i, kind, tree):
-    """Eliminate a ball or floating joint of a busy body from the coordinates that it passes on, by the factors of
-    M + d."""
-    mimics, passed, U, D, t = tree.mimics, tree.mimics.mass, tree.U[i], tree.inverse[i], tree.t[i]
+def eliminate_free(i, tree):
+    """Eliminate a floating joint of a busy body from the coordinates that it passes on, by the factors of M + d."""
+    mimics, passed, D = tree.mimics, tree.mimics.mass, tree.inverse[i]
     for k in range(mimics.fate.shape[1]):
         if mimics.fate[i, k] == PASSES:
-            j = _place(i, k, mimics)
             for c in range(6):
-                passed.alpha[j, c] = passed.u[j, c] if kind == FREE or c < 3 else 0.0
+                passed.alpha[_place(i, k, mimics), c] = passed.u[_place(i, k, mimics), c]
     for k in range(mimics.fate.shape[1]):
         if mimics.fate[i, k] == PASSES:
-            j = _place(i, k, mimics)
-            a, b = load3(passed.alpha[j]), load3(passed.alpha[j], 3)
-            x, y = mul(load9(D), a), ZERO
-            if kind == FREE:
-                F = load9(D, 9)
-                x, y = add(x, mul(F, b)), add(mul_t(F, a), mul(load9(D, 18), b))
-                store3(passed.u[j], ZERO)
-                store3(passed.u[j], ZERO, 3)
-            else:
-                store3(passed.u[j], sub(a, mul(load9(U), x)))
-                store3(passed.u[j], sub(load3(passed.u[j], 3), mul_t(load9(U, 9), x)), 3)
-            for c in range(6):
-                passed.w[j, c] = passed.u[j, c]
+            alpha, F = passed.alpha[_place(i, k, mimics)], load9(D, 9)
+            a, b = load3(alpha), load3(alpha, 3)
+            x, y = add(mul(load9(D), a), mul(F, b)), add(mul_t(F, a), mul(load9(D, 18), b))
             for other in range(mimics.fate.shape[1]):
                 if mimics.fate[i, other] == PASSES:
                     to = passed.alpha[_place(i, other, mimics)]
                     passed.d[_place(i, other, mimics), k] -= dot(load3(to), x) + dot(load3(to, 3), y)
-    _add_joint(i, kind, t, passed, mimics)
+    carry_nothing(i, passed, mimics)
+    add_free_again(i, tree)
 
 
 @inline
-def _add_joint(i, kind, t, passed, mimics):
-    """Add to r of the coordinates that pass a ball or floating joint the effect of its t."""
+def add_free_again(i, tree):
+    """Add to r of the coordinates that pass the floating joint of body i the effect of its t, by M + d."""
+    mimics, passed, t = tree.mimics, tree.mimics.mass, tree.t[i]
     for k in range(mimics.fate.shape[1]):
         if mimics.fate[i, k] == PASSES:
             j = _place(i, k, mimics)
             passed.force[j, R] += dot(load3(passed.alpha[j]), load3(t))
-            if kind == FREE:
-                passed.force[j, R] += dot(load3(passed.alpha[j], 3), load3(t, 3))
+            passed.force[j, R] += dot(load3(passed.alpha[j], 3), load3(t, 3))
 
 
 @inline
 def joint_load(i, passed, mimics, out):
-    """Σ α ẏ of the ball or floating joint of a busy body, from the velocities in `out`."""
+    """Σ α ẏ of the floating joint of a busy body, from the velocities in `out`."""
     n, f = ZERO, ZERO
     for k in range(mimics.fate.shape[1]):
         if mimics.fate[i, k] == PASSES:
@@ -185,11 +174,11 @@ def joint_load(i, passed, mimics, out):
 
 
 @kernel
-def eliminate_axis(i, k, kind, e, factors, tree):
-    """Eliminate axis k of a ball or floating joint, e, from the coordinates that body i passes on in Newton's matrix;
-    `factors` (I S, Sᵀ I/D, 1/D, q)."""
+def eliminate_axis(i, k, kind, e, factors, passed, mimics):
+    """Eliminate axis k of a joint with several, e, from the coordinates that body i passes on; `factors` (I S, Sᵀ I/D,
+    1/D, q)."""
     x, y, z, w, reciprocal, q = factors
-    mimics, passed, at = tree.mimics, tree.mimics.newton, 0 if kind == REVOLUTE else 3
+    at = 0 if kind == REVOLUTE else 3
     for place in range(mimics.fate.shape[1]):
         if mimics.fate[i, place] == PASSES:
             j = _place(i, place, mimics)
@@ -207,8 +196,17 @@ def eliminate_axis(i, k, kind, e, factors, tree):
             for other in range(mimics.fate.shape[1]):
                 if mimics.fate[i, other] == PASSES:
                     passed.d[j, other] -= b * passed.alpha[_place(i, other, mimics), k]
-            if body_pairs.have_unknowns(tree):
-                _share_with_pairs(i, mimics.row[i, place], a, reciprocal * b, tree.pairs)
+
+
+@inline
+def eliminate_axis_in_pairs(i, k, reciprocal, tree):
+    """Eliminate axis k of a joint with several from what coordinates and pairs mean for each other."""
+    mimics, newton = tree.mimics, tree.mimics.newton
+    for place in range(mimics.fate.shape[1]):
+        if mimics.fate[i, place] == PASSES:
+            j = _place(i, place, mimics)
+            along, across = newton.alpha[j, k], reciprocal * newton.beta[j, k]
+            _share_with_pairs(i, mimics.row[i, place], along, across, tree.pairs)
 
 
 @inline
@@ -331,12 +329,6 @@ def wrench_without_axis(i, along, n, f, tau, kept, passed, mimics):
     if mimics.fate[i, o] == OWN:
         n, f = _without_place(i, o, n, f, tau, kept, passed, mimics)
     return n, f
-
-
-@inline
-def add_joint_again(i, kind, tree):
-    """Add to r of the coordinates that pass the ball or floating joint of body i the effect of its t, by M + d."""
-    _add_joint(i, kind, tree.t[i], tree.mimics.mass, tree.mimics)
 
 
 @inline

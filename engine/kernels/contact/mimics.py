@@ -45,7 +45,7 @@ class Passed(NamedTuple):
     w: NDArray[np.floating]  # (…, 6)
     d: NDArray[np.floating]  # (…, width), by rows
     force: NDArray[np.floating]  # (…, 2): r and t
-    alpha: NDArray[np.floating]  # (…, 6): Sᵀ u of a joint with several axes, over D in `newton`, of what is passed on
+    alpha: NDArray[np.floating]  # (…, 6): (Sᵀ u)/D of a joint with several axes, Sᵀ u of a free one in `mass`
     beta: NDArray[np.floating]  # (…, 6): wᵀ S there
 
 

@@ -129,7 +129,9 @@ def _without_axis(i, k, kind, e, forces, right, added, body, tree):
     factors = x, y, scale(reciprocal, z), scale(reciprocal, w), reciprocal, reciprocal * (right - force)
     body = _less_axis(i, k, kind, e, factors, -1, body, tree)
     if mimics.is_busy(i, tree):
-        passes.eliminate_axis(i, k, kind, e, factors, tree)
+        passes.eliminate_axis(i, k, kind, e, factors, tree.mimics.newton, tree.mimics)
+        if body_pairs.have_unknowns(tree):
+            passes.eliminate_axis_in_pairs(i, k, reciprocal, tree)
     return body
 
 

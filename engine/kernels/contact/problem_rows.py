@@ -21,13 +21,13 @@ from engine.kernels.contact.recursion import (
     velocity_at,
 )
 from engine.kernels.contact.rounding import limit_slack
-from engine.kernels.contact.tree import GATHERS, TO_PARENT, axis_of, has_one_axis
+from engine.kernels.contact.tree import GATHERS, TO_PARENT, axis_of
 from engine.kernels.joint_constraints import friction
 from engine.kernels.joint_rows import bounds, is_row
 from engine.kernels.robot import KIND, PARENT, V_START
-from engine.kernels.spatial import ZERO6, ZERO9, add, cross, dot, load3, load6, load9, mul, store3, store6, store9, sub
+from engine.kernels.spatial import ZERO6, ZERO9, add, cross, dot, load3, load6, load9, store3, store6, store9, sub
 from engine.kernels.world import joint_twist
-from engine.model import FREE, WORLD
+from engine.model import WORLD
 from engine.scene.thresholds import REACH
 
 
@@ -92,13 +92,6 @@ def _joints(q, v, rows, contact):
     return found
 
 
-@inline
-def _own_mobility(offset, rotation, inverse):
-    """The mobility of a ball joint's axis by its own inertia alone; a row's law holds for any positive number here."""
-    e = (rotation[offset], rotation[3 + offset], rotation[6 + offset])
-    return dot(e, mul(load9(inverse), e))
-
-
 @kernel
 def _mobilities(joints, topology, contact):
     """Compute the mobility of each row, and its velocity at v_f."""
@@ -129,12 +122,7 @@ def _mobilities(joints, topology, contact):
                     e = mimics.axis(i, axis_of(bodies.rotation[i]), tree)
                     E, H = passes.with_joint_mobility(kind, e, p.dv[start], E, H)
                 else:
-                    E, F, H, own = mobility_of(i, E, F, H, topology, bodies, tree)
-                    if has_one_axis(kind):
-                        p.dv[start] = own
-                if kind != FREE and not has_one_axis(kind):
-                    for k in range(3):
-                        p.dv[start + k] = _own_mobility(k, bodies.rotation[i], tree.inverse[i])
+                    E, F, H = mobility_of(i, E, F, H, topology, bodies, tree, p.dv)
                 keep_twist(i, omega, velocity, tree)
                 if len(tree.pairs) > 0:
                     store3(tree.step[i], omega)

@@ -17,7 +17,7 @@ from engine.compile.operations import spread
 from engine.kernels.bodies import ZERO
 from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact import mimics
-from engine.kernels.contact.tree import GATHERS, NEXT, TO_PARENT, WAITS, axis_of, has_one_axis, rigid_at
+from engine.kernels.contact.tree import GATHERS, NEXT, TO_PARENT, WAITS, axis_of, column, has_one_axis, rigid_at
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import (
     ZERO6,
@@ -49,14 +49,6 @@ from engine.kernels.spatial import (
     upper,
 )
 from engine.model import FREE, REVOLUTE, WORLD
-
-
-@inline
-def turned_diagonal(R, d, start):
-    """R diag(d) Rᵀ of the numbers d[start], d[start + 1], d[start + 2]."""
-    x, y, z = d[start], d[start + 1], d[start + 2]
-    S = (x * R[0], y * R[1], z * R[2], x * R[3], y * R[4], z * R[5], x * R[6], y * R[7], z * R[8])
-    return matmul(S, transpose(R))
 
 
 @inline
@@ -104,15 +96,32 @@ def _with_limbs(i, A, B, C, tree):
 
 
 @inline
+def _axis_forces(kind, e, body):
+    """I S, Sᵀ I S and Sᵀ p of a rotation about e or a translation along e, S."""
+    A, B, C, n, f = body
+    x, y = (mul(full(A), e), mul_t(B, e)) if kind == REVOLUTE else (mul(B, e), mul(full(C), e))
+    return x, y, dot(e, x if kind == REVOLUTE else y), dot(e, n if kind == REVOLUTE else f)
+
+
+@inline
+def _less_axis(i, k, x, y, reciprocal, w, tree, body):
+    """The inertia and wrench of body i less what axis k of its joint takes: I S, 1/D and t."""
+    (A, B, C, n, f), U = body, tree.U[i]
+    store3(U, x, 6 * k)
+    store3(U, y, 6 * k + 3)
+    tree.inverse[i, k], tree.t[i, k] = reciprocal, w
+    A, B, C = less_rank_one(A, B, C, x, y, reciprocal)
+    return A, B, C, add(n, scale(w, x)), add(f, scale(w, y))
+
+
+@inline
 def _without_axis(i, kind, tau, added, bodies, tree, body):
     """Eliminate the joint of body i with one axis from its inertia and wrench, `body` (A, B, C, n, f); return these.
 
     The coordinate of a mimic joint may stay, see `mimics`.
     """
-    (A, B, C, n, f), U, t = body, tree.U[i], tree.t[i]
     e = mimics.axis(i, axis_of(load9(bodies.rotation[i])), tree)
-    x, y = (mul(full(A), e), mul_t(B, e)) if kind == REVOLUTE else (mul(B, e), mul(full(C), e))
-    d, along = dot(e, x if kind == REVOLUTE else y), dot(e, n if kind == REVOLUTE else f)
+    x, y, d, along = _axis_forces(kind, e, body)
     k = 1.0 / (d + added)
     w = k * (tau - along)
     if mimics.is_busy(i, tree):
@@ -121,13 +130,7 @@ def _without_axis(i, kind, tau, added, bodies, tree, body):
         if mimics.has_own(i, tree):
             k, w = passes.eliminate(i, tree.mimics.own[i], tau, added, mass, tree.mimics)
             x, y = passes.column_at(i, tree.mimics.own[i], mass, tree.mimics)
-    if mimics.has_own(i, tree):
-        store3(U, x)
-        store3(U, y, 3)
-        tree.inverse[i, 0], t[0] = k, w
-        A, B, C = less_rank_one(A, B, C, x, y, k)
-        n, f = add(n, scale(w, x)), add(f, scale(w, y))
-    return A, B, C, n, f
+    return _less_axis(i, 0, x, y, k, w, tree, body) if mimics.has_own(i, tree) else body
 
 
 @inline
@@ -146,19 +149,18 @@ def _solve_free(i, R, tau, start, tree, body):
 
 
 @inline
-def _without_ball(i, R, tau, added, start, tree, body):
-    """Eliminate the ball joint of body i from its inertia and wrench, `body` (A, B, C, n, f); return these."""
-    (A, B, C, n, f), U = body, tree.U[i]
-    S = full(A)
-    E = inverse(plus(S, turned_diagonal(R, added, start)))
-    store9(U, S)
-    store9(U, B, 9)
-    store9(tree.inverse[i], E)
-    w, X = mul(E, sub(mul(R, load3(tau, start)), n)), matmul(E, B)
-    store3(tree.t[i], w)
-    n, f = add(n, mul(S, w)), add(f, mul_t(B, w))
-    A, C = upper(minus(S, matmul(S, matmul(E, S)))), upper(minus(full(C), matmul(transpose(B), X)))
-    return A, minus(B, matmul(S, X)), C, n, f
+def _without_ball(i, tau, added, start, bodies, tree, body):
+    """Eliminate the ball joint of body i, axis by axis, from its inertia and wrench, `body` (A, B, C, n, f)."""
+    for k in range(3):
+        e = column(bodies.rotation[i], k)
+        x, y, d, along = _axis_forces(REVOLUTE, e, body)
+        r = 1.0 / (d + added[start + k])
+        w = r * (tau[start + k] - along)
+        body = _less_axis(i, k, x, y, r, w, tree, body)
+        if mimics.is_busy(i, tree):
+            factors, mass = (x, y, scale(r, x), scale(r, y), r, w), tree.mimics.mass
+            passes.eliminate_axis(i, k, REVOLUTE, e, factors, mass, tree.mimics)
+    return body
 
 
 @kernel
@@ -192,10 +194,10 @@ def factorise(tau, added, topology, bodies, tree):
                     n, f = _solve_free(i, R, tau, start, tree, (A, B, C, n, f))
                     A, B, C = ZERO6, ZERO9, ZERO6
                 else:
-                    A, B, C, n, f = _without_ball(i, R, tau, added, start, tree, (A, B, C, n, f))
+                    A, B, C, n, f = _without_ball(i, tau, added, start, bodies, tree, (A, B, C, n, f))
                 if mimics.is_busy(i, tree):
-                    if not has_one_axis(kind):
-                        passes.eliminate_joint(i, kind, tree)
+                    if kind == FREE:
+                        passes.eliminate_free(i, tree)
                     passes.pass_on(i, parent, load3(bodies.arm[i]), tree.mimics.mass, tree.mimics)
                 to_parent = tree.flow[i, TO_PARENT]
                 A0, B0, C0, n0, f0 = _pass_on(i, parent, to_parent, load3(bodies.arm[i]), A, B, C, n, f, tree)
@@ -228,13 +230,6 @@ def carried_twist(i, parent, bodies, base, omega, velocity, tree):
 
 
 @inline
-def _ball_velocity(U, E, t, above):
-    """t − G a of a ball joint, from the twist of its body before the joint."""
-    n = add(mul(load9(U), above[0]), mul(load9(U, 9), above[1]))
-    return sub(load3(t), mul(load9(E), n))
-
-
-@inline
 def move(i, omega, velocity, topology, bodies, tree, out):
     """Compute dv of body i's joint into `out` (nv,) by the factors of M + d; return its twist, from that by its
     parent."""
@@ -261,11 +256,12 @@ def move(i, omega, velocity, topology, bodies, tree, out):
         store3(out, mul_t(R, sub(b, velocity)), start + 3)
         omega, velocity = a, b
     else:
-        x = _ball_velocity(U, D, t, (omega, velocity))
-        if mimics.is_busy(i, tree):
-            x = sub(x, mul(load9(D), passes.joint_load(i, tree.mimics.mass, tree.mimics, out)[0]))
-        store3(out, mul_t(R, x), start)
-        omega = add(omega, x)
+        for k in range(2, -1, -1):
+            x = t[k] - D[k] * (dot(load3(U, 6 * k), omega) + dot(load3(U, 6 * k + 3), velocity))
+            if mimics.is_busy(i, tree):
+                x -= passes.along_axis(i, k, tree.mimics.mass, tree.mimics, out)
+            out[start + k] = x
+            omega = add(omega, scale(x, column(bodies.rotation[i], k)))
     if mimics.is_busy(i, tree):
         passes.ended_velocities(i, omega, velocity, tree.mimics.mass, tree.mimics, out)
     return omega, velocity
@@ -321,12 +317,15 @@ def inward_wrench(i, n, f, tau, topology, bodies, tree):
         store3(t, add(mul_t(F, x), mul(load9(D, 18), y)), 3)
         n, f = a, b
     else:
-        w = mul(load9(D), sub(mul(R, load3(tau, start)), n))
-        store3(t, w)
-        n, f = add(n, mul(load9(U), w)), add(f, mul_t(load9(U, 9), w))
+        for k in range(3):
+            w = D[k] * (tau[start + k] - dot(column(bodies.rotation[i], k), n))
+            t[k] = w
+            n, f = add(n, scale(w, load3(U, 6 * k))), add(f, scale(w, load3(U, 6 * k + 3)))
+            if mimics.is_busy(i, tree):
+                passes.add_along_axis(i, k, w, tree.mimics.mass, tree.mimics)
     if mimics.is_busy(i, tree):
-        if not has_one_axis(kind):
-            passes.add_joint_again(i, kind, tree)
+        if kind == FREE:
+            passes.add_free_again(i, tree)
         passes.pass_forces(i, topology[i, PARENT], tree.mimics.mass, tree.mimics)
     return n, f
 
@@ -359,33 +358,39 @@ def shifted_mobility(r, E, F, H):
 
 
 @inline
-def mobility_of(i, E, F, H, topology, bodies, tree):
+def _past_axis(i, k, kind, e, E, F, H, tree):
+    """The mobility behind axis k of body i's joint, S = e, from that before it: S D⁻¹ Sᵀ + (1 − S G) Y (1 − S G)ᵀ.
+
+    Returns also the axis's own mobility.
+    """
+    U, d = tree.U[i], tree.inverse[i, k]
+    x, y = scale(d, load3(U, 6 * k)), scale(d, load3(U, 6 * k + 3))
+    a, b = add(mul(full(E), x), mul(F, y)), add(mul_t(F, x), mul(full(H), y))
+    own = d + dot(x, a) + dot(y, b)
+    if kind == REVOLUTE:
+        a = sub(a, scale(0.5 * own, e))
+        A = minus_outer(minus_outer(full(E), e, a), a, e)
+        return upper(A), minus_outer(F, e, b), H, own
+    b = sub(b, scale(0.5 * own, e))
+    C = minus_outer(minus_outer(full(H), e, b), b, e)
+    return E, minus_outer(F, a, e), upper(C), own
+
+
+@inline
+def mobility_of(i, E, F, H, topology, bodies, tree, own):
     """The mobility (inverse articulated operational-space inertia) of body i, from its parent's at the same place.
 
-    S D⁻¹ Sᵀ + (1 − S G) Y (1 − S G)ᵀ. Returns also a single-axis joint's own mobility, D⁻¹ of a ball joint, or 0.
+    The joint's own mobilities, by axis, go into `own` (nv,), except those of a free joint.
     """
-    kind, U, D = topology[i, KIND], tree.U[i], tree.inverse[i]
+    kind, start, D = topology[i, KIND], topology[i, V_START], tree.inverse[i]
     if kind == FREE:
-        return upper(load9(D)), load9(D, 9), upper(load9(D, 18)), 0.0
+        return upper(load9(D)), load9(D, 9), upper(load9(D, 18))
     if has_one_axis(kind):
-        e, k = mimics.axis(i, axis_of(bodies.rotation[i]), tree), D[0]
-        x, y = scale(k, load3(U)), scale(k, load3(U, 3))
-        a, b = add(mul(full(E), x), mul(F, y)), add(mul_t(F, x), mul(full(H), y))
-        own = k + dot(x, a) + dot(y, b)
-        if kind == REVOLUTE:
-            a = sub(a, scale(0.5 * own, e))
-            A = minus_outer(minus_outer(full(E), e, a), a, e)
-            return upper(A), minus_outer(F, e, b), H, own
-        b = sub(b, scale(0.5 * own, e))
-        C = minus_outer(minus_outer(full(H), e, b), b, e)
-        return E, minus_outer(F, a, e), upper(C), own
-    inv = load9(D)
-    P, Q = matmul(inv, load9(U)), matmul(inv, load9(U, 9))  # G
-    X = plus(matmul(P, full(E)), matmul(Q, transpose(F)))  # G Y
-    Z = plus(matmul(P, F), matmul(Q, full(H)))
-    K = plus(inv, plus(matmul(X, transpose(P)), matmul(Z, transpose(Q))))  # D⁻¹ + G Y Gᵀ
-    A = plus(minus(minus(full(E), X), transpose(X)), K)
-    return upper(A), minus(F, Z), H, 0.0
+        E, F, H, own[start] = _past_axis(i, 0, kind, mimics.axis(i, axis_of(bodies.rotation[i]), tree), E, F, H, tree)
+    else:
+        for k in range(2, -1, -1):
+            E, F, H, own[start + k] = _past_axis(i, k, REVOLUTE, column(bodies.rotation[i], k), E, F, H, tree)
+    return E, F, H
 
 
 @inline

@@ -28,8 +28,8 @@ class Tree(NamedTuple):
     limbs: Limbs
     flow: NDArray[np.int64]  # (n, 2): how a body passes its share on, see `TO_PARENT`
     loaded: NDArray[np.int64]  # (n, 2): that among the bodies of Newton's steps, see `loaded_bodies`
-    U: NDArray[np.floating]  # (n, 18), of M + d: 6 numbers of a joint with one axis, of a ball joint two blocks by rows
-    inverse: NDArray[np.floating]  # (n, 27), of M + d: D⁻¹, of a free joint (I^A)⁻¹ by blocks
+    U: NDArray[np.floating]  # (n, 18), of M + d: I S, 6 numbers an axis
+    inverse: NDArray[np.floating]  # (n, 27), of M + d: 1/D of each axis, of a free joint (I^A)⁻¹ by blocks
     G: NDArray[np.floating]  # (n, 36): of Newton's matrix, 6 an axis; at first, inertias passed on for M + d
     t: NDArray[np.floating]  # (n, 6): of the last right-hand side
     twist: NDArray[np.floating]  # (n, 6): of bodies on which limbs hang
