@@ -17,10 +17,12 @@ from engine.cuda.constraints.contacts import lanes
 from engine.cuda.stepping import scene_stepper
 from engine.cuda.stepping.scene_stepper import _robot as laid_out
 from engine.cuda.stepping.scene_stepper import arguments
+from engine.device_arrays import to_host
 from engine.holding import holding_gains
 from engine.kernels import in_scene
 from engine.kernels.collision.shape_contacts import touching_pairs
 from engine.kernels.contact import limbs, workspace
+from engine.kernels.contact.newton import respond
 from engine.kernels.joint_rows import JointRows
 from engine.kernels.step_arguments import Controls, Record, Report, State, StepArguments, StepRange
 from engine.model.layout import pack, pack_coupling
@@ -112,21 +114,24 @@ def arguments_of(q: np.ndarray, v: np.ndarray, target: np.ndarray) -> StepArgume
     )
 
 
-def staged(of: StepSettings, q: np.ndarray, v: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """q of every tenth step, v at the end, and the worst residual, by the text of a GPU on the host."""
+def robot_of(of: StepSettings) -> in_scene.SceneRobot:
+    """The arrays of one robot."""
     model, scene = of.model, of.scene
     assert scene is not None
     touch = workspace.touch(workspace.contact_workspace(model, scene), model.nv, 1)
     rows = JointRows(of.dt, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
     known = in_scene.ModelArrays(*pack(model), pack_coupling(model))
-    robot = in_scene.SceneRobot(
-        known, rows, of.rotations, in_scene.robot_workspace(len(model.parent), model.nq, model.nv, of.integrator), touch
-    )
-    given = arguments_of(q, v, target)
+    room = in_scene.robot_workspace(len(model.parent), model.nq, model.nv, of.integrator)
+    return in_scene.SceneRobot(known, rows, of.rotations, room, touch)
+
+
+def staged(of: StepSettings, q: np.ndarray, v: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """q of every tenth step, v at the end, and the worst residual, by the text of a GPU on the host."""
+    robot, given = robot_of(of), arguments_of(q, v, target)
     fixed = in_scene.Fixed(of.integrator, "raise", "none", "untimed")
     _, _, _, given, _, robot = arguments = in_type((0, True, 1, given, fixed, robot), of.dtype)
     assert specialise_in(in_scene.advance, of.dtype, *arguments)(*arguments) is not NotImplemented
-    return given.record.q.reshape(-1, model.nq), given.state.v[0], float(robot.touch.summary[0, 2])
+    return given.record.q.reshape(-1, of.model.nq), given.state.v[0], float(robot.touch.summary[0, 2])
 
 
 @pytest.mark.parametrize("way", ["standing", "falling", "on hills", "onto itself"])
@@ -260,6 +265,25 @@ def test_mimic_joints_are_stepped_as_on_a_cpu(
     assert worst <= 1e-8
 
 
+def test_a_search_that_failed_leaves_nothing_in_the_passes_of_mimic_joints(
+    tmp_path: Path, rng: np.random.Generator
+) -> None:
+    """Impulses that are not finite are followed by others: in single precision a search may end with such."""
+    bound = mimicking(tmp_path, {"RR_shank": "RR_hip", "FR_shank": "RL_thigh", "FR_thigh": "RL_shank"})
+    of = replace(settings(bound, "standing", "float64"), algorithm="jsiia")
+    robot, (q, v) = robot_of(of), states(bound, "standing", rng)
+    robot.room.state.q[0], robot.room.state.v[0] = q, v
+    fixed = in_scene.Fixed(of.integrator, "raise", "none", "untimed")
+    in_scene._begin(0, 0, arguments_of(q, v, np.zeros(bound.nv)), 1, fixed, robot, False)
+    contact, (_, contacts, joints, *_) = robot.touch.contact, robot.room.counts
+    problem, out = contact.solver.problem, np.zeros(bound.nv)
+    assert contacts > 0
+    for impulse in (np.nan, 1.0):
+        problem.impulse[:contacts] = impulse
+        respond(contacts, joints, contact.topology, contact.bodies, contact.solver, out)
+    assert np.all(np.isfinite(out))
+
+
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(("way", "threads"), [("standing", 1), ("standing", 8), ("on hills", 8), ("onto itself", 1)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -316,13 +340,17 @@ def test_a_gpu_steps_robots_with_hulls_as_the_cpu_does(
         )
         for device, kind in (("cuda", dtype), ("cpu", "float64"))
     ]  # fmt: skip
-    apart = np.zeros(batch)
-    for _ in range(6):
+    same, apart = np.ones(batch, np.bool_), 0
+    for _ in range(STEPS // 10):
+        if way == "onto itself":  # a plate wedges robots, so that rounding chooses their way: from equal states again
+            state = to_host(sims[0].q), to_host(sims[0].v)
+            for simulation in sims:
+                simulation.reset(*state)
         for simulation in sims:
             simulation.step(10)
-        apart = np.maximum(apart, np.abs(sims[0].q.get() - sims[1].q).max(1))
-    same = apart <= off
-    assert np.sum(~same) <= (2 if way == "onto itself" else 0)  # wedged in the plate: rounding chooses among impulses
+        same = np.abs(to_host(sims[0].q) - sims[1].q).max(1) <= off
+        apart += np.sum(~same)
+    assert apart <= {("onto itself", "float64"): 2, ("onto itself", "float32"): 7}.get((way, dtype), 0)
     loads = [
         np.array(simulation.contact_wrench if k else simulation.contact_wrench.get())[same]
         for k, simulation in enumerate(sims)
@@ -337,8 +365,8 @@ def test_a_gpu_steps_robots_with_hulls_as_the_cpu_does(
     sims[1].reset(sims[0].q.get(), sims[0].v.get())
     for simulation in sims:
         simulation.step()
-    ours, theirs = (simulation.contacts.on_host() for simulation in sims if simulation.contacts is not None)
-    np.testing.assert_array_equal(ours.number, theirs.number)
+    found = [simulation.contacts.on_host() for simulation in sims if simulation.contacts is not None]
+    np.testing.assert_array_equal(*(touches.number for touches in found))
 
 
 @pytest.mark.gpu

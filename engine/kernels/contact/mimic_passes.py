@@ -348,7 +348,7 @@ def _without_place(i, o, n, f, tau, kept, passed, mimics):
     others."""
     force, (x, y) = passed.force[_place(i, o, mimics)], column_at(i, o, passed, mimics)
     q = passed.d[_place(i, o, mimics), o] * ((1.0 - kept) * tau[mimics.row[i, o]] - force[R])
-    force[R], force[T] = 0.0, kept * force[T] + q
+    force[R], force[T] = 0.0, force[T] + q if kept > 0.0 else q  # not NaN of a failed search
     for k in range(mimics.fate.shape[1]):
         if _remains(i, o, k, mimics):
             other = _place(i, k, mimics)
