@@ -68,6 +68,11 @@ __device__ __forceinline__ Real worth(const Place& place, int count, Vector<Real
     return fmax(fmax(turn * here, turn * area(b, c, x, n)), turn * area(c, a, x, n));
 }
 
+// Whether a point adds more than the best before it, beyond rounding.
+template <typename Real> __device__ __forceinline__ bool adds_more(Real worth, Real best) {
+    return worth > best + Real(1e-6) * fabs(best);
+}
+
 template <typename Real, class Room>
 __device__ __forceinline__ void put_contact(const Room& room, int slot, int k, int s, const Nearest<Real>& at,
                                             const Placed<Real>& body) {
@@ -120,7 +125,7 @@ __device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, i
                 taken |= int(room(place + contact::NUMBERS * c + contact::POINT)) == first + number;
             if (taken) continue;
             const Real worth_here = kept == 0 ? -at.gap : worth(kept_at, kept, at.x, across);
-            if (worth_here > best) best = worth_here, found = number;
+            if (adds_more(worth_here, best)) best = worth_here, found = number;
         }
         if (found < 0) break;
         const Nearest<Real> at = nearest<Real>(scene, first + found, found, body);

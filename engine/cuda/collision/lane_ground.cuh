@@ -99,7 +99,7 @@ __device__ __forceinline__ KeptPoints kept_points(const Surroundings<Real>& scen
             const Real here =
                 kept.count == 0 ? -gap(number)
                                 : worth([&](int c) { return place(kept(c)); }, kept.count, place(number), n);
-            if (here > best) best = here, found = number;
+            if (adds_more(here, best)) best = here, found = number;
         }
         if (found < 0) break;
         kept.add(found);

@@ -9,6 +9,9 @@ from engine.kernels.collision.pair_workspace import put
 from engine.kernels.spatial import add, cross, dot, load3, mul_t, store3, sub
 from engine.scene.points import KEPT
 
+_ALIKE = 1e-6
+"""The relative difference below which points add as much: rounding, which differs by device."""
+
 
 @inline
 def _area_along(a, b, c, n):
@@ -44,8 +47,9 @@ def _worth(kept, x, a, b, c, n, turn, lean):
 
 @inline
 def _is_better(worth, k, best_worth, best, near):
-    """Whether near point k adds more than the best so far, or the same and precedes it."""
-    return worth > best_worth or (worth == best_worth and near.point[k] < near.point[best])
+    """Whether near point k adds more than the best so far, or as much, to rounding, and precedes it."""
+    rounding = _ALIKE * abs(best_worth)
+    return worth > best_worth + rounding or (worth >= best_worth - rounding and near.point[k] < near.point[best])
 
 
 @inline
