@@ -168,8 +168,10 @@ def test_what_can_be_undone_stays_where_it_is_freed_and_fixed_at_once(qtbot, arm
         arm.run.floating_asked.emit(on)
     wait(qtbot, lambda: bench.model is not before and not bench.loading)
     assert not bench.floating
+    wait(qtbot, undoing.undo.isEnabled)
     undoing.undo.trigger()
     wait(qtbot, lambda: bench.model is before and not bench.loading)
+    wait(qtbot, undoing.undo.isEnabled)
     undoing.undo.trigger()
     wait(qtbot, lambda: bench.settings.gravity)
 
