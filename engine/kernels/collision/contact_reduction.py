@@ -110,7 +110,7 @@ def _next(work, offers, i0, i1, i2, kept):
         if k != i0 and k != i1 and k != i2:
             worth = _worth(kept, _place(work, k), a, b, c, n, turn, 0.0)
             if worth > best_worth:
-                best, best_worth = k, worth * 1.000001
+                best, best_worth = k, worth * (1.0 + _ALIKE)
     return best
 
 
