@@ -223,7 +223,7 @@ class Window(QMainWindow):
         self.docks.fold(False)
         self.docks.restore(first)
         self._share_out()
-        self.docks.fold(self.workbench.model is None)
+        self.docks.fold(self.workbench.robot.model is None)
 
     # From the simulation to the window.
 
@@ -263,10 +263,10 @@ class Window(QMainWindow):
 
     def _show_robot(self, event: Loaded) -> None:
         self.viewport.set_model(event.model)
-        self.joints.set_rows(self.workbench.coordinates, self.workbench.initial)
+        self.joints.set_rows(self.workbench.robot.coordinates, self.workbench.robot.initial)
         self.timing.clear_all()
         self.batch_view.set_model(event.model)
-        self.compare.set_loaded(event.model, self.workbench.floating)
+        self.compare.set_loaded(event.model, self.workbench.robot.floating)
         self.findings.show_file(raised=False)
         self.statusBar().clearMessage()
 
@@ -275,7 +275,7 @@ class Window(QMainWindow):
         self.viewport.modest = frame.factor < IN_REAL_TIME * self.workbench.speed
         self.batch_view.show(frame)
         self.joints.show_state(frame.q, frame.target, frame.tau)
-        if not self.workbench.playing or time.perf_counter() > self._speed_due:
+        if not self.workbench.robot.playing or time.perf_counter() > self._speed_due:
             self._speed_due = time.perf_counter() + SPEED_REFRESH
             self.speed.show_achieved(frame.factor)
         if frame.phases and not frame.recorded:  # replayed frames were counted when simulated
@@ -297,18 +297,18 @@ class Window(QMainWindow):
 
     def refresh(self) -> None:
         """Update all texts, buttons and menus from the workbench."""
-        bench, model = self.workbench, self.workbench.model
+        bench, model = self.workbench, self.workbench.robot.model
         self.docks.fold(model is None)
         self.run.refresh(self.timing.measuring)
         self.compare.setEnabled(not self.timing.measuring)
         self.joints.show_held(bench.robot.held_rows)
-        self.batch_view.show_settings(bench.settings)
+        self.batch_view.show_settings(bench.robot.settings)
         self.simulation_choices.show()
         self.status.show(bench)
         self._show_busy()
         self.status.show_findings([each.severity for each in self.diagnostics.diagnostics])
         self.setWindowTitle(f"{model.name} — Catena" if model else "Catena")
-        self.timing.show_algorithm(bench.algorithm, bench.device, bench.settings, bench.why, bench.unmeasured)
+        self.timing.show_algorithm(bench.algorithm, bench.device, bench.robot.settings, bench.why, bench.unmeasured)
         for menu in (self.algorithm_menu, self.device_menu):
             menu.setEnabled(model is not None)
         self.refreshed.emit()
@@ -331,20 +331,20 @@ class Window(QMainWindow):
         if self.compare.running:
             self.timing.refuse_to_measure("a comparison is running; stop it or wait until it ends")
             return
-        self._play_after = self.workbench.model if self.workbench.playing else None
+        self._play_after = self.workbench.robot.model if self.workbench.robot.playing else None
         self.workbench.pause()
         self.timing.start_measuring()
         self.refresh()
 
     def _measured(self) -> None:
         self.workbench.configuring.choose_algorithm_again()
-        if self._play_after is self.workbench.model and not self.workbench.loading:
+        if self._play_after is self.workbench.robot.model and not self.workbench.loading:
             self.workbench.play()
 
     def _at_work(self) -> bool:
         bench = self.workbench
         waiting = bench.loading or bench.compiling or bench.preparing
-        return bool(bench.playing or waiting or self.compare.running or self.timing.measuring)
+        return bool(bench.robot.playing or waiting or self.compare.running or self.timing.measuring)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if dropped_files(event):

@@ -312,7 +312,9 @@ def shown(qtbot: QtBot, opened: Callable[..., Window]) -> Callable[..., Window]:
 
     def show(*source: object) -> Window:
         window = opened(*source)
-        qtbot.waitUntil(lambda: window.workbench.newest is not None and window.viewport._scene.ready, timeout=PATIENCE)
+        qtbot.waitUntil(
+            lambda: window.workbench.robot.newest is not None and window.viewport._scene.ready, timeout=PATIENCE
+        )
         return window
 
     return show

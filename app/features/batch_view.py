@@ -51,7 +51,7 @@ class BatchView:
         self._frame = frame
         self._draw()
         now = time.perf_counter()
-        if self._panel.isVisible() and (now > self._due or not self._bench.playing):
+        if self._panel.isVisible() and (now > self._due or not self._bench.robot.playing):
             self._due = now + REFRESH
             self._tell()
 
@@ -62,7 +62,7 @@ class BatchView:
             self._robots, self._seconds = robots, seconds
         self._seconds += (1 - STEADY) * (seconds - self._seconds)
         if self._panel.isVisible() and time.perf_counter() < self._due + REFRESH:
-            simulated = self._bench.playing and self._frame is not None and not self._frame.recorded
+            simulated = self._bench.robot.playing and self._frame is not None and not self._frame.recorded
             reached = self._frame.factor / self._bench.speed if simulated else math.nan
             self._panel.show_drawing(robots, self._seconds, reached)
 

@@ -72,7 +72,7 @@ class ControllerView(QObject):
     def load(self, path: str) -> None:
         """Let the file's function drive the joints in place of their gains."""
         if not self._bench.controller.path:
-            self._held = self._bench.settings.held
+            self._held = self._bench.robot.settings.held
         self._bench.joints.set_held(False)
         self._bench.controller.load(path)
         self._read = signature(path)
@@ -96,7 +96,7 @@ class ControllerView(QObject):
         if now not in (GONE, self._read):
             self._read = now
             self._bench.controller.reload()
-        elif not self._bench.playing:
+        elif not self._bench.robot.playing:
             self._bench.controller.look()
 
     def _react(self, event: Event) -> None:
@@ -129,7 +129,7 @@ class ControllerView(QObject):
             self._show()
 
     def _show(self, *_: object) -> None:
-        controller, there = self._bench.controller, self._bench.model is not None
+        controller, there = self._bench.controller, self._bench.robot.model is not None
         self.action.setEnabled(there)
         self.end_action.setEnabled(bool(controller.path))
         if not controller.path:

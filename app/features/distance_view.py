@@ -173,7 +173,7 @@ class DistanceView(QObject):
         if count != self._obstacles and any(end.obstacle >= 0 for end in self.ends):
             self.remove()
         self._obstacles = count
-        self.action.setEnabled(self._bench.model is not None)
+        self.action.setEnabled(self._bench.robot.model is not None)
         self.removal.setEnabled(bool(self.ends))
 
     def _show(self) -> None:
@@ -194,7 +194,7 @@ class DistanceView(QObject):
 
     def _name(self, end: End) -> str:
         if end.link >= 0:
-            return self._bench.model.link_names[end.link]
+            return self._bench.robot.model.link_names[end.link]
         return f"obstacle {end.obstacle + 1}" if end.obstacle >= 0 else "the ground"
 
     def _place(self) -> None:

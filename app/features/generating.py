@@ -193,7 +193,7 @@ class Generating:
         self.dialog.show()
         self.dialog.raise_()
         self.dialog.activateWindow()
-        open_now = self._window.workbench.model
+        open_now = self._window.workbench.robot.model
         if open_now is None:
             self.dialog.make()
         else:

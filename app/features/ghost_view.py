@@ -79,7 +79,7 @@ class GhostView(QObject):
 
     def _refresh(self) -> None:
         for control in (self.recording, self.panel.recording):
-            control.setEnabled(self._bench.model is not None)
+            control.setEnabled(self._bench.robot.model is not None)
 
     def _ask(self, settings: GhostSettings | None) -> None:
         if self._recorded is not None:
@@ -106,7 +106,7 @@ class GhostView(QObject):
 
     def open(self, path: str) -> None:
         """Read a run of the robot in a thread, and show it as the ghost; another robot's is refused."""
-        model, source, self.path = self._bench.model, self._bench.source, path
+        model, source, self.path = self._bench.robot.model, self._bench.source, path
         self.panel.show_reading(Path(path).name)
 
         def read() -> None:
@@ -120,7 +120,7 @@ class GhostView(QObject):
         threading.Thread(target=read, name="recorded ghost", daemon=True).start()
 
     def _take_recording(self, found: RecordedGhost | str, model: engine.Model, path: str) -> None:
-        if model is not self._bench.model or path != self.path:
+        if model is not self._bench.robot.model or path != self.path:
             return
         self.panel.show_reading("")
         if isinstance(found, str):
@@ -143,7 +143,7 @@ class GhostView(QObject):
             shades = tints(ghost.deviation, self.panel.legend.size_of_robot)
             self._viewport.overlays.set_ghost(ghost.link_poses, shades)
         now = time.perf_counter()
-        if self.panel.isVisible() and (now > self._due or not self._bench.playing):
+        if self.panel.isVisible() and (now > self._due or not self._bench.robot.playing):
             self._due = now + REFRESH
             why = CROWDED if frame.batch is not None else PAST if frame.recorded else COMING
-            self.panel.show_state(ghost, self._bench.model.link_names, why)
+            self.panel.show_state(ghost, self._bench.robot.model.link_names, why)

@@ -44,8 +44,8 @@ class GravityView:
     @property
     def vector(self) -> Vector:
         """The gravity in force, m/s²."""
-        model = self._bench.model
-        x, y, z = (0.0, 0.0, 0.0) if model is None else self._bench.settings.under_gravity(model).gravity.tolist()
+        model = self._bench.robot.model
+        x, y, z = (0.0, 0.0, 0.0) if model is None else self._bench.robot.settings.under_gravity(model).gravity.tolist()
         return x, y, z
 
     def set(self, vector: Vector) -> None:
@@ -58,7 +58,7 @@ class GravityView:
         self.set(vector)
 
     def _show(self) -> None:
-        there, vector = self._bench.model is not None, self.vector
+        there, vector = self._bench.robot.model is not None, self.vector
         self.menu.setEnabled(there)
         self.form.setEnabled(there)
         for name, action in self.entries.items():

@@ -63,8 +63,8 @@ class LiveView(QObject):
         except (OSError, ValueError) as error:
             self._tell(reason(error))
             return
-        if self._bench.model is not None:
-            self._before = self._bench.model.name, replace(self._window.viewport.camera)
+        if self._bench.robot.model is not None:
+            self._before = self._bench.robot.model.name, replace(self._window.viewport.camera)
         self._window.open(run_file)
 
     def _take_robot(self, event: Loaded) -> None:

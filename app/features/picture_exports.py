@@ -57,7 +57,7 @@ class PictureExports:
     def refresh(self, busy: bool) -> None:
         """Enable the actions that are available."""
         run = self._bench.replay.chosen
-        self.picture.setEnabled(self._bench.model is not None and not busy)
+        self.picture.setEnabled(self._bench.robot.model is not None and not busy)
         self.film.setEnabled(run is not None and len(run) > 1 and not busy)
 
     # Images.
@@ -155,7 +155,7 @@ class PictureExports:
         return round(viewport.width() * ratio), round(viewport.height() * ratio)
 
     def _ask_path(self, suffix: str, kinds: str) -> str:
-        name = file_name(self._bench.model.name, f".{suffix}")
+        name = file_name(self._bench.robot.model.name, f".{suffix}")
         return ask_path(self._window, "Export", name, kinds, suffix)
 
 

@@ -48,7 +48,7 @@ class Recovery(QObject):
 
     def _note(self, event: Loaded) -> None:
         bench = self._window.workbench
-        session: dict[str, Any] = {"begun": self._begun, "floating": bench.floating}
+        session: dict[str, Any] = {"begun": self._begun, "floating": bench.robot.floating}
         if bench.source is not None and not is_passing(event.path):
             session["robot"] = event.path
         self._remember(session)

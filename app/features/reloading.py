@@ -129,15 +129,15 @@ class Reloading:
 
     def _reload(self) -> None:
         bench = self._bench
-        if not self._path or bench.model is None or bench.newest is None:
+        if not self._path or bench.robot.model is None or bench.robot.newest is None:
             return
         camera = replace(self._window.viewport.camera)
-        state = bench.newest.q.copy()
-        self._before = Before(self._path, bench.model, state, bench.settings, camera, bench.playing)
+        state = bench.robot.newest.q.copy()
+        self._before = Before(self._path, bench.robot.model, state, bench.robot.settings, camera, bench.robot.playing)
         self._asked = self._path, signature(self._path)
         self._known[self._path] = self._seen[self._path] = self._asked[1]
         self._window.statusBar().clearMessage()
-        bench.open_again(bench.floating)
+        bench.open_again(bench.robot.floating)
         self._window.refresh()
 
     def _take(self, event: Loaded) -> None:

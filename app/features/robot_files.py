@@ -103,7 +103,7 @@ class RobotFiles:
             self._window.statusBar().showMessage(self._left, MESSAGE)
 
     def _taker(self, path: str) -> Callable[[str], None] | None:
-        return None if self._bench.model is None else self.dropped.get(Path(path).suffix.lower())
+        return None if self._bench.robot.model is None else self.dropped.get(Path(path).suffix.lower())
 
     def _tell_of_others(self) -> None:
         """Repeat the message once the robot is open, since opening clears the status bar; before what that has said."""

@@ -68,22 +68,22 @@ class RunControls(QObject):
 
     def refresh(self, measuring: bool) -> None:
         """Update the actions from the workbench's state; playing is disabled while `measuring`."""
-        bench, there = self._bench, self._bench.model is not None
+        bench, there = self._bench, self._bench.robot.model is not None
         for action in (self.reset, self.gravity, self.hold):
             action.setEnabled(there)
         for action in (self.play, self.step):
             action.setEnabled(there and not measuring)
-        playing = bench.playing or bench.replay.playing
+        playing = bench.robot.playing or bench.replay.playing
         recorded = bench.replay.active and not bench.replay.at_present
         self.play.setIcon(theme.icon("pause" if playing else "playback" if recorded else "play"))
         self.play.setToolTip(PLAY_RECORDED_TIP if recorded else PLAY_TIP)
         self.play.setText("&Pause" if playing else "&Play")
-        check(self.gravity, bench.settings.gravity)
-        check(self.hold, bench.settings.held)
-        check(self.ground, bench.settings.ground)
+        check(self.gravity, bench.robot.settings.gravity)
+        check(self.hold, bench.robot.settings.held)
+        check(self.ground, bench.robot.settings.ground)
         self.ground.setEnabled(bench.stands)
-        free = bench.robot.base_floats and not bench.floating  # by the file
-        check(self.floating, bench.floating or free)
+        free = bench.robot.base_floats and not bench.robot.floating  # by the file
+        check(self.floating, bench.robot.floating or free)
         self.floating.setEnabled(bench.source is not None and not free)  # a file is reloaded
         lacks = there and bench.source is None
         self.floating.setToolTip(FREE_ALREADY_TIP if free else NO_FILE_TIP if lacks else FREE_TIP)
@@ -91,7 +91,7 @@ class RunControls(QObject):
     def _toggle(self) -> None:
         self.begun.emit()
         self._bench.toggle()
-        if self._bench.playing and self._bench.robot.overloaded:
+        if self._bench.robot.playing and self._bench.robot.overloaded:
             self._bar.showMessage(too_heavy(self._bench.robot.overloaded), MESSAGE)
         self.changed.emit()
 

@@ -96,7 +96,7 @@ class RunExports:
             self._refresh()
 
     def _ask(self, kind: str) -> None:
-        name = file_name(self._bench.model.name, f".{kind}")
+        name = file_name(self._bench.robot.model.name, f".{kind}")
         filters = {"npz": "Trajectories (*.npz)", "csv": "Tables (*.csv)"}[kind]
         replay, run = self._bench.replay, self._bench.replay.chosen
         title = f"Export {run_files.identify(run, replay.runs)}"
@@ -128,8 +128,8 @@ class RunExports:
         `span`: of the times that are written, s; None for all.
         """
         bench, recording, run = self._bench, self._bench.replay.recording, self._bench.replay.chosen
-        model = bench.model
-        robot, floating, folders = bench.path, bench.floating, bench.package_dirs
+        model = bench.robot.model
+        robot, floating, folders = bench.path, bench.robot.floating, bench.package_dirs
         seen = self._window.feature(TimeView).keyframes.seen_in(run, bench.replay.runs)
         first, end = recording.span(run) if span is None else span
         named = [[run.number, each.frame.time, each.name] for each in seen if first <= each.frame.time <= end]

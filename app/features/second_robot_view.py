@@ -118,8 +118,8 @@ class SecondRobotView(QObject):
 
     def _refresh(self) -> None:
         for entry in (self.menu, self.open_action):  # the action's keys work without the menu
-            entry.setEnabled(self._bench.model is not None)
-        self.panel.open_button.setEnabled(self._bench.model is not None)
+            entry.setEnabled(self._bench.robot.model is not None)
+        self.panel.open_button.setEnabled(self._bench.robot.model is not None)
         self.close_action.setEnabled(self.model is not None)
 
     # Opening and closing.
@@ -133,7 +133,7 @@ class SecondRobotView(QObject):
 
         Any file already being read is dropped.
         """
-        if self._bench.model is None:
+        if self._bench.robot.model is None:
             return
         folders, self._opening, self._reading = self._bench.package_dirs, (str(path), kept), _reading()
 
@@ -178,7 +178,7 @@ class SecondRobotView(QObject):
             self._place()
 
     def _place(self) -> None:
-        if self.model is None or self._scene is None or self._bench.model is None:
+        if self.model is None or self._scene is None or self._bench.robot.model is None:
             return
         self._placed = True
         poses = np.asarray(engine.link_poses(self.model, first_pose(self.model)))
@@ -187,9 +187,9 @@ class SecondRobotView(QObject):
         kept, self._kept = self._kept, None
         kept = kept or SavedSecondRobot((), None, None, self._algorithm)
         self._asked = kept.of(self.model, place)
-        self.panel.show_names(self._bench.model.name, self.model.name)
+        self.panel.show_names(self._bench.robot.model.name, self.model.name)
         self._show_algorithms(None)
-        for column, model in enumerate((self._bench.model, self.model)):
+        for column, model in enumerate((self._bench.robot.model, self.model)):
             self.panel.show_column(column, _facts(model))
         self._bench.second_robot.set(self._asked)
 
@@ -249,7 +249,7 @@ class SecondRobotView(QObject):
             return {}
         kept = kept or SavedSecondRobot((), None, None)
         if self._opening is None and self._asked is not None:
-            newest, asked = self._bench.newest, self._asked
+            newest, asked = self._bench.robot.newest, self._asked
             state = None if newest is None else newest.second_robot
             there = state is not None and state.model is self.model and np.all(np.isfinite([*state.q, *state.v]))
             known = (state.q, state.v) if there else asked.state or ()
@@ -292,11 +292,11 @@ class SecondRobotView(QObject):
             self._fit_due = False
             self._viewport.fit()
         now = time.perf_counter()
-        if self.panel.isVisible() and (now > self._due or not self._bench.playing):
+        if self.panel.isVisible() and (now > self._due or not self._bench.robot.playing):
             self._due = now + REFRESH
             for column, (model, seconds, name, energy) in enumerate((
-                (self._bench.model, frame.time, self._bench.algorithm,
-                 own_energy(self._bench.model, frame.q, frame.v, frame.link_poses)),
+                (self._bench.robot.model, frame.time, self._bench.algorithm,
+                 own_energy(self._bench.robot.model, frame.q, frame.v, frame.link_poses)),
                 (state.model, state.time, state.algorithm, own_energy(state.model, state.q, state.v, state.link_poses)),
             )):  # fmt: skip
                 told = [f"{seconds:.3f} s", *(f"{each:.3f} J" for each in energy), algorithm_name(name)]

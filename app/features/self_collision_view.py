@@ -25,9 +25,9 @@ class SelfCollisionView:
         window.refreshed.connect(self._refresh)
 
     def _refresh(self) -> None:
-        model = self._bench.model
+        model = self._bench.robot.model
         bare = model is not None and not model.collisions
-        on = self._bench.settings.scene.self_collision
+        on = self._bench.robot.settings.scene.self_collision
         self.action.setEnabled(model is not None and (on or not bare))  # it can always be turned off
         self.action.setToolTip(NO_SHAPES if bare else TIP)
         check(self.action, on)

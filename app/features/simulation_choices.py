@@ -51,7 +51,7 @@ class SimulationChoices:
 
     def _ask_step(self) -> None:
         """Ask for a time step until one can be taken, or the user cancels."""
-        text, note = f"{self._bench.settings.dt * 1e3:g} ms", ""
+        text, note = f"{self._bench.robot.settings.dt * 1e3:g} ms", ""
         while True:
             label = f"{note}Time step with its unit, as in 0.4 ms:"
             text, given = QInputDialog.getText(self._window, "Time step", label, text=text)
@@ -73,7 +73,7 @@ class SimulationChoices:
 
     def show(self, *_: object) -> None:
         """Check the current choices, and enable those that the robot supports."""
-        settings = self._bench.settings
+        settings = self._bench.robot.settings
         check(self.chosen, settings.automatic)
         for action, dt in zip(self.time_steps.actions(), (*TIME_STEPS, None), strict=True):
             check(action, dt == settings.dt)

@@ -61,7 +61,7 @@ class Status:
 
     def show(self, bench: Workbench) -> None:
         """Show the state of the workbench."""
-        model, settings = bench.model, bench.settings
+        model, settings = bench.robot.model, bench.robot.settings
         note = FALL_NOTE if settings.gravity else GRAVITY_NOTE
         count = len(bench.robot.overloaded)
         heavy = f"{count} joint{'s sag' if count > 1 else ' sags'}: effort limit below gravity load" if count else ""

@@ -256,7 +256,7 @@ class TimeView:
         if self._played and not self._replay.playing:  # playback has ended
             self._window.refresh()
         now = time.perf_counter()
-        if now > self._due or not self._bench.playing:
+        if now > self._due or not self._bench.robot.playing:
             self._due = now + REFRESH
             self._refresh()
 
@@ -273,13 +273,13 @@ class TimeView:
 
     def _refresh(self) -> None:
         replay, recording = self._replay, self._replay.recording
-        run, there = replay.chosen, self._bench.model is not None
+        run, there = replay.chosen, self._bench.robot.model is not None
         start, end = (0.0, 0.0) if run is None else recording.span(run)
         at = end if replay.frame is None else replay.frame.time
         self.bar.setVisible(there)
         self.bar.track.show_span(start, end, at, None if run is None or run.left is None else run.left[1])
         self.bar.track.show_live(not replay.active or replay.follows)
-        shown = self._bench.time if replay.frame is None else at  # the recording may be ahead of the view
+        shown = self._bench.robot.time if replay.frame is None else at  # the recording may be ahead of the view
         self.bar.show_time(shown, end, not replay.active or replay.follows, replay.script if replay.follows else "")
         self.bar.show_memory(recording.bytes, recording.budget)
         before, self._full = self._full, any(each.first for each in replay.runs)

@@ -109,11 +109,11 @@ class UndoView:
             if bench.replay.active:  # an opened run's last frame, which has a scene of its own
                 bench.branch()
         with bench.actions.unnoted():
-            if state.models != bench.state.models:
+            if state.models != bench.actions.state.models:
                 self._robot = alone(state.model)
                 self._window.feature(SceneView).restore(state, text)
             else:
-                restore_state(bench, state, bench.state.q, state.posed)
+                restore_state(bench, state, bench.actions.state.q, state.posed)
         self._window.refresh()
         self._window.statusBar().showMessage(text, MESSAGE)
 

@@ -34,9 +34,9 @@ class Waiting(QObject):
         bench = self._bench
         if bench.compiling != self._told:
             self._told, self._due = bench.compiling, time.monotonic() + bench.compiling
-        waits = bench.playing and bool(bench.compiling or bench.preparing)
+        waits = bench.robot.playing and bool(bench.compiling or bench.preparing)
         if waits and not self._timer.isActive():
-            self._moved, self._since = bench.time, time.monotonic()
+            self._moved, self._since = bench.robot.time, time.monotonic()
             self._timer.start()
         elif not waits:
             self._timer.stop()
@@ -45,8 +45,8 @@ class Waiting(QObject):
     def _look(self) -> None:
         """Show the reason, unless the robot has moved recently."""
         now = time.monotonic()
-        if self._bench.time != self._moved:
-            self._moved, self._since = self._bench.time, now
+        if self._bench.robot.time != self._moved:
+            self._moved, self._since = self._bench.robot.time, now
         if 1e3 * (now - self._since) < SOON:
             self.note.say("")
             return

@@ -42,7 +42,7 @@ class WrenchView:
     def _put_entry(self, menu: QMenu, link: Clicked) -> None:
         push = menu.addAction("Apply a &force…", lambda: self._docks.bring("Forces"))
         push.triggered.connect(lambda: self._selection.choose(link.number))
-        push.setEnabled(bool(self._bench.model.link_body[link.number] >= 0))
+        push.setEnabled(bool(self._bench.robot.model.link_body[link.number] >= 0))
 
     def _take_robot(self, event: Loaded) -> None:
         links = np.flatnonzero(event.model.link_body >= 0).tolist()

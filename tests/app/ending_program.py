@@ -61,16 +61,16 @@ class Ending:
             if bench.loading:
                 self.close()
             return
-        if bench.model is None or bench.loading:
+        if bench.robot.model is None or bench.loading:
             return
         if self.state == "controller" and self.once("controller"):
             self.window.features[ControllerView].load(str(self.folder / "loop.py"))
-        if not bench.playing and self.once("play"):
+        if not bench.robot.playing and self.once("play"):
             self.window.run.play.trigger()
         if self.state == "controller":
             if (self.folder / "started").exists():
                 self.close()
-        elif bench.time >= 0.5:
+        elif bench.robot.time >= 0.5:
             self.while_it_plays()
 
     def while_it_plays(self) -> None:

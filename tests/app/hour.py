@@ -80,7 +80,7 @@ class Hour(User):
         self.spin(0.6)
         self.drag("RightButton")
         self.drag("LeftButton")
-        rows = [k for k, row in enumerate(bench.coordinates) if row.driveable and row.holdable]
+        rows = [k for k, row in enumerate(bench.robot.coordinates) if row.driveable and row.holdable]
         if rows:
             joint = int(self.rng.choice(rows))
             bench.joints.set_joint_drive(joint, Drive("target", 0.1, "sine", 0.1, 1.0))

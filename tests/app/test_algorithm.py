@@ -57,11 +57,11 @@ def test_switching_while_it_plays(qtbot, arm):
     assert heads(timing) == ["ABA\nmedian", "\n99 %", "\nbefore"]
     qtbot.keyClick(arm, Qt.Key.Key_Space)
     wait(qtbot, lambda: timing.steps.count > 10)
-    before = bench.time
+    before = bench.robot.time
     choose(arm, "jsiia")
     wait(qtbot, lambda: bench.algorithm == "jsiia" and timing.steps.count > timing.steps.marked + 10)
-    assert bench.playing
-    assert bench.time > before
+    assert bench.robot.playing
+    assert bench.robot.time > before
     assert arm.status.algorithm_button.text() == "CRBA"
     assert timing.why.text() == "chosen by you"
     timing.table.refresh()
@@ -106,12 +106,12 @@ def test_the_robot_plays_on_while_another_algorithm_is_compiled(qtbot, opened, m
     bench, status = window.workbench, window.status
     bench.configuring.set_ground(False)
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: not bench.compiling and bench.time > 0.1)
+    wait(qtbot, lambda: not bench.compiling and bench.robot.time > 0.1)
     monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path / "cache"))
     choose(window, "jsiia")
     wait(qtbot, lambda: bench.compiling > 0)
-    began = bench.time
-    wait(qtbot, lambda: bench.time > began + 0.1)
+    began = bench.robot.time
+    wait(qtbot, lambda: bench.robot.time > began + 0.1)
     assert bench.plays_on
     assert bench.algorithm == "abia"
     assert status.loading_label.toolTip() == PLAYS_ON
@@ -122,22 +122,22 @@ def test_the_robot_plays_on_while_another_algorithm_is_compiled(qtbot, opened, m
     wait(qtbot, lambda: not bench._worker._loop.changeover.settings.gravity)
     assert bench.algorithm == "abia"
     wait(qtbot, lambda: bench.algorithm == "jsiia" and not bench.compiling)
-    assert not bench.settings.gravity
+    assert not bench.robot.settings.gravity
     assert not status.loading_label.text()
-    after = bench.time
-    wait(qtbot, lambda: bench.time > after)
+    after = bench.robot.time
+    wait(qtbot, lambda: bench.robot.time > after)
     choose(window, "cfa")
     wait(qtbot, lambda: bench.compiling > 0)
     choose(window, "jsiia")  # that is not wanted any more
     wait(qtbot, lambda: not bench.compiling and bench.algorithm == "jsiia")
-    assert bench.playing
+    assert bench.robot.playing
     choose(window, "cfa")
     wait(qtbot, lambda: bench.compiling > 0)
     bench.pause()
-    wait(qtbot, lambda: bench.newest is not None and not bench.playing)
+    wait(qtbot, lambda: bench.robot.newest is not None and not bench.robot.playing)
     bench.step()  # by what was chosen, also where that is still to come
     wait(qtbot, lambda: bench.algorithm == "cfa" and not bench.compiling)
-    wait(qtbot, lambda: "elimination" in bench.newest.phases)
+    wait(qtbot, lambda: "elimination" in bench.robot.newest.phases)
 
 
 def test_before_and_after_are_of_one_speed(qtbot, arm):
@@ -254,7 +254,7 @@ def test_the_state_goes_on_where_it_was(qtbot, arm):
     np.testing.assert_array_equal(arm.joints.table.q, q)
     qtbot.keyClick(arm, Qt.Key.Key_S)
     wait(qtbot, lambda: shown_time(arm) == "0.011 s")
-    reference = engine.Simulation(arm.workbench.model, integrator="implicit")
+    reference = engine.Simulation(arm.workbench.robot.model, integrator="implicit")
     reference.step(11)
     np.testing.assert_allclose(arm.joints.table.q, reference.q[0], atol=1e-12)
 
@@ -267,7 +267,7 @@ def test_what_does_not_serve_the_robot_cannot_be_chosen(qtbot, opened, tmp_path)
     assert able == {"auto": True, "abia": False, "jsiia": True, "cfa": False, "dca": False}
     window.workbench.configuring.set_algorithm("abia")
     wait(qtbot, lambda: "abia does not serve pair" in window.statusBar().currentMessage())
-    assert window.workbench.settings.algorithm == "auto"
+    assert window.workbench.robot.settings.algorithm == "auto"
     assert window.workbench.algorithm == "jsiia"
 
 

@@ -42,9 +42,9 @@ def full(room: int = ROOM):
 def played(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
     window.run.play.trigger()
-    wait(qtbot, lambda: window.workbench.time > 0.4)
+    wait(qtbot, lambda: window.workbench.robot.time > 0.4)
     window.run.play.trigger()
-    wait(qtbot, lambda: not window.workbench.playing and len(window.workbench.replay.chosen) > 10)
+    wait(qtbot, lambda: not window.workbench.robot.playing and len(window.workbench.replay.chosen) > 10)
     return window
 
 
@@ -80,9 +80,9 @@ def test_what_was_in_a_file_stays_where_there_is_no_room(qtbot, played, tmp_path
     assert "[Errno" not in played.features[LogView].text
     assert path.read_text() == "as it was"
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
-    time = played.workbench.time
+    time = played.workbench.robot.time
     played.run.play.trigger()
-    wait(qtbot, lambda: played.workbench.time > time)
+    wait(qtbot, lambda: played.workbench.robot.time > time)
 
 
 def test_a_table_of_plots_stays_as_it_was(played, tmp_path, monkeypatch):
@@ -108,11 +108,11 @@ def test_runs_that_find_no_room_are_told_while_it_plays_and_kept_once_there_is_s
     window.open(engine.find_robot("arm7"))
     wait_loaded(qtbot, window)
     window.run.play.trigger()
-    wait(qtbot, lambda: window.workbench.time > 0.2)
+    wait(qtbot, lambda: window.workbench.robot.time > 0.2)
     with full():
         window.kept.autosave._wake.set()
         wait(qtbot, lambda: window.statusBar().currentMessage() == f"runs are not kept: {FULL}")
-        assert window.workbench.playing
+        assert window.workbench.robot.playing
     wait(qtbot, lambda: window.statusBar().currentMessage() == "")
     assert FULL in window.features[LogView].text
     window.close()

@@ -169,7 +169,7 @@ def test_a_batch_that_lags_behind_says_so_while_it_plays(qtbot, arm):
     arm.run.play.trigger()
     wait(qtbot, lambda: "1000 robots is drawn" in panel.note.text() and " % of the requested" in panel.note.text())
     arm.run.play.trigger()
-    wait(qtbot, lambda: not bench.playing)
+    wait(qtbot, lambda: not bench.robot.playing)
     bench.joints.set_coordinate(0, 0.3)
     wait(qtbot, lambda: "requested" not in panel.note.text())
 

@@ -245,11 +245,11 @@ def test_the_window_and_the_simulation_answer_during_a_comparison(qtbot, panel):
     qtbot.keyClick(window, Qt.Key.Key_Space)
     start(qtbot, panel)
     wait(qtbot, lambda: any(row.host is not None for row in shown(panel).values()))
-    begun = window.workbench.time
+    begun = window.workbench.robot.time
     window.viewport.hide()  # without a graphics card, drawing takes the processor
     assert answers(qtbot, 100, 95)
-    assert window.workbench.playing
-    assert window.workbench.time > begun
+    assert window.workbench.robot.playing
+    assert window.workbench.robot.time > begun
     assert panel.comparing.running
 
 

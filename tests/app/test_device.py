@@ -216,21 +216,21 @@ def test_the_window_switches_the_device_while_it_plays(qtbot, pretended_gpu, ope
     assert window.status.device_button.text() == "CPU"
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: timing.steps.count > 10)
-    before = bench.time
+    before = bench.robot.time
     wait(qtbot, lambda: window.simulation_choices.devices.actions()[2].isEnabled())
     choose(window, "cuda")
     wait(qtbot, lambda: bench.device == "cuda" and timing.steps.count > timing.steps.marked + 10)
-    assert bench.playing
-    assert bench.time > before
+    assert bench.robot.playing
+    assert bench.robot.time > before
     assert window.status.device_button.text() == "GPU"
     heads = [timing.table.headerData(column, Qt.Orientation.Horizontal) for column in (1, 3)]
     assert heads == ["ABA GPU\nmedian", "ABA\nbefore"]
     pretended_gpu.fault_in_flight = CUDARuntimeError("the driver is gone")
     wait(qtbot, lambda: bench.device == "cpu")
     assert "the GPU failed (the driver is gone)" in window.statusBar().currentMessage()
-    assert bench.settings.device == "cpu"
-    now = bench.time
-    wait(qtbot, lambda: bench.time > now)
+    assert bench.robot.settings.device == "cpu"
+    now = bench.robot.time
+    wait(qtbot, lambda: bench.robot.time > now)
 
 
 def test_what_cannot_serve_says_why_in_the_menus(qtbot, opened, monkeypatch):
@@ -245,10 +245,10 @@ def test_what_cannot_serve_says_why_in_the_menus(qtbot, opened, monkeypatch):
     assert not cfa.isEnabled()
     assert cfa.text() == "CFA\tjoint 'floating_base' is free"
     window.run.ground.trigger()
-    wait(qtbot, lambda: not window.workbench.settings.ground)
+    wait(qtbot, lambda: not window.workbench.robot.settings.ground)
     window.workbench.configuring.set_device("cuda")
     wait(qtbot, lambda: "CUDA finds no device" in window.statusBar().currentMessage())
-    wait(qtbot, lambda: window.workbench.settings.device != "cuda")
+    wait(qtbot, lambda: window.workbench.robot.settings.device != "cuda")
 
 
 @pytest.mark.usefixtures("pretended_gpu")
@@ -270,6 +270,6 @@ def test_a_robot_on_the_ground_is_simulated_on_the_gpu_and_its_contacts_are_seen
     wait(qtbot, lambda: not dca.isEnabled())
     assert dca.text() == "DCA-ABA\tit does not step robots in a scene on device 'cuda'"
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: viewport._marks is not None and bench.time > 0.2)
+    wait(qtbot, lambda: viewport._marks is not None and bench.robot.time > 0.2)
     assert bench.device == "cuda"
     assert len(viewport._contacts.point) >= 3

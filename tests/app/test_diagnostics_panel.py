@@ -85,10 +85,10 @@ def test_the_robot_plays_on_where_a_file_is_refused(qtbot, opened, tmp_path):
     path = tmp_path / "scene.urdf"
     path.write_text("<mujoco/>")
     window.open(path)
-    assert not window.workbench.playing
-    wait(qtbot, lambda: window.workbench.playing)
+    assert not window.workbench.robot.playing
+    wait(qtbot, lambda: window.workbench.robot.playing)
     assert window.diagnostics.diagnostics
-    assert window.workbench.model.name == "pendulum"
+    assert window.workbench.robot.model.name == "pendulum"
 
 
 def test_of_binary_data_no_lines_are_seen(qtbot, tmp_path):

@@ -30,18 +30,18 @@ def test_an_arm_is_held_when_it_plays_until_it_is_let_go_and_held_again(qtbot, o
     assert window.run.hold.isChecked()
     q = window.joints.table.q.copy()
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: window.workbench.time > 0.5)
+    wait(qtbot, lambda: window.workbench.robot.time > 0.5)
     assert np.degrees(np.abs(window.joints.table.q - q).max()) < 1
     qtbot.keyClick(window, Qt.Key.Key_H)
     wait(qtbot, lambda: np.degrees(np.abs(window.joints.table.q - q).max()) > 20)
     press(qtbot, window, window.run.hold)
 
     def rests() -> bool:
-        frame = window.workbench.newest
+        frame = window.workbench.robot.newest
         return frame is not None and window.run.hold.isChecked() and np.abs(frame.v).max() < 1e-3
 
     wait(qtbot, rests)
-    target = window.workbench.newest.target
+    target = window.workbench.robot.newest.target
     assert np.degrees(np.abs(window.joints.table.q - target).max()) < 1
     assert np.degrees(np.abs(window.joints.table.q - q).max()) > 5
 
@@ -66,14 +66,14 @@ def test_keys_of_the_window_act_whatever_has_the_focus(qtbot, opened):
     for widget in (form.algorithm_box, form.measure, form.links, spin, window.compare.start_button, window.joints):
         focus(qtbot, widget)
         qtbot.keyClick(widget, Qt.Key.Key_Space)
-        assert bench.playing, widget
+        assert bench.robot.playing, widget
         qtbot.keyClick(widget, Qt.Key.Key_Space)
-        assert not bench.playing
-        before = bench.time
+        assert not bench.robot.playing
+        before = bench.robot.time
         qtbot.keyClick(widget, Qt.Key.Key_S)
-        wait(qtbot, lambda before=before: bench.time > before)
+        wait(qtbot, lambda before=before: bench.robot.time > before)
         qtbot.keyClick(widget, Qt.Key.Key_R)
-        wait(qtbot, lambda: bench.time == 0)
+        wait(qtbot, lambda: bench.robot.time == 0)
     assert not window.compare.running
 
 
@@ -224,7 +224,7 @@ def test_a_joint_is_driven_by_an_effort_or_held_at_a_target_as_its_row_says(qtbo
 
 def test_an_effort_stays_within_the_joints_limit_which_its_cell_tells(qtbot, opened):
     window = opened(ROBOTS / "arm7.urdf")
-    table, most = window.joints.table, float(window.workbench.model.effort_limit[1])
+    table, most = window.joints.table, float(window.workbench.robot.model.effort_limit[1])
     cell = table.index(1, DRIVE)
     window.workbench.joints.drive(1, by_effort=True)
     wait(qtbot, lambda: table.data(cell) == "0.0 N m")
@@ -241,14 +241,14 @@ def test_space_plays_from_the_joint_table_but_not_while_a_cell_is_edited(qtbot, 
     window.joints.setFocus(Qt.FocusReason.OtherFocusReason)
     window.joints.setCurrentIndex(window.joints.table.index(1, VALUE))
     qtbot.keyClick(window.joints, Qt.Key.Key_Space)
-    assert window.workbench.playing
+    assert window.workbench.robot.playing
     qtbot.keyClick(window.joints, Qt.Key.Key_Space)
-    assert not window.workbench.playing
+    assert not window.workbench.robot.playing
     window.joints.edit(window.joints.table.index(1, VALUE))
     box = window.joints.findChild(QDoubleSpinBox)
     wait(qtbot, box.hasFocus)
     qtbot.keyClick(box, Qt.Key.Key_Space)
-    assert not window.workbench.playing
+    assert not window.workbench.robot.playing
 
 
 def test_timing_plots_are_left_out_where_their_axes_could_not_be_read(qtbot):
@@ -317,7 +317,7 @@ def test_a_xacro_file_that_asks_for_more_opens_once_it_is_trusted(qtbot, opened,
     wait(qtbot, lambda: not window.workbench.loading)
     assert trust.isVisible()
     qtbot.mouseClick(trust, Qt.MouseButton.LeftButton)
-    wait(qtbot, lambda: window.workbench.model is not None and window.workbench.model.source == str(robot))
+    wait(qtbot, lambda: window.workbench.robot.model is not None and window.workbench.robot.model.source == str(robot))
     assert not trust.isVisible()
     window.run.floating.trigger()  # reads the file again, trusted still
     wait(qtbot, lambda: window.workbench.robot.floats)
@@ -357,7 +357,7 @@ def test_an_integrator_that_softens_hold_is_told_of_while_it_does(opened, monkey
     bench.configuring.set_integrator("semi-implicit")
     window.refresh()
     name, times = bench.joints.softest
-    index = [row.name for row in bench.coordinates].index(name)
+    index = [row.name for row in bench.robot.coordinates].index(name)
     assert note.text() == f"Hold is {times:.0f} × softer with semi-implicit"
     assert name in note.toolTip()
     soft, _ = bench.joints.gains(index)
@@ -376,11 +376,11 @@ def test_an_integrator_that_softens_hold_is_told_of_while_it_does(opened, monkey
     window.refresh()
     assert note.text() == ""
     bench.configuring.set_dt(1e-3)
-    for k in range(len(bench.coordinates)):
+    for k in range(len(bench.robot.coordinates)):
         bench.joints.set_gains(k, (100.0, 10.0))
     window.refresh()
     assert note.text() == ""
-    for k in range(len(bench.coordinates)):
+    for k in range(len(bench.robot.coordinates)):
         bench.joints.set_gains(k, None)
     window.refresh()
     assert note.text() != ""

@@ -117,7 +117,7 @@ def test_the_loop_alone_is_exported_and_repeats_to_the_bit(qtbot, replayed, tmp_
     exports, replay, path = replayed.features[RunExports], replayed.workbench.replay, tmp_path / f"loop.{kind}"
     mark(replayed, 0.1, 0.2)
     _, start, end = replay.loop
-    steps = round((end - start) / replayed.workbench.settings.dt)
+    steps = round((end - start) / replayed.workbench.robot.settings.dt)
     name_file(monkeypatch, path)
 
     def exec_(dialog: RunDialog) -> int:

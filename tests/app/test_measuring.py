@@ -111,10 +111,10 @@ def test_the_choice_is_made_anew_by_what_was_measured(qtbot, arm):
     assert timing.prompt.text.text() == UNMEASURED
     assert not timing.why.isVisible()
     qtbot.keyClick(arm, Qt.Key.Key_Space)
-    wait(qtbot, lambda: arm.workbench.time > 0.02)
+    wait(qtbot, lambda: arm.workbench.robot.time > 0.02)
     measure = Scripted()
     begin(qtbot, arm, measure)
-    assert not arm.workbench.playing
+    assert not arm.workbench.robot.playing
     assert not arm.run.play.isEnabled()
     assert not arm.compare.isEnabled()
     assert timing.prompt.button.text() == "Stop"
@@ -123,8 +123,8 @@ def test_the_choice_is_made_anew_by_what_was_measured(qtbot, arm):
     assert not timing.prompt.isVisible()
     assert arm.status.algorithm_button.text() == "CRBA (auto)"
     assert "1 µs beside 2 µs for ABA" in timing.why.text()
-    begun = arm.workbench.time
-    wait(qtbot, lambda: arm.workbench.playing and arm.workbench.time > begun + 0.02)  # as before
+    begun = arm.workbench.robot.time
+    wait(qtbot, lambda: arm.workbench.robot.playing and arm.workbench.robot.time > begun + 0.02)  # as before
     assert arm.run.play.isEnabled()
     assert arm.compare.isEnabled()
 
@@ -135,7 +135,7 @@ def test_stop_leaves_the_offer_and_what_was_paused_stays_so(qtbot, arm):
     wait(qtbot, arm.run.play.isEnabled)
     assert arm.timing.prompt.text.text() == UNMEASURED
     assert not arm.timing.prompt.progress.isVisible()
-    assert not arm.workbench.playing
+    assert not arm.workbench.robot.playing
 
 
 def test_it_goes_on_while_another_robot_is_opened_which_stays_paused(qtbot, opened):
@@ -148,7 +148,7 @@ def test_it_goes_on_while_another_robot_is_opened_which_stays_paused(qtbot, open
     assert not window.run.play.isEnabled()
     measure.go.set()
     wait(qtbot, lambda: window.status.algorithm_button.text() == "CRBA (auto)")
-    assert not window.workbench.playing
+    assert not window.workbench.robot.playing
     assert window.run.play.isEnabled()
 
 

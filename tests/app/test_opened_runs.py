@@ -47,9 +47,9 @@ def test_a_robot_that_is_named_for_one_run_is_not_that_of_others(qtbot, window, 
     bench.set_robot_of_run(path, "arm7")
     open_run(qtbot, window, path)
     open_run(qtbot, window, write_run(tmp_path / "other.npz", "scara", "scara"))
-    assert bench.model.name == "scara"
+    assert bench.robot.model.name == "scara"
     open_run(qtbot, window, path)
-    assert bench.model.name == "arm7"
+    assert bench.robot.model.name == "arm7"
 
 
 def test_the_command_view_plays_a_run(monkeypatch, capsys, tmp_path):

@@ -43,7 +43,7 @@ def test_what_is_partly_in_the_picture_or_around_the_eye_is_in_it(distance):
 
 
 def base_row(window, name: str) -> int:
-    return next(k for k, row in enumerate(window.workbench.coordinates) if row.label.endswith(name))
+    return next(k for k, row in enumerate(window.workbench.robot.coordinates) if row.label.endswith(name))
 
 
 def in_picture(window) -> bool:
@@ -56,7 +56,7 @@ def in_picture(window) -> bool:
 def test_a_robot_set_high_by_a_number_is_pointed_at_and_shown_by_a_click(qtbot, opened):
     window = opened(engine.find_robot("quadruped"))
     button = window.features[OutOfView].button
-    wait(qtbot, lambda: window.workbench.newest is not None and in_picture(window))
+    wait(qtbot, lambda: window.workbench.robot.newest is not None and in_picture(window))
     window.joints.moved.emit(base_row(window, "z"), 30.0)
     wait(qtbot, button.isVisible)
     assert button.text() == "↑  Show the robot"
@@ -69,7 +69,7 @@ def test_a_robot_set_high_by_a_number_is_pointed_at_and_shown_by_a_click(qtbot, 
 
 def test_a_camera_that_was_turned_away_is_told_too(qtbot, arm):
     button, camera = arm.features[OutOfView].button, arm.viewport.camera
-    wait(qtbot, lambda: arm.workbench.newest is not None)
+    wait(qtbot, lambda: arm.workbench.robot.newest is not None)
     arm.viewport.see(replace(camera, target=camera.target + 40 * camera.axes()[0]))
     wait(qtbot, button.isVisible)
     assert button.text().startswith("←")

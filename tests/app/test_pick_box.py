@@ -49,4 +49,4 @@ def test_all_entries_are_seen_at_once_and_the_form_is_whole(qtbot, opened, size,
     assert [k for k, item in enumerate(box.entries) if item.checkState() != before[k]] == [1]
     qtbot.keyClick(box.list, Qt.Key.Key_Escape)
     assert not box.popup.isVisible()
-    assert not window.workbench.playing
+    assert not window.workbench.robot.playing

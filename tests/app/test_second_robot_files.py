@@ -98,7 +98,7 @@ def test_without_a_first_robot_its_keys_ask_for_no_file(qtbot, window):
     action = window.features[SecondRobotView].open_action
     assert not action.isEnabled()
     window.open(engine.find_robot("arm7"))
-    wait(qtbot, lambda: not window.workbench.loading and window.workbench.model is not None)
+    wait(qtbot, lambda: not window.workbench.loading and window.workbench.robot.model is not None)
     wait(qtbot, action.isEnabled)
 
 
@@ -125,15 +125,15 @@ def test_through_a_link_its_meshes_are_found_as_those_of_the_first_are(qtbot, op
     (arm / "urdf" / "arm.urdf").write_text(f"<robot name='arm'><link name='base'>{mesh}</link></robot>")
     path = tmp_path / "link" / "arm" / "urdf" / "arm.urdf"
     window = opened(path)
-    assert not window.workbench.model.diagnostics
+    assert not window.workbench.robot.model.diagnostics
     window.features[SceneView].add_robot(str(path), free=False)
-    wait(qtbot, lambda: len(window.workbench.parts) == 1)
+    wait(qtbot, lambda: len(window.workbench.robot.parts) == 1)
     view = window.features[SecondRobotView]
     view.open(path)
     wait(qtbot, lambda: view.model is not None)
-    for model in (window.workbench.parts[0].model, view.model):
+    for model in (window.workbench.robot.parts[0].model, view.model):
         assert not model.diagnostics
-        assert model.visuals[0].mesh == window.workbench.model.visuals[0].mesh == str(arm / "meshes" / "box.stl")
+        assert model.visuals[0].mesh == window.workbench.robot.model.visuals[0].mesh == str(arm / "meshes" / "box.stl")
 
 
 def test_what_is_wrong_with_its_meshes_is_in_the_diagnostics_until_it_is_closed(qtbot, second, tmp_path):

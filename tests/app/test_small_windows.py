@@ -151,9 +151,9 @@ def test_meshes_that_are_still_to_come_are_told_in_the_status_bar(arm):
 
 def test_a_joint_at_its_limit_says_why_it_is_amber(qtbot, arm):
     tip = arm.joints.table.index(1, NAME)
-    wait(qtbot, lambda: arm.workbench.newest is not None)
+    wait(qtbot, lambda: arm.workbench.robot.newest is not None)
     assert "at a limit" not in tip.data(Qt.ItemDataRole.ToolTipRole)
-    arm.workbench.joints.set_coordinate(1, arm.workbench.coordinates[1].upper)
+    arm.workbench.joints.set_coordinate(1, arm.workbench.robot.coordinates[1].upper)
     wait(qtbot, lambda: tip.data(Qt.ItemDataRole.ToolTipRole).endswith("at a limit"))
 
 

@@ -55,7 +55,7 @@ def trap(tmp_path, marker) -> Path:
 
 def play(qtbot, window) -> None:
     window.run.play.trigger()
-    wait(qtbot, lambda: window.workbench.playing and window.workbench.time > 0.05)
+    wait(qtbot, lambda: window.workbench.robot.playing and window.workbench.robot.time > 0.05)
     window.close()
 
 
@@ -69,7 +69,7 @@ def test_a_session_that_names_a_controller(qtbot, opened, make_window, trap, tmp
     path.write_text(json.dumps(session))
     window = make_window()
     window.open(path)
-    wait(qtbot, lambda: window.workbench.model is not None)
+    wait(qtbot, lambda: window.workbench.robot.model is not None)
     wait_loaded(qtbot, window)
     assert window.workbench.controller.path == ""
     play(qtbot, window)
@@ -102,7 +102,7 @@ def test_a_robot_with_plugins_and_expressions(qtbot, window, trap, marker, tmp_p
     path.write_text(text.replace("</robot>", more))
     window.open(path)
     wait_loaded(qtbot, window)
-    wait(qtbot, lambda: window.workbench.model is not None or bool(window.diagnostics.diagnostics))
+    wait(qtbot, lambda: window.workbench.robot.model is not None or bool(window.diagnostics.diagnostics))
     expressions = (
         f"__import__('os').mkdir('{marker}')", f"open('{marker}','w')", f"load_yaml('{trap}')",
         f"().__class__.__base__.__subclasses__()[0].__init__.__globals__['mkdir']('{marker}')",
@@ -144,7 +144,7 @@ def test_pickles_in_the_place_of_a_run(qtbot, opened, marker, tmp_path, name):
     window.open(path)
     wait_loaded(qtbot, window)
     wait(qtbot, lambda: bool(window.diagnostics.diagnostics) or bool(window.statusBar().currentMessage()))
-    assert window.workbench.model.name == "double_pendulum"
+    assert window.workbench.robot.model.name == "double_pendulum"
     assert not marker.exists()
 
 

@@ -46,7 +46,7 @@ def test_what_play_waits_for_is_said_over_the_picture_until_the_robot_moves(qtbo
     window.run.play.trigger()
     wait(qtbot, waiting.note.isVisible)
     compiled.append(True)
-    wait(qtbot, lambda: window.workbench.time > 0)
+    wait(qtbot, lambda: window.workbench.robot.time > 0)
     wait(qtbot, lambda: not waiting.note.isVisible())
 
 
@@ -60,26 +60,26 @@ def test_the_robot_moves_on_until_there_is_code_for_the_terrain_that_was_chosen(
     compiled.append(True)
     window.open(engine.find_robot("quadruped"))
     bench, view = window.workbench, window.features[GroundView]
-    wait(qtbot, lambda: bench.model is not None and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model is not None and not bench.loading)
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 0.1)
+    wait(qtbot, lambda: bench.robot.time > 0.1)
     compiled.clear()
     view.shapes[2].trigger()
     wait(qtbot, view.note.isVisible)
     assert view.note.text().startswith("Rough: compiling once on this computer, about ")
     assert view.note.text().endswith("The robot stays on the present terrain until then.")
     assert view.shapes[0].isChecked()
-    now = bench.time
-    wait(qtbot, lambda: bench.time > now + 0.2)
-    assert isinstance(bench.settings.scene.ground, engine.Plane)
+    now = bench.robot.time
+    wait(qtbot, lambda: bench.robot.time > now + 0.2)
+    assert isinstance(bench.robot.settings.scene.ground, engine.Plane)
     view.shapes[3].trigger()  # chosen instead
     wait(qtbot, lambda: view.note.text().startswith("Stairs"))
     compiled.append(True)
-    wait(qtbot, lambda: len(bench.settings.scene.obstacles) == 5)
+    wait(qtbot, lambda: len(bench.robot.settings.scene.obstacles) == 5)
     assert not view.note.isVisible()
     assert view.shapes[3].isChecked()
-    wait(qtbot, lambda: 0 < bench.time < now)
-    assert bench.playing
+    wait(qtbot, lambda: 0 < bench.robot.time < now)
+    assert bench.robot.playing
 
 
 def test_the_collision_mesh_that_is_read_is_named_while_a_robot_loads(qtbot, window, monkeypatch, tmp_path):
@@ -106,6 +106,6 @@ def test_the_collision_mesh_that_is_read_is_named_while_a_robot_loads(qtbot, win
     window.statusBar().showMessage("another message")
     assert label.isVisible()
     go.set()
-    wait(qtbot, lambda: window.workbench.model is not None and window.workbench.model.name == "two")
+    wait(qtbot, lambda: window.workbench.robot.model is not None and window.workbench.robot.model.name == "two")
     wait_loaded(qtbot, window)
     assert engine.mesh_being_read() is None

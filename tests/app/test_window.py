@@ -80,7 +80,7 @@ def test_open_through_the_dialog(qtbot, window, monkeypatch):
     qtbot.keyClick(window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
     assert "scara.urdf" in window.loading_label.text()
     wait_loaded(qtbot, window)
-    model = window.workbench.model
+    model = window.workbench.robot.model
     assert window.windowTitle().startswith(model.name)
     assert window.status.size_label.text() == f"nq {model.nq}  nv {model.nv}"
     assert window.joints.table.rowCount() == model.nv
@@ -98,7 +98,7 @@ def test_open_a_shipped_robot_and_find_it_among_the_recent_ones(qtbot, window, m
     assert again.files.recent_menu.actions()[0].toolTip() == str(ROBOTS / "pendulum.urdf")
     again.files.recent_menu.actions()[0].trigger()
     wait_loaded(qtbot, again)
-    assert again.workbench.model.name == window.workbench.model.name
+    assert again.workbench.robot.model.name == window.workbench.robot.model.name
 
 
 @pytest.mark.parametrize("how", ["button", "key"])
@@ -112,15 +112,15 @@ def test_play_and_pause(qtbot, opened, how):
             qtbot.keyClick(window, Qt.Key.Key_Space)
 
     toggle()
-    assert window.workbench.playing
-    wait(qtbot, lambda: window.workbench.time > 0.05 and "achieved" in window.speed.achieved.text())
+    assert window.workbench.robot.playing
+    wait(qtbot, lambda: window.workbench.robot.time > 0.05 and "achieved" in window.speed.achieved.text())
     toggle()
-    assert not window.workbench.playing
+    assert not window.workbench.robot.playing
     wait(qtbot, lambda: window.speed.achieved.text() == "of real time")
-    stopped = window.workbench.time
+    stopped = window.workbench.robot.time
     press(qtbot, window, window.run.step)
-    wait(qtbot, lambda: window.workbench.time != stopped)
-    assert window.workbench.time == pytest.approx(stopped + 1e-3, abs=1e-9)
+    wait(qtbot, lambda: window.workbench.robot.time != stopped)
+    assert window.workbench.robot.time == pytest.approx(stopped + 1e-3, abs=1e-9)
 
 
 def test_step_by_button_and_both_keys(qtbot, opened):
@@ -138,8 +138,8 @@ def test_slide_a_joint_then_step_then_reset(qtbot, opened):
     qtbot.mousePress(panel.viewport(), Qt.MouseButton.LeftButton, pos=panel.slider_position(0, 0.0).toPoint())
     qtbot.mouseMove(panel.viewport(), panel.slider_position(0, target).toPoint())
     qtbot.mouseRelease(panel.viewport(), Qt.MouseButton.LeftButton, pos=panel.slider_position(0, target).toPoint())
-    wait(qtbot, lambda: abs(bench.initial[0] - target) < 0.05)
-    placed = bench.initial[0]
+    wait(qtbot, lambda: abs(bench.robot.initial[0] - target) < 0.05)
+    placed = bench.robot.initial[0]
     assert panel.table.data(panel.table.index(0, VALUE)).startswith(f"{np.degrees(placed):.1f}")
     for _ in range(20):
         qtbot.keyClick(window, Qt.Key.Key_S)
@@ -157,8 +157,8 @@ def test_a_joint_held_during_play_stays_in_the_hand(qtbot, opened):
     place = panel.slider_position(0, np.radians(90)).toPoint()
     qtbot.keyClick(window, Qt.Key.Key_Space)
     qtbot.mousePress(panel.viewport(), Qt.MouseButton.LeftButton, pos=place)
-    begun = window.workbench.time
-    wait(qtbot, lambda: window.workbench.time > begun + 0.3)
+    begun = window.workbench.robot.time
+    wait(qtbot, lambda: window.workbench.robot.time > begun + 0.3)
     assert np.degrees(panel.table.q[0]) == pytest.approx(90, abs=3)
     qtbot.mouseRelease(panel.viewport(), Qt.MouseButton.LeftButton, pos=place)
     wait(qtbot, lambda: abs(np.degrees(panel.table.q[0]) - 90) > 10)
@@ -172,7 +172,7 @@ def test_type_a_number(qtbot, opened):
     box = panel.findChild(QDoubleSpinBox)
     box.setValue(30.0)
     qtbot.keyClick(box, Qt.Key.Key_Return)
-    wait(qtbot, lambda: window.workbench.initial[1] == pytest.approx(np.radians(30)))
+    wait(qtbot, lambda: window.workbench.robot.initial[1] == pytest.approx(np.radians(30)))
 
 
 def test_drop_a_good_file(qtbot, window):
@@ -187,10 +187,10 @@ def test_drop_a_good_file(qtbot, window):
 
 def test_drop_a_bad_file_shows_its_faults_and_leaves_the_robot(qtbot, opened, broken):
     window = opened()
-    model = window.workbench.model
+    model = window.workbench.robot.model
     assert drop(window, broken)
     wait(qtbot, window.docks["Diagnostics"].isVisible)
-    assert window.workbench.model is model
+    assert window.workbench.robot.model is model
     panel = window.diagnostics
     assert panel.summary.text() == "broken.urdf was not loaded: 2 errors"
     lines = {each.line for each in panel.diagnostics}
@@ -203,7 +203,7 @@ def test_drop_a_bad_file_shows_its_faults_and_leaves_the_robot(qtbot, opened, br
     assert "broken.urdf was not loaded" in window.statusBar().currentMessage()
     qtbot.keyClick(window, Qt.Key.Key_Space)
     assert window.statusBar().currentMessage() == ""
-    wait(qtbot, lambda: window.workbench.time > 0.02)
+    wait(qtbot, lambda: window.workbench.robot.time > 0.02)
 
 
 def test_something_that_is_no_file_is_not_taken(window):
@@ -229,7 +229,7 @@ def test_a_robot_with_a_free_base_stands_on_the_ground(qtbot, opened):
     assert window.run.ground.isEnabled()
     assert window.status.note_label.text() == ""
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: window.workbench.time > 1.0)
+    wait(qtbot, lambda: window.workbench.robot.time > 1.0)
     assert abs(window.joints.table.q[2]) < 0.02
     window.run.ground.trigger()
     wait(qtbot, lambda: window.status.note_label.text() == FALL_NOTE)
@@ -246,7 +246,7 @@ def test_a_floating_robot_without_shapes_starts_without_gravity_and_says_so(qtbo
     press(qtbot, window, window.run.gravity)
     wait(qtbot, lambda: window.status.note_label.text() == FALL_NOTE)
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    base = window.workbench.model.joint_names.index("floating_base")
+    base = window.workbench.robot.model.joint_names.index("floating_base")
     assert base == 0
     wait(qtbot, lambda: window.joints.table.q[2] < -0.01)
 
@@ -263,7 +263,7 @@ def test_choosing_integrator_and_time_step(qtbot, opened):
     window = opened()
     next(action for action in window.simulation_choices.integrators.actions() if action.text() == "rk4").trigger()
     next(action for action in window.simulation_choices.time_steps.actions() if action.text() == "5 ms").trigger()
-    assert (window.workbench.settings.integrator, window.workbench.settings.dt) == ("rk4", 5e-3)
+    assert (window.workbench.robot.settings.integrator, window.workbench.robot.settings.dt) == ("rk4", 5e-3)
     press(qtbot, window, window.run.step)
     wait(qtbot, lambda: shown_time(window) == "0.005 s")
 
@@ -307,14 +307,14 @@ def test_a_diverged_run_is_shown_and_reset_revives_it(qtbot, opened, tmp_path):
     path = tmp_path / "stiff.urdf"
     path.write_text(STIFF, encoding="utf-8")
     window = opened(path)
-    assert window.workbench.settings.integrator == "implicit"  # which holds also this robot
+    assert window.workbench.robot.settings.integrator == "implicit"  # which holds also this robot
     integrators = window.simulation_choices.integrators.actions()
     next(action for action in integrators if action.text() == "semi-implicit").trigger()
     wait(qtbot, lambda: window.loading_label.text() == "")
     window.joints.moved.emit(0, 1.0)
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, window.docks["Diagnostics"].isVisible)
-    assert not window.workbench.playing
+    assert not window.workbench.robot.playing
     assert "diverged" in window.diagnostics.diagnostics[0].problem
     assert window.status.findings_button.isVisible()
     qtbot.keyClick(window, Qt.Key.Key_R)
@@ -345,9 +345,9 @@ def test_a_minimised_window_shows_nothing_until_it_is_back(qtbot, opened):
     for _ in range(20):
         with qtbot.waitSignal(window._timer.timeout):
             pass
-    assert window.workbench.time == 0.0
+    assert window.workbench.robot.time == 0.0
     window.showNormal()
-    wait(qtbot, lambda: window.workbench.time > 0.1)
+    wait(qtbot, lambda: window.workbench.robot.time > 0.1)
 
 
 def pictures_in(qtbot, window, seconds: float) -> int:
@@ -361,16 +361,16 @@ def test_the_window_answers_while_a_thousand_links_move(qtbot, opened):
     # The chain's axes are upright, so it needs a gravity that is not; it swings for minutes without diverging.
     window = opened(engine.chain(1000, straight=True).with_gravity((3.0, 0.0, -9.0)))
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: window.workbench.time > 0.02)
-    begun = window.workbench.time
+    wait(qtbot, lambda: window.workbench.robot.time > 0.02)
+    begun = window.workbench.robot.time
     assert answers(qtbot, 50, 50)
     # Some ten frames per second, since the simulation comes first; of two loaded cores three still.
     assert any(pictures_in(qtbot, window, 2.0) >= 6 for _ in range(LOOKS))
     # Without a graphics card, drawing takes the processor too; without drawing, hardly a wait may be longer.
     window.viewport.hide()
     assert answers(qtbot, 100, 95)
-    assert window.workbench.playing
-    assert window.workbench.time > begun
+    assert window.workbench.robot.playing
+    assert window.workbench.robot.time > begun
 
 
 @pytest.mark.parametrize("when", ["idle", "playing", "loading"])
@@ -382,7 +382,7 @@ def test_closing_leaves_no_thread(qtbot, make_window, when):
         wait_loaded(qtbot, window)
     if when == "playing":
         qtbot.keyClick(window, Qt.Key.Key_Space)
-        wait(qtbot, lambda: window.workbench.time > 0.02)
+        wait(qtbot, lambda: window.workbench.robot.time > 0.02)
     window.close()
     assert set(threading.enumerate()) <= before
 
@@ -436,12 +436,12 @@ def test_pressing_keys_in_the_panels_still_plays(qtbot, opened):
     window = opened()
     window.joints.setFocus(Qt.FocusReason.OtherFocusReason)
     qtbot.keyClick(window.joints, Qt.Key.Key_Space)
-    assert window.workbench.playing
+    assert window.workbench.robot.playing
     QApplication.sendEvent(window.joints, QEvent(QEvent.Type.Leave))
 
 
 def test_what_was_not_opened_is_still_said_when_the_robot_is(qtbot, window):
     assert drop(window, ROBOTS / "arm6.urdf", ROBOTS / "scara.urdf")
-    wait(qtbot, lambda: window.workbench.model is not None)
+    wait(qtbot, lambda: window.workbench.robot.model is not None)
     said = "one robot at a time: arm6.urdf opens, scara.urdf did not"
     wait(qtbot, lambda: window.statusBar().currentMessage() == said)

@@ -67,9 +67,9 @@ class Visitor(User):
         self.bench.pause()
 
     def play(self, seconds: float) -> None:
-        until = self.bench.time + seconds
+        until = self.bench.robot.time + seconds
         self.bench.play()
-        self.spin(PATIENCE, lambda: self.bench.time >= until)
+        self.spin(PATIENCE, lambda: self.bench.robot.time >= until)
 
     def rest(self, seconds: float = 1.2) -> None:
         """Until the picture is drawn in full."""
@@ -240,7 +240,7 @@ class DialogTour(Visitor):
         view.panel.y_box.setCurrentText("trunk position z")
         view.panel.sample.setValue(130)
         view.panel.open_run.click()
-        self.spin(PATIENCE, lambda: self.bench.model.name == "quadruped" and self.bench.replay.opened)
+        self.spin(PATIENCE, lambda: self.bench.robot.model.name == "quadruped" and self.bench.replay.opened)
         self.rest()
         yield
         self.dock("Study", False)

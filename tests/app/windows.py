@@ -49,16 +49,16 @@ def press(qtbot, window: Window, action) -> None:
 
 def play_for(qtbot, window: Window, seconds: float) -> None:
     """Play for that many simulated seconds, then pause."""
-    until = window.workbench.time + seconds
+    until = window.workbench.robot.time + seconds
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: window.workbench.time >= until)
+    wait(qtbot, lambda: window.workbench.robot.time >= until)
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: not window.workbench.playing)
+    wait(qtbot, lambda: not window.workbench.robot.playing)
 
 
 def second_state(window: Window):
     """The second robot's state, once the pause is obeyed."""
-    return window.workbench.newest.second_robot
+    return window.workbench.robot.newest.second_robot
 
 
 def type_in(qtbot, box, value: object) -> None:
