@@ -16,13 +16,13 @@ from PyQt6.QtWidgets import (
     QLabel,
     QPushButton,
     QSlider,
-    QVBoxLayout,
 )
 
 import engine
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_path
+from app.desktop.layouts import horizontal, vertical
 from app.panels.number_box import DecimalBox, WholeBox
 from app.reasons import reason
 
@@ -114,15 +114,8 @@ class Generator(QDialog):
         close.clicked.connect(self.close)
         for button in (self.other, self.generate, self.save, close):
             button.setAutoDefault(False)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.generate)
-        buttons.addWidget(self.save)
-        buttons.addStretch(1)
-        buttons.addWidget(close)
-        layout = QVBoxLayout(self)
-        layout.addLayout(form)
-        layout.addWidget(self.note)
-        layout.addLayout(buttons)
+        buttons = horizontal(self.generate, self.save, 1, close)
+        vertical(form, self.note, buttons, of=self)
 
     def _change(self) -> None:
         self._follow()

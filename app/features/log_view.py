@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QGuiApplication
-from PyQt6.QtWidgets import QDialog, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout
+from PyQt6.QtWidgets import QDialog, QPlainTextEdit, QPushButton
 
 from app.desktop import type_scale
 from app.desktop.actions import make_action
+from app.desktop.layouts import horizontal, vertical
 from app.simulation.messages import Event, Loaded, Refused, Stopped
 
 if TYPE_CHECKING:
@@ -99,14 +100,9 @@ class LogView:
         for button in (copy, clear):
             button.setAutoDefault(False)
         close.setDefault(True)
-        buttons = QHBoxLayout()
-        buttons.addWidget(copy)
-        buttons.addWidget(clear)
-        buttons.addStretch(1)
+        buttons = horizontal(copy, clear, 1)
         buttons.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)
-        layout = QVBoxLayout(dialog)
-        layout.addWidget(self._text)
-        layout.addLayout(buttons)
+        vertical(self._text, buttons, of=dialog)
         return dialog
 
     def _clear(self) -> None:

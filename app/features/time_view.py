@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QPoint, QSize, Qt
 from PyQt6.QtGui import QGuiApplication
-from PyQt6.QtWidgets import QInputDialog, QMenu, QToolButton, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QInputDialog, QMenu, QToolButton, QWidget
 
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.context_menus import MOMENT, Clicked
+from app.desktop.layouts import NO_MARGINS, vertical
 from app.desktop.menus import TopMenu
 from app.desktop.settings import setting
 from app.features.keyframes import Keyframe, Keyframes
@@ -98,11 +99,7 @@ class TimeView:
     def _place(self) -> None:
         """Put the timeline below the viewport."""
         middle = QWidget()
-        layout = QVBoxLayout(middle)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._window.viewport, 1)
-        layout.addWidget(self.bar)
+        vertical((self._window.viewport, 1), self.bar, of=middle, margins=NO_MARGINS, spacing=0)
         self._window.setCentralWidget(middle)
 
     def _make_menu(self) -> None:

@@ -11,7 +11,6 @@ from typing import cast
 from PyQt6.QtCore import QModelIndex, QRect, QSize, Qt, QTimer, QUrl, pyqtSignal
 from PyQt6.QtGui import QDesktopServices, QGuiApplication, QTextCursor
 from PyQt6.QtWidgets import (
-    QHBoxLayout,
     QHeaderView,
     QLabel,
     QPlainTextEdit,
@@ -21,13 +20,13 @@ from PyQt6.QtWidgets import (
     QStyleOptionViewItem,
     QTreeWidget,
     QTreeWidgetItem,
-    QVBoxLayout,
     QWidget,
 )
 
 import engine
 from app.desktop import theme, type_scale
 from app.desktop.dialogs import ask_path
+from app.desktop.layouts import NO_MARGINS, horizontal, vertical
 from app.jobs.repairing import Repaired, Repairing
 
 LEAST_HEIGHT = 40  # px
@@ -124,15 +123,8 @@ class DiagnosticsPanel(QWidget):
         return view
 
     def _arrange(self) -> None:
-        bar = QHBoxLayout()
-        bar.setContentsMargins(10, 5, 8, 5)
-        bar.setSpacing(6)
-        bar.addWidget(self.summary, 1)
-        bar.addWidget(self.trust_button)
-        bar.addWidget(self.open_button)
-        bar.addWidget(self.repair_button)
-        bar.addWidget(self._copy)
-        bar.addWidget(self._open)
+        buttons = self.trust_button, self.open_button, self.repair_button, self._copy, self._open
+        bar = horizontal((self.summary, 1), *buttons, margins=(10, 5, 8, 5), spacing=6)
         parts = QSplitter(Qt.Orientation.Vertical)
         parts.addWidget(self.list)
         parts.addWidget(self.excerpt)
@@ -140,12 +132,7 @@ class DiagnosticsPanel(QWidget):
             each.setMinimumHeight(LEAST_HEIGHT)
         parts.setStretchFactor(0, 3)
         parts.setStretchFactor(1, 2)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(bar)
-        layout.addWidget(self.outcome)
-        layout.addWidget(parts, 1)
+        vertical(bar, self.outcome, (parts, 1), of=self, margins=NO_MARGINS, spacing=0)
 
     @property
     def count(self) -> int:

@@ -6,7 +6,6 @@ from PyQt6.QtCore import QEvent, Qt, pyqtSignal
 from PyQt6.QtGui import QFont, QKeyEvent
 from PyQt6.QtWidgets import (
     QButtonGroup,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QPushButton,
@@ -18,6 +17,7 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app.desktop import theme
+from app.desktop.layouts import horizontal, vertical
 
 RIGHT, NOT_YET = "Right.", "Not yet."
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
@@ -62,15 +62,8 @@ class QuestionForm(QWidget):
         self.drag.valueChanged.connect(self._show_dragged)
         self.answer.textEdited.connect(self.said.clear)
         self.drag.entered.connect(self._judge)
-        self._buttons = QVBoxLayout()
-        row = QHBoxLayout()
-        for each in (self.answer, self.drag, self.dragged, self.check):
-            row.addWidget(each)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(10, 0, 10, 6)
-        layout.addLayout(self._buttons)
-        layout.addLayout(row)
-        layout.addWidget(self.said)
+        self._buttons, row = QVBoxLayout(), horizontal(self.answer, self.drag, self.dragged, self.check)
+        vertical(self._buttons, row, self.said, of=self, margins=(10, 0, 10, 6))
         self._question: engine.LessonQuestion | None = None
 
     def present(self, font: QFont) -> None:

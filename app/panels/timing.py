@@ -16,6 +16,7 @@ from PyQt6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 import engine
 from app.desktop import theme
 from app.desktop.actions import algorithm_name, algorithm_words, device_name
+from app.desktop.layouts import NO_MARGINS, vertical
 from app.panels.history import History
 from app.panels.measure_prompt import MeasurePrompt
 from app.panels.stacked_plot import LOWEST, StackedPlot
@@ -41,17 +42,11 @@ class TimingPanel(QWidget):
         self.why, self.note, self.prompt = QLabel(), QLabel(), MeasurePrompt()
         self.measure_asked, self.measured = self.prompt.asked, self.prompt.over
         self._plots = StackedPlot(self.steps, "step"), StackedPlot(self.frames, "frame")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
+        # Tables show all their rows before the plots grow beyond their minimum.
+        steps = (self.view, 100), self.note, (self._plots[0], 1)
+        frames = (self.frame_view, 100), (self._plots[1], 1)
+        layout = vertical(self._heading(), *steps, *frames, 0, of=self, margins=NO_MARGINS, spacing=0)
         layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetNoConstraint)  # see minimumSizeHint
-        layout.addLayout(self._heading())
-        for view, plot in zip((self.view, self.frame_view), self._plots, strict=True):
-            layout.addWidget(view, 100)  # all its rows, before the plots grow beyond their minimum
-            if view is self.view:
-                layout.addWidget(self.note)
-            layout.addWidget(plot, 1)
-        layout.addStretch()
         self._drawn = (-1, -1)
         self._conditions: tuple[object, ...] = ()
         self._speed = 1.0
@@ -70,12 +65,7 @@ class TimingPanel(QWidget):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.note.setProperty("ground", True)
         self.note.setContentsMargins(8, 2, 8, 4)
-        layout = QVBoxLayout()
-        layout.setContentsMargins(8, 6, 8, 5)
-        layout.setSpacing(2)
-        layout.addWidget(self.why)
-        layout.addWidget(self.prompt)
-        return layout
+        return vertical(self.why, self.prompt, margins=(8, 6, 8, 5), spacing=2)
 
     def _fit_rows(self) -> None:
         """Fit the tables to their rows as far as there is space."""

@@ -11,15 +11,14 @@ from PyQt6.QtWidgets import (
     QComboBox,
     QDoubleSpinBox,
     QGridLayout,
-    QHBoxLayout,
     QLabel,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.acting.forces import SetWrench
 from app.desktop import theme
+from app.desktop.layouts import horizontal, vertical
 from app.panels.number_box import PlainBox
 
 MOST = 1e6  # N and N m
@@ -85,17 +84,8 @@ class WrenchPanel(QWidget):
             rows.addWidget(QLabel(name), row, 0)
             for column, box in enumerate(boxes, 1):
                 rows.addWidget(box, row, column)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.act)
-        buttons.addStretch(1)
-        buttons.addWidget(self.clear)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(12, 10, 12, 10)
-        layout.setSpacing(8)
-        layout.addLayout(rows)
-        layout.addLayout(buttons)
-        layout.addWidget(self.acting)
-        layout.addStretch(1)
+        buttons = horizontal(self.act, 1, self.clear)
+        vertical(rows, buttons, self.acting, 1, of=self, margins=(12, 10, 12, 10), spacing=8)
 
     def set_links(self, links: Sequence[int], names: Sequence[str]) -> None:
         """Set another robot's movable links: their numbers and names."""
