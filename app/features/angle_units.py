@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from app.desktop.actions import make_action
 from app.desktop.angles import ANGLES
 from app.desktop.settings import setting
+from app.features.batch_view import BatchView
 from app.features.plots_view import PlotsView
 from app.features.scene_view import SceneView
 
@@ -35,7 +36,7 @@ class AngleUnits:
         window, bench = self._window, self._window.workbench
         window.settings.setValue(KEY, on)
         window.joints.show_units()
-        window.batch.show_units()
+        window.feature(BatchView).panel.show_units()
         window.feature(PlotsView).panel.show_units()
         window.feature(SceneView).panel.show_units()
         if bench.shown is not None:

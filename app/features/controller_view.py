@@ -13,6 +13,7 @@ from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file
 from app.desktop.settings import setting
+from app.features.diagnostics_view import DiagnosticsView
 from app.file_signature import GONE, signature
 from app.simulation.messages import ControllerChanged, Event, Snapshot
 from app.simulation.pace import IN_REAL_TIME
@@ -42,7 +43,7 @@ class ControllerView(QObject):
 
     def __init__(self, window: Window):
         super().__init__(window)
-        self._window, self._bench, self._findings = window, window.workbench, window.findings
+        self._window, self._bench, self._findings = window, window.workbench, window.feature(DiagnosticsView)
         self.action = make_action(window, "&Controller…", self._ask, tip=TIP)
         self.end_action = make_action(window, "S&top controller", self._stop, tip=END_TIP)
         window.menus.simulation.put(self.action, self.end_action, apart=True)

@@ -13,6 +13,7 @@ from PyQt6.QtWidgets import QApplication, QMenu, QWidget
 
 import engine
 from app.desktop.actions import MESSAGE, algorithm_name, device_name, make_action
+from app.features.batch_view import BatchView
 from app.features.controller_view import ControllerView
 from app.features.drive_view import DriveView
 from app.features.gravity_view import GravityView
@@ -20,6 +21,8 @@ from app.features.ground_view import GroundView
 from app.features.reloading import Reloading
 from app.features.scene_view import SceneView
 from app.features.self_collision_view import SelfCollisionView
+from app.features.simulation_choices import SimulationChoices
+from app.features.status import Status
 from app.features.wrench_view import WrenchView
 from app.gl.camera import Camera
 from app.reasons import reason
@@ -157,13 +160,14 @@ class LiveView(QObject):
         actions = run.reset, run.hold, run.gravity, run.ground, run.floating, controller.action, drive.weight_action
         files = window.feature(Reloading).action, window.feature(SelfCollisionView).action
         gravity = window.feature(GravityView)
-        menus = window.algorithm_menu, window.device_menu, window.step_menu, terrain, gravity.menu
-        panels = window.feature(WrenchView).panel, window.feature(SceneView).panel
-        return [*actions, *gravity.entries.values(), *files, *menus, *panels, window.batch, window.joints, drive.form]
+        choices = window.feature(SimulationChoices)
+        menus = choices.algorithm_menu, choices.device_menu, choices.step_menu, terrain, gravity.menu
+        panels = window.feature(WrenchView).panel, window.feature(SceneView).panel, window.feature(BatchView).panel
+        return [*actions, *gravity.entries.values(), *files, *menus, *panels, window.joints, drive.form]
 
     def _show_means(self, setup: engine.Setup) -> None:
         """Show the script's simulation settings in the status bar, in place of the window's."""
-        status, settings = self._window.status, setup.settings
+        status, settings = self._window.feature(Status), setup.settings
         status.note_label.setText(self._why_not())
         status.note_label.setToolTip(f"To drive it here {self._replay.ways_on}")
         status.step_button.setText(f"{settings.dt * 1e3:g} ms  {settings.integrator}")

@@ -17,6 +17,7 @@ from PyQt6.QtWidgets import QDialog
 import engine
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_path, file_name
+from app.features.batch_view import BatchView
 from app.gl.view import View
 from app.panels.picture_dialogs import FilmDialog, FilmOrder, PictureDialog
 from app.picture.studio import LARGEST, Studio, encode, save_picture, times, why_no_film
@@ -70,7 +71,7 @@ class PictureExports:
 
     def save_picture(self, path: str, size: tuple[int, int], transparent: bool) -> None:
         """Write the current view as PNG."""
-        view = self._window.viewport.view_of(size, batch=self._window.batch_view.pictured)
+        view = self._window.viewport.view_of(size, batch=self._window.feature(BatchView).pictured)
         studio = Studio(self._window.viewport.font())
 
         def work(_: threading.Event) -> str:
@@ -125,7 +126,7 @@ class PictureExports:
             found = recording.at(run, float(moment))
             if found != index or view is None:
                 frame = snapshot(recording.frame(run, found), robot)
-                batch = self._window.batch_view.batch_of(frame, selected=False)
+                batch = self._window.feature(BatchView).batch_of(frame, selected=False)
                 index, view = found, self._window.viewport.view_of(size, frame, batch)
             yield view
 

@@ -20,6 +20,7 @@ from app.acting.surroundings import read_beside
 from app.desktop import dialogs
 from app.desktop.actions import MESSAGE, algorithm_name, make_action
 from app.desktop.docks import RIGHT, Dock
+from app.features.diagnostics_view import DiagnosticsView
 from app.gl.batch import Box
 from app.gl.picking import pick, ray
 from app.gl.scene import Scene
@@ -172,7 +173,7 @@ class SecondRobotView(QObject):
         if self._scene is None:
             return
         self._scene.update()
-        if self._window.findings.set_of_second([*self.model.diagnostics, *self._scene.diagnostics]):
+        if self._window.feature(DiagnosticsView).set_of_second([*self.model.diagnostics, *self._scene.diagnostics]):
             self._window.refresh()
         if self._scene.ready and not self._placed:
             self._place()
@@ -212,7 +213,7 @@ class SecondRobotView(QObject):
         self._viewport.overlays.choose_second_link(-1)
         self._viewport.overlays.set_second_robot(None)
         self.panel.show_names("", "")
-        self._window.findings.set_of_second([])
+        self._window.feature(DiagnosticsView).set_of_second([])
         self._tell(EMPTY)
         self._window.refresh()
 

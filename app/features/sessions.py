@@ -23,6 +23,7 @@ from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file, ask_path, file_name
 from app.features import session_scene, session_text
 from app.features.camera_views import CameraViews
+from app.features.diagnostics_view import DiagnosticsView
 from app.features.ghost_view import GhostView
 from app.features.link_hiding import LinkHiding
 from app.features.plots_view import PlotsView
@@ -104,7 +105,7 @@ class Sessions:
 
     def _try_open(self, path: str) -> None:
         if (error := self._tell(self._start, path)) is not None:
-            self._window.findings.show_refused(Refused.because(path, error))
+            self._window.feature(DiagnosticsView).show_refused(Refused.because(path, error))
             self._window.refresh()
 
     def _save(self, path: str) -> str:

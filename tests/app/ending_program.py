@@ -15,6 +15,7 @@ from PyQt6.QtWidgets import QApplication
 
 import engine
 from app.features import autosaved_runs, recovery
+from app.features.compare_view import CompareView
 from app.features.controller_view import ControllerView
 from app.features.run_exports import RunExports
 from app.panels.picture_dialogs import FilmOrder
@@ -87,8 +88,8 @@ class Ending:
         elif self.state == "compare":
             if self.once("compare"):
                 window.docks["Compare"].show()
-                window.compare.start_button.click()
-            elif window.compare.running:
+                window.feature(CompareView).panel.start_button.click()
+            elif window.feature(CompareView).panel.running:
                 self.close()
         else:
             self.close()

@@ -70,6 +70,7 @@ class Hour(User):
         from app.acting.drives import Drive
         from app.features.appearance import Appearance
         from app.features.sessions import Sessions
+        from app.features.simulation_choices import SimulationChoices
         from app.features.time_view import TimeView
         from app.simulation.batch_spread import BatchSpread
         from app.simulation.ghost import GhostSettings
@@ -85,7 +86,7 @@ class Hour(User):
             joint = int(self.rng.choice(rows))
             bench.joints.set_joint_drive(joint, Drive("target", 0.1, "sine", 0.1, 1.0))
             bench.joints.set_coordinate(rows[0], 0.05)
-        algorithms = [action for action in window.simulation_choices.algorithms.actions() if action.isEnabled()]
+        algorithms = [action for action in window.feature(SimulationChoices).algorithms.actions() if action.isEnabled()]
         algorithms[number // len(ROBOTS) % 2].trigger()  # not more: each that is new is code that stays
         self.spin(0.4)
         plots = window.docks["Plots"].toggleViewAction()

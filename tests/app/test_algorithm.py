@@ -15,7 +15,9 @@ import engine
 from app.desktop import theme, type_scale
 from app.desktop.actions import algorithm_words
 from app.desktop.numbers import duration
-from app.features.status import PLAYS_ON
+from app.features.simulation_choices import SimulationChoices
+from app.features.status import PLAYS_ON, Status
+from app.features.timing_view import TimingView
 from app.panels.history import BEFORE, MEDIAN, History
 from app.panels.stacked_plot import StackedPlot
 from app.panels.timing import TimingPanel
@@ -35,7 +37,9 @@ MIMIC = f"""<robot name="pair"><link name="base"/>{LINK.format("one")}{LINK.form
 
 
 def choose(window: Window, name: str) -> None:
-    next(action for action in window.status.algorithm_button.menu().actions() if action.data() == name).trigger()
+    next(
+        action for action in window.feature(Status).algorithm_button.menu().actions() if action.data() == name
+    ).trigger()
 
 
 def heads(timing: TimingPanel) -> list[str]:
@@ -49,9 +53,9 @@ def rows(table: TimingTable) -> list[list[str]]:
 
 
 def test_switching_while_it_plays(qtbot, arm):
-    timing, bench = arm.timing, arm.workbench
+    timing, bench = arm.feature(TimingView).panel, arm.workbench
     bench.configuring.set_ground(False)  # else collision and contact are among the phases
-    assert arm.status.algorithm_button.text() == "ABA (auto)"
+    assert arm.feature(Status).algorithm_button.text() == "ABA (auto)"
     assert timing.why.text() in algorithm_words(bench.why)
     assert timing.why.toolTip() == algorithm_words(bench.why)
     assert heads(timing) == ["ABA\nmedian", "\n99 %", "\nbefore"]
@@ -62,7 +66,7 @@ def test_switching_while_it_plays(qtbot, arm):
     wait(qtbot, lambda: bench.algorithm == "jsiia" and timing.steps.count > timing.steps.marked + 10)
     assert bench.robot.playing
     assert bench.robot.time > before
-    assert arm.status.algorithm_button.text() == "CRBA"
+    assert arm.feature(Status).algorithm_button.text() == "CRBA"
     assert timing.why.text() == "chosen by you"
     timing.table.refresh()
     names = engine.PHASES["cpu"]["jsiia"]
@@ -75,7 +79,7 @@ def test_switching_while_it_plays(qtbot, arm):
     assert steps["step"][MEDIAN] == pytest.approx(sum(steps[name][MEDIAN] for name in names), rel=0.5)
     assert heads(timing) == ["CRBA\nmedian", "\n99 %", "ABA\nbefore"]
     choose(arm, "auto")
-    wait(qtbot, lambda: arm.status.algorithm_button.text() == "ABA (auto)")
+    wait(qtbot, lambda: arm.feature(Status).algorithm_button.text() == "ABA (auto)")
 
 
 def test_a_snapshot_that_nobody_fetched_is_withdrawn_with_its_algorithm():
@@ -103,7 +107,7 @@ def test_a_snapshot_that_nobody_fetched_is_withdrawn_with_its_algorithm():
 def test_the_robot_plays_on_while_another_algorithm_is_compiled(qtbot, opened, monkeypatch, tmp_path):
     monkeypatch.setattr(integrators.run, "_loaded", {})  # what other tests have compiled
     window = opened(engine.find_robot("arm7"))
-    bench, status = window.workbench, window.status
+    bench, status = window.workbench, window.feature(Status)
     bench.configuring.set_ground(False)
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: not bench.compiling and bench.robot.time > 0.1)
@@ -141,7 +145,7 @@ def test_the_robot_plays_on_while_another_algorithm_is_compiled(qtbot, opened, m
 
 
 def test_before_and_after_are_of_one_speed(qtbot, arm):
-    timing = arm.timing
+    timing = arm.feature(TimingView).panel
     qtbot.keyClick(arm, Qt.Key.Key_Space)
     wait(qtbot, lambda: timing.steps.count > 10)
     choose(arm, "jsiia")
@@ -250,7 +254,7 @@ def test_the_state_goes_on_where_it_was(qtbot, arm):
     wait(qtbot, lambda: shown_time(arm) == "0.010 s")
     q = arm.joints.table.q.copy()
     choose(arm, "jsiia")
-    wait(qtbot, lambda: arm.status.algorithm_button.text() == "CRBA")
+    wait(qtbot, lambda: arm.feature(Status).algorithm_button.text() == "CRBA")
     np.testing.assert_array_equal(arm.joints.table.q, q)
     qtbot.keyClick(arm, Qt.Key.Key_S)
     wait(qtbot, lambda: shown_time(arm) == "0.011 s")
@@ -263,7 +267,7 @@ def test_what_does_not_serve_the_robot_cannot_be_chosen(qtbot, opened, tmp_path)
     path = tmp_path / "pair.urdf"
     path.write_text(MIMIC, encoding="utf-8")
     window = opened(path)
-    able = {action.data(): action.isEnabled() for action in window.simulation_choices.algorithms.actions()}
+    able = {action.data(): action.isEnabled() for action in window.feature(SimulationChoices).algorithms.actions()}
     assert able == {"auto": True, "abia": False, "jsiia": True, "cfa": False, "dca": False}
     window.workbench.configuring.set_algorithm("abia")
     wait(qtbot, lambda: "abia does not serve pair" in window.statusBar().currentMessage())
@@ -276,8 +280,8 @@ def test_another_robot_has_its_algorithm_chosen_anew(qtbot, opened):
     choose(window, "jsiia")
     wait(qtbot, lambda: window.workbench.algorithm == "jsiia")
     opened(engine.find_robot("scara"))
-    assert window.status.algorithm_button.text() == "ABA (auto)"
-    assert heads(window.timing)[2] == "\nbefore"
+    assert window.feature(Status).algorithm_button.text() == "ABA (auto)"
+    assert heads(window.feature(TimingView).panel)[2] == "\nbefore"
 
 
 def test_a_mark_parts_the_statistics_and_leaves_the_samples():

@@ -13,6 +13,7 @@ from windows import type_in, wait
 from app.acting.drives import Drive
 from app.desktop.angles import ANGLES
 from app.features.angle_units import AngleUnits
+from app.features.batch_view import BatchView
 from app.features.drive_view import DriveView
 from app.features.hand_posing import left_text
 from app.features.plots_view import PlotsView
@@ -77,7 +78,7 @@ def test_the_form_of_a_joint_has_the_unit(qtbot, opened):
 
 def test_the_poses_of_a_batch_are_asked_for_in_the_unit_and_stay_exact(qtbot, opened):
     window = opened()
-    panel, bench, action = window.batch, window.workbench, window.features[AngleUnits].action
+    panel, bench, action = window.feature(BatchView).panel, window.workbench, window.features[AngleUnits].action
     qtbot.keyClick(window, Qt.Key.Key_B)
     panel.robots.setValue(4)
     type_in(qtbot, panel.pose, 30)

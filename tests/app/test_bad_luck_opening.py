@@ -16,6 +16,7 @@ from windows import name_file, wait, wait_loaded
 
 import engine
 from app.features import reloading
+from app.features.diagnostics_view import DiagnosticsView
 from app.features.run_exports import RunExports
 from app.features.scene_view import SceneView
 from app.features.sessions import Sessions
@@ -25,7 +26,7 @@ PENDULUM = engine.find_robot("double_pendulum")
 
 
 def findings(window) -> str:
-    return "\n".join(map(str, window.diagnostics.diagnostics))
+    return "\n".join(map(str, window.feature(DiagnosticsView).panel.diagnostics))
 
 
 def test_a_robot_whose_file_changes_many_times_a_second_plays_on_and_is_read_in_the_end(
@@ -66,7 +67,7 @@ def test_a_robot_whose_file_changes_many_times_a_second_plays_on_and_is_read_in_
     wait(qtbot, lambda: window.workbench.robot.model.name == "mended" and not window.workbench.loading)
     window.run.play.trigger() if not window.workbench.robot.playing else None
     wait(qtbot, lambda: window.workbench.robot.time > 0.05)
-    assert not [each for each in window.diagnostics.diagnostics if each.severity == "error"]
+    assert not [each for each in window.feature(DiagnosticsView).panel.diagnostics if each.severity == "error"]
 
 
 NAMES = [
@@ -95,7 +96,7 @@ def test_odd_names_are_opened_saved_and_opened_again(qtbot, opened, tmp_path):
         window.open(tmp_path / f"{name}.catena")
         wait(qtbot, lambda before=before: window.workbench.robot.model is not before)
         wait_loaded(qtbot, window)
-        assert not [each for each in window.diagnostics.diagnostics if each.severity == "error"]
+        assert not [each for each in window.feature(DiagnosticsView).panel.diagnostics if each.severity == "error"]
     window.files.recent_menu.aboutToShow.emit()
     window.close()
 

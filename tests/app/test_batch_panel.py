@@ -12,6 +12,7 @@ from PyQt6.QtWidgets import QToolTip
 from windows import wait
 
 import engine
+from app.features.batch_view import BatchView
 from app.panels.batch import ALIKE, ONE, BatchPanel
 from app.panels.heat_map import BAR, LEAST, SPACE, HeatMap
 from app.picture.crowd import COLORINGS, ENERGY, ramp
@@ -162,7 +163,7 @@ def test_it_says_how_many_robots_are_simulated_in_time(panel):
 
 def test_a_batch_that_lags_behind_says_so_while_it_plays(qtbot, arm):
     """Slower than requested: a batch of that size does not reach 10 times real time."""
-    panel, bench = arm.batch, arm.workbench
+    panel, bench = arm.feature(BatchView).panel, arm.workbench
     arm.docks.bring("Batch")
     bench.set_speed(10.0)
     bench.configuring.set_spread(BatchSpread(1000, 0.1))

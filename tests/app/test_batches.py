@@ -13,7 +13,9 @@ from PyQt6.QtTest import QTest
 from windows import press, wait
 
 import engine
+from app.features.batch_view import BatchView
 from app.features.plots_view import PlotsView
+from app.features.status import Status
 from app.picture.crowd import ARRANGEMENTS, DEVIATION
 from app.plotting.catalogue import catalogue
 from app.simulation.batch_spread import BatchSpread
@@ -133,8 +135,8 @@ def test_the_user_makes_a_batch_plays_it_and_looks_at_one(qtbot, opened):
     window = opened()
     window.resize(1000, 650)
     press(qtbot, window, window.docks["Batch"].toggleViewAction())
-    wait(qtbot, window.batch.isVisible)
-    panel = window.batch
+    wait(qtbot, window.feature(BatchView).panel.isVisible)
+    panel = window.feature(BatchView).panel
     panel.robots.selectAll()
     QTest.keyClicks(panel.robots, "12")
     panel.pose.selectAll()
@@ -143,7 +145,7 @@ def test_the_user_makes_a_batch_plays_it_and_looks_at_one(qtbot, opened):
     wait(qtbot, lambda: len(panel.map.values) == 12)
     assert window.workbench.robot.settings.spread == BatchSpread(12, pose=math.pi / 5)
     panel.coloring.setCurrentText(DEVIATION)
-    wait(qtbot, lambda: window.loading_label.text() == "")
+    wait(qtbot, lambda: window.feature(Status).loading_label.text() == "")
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: window.workbench.robot.time > 0.2)
     press(qtbot, window, window.run.play)
@@ -157,7 +159,7 @@ def test_the_user_makes_a_batch_plays_it_and_looks_at_one(qtbot, opened):
 
 def test_a_click_in_the_picture_picks_a_robot_and_a_drag_does_not(qtbot, opened):
     window = opened()
-    window.batch.show_spread(BatchSpread(9))
+    window.feature(BatchView).panel.show_spread(BatchSpread(9))
     window.workbench.configuring.set_spread(BatchSpread(9, pose=0.2))
     view = window.viewport
     wait(qtbot, lambda: view._batch is not None and len(view._batch) == 9)
@@ -194,7 +196,7 @@ def test_robots_in_one_place_are_all_drawn_there(qtbot, opened):
     view = window.viewport
     wait(qtbot, lambda: view._batch is not None)
     assert np.any(view._batch.offsets)
-    window.batch.arrangement.setCurrentText(ARRANGEMENTS[1])
+    window.feature(BatchView).panel.arrangement.setCurrentText(ARRANGEMENTS[1])
     assert not np.any(view._batch.offsets)
 
 
@@ -207,7 +209,7 @@ def test_plots_have_the_energy_of_the_clicked_robot_by_its_own_masses(qtbot, arm
     wait(qtbot, lambda: bench.shown.batch is not None)
 
     def clicked(robot: int) -> None:
-        arm.batch.map.chosen.emit(robot)
+        arm.feature(BatchView).panel.map.chosen.emit(robot)
         wait(qtbot, lambda: bench.shown.robot == robot)
 
     clicked(4)
@@ -235,9 +237,9 @@ def test_the_panel_fits_the_window(qtbot, opened, width, height):
     window = opened()
     window.resize(width, height)
     press(qtbot, window, window.docks["Batch"].toggleViewAction())
-    wait(qtbot, window.batch.isVisible)
+    wait(qtbot, window.feature(BatchView).panel.isVisible)
     assert (window.width(), window.height()) == (width, height)
-    panel = window.batch
+    panel = window.feature(BatchView).panel
     window.workbench.configuring.set_spread(BatchSpread(4, pose=0.2))
     wait(qtbot, panel.map.isVisible)  # one robot has none
     assert panel.width() >= panel.minimumSizeHint().width()

@@ -23,6 +23,7 @@ import engine
 from app import SWITCH_INTERVAL
 from app.desktop import theme
 from app.desktop.actions import algorithm_name
+from app.features.compare_view import CompareView
 from app.panels.bars import Finding, Heading
 from app.panels.compare import ComparePanel
 from app.panels.compare_form import OVER_BATCH, OVER_LINKS, functions
@@ -58,10 +59,10 @@ def panel(qtbot, opened) -> ComparePanel:
     """The panel in a window with a double pendulum, opened by its button; quick, and of one robot: the arm7."""
     window = opened()
     press(qtbot, window, window.docks["Compare"].toggleViewAction())
-    wait(qtbot, window.compare.isVisible)
-    window.compare.form.seconds.setValue(0.05)
-    choose(qtbot, window.compare.form.robots, "arm7")
-    return window.compare
+    wait(qtbot, window.feature(CompareView).panel.isVisible)
+    window.feature(CompareView).panel.form.seconds.setValue(0.05)
+    choose(qtbot, window.feature(CompareView).panel.form.robots, "arm7")
+    return window.feature(CompareView).panel
 
 
 @pytest.fixture
@@ -383,7 +384,7 @@ def test_nothing_chosen_is_nothing_to_start(qtbot, panel, part):
 
 def test_the_robot_in_the_window_is_offered(opened):
     window = opened(engine.chain(5))
-    form = window.compare.form
+    form = window.feature(CompareView).panel.form
     assert form.loaded.text() == "chain5 (shown)"
     opened(engine.find_robot("scara"))
     assert form.loaded.isHidden()

@@ -12,6 +12,7 @@ from windows import answers, name_file, press, wait
 import engine
 from app.acting.controlling import Controlling
 from app.features.controller_view import ControllerView
+from app.features.diagnostics_view import DiagnosticsView
 
 ROBOT = engine.find_robot("double_pendulum")
 
@@ -87,7 +88,7 @@ def test_a_fault_pauses_with_its_line_and_a_saved_file_goes_on(qtbot, shown, cho
     assert not bench.robot.playing
     assert view.label.text() == "mine.py has failed"
     assert "NameError" in view.label.toolTip()
-    shown = [each.problem for each in window.diagnostics.diagnostics]
+    shown = [each.problem for each in window.feature(DiagnosticsView).panel.diagnostics]
     assert any("mine.py, line 2" in message for message in shown)
     path.write_text("def control(t, q, v):\n    return [2, -2]  # mended\n", encoding="utf-8")
     wait(qtbot, lambda: view.label.text() == "mine.py")

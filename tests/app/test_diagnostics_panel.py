@@ -7,6 +7,7 @@ from PyQt6.QtWidgets import QApplication, QTreeWidget
 from windows import wait
 
 import engine
+from app.features.diagnostics_view import DiagnosticsView
 from app.panels.diagnostics import DiagnosticsPanel
 
 
@@ -70,13 +71,13 @@ def test_a_file_that_is_no_session_is_told_of_with_the_diagnostics(qtbot, opened
     path = tmp_path / "mine.catena"
     path.write_text("no session")
     window.open(path)
-    (told,) = window.diagnostics.diagnostics
+    (told,) = window.feature(DiagnosticsView).panel.diagnostics
     assert (told.element, told.problem) == ("mine.catena", "it is not a Catena session")
     assert told.fix == "open a file that File › Save session has written"
     wait(qtbot, window.docks["Diagnostics"].isVisible)
     assert window.statusBar().currentMessage() == f"{path}: {told.problem}; {told.fix}"
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    assert window.diagnostics.diagnostics == []
+    assert window.feature(DiagnosticsView).panel.diagnostics == []
 
 
 def test_the_robot_plays_on_where_a_file_is_refused(qtbot, opened, tmp_path):
@@ -87,7 +88,7 @@ def test_the_robot_plays_on_where_a_file_is_refused(qtbot, opened, tmp_path):
     window.open(path)
     assert not window.workbench.robot.playing
     wait(qtbot, lambda: window.workbench.robot.playing)
-    assert window.diagnostics.diagnostics
+    assert window.feature(DiagnosticsView).panel.diagnostics
     assert window.workbench.robot.model.name == "pendulum"
 
 

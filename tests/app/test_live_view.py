@@ -16,11 +16,14 @@ import engine
 import main
 from app.features import plots_view
 from app.features.autosaved_runs import AutosavedRuns
+from app.features.batch_view import BatchView
 from app.features.drive_view import DriveView
 from app.features.gravity_view import GravityView
 from app.features.live_view import LiveView
 from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
+from app.features.simulation_choices import SimulationChoices
+from app.features.status import Status
 from app.features.time_view import TimeView
 from app.plotting.catalogue import catalogue
 from app.plotting.quantities import CONTACTS, EFFORTS
@@ -83,18 +86,18 @@ def test_what_acts_on_the_robot_is_disabled_for_a_reason_while_the_script_drives
         run.gravity,
         run.hold,
         run.reset,
-        window.algorithm_menu,
+        window.feature(SimulationChoices).algorithm_menu,
         window.joints,
         drive.form,
-        window.batch,
+        window.feature(BatchView).panel,
     )
     assert not any(each.isEnabled() for each in acting)
     reason = "shown_script.py drives the robot"
     assert {each.toolTip() for each in acting} == {f"{reason}; press Branch here (Ctrl+B) to continue from it"}
-    assert window.status.note_label.text() == reason
+    assert window.feature(Status).note_label.text() == reason
     with pytest.raises(ValueError, match=f"{reason}; to move joints press Branch here"):
         bench.joints.set_coordinate(6, 0.1)
-    assert window.status.step_button.text() == "1 ms  implicit"
+    assert window.feature(Status).step_button.text() == "1 ms  implicit"
     assert window.features[TimeView].bar.state.text() == "live: shown_script.py"
     window.features[TimeView].branch.trigger()
     assert all(each.isEnabled() for each in acting)

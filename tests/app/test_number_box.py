@@ -9,6 +9,7 @@ from PyQt6.QtWidgets import QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox
 import engine
 from app.acting.coordinates import coordinates
 from app.acting.drives import Drive
+from app.features.batch_view import BatchView
 from app.features.generating import Generating
 from app.panels.joint_form import JointForm
 from app.panels.number_box import DecimalBox, NumberBox, WholeBox
@@ -175,7 +176,12 @@ def test_the_whole_numbers_of_the_window_say_their_limits(qtbot, opened):
     assert len(every) >= 7
     assert all(isinstance(box, WholeBox) for box in every)
     for box, text, number, said in (
-        (window.batch.robots, "5000", 4096, "Robots of the batch: 5000 is above the maximum; 4096 is set instead"),
+        (
+            window.feature(BatchView).panel.robots,
+            "5000",
+            4096,
+            "Robots of the batch: 5000 is above the maximum; 4096 is set instead",
+        ),
         (dialog.links, "20000", 2000, "links: 20000 is above the maximum; 2000 is set instead"),
         (picture.choice.width_box, "99999", 4096, "99999 px is above the maximum; 4096 px is set instead"),
     ):

@@ -11,6 +11,7 @@ from windows import wait
 
 import engine
 import main
+from app.features.diagnostics_view import DiagnosticsView
 from app.recording import run_files
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Settings
@@ -20,8 +21,8 @@ def test_a_file_that_is_no_run_is_refused(qtbot, window, tmp_path):
     path = tmp_path / "bad.npz"
     np.savez(path, time=np.zeros(3))
     window.open(path)
-    wait(qtbot, lambda: len(window.diagnostics.diagnostics) == 1)
-    assert "bad.npz contains no run: it lacks the array" in window.diagnostics.diagnostics[0].problem
+    wait(qtbot, lambda: len(window.feature(DiagnosticsView).panel.diagnostics) == 1)
+    assert "bad.npz contains no run: it lacks the array" in window.feature(DiagnosticsView).panel.diagnostics[0].problem
 
 
 def write_run(path: Path, robot: str, names: str) -> Path:
@@ -36,8 +37,10 @@ def write_run(path: Path, robot: str, names: str) -> Path:
 def test_a_robot_that_has_moved_is_named(qtbot, window, tmp_path):
     path = write_run(tmp_path / "run.npz", "arm7", "gone/arm7.urdf")
     window.open(path)
-    wait(qtbot, lambda: len(window.diagnostics.diagnostics) == 1)
-    assert "the robot of run.npz is not at gone/arm7.urdf" in window.diagnostics.diagnostics[0].problem
+    wait(qtbot, lambda: len(window.feature(DiagnosticsView).panel.diagnostics) == 1)
+    assert (
+        "the robot of run.npz is not at gone/arm7.urdf" in window.feature(DiagnosticsView).panel.diagnostics[0].problem
+    )
     window.workbench.set_robot_of_run(path, "arm7")
     assert len(open_run(qtbot, window, path)) == 3
 

@@ -15,6 +15,7 @@ from test_collision_shapes import choose, pixels
 from windows import wait
 
 import engine
+from app.features.batch_view import BatchView
 from app.features.camera_views import CameraViews
 from app.features.overlay_view import ENTRIES, OverlayView
 from app.features.robot_view import RobotView
@@ -167,7 +168,7 @@ def test_the_robot_of_a_batch_that_is_looked_at_is_named_and_orange(qtbot, arm):
     (label,) = overlays.extras(frame.link_poses.copy(), np.zeros(3)).labels
     assert label[0] == "robot 2"
     assert label[1][2] > frame.link_poses[:, 2, 3].max()
-    tints = arm.batch_view.batch_of(frame).tints
+    tints = arm.feature(BatchView).batch_of(frame).tints
     np.testing.assert_allclose(tints[2, :3], LOOKED_AT, atol=1e-6)
     bench.configuring.set_spread(BatchSpread())
     wait(qtbot, lambda: overlays._robot_name == "")

@@ -15,6 +15,7 @@ import app
 import engine
 import main
 from app.desktop.menus import PackageMenu
+from app.features.diagnostics_view import DiagnosticsView
 from app.window import Window
 from app.workbench import Workbench
 
@@ -66,12 +67,12 @@ def found(window: Window) -> bool:
 def test_a_folder_is_added_and_the_robot_read_again(qtbot, opened, robot, folder, monkeypatch):
     window = opened(robot)
     assert not found(window)
-    fix = window.diagnostics.diagnostics[0].fix
+    fix = window.feature(DiagnosticsView).panel.diagnostics[0].fix
     assert fix.startswith("add the folder of hand in File › Package folders, by --package-dir")
     assert [action.text() for action in entries(window)] == ["&Add…", "No folders yet"]
     add(qtbot, window, monkeypatch, folder)
     assert found(window)
-    assert window.diagnostics.count == 0
+    assert window.feature(DiagnosticsView).panel.count == 0
     assert entries(window)[1].text() == str(folder).replace("&", "&&")
     window.run.floating.trigger()
     wait_loaded(qtbot, window)

@@ -7,6 +7,7 @@ from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtWidgets import QApplication
 from windows import press, wait
 
+from app.features.compare_view import CompareView
 from app.panels.pick_box import Checked, PickBox, Unchecked
 from app.window import Window
 
@@ -31,9 +32,9 @@ def test_all_entries_are_seen_at_once_and_the_form_is_whole(qtbot, opened, size,
     window: Window = opened()
     window.resize(*size)
     press(qtbot, window, window.docks["Compare"].toggleViewAction())
-    form = window.compare.form
+    form = window.feature(CompareView).panel.form
     wait(qtbot, lambda: form.isVisible() and window.docks["Compare"].height() > 200)
-    seen = window.compare.form.seconds
+    seen = window.feature(CompareView).panel.form.seconds
     corner = seen.mapTo(window, QPoint(seen.width(), seen.height()))
     wait(qtbot, lambda: not window.docks["Compare"].widget().verticalScrollBar().isVisible())
     assert corner.y() < window.statusBar().y()

@@ -12,6 +12,7 @@ from test_time import load, play
 from windows import name_file, type_in, wait
 
 import engine
+from app.features.batch_view import BatchView
 from app.features.generating import Generating
 from app.features.reloading import Reloading
 from app.features.run_exports import RunExports
@@ -120,7 +121,7 @@ def test_a_picture_and_a_video_show_no_selection(qtbot, window, exports, tmp_pat
     wait(qtbot, lambda: viewport.overlays._robot_name == "robot 2")
     assert viewport._view().batch.tints[2, 3] > 0
     np.testing.assert_array_equal(saved(), plain)
-    taken = window.batch_view.batch_of(bench.robot.newest, selected=False)
+    taken = window.feature(BatchView).batch_of(bench.robot.newest, selected=False)
     assert not taken.tints.any()
 
 

@@ -14,6 +14,7 @@ from windows import wait, wait_loaded
 
 import engine
 from app.acting.drives import Drive
+from app.features.diagnostics_view import DiagnosticsView
 from app.features.reloading import LASTING, Reloading, transfer_pose
 from app.features.time_view import TimeView
 
@@ -144,7 +145,7 @@ def test_the_newest_message_is_the_only_one_and_names_its_file(qtbot, opened, fi
     assert not told(window), "it is being read again"
     wait(qtbot, lambda: bench.findings.refused)
     wait(qtbot, lambda: told(window).startswith("own.urdf was not loaded: "))
-    assert window.diagnostics.diagnostics[0].problem in told(window)
+    assert window.feature(DiagnosticsView).panel.diagnostics[0].problem in told(window)
     assert bench.robot.model is not before
     file.write_text(whole)
     reloading.action.trigger()

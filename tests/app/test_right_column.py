@@ -9,6 +9,7 @@ from PyQt6.QtWidgets import QLabel, QStyle, QTabBar, QToolButton
 from windows import press, shown_time, wait, wait_loaded
 
 import engine
+from app.features.batch_view import BatchView
 from app.features.robot_view import RobotView
 from app.features.second_robot_view import SecondRobotView
 from app.gl.glyphs import Explainer
@@ -225,13 +226,13 @@ def test_the_energy_of_another_robot_of_a_batch_is_that_of_its_own_masses(qtbot,
     wait(qtbot, lambda: "potential energy" in facts(arm))
     arm.workbench.configuring.set_spread(BatchSpread(9, mass=0.5))
     wait(qtbot, lambda: arm.workbench.shown.batch is not None)
-    arm.batch.map.chosen.emit(4)
+    arm.feature(BatchView).panel.map.chosen.emit(4)
     wait(qtbot, lambda: "energy" in facts(arm))
     batch = arm.workbench.shown.batch
     assert float(facts(arm)["energy"].split()[0]) == pytest.approx(batch.energy[4], abs=0.01)
     assert batch.energy[4] != pytest.approx(batch.energy[0], abs=0.1)
     assert not {"potential energy", "centre of mass, mm"} & set(facts(arm))
-    arm.batch.map.chosen.emit(0)
+    arm.feature(BatchView).panel.map.chosen.emit(0)
     wait(qtbot, lambda: "centre of mass, mm" in facts(arm))
 
 

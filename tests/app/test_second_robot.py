@@ -14,6 +14,7 @@ from app.features.ground_view import GroundView
 from app.features.reloading import Reloading
 from app.features.run_exports import RunExports
 from app.features.second_robot_view import CROWDED, UNBEGUN, UNRECORDED, SecondRobotView
+from app.features.simulation_choices import SimulationChoices
 from app.panels.second_robot import ROWS
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.running import gains_of
@@ -86,7 +87,7 @@ def pick_entry(qtbot, box, name: str) -> None:
 def test_it_goes_on_by_an_algorithm_of_its_own(qtbot, second):
     window, put = second
     view, box = put("arm7"), window.features[SecondRobotView].panel.algorithm
-    menu = {action.text().split("\t")[0] for action in window.algorithm_menu.actions()}
+    menu = {action.text().split("\t")[0] for action in window.feature(SimulationChoices).algorithm_menu.actions()}
     assert {box.itemText(row) for row in range(box.count())} <= menu
     window.run.hold.trigger()
     wait(qtbot, lambda: second_state(window) is not None)

@@ -12,10 +12,12 @@ from PyQt6.QtCore import Qt
 from windows import PATIENCE, play_for, second_state, wait
 
 import engine
+from app.features.diagnostics_view import DiagnosticsView
 from app.features.run_exports import RunExports
 from app.features.scene_view import SceneView
 from app.features.second_robot_view import SecondRobotView
 from app.features.sessions import Sessions
+from app.features.status import Status
 from app.gl.scene import Scene
 from app.simulation.second_robot import SavedSecondRobot
 from app.simulation.starting import first_pose
@@ -138,7 +140,8 @@ def test_through_a_link_its_meshes_are_found_as_those_of_the_first_are(qtbot, op
 
 def test_what_is_wrong_with_its_meshes_is_in_the_diagnostics_until_it_is_closed(qtbot, second, tmp_path):
     window, _ = second
-    view, panel, button = window.features[SecondRobotView], window.diagnostics, window.status.findings_button
+    view, found, button = map(window.feature, (SecondRobotView, DiagnosticsView, Status))
+    panel, button = found.panel, button.findings_button
     (tmp_path / "broken.stl").write_text("solid nothing")
     meshes = (f"<visual><geometry><mesh filename='{name}.stl'/></geometry></visual>" for name in ("gone", "broken"))
     path = tmp_path / "arm.urdf"
@@ -150,7 +153,7 @@ def test_what_is_wrong_with_its_meshes_is_in_the_diagnostics_until_it_is_closed(
     assert "gone.stl is not found" in gone.problem
     assert broken.element == "second robot: mesh broken.stl"
     assert button.isVisible()
-    window.findings.show_stop("it diverged", "")
+    found.show_stop("it diverged", "")
     assert [each.problem for each in panel.diagnostics] == ["it diverged"]
     window.run.reset.trigger()
     assert panel.diagnostics == [gone, broken]

@@ -19,6 +19,7 @@ from app.acting.drives import Drive
 from app.features import session_scene
 from app.features.appearance import Appearance
 from app.features.camera_views import CameraViews
+from app.features.diagnostics_view import DiagnosticsView
 from app.features.ground_view import GroundView
 from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
@@ -96,7 +97,7 @@ def test_the_command_line_opens_a_session(saved, make_window, qtbot, monkeypatch
     bench = window.workbench
     wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.q[1] == 0.4)
     assert bench.robot.settings.dt == 2e-3
-    assert not window.diagnostics.diagnostics
+    assert not window.feature(DiagnosticsView).panel.diagnostics
     with pytest.raises(SystemExit):
         main.main(["--help"])
     assert "SESSION.catena" in capsys.readouterr().out
@@ -130,7 +131,7 @@ def test_a_session_that_names_a_session_as_its_robot_is_refused(saved, make_wind
     saved.write_text(json.dumps(session))
     window = make_window()
     window.open(saved)
-    wait(qtbot, lambda: len(window.diagnostics.diagnostics) > 0)
+    wait(qtbot, lambda: len(window.feature(DiagnosticsView).panel.diagnostics) > 0)
 
 
 def test_what_a_file_lacks_and_what_it_has_besides_does_no_harm(qtbot, saved, make_window):

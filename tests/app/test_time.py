@@ -13,7 +13,9 @@ from windows import play_for, shown_time, wait, wait_loaded
 
 import engine
 from app.desktop import theme
+from app.features.batch_view import BatchView
 from app.features.time_view import TimeView
+from app.features.timing_view import TimingView
 from app.panels.joints import SEEN, VALUE
 from app.panels.timeline import Timeline, spacing
 from app.simulation.batch_spread import BatchSpread
@@ -149,14 +151,15 @@ def test_the_keyboard_moves_through_time(qtbot, window):
 def test_moments_that_are_shown_again_are_no_steps(qtbot, window, time_view):
     load(qtbot, window)
     play(qtbot, window, 0.3)
-    counted, drawn = window.timing.steps.count, window.timing.frames.count
+    panel = window.feature(TimingView).panel
+    counted, drawn = panel.steps.count, panel.frames.count
     assert counted > 0
     time_view.play.trigger()
-    wait(qtbot, lambda: window.workbench.replay.at_end and window.timing.frames.count > drawn)
-    assert window.timing.steps.count == counted
-    assert not np.any(window.timing.frames.samples[drawn + 1 :, window.timing.frames.names.index("steps")])
+    wait(qtbot, lambda: window.workbench.replay.at_end and panel.frames.count > drawn)
+    assert panel.steps.count == counted
+    assert not np.any(panel.frames.samples[drawn + 1 :, panel.frames.names.index("steps")])
     play(qtbot, window, 0.1)
-    assert window.timing.steps.count > counted
+    assert window.feature(TimingView).panel.steps.count > counted
 
 
 def test_a_step_follows_the_last_frame(qtbot, window):
@@ -427,13 +430,13 @@ def test_a_batch_is_scrubbed_and_gone_on_from(qtbot, window, time_view):
     scrub(qtbot, time_view, 0.5)
     frame = window.workbench.replay.frame
     assert frame.checkpoint.q.shape == (5, 7)
-    wait(qtbot, lambda: window.batch_view._frame.recorded)
+    wait(qtbot, lambda: window.feature(BatchView)._frame.recorded)
     assert len(window.viewport._batch) == 5
     window.workbench.look_at(3)
     qtbot.keyClick(window, Qt.Key.Key_Left)
     shown = window.workbench.replay.frame
-    wait(qtbot, lambda: window.batch_view._frame.time == shown.time)
-    np.testing.assert_array_equal(window.batch_view._frame.q, shown.checkpoint.q[3])
+    wait(qtbot, lambda: window.feature(BatchView)._frame.time == shown.time)
+    np.testing.assert_array_equal(window.feature(BatchView)._frame.q, shown.checkpoint.q[3])
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: len(recording.runs) == 2)
     play(qtbot, window, 0.05)

@@ -15,6 +15,7 @@ from test_bad_luck_places import SETTINGS
 from windows import wait, wait_loaded
 
 import engine
+from app.features.diagnostics_view import DiagnosticsView
 from app.features.sessions import Sessions
 from app.window import Window
 from engine import cli
@@ -102,7 +103,10 @@ def test_a_robot_with_plugins_and_expressions(qtbot, window, trap, marker, tmp_p
     path.write_text(text.replace("</robot>", more))
     window.open(path)
     wait_loaded(qtbot, window)
-    wait(qtbot, lambda: window.workbench.robot.model is not None or bool(window.diagnostics.diagnostics))
+    wait(
+        qtbot,
+        lambda: window.workbench.robot.model is not None or bool(window.feature(DiagnosticsView).panel.diagnostics),
+    )
     expressions = (
         f"__import__('os').mkdir('{marker}')", f"open('{marker}','w')", f"load_yaml('{trap}')",
         f"().__class__.__base__.__subclasses__()[0].__init__.__globals__['mkdir']('{marker}')",
@@ -112,7 +116,7 @@ def test_a_robot_with_plugins_and_expressions(qtbot, window, trap, marker, tmp_p
         window.open(path)
         wait(qtbot, lambda: not window.workbench.loading)
         wait_loaded(qtbot, window)
-        assert any(each.severity == "error" for each in window.diagnostics.diagnostics), expression
+        assert any(each.severity == "error" for each in window.feature(DiagnosticsView).panel.diagnostics), expression
 
 
 def test_modules_that_lie_beside_a_robot(trap, marker, tmp_path):
@@ -143,7 +147,10 @@ def test_pickles_in_the_place_of_a_run(qtbot, opened, marker, tmp_path, name):
         path.write_text(json.dumps(session))
     window.open(path)
     wait_loaded(qtbot, window)
-    wait(qtbot, lambda: bool(window.diagnostics.diagnostics) or bool(window.statusBar().currentMessage()))
+    wait(
+        qtbot,
+        lambda: bool(window.feature(DiagnosticsView).panel.diagnostics) or bool(window.statusBar().currentMessage()),
+    )
     assert window.workbench.robot.model.name == "double_pendulum"
     assert not marker.exists()
 

@@ -11,6 +11,7 @@ from windows import wait, wait_loaded
 
 import engine
 from app.features.ground_view import GroundView
+from app.features.status import Status
 from app.features.waiting import Waiting, waits_for
 from engine.scene import mesh_reader
 
@@ -101,7 +102,7 @@ def test_the_collision_mesh_that_is_read_is_named_while_a_robot_loads(qtbot, win
 
     monkeypatch.setattr(mesh_reader._Reader, "_answer", answer_later)
     window.open(tmp_path / "two.urdf")
-    label = window.loading_label
+    label = window.feature(Status).loading_label
     wait(qtbot, lambda: label.text() == "Loading two.urdf … convex hull of upper.obj, 1 of 2")
     window.statusBar().showMessage("another message")
     assert label.isVisible()

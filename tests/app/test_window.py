@@ -17,8 +17,12 @@ from windows import ANSWER, LOOKS, answers, press, shown_time, wait, wait_loaded
 import engine
 from app.desktop import dialogs
 from app.desktop.docks import SIDE_WIDTH
-from app.features.status import FALL_NOTE, GRAVITY_NOTE
-from app.panels.history import BEFORE, MEMORY, History
+from app.features.compare_view import CompareView
+from app.features.diagnostics_view import DiagnosticsView
+from app.features.simulation_choices import SimulationChoices
+from app.features.status import FALL_NOTE, GRAVITY_NOTE, Status
+from app.features.timing_view import TimingView
+from app.panels.history import BEFORE
 from app.panels.joints import SLIDER, VALUE
 from app.panels.stacked_plot import StackedPlot
 from app.window import Window
@@ -78,11 +82,11 @@ def test_open_through_the_dialog(qtbot, window, monkeypatch):
     path = str(ROBOTS / "scara.urdf")
     monkeypatch.setattr(dialogs, "ask_file", lambda *_: path)
     qtbot.keyClick(window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
-    assert "scara.urdf" in window.loading_label.text()
+    assert "scara.urdf" in window.feature(Status).loading_label.text()
     wait_loaded(qtbot, window)
     model = window.workbench.robot.model
     assert window.windowTitle().startswith(model.name)
-    assert window.status.size_label.text() == f"nq {model.nq}  nv {model.nv}"
+    assert window.feature(Status).size_label.text() == f"nq {model.nq}  nv {model.nv}"
     assert window.joints.table.rowCount() == model.nv
 
 
@@ -180,9 +184,9 @@ def test_drop_a_good_file(qtbot, window):
     wait_loaded(qtbot, window)
     assert window.workbench.path.endswith("pendulum.urdf")
     assert not window.docks["Diagnostics"].isVisible()
-    assert window.diagnostics.summary.text() == "pendulum.urdf: no problems"
+    assert window.feature(DiagnosticsView).panel.summary.text() == "pendulum.urdf: no problems"
     window.viewport.diagnostics.emit([engine.Diagnostic("warning", 3, "mesh", "cannot be read", "put it there")])
-    assert window.diagnostics.summary.text() == "pendulum.urdf: 1 warning"
+    assert window.feature(DiagnosticsView).panel.summary.text() == "pendulum.urdf: 1 warning"
 
 
 def test_drop_a_bad_file_shows_its_faults_and_leaves_the_robot(qtbot, opened, broken):
@@ -191,7 +195,7 @@ def test_drop_a_bad_file_shows_its_faults_and_leaves_the_robot(qtbot, opened, br
     assert drop(window, broken)
     wait(qtbot, window.docks["Diagnostics"].isVisible)
     assert window.workbench.robot.model is model
-    panel = window.diagnostics
+    panel = window.feature(DiagnosticsView).panel
     assert panel.summary.text() == "broken.urdf was not loaded: 2 errors"
     lines = {each.line for each in panel.diagnostics}
     assert {4, 7} <= lines
@@ -219,7 +223,7 @@ def test_something_that_is_no_file_is_not_taken(window):
 def test_a_file_that_is_not_there_is_told(qtbot, window, tmp_path):
     window.open(tmp_path / "absent.urdf")
     wait(qtbot, window.docks["Diagnostics"].isVisible)
-    assert window.diagnostics.count == 1
+    assert window.feature(DiagnosticsView).panel.count == 1
 
 
 def test_a_robot_with_a_free_base_stands_on_the_ground(qtbot, opened):
@@ -227,12 +231,12 @@ def test_a_robot_with_a_free_base_stands_on_the_ground(qtbot, opened):
     assert window.run.gravity.isChecked()
     assert window.run.ground.isChecked()
     assert window.run.ground.isEnabled()
-    assert window.status.note_label.text() == ""
+    assert window.feature(Status).note_label.text() == ""
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: window.workbench.robot.time > 1.0)
     assert abs(window.joints.table.q[2]) < 0.02
     window.run.ground.trigger()
-    wait(qtbot, lambda: window.status.note_label.text() == FALL_NOTE)
+    wait(qtbot, lambda: window.feature(Status).note_label.text() == FALL_NOTE)
     wait(qtbot, lambda: window.joints.table.q[2] < -0.1)
 
 
@@ -242,9 +246,9 @@ def test_a_floating_robot_without_shapes_starts_without_gravity_and_says_so(qtbo
     window = opened(tmp_path / "bare.urdf")
     assert not window.run.ground.isEnabled()
     assert not window.run.gravity.isChecked()
-    assert window.status.note_label.text() == GRAVITY_NOTE
+    assert window.feature(Status).note_label.text() == GRAVITY_NOTE
     press(qtbot, window, window.run.gravity)
-    wait(qtbot, lambda: window.status.note_label.text() == FALL_NOTE)
+    wait(qtbot, lambda: window.feature(Status).note_label.text() == FALL_NOTE)
     qtbot.keyClick(window, Qt.Key.Key_Space)
     base = window.workbench.robot.model.joint_names.index("floating_base")
     assert base == 0
@@ -261,9 +265,10 @@ def test_the_speed_slider_is_logarithmic(opened):
 
 def test_choosing_integrator_and_time_step(qtbot, opened):
     window = opened()
-    next(action for action in window.simulation_choices.integrators.actions() if action.text() == "rk4").trigger()
-    next(action for action in window.simulation_choices.time_steps.actions() if action.text() == "5 ms").trigger()
-    assert (window.workbench.robot.settings.integrator, window.workbench.robot.settings.dt) == ("rk4", 5e-3)
+    choices, robot = window.feature(SimulationChoices), window.workbench.robot
+    next(action for action in choices.integrators.actions() if action.text() == "rk4").trigger()
+    next(action for action in choices.time_steps.actions() if action.text() == "5 ms").trigger()
+    assert (robot.settings.integrator, robot.settings.dt) == ("rk4", 5e-3)
     press(qtbot, window, window.run.step)
     wait(qtbot, lambda: shown_time(window) == "0.005 s")
 
@@ -283,8 +288,9 @@ def test_the_timing_panel_names_every_phase_and_fills_its_columns(qtbot, opened)
     window = opened()
     qtbot.keyClick(window, Qt.Key.Key_Space)
     window.docks["Timing"].raise_()
-    table, frames = window.timing.table, window.timing.frame_table
-    wait(qtbot, lambda: bool(np.all(np.isfinite(table.seconds[:, :BEFORE]))) and window.timing.steps.count > 5)
+    panel = window.feature(TimingView).panel
+    table, frames = panel.table, panel.frame_table
+    wait(qtbot, lambda: bool(np.all(np.isfinite(table.seconds[:, :BEFORE]))) and panel.steps.count > 5)
     names = [each.data(each.index(row, 0)) for each in (table, frames) for row in range(each.rowCount())]
     phases = [name for name in engine.PHASES["cpu"]["abia"] if name != "constraints"]  # of which it has none
     assert names == ["Step", *phases, "Frame", "steps", "poses", "upload", "draw"]
@@ -292,34 +298,23 @@ def test_the_timing_panel_names_every_phase_and_fills_its_columns(qtbot, opened)
         wait(qtbot, lambda each=each: all(each.data(each.index(row, 2)) != "–" for row in range(each.rowCount())))
 
 
-def test_statistics_of_the_last_samples():
-    history = History(("one", "other"))
-    for number in range(MEMORY + 50):
-        history.add({"one": number, "other": 2 * number})
-    last = np.arange(50, MEMORY + 50)
-    expected = [last[-1], last[0], np.percentile(last, 99), np.median(last), np.nan]
-    np.testing.assert_allclose(history.statistics()[0], expected)
-    np.testing.assert_allclose(history.statistics()[2], np.multiply(3, expected))
-    np.testing.assert_array_equal(history.samples[:, 0], last)
-
-
 def test_a_diverged_run_is_shown_and_reset_revives_it(qtbot, opened, tmp_path):
     path = tmp_path / "stiff.urdf"
     path.write_text(STIFF, encoding="utf-8")
     window = opened(path)
     assert window.workbench.robot.settings.integrator == "implicit"  # which holds also this robot
-    integrators = window.simulation_choices.integrators.actions()
+    integrators = window.feature(SimulationChoices).integrators.actions()
     next(action for action in integrators if action.text() == "semi-implicit").trigger()
-    wait(qtbot, lambda: window.loading_label.text() == "")
+    wait(qtbot, lambda: window.feature(Status).loading_label.text() == "")
     window.joints.moved.emit(0, 1.0)
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, window.docks["Diagnostics"].isVisible)
     assert not window.workbench.robot.playing
-    assert "diverged" in window.diagnostics.diagnostics[0].problem
-    assert window.status.findings_button.isVisible()
+    assert "diverged" in window.feature(DiagnosticsView).panel.diagnostics[0].problem
+    assert window.feature(Status).findings_button.isVisible()
     qtbot.keyClick(window, Qt.Key.Key_R)
     wait(qtbot, lambda: shown_time(window) == "0.000 s")
-    assert not window.status.findings_button.isVisible()
+    assert not window.feature(Status).findings_button.isVisible()
     assert not window.docks["Diagnostics"].isVisible()
 
 
@@ -352,9 +347,9 @@ def test_a_minimised_window_shows_nothing_until_it_is_back(qtbot, opened):
 
 def pictures_in(qtbot, window, seconds: float) -> int:
     """Return the number of pictures drawn in `seconds`."""
-    before, end = window.timing.frames.count, time.perf_counter() + seconds
+    before, end = window.feature(TimingView).panel.frames.count, time.perf_counter() + seconds
     wait(qtbot, lambda: time.perf_counter() > end)
-    return window.timing.frames.count - before
+    return window.feature(TimingView).panel.frames.count - before
 
 
 def test_the_window_answers_while_a_thousand_links_move(qtbot, opened):
@@ -399,11 +394,12 @@ def test_a_small_window_leaves_the_panels_their_room(qtbot, opened):
     window.resize(900, 600)
     wait(qtbot, lambda: window.width() == 900)
     assert window.height() == 600
-    plots = window.timing.findChildren(StackedPlot)
-    assert all(plot.y() >= window.timing.view.geometry().bottom() for plot in plots if plot.isVisible())
+    panel = window.feature(TimingView).panel
+    plots = panel.findChildren(StackedPlot)
+    assert all(plot.y() >= panel.view.geometry().bottom() for plot in plots if plot.isVisible())
     assert window.joints.columnWidth(SLIDER) > 60
     press(qtbot, window, window.docks["Compare"].toggleViewAction())
-    wait(qtbot, window.compare.isVisible)
+    wait(qtbot, window.feature(CompareView).panel.isVisible)
     window.resize(900, 600)
     wait(qtbot, lambda: window.joints.width() >= SIDE_WIDTH)
     assert window.joints.columnWidth(SLIDER) > 60
@@ -427,9 +423,9 @@ def test_the_buttons_that_close_a_panel_can_be_seen(qtbot, window):
 
 def test_the_times_of_another_robots_frames_are_forgotten(opened):
     window = opened()
-    window.timing.add_frame(90.0, 90.0)
+    window.feature(TimingView).panel.add_frame(90.0, 90.0)
     opened(ROBOTS / "pendulum.urdf")
-    assert np.all(window.timing.frames.samples < 90)
+    assert np.all(window.feature(TimingView).panel.frames.samples < 90)
 
 
 def test_pressing_keys_in_the_panels_still_plays(qtbot, opened):

@@ -280,8 +280,10 @@ class Tour(DialogTour):
         self.spin(0.5)
 
     def compare(self) -> Iterator[None]:
+        from app.features.compare_view import CompareView
+
         self.robot("arm7")
-        compare = self.window.compare
+        compare = self.window.feature(CompareView).panel
         self.window.docks["Compare"].toggleViewAction().trigger()
         compare.start()
         self.spin(120, lambda: not compare.running)

@@ -140,12 +140,14 @@ class Figures:
         self.add("a chain of 1000 links plays", shown, 20, "frames/s", True, at, f"{factor:.2f} × real time")
 
     def comparing(self) -> None:
+        from app.features.compare_view import CompareView
+
         window = self.bench.window
         window.docks["Compare"].show()
-        window.compare.start()
+        window.feature(CompareView).panel.start()
         self.answered("a comparison runs", self.seconds)
-        window.compare.stop()
-        self.bench.spin(60, lambda: not window.compare.running)
+        window.feature(CompareView).panel.stop()
+        self.bench.spin(60, lambda: not window.feature(CompareView).panel.running)
         window.docks["Compare"].hide()
 
     def writing(self) -> None:

@@ -11,6 +11,7 @@ from PyQt6.QtCore import Qt, QTimer
 from PyQt6.QtWidgets import QDialog, QFileDialog, QLineEdit
 
 from app.features.autosaved_runs import AutosavedRuns
+from app.features.status import Status
 from app.features.time_view import TimeView
 from app.panels.run_dialog import INTERVAL, RunDialog
 from app.window import Window
@@ -26,7 +27,7 @@ def wait(qtbot, condition: Callable[[], bool]) -> None:
 
 
 def wait_loaded(qtbot, window: Window) -> None:
-    wait(qtbot, lambda: not window.workbench.loading and window.loading_label.text() == "")
+    wait(qtbot, lambda: not window.workbench.loading and window.feature(Status).loading_label.text() == "")
 
 
 def started(make_window: Callable[[], Window], folder: Path) -> Window:
