@@ -98,8 +98,7 @@ class Window(QMainWindow):
         self._restore_layout()
         self.viewport.setFocus()  # else the speed slider has it, and takes the arrow keys
         self.refresh()
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._poll)
+        self._timer = QTimer(self, timeout=self._poll)
         self._timer.start(TICK)
         cast(QApplication, QApplication.instance()).focusChanged.connect(self._see_focus)
 

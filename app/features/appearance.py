@@ -33,8 +33,7 @@ class Appearance(QObject):
         super().__init__(window)
         self._settings = window.settings
         self._application = cast(QApplication, QApplication.instance())
-        self.menu = QMenu("&Theme", window)
-        self.menu.setToolTipsVisible(True)
+        self.menu = QMenu("&Theme", window, toolTipsVisible=True)
         group = QActionGroup(window)
         self.actions = {}
         for name, (text, tip) in CHOICES.items():

@@ -34,8 +34,7 @@ class AutosavedRuns(QObject):
         window.menus.file.aboutToHide.connect(lambda: self.action.setEnabled(True))  # a run may exist soon
         window.loaded.connect(self._set_robot)
         window.refreshed.connect(self._tell_problem)
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._tell_problem)
+        self._timer = QTimer(self, timeout=self._tell_problem)
         self._timer.start(LOOK)
         window.closing.connect(self._close)
         if (last := self.last) is not None:

@@ -42,8 +42,7 @@ class CameraViews:
     def __init__(self, window: Window):
         self._window, self._viewport, self._settings = window, window.viewport, window.settings
         self._saved = _read(setting(self._settings, KEY, "{}"))
-        menu = QMenu("Standard &views", window)
-        menu.setToolTipsVisible(True)
+        menu = QMenu("Standard &views", window, toolTipsVisible=True)
         self.standard = [
             make_action(window, text, partial(self._turn, azimuth, elevation), key)
             for text, key, azimuth, elevation in STANDARD
@@ -54,9 +53,7 @@ class CameraViews:
         self.save = make_action(
             window, "&Save view…", self._ask_name, "Ctrl+Shift+S", tip="Save this view under a name"
         )
-        self.menu = QMenu("Saved v&iews", window)
-        self.menu.setToolTipsVisible(True)
-        self.menu.aboutToShow.connect(self._fill)
+        self.menu = QMenu("Saved v&iews", window, toolTipsVisible=True, aboutToShow=self._fill)
         tip = "Full screen on or off"
         self.full_screen = make_action(window, "F&ull screen", self._turn_full, "F11", tip=tip, checkable=True)
         window.menus.view.put(menu, self.parallel, self.menu, self.full_screen)

@@ -53,8 +53,7 @@ class ControllerView(QObject):
         self._read, self._held, self._told = GONE, False, ""
         self._slow: tuple[float, float] | None = None  # see `Snapshot.control`, if it slows the simulation down
         self._due = 0.0
-        self._timer = QTimer(self, interval=LOOK)
-        self._timer.timeout.connect(self._look)
+        self._timer = QTimer(self, interval=LOOK, timeout=self._look)
         window.happened.connect(self._react)
         window.framed.connect(self._time)
         window.loaded.connect(self._show)

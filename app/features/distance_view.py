@@ -42,8 +42,7 @@ class DistanceView(QObject):
         tip = "Remove the measured distance from the picture"
         self.removal = make_action(window, "&Remove distance", self.remove, tip=tip)
         window.menus.view.put(self.action, self.removal, apart=True)
-        self.button = QPushButton(self._viewport, objectName="note")
-        self.button.clicked.connect(self.remove)
+        self.button = QPushButton(self._viewport, objectName="note", clicked=self.remove)
         self.button.clicked.connect(self._viewport.setFocus)
         self.button.hide()
         for each in (window, self._viewport):

@@ -61,8 +61,7 @@ class Generator(QDialog):
         theme.tint(self.note, "faint")
         self._tell()
         self._place()
-        self._due = QTimer(self, singleShot=True)
-        self._due.timeout.connect(self.make)
+        self._due = QTimer(self, singleShot=True, timeout=self.make)
         self._follow()
         for box in (self.links, self.seed, self.branching, self.prismatic, self.spherical):
             box.valueChanged.connect(self._change)
@@ -110,8 +109,7 @@ class Generator(QDialog):
         form.addRow("Seed", seed)
         form.addRow("", self.straight)
         form.addRow("", self.floating)
-        close = QPushButton("Close")
-        close.clicked.connect(self.close)
+        close = QPushButton("Close", clicked=self.close)
         for button in (self.other, self.generate, self.save, close):
             button.setAutoDefault(False)
         buttons = horizontal(self.generate, self.save, 1, close)

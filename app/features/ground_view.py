@@ -55,8 +55,7 @@ class GroundView:
 
     def __init__(self, window: Window):
         self._window, self._bench, self._overlays = window, window.workbench, window.viewport.overlays
-        self.menu = QMenu("&Terrain", window)
-        self.menu.setToolTipsVisible(True)
+        self.menu = QMenu("&Terrain", window, toolTipsVisible=True)
         group = QActionGroup(window)
         self.shapes = [self._add(group, text, tip, partial(self.choose, kind)) for text, kind, tip in SHAPES]
         self.from_file = self._add(group, "Height &field…", "Heights in m from a file of numpy.save", self._ask)

@@ -59,17 +59,14 @@ class IdleMeasuring(QObject):
         self.measuring = Measuring(measure)
         self._window, self._bar, settings = window, window.bar, window.settings
         self._since, self._asked = time.monotonic(), False
-        self.label = QLabel()
-        self.label.setToolTip(LABEL_TIP)
+        self.label = QLabel(toolTip=LABEL_TIP)
         self._bar.addWidget(self.label)
-        self.action = QAction("&Measure when idle", window, checkable=True)
-        self.action.setToolTip(ACTION_TIP)
+        self.action = QAction("&Measure when idle", window, checkable=True, toolTip=ACTION_TIP)
         self.action.setChecked(setting(settings, KEY, True))
         self.action.toggled.connect(lambda on: settings.setValue(KEY, on))
         window.menus.simulation.addAction(self.action)
         window.closing.connect(self._close)
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self.look)
+        self._timer = QTimer(self, timeout=self.look)
         self._timer.start(LOOK)
 
     def eventFilter(self, _receiver: QObject, event: QEvent) -> bool:

@@ -49,8 +49,7 @@ class LiveView(QObject):
         self._tips: dict[QAction | QMenu | QWidget, str] = {}  # original tooltips of disabled controls
         self.action = make_action(window, "&Connect to script", self._connect, tip=TIP)
         window.menus.file.insertAction(window.files.robots_menu.menuAction(), self.action)
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._look)
+        self._timer = QTimer(self, timeout=self._look)
         window.loaded.connect(self._take_robot)
         window.refreshed.connect(self._refresh)
         window.closing.connect(self._forget)

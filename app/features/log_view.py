@@ -85,8 +85,7 @@ class LogView:
         self.dialog.activateWindow()
 
     def _make(self) -> QDialog:
-        dialog = QDialog(self._window)
-        dialog.setWindowTitle("Log")
+        dialog = QDialog(self._window, windowTitle="Log")
         dialog.resize(*SIZE)
         self._text = QPlainTextEdit(dialog)  # given its parent here, since reparenting would lose the font
         self._text.setReadOnly(True)

@@ -33,8 +33,7 @@ class OutOfView(QObject):
         self.button.clicked.connect(window.viewport.setFocus)
         self.button.hide()
         self._toward: np.ndarray | None = None
-        self._timer = QTimer(self, singleShot=True, interval=BEAT)
-        self._timer.timeout.connect(self._look)
+        self._timer = QTimer(self, singleShot=True, interval=BEAT, timeout=self._look)
         window.loaded.connect(self._take_robot)
         window.framed.connect(self._take)
         window.viewport.drawn.connect(self._see)

@@ -46,8 +46,7 @@ class PictureExports:
         self.film = make("&Video of the run (.mp4)…", self._ask_film, tip="The run, seen from the current camera")
         self._views: queue.Queue[View | None] = queue.Queue(AHEAD)
         self._coming: Iterator[View] = iter(())
-        self._feeder = QTimer(window)
-        self._feeder.timeout.connect(self._feed)
+        self._feeder = QTimer(window, timeout=self._feed)
         window.loaded.connect(self._stop_feeding)
 
     @property

@@ -42,9 +42,7 @@ class PoseMenu(QObject):
         self._entries: list[QAction] = []
         tip = "Save the pose that is shown under a name, for this robot"
         self.save = make_action(window, "&Save pose…", self._ask_to_save, tip=tip)
-        self.menu = QMenu("P&ose", window)
-        self.menu.setToolTipsVisible(True)
-        self.menu.aboutToShow.connect(self._fill)
+        self.menu = QMenu("P&ose", window, toolTipsVisible=True, aboutToShow=self._fill)
         self._rename, self._delete = QMenu("&Rename", self.menu), QMenu("&Delete", self.menu)
         window.menus.simulation.put(self.menu)
         self._header = window.joints.horizontalHeader()

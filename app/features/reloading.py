@@ -62,8 +62,7 @@ class Reloading:
         self._seen: dict[str, Signature] = {}  # and as last checked
         self._asked: tuple[str, Signature] = "", GONE  # the path being opened, and its signature at that time
         self._before: Before | None = None
-        self._timer = QTimer(window)
-        self._timer.timeout.connect(self.look)
+        self._timer = QTimer(window, timeout=self.look)
         self._timer.start(LOOK)
         window.loaded.connect(self._take)
         window.happened.connect(self._hear)

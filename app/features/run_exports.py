@@ -58,8 +58,7 @@ class RunExports:
             partial(self._ask, "csv"),
             tip="Positions, velocities and efforts of all joints, external wrenches",
         )
-        self.menu = QMenu("&Export", window)
-        self.menu.setToolTipsVisible(True)
+        self.menu = QMenu("&Export", window, toolTipsVisible=True)
         self.pictures = PictureExports(window, self)
         self.stop = make("&Stop exporting", self._stop, tip="Cancel the export that is running")
         self.menu.addActions([self.pictures.picture, self.pictures.film, self.trajectory, self.table])
@@ -74,8 +73,7 @@ class RunExports:
         self.writing: Background[Written] = Background(
             "export", lambda problem: Written(f"nothing was written: {problem}")
         )
-        self._timer = QTimer(window)
-        self._timer.timeout.connect(self._look)
+        self._timer = QTimer(window, timeout=self._look)
         window.refreshed.connect(self._refresh)
         window.framed.connect(self._follow)
         window.loaded.connect(self._play_opened)

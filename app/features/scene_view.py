@@ -76,8 +76,7 @@ class SceneView(QObject):
     def __init__(self, window: Window):
         super().__init__(window)
         self._window, self._bench, self._overlays = window, window.workbench, window.viewport.overlays
-        self.adding = QMenu("&Add to the scene", window)
-        self.adding.setToolTipsVisible(True)
+        self.adding = QMenu("&Add to the scene", window, toolTipsVisible=True)
         self._fill()
         self.panel = ScenePanel(self.adding)
         area = scroller(self.panel, sideways=False)

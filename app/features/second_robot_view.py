@@ -78,8 +78,7 @@ class SecondRobotView(QObject):
         self._first = ""  # the first robot's file
         self._pressed, self._due, self._link = QPointF(), 0.0, -1
         self._reading = _reading()
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._look)
+        self._timer = QTimer(self, timeout=self._look)
         self.panel = SecondRobotPanel()
         self.action = window.docks.add(
             Dock("Second robot", scroller(self.panel), RIGHT, "Timing", "robot", "Shift+B", TIP)
@@ -89,8 +88,7 @@ class SecondRobotView(QObject):
 
     def _make_menu(self) -> None:
         window = self._window
-        self.menu = QMenu("Open &second robot", window)
-        self.menu.setToolTipsVisible(True)
+        self.menu = QMenu("Open &second robot", window, toolTipsVisible=True)
         self.open_action = make_action(window, "&File…", self._ask, "Ctrl+Alt+O", tip=TIP)
         self.close_action = make_action(
             window, "&Close second robot", self._dismiss, tip="The first robot stays loaded"

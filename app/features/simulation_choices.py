@@ -29,8 +29,7 @@ class SimulationChoices:
     def __init__(self, window: Window):
         self._window, self._bench = window, (bench := window.workbench)
         self.integrators, self.time_steps, self.algorithms, self.devices = (QActionGroup(window) for _ in range(4))
-        self.chosen = QAction("Automatic", window, checkable=True)
-        self.chosen.triggered.connect(self._choose)
+        self.chosen = QAction("Automatic", window, checkable=True, triggered=self._choose)
         for name in ("auto", *ALGORITHMS):
             self._add(self.algorithms, name, partial(bench.configuring.set_algorithm, name))
         for name in DEVICES:
@@ -39,8 +38,7 @@ class SimulationChoices:
             self._add(self.integrators, name, partial(bench.configuring.set_integrator, name))
         for dt in TIME_STEPS:
             self._add(self.time_steps, f"{dt * 1e3:g} ms", partial(bench.configuring.set_dt, dt))
-        self.other = QAction(OTHER, self.time_steps, checkable=True)
-        self.other.setToolTip("Type a time step with its unit")
+        self.other = QAction(OTHER, self.time_steps, checkable=True, toolTip="Type a time step with its unit")
         self.other.triggered.connect(self._ask_step)
         self._fill_menus(window.menus.simulation)
         window.refreshed.connect(self._refresh)

@@ -40,8 +40,7 @@ class Status:
         self._window, self._bench = window, window.workbench
         self.loading_label, self.note_label = QLabel(), QLabel()
         theme.tint(self.note_label, "warning")
-        self.findings_button = QToolButton()
-        self.findings_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.findings_button = QToolButton(toolButtonStyle=Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.findings_button.setToolTip("Show or hide the diagnostics")
         self.name_label, self.size_label = QLabel(), QLabel()
         choices = window.feature(SimulationChoices)

@@ -51,8 +51,7 @@ class StudyView(QObject):
         window.menus.file.insertAction(window.files.robots_menu.menuAction(), self.action)
         for suffix in (".toml", ".results"):
             window.files.others[suffix] = self.open
-        self._timer = QTimer(self, interval=LOOK)
-        self._timer.timeout.connect(self._look)
+        self._timer = QTimer(self, interval=LOOK, timeout=self._look)
         self.panel.asked.connect(self.show_run)
         self.panel.export_asked.connect(self._ask_where)
         theme.signals.changed.connect(self.panel.chart.update)

@@ -25,8 +25,7 @@ class Waiting(QObject):
         self.note = PictureNote(window.viewport)
         self._due, self._moved, self._since = 0.0, -1.0, 0.0  # when code is due; the time shown, and since when
         self._told = 0.0  # estimated compile time, s
-        self._timer = QTimer(self, interval=BEAT)
-        self._timer.timeout.connect(self._look)
+        self._timer = QTimer(self, interval=BEAT, timeout=self._look)
         window.refreshed.connect(self._begin)
         window.closing.connect(self._timer.stop)
 

@@ -84,16 +84,11 @@ class ComparePanel(QWidget):
         self.form.changed.connect(self._show_report)
         self.form.changed.connect(self._refresh)
         self.form.failed.connect(self._show_error)
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._poll)
+        self._timer = QTimer(self, timeout=self._poll)
         self._refresh()
 
     def _button(self, text: str, slot: Callable[[], None], tip: str) -> QPushButton:
-        button = QPushButton(text)
-        button.setToolTip(tip)
-        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        button.clicked.connect(lambda: slot())
-        return button
+        return QPushButton(text, toolTip=tip, focusPolicy=Qt.FocusPolicy.TabFocus, clicked=lambda: slot())
 
     def _arrange(self) -> None:
         # on top, so that it is visible also in a low panel

@@ -72,13 +72,11 @@ class DiagnosticsPanel(QWidget):
         self._package_dirs: tuple[str, ...] = ()
         self._copied = ""
         self._repairing = Repairing()
-        self._timer = QTimer(self, interval=POLL)
-        self._timer.timeout.connect(self._poll)
+        self._timer = QTimer(self, interval=POLL, timeout=self._poll)
         self._source: list[str] = []
         self.diagnostics: list[engine.Diagnostic] = []
         """The diagnostics shown, in their order."""
-        self.summary = QLabel()
-        self.summary.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.summary = QLabel(textInteractionFlags=Qt.TextInteractionFlag.TextSelectableByMouse)
         self.outcome = QLabel(wordWrap=True)
         self.outcome.setContentsMargins(10, 0, 8, 5)
         self.outcome.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -91,12 +89,9 @@ class DiagnosticsPanel(QWidget):
         self.open_button.clicked.connect(lambda: self.open_copy.emit(self._copied))
         self.trust_button = QPushButton("Trust this file and open it", toolTip=TRUST_TIP)
         self.trust_button.clicked.connect(lambda: self.trusted.emit(self._path))
-        self._copy = QPushButton("Copy")
-        self._copy.setToolTip("Copy the selected diagnostics, or all of them, as text")
+        self._copy = QPushButton("Copy", toolTip="Copy the selected diagnostics, or all of them, as text")
         self._copy.clicked.connect(self.copy)
-        self._open = QPushButton("Open file")
-        self._open.setToolTip("Open the file in your editor")
-        self._open.clicked.connect(self._open_file)
+        self._open = QPushButton("Open file", toolTip="Open the file in your editor", clicked=self._open_file)
         self.list = self._make_list()
         self.excerpt = QPlainTextEdit(readOnly=True)
         self.excerpt.setFont(type_scale.fixed_font())

@@ -96,8 +96,7 @@ class GhostPanel(QWidget):
         for label in (self.alike, self.reading):
             label.hide()
         self.meet = QPushButton("Reset to robot")
-        self.recording = QPushButton("From a recording…")
-        self.recording.setToolTip(RECORDING_TIP)
+        self.recording = QPushButton("From a recording…", toolTip=RECORDING_TIP)
         self.meet.setToolTip("Copy the robot's state to the ghost; the deviation starts from here")
         self.legend = Legend()
         self._lay_out()

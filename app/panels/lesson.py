@@ -84,8 +84,7 @@ class LessonPanel(QWidget):
         self._tab = 0  # the tab that the user selected, shown where it has content
         self.tabs.tabBarClicked.connect(self._choose_tab)
         self.tabs.currentChanged.connect(self._share)
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._play_on)
+        self._timer = QTimer(self, timeout=self._play_on)
         theme.signals.changed.connect(self._dress)
         self.show_none(CHOOSE)
 

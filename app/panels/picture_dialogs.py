@@ -119,8 +119,7 @@ class FilmDialog(QDialog):
             self.loop.setText(f"Only the loop, {loop[0]:.3f} to {loop[1]:.3f} s")
             self.loop.toggled.connect(lambda alone: self._take_span(loop if alone else span, alone))
             form.addRow("", self.loop)
-        note = QLabel("Rendered from the current camera, with the overlays that are shown.")
-        note.setWordWrap(True)
+        note = QLabel("Rendered from the current camera, with the overlays that are shown.", wordWrap=True)
         form.addRow("", note)
         form.addRow(_buttons(self, "Save…"))
 

@@ -37,8 +37,7 @@ class PreferencesDialog(QDialog):
         self._groups, layout = QVBoxLayout(), QVBoxLayout(self)
         layout.addLayout(self._groups)
         kinds = QDialogButtonBox.StandardButton
-        self.buttons = QDialogButtonBox(kinds.Close | kinds.RestoreDefaults)
-        self.buttons.rejected.connect(self.close)
+        self.buttons = QDialogButtonBox(kinds.Close | kinds.RestoreDefaults, rejected=self.close)
         restore = self.buttons.button(kinds.RestoreDefaults)
         restore.setToolTip("All of these as they are at first, but for the package folders")
         restore.clicked.connect(self.restore)
@@ -75,8 +74,7 @@ class PreferencesDialog(QDialog):
         group, grid, boxes = QGroupBox(title), QGridLayout(), []
         group.setLayout(grid)
         for number, (action, default) in enumerate(ticks):
-            box = QCheckBox(action.text().replace("&", ""))
-            box.setToolTip(action.toolTip())
+            box = QCheckBox(action.text().replace("&", ""), toolTip=action.toolTip())
             box.setChecked(action.isChecked())
             box.toggled.connect(action.setChecked)
             action.toggled.connect(box.setChecked)

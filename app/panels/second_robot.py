@@ -70,8 +70,7 @@ class SecondRobotPanel(QWidget):
         theme.tint(self.note, "faint")
         self.close_button.setToolTip("Close the second robot; the first one stays loaded")
         self.close_button.clicked.connect(self.closed)
-        self.open_button = QPushButton("Open second robot…")
-        self.open_button.clicked.connect(self.asked)
+        self.open_button = QPushButton("Open second robot…", clicked=self.asked)
         parts = self.note, self.open_button, self.table, self._form, self.link, self.close_button
         vertical(*parts, 1, of=self, margins=(12, 10, 12, 10), spacing=8)
         self.show_names("", "")

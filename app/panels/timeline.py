@@ -148,8 +148,7 @@ class Timeline(QWidget):
         self.track = Track()
         self.time, self.memory, self.state = QLabel(), QLabel(), QLabel()
         self.time.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
-        self.runs = QComboBox()
-        self.runs.setToolTip("The run that is shown; each reset and each branch starts a new one")
+        self.runs = QComboBox(toolTip="The run that is shown; each reset and each branch starts a new one")
         self.runs.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.runs.activated.connect(lambda index: self.run_chosen.emit(self.runs.itemData(index)))
         layout = vertical(self.track, of=self, margins=(AROUND, AROUND, AROUND, AROUND), spacing=0)
@@ -169,8 +168,7 @@ class Timeline(QWidget):
         self._named = [_button(each, style) if isinstance(each, QAction) else each for each in apart]
         for button in self._named:
             row.addWidget(button)
-        self.left_out = QMenu(self)
-        self.left_out.aboutToShow.connect(self._fill)
+        self.left_out = QMenu(self, aboutToShow=self._fill)
         self._more = _button(QAction(theme.icon("more"), "More", self), Qt.ToolButtonStyle.ToolButtonIconOnly)
         self._more.setToolTip("Commands that have no room here")
         self._more.clicked.connect(lambda: self.left_out.popup(self._more.mapToGlobal(self._more.rect().bottomLeft())))

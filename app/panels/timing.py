@@ -20,7 +20,7 @@ from app.desktop.layouts import NO_MARGINS, vertical
 from app.panels.history import History
 from app.panels.measure_prompt import MeasurePrompt
 from app.panels.stacked_plot import LOWEST, StackedPlot
-from app.panels.timing_table import FRAME_COLORS, TimingTable, TimingView
+from app.panels.timing_table import FRAME_COLORS, TimingRows, TimingTable
 from app.simulation.messages import SPENT, Settings
 
 REFRESH = 500  # ms between two updates of the panel
@@ -37,7 +37,10 @@ class TimingPanel(QWidget):
         self.steps = History(tuple(engine.PHASE_MEANINGS), first)
         self.frames = History(tuple(FRAME_COLORS), (*SPENT["cpu"], *DRAWING))
         self.table, self.frame_table = TimingTable("step", self.steps), TimingTable("frame", self.frames)
-        self.view, self.frame_view = TimingView(self.table, headed=True), TimingView(self.frame_table, headed=False)
+        self.view, self.frame_view = (
+            TimingRows(self.table, headed=True),
+            TimingRows(self.frame_table, headed=False),
+        )
         self._spent: Mapping[str, float] = {}  # for the current state
         self.why, self.note, self.prompt = QLabel(), QLabel(), MeasurePrompt()
         self.measure_asked, self.measured = self.prompt.asked, self.prompt.over
@@ -53,8 +56,7 @@ class TimingPanel(QWidget):
         self.taken_by = ("", "")
         """The algorithm and the device that compute the displayed steps."""
         self._fit_rows()
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._refresh)
+        self._timer = QTimer(self, timeout=self._refresh)
         self._timer.start(REFRESH)
 
     def _heading(self) -> QVBoxLayout:
