@@ -1,7 +1,5 @@
 """A program with the window, that ends in a given state: python ending_program.py STATE FOLDER, with PYTHONPATH."""
 
-from __future__ import annotations
-
 import faulthandler
 import os
 import signal

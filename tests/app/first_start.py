@@ -4,8 +4,6 @@ Run it on an idle machine: ``xvfb-run -a python tests/app/first_start.py [robot]
 process's child, which has a cache folder of its own.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

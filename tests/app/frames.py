@@ -9,8 +9,6 @@
 - `chain`: how fast a chain of 1000 links plays at 0.1 ms beside what its steps alone would allow.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import json

@@ -6,8 +6,6 @@ in some minutes: another robot, play, a drag, a joint, a drive, another algorith
 batch, a ghost, plots, another theme, a picture, a session saved and opened, and the window closed and opened again.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import gc

@@ -1,7 +1,5 @@
 """Switching the algorithm of a running simulation, and both in the timing panel."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 

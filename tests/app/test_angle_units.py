@@ -1,7 +1,5 @@
 """Angles in degrees or radians: one preference for every angle that the window shows and takes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

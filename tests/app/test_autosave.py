@@ -1,7 +1,5 @@
 """Unsaved recordings are available again after the window was closed, killed, or opened another robot."""
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 import threading

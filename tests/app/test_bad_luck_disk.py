@@ -1,7 +1,5 @@
 """A full disk: existing files are unchanged, nothing blocks, and the window reports it in a sentence."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import contextmanager
 

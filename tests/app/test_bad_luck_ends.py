@@ -1,7 +1,5 @@
 """Ends of the program, as processes of its own: closed in each state, and killed while it plays."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Problems while opening: files that change while loading, odd paths, pipes, vanishing meshes, odd drops."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -1,7 +1,5 @@
 """OpenGL missing, too old, lost or failing: the window opens, continues, and says so."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PyQt6.QtWidgets import QWidget

@@ -1,7 +1,5 @@
 """Bad luck with places: settings that are damaged, folders that cannot be written to, several windows at a time."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Robots of a micrometre and of a thousand kilometres, and one without joints: they are seen as others are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from windows import wait

@@ -1,7 +1,5 @@
 """An exception in the simulation's thread is reported, the run is kept, and the robot can continue."""
 
-from __future__ import annotations
-
 import pytest
 from windows import wait
 

@@ -3,8 +3,6 @@
 A bug of the program while a GPU simulates is reported as such.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from pretended_gpu import CUDARuntimeError, OutOfMemoryError

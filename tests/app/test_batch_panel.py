@@ -1,7 +1,5 @@
 """The batch panel and its heat map: clicks and the resulting requests."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

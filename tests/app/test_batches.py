@@ -1,7 +1,5 @@
 """Batches in the simulation's thread and in the window, pressed as a user presses them."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

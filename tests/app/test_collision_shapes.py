@@ -1,7 +1,5 @@
 """Collision shapes, shown over the robot from the View menu and hidden again."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import trimesh

@@ -1,7 +1,5 @@
 """The command palette over all actions, and right-click menus on links, things, joints, plots and frames."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

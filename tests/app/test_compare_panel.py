@@ -1,7 +1,5 @@
 """The compare panel, pressed as a user presses it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

@@ -1,7 +1,5 @@
 """Contacts in the window: their markers, the menu entry that shows them, and the residuals shown."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from test_collision_shapes import choose, pixels

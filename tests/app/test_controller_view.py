@@ -1,7 +1,5 @@
 """A user's controller in the window: opened, reloaded when saved, reported when it fails, ended when it hangs."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """q and v copied as numbers that Python reads, and q pasted."""
 
-from __future__ import annotations
-
 import ast
 
 import numpy as np

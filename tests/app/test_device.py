@@ -1,7 +1,5 @@
 """Changing the device of a running simulation, and failures of the GPU."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The Diagnostics panel: whole sentences, however narrow it is."""
 
-from __future__ import annotations
-
 from PyQt6.QtCore import QRect, Qt
 from PyQt6.QtWidgets import QApplication, QTreeWidget
 from windows import wait

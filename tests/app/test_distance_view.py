@@ -1,7 +1,5 @@
 """The distance between two points that are clicked in the picture."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt

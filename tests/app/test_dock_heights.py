@@ -1,7 +1,5 @@
 """Docks at the bottom: heights of their own, no more than a part of the window, and no window wider than its screen."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from types import SimpleNamespace
 

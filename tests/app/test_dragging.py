@@ -1,7 +1,5 @@
 """Pulling at links in the window, by the mouse."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt

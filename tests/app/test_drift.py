@@ -1,7 +1,5 @@
 """Drift of a robot that should rest is reported: the rule, and the display in the window."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from windows import wait

@@ -1,7 +1,5 @@
 """Drives of single joints: the form in the Joints dock, and the simulation."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

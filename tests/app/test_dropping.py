@@ -1,7 +1,5 @@
 """Files dropped onto a window that shows a robot: meshes, controllers, several robots."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from test_scene_view import far_mesh, settled

@@ -1,7 +1,5 @@
 """First use: held arms, automatic time steps, dropped files, keys, and the window's position."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

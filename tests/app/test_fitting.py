@@ -1,7 +1,5 @@
 """Fit: the robot, and the objects that were placed around it, are in the view."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Simulation › Floating base: ticked, greyed and explained, and named where a legged robot's file fixes its root."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

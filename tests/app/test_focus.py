@@ -1,7 +1,5 @@
 """Widgets that Tab reaches show the focus, and let Space play."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt

@@ -1,7 +1,5 @@
 """External forces: the spring's force by itself, and both kinds in the simulation's thread."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from test_worker import until

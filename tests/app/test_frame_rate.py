@@ -1,7 +1,5 @@
 """The limit of the frame rate: chosen in the preferences, obeyed by the viewport, and remembered."""
 
-from __future__ import annotations
-
 import math
 import time
 from dataclasses import replace

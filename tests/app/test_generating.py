@@ -1,7 +1,5 @@
 """File › Generate: robots that are shown while their numbers are chosen, and saved."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt

@@ -1,7 +1,5 @@
 """The ghost: a second simulation from the same state, how far it is from the robot, and how the window shows it."""
 
-from __future__ import annotations
-
 import os
 import threading
 from fractions import Fraction

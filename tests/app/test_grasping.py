@@ -1,7 +1,5 @@
 """A cube that an arm with a gripper grasps in the window, lifts, and that is recorded, replayed and exported."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Gravity as a vector in the window: the menu, the numbers, undo, sessions and runs."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The drawn ground agrees with the chosen one: planes of any slope, height fields and obstacles."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

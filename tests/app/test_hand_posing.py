@@ -1,7 +1,5 @@
 """Posing the robot by hand in the window: links that are dragged, and the handles of the selected one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt

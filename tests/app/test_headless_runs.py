@@ -1,7 +1,5 @@
 """Runs of `main.py run` in the window."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt

@@ -1,7 +1,5 @@
 """The Help menu: the list of shortcuts, generated from the actions, and the log."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

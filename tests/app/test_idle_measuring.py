@@ -1,7 +1,5 @@
 """Measuring while the window rests: when it begins, that the first touch ends it, and that it can be turned off."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

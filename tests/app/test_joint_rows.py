@@ -1,7 +1,5 @@
 """A ball joint in the window: three sliders for its rotation vector, an effort about each axis, no targets."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Names of keyframes are stored with their runs, wherever the runs come from."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

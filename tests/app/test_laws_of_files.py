@@ -1,7 +1,5 @@
 """Written files are read back exactly: sessions, settings, scenes, runs, keyframes, tables, and numbers in words."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

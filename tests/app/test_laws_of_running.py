@@ -1,7 +1,5 @@
 """Simulations in the window: taken over, reset, changed by hand, rewound, and accompanied."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

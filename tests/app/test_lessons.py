@@ -1,7 +1,5 @@
 """Lessons in the window: each is played to its end, with lit links, checked questions, and refusals."""
 
-from __future__ import annotations
-
 import threading
 import time
 

@@ -1,7 +1,5 @@
 """Links are hidden in the picture by their menus and eyes, and shown again."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A script's simulation in the window: exact to the bit, whatever happens to the script and the window."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """A span of a recorded run, played in a loop."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

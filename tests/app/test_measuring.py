@@ -1,7 +1,5 @@
 """Measuring for the automatic choice from the window: the thread, and the timing panel."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

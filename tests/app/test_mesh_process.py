@@ -1,7 +1,5 @@
 """Mesh files read, and made coarser, in a process of its own."""
 
-from __future__ import annotations
-
 import multiprocessing
 import threading
 

@@ -1,7 +1,5 @@
 """Numbers are accepted in any common notation, whatever the system's language."""
 
-from __future__ import annotations
-
 import pytest
 from PyQt6.QtCore import QLocale, Qt
 from PyQt6.QtWidgets import QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox

@@ -1,7 +1,5 @@
 """Runs that are opened: refused files, robots that have moved, the command `view`, settings of other versions."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

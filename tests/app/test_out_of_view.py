@@ -1,7 +1,5 @@
 """A robot that is nowhere in the picture: which way it is, and a click that shows it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

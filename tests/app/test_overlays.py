@@ -1,7 +1,5 @@
 """Overlays and views of a robot: selected in the View menu, checked in pictures."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """A time step that the user types, with its unit."""
 
-from __future__ import annotations
-
 import pytest
 from PyQt6.QtWidgets import QInputDialog
 from windows import wait

@@ -1,7 +1,5 @@
 """Folders for packages of meshes: given at the start, added and removed in the menu."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

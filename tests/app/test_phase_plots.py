@@ -1,7 +1,5 @@
 """Plots of one quantity over another: made from menus, drawn, kept with the plots, and saved."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from plotted import colored, fill, make_panel, wheel

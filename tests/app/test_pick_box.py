@@ -1,7 +1,5 @@
 """A box that shows the selected items, and its list over the window."""
 
-from __future__ import annotations
-
 import pytest
 from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtWidgets import QApplication

@@ -1,7 +1,5 @@
 """Pictures of the view, and films of the run, in any size."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Plots as a user creates them: clicks and the resulting display."""
 
-from __future__ import annotations
-
 import csv
 import math
 

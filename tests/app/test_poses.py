@@ -1,7 +1,5 @@
 """Named poses of an SRDF in the window: the menu, the button above the sliders, and in which one a robot begins."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Edit › Preferences: each control applies at once, follows the menus, and can be reset."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

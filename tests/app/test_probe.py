@@ -1,7 +1,5 @@
 """Sampling in the simulation's thread: rate, quantities, and cost."""
 
-from __future__ import annotations
-
 import math
 import time
 

@@ -1,7 +1,5 @@
 """Curves of recorded runs: opened from a file, scrubbed, gone on from, and worked out from frames."""
 
-from __future__ import annotations
-
 import math
 import threading
 

@@ -1,7 +1,5 @@
 """Crashed runs: their report, and the recovery offered by the next start."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A robot's file that changes while open: what is reloaded, and what is preserved."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import threading

@@ -1,7 +1,5 @@
 """A run in the workbench, dragged, driven by a file and by hand: from any frame it runs again to the bit."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from dataclasses import replace

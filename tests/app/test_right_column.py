@@ -1,7 +1,5 @@
 """The right column: tabs of full height; each message of a run is shown in one place."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt

@@ -1,7 +1,5 @@
 """The Robot panel: its tree, its inspector, and the link that is chosen there or in the picture."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt

@@ -1,7 +1,5 @@
 """Runs that are exported from the window, and opened in it."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

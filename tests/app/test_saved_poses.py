@@ -1,7 +1,5 @@
 """Poses that a user saves under a name: saved, taken, renamed, deleted, and kept with their robot between starts."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

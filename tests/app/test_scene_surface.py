@@ -1,7 +1,5 @@
 """Friction and restitution of the scene in the window."""
 
-from __future__ import annotations
-
 from PyQt6.QtCore import Qt
 from windows import type_in, wait
 

@@ -1,7 +1,5 @@
 """The Scene dock: obstacles, bodies and robots added by buttons, numbers and the mouse, and saved."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

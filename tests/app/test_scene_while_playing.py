@@ -1,7 +1,5 @@
 """The Scene dock while the robot moves: numbers of free bodies are taken, and what becomes of the run is said."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

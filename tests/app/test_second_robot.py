@@ -1,7 +1,5 @@
 """A second robot: opened, simulated as if alone, clicked, closed; the first one is unaffected."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 

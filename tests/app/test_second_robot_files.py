@@ -1,7 +1,5 @@
 """The files of a second robot: sessions, files that fail, meshes, and the pose that they name."""
 
-from __future__ import annotations
-
 import json
 import threading
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Simulation › Self-collision: links that pass through each other, or touch, as the user chooses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from windows import wait

@@ -1,7 +1,5 @@
 """The file that a session is saved to again."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

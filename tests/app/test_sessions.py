@@ -1,7 +1,5 @@
 """Sessions: saved state, and its restoration."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading

@@ -1,7 +1,5 @@
 """Keys on a joint's slider that has the focus, and the window's shortcuts beside them."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """A small window: secondary panels give way, and the essential ones stay complete."""
 
-from __future__ import annotations
-
 import pytest
 from PyQt6.QtCore import QPoint, QSize, Qt
 from PyQt6.QtWidgets import QInputDialog, QLineEdit, QMainWindow, QScrollArea, QStyleOptionViewItem

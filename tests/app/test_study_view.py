@@ -1,7 +1,5 @@
 """Studies in the window: all charts, samples clicked and repeated, tables written, and refusals."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

@@ -1,7 +1,5 @@
 """Time in the window: a run is recorded, scrubbed, played back, and continued."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

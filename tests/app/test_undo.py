@@ -1,7 +1,5 @@
 """Undo and redo of user actions: poses, drives, settings, obstacles, bodies."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

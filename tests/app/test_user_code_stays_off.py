@@ -1,7 +1,5 @@
 """User code runs only when the user loads it: nothing that a robot, a session, a run or settings name is executed."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The viewport: looked at, turned and closed as a user does."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """While Play waits, the reason is shown over the picture."""
 
-from __future__ import annotations
-
 import threading
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """The window, pressed as a user presses it."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time

@@ -1,7 +1,5 @@
 """The protocol of workbench and simulation thread: settings, holding, compilation, and closing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """The simulation's thread and the workbench that drives it, without Qt."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import subprocess

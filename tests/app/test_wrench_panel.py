@@ -1,7 +1,5 @@
 """The Forces dock: typed wrenches act on the running robot."""
 
-from __future__ import annotations
-
 import numpy as np
 from PyQt6.QtCore import QPoint, Qt
 from test_collision_shapes import pixels

@@ -4,8 +4,6 @@
 for each feature and look; `--look dark-1920x1080` and `--only ghost` narrow it.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The windows of a tour besides the main one: menus and dialogs."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """A simulated user of a window without pytest: waits, opens, drags and presses keys."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -8,8 +8,6 @@ of Python takes before each row, in ms: only rows with like yardsticks are compa
 measured on a busy machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

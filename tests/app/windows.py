@@ -1,7 +1,5 @@
 """Helpers of the window's tests: waiting, pressing, and measuring delays."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

@@ -6,8 +6,6 @@ plays robots for SECONDS each, polls for snapshots as the window does, and print
 second, one step and its phases, and what a snapshot took on host and device. Then batches, frame by frame.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 

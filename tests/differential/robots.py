@@ -1,7 +1,5 @@
 """Random robots of cases, as the plain data that `urdf_text` describes: each one loads, with warnings at most."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Robots' files in odd places: pipes, devices, folders, names that are no text, and files that change or vanish."""
 
-from __future__ import annotations
-
 import json
 import os
 import struct

@@ -1,7 +1,5 @@
 """Contact with the ground: closed forms, the law itself, and standing robots."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from functools import partial

@@ -1,7 +1,5 @@
 """Contact by the GPU's kernels compared with the CPU's: on a GPU, and compiled for the host without one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import cache

@@ -3,8 +3,6 @@
 Chains by DCA-ABA, JSIIA and CFA, and what trees by DCA-ABA share with them; test_cuda_tree_steps.py has the rest.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import held_trees

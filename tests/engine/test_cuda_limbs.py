@@ -1,7 +1,5 @@
 """Steps of robots with even limbs, which a GPU keeps in registers: compared with the CPU's and other steps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from beside_cpu import SAME, alike, apart, assert_checkpoints_lead_on, beside, cuda, give, robot, told, tumbled  # noqa: F401 - a fixture

@@ -1,7 +1,5 @@
 """Obstacles, and links that touch each other, by the GPU's kernels against the CPU's: on a GPU, and for the host."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The steps of a robot in a scene, in the stages of a GPU, compared with those of the CPU."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The interior point of the contact search: alone, begun near an iterate, and the cones' algebra it needs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Figures that a run of the bench printed: the pages state those of measured.json, with command, machine and date."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

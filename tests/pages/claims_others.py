@@ -1,7 +1,5 @@
 """Claims of the pages of the scheme, docs/robustness.md, docs/papers.md and CONTRIBUTING.md."""
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib

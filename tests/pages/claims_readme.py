@@ -1,7 +1,5 @@
 """Claims of README.md, and of the pages on installing, the window, the shell, Python and accuracy."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import tomllib

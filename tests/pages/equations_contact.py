@@ -1,8 +1,6 @@
 """The law of docs/contact.md and its solver: on a random problem with three contacts, of which one is open, one sticks
 and one slips, and three joints, of which one slides, one is at a bound and one sticks."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import equations

@@ -1,7 +1,5 @@
 """Equations of a step, of docs/step.md and docs/contact.md, on small robots that the program and its text step."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import equations

@@ -1,7 +1,5 @@
 """Words of sign, frame, order and unit, on pages, in help and in docstrings: each sentence, and a run that shows it."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from collections.abc import Callable
