@@ -82,12 +82,7 @@ from engine.selection.capabilities import algorithms
 from engine.selection.steppers import ALGORITHMS as SIMULATION_ALGORITHMS
 from engine.selection.steppers import simulation_algorithms, simulation_refusal
 from engine.selection.timings import measured
-from engine.simulation import (
-    INTEGRATORS,
-    Diverged,
-    Simulation,
-    why_no_gpu,
-)
+from engine.simulation import INTEGRATORS, Diverged, Simulation, why_no_gpu
 from engine.timestep import SuggestedStep, suggested_step
 from engine.urdf.load import check, load
 from engine.urdf.repair import repair

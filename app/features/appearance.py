@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 KEY = "theme"  # the setting
 CHOICES = {
-    "system": (
-        "As the &system",
-        "Dark or light, as the desktop is set",
-    ),
+    "system": ("As the &system", "Dark or light, as the desktop is set"),
     "dark": ("&Dark", "Light text on a dark background"),
     "light": ("&Light", "Dark text on a light background"),
 }

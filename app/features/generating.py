@@ -7,16 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QPoint, QSignalBlocker, Qt, QTimer
-from PyQt6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QDialog,
-    QFormLayout,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QSlider,
-)
+from PyQt6.QtWidgets import QCheckBox, QComboBox, QDialog, QFormLayout, QHBoxLayout, QLabel, QPushButton, QSlider
 
 import engine
 from app.desktop import theme
@@ -78,11 +69,7 @@ class Generator(QDialog):
             (self.kind, "kind", "A chain, or a tree that branches"),
             (self.links, "links", f"Moving links, 1 to {MOST}"),
             (self.slider, "links", f"Moving links, 1 to {MOST}"),
-            (
-                self.branching,
-                "branching",
-                "Tree: probability that a link branches off an earlier one, percent",
-            ),
+            (self.branching, "branching", "Tree: probability that a link branches off an earlier one, percent"),
             (self.prismatic, "prismatic joints", "Share of prismatic joints, percent"),
             (self.spherical, "ball joints", "Share of ball joints, percent; together with prismatic ones at most 100"),
             (self.seed, "seed", "Random seed of lengths, masses and axes"),

@@ -68,11 +68,7 @@ class TimeView:
     def _make_actions(self) -> None:
         make, key = partial(make_action, self._window), Qt.Key
         self.first = make(
-            "&Go to start",
-            partial(self._to_end, False),
-            key.Key_Home,
-            icon="first",
-            tip="The first frame",
+            "&Go to start", partial(self._to_end, False), key.Key_Home, icon="first", tip="The first frame"
         )
         self.back = make("&Back", partial(self._move, -1), key.Key_Left, icon="back", tip="One frame back")
         self.forward = make("&Forward", partial(self._move, 1), icon="forward", tip="One frame forward (→)")

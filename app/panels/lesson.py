@@ -8,16 +8,7 @@ from html import escape
 
 from PyQt6.QtCore import QPointF, QSize, Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QResizeEvent, QTextCursor
-from PyQt6.QtWidgets import (
-    QComboBox,
-    QHBoxLayout,
-    QLabel,
-    QSplitter,
-    QTabWidget,
-    QTextBrowser,
-    QToolButton,
-    QWidget,
-)
+from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSplitter, QTabWidget, QTextBrowser, QToolButton, QWidget
 
 import engine
 from app.desktop import theme, type_scale

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from PyQt6.QtCore import QEvent, Qt, pyqtSignal
 from PyQt6.QtGui import QFont, QKeyEvent
-from PyQt6.QtWidgets import (
-    QButtonGroup,
-    QLabel,
-    QLineEdit,
-    QPushButton,
-    QRadioButton,
-    QSlider,
-    QVBoxLayout,
-    QWidget,
-)
+from PyQt6.QtWidgets import QButtonGroup, QLabel, QLineEdit, QPushButton, QRadioButton, QSlider, QVBoxLayout, QWidget
 
 import engine
 from app.desktop import theme

@@ -10,11 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QShowEvent
-from PyQt6.QtWidgets import (
-    QLabel,
-    QSplitter,
-    QWidget,
-)
+from PyQt6.QtWidgets import QLabel, QSplitter, QWidget
 
 from app.desktop import theme
 from app.desktop.layouts import NO_MARGINS, vertical

@@ -8,15 +8,7 @@ from dataclasses import replace
 import numpy as np
 from PyQt6.QtCore import QSignalBlocker, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QIcon, QPixmap
-from PyQt6.QtWidgets import (
-    QColorDialog,
-    QGridLayout,
-    QLabel,
-    QListWidget,
-    QMenu,
-    QPushButton,
-    QWidget,
-)
+from PyQt6.QtWidgets import QColorDialog, QGridLayout, QLabel, QListWidget, QMenu, QPushButton, QWidget
 
 import engine
 from app.acting.scene_objects import SIZES, SceneObject

@@ -37,10 +37,7 @@ class TimingPanel(QWidget):
         self.steps = History(tuple(engine.PHASE_MEANINGS), first)
         self.frames = History(tuple(FRAME_COLORS), (*SPENT["cpu"], *DRAWING))
         self.table, self.frame_table = TimingTable("step", self.steps), TimingTable("frame", self.frames)
-        self.view, self.frame_view = (
-            TimingRows(self.table, headed=True),
-            TimingRows(self.frame_table, headed=False),
-        )
+        self.view, self.frame_view = (TimingRows(self.table, headed=True), TimingRows(self.frame_table, headed=False))
         self._spent: Mapping[str, float] = {}  # for the current state
         self.why, self.note, self.prompt = QLabel(), QLabel(), MeasurePrompt()
         self.measure_asked, self.measured = self.prompt.asked, self.prompt.over

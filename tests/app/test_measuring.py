@@ -87,10 +87,7 @@ def test_a_stop_that_comes_when_all_is_done_is_too_late():
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (
-            PermissionError(13, "Permission denied", "/cache"),
-            "the measurement was not kept: Permission denied",
-        ),
+        (PermissionError(13, "Permission denied", "/cache"), "the measurement was not kept: Permission denied"),
         (RuntimeError("the cable is out"), "RuntimeError: the cable is out ("),
     ],
 )

@@ -16,8 +16,7 @@ CUBE = np.full(3, -0.5), np.full(3, 0.5)
 
 
 @pytest.mark.parametrize(
-    ("aside", "way"),
-    [((0.0, 9.0), (1, 0)), ((0.0, -9.0), (-1, 0)), ((9.0, 0.0), (0, -1)), ((-9.0, 0.0), (0, 1))],
+    ("aside", "way"), [((0.0, 9.0), (1, 0)), ((0.0, -9.0), (-1, 0)), ((9.0, 0.0), (0, -1)), ((-9.0, 0.0), (0, 1))]
 )
 def test_the_way_to_what_is_beside_the_picture(aside, way):
     camera = Camera(np.zeros(3), 5.0, azimuth=0.0, elevation=0.0)  # looks along −x; y is to the right

@@ -252,11 +252,7 @@ def test_a_ghost_that_coincides_with_the_robot_leaves_no_speckles(rng, parallel)
 
 @pytest.mark.parametrize(
     ("key", "right", "up"),
-    [
-        (Qt.Key.Key_1, (0, 1, 0), (0, 0, 1)),
-        (Qt.Key.Key_3, (1, 0, 0), (0, 0, 1)),
-        (Qt.Key.Key_7, (1, 0, 0), (0, 1, 0)),
-    ],
+    [(Qt.Key.Key_1, (0, 1, 0), (0, 0, 1)), (Qt.Key.Key_3, (1, 0, 0), (0, 0, 1)), (Qt.Key.Key_7, (1, 0, 0), (0, 1, 0))],
 )
 def test_a_key_turns_the_camera_to_a_standard_view(qtbot, arm, key, right, up):
     before = arm.viewport.camera

@@ -29,10 +29,7 @@ def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     window.run.hold.trigger()
     window.features[SecondRobotView].set_algorithm("jsiia")
-    wait(
-        qtbot,
-        lambda: second_state(window) is not None and second_state(window).algorithm == "jsiia",
-    )
+    wait(qtbot, lambda: second_state(window) is not None and second_state(window).algorithm == "jsiia")
     play_for(qtbot, window, 0.3)
     kept, sessions = window.features[SecondRobotView].kept, window.features[Sessions]
     assert sessions.save(str(tmp_path / "two.catena"))

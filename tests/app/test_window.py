@@ -413,8 +413,7 @@ def test_the_buttons_that_close_a_panel_can_be_seen(qtbot, window):
         )
         assert lightest > 100
     qtbot.mouseClick(
-        window.docks["Joints"].findChild(QAbstractButton, "qt_dockwidget_closebutton"),
-        Qt.MouseButton.LeftButton,
+        window.docks["Joints"].findChild(QAbstractButton, "qt_dockwidget_closebutton"), Qt.MouseButton.LeftButton
     )
     assert not window.docks["Joints"].isVisible()
 

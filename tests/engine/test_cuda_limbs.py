@@ -42,11 +42,7 @@ def contacts(name: str, dtype: str = "float32") -> Contacts:
 
 @pytest.mark.parametrize(
     ("options", "even"),
-    [
-        ({"name": "quadruped"}, True),
-        ({"name": "quadruped", "dtype": "float64"}, True),
-        ({"name": "humanoid"}, False),
-    ],
+    [({"name": "quadruped"}, True), ({"name": "quadruped", "dtype": "float64"}, True), ({"name": "humanoid"}, False)],
 )
 def test_robots_with_even_limbs_are_known(options, even):
     assert contacts(**options).even_limbs == even

@@ -211,11 +211,7 @@ exempt(
     "of joint $i$, the parent joint of link $i$ | 1 |",
     "operations on 6 × 6 blocks",
 )
-exempt(
-    ON_A_GPU,
-    "the arithmetic of the equations",
-    "by blocks of 3 × 3 without pivots",
-)
+exempt(ON_A_GPU, "the arithmetic of the equations", "by blocks of 3 × 3 without pivots")
 exempt(
     SCHEME,
     "times of scripts that no file keeps, and tables that test_docs.py has",

@@ -8,18 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.compile.with_loops import (
-    WARP,
-    Exists,
-    Given,
-    Layout,
-    Number,
-    Number32,
-    OfBatch,
-    Own,
-    RobotNumber,
-    Table,
-)
+from engine.compile.with_loops import WARP, Exists, Given, Layout, Number, Number32, OfBatch, Own, RobotNumber, Table
 from engine.cuda.runtime import arrays, compiler, device
 from engine.cuda.stepping.stepper import Stepper, packed_constants
 from engine.device_arrays import to_host
