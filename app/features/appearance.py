@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from PyQt6.QtCore import QObject, Qt
 from PyQt6.QtGui import QActionGroup
@@ -11,9 +11,7 @@ from PyQt6.QtWidgets import QApplication, QMenu
 from app.desktop import theme
 from app.desktop.actions import check
 from app.desktop.settings import setting
-
-if TYPE_CHECKING:
-    from app.window import Window
+from app.features.window_type import Window
 
 KEY = "theme"  # the setting
 CHOICES = {

@@ -9,7 +9,6 @@ window's signals `loaded`, `framed`, `happened`, `refreshed` and `closing`. Its 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from app.features.angle_units import AngleUnits
 from app.features.appearance import Appearance
@@ -59,10 +58,8 @@ from app.features.time_view import TimeView
 from app.features.timing_view import TimingView
 from app.features.undo_view import UndoView
 from app.features.waiting import Waiting
+from app.features.window_type import Window
 from app.features.wrench_view import WrenchView
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 FEATURES: tuple[Callable[[Window], object], ...] = (
     SimulationChoices,

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QObject, QStandardPaths, QTimer
 
 from app.desktop.actions import MESSAGE, make_action
 from app.features.log_view import LogView
+from app.features.window_type import Window
 from app.recording import autosave, run_files
 from app.recording.autosave import Autosave, Origin
 from app.simulation.messages import Loaded
-
-if TYPE_CHECKING:
-    from app.window import Window
-
 
 LOOK = 500  # ms between two checks whether saving fails
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import Qt
 
 from app.desktop.docks import RIGHT, Dock
+from app.features.window_type import Window
 from app.gl.batch import Batch
 from app.panels.batch import BatchPanel
 from app.panels.panel_scroller import scroller
 from app.picture.crowd import Crowd
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 REFRESH = 0.15  # s between two updates of the panel while something moves
 STEADY = 0.9  # weight of the previous mean frame time, so that its text does not flicker

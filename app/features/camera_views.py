@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import Qt
@@ -16,10 +15,8 @@ from PyQt6.QtWidgets import QInputDialog, QMenu
 from app.desktop.actions import MESSAGE, check, make_action
 from app.desktop.settings import setting
 from app.features.undo_view import UndoView
+from app.features.window_type import Window
 from app.gl.camera import Camera
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 Views = dict[str, list[float]]
 KEY = "views"  # the settings' key

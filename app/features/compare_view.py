@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PyQt6.QtCore import Qt
 
 from app.desktop.actions import MESSAGE
 from app.desktop.docks import BOTTOM, Dock
+from app.features.window_type import Window
 from app.panels.compare import ComparePanel
 from app.panels.panel_scroller import scroller
 from app.simulation.messages import Loaded
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 TIP = "Compare algorithms (C)"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QObject, QTimer
 from PyQt6.QtWidgets import QLabel
@@ -14,12 +13,10 @@ from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file
 from app.desktop.settings import setting
 from app.features.diagnostics_view import DiagnosticsView
+from app.features.window_type import Window
 from app.file_signature import GONE, signature
 from app.simulation.messages import ControllerChanged, Event, Snapshot
 from app.simulation.pace import IN_REAL_TIME
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 LOOK = 300  # ms between two checks whether the file was saved
 RECENT = "controller_folder"  # the settings' key

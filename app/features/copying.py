@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtGui import QGuiApplication
@@ -13,9 +12,7 @@ from app.acting import q_text, saved_poses
 from app.acting.undoing import Action
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.context_menus import JOINT, LINK, Clicked
-
-if TYPE_CHECKING:
-    from app.window import Window
+from app.features.window_type import Window
 
 PAUSE = "pause the simulation to paste q"
 

@@ -6,15 +6,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import engine
 from app.desktop.docks import BOTTOM, Dock
+from app.features.window_type import Window
 from app.panels.diagnostics import DiagnosticsPanel
 from app.simulation.messages import Event, Refused, Stopped
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 
 class DiagnosticsView:

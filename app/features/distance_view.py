@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
 from PyQt6.QtGui import QKeyEvent, QMouseEvent
@@ -12,13 +10,11 @@ from PyQt6.QtWidgets import QMenu, QPushButton
 from app.desktop.actions import check, make_action
 from app.desktop.context_menus import LINK, SPACE, Clicked
 from app.desktop.numbers import si_text
+from app.features.window_type import Window
 from app.gl.distance import End, fixed_to
 from app.gl.picking import pick_ground, ray
 from app.picture.steering import CLICK
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 MARGIN = 16  # px from the viewport's edges
 GAP = "   "

@@ -16,12 +16,12 @@ from PyQt6.QtWidgets import QWidget
 
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
+from app.features.window_type import Window
 from app.picture.labels import write_beside
 from app.simulation.messages import Loaded, Snapshot
 
 if TYPE_CHECKING:
     from app.picture.viewport import Viewport
-    from app.window import Window
 
 HELP = "While the simulation runs, drag a link with the right button, or with Ctrl and the left one"
 SOON = 0.5  # s until the reason for a delay is shown

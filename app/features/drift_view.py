@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from app.desktop.numbers import si_text
 from app.features.log_view import LogView
+from app.features.window_type import Window
 from app.picture.note import PictureNote
 from app.simulation.drift import Drift, DriftWatch
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 
 class DriftView:

@@ -6,7 +6,6 @@ import math
 import time
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QModelIndex
 from PyQt6.QtWidgets import QMenu, QWidget
@@ -14,11 +13,9 @@ from PyQt6.QtWidgets import QMenu, QWidget
 from app.acting.drives import Drive
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.context_menus import JOINT, Clicked
+from app.features.window_type import Window
 from app.panels.joint_form import JointForm
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 REFRESH = 0.1  # s between two updates of changing values
 WEIGHT_TIP = "Every drive adds the effort that balances gravity at its joint"

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from app.acting.undoing import Action, State, on_or_off
 from app.desktop.actions import MESSAGE
+from app.features.window_type import Window
 from app.simulation.messages import Event, Loaded, Refused
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 IN_THE_AIR = "the file fixes the root link to the world: Simulation › Floating base frees it, to stand on the ground"
 FREED, FIXED = "the root link is free of the world", "the root link is fixed to the world"

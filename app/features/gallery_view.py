@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PyQt6.QtCore import QEvent, QObject
 from PyQt6.QtGui import QCursor
 
 from app.features.lesson_view import LessonView
+from app.features.window_type import Window
 from app.panels.gallery import Gallery
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 MARGIN = 16  # px around it
 

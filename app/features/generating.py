@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QPoint, QSignalBlocker, Qt, QTimer
 from PyQt6.QtWidgets import QCheckBox, QComboBox, QDialog, QFormLayout, QHBoxLayout, QLabel, QPushButton, QSlider
@@ -14,11 +13,9 @@ from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_path
 from app.desktop.layouts import horizontal, vertical
+from app.features.window_type import Window
 from app.panels.number_box import DecimalBox, WholeBox
 from app.reasons import reason
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 MOST = 2000  # links
 STEPS = 100  # of the slider, per power of ten

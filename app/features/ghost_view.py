@@ -6,7 +6,6 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
@@ -15,14 +14,12 @@ import engine
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file
 from app.desktop.docks import RIGHT, Dock
+from app.features.window_type import Window
 from app.panels.ghost import COMING, PAST, RECORDING_TIP, GhostPanel, tints
 from app.reasons import reason
 from app.recording.recorded_ghost import RecordedGhost
 from app.simulation.ghost import GhostSettings
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 REFRESH = 0.1  # s between two updates of the numbers while it plays
 RUNS = "Trajectories (*.npz)"

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PyQt6.QtGui import QActionGroup
 from PyQt6.QtWidgets import QMenu
 
 from app.desktop.actions import check, make_action
+from app.features.window_type import Window
 from app.panels.gravity import STANDARD, Vector
 from app.panels.scene import ScenePanel
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 
 class GravityView:

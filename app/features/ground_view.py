@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QTimer
@@ -18,6 +17,7 @@ from PyQt6.QtWidgets import QInputDialog, QMenu
 import engine
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file
+from app.features.window_type import Window
 from app.gl.world import World, world_of
 from app.jobs.code_ahead import CodeAhead
 from app.panels.scene import ScenePanel
@@ -26,9 +26,6 @@ from app.reasons import reason
 from app.simulation import grounds
 from app.simulation.grounds import Terrain
 from app.simulation.running import simulation_of
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 SHAPES = (
     ("&Flat", grounds.FLAT, "Infinite plane"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
@@ -13,12 +12,10 @@ import engine
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.angles import ANGLES
 from app.features.dragging import SpringLayer
+from app.features.window_type import Window
 from app.picture.handles import ARROW, AXES, Drag, HandleLayer
 from app.picture.steering import CLICK
 from app.simulation.messages import Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 HELP = (
     "While the simulation is paused, drag a link with the right button, or with Ctrl and the left one, and its joints "

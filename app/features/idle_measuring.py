@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QEvent, QObject, QTimer
 from PyQt6.QtGui import QAction, QDropEvent, QInputEvent
@@ -16,10 +15,8 @@ from PyQt6.QtWidgets import QApplication, QLabel
 import engine
 from app.desktop.settings import setting
 from app.features.compare_view import CompareView
+from app.features.window_type import Window
 from app.jobs.measuring import Measure, Measuring
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 REST = 120.0  # s without input or work before it begins; by then most robots' idle compilation has finished
 LOOK = 1000  # ms between two checks

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QObject, Qt, QTimer
@@ -14,12 +13,10 @@ import engine
 from app.desktop import theme
 from app.desktop.actions import make_action
 from app.desktop.docks import RIGHT, Dock
+from app.features.window_type import Window
 from app.jobs.lesson_opening import LessonOpening
 from app.panels.lesson import CHOOSE, LessonPanel
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 ROBOT = "arm7"
 """The robot of a lesson that is opened in an empty window."""

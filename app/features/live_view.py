@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QObject, QTimer
 from PyQt6.QtGui import QAction
@@ -23,14 +22,12 @@ from app.features.scene_view import SceneView
 from app.features.self_collision_view import SelfCollisionView
 from app.features.simulation_choices import SimulationChoices
 from app.features.status import Status
+from app.features.window_type import Window
 from app.features.wrench_view import WrenchView
 from app.gl.camera import Camera
 from app.reasons import reason
 from app.recording import run_files
 from app.simulation.messages import Loaded
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 LOOK, LOOK_FOR_NEXT = 16, 250  # ms between two reads of the script's frames, and between two checks for another script
 TIP = "Watch the simulation of a Python script that has called engine.show"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QGuiApplication
@@ -14,10 +13,8 @@ from PyQt6.QtWidgets import QDialog, QPlainTextEdit, QPushButton
 from app.desktop import type_scale
 from app.desktop.actions import make_action
 from app.desktop.layouts import horizontal, vertical
+from app.features.window_type import Window
 from app.simulation.messages import Event, Loaded, Refused, Stopped
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 KEPT = 2000  # messages
 SIZE = (760, 460)  # px

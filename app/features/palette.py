@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from PyQt6.QtCore import QEvent, QObject, QPoint, QSize, Qt
 from PyQt6.QtGui import QAction, QIcon, QKeyEvent, QPixmap
@@ -13,9 +13,7 @@ from app.desktop import theme
 from app.desktop.actions import make_action
 from app.desktop.layouts import vertical
 from app.features.shortcuts_sheet import keys_of, of_menus
-
-if TYPE_CHECKING:
-    from app.window import Window
+from app.features.window_type import Window
 
 WIDTH, HEIGHT, ABOVE, ICON = 560, 380, 90, 16  # px
 ALSO = {

@@ -18,6 +18,7 @@ import engine
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_path, file_name
 from app.features.batch_view import BatchView
+from app.features.window_type import Window
 from app.gl.view import View
 from app.panels.picture_dialogs import FilmDialog, FilmOrder, PictureDialog
 from app.picture.studio import LARGEST, Studio, encode, save_picture, times, why_no_film
@@ -25,7 +26,6 @@ from app.recording.replay import snapshot
 
 if TYPE_CHECKING:
     from app.features.run_exports import RunExports
-    from app.window import Window
 
 AHEAD = 3  # views queued for the thread
 FEED = 5  # ms between two views

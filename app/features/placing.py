@@ -6,7 +6,6 @@ Escape during the drag puts it back.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
@@ -16,10 +15,8 @@ from app.acting.scene_objects import SceneObject
 from app.desktop.actions import MESSAGE
 from app.desktop.context_menus import LINK, OBJECT, SPACE, Clicked
 from app.features.scene_view import SceneView
+from app.features.window_type import Window
 from app.gl.picking import ray
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 TURN = np.radians(0.5)  # rad per pixel
 

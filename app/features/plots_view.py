@@ -16,6 +16,7 @@ from app.desktop.actions import MESSAGE
 from app.desktop.context_menus import JOINT, LINK, PLOT, Clicked
 from app.desktop.docks import BOTTOM, Dock
 from app.desktop.settings import setting
+from app.features.window_type import Window
 from app.panels.phase_plot import Pair
 from app.panels.plots import PlotsPanel
 from app.plotting.catalogue import Catalogue, catalogue
@@ -27,7 +28,6 @@ from app.simulation.messages import Loaded, Snapshot
 
 if TYPE_CHECKING:
     import engine
-    from app.window import Window
 
 REMEMBERED = 20  # robots
 AT_ONCE = 200  # frames of a script's run evaluated per update; older ones are computed in the background

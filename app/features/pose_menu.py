@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QRect, QTimer
@@ -18,12 +17,10 @@ from app.desktop.actions import MESSAGE, make_action
 from app.desktop.context_menus import JOINT
 from app.desktop.settings import setting, write
 from app.features.undo_view import UndoView
+from app.features.window_type import Window
 from app.panels.joint_table import VALUE
 from app.simulation.messages import Loaded
 from app.simulation.starting import first_pose, start_of
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 KEY = "poses"  # the settings' key
 LONGEST = 60  # characters of a name

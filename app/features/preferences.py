@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PyQt6.QtWidgets import QListWidget
 
 from app.desktop.actions import make_action
@@ -17,10 +15,8 @@ from app.features.idle_measuring import IdleMeasuring
 from app.features.overlay_view import OverlayView
 from app.features.reloading import Reloading
 from app.features.time_view import BUDGETS, DEFAULT_BUDGET, TimeView
+from app.features.window_type import Window
 from app.panels.preferences import PreferencesDialog
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 STEP = 64  # MB, step of the recording limit
 

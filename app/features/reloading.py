@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QTimer
@@ -16,12 +15,10 @@ from app.features.robot_files import RELOADING
 from app.features.run_exports import RunExports
 from app.features.state_transfer import transfer_pose, transfer_settings
 from app.features.time_view import TimeView
+from app.features.window_type import Window
 from app.file_signature import GONE, signature
 from app.gl.camera import Camera
 from app.simulation.messages import Event, Loaded, Refused, Settings
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 LOOK = 400  # ms between two checks of the file
 LASTING = 10.0  # s of recording that are not discarded automatically

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtWidgets import QMenu
@@ -11,13 +10,11 @@ from PyQt6.QtWidgets import QMenu
 import engine
 from app.desktop.context_menus import LINK, Clicked
 from app.desktop.docks import LEFT, Dock
+from app.features.window_type import Window
 from app.panels.inspection import Section, fixed_facts, live_facts, robot_facts
 from app.panels.robot import LINK as LINK_ROLE
 from app.panels.robot import RobotPanel
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 WIDTH = 330  # px
 REFRESH = 0.1  # s between two updates of the inspector while playing

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QObject, Qt, pyqtSignal
 
@@ -11,9 +10,7 @@ from app.desktop import theme
 from app.desktop.actions import MESSAGE, check, make_action
 from app.features.status import too_heavy
 from app.features.timing_view import TimingView
-
-if TYPE_CHECKING:
-    from app.window import Window
+from app.features.window_type import Window
 
 PLAY_TIP = "Play the simulation, or pause (Space)"
 FREE_TIP = "Free the root link from the world"

@@ -18,6 +18,7 @@ from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_path, file_name
 from app.features.picture_exports import PictureExports
 from app.features.time_view import TimeView
+from app.features.window_type import Window
 from app.jobs.background import Background
 from app.panels.run_dialog import RunDialog
 from app.reasons import reason
@@ -25,7 +26,6 @@ from app.recording import run_files
 
 if TYPE_CHECKING:
     from app.simulation.messages import Loaded, Snapshot
-    from app.window import Window
 
 LOOK = 50  # ms between two checks of the export's progress
 WRITING = 30.0  # s, at most, to wait on closing for a file being written

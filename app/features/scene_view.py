@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QObject, QPoint, Qt, QTimer, pyqtSignal
@@ -29,14 +28,12 @@ from app.desktop.docks import LEFT, Dock
 from app.desktop.numbers import round_length
 from app.features import object_places
 from app.features.state_transfer import restore_state
+from app.features.window_type import Window
 from app.gl.camera import Camera
 from app.panels.panel_scroller import scroller
 from app.panels.scene import ScenePanel
 from app.reasons import refusal
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 TIP = "Terrain, obstacles, free bodies and other robots around the robot (O)"
 LINE = 160  # characters of a message in the status bar, at most

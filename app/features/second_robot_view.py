@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QPointF, QTimer, pyqtSignal
@@ -21,6 +21,7 @@ from app.desktop import dialogs
 from app.desktop.actions import MESSAGE, algorithm_name, make_action
 from app.desktop.docks import RIGHT, Dock
 from app.features.diagnostics_view import DiagnosticsView
+from app.features.window_type import Window
 from app.gl.batch import Box
 from app.gl.picking import pick, ray
 from app.gl.scene import Scene
@@ -32,9 +33,6 @@ from app.reasons import refusal
 from app.simulation.messages import Loaded, Snapshot
 from app.simulation.second_robot import SavedSecondRobot, SecondRobotRequest
 from app.simulation.starting import first_pose
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 LOOK = 30  # ms between two checks whether the file is loaded
 REFRESH = 0.1  # s between two updates of the numbers while it plays

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from app.desktop.actions import check, make_action
-
-if TYPE_CHECKING:
-    from app.window import Window
+from app.features.window_type import Window
 
 TIP = "Contacts between links, but for neighbours and shapes that touch in the neutral pose"
 NO_SHAPES = "The robot's file has no <collision> shapes"

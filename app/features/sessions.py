@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from PyQt6.QtCore import QByteArray
@@ -30,14 +30,12 @@ from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
 from app.features.second_robot_view import SecondRobotView
 from app.features.session_text import KEPT, VERSION, NoSession
+from app.features.window_type import Window
 from app.gl.camera import Camera
 from app.panels.plots import PlotsPanel
 from app.reasons import reason
 from app.recording import run_files
 from app.simulation.messages import Event, Loaded, Refused
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 KIND = "Catena sessions (*.catena)"
 SUFFIX = ".catena"

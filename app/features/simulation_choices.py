@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from PyQt6.QtGui import QAction, QActionGroup
 from PyQt6.QtWidgets import QInputDialog, QMenu
@@ -13,10 +12,8 @@ from PyQt6.QtWidgets import QInputDialog, QMenu
 import engine
 from app.desktop.actions import ALGORITHM_TIPS, algorithm_name, check, device_name
 from app.desktop.numbers import seconds_of
+from app.features.window_type import Window
 from app.workbench import ALGORITHMS, DEVICES
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 OTHER = "&Other…"
 STEP_REACH = (1e-6, 0.1)  # s

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QHBoxLayout, QLabel, QMenu, QToolButton, QWidget
@@ -14,10 +13,8 @@ from app.desktop import theme
 from app.desktop.actions import ALGORITHM_TIPS, algorithm_name, algorithm_words, device_name
 from app.features.diagnostics_view import DiagnosticsView
 from app.features.simulation_choices import SimulationChoices
+from app.features.window_type import Window
 from app.workbench import Workbench
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 GRAVITY_NOTE = "gravity is off: floating base and no ground"
 FALL_NOTE = "no ground: the floating base falls"

@@ -19,12 +19,12 @@ from app.desktop.menus import TopMenu
 from app.desktop.settings import setting
 from app.features.keyframes import Keyframe, Keyframes
 from app.features.looping import Looping
+from app.features.window_type import Window
 from app.panels.timeline import Timeline
 from app.simulation.messages import Snapshot
 
 if TYPE_CHECKING:
     import engine
-    from app.window import Window
 
 REFRESH = 0.1  # s between two updates while the recording grows
 SKIP = 1.0  # s

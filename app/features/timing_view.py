@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import engine
 from app.desktop.docks import RIGHT, Dock
 from app.features.compare_view import CompareView
+from app.features.window_type import Window
 from app.panels.timing import TimingPanel
 from app.simulation.messages import Configured, Event, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 
 class TimingView:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QMenu
 
 from app.desktop.actions import make_action
 from app.desktop.context_menus import LINK, OBJECT, SPACE, Clicked
+from app.features.window_type import Window
 from app.simulation.messages import Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 
 class ViewControls:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QObject, QTimer
 
+from app.features.window_type import Window
 from app.picture.note import PictureNote
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 SOON = 700  # ms without motion before the reason is shown
 BEAT = 500  # ms between two checks

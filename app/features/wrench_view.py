@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from PyQt6.QtWidgets import QMenu
 
 from app.desktop.context_menus import LINK, Clicked
 from app.desktop.docks import RIGHT, Dock
+from app.features.window_type import Window
 from app.gl.pushes import Push, of_links
 from app.panels.panel_scroller import scroller
 from app.panels.wrenches import WrenchPanel
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 TIP = "Apply a force and a moment to a link (E)"
 
