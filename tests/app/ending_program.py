@@ -13,9 +13,7 @@ from PyQt6.QtWidgets import QApplication
 
 import engine
 from app.features import autosaved_runs, recovery
-from app.features.compare_view import CompareView
-from app.features.controller_view import ControllerView
-from app.features.run_exports import RunExports
+from app.features.attaching import CompareView, ControllerView, RunExports
 from app.panels.picture_dialogs import FilmOrder
 from app.recording import autosave
 from app.window import Window

@@ -13,9 +13,8 @@ import engine
 from app.desktop import theme, type_scale
 from app.desktop.actions import algorithm_words
 from app.desktop.numbers import duration
-from app.features.simulation_choices import SimulationChoices
+from app.features.attaching import SimulationChoices, TimingView
 from app.features.status import PLAYS_ON, Status
-from app.features.timing_view import TimingView
 from app.panels.history import BEFORE, MEDIAN, History
 from app.panels.stacked_plot import StackedPlot
 from app.panels.timing import TimingPanel

@@ -10,13 +10,8 @@ from windows import type_in, wait
 
 from app.acting.drives import Drive
 from app.desktop.angles import ANGLES
-from app.features.angle_units import AngleUnits
-from app.features.batch_view import BatchView
-from app.features.drive_view import DriveView
+from app.features.attaching import AngleUnits, BatchView, DriveView, PlotsView, Preferences, SceneView
 from app.features.hand_posing import left_text
-from app.features.plots_view import PlotsView
-from app.features.preferences import Preferences
-from app.features.scene_view import SceneView
 from app.panels.inspection import live_facts
 from app.panels.joint_table import DRIVE, VALUE, VELOCITY
 from app.panels.terrain import TerrainForm

@@ -15,8 +15,7 @@ from test_worker import until
 from windows import HEARD, started, wait, wait_loaded
 
 import engine
-from app.features.log_view import LogView
-from app.features.time_view import TimeView
+from app.features.attaching import LogView, TimeView
 from app.recording import autosave, run_files
 from app.recording.autosave import Autosave, Origin
 from app.simulation.messages import Settings

@@ -7,13 +7,8 @@ import pytest
 from windows import wait, wait_loaded
 
 import engine
+from app.features.attaching import LogView, PlotsView, PoseMenu, RunExports, Sessions, UndoView
 from app.features.autosaved_runs import AutosavedRuns
-from app.features.log_view import LogView
-from app.features.plots_view import PlotsView
-from app.features.pose_menu import PoseMenu
-from app.features.run_exports import RunExports
-from app.features.sessions import Sessions
-from app.features.undo_view import UndoView
 from app.panels.picture_dialogs import FilmOrder
 from app.recording import autosave
 

@@ -14,10 +14,7 @@ from windows import name_file, wait, wait_loaded
 
 import engine
 from app.features import reloading
-from app.features.diagnostics_view import DiagnosticsView
-from app.features.run_exports import RunExports
-from app.features.scene_view import SceneView
-from app.features.sessions import Sessions
+from app.features.attaching import DiagnosticsView, RunExports, SceneView, Sessions
 from app.simulation.messages import Loaded, Refused
 
 PENDULUM = engine.find_robot("double_pendulum")

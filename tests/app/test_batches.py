@@ -11,9 +11,7 @@ from PyQt6.QtTest import QTest
 from windows import press, wait
 
 import engine
-from app.features.batch_view import BatchView
-from app.features.plots_view import PlotsView
-from app.features.status import Status
+from app.features.attaching import BatchView, PlotsView, Status
 from app.picture.crowd import ARRANGEMENTS, DEVIATION
 from app.plotting.catalogue import catalogue
 from app.simulation.batch_spread import BatchSpread

@@ -12,12 +12,9 @@ from test_scene_view import entry, seen_at, settled, shown
 from windows import wait
 
 from app.desktop.context_menus import LINK, PLOT, SPACE, Clicked
+from app.features.attaching import PlotsView, RobotView, SceneView, TimeView
 from app.features.palette import ALSO, PaletteView
-from app.features.plots_view import PlotsView
-from app.features.robot_view import RobotView
-from app.features.scene_view import SceneView
 from app.features.shortcuts_sheet import of_menus
-from app.features.time_view import TimeView
 
 RIGHT = Qt.MouseButton.RightButton
 

@@ -9,8 +9,7 @@ from windows import answers, name_file, press, wait
 
 import engine
 from app.acting.controlling import Controlling
-from app.features.controller_view import ControllerView
-from app.features.diagnostics_view import DiagnosticsView
+from app.features.attaching import ControllerView, DiagnosticsView
 
 ROBOT = engine.find_robot("double_pendulum")
 

@@ -11,9 +11,7 @@ from test_worker import SWINGING, Listener, until, wait_for_frame
 from windows import wait
 
 import engine
-from app.features.simulation_choices import SimulationChoices
-from app.features.status import Status
-from app.features.timing_view import TimingView
+from app.features.attaching import SimulationChoices, Status, TimingView
 from app.simulation.messages import Configured, Latest, Loaded, Preparing, Settings, Stopped
 from app.simulation.pace import DEADLINE, LONGER, TICK
 from app.simulation.worker import Worker

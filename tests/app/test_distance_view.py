@@ -12,8 +12,7 @@ from test_scene_view import entry, seen_at, settled
 from windows import wait
 
 from app.desktop.context_menus import LINK, Clicked
-from app.features.distance_view import DistanceView
-from app.features.scene_view import SceneView
+from app.features.attaching import DistanceView, SceneView
 from app.simulation.batch_spread import BatchSpread
 from engine import cli
 

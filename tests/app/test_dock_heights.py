@@ -10,9 +10,7 @@ from windows import wait
 
 import engine
 from app.desktop.docks import HIGHEST, LEFT, RIGHT
-from app.features.scene_view import SceneView
-from app.features.second_robot_view import SecondRobotView
-from app.features.shortcuts_sheet import ShortcutsSheet
+from app.features.attaching import SceneView, SecondRobotView, ShortcutsSheet
 from app.panels.second_robot import EMPTY
 from app.window import Window
 

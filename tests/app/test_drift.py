@@ -5,8 +5,7 @@ import pytest
 from windows import wait
 
 import engine
-from app.features.drift_view import DriftView
-from app.features.log_view import LogView
+from app.features.attaching import DriftView, LogView
 from app.simulation.contacts import Contacts
 from app.simulation.drift import DriftWatch
 from app.simulation.messages import Snapshot

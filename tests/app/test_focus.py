@@ -7,8 +7,7 @@ from PyQt6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLineEdit
 from windows import type_in, wait
 
 import engine
-from app.features.drive_view import DriveView
-from app.features.plots_view import PlotsView
+from app.features.attaching import DriveView, PlotsView
 
 pytestmark = pytest.mark.usefixtures("runtime")
 CHECKED = Qt.ItemDataRole.CheckStateRole

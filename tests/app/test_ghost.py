@@ -17,11 +17,7 @@ from windows import PATIENCE, name_file, press, wait
 import engine
 from app.acting.drives import Drive
 from app.desktop.numbers import si_text
-from app.features.ghost_view import GhostView
-from app.features.reloading import Reloading
-from app.features.run_exports import RunExports
-from app.features.sessions import Sessions
-from app.features.time_view import TimeView
+from app.features.attaching import GhostView, Reloading, RunExports, Sessions, TimeView
 from app.panels.ghost import COMING, PAST, GhostPanel
 from app.recording.recorded_ghost import RecordedGhost
 from app.simulation.batch_spread import BatchSpread

@@ -13,9 +13,7 @@ from test_scene_view import settled, shown, type_in
 from windows import wait, wait_loaded
 
 import engine
-from app.features.live_view import LiveView
-from app.features.run_exports import RunExports
-from app.features.scene_view import SceneView
+from app.features.attaching import LiveView, RunExports, SceneView
 
 FINGER = """  <link name="{0}">
     <inertial><mass value="0.05"/><inertia ixx="2e-5" iyy="2e-5" izz="1e-5" ixy="0" ixz="0" iyz="0"/></inertial>

@@ -8,8 +8,7 @@ from PyQt6.QtCore import Qt
 from windows import type_in, wait
 
 import engine
-from app.features.gravity_view import GravityView
-from app.features.sessions import Sessions
+from app.features.attaching import GravityView, Sessions
 from app.panels.gravity import OTHER, STANDARD
 from app.recording import run_files
 from app.simulation.messages import Settings

@@ -13,9 +13,7 @@ from windows import name_file, wait
 
 import engine
 from app.features import session_scene
-from app.features.ground_view import GroundView
-from app.features.scene_view import SceneView
-from app.features.undo_view import UndoView
+from app.features.attaching import GroundView, SceneView, UndoView
 from app.gl import frame
 from app.gl.camera import Camera
 from app.gl.world import FEW, world_of

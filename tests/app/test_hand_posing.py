@@ -7,9 +7,8 @@ from test_dragging import place_of
 from windows import wait
 
 import engine
-from app.features.dragging import Dragging
+from app.features.attaching import Dragging, UndoView
 from app.features.hand_posing import HandPosing, left_text
-from app.features.undo_view import UndoView
 from app.gl.camera import Camera
 from app.gl.picking import ray, seen_at
 from app.picture.handles import ARROW, RING, Drag, Handle, shape, under

@@ -9,8 +9,7 @@ from windows import press, wait
 
 import engine
 from app.features import idle_measuring
-from app.features.compare_view import CompareView
-from app.features.idle_measuring import IdleMeasuring
+from app.features.attaching import CompareView, IdleMeasuring
 from app.jobs.measuring import Measuring
 from app.window import Window
 from engine.selection import timings

@@ -11,8 +11,7 @@ from windows import ANSWER, HEARD, LOOKS, PATIENCE, wait
 
 import engine
 from app.desktop import theme
-from app.features.gallery_view import GalleryView
-from app.features.lesson_view import LessonView
+from app.features.attaching import GalleryView, LessonView
 from app.panels.lesson import CHOOSE, PICK
 from app.panels.lesson_question import NOT_YET, RIGHT
 

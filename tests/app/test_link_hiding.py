@@ -11,11 +11,7 @@ from windows import wait
 
 import engine
 from app.desktop.context_menus import LINK, Clicked
-from app.features.link_hiding import LinkHiding
-from app.features.overlay_view import OverlayView
-from app.features.palette import PaletteView
-from app.features.robot_view import RobotView
-from app.features.sessions import Sessions
+from app.features.attaching import LinkHiding, OverlayView, PaletteView, RobotView, Sessions
 from app.panels.robot import EYE
 
 RIGHT, LEFT = Qt.MouseButton.RightButton, Qt.MouseButton.LeftButton

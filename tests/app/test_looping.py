@@ -11,9 +11,8 @@ from test_time import play
 from windows import name_file, wait
 
 from app.desktop import theme
+from app.features.attaching import RunExports, TimeView
 from app.features.looping import BEGUN, TOO_EARLY, TOO_LATE
-from app.features.run_exports import RunExports
-from app.features.time_view import TimeView
 from app.panels.picture_dialogs import FilmDialog
 from app.panels.run_dialog import RECORDED, STEPS, RunDialog
 from engine import cli

@@ -9,9 +9,7 @@ from PyQt6.QtCore import Qt
 from windows import HEARD, answers, press, wait
 
 import engine
-from app.features.compare_view import CompareView
-from app.features.status import Status
-from app.features.timing_view import TimingView
+from app.features.attaching import CompareView, Status, TimingView
 from app.jobs.measuring import Measuring, Progress
 from app.panels.measure_prompt import UNMEASURED
 from app.window import Window

@@ -7,8 +7,7 @@ from PyQt6.QtWidgets import QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox
 import engine
 from app.acting.coordinates import coordinates
 from app.acting.drives import Drive
-from app.features.batch_view import BatchView
-from app.features.generating import Generating
+from app.features.attaching import BatchView, Generating
 from app.panels.joint_form import JointForm
 from app.panels.number_box import DecimalBox, NumberBox, WholeBox
 from app.panels.picture_dialogs import PictureDialog

@@ -13,11 +13,8 @@ from test_collision_shapes import choose, pixels
 from windows import wait
 
 import engine
-from app.features.batch_view import BatchView
-from app.features.camera_views import CameraViews
+from app.features.attaching import BatchView, CameraViews, RobotView, UndoView
 from app.features.overlay_view import ENTRIES, OverlayView
-from app.features.robot_view import RobotView
-from app.features.undo_view import UndoView
 from app.gl import context
 from app.gl.camera import Camera
 from app.gl.extras import Extras, Label, Look

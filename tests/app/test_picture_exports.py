@@ -10,12 +10,7 @@ from test_time import load, play
 from windows import name_file, type_in, wait
 
 import engine
-from app.features.batch_view import BatchView
-from app.features.generating import Generating
-from app.features.reloading import Reloading
-from app.features.run_exports import RunExports
-from app.features.scene_view import SceneView
-from app.features.undo_view import UndoView
+from app.features.attaching import BatchView, Generating, Reloading, RunExports, SceneView, UndoView
 from app.panels.picture_dialogs import FilmDialog, FilmOrder, PictureDialog
 from app.picture.studio import NO_ENCODER, times
 from app.simulation.batch_spread import BatchSpread

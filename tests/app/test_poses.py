@@ -11,11 +11,7 @@ from test_time import play
 from windows import wait
 
 import engine
-from app.features.palette import PaletteView
-from app.features.pose_menu import PoseMenu
-from app.features.run_exports import RunExports
-from app.features.scene_view import SceneView
-from app.features.undo_view import UndoView
+from app.features.attaching import PaletteView, PoseMenu, RunExports, SceneView, UndoView
 from app.simulation.starting import first_pose, start_of
 
 CTRL = Qt.KeyboardModifier.ControlModifier

@@ -14,8 +14,7 @@ from windows import wait
 
 import engine
 from app.acting.coordinates import coordinates
-from app.features.plots_view import PlotsView
-from app.features.time_view import TimeView
+from app.features.attaching import PlotsView, TimeView
 from app.plotting import recorded_curves
 from app.plotting.catalogue import catalogue
 from app.plotting.recorded_curves import FRAMES, RecordedCurves, Wanted, evaluate

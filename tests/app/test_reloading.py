@@ -12,9 +12,8 @@ from windows import wait, wait_loaded
 
 import engine
 from app.acting.drives import Drive
-from app.features.diagnostics_view import DiagnosticsView
+from app.features.attaching import DiagnosticsView, TimeView
 from app.features.reloading import LASTING, Reloading, transfer_pose
-from app.features.time_view import TimeView
 
 
 @pytest.fixture

@@ -7,9 +7,7 @@ from PyQt6.QtWidgets import QLabel, QStyle, QTabBar, QToolButton
 from windows import press, shown_time, wait, wait_loaded
 
 import engine
-from app.features.batch_view import BatchView
-from app.features.robot_view import RobotView
-from app.features.second_robot_view import SecondRobotView
+from app.features.attaching import BatchView, RobotView, SecondRobotView
 from app.gl.glyphs import Explainer
 from app.panels.inspection import mass_of, robot_facts
 from app.simulation.batch_spread import BatchSpread

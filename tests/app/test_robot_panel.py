@@ -8,9 +8,7 @@ from test_collision_shapes import pixels
 from windows import press, wait
 
 import engine
-from app.features.angle_units import AngleUnits
-from app.features.robot_view import RobotView
-from app.features.time_view import TimeView
+from app.features.attaching import AngleUnits, RobotView, TimeView
 from app.panels.robot_tree import DEEPEST, entries
 
 ARM = engine.ROBOTS / "arm7.urdf"

@@ -11,9 +11,7 @@ from test_time import load, play
 from windows import choose_rows, name_file, wait, wait_loaded
 
 import engine
-from app.features.ground_view import GroundView
-from app.features.run_exports import RunExports
-from app.features.time_view import TimeView
+from app.features.attaching import GroundView, RunExports, TimeView
 from app.panels.run_dialog import INTERVAL, RECORDED, STEPS, RunDialog
 from app.recording import run_files
 from app.simulation.batch_spread import BatchSpread

@@ -13,9 +13,7 @@ from windows import wait
 
 import engine
 from app.acting import saved_poses
-from app.features.palette import PaletteView
-from app.features.pose_menu import PoseMenu
-from app.features.undo_view import UndoView
+from app.features.attaching import PaletteView, PoseMenu, UndoView
 
 ARM = """<robot name="arm">
   <link name="base"/>

@@ -12,10 +12,7 @@ from PyQt6.QtWidgets import QColorDialog
 from windows import name_file, started, type_in, wait
 
 import engine
-from app.features.ground_view import GroundView
-from app.features.placing import Placing
-from app.features.scene_view import SceneView
-from app.features.sessions import Sessions
+from app.features.attaching import GroundView, Placing, SceneView, Sessions
 
 RIGHT, SHIFT, CTRL = Qt.MouseButton.RightButton, Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
 

@@ -8,11 +8,8 @@ from PyQt6.QtCore import Qt
 from windows import PATIENCE, play_for, second_state, wait
 
 import engine
-from app.features.ground_view import GroundView
-from app.features.reloading import Reloading
-from app.features.run_exports import RunExports
+from app.features.attaching import GroundView, Reloading, RunExports, SimulationChoices
 from app.features.second_robot_view import CROWDED, UNBEGUN, UNRECORDED, SecondRobotView
-from app.features.simulation_choices import SimulationChoices
 from app.panels.second_robot import ROWS
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.running import gains_of

@@ -10,12 +10,7 @@ from PyQt6.QtCore import Qt
 from windows import PATIENCE, play_for, second_state, wait
 
 import engine
-from app.features.diagnostics_view import DiagnosticsView
-from app.features.run_exports import RunExports
-from app.features.scene_view import SceneView
-from app.features.second_robot_view import SecondRobotView
-from app.features.sessions import Sessions
-from app.features.status import Status
+from app.features.attaching import DiagnosticsView, RunExports, SceneView, SecondRobotView, Sessions, Status
 from app.gl.scene import Scene
 from app.simulation.second_robot import SavedSecondRobot
 from app.simulation.starting import first_pose

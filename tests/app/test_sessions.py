@@ -15,14 +15,8 @@ import engine
 import main
 from app.acting.drives import Drive
 from app.features import session_scene
-from app.features.appearance import Appearance
-from app.features.camera_views import CameraViews
-from app.features.diagnostics_view import DiagnosticsView
-from app.features.ground_view import GroundView
-from app.features.plots_view import PlotsView
-from app.features.run_exports import RunExports
+from app.features.attaching import Appearance, CameraViews, DiagnosticsView, GroundView, PlotsView, RunExports, Sessions
 from app.features.session_text import VERSION, NoSession, read
-from app.features.sessions import Sessions
 from app.jobs import background
 from app.panels.plots import PlotsPanel
 from app.simulation.batch_spread import BatchSpread

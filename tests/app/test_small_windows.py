@@ -11,12 +11,7 @@ from app.acting.drives import Drive
 from app.desktop.docks import SIDE_WIDTH
 from app.desktop.message_bar import EDGE, MessageBar
 from app.desktop.numbers import si_text
-from app.features.batch_view import BatchView
-from app.features.compare_view import CompareView
-from app.features.drive_view import DriveView
-from app.features.status import Status
-from app.features.time_view import TimeView
-from app.features.wrench_view import WrenchView
+from app.features.attaching import BatchView, CompareView, DriveView, Status, TimeView, WrenchView
 from app.panels.diagnostics import ELEMENT_WIDTH, DiagnosticsPanel
 from app.panels.joint_table import DRIVE, common_ending
 from app.panels.joints import (

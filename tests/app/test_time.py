@@ -11,9 +11,7 @@ from windows import play_for, shown_time, wait, wait_loaded
 
 import engine
 from app.desktop import theme
-from app.features.batch_view import BatchView
-from app.features.time_view import TimeView
-from app.features.timing_view import TimingView
+from app.features.attaching import BatchView, TimeView, TimingView
 from app.panels.joints import SEEN, VALUE
 from app.panels.timeline import Timeline, spacing
 from app.simulation.batch_spread import BatchSpread

@@ -13,12 +13,8 @@ from windows import wait
 
 import engine
 from app.acting.drives import Drive
-from app.features.ground_view import GroundView
-from app.features.run_exports import RunExports
-from app.features.scene_view import SceneView
-from app.features.sessions import Sessions
+from app.features.attaching import GroundView, RunExports, SceneView, Sessions, UndoView
 from app.features.shortcuts_sheet import ShortcutsSheet, shortcuts
-from app.features.undo_view import UndoView
 from app.simulation.batch_spread import BatchSpread
 
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier

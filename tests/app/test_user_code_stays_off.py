@@ -13,8 +13,7 @@ from test_bad_luck_places import SETTINGS
 from windows import wait, wait_loaded
 
 import engine
-from app.features.diagnostics_view import DiagnosticsView
-from app.features.sessions import Sessions
+from app.features.attaching import DiagnosticsView, Sessions
 from app.window import Window
 from engine import cli
 

@@ -8,8 +8,7 @@ import pytest
 from windows import wait, wait_loaded
 
 import engine
-from app.features.ground_view import GroundView
-from app.features.status import Status
+from app.features.attaching import GroundView, Status
 from app.features.waiting import Waiting, waits_for
 from engine.scene import mesh_reader
 

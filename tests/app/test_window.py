@@ -15,11 +15,8 @@ from windows import ANSWER, LOOKS, answers, press, shown_time, wait, wait_loaded
 import engine
 from app.desktop import dialogs
 from app.desktop.docks import SIDE_WIDTH
-from app.features.compare_view import CompareView
-from app.features.diagnostics_view import DiagnosticsView
-from app.features.simulation_choices import SimulationChoices
+from app.features.attaching import CompareView, DiagnosticsView, SimulationChoices, TimingView
 from app.features.status import FALL_NOTE, GRAVITY_NOTE, Status
-from app.features.timing_view import TimingView
 from app.panels.history import BEFORE
 from app.panels.joints import SLIDER, VALUE
 from app.panels.stacked_plot import StackedPlot

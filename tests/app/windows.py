@@ -8,9 +8,8 @@ import numpy as np
 from PyQt6.QtCore import Qt, QTimer
 from PyQt6.QtWidgets import QDialog, QFileDialog, QLineEdit
 
+from app.features.attaching import Status, TimeView
 from app.features.autosaved_runs import AutosavedRuns
-from app.features.status import Status
-from app.features.time_view import TimeView
 from app.panels.run_dialog import INTERVAL, RunDialog
 from app.window import Window
 
