@@ -34,9 +34,8 @@ MIMIC = f"""<robot name="pair"><link name="base"/>{LINK.format("one")}{LINK.form
 
 
 def choose(window: Window, name: str) -> None:
-    next(
-        action for action in window.feature(Status).algorithm_button.menu().actions() if action.data() == name
-    ).trigger()
+    actions = window.feature(Status).algorithm_button.menu().actions()
+    next(action for action in actions if action.data() == name).trigger()
 
 
 def heads(timing: TimingPanel) -> list[str]:

@@ -82,9 +82,8 @@ def test_the_poses_of_a_batch_are_asked_for_in_the_unit_and_stay_exact(qtbot, op
     assert panel.pose.text() == "0.524 rad"
     type_in(qtbot, panel.seed, 7)
     wait(qtbot, lambda: bench.robot.settings.spread.seed == 7)
-    assert bench.robot.settings.spread.pose == pytest.approx(math.pi / 6, rel=1e-15), (
-        "not the number that the box shows"
-    )
+    pose = bench.robot.settings.spread.pose
+    assert pose == pytest.approx(math.pi / 6, rel=1e-15), "not the number that the box shows"
     type_in(qtbot, panel.pose, 0.25)
     wait(qtbot, lambda: bench.robot.settings.spread.pose == 0.25)
     action.trigger()

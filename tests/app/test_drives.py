@@ -124,10 +124,8 @@ def test_joints_that_carry_their_weight_stay_without_gains(qtbot, arm):
     loads = engine.static_loads(bench.robot.model, bench.robot.initial)
     np.testing.assert_allclose(bench.robot.newest.tau, loads, atol=0.05)
     arm.features[DriveView].weight_action.trigger()
-    wait(
-        qtbot,
-        lambda: not bench.robot.newest.tau.any() and np.abs(bench.robot.newest.q - bench.robot.initial).max() > 0.1,
-    )
+    robot = bench.robot
+    wait(qtbot, lambda: not robot.newest.tau.any() and np.abs(robot.newest.q - robot.initial).max() > 0.1)
 
 
 def test_the_form_follows_what_the_table_and_a_reset_ask_for(qtbot, arm):

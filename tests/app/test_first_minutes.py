@@ -63,16 +63,9 @@ def focus(qtbot, widget) -> None:
 def test_keys_of_the_window_act_whatever_has_the_focus(qtbot, opened):
     window = opened()
     press(qtbot, window, window.docks["Compare"].toggleViewAction())
-    form, bench = window.feature(CompareView).panel.form, window.workbench
-    spin = form.length
-    for widget in (
-        form.algorithm_box,
-        form.measure,
-        form.links,
-        spin,
-        window.feature(CompareView).panel.start_button,
-        window.joints,
-    ):
+    panel, bench = window.feature(CompareView).panel, window.workbench
+    form, spin = panel.form, panel.form.length
+    for widget in (form.algorithm_box, form.measure, form.links, spin, panel.start_button, window.joints):
         focus(qtbot, widget)
         qtbot.keyClick(widget, Qt.Key.Key_Space)
         assert bench.robot.playing, widget
@@ -129,13 +122,12 @@ def test_a_window_lies_on_its_screen_whatever_was_remembered():
 
 def test_the_step_that_was_chosen_is_shown_and_can_be_changed(qtbot, opened):
     window = opened(ROBOTS / "arm7.urdf")
-    assert window.feature(Status).step_button.text() == "1 ms  implicit (auto)"
-    next(
-        action for action in window.feature(SimulationChoices).time_steps.actions() if action.text() == "0.5 ms"
-    ).trigger()
-    wait(qtbot, lambda: window.feature(Status).step_button.text() == "0.5 ms  implicit")
-    window.feature(SimulationChoices).chosen.trigger()
-    wait(qtbot, lambda: window.feature(Status).step_button.text() == "1 ms  implicit (auto)")
+    button, choices = window.feature(Status).step_button, window.feature(SimulationChoices)
+    assert button.text() == "1 ms  implicit (auto)"
+    next(action for action in choices.time_steps.actions() if action.text() == "0.5 ms").trigger()
+    wait(qtbot, lambda: button.text() == "0.5 ms  implicit")
+    choices.chosen.trigger()
+    wait(qtbot, lambda: button.text() == "1 ms  implicit (auto)")
 
 
 def test_comparing_widens_no_window_of_a_thousand_pixels(qtbot, opened):

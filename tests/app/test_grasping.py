@@ -54,9 +54,8 @@ def test_a_cube_is_grasped_lifted_recorded_replayed_and_exported(qtbot, opened, 
     bench, view = window.workbench, window.features[SceneView]
     wait(qtbot, lambda: bench.robot.newest is not None)
     view.action.trigger()
-    finger = engine.link_poses(bench.robot.model, bench.robot.initial)[bench.robot.model.link_names.index("left")][
-        :3, 3
-    ]
+    model = bench.robot.model
+    finger = engine.link_poses(model, bench.robot.initial)[model.link_names.index("left")][:3, 3]
     x, top = round(float(finger[0]), 4), round(float(finger[2]) - 0.035, 4)
     view.add("box", False)
     put(qtbot, view, (x, 0.0, top / 2), (0.15, 0.15, top))

@@ -33,10 +33,8 @@ def choose(qtbot, window, shape: int) -> None:
     assert view.menu.menuAction() in window.menus.simulation.actions()
     before = window.workbench.robot.newest.q.copy()
     view.shapes[shape].trigger()
-    wait(
-        qtbot,
-        lambda: not np.array_equal(window.workbench.robot.newest.q, before) and window.workbench.robot.newest.time == 0,
-    )
+    robot = window.workbench.robot
+    wait(qtbot, lambda: not np.array_equal(robot.newest.q, before) and robot.newest.time == 0)
 
 
 def test_a_slope_is_drawn_under_the_feet(qtbot, standing):

@@ -228,10 +228,8 @@ def test_a_joint_is_pulled_and_what_changes_is_orange(qtbot, taught):
     view = taught("dca", engine.chain(7), 15)
     panel = view.panel
     assert panel.pull.isVisible()
-    assert [panel.pull.itemText(k) for k in (0, 1)] == [
-        "Pull no joint",
-        f"Pull {view._bench.robot.model.joint_names[0]}",
-    ]
+    first = view._bench.robot.model.joint_names[0]
+    assert [panel.pull.itemText(k) for k in (0, 1)] == ["Pull no joint", f"Pull {first}"]
     before = view._viewport.overlays._lit.copy()
     panel.pull.setCurrentIndex(1)
     assert panel.marks == panel.lesson.pulled(0)

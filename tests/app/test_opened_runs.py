@@ -36,9 +36,8 @@ def test_a_robot_that_has_moved_is_named(qtbot, window, tmp_path):
     path = write_run(tmp_path / "run.npz", "arm7", "gone/arm7.urdf")
     window.open(path)
     wait(qtbot, lambda: len(window.feature(DiagnosticsView).panel.diagnostics) == 1)
-    assert (
-        "the robot of run.npz is not at gone/arm7.urdf" in window.feature(DiagnosticsView).panel.diagnostics[0].problem
-    )
+    (found,) = window.feature(DiagnosticsView).panel.diagnostics
+    assert "the robot of run.npz is not at gone/arm7.urdf" in found.problem
     window.workbench.set_robot_of_run(path, "arm7")
     assert len(open_run(qtbot, window, path)) == 3
 

@@ -32,9 +32,8 @@ def test_a_step_is_typed_simulated_and_undone(qtbot, opened, answers):
     other.trigger()
     assert bench.robot.settings.dt == 4e-4
     assert (other.text(), other.isChecked()) == ("Other: 0.4 ms…", True)
-    assert [action for action in window.feature(SimulationChoices).time_steps.actions() if action.isChecked()] == [
-        other
-    ]
+    steps = window.feature(SimulationChoices).time_steps
+    assert [action for action in steps.actions() if action.isChecked()] == [other]
     assert other.actionGroup().isExclusive()  # so that the menu draws a ring, as for the steps beside it
     wait(qtbot, lambda: bench.robot.newest is not None and not bench.compiling)
     bench.step()

@@ -72,9 +72,8 @@ def test_a_pose_is_taken_and_given_back_in_one_step_and_reset_goes_back_to_it(qt
     posed(window, "arm_up")
     reached(qtbot, window, "arm_up")
     assert window.features[UndoView].undo.text() == "&Undo Pose arm_up"
-    np.testing.assert_allclose(
-        bench.robot.newest.target[: bench.robot.model.nv - 1], bench.robot.newest.q[: bench.robot.model.nv - 1]
-    )
+    newest, n = bench.robot.newest, bench.robot.model.nv - 1
+    np.testing.assert_allclose(newest.target[:n], newest.q[:n])
     qtbot.keyClick(window, Qt.Key.Key_Z, CTRL)
     reached(qtbot, window, "neutral")
     posed(window, "home")
@@ -101,10 +100,9 @@ def test_a_robot_on_its_feet_is_put_on_the_ground_in_its_pose(qtbot, opened, exa
     for name in ("standing", "neutral"):
         posed(window, name)
         reached(qtbot, window, name)
-        np.testing.assert_allclose(
-            bench.actions.state.q, engine.put_down(bench.robot.model, bench.robot.settings.scene, bench.actions.state.q)
-        )
-        heights[name] = bench.actions.state.q[2]
+        q = bench.actions.state.q
+        np.testing.assert_allclose(q, engine.put_down(bench.robot.model, bench.robot.settings.scene, q))
+        heights[name] = q[2]
     assert heights["standing"] < heights["neutral"] - 0.02
 
 

@@ -164,11 +164,8 @@ def test_of_a_batch_the_robot_that_is_looked_at_is_sampled(bench):
     bench.configuring.set_spread(BatchSpread(robots=4, mass=0.5))
     bench.probe.watch(quantities(model, "potential energy"))
     blocks = []
-    until(
-        lambda: (
-            bench.poll() is not None and (bench.frame(), bench.robot.newest)[1] is not None and bench.robot.newest.batch
-        )
-    )
+    robot = bench.robot
+    until(lambda: bench.poll() is not None and (bench.frame(), robot.newest)[1] is not None and robot.newest.batch)
     bench.look_at(2)
     bench.step()
 

@@ -308,12 +308,10 @@ def test_ground_and_batch_are_there_again(qtbot, opened, make_window, tmp_path, 
     again = make_window()
     again.open(tmp_path / "mine.catena")
     bench = again.workbench
-    wait(
-        qtbot,
-        lambda: bench.robot.newest is not None and bench.robot.newest.batch is not None and not bench.replay.active,
-    )
-    assert bench.robot.settings.spread == spread
-    np.testing.assert_array_equal(bench.robot.settings.scene.ground.heights, heights)
+    robot, replay = bench.robot, bench.replay
+    wait(qtbot, lambda: robot.newest is not None and robot.newest.batch is not None and not replay.active)
+    assert robot.settings.spread == spread
+    np.testing.assert_array_equal(robot.settings.scene.ground.heights, heights)
     wait(qtbot, lambda: again.features[GroundView].from_file.isChecked())
     assert again.viewport.overlays.backdrop  # and it is drawn
     assert len(bench.robot.newest.batch.diverged) == 3

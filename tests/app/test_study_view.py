@@ -83,10 +83,8 @@ def test_a_click_on_a_sample_shows_its_run(qtbot, studied, swung):
     chosen = panel.chart.row
     assert panel.results.columns["damping"][chosen] == panel.results.columns["damping"][row]
     assert panel.sample.value() == chosen
-    wait(
-        qtbot,
-        lambda: window.workbench.robot.model is not None and window.workbench.robot.model.name == "double_pendulum",
-    )
+    robot = window.workbench.robot
+    wait(qtbot, lambda: robot.model is not None and robot.model.name == "double_pendulum")
     wait(qtbot, lambda: "the same numbers" in window.statusBar().currentMessage())
     assert window.statusBar().currentMessage() == f"sample {chosen}, the same numbers as in the results"
     replay = window.workbench.replay

@@ -105,10 +105,8 @@ def test_what_plays_is_recorded_and_scrubbed(qtbot, window, time_view):
     assert "MB" in time_view.bar.memory.text()
     scrub(qtbot, time_view, 0.5)
     shown = window.workbench.replay.frame
-    middle, times = (
-        0.5 * window.workbench.robot.time,
-        [recording.frame(run, k).time for k in range(run.first, run.last + 1)],
-    )
+    middle = 0.5 * window.workbench.robot.time
+    times = [recording.frame(run, k).time for k in range(run.first, run.last + 1)]
     before = max(time for time in times if time <= middle - 0.005)  # a pixel is less
     assert before <= shown.time <= middle + 0.005
     wait(qtbot, lambda: time_view.bar.time.text().startswith(f"{shown.time:.3f} /"))
@@ -268,9 +266,8 @@ def test_drags_wrenches_and_a_controller_run_again(qtbot, window, tmp_path):
         wait(qtbot, lambda until=until: bench.robot.time >= until)
         if number == 2:
             bench.forces.grab(3, np.zeros(3), np.array([0.3, 0.2, 0.4]), 1.0)
-            wait(
-                qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.pull is not None
-            )  # there is code for it
+            # There is code for it.
+            wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.pull is not None)
         if number in (3, 4, 5):
             bench.forces.pull(np.array([0.3 + 0.05 * number, 0.2, 0.4]))
         if number == 6:

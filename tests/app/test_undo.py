@@ -323,9 +323,8 @@ def test_a_run_opens_in_its_own_scene_and_undo_adds_the_other_objects(qtbot, und
     assert window.statusBar().currentMessage() == "2 objects around arm7 were removed; Undo (Ctrl+Z) adds them here"
     undo(qtbot, undoing)
     wait(qtbot, lambda: [each.size for each in scene.obstacles] == [box.size, larger.size, ball.size])
-    wait(
-        qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.time > 0.09
-    )  # it continues from the run's end
+    # It continues from the run's end.
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.time > 0.09)
     assert not bench.replay.active
     assert window.viewport.overlays.world.count == 3
     redo(qtbot, undoing)

@@ -100,10 +100,8 @@ def test_a_robot_with_plugins_and_expressions(qtbot, window, trap, marker, tmp_p
     path.write_text(text.replace("</robot>", more))
     window.open(path)
     wait_loaded(qtbot, window)
-    wait(
-        qtbot,
-        lambda: window.workbench.robot.model is not None or bool(window.feature(DiagnosticsView).panel.diagnostics),
-    )
+    panel, robot = window.feature(DiagnosticsView).panel, window.workbench.robot
+    wait(qtbot, lambda: robot.model is not None or bool(panel.diagnostics))
     expressions = (
         f"__import__('os').mkdir('{marker}')", f"open('{marker}','w')", f"load_yaml('{trap}')",
         f"().__class__.__base__.__subclasses__()[0].__init__.__globals__['mkdir']('{marker}')",
@@ -144,10 +142,8 @@ def test_pickles_in_the_place_of_a_run(qtbot, opened, marker, tmp_path, name):
         path.write_text(json.dumps(session))
     window.open(path)
     wait_loaded(qtbot, window)
-    wait(
-        qtbot,
-        lambda: bool(window.feature(DiagnosticsView).panel.diagnostics) or bool(window.statusBar().currentMessage()),
-    )
+    panel, bar = window.feature(DiagnosticsView).panel, window.statusBar()
+    wait(qtbot, lambda: bool(panel.diagnostics) or bool(bar.currentMessage()))
     assert window.workbench.robot.model.name == "double_pendulum"
     assert not marker.exists()
 

@@ -329,7 +329,6 @@ def test_settings_with_another_ground_move_where_a_second_reset_puts_the_robot(b
     scene = engine.Scene(engine.Plane((0.0, 0.0, 1.0), 0.5))
     bench.configuring.take_settings(replace(bench.robot.settings, scene=scene))
     bench.reset()
-    np.testing.assert_array_equal(
-        bench.robot.initial, engine.put_down(bench.robot.model, scene, bench.robot.model.neutral())
-    )
-    assert bench.robot.initial[2] > 0.4
+    robot = bench.robot
+    np.testing.assert_array_equal(robot.initial, engine.put_down(robot.model, scene, robot.model.neutral()))
+    assert robot.initial[2] > 0.4

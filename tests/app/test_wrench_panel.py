@@ -35,9 +35,8 @@ def test_a_typed_force_acts_until_it_is_taken_away_or_reset(qtbot, opened):
     window.run.reset.trigger()
     wait(qtbot, lambda: panel.acting.text() == "No wrench is applied.")
     assert not panel.act.isChecked()
-    wait(
-        qtbot, lambda: bench.robot.time > 0.05 and bench.robot.newest.v[0] == 0
-    )  # no frame from before the reset is at rest
+    # No frame from before the reset is at rest.
+    wait(qtbot, lambda: bench.robot.time > 0.05 and bench.robot.newest.v[0] == 0)
     assert panel.moment[1].value() == -0.5  # to be used again
     qtbot.mouseClick(panel.act, LEFT, pos=QPoint(8, panel.act.height() // 2))
     wait(qtbot, lambda: bench.robot.newest.v[0] > 0.02)
