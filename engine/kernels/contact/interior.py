@@ -7,7 +7,9 @@ w_t), w = u + μ|w_t| n:
 
     L_y dx + L_x dy = σν e − x∘y,   dw = B (du + r),   B = [[1, μ w_tᵀ/|w_t|], [0, 1]]
 
-so that dλ = c − Ω (du + r): a step is one of `newton.direction` with other Ω and s. A joint row has λ = fr + below −
+so that dλ = c − Ω (du + r): a step is one of `newton.direction` with other Ω and s. The law is not convex: a path may
+turn back, and steps towards lower ν end. With the slip |w_t| held during a step, B = 1, each step is one of a convex
+problem (Acary and others 2011), whose path does not; it converges linearly. A joint row has λ = fr + below −
 above and the complementarity pairs (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u), with u = β − α at the
 solution; eliminating all of them leaves a damping. Scaled quantities: λ = d size λ', u = size/d u', where d² is the
 row's r or 1/g and size the largest |u'| without impulses.
@@ -44,7 +46,9 @@ _LEAST_CENTRING, _CENTRING, _MOST_CENTRING = 0.05, 0.3, 0.7
 _LONGEST, _SMOOTHING = 0.99, 1.0
 """The largest fraction of the way to the boundary in a step, and ε/ν of |w_t| smoothed to √(|w_t|² + ε²) − ε."""
 _MORE_CENTRING, _SHORTER, _SMOOTHER = 0.3, 0.9, 10.0
-"""On the smoother path: the least σ, the largest fraction, and ε/ν."""
+"""Where the slip is held: the least σ, the largest fraction, and ε/ν."""
+_SHORT, _SMALL, _BACK = 0.3, 1e-2, 5.0
+"""And σ after a step of less than this length, at ν below `_SMALL`: with ν larger again, the path is found again."""
 _BLOCKED, _BLOCKED_STEPS = 0.05, 4
 """The step length below which a step is blocked, and the number of successive ones that ends the plan."""
 
@@ -191,13 +195,13 @@ def _velocity(i, unit, p):
 
 
 @inline
-def _equations(contacts, joints, smooth, p):
-    """Compute Ω of all rows; |w_t| is smoothed to √(|w_t|² + smooth²) − smooth."""
+def _equations(contacts, joints, smooth, slips, p):
+    """Compute Ω of all rows; |w_t| is smoothed to √(|w_t|² + smooth²) − smooth, and held where `slips` is 0, not 1."""
     for i in spread(contacts):
         mu, x, w = p.mu[i], load3(p.cones.impulse[i]), load3(p.cones.w[i])
         first_of = (mu * x[0], x[1], x[2])
         t = np.sqrt(w[1] * w[1] + w[2] * w[2] + smooth * smooth)
-        q, slope = (w[0] / mu, w[1], w[2]), (mu / t if t > 0.0 else 0.0)
+        q, slope = (w[0] / mu, w[1], w[2]), (slips * mu / t if t > 0.0 else 0.0)
         a = divided(q, first_of)
         b, c = divided(q, (x[1], first_of[0], 0.0)), divided(q, (x[2], 0.0, first_of[0]))
         a = (a[0] / (mu * mu), a[1] / mu, a[2] / mu)
@@ -245,7 +249,7 @@ def _targets(contacts, joints, unit, smooth, target, p):
 
 
 @inline
-def _length_to_boundary(contacts, joints, unit, smooth, target, p):
+def _length_to_boundary(contacts, joints, unit, smooth, slips, target, p):
     """Compute the steps of impulses, w and pairs; return the step length to the boundary."""
     longest = INFINITE
     for i in spread(contacts):
@@ -253,7 +257,7 @@ def _length_to_boundary(contacts, joints, unit, smooth, target, p):
         step = scale(1.0 / (unit * d), load3(p.change[i]))
         t = np.sqrt(w[1] * w[1] + w[2] * w[2] + smooth * smooth)
         du = add(scale(d / unit, load3(p.motion[i])), _residual_of_w(i, unit, smooth, p))
-        dw = (du[0] + (mu * (w[1] * du[1] + w[2] * du[2]) / t if t > 0.0 else 0.0), du[1], du[2])
+        dw = (du[0] + (slips * mu * (w[1] * du[1] + w[2] * du[2]) / t if t > 0.0 else 0.0), du[1], du[2])
         store3(p.cones.impulse_step[i], step)
         store3(p.cones.w_step[i], dw)
         dp, dq = (mu * step[0], step[1], step[2]), (dw[0] / mu, dw[1], dw[2])
@@ -294,36 +298,41 @@ def _take_step(contacts, joints, length, unit, p):
 
 
 @inline
-def _smooth(smoother, complementarity):
+def _smooth(slip_held, complementarity):
     """The smoothing of |w_t|."""
-    return (_SMOOTHER if smoother else _SMOOTHING) * complementarity
+    return (_SMOOTHER if slip_held else _SMOOTHING) * complementarity
 
 
 @inline
-def prepare_interior(smoother, contacts, joints, p, numbers):
-    """Compute Ω and s of an interior-point step, for `newton.direction`."""
-    complementarity, length = _mean_complementarity(contacts, joints, p), numbers[INTERIOR_STEP]
+def _centring(slip_held, length, complementarity):
+    """σ after a step of `length`."""
+    if slip_held and length < _SHORT and complementarity < _SMALL:
+        return _BACK
     sigma = _LEAST_CENTRING if length > 0.9 else (_CENTRING if length > 0.5 else _MOST_CENTRING)
-    numbers[COMPLEMENTARITY], numbers[COMPLEMENTARITY_TARGET] = (
-        complementarity,
-        (max(sigma, _MORE_CENTRING) if smoother else sigma) * complementarity,
-    )
-    _equations(contacts, joints, _smooth(smoother, complementarity), p)
-    _targets(
-        contacts, joints, numbers[VELOCITY_UNIT], _smooth(smoother, complementarity), numbers[COMPLEMENTARITY_TARGET], p
-    )
+    return max(sigma, _MORE_CENTRING) if slip_held else sigma
 
 
 @inline
-def take_interior_step(smoother, contacts, joints, p, numbers, counts):
-    """Advance impulses and velocities of all rows along that direction; a plan whose steps stay short ends."""
+def prepare_interior(slip_held, contacts, joints, p, numbers):
+    """Compute Ω and s of an interior-point step, for `newton.direction`."""
+    complementarity = _mean_complementarity(contacts, joints, p)
+    smooth, target = _smooth(slip_held, complementarity), complementarity
+    target *= _centring(slip_held, numbers[INTERIOR_STEP], complementarity)
+    numbers[COMPLEMENTARITY], numbers[COMPLEMENTARITY_TARGET] = complementarity, target
+    _equations(contacts, joints, smooth, 0.0 if slip_held else 1.0, p)
+    _targets(contacts, joints, numbers[VELOCITY_UNIT], smooth, target, p)
+
+
+@inline
+def take_interior_step(slip_held, contacts, joints, p, numbers, counts):
+    """Advance impulses and velocities of all rows along that direction; a plan whose steps stay short ends, unless the
+    slip is held."""
     unit, complementarity = numbers[VELOCITY_UNIT], numbers[COMPLEMENTARITY]
-    longest = _length_to_boundary(
-        contacts, joints, unit, _smooth(smoother, complementarity), numbers[COMPLEMENTARITY_TARGET], p
-    )
-    length = min(1.0, min(_SHORTER if smoother else _LONGEST, max(0.9, 1.0 - complementarity)) * longest)
+    smooth, slips = _smooth(slip_held, complementarity), 0.0 if slip_held else 1.0
+    longest = _length_to_boundary(contacts, joints, unit, smooth, slips, numbers[COMPLEMENTARITY_TARGET], p)
+    length = min(1.0, min(_SHORTER if slip_held else _LONGEST, max(0.9, 1.0 - complementarity)) * longest)
     _take_step(contacts, joints, length, unit, p)
     numbers[INTERIOR_STEP], numbers[STEP_FRACTION] = length, length
     counts[STALLED_STEPS] = counts[STALLED_STEPS] + 1 if length < _BLOCKED else 0
-    if counts[STALLED_STEPS] == _BLOCKED_STEPS and not smoother:
+    if counts[STALLED_STEPS] == _BLOCKED_STEPS and not slip_held:
         counts[STEPS_LEFT] = 0
