@@ -6,7 +6,7 @@ import math
 from functools import partial
 
 from PyQt6.QtCore import QPoint, QSignalBlocker, Qt, QTimer
-from PyQt6.QtWidgets import QCheckBox, QComboBox, QDialog, QFormLayout, QHBoxLayout, QLabel, QPushButton, QSlider
+from PyQt6.QtWidgets import QCheckBox, QComboBox, QDialog, QFormLayout, QLabel, QPushButton, QSlider
 
 import engine
 from app.desktop import theme
@@ -80,17 +80,13 @@ class Generator(QDialog):
             widget.setAccessibleName(name)
 
     def _place(self) -> None:
-        form, links, seed = QFormLayout(), QHBoxLayout(), QHBoxLayout()
-        links.addWidget(self.slider, 1)
-        links.addWidget(self.links)
-        seed.addWidget(self.seed, 1)
-        seed.addWidget(self.other)
+        form = QFormLayout()
         form.addRow("Kind", self.kind)
-        form.addRow("Links", links)
+        form.addRow("Links", horizontal((self.slider, 1), self.links))
         form.addRow("Branching", self.branching)
         form.addRow("Prismatic joints", self.prismatic)
         form.addRow("Ball joints", self.spherical)
-        form.addRow("Seed", seed)
+        form.addRow("Seed", horizontal((self.seed, 1), self.other))
         form.addRow("", self.straight)
         form.addRow("", self.floating)
         close = QPushButton("Close", clicked=self.close)

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QHBoxLayout, QLabel, QMenu, QToolButton, QWidget
+from PyQt6.QtWidgets import QLabel, QMenu, QToolButton, QWidget
 
 import engine
 from app.desktop import theme
 from app.desktop.actions import ALGORITHM_TIPS, algorithm_name, algorithm_words, device_name
+from app.desktop.layouts import NO_MARGINS, horizontal
 from app.features.diagnostics_view import DiagnosticsView
 from app.features.simulation_choices import SimulationChoices
 from app.features.window_type import Window
@@ -134,10 +135,7 @@ def _hull(meshes: Sequence[Path]) -> str:
 
 def _side_by_side(*widgets: QWidget) -> QWidget:
     both = QWidget()
-    row = QHBoxLayout(both)
-    row.setContentsMargins(0, 0, 0, 0)
-    for each in widgets:
-        row.addWidget(each)
+    horizontal(*widgets, of=both, margins=NO_MARGINS)
     return both
 
 
