@@ -1,7 +1,5 @@
 """Contact with the ground: closed forms, the law itself, and standing robots."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from functools import partial
@@ -208,13 +206,7 @@ def test_a_quadruped_stands_still(integrator, dt):
 def test_a_rollout_is_the_motion_of_a_simulation_on_the_ground():
     simulation = standing(quadruped())
     own = simulation.settings
-    given = {
-        "dt": simulation.dt,
-        "integrator": simulation.integrator,
-        "kp": own.kp,
-        "kd": own.kd,
-        "scene": own.scene,
-    }
+    given = {"dt": simulation.dt, "integrator": simulation.integrator, "kp": own.kp, "kd": own.kd, "scene": own.scene}
     motion = engine.rollout(quadruped(), simulation.q[0], steps=50, **given)
     simulation.step(50)
     np.testing.assert_array_equal(motion.q[-1], simulation.q[0])

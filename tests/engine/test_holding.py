@@ -1,7 +1,5 @@
 """Gains that hold a robot, and steps that do not diverge."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from pathlib import Path

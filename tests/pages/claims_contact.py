@@ -1,7 +1,5 @@
 """Claims of the pages on contact: the law, the solver, contact detection, and measurements on two cores."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

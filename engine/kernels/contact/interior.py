@@ -37,7 +37,7 @@ from engine.kernels.spatial import add, dot, load3, load9, mul, scale, store3, s
 
 _FRICTION, _LOWER, _UPPER = range(3)
 _UP, _BETA, _DOWN, _ALPHA, _BELOW, _TO_LOWER, _ABOVE, _TO_UPPER = range(8)
-"""The numbers of `RowIterate.on` and of `RowIterate.x`."""
+"""The numbers of `JointPairs.on` and of `JointPairs.x`."""
 _FAR, _GUESS, _LARGEST_GUESS = 1e9, 1e-4, 1e3
 """The velocity from which a bound is no limit; and of `_guess` the rows' compliance, in units of 1/r and g, and the
 largest estimate."""
@@ -97,7 +97,7 @@ def _contact_near(i, nu, unit, p):
 @inline
 def _row_near(j, nu, unit, p):
     """Set a joint row's pairs near its impulse and velocity, with products ν; bounds that it has not are left."""
-    on, law, x, d = p.rows.on[j], p.rows.law[j], p.rows.x[j], np.sqrt(p.g[j]) * unit
+    on, law, x, d = p.joint_pairs.on[j], p.joint_pairs.law[j], p.joint_pairs.x[j], np.sqrt(p.g[j]) * unit
     impulse, u, f = p.joint_impulse[j] * p.g[j] / d, p.joint_u[j] / d, law[_FRICTION]
     friction = max(-f, min(f, impulse)) if on[_FRICTION] > 0.0 else 0.0
     if on[_FRICTION] > 0.0:
@@ -133,7 +133,7 @@ def begin_interior(nu, contacts, joints, inertia, topology, bodies, work):
             store3(p.cones.impulse[i], (largest, 0.0, 0.0))
             store3(p.cones.w[i], (1.0, 0.0, 0.0))
     for j in spread(joints):
-        on, law, x, e = p.rows.on[j], p.rows.law[j], p.rows.x[j], 1.0 / np.sqrt(p.g[j])
+        on, law, x, e = p.joint_pairs.on[j], p.joint_pairs.law[j], p.joint_pairs.x[j], 1.0 / np.sqrt(p.g[j])
         f, low, high = p.law[j, 0], p.law[j, 1], p.law[j, 2]
         on[_FRICTION], law[_FRICTION] = (1.0 if f > 0.0 else 0.0), f / e / unit
         on[_LOWER], law[_LOWER] = (1.0 if low > -_FAR else 0.0), (low * e / unit if low > -_FAR else 0.0)
@@ -143,7 +143,7 @@ def begin_interior(nu, contacts, joints, inertia, topology, bodies, work):
         x[_BELOW], x[_TO_LOWER], x[_ABOVE], x[_TO_UPPER] = on[_LOWER], 1.0, on[_UPPER], 1.0
         if nu > 0.0:
             _row_near(j, nu, unit, p)
-        p.rows.impulse[j] = 0.5 * (x[_UP] - x[_DOWN]) + x[_BELOW] - x[_ABOVE]
+        p.joint_pairs.impulse[j] = 0.5 * (x[_UP] - x[_DOWN]) + x[_BELOW] - x[_ABOVE]
     _put_impulses(contacts, joints, unit, p)
     respond(contacts, joints, topology, bodies, work, p.total)
 
@@ -154,7 +154,7 @@ def _put_impulses(contacts, joints, unit, p):
     for i in spread(contacts):
         store3(p.impulse[i], scale(unit * np.sqrt(p.r[i]), load3(p.cones.impulse[i])))
     for j in spread(joints):
-        p.joint_impulse[j] = p.rows.impulse[j] * unit / np.sqrt(p.g[j])
+        p.joint_impulse[j] = p.joint_pairs.impulse[j] * unit / np.sqrt(p.g[j])
 
 
 @inline
@@ -163,13 +163,13 @@ def _mean_complementarity(contacts, joints, p):
     for i in spread(contacts):
         p.part[i] = dot(load3(p.cones.impulse[i]), load3(p.cones.w[i]))
     for j in spread(joints):
-        x, products = p.rows.x[j], 0.0
+        x, products = p.joint_pairs.x[j], 0.0
         for pair in range(4):
             products += x[2 * pair] * x[2 * pair + 1]
         p.joint_part[j] = products
     total = sum_of_parts(contacts, joints, p)
     for j in spread(joints):
-        on = p.rows.on[j]
+        on = p.joint_pairs.on[j]
         p.joint_part[j] = 2.0 * on[_FRICTION] + on[_LOWER] + on[_UPPER]
     return total / max(sum_of_parts(0, joints, p) + contacts, 1.0)
 
@@ -213,7 +213,7 @@ def _equations(contacts, joints, smooth, slips, p):
             r * A[0], r * A[1], r * A[2], r * A[3], r * A[4], r * A[5], r * A[6], r * A[7], r * A[8],
         ))  # fmt: skip
     for j in spread(joints):
-        p.joint_omega[j] = _damping(j, p.rows) / p.g[j]
+        p.joint_omega[j] = _damping(j, p.joint_pairs) / p.g[j]
 
 
 @inline
@@ -238,13 +238,14 @@ def _targets(contacts, joints, unit, smooth, target, p):
         store3(p.cones.impulse_step[i], step)
         store3(p.s[i], scale(unit * np.sqrt(p.r[i]), step))
     for j in spread(joints):
-        on, law, x, u = p.rows.on[j], p.rows.law[j], p.rows.x[j], p.joint_u[j] / (np.sqrt(p.g[j]) * unit)
-        apart = p.rows.impulse[j] - (x[_UP] - x[_DOWN]) / 2.0 - x[_BELOW] + x[_ABOVE]
-        c = -_friction_damping(j, p.rows) * (u - target / x[_UP] + target / x[_DOWN])
+        on, law, x = p.joint_pairs.on[j], p.joint_pairs.law[j], p.joint_pairs.x[j]
+        u = p.joint_u[j] / (np.sqrt(p.g[j]) * unit)
+        apart = p.joint_pairs.impulse[j] - (x[_UP] - x[_DOWN]) / 2.0 - x[_BELOW] + x[_ABOVE]
+        c = -_friction_damping(j, p.joint_pairs) * (u - target / x[_UP] + target / x[_DOWN])
         c += on[_LOWER] * (target - x[_BELOW] * (u - law[_LOWER])) / x[_TO_LOWER]
         c -= on[_UPPER] * (target + x[_ABOVE] * (u - law[_UPPER])) / x[_TO_UPPER]
-        p.rows.impulse_step[j] = c - apart
-        p.joint_s[j] = p.rows.impulse_step[j] * unit / np.sqrt(p.g[j])
+        p.joint_pairs.impulse_step[j] = c - apart
+        p.joint_s[j] = p.joint_pairs.impulse_step[j] * unit / np.sqrt(p.g[j])
 
 
 @inline
@@ -263,9 +264,9 @@ def _length_to_boundary(contacts, joints, unit, smooth, slips, target, p):
         longest = min(longest, to_boundary((mu * x[0], x[1], x[2]), dp))
         longest = min(longest, to_boundary((w[0] / mu, w[1], w[2]), dq))
     for j in spread(joints):
-        on, law, x, step = p.rows.on[j], p.rows.law[j], p.rows.x[j], p.rows.step[j]
+        on, law, x, step = p.joint_pairs.on[j], p.joint_pairs.law[j], p.joint_pairs.x[j], p.joint_pairs.step[j]
         u = (p.joint_u[j] + p.joint_motion[j]) / (np.sqrt(p.g[j]) * unit)
-        d0 = -_friction_damping(j, p.rows) * (u - target / x[_UP] + target / x[_DOWN])
+        d0 = -_friction_damping(j, p.joint_pairs) * (u - target / x[_UP] + target / x[_DOWN])
         step[_UP], step[_DOWN] = d0, -d0
         step[_BETA] = on[_FRICTION] * ((target - x[_BETA] * d0) / x[_UP] - x[_BETA])
         step[_ALPHA] = on[_FRICTION] * ((target + x[_ALPHA] * d0) / x[_DOWN] - x[_ALPHA])
@@ -273,7 +274,7 @@ def _length_to_boundary(contacts, joints, unit, smooth, slips, target, p):
         step[_TO_UPPER] = on[_UPPER] * (law[_UPPER] - u - x[_TO_UPPER])
         step[_BELOW] = on[_LOWER] * ((target - x[_BELOW] * step[_TO_LOWER]) / x[_TO_LOWER] - x[_BELOW])
         step[_ABOVE] = on[_UPPER] * ((target - x[_ABOVE] * step[_TO_UPPER]) / x[_TO_UPPER] - x[_ABOVE])
-        p.rows.impulse_step[j] = p.joint_change[j] * np.sqrt(p.g[j]) / unit
+        p.joint_pairs.impulse_step[j] = p.joint_change[j] * np.sqrt(p.g[j]) / unit
         for k in range(8):
             if x[k] > 0.0 and step[k] < 0.0:
                 longest = min(longest, -x[k] / step[k])
@@ -289,10 +290,10 @@ def _take_step(contacts, joints, length, unit, p):
         store3(w, add(load3(w), scale(length, load3(p.cones.w_step[i]))))
         store3(p.u[i], add(load3(p.u[i]), scale(length, load3(p.motion[i]))))
     for j in spread(joints):
-        p.rows.impulse[j] += length * p.rows.impulse_step[j]
+        p.joint_pairs.impulse[j] += length * p.joint_pairs.impulse_step[j]
         p.joint_u[j] += length * p.joint_motion[j]
         for k in range(8):
-            p.rows.x[j, k] += length * p.rows.step[j, k]
+            p.joint_pairs.x[j, k] += length * p.joint_pairs.step[j, k]
     _put_impulses(contacts, joints, unit, p)
 
 
