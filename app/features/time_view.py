@@ -103,6 +103,7 @@ class TimeView:
         layout.setSpacing(0)
         layout.addWidget(self._window.viewport, 1)
         layout.addWidget(self.bar)
+        middle.setFocusProxy(self._window.viewport)
         self._window.setCentralWidget(middle)
 
     def _make_menu(self) -> None:
