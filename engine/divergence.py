@@ -27,12 +27,12 @@ class Diverged(ArithmeticError):
         return f"the simulation diverged {when}, {self.where}"
 
     def after(self, seconds: float) -> Diverged:
-        """The same, of a simulation that began after so many seconds of its run."""
+        """Return a copy for a simulation that began after so many seconds of its run."""
         return Diverged(None if self.time is None else seconds + self.time, self.where)
 
 
 def described(settings: StepSettings, robot: int, steps: int, velocity: int) -> Diverged:
-    """Return that a robot diverged after `steps` steps, or UNKNOWN, and in which velocity first."""
+    """Return an error that says: a robot diverged after `steps` steps, or UNKNOWN, and in which velocity first."""
     fix = f"halve dt (it is {settings.dt:g} s)"
     own = settings.joints[robot % len(settings.joints)]
     if settings.integrator != "implicit" and np.any(own[[DAMPING, KP, KD]] > 0):
