@@ -12,18 +12,30 @@ from engine.step_settings import DAMPING, KD, KP, StepSettings
 class Diverged(ArithmeticError):
     """The state of a simulation is no longer finite.
 
-    `trajectory` is what a `rollout` had recorded until then, else None.
+    `time`, s, is when, counted from the simulation's last reset, None if unknown; `where` names the coordinate and the
+    fix. `trajectory` is what a `rollout` had recorded until then, else None.
     """
 
     trajectory: Any = None
 
+    def __init__(self, time: float | None, where: str):
+        super().__init__(time, where)
+        self.time, self.where = time, where
 
-def sentence(settings: StepSettings, robot: int, steps: int, velocity: int) -> str:
-    """Return the message that a robot diverged after `steps` steps, or UNKNOWN, and in which velocity first."""
+    def __str__(self) -> str:
+        when = "before the checkpoint" if self.time is None else f"at {self.time:g} s"
+        return f"the simulation diverged {when}, {self.where}"
+
+    def after(self, seconds: float) -> Diverged:
+        """Return a copy for a simulation that began after so many seconds of its run."""
+        return Diverged(None if self.time is None else seconds + self.time, self.where)
+
+
+def described(settings: StepSettings, robot: int, steps: int, velocity: int) -> Diverged:
+    """Return an error that says: a robot diverged after `steps` steps, or UNKNOWN, and in which velocity first."""
     fix = f"halve dt (it is {settings.dt:g} s)"
     own = settings.joints[robot % len(settings.joints)]
     if settings.integrator != "implicit" and np.any(own[[DAMPING, KP, KD]] > 0):
         fix += ' or take integrator="implicit", which is stable for any joint damping and gains'
     first = settings.model.coordinate_names[velocity] + (f" of robot {robot}" if settings.batch > 1 else "")
-    when = "before the checkpoint" if steps < 0 else f"at {steps * settings.dt:g} s"
-    return f"the simulation diverged {when}, first in {first}; {fix}"
+    return Diverged(None if steps < 0 else steps * settings.dt, f"first in {first}; {fix}")

@@ -13,7 +13,7 @@ from engine.checkpoint import Checkpoint
 from engine.cuda.runtime import arrays
 from engine.cuda.runtime import device as gpu
 from engine.device_arrays import on_device, to_host
-from engine.divergence import Diverged, sentence
+from engine.divergence import Diverged, described
 from engine.frame import FrameReader
 from engine.kernels.collision.shape_contacts import touching_pairs
 from engine.model import Model
@@ -362,7 +362,7 @@ class Simulation:
     def _raise_divergence(self, wait: bool) -> None:
         if steps := self._stepper.diverged(wait):
             self.steps = steps
-            raise Diverged(self._first_divergence())
+            raise self._first_divergence()
 
     def divergence(self, robot: int = 0) -> str | None:
         """When a robot diverged, in which joint first, and what to do, in a sentence; None where it did not.
@@ -373,16 +373,17 @@ class Simulation:
         if validation.integer("robot", robot, 0) >= self.batch:
             raise ValueError(f"robot is {robot} and the batch {self.batch}; robots are numbered from 0")
         steps, velocity = self._stepper.divergences()
-        return None if steps[robot] == 0 else sentence(self.settings, robot, int(steps[robot]), int(velocity[robot]))
+        return str(described(self.settings, robot, int(steps[robot]), int(velocity[robot]))) if steps[robot] else None
 
-    def _first_divergence(self) -> str:
-        """Return `divergence` of the robot that diverged first; on a GPU where all end, from its last numbers."""
-        steps, _ = self._stepper.divergences()
+    def _first_divergence(self) -> Diverged:
+        """Return that of the robot that diverged first; on a GPU where all end, from its last numbers."""
+        steps, velocity = self._stepper.divergences()
         if np.any(steps):
-            return self.divergence(int(np.argmin(np.where(steps > 0, steps, np.inf)))) or ""
+            robot = int(np.argmin(np.where(steps > 0, steps, np.inf)))
+            return described(self.settings, robot, int(steps[robot]), int(velocity[robot]))
         v = to_host(self.v)
         first, coordinate = np.unravel_index(np.argmax(~(np.abs(v) < DIVERGED)), v.shape)
-        return sentence(self.settings, int(first), self.steps, int(coordinate))
+        return described(self.settings, int(first), self.steps, int(coordinate))
 
     def energy(self) -> tuple[Array, Array]:
         """Kinetic and potential energy of each robot, (batch,) each, J; waits for the steps.

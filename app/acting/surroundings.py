@@ -16,6 +16,7 @@ from app.acting.loaded_robot import LoadedRobot, alone
 from app.acting.posing import put_base
 from app.acting.undoing import Action, Actions, State, undoable
 from app.simulation.messages import Loaded
+from app.simulation.running import can_stand
 from app.simulation.worker import Worker
 
 Load = Callable[..., engine.Model]
@@ -49,20 +50,26 @@ class Surroundings:
             scene = replace(settings.scene, obstacles=tuple(obstacles))
             self._configuring.configure(replace(settings, scene=scene))
 
-    def set_parts(self, parts: Sequence[engine.Part], told: str) -> None:
-        """Set the other parts, in a new run from time zero; followed by a `Loaded` event.
+    def set_parts(self, parts: Sequence[engine.Part], told: str) -> State:
+        """Set the other parts, in a new run from time zero; followed by a `Loaded` event. Return the state to restore.
 
-        `told` is the undo text. Raises ValueError, in one sentence, for parts that cannot be composed, such as two with
-        one name.
+        The ground is switched on for the first parts of a fixed robot that needs none and is not below it. `told` is
+        the undo text. Raises ValueError, in one sentence, for parts that cannot be composed, such as two with one
+        name.
         """
-        before = self.actions.state
+        before = after = self.actions.state
         model = _compose(before, parts)
-        self.actions.report(Action(told, before, replace(before, parts=model.parts)))
+        first = len(before.parts) < 2 and not before.settings.ground and not self._robot.base_floats
+        if first and not can_stand(alone(before.model)) and can_stand(model):
+            after = replace(before, settings=replace(before.settings, ground=True))
+        self.actions.report(Action(told, before, replace(after, parts=model.parts)))
         self._exchange(model, before.floating)
+        return after
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: State) -> State:
         """Set robot and parts of a state, in a new run from time zero; followed by a `Loaded` event."""
         self._exchange(_compose(state, state.parts[1:]), state.floating)
+        return state
 
     def left_by(self, event: Loaded) -> RemovedObjects | None:
         """Return the objects that are around the robot, and not around the loaded one that follows it."""

@@ -117,7 +117,10 @@ class Docks(QObject):
             if title in self._heights:
                 self._to_fit[title] = None
                 self._fitting.start(0)
-        elif self._docks[title].isHidden():
+            return
+        if self._docks[title].isAncestorOf(QApplication.focusWidget()):  # behind another, where Qt leaves the focus
+            self._window.centralWidget().setFocus()
+        if self._docks[title].isHidden():
             beside = self._window.tabifiedDockWidgets(self._docks[title])
             before = [dock for each in self._in_front if (dock := self._docks[each]) in beside and not dock.isHidden()]
             if before:

@@ -297,7 +297,7 @@ class SceneView(QObject):
         self._window.files.start(partial(self._exchange, lambda: put(parts(), told), row, told), CHANGING)
         self._window.refresh()
 
-    def _exchange(self, put: Callable[[], None], row: int, told: str, state: State | None = None) -> None:
+    def _exchange(self, put: Callable[[], State], row: int, told: str, state: State | None = None) -> None:
         """Have `put` exchange the model, and keep the robot's state, or restore `state`."""
         bench = self._bench
         if bench.loading:
@@ -306,13 +306,11 @@ class SceneView(QObject):
         said = told + NEW_RUN if bench.robot.time > 0 else told if state is not None else ""
         stays = state is None or state.floating == bench.robot.floating
         camera = replace(self._window.viewport.camera) if stays else None
-        before = Before(state or bench.actions.state, camera, bench.robot.playing, row, said)
+        playing = bench.robot.playing
         try:
-            put()
+            self._before = Before(put(), camera, playing, row, said)
         except ValueError as refusal:
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
-            return
-        self._before = before
         self._window.refresh()
 
     def _take(self, event: Loaded) -> None:

@@ -19,6 +19,7 @@ from app.workbench import Workbench
 
 GRAVITY_NOTE = "gravity is off: floating base and no ground"
 FALL_NOTE = "no ground: the floating base falls"
+BODIES_NOTE = "no ground: free bodies fall; Simulation › Ground puts them on it"
 SOFT = 2.0  # times, the minimum factor at which softer gains are reported
 SOFT_TIP = (
     "{integrator} bounds automatic gains by the time step, so that held joints sag, {joint} most.\n"
@@ -76,7 +77,8 @@ class Status:
     def _show(self) -> None:
         bench = self._bench
         model, settings = bench.robot.model, bench.robot.settings
-        note = FALL_NOTE if settings.gravity else GRAVITY_NOTE
+        base = bench.robot.base_floats
+        note = (FALL_NOTE if base else BODIES_NOTE) if settings.gravity else GRAVITY_NOTE if base else ""
         count = len(bench.robot.overloaded)
         heavy = f"{count} joint{'s sag' if count > 1 else ' sags'}: effort limit below gravity load" if count else ""
         joint, times = bench.joints.softest

@@ -96,6 +96,7 @@ class TimeView:
         """Put the timeline below the viewport."""
         middle = QWidget()
         vertical((self._window.viewport, 1), self.bar, of=middle, margins=NO_MARGINS, spacing=0)
+        middle.setFocusProxy(self._window.viewport)
         self._window.setCentralWidget(middle)
 
     def _make_menu(self) -> None:

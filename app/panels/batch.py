@@ -100,8 +100,8 @@ class BatchPanel(QWidget):
         for box in (self.robots, self.pose, self.mass, self.friction, self.seed, self.arrangement, self.coloring):
             box.setMinimumWidth(NARROW)
         self.seed.setMinimumWidth(NARROW // 2)
-        for widget in (self.slider, self.again, self.arrangement, self.coloring):
-            widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # so that Space still plays after a click
+        for widget in (self.slider, self.again):
+            widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
     def _arrange(self) -> None:
         rows = QGridLayout()

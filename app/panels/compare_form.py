@@ -89,9 +89,7 @@ class CompareForm(QWidget):
         self.seconds.setValue(0.5)
         self.seconds.setSuffix(" s")
         self.seconds.setToolTip("How long each algorithm is timed; more makes the intervals narrower")
-        for widget in (self.measure, self.robot_box, self.algorithm_box, self.devices, self.dtypes, self.links):
-            widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # so that Space still plays after a click
-        self.links.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # for its arrow keys; it has no use for Space
+        self.links.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # for its arrow keys
         self._arrange()
         self.links.valueChanged.connect(lambda: self.length.setValue(self._slider_length()))
         self.length.valueChanged.connect(self._move_slider)

@@ -1,10 +1,10 @@
-"""The joint table, and below it facts about the robot, if space permits, or about the selected link."""
+"""The joint table, and below it facts about the robot, if space permits or they are opened, or the selected link."""
 
 from __future__ import annotations
 
-from PyQt6.QtCore import QTimer
+from PyQt6.QtCore import Qt, QTimer
 from PyQt6.QtGui import QResizeEvent
-from PyQt6.QtWidgets import QFrame, QWidget
+from PyQt6.QtWidgets import QFrame, QSizePolicy, QToolButton, QWidget
 
 from app.desktop.layouts import NO_MARGINS, vertical
 from app.panels.joints import JointPanel
@@ -23,10 +23,17 @@ class JointColumn(QWidget):
         super().__init__()
         self._joints, self.facts, self._asked = joints, Inspector(), False
         self.facts.setProperty("padded", True)
+        self.opening = QToolButton(text="Model and state", checkable=True, autoRaise=True)
+        self.opening.setToolTip("Energy, centre of mass, highest load and contact of the robot, below its joints")
+        self.opening.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.opening.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.opening.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.opening.toggled.connect(self._share)
         self._line = QFrame()
         self._line.setFixedHeight(1)
         self._line.setProperty("rule", True)
-        vertical((joints, MOST), self._line, (self.facts, 1), of=self, margins=NO_MARGINS, spacing=0)
+        rows = (joints, MOST), self._line, self.opening, (self.facts, 1)
+        vertical(*rows, of=self, margins=NO_MARGINS, spacing=0)
         self._later = QTimer(self, singleShot=True)  # opening a row or a robot changes many heights
         self._later.timeout.connect(self._share)
         joints.verticalHeader().sectionResized.connect(lambda *_: self._later.start(0))
@@ -43,7 +50,9 @@ class JointColumn(QWidget):
         table = self._joints
         needed = table.horizontalHeader().height() + table.verticalHeader().length() + 2 * table.frameWidth()
         room = self.height() - needed >= LEAST
-        shown = room or self._asked
+        shown = room or self._asked or self.opening.isChecked()
+        self.opening.setVisible(not (room or self._asked))
+        self.opening.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
         for each in (self._line, self.facts):
             each.setVisible(shown)
         table.setMaximumHeight(needed if room else round((1 - SHARE) * self.height()) if shown else UNBOUNDED)

@@ -51,7 +51,6 @@ class JointForm(QWidget):
         self.away.setIcon(theme.icon("close"))
         self.away.setIconSize(QSize(10, 10))
         self.away.setToolTip("Hide this form; a click on a joint's name shows it again")
-        self.away.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.period.setDecimals(3)
         self.period.setRange(1e-3, 1e4)
         self.period.setSuffix(" s")
@@ -59,9 +58,9 @@ class JointForm(QWidget):
             box.setRange(0.0, 1e9)
         for widget, tip in ((self.mode, MODE_TIP), (self.wave, WAVE_TIP), (self.weight, WEIGHT_TIP)):
             widget.setToolTip(tip)
-            widget.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # so that Space still plays after a click
         self.suited.setToolTip("Use the gains computed for this robot")
-        self.suited.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        for button in (self.away, self.weight, self.suited):
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._row: Coordinate | None = None
         self._arrange()
         for box in (self.value, self.amplitude, self.period):

@@ -41,7 +41,9 @@ class JointTable(QAbstractTableModel):
         self.drives: Mapping[int, Drive] = {}
         """The drives of rows with a velocity, a wave, or gravity compensation."""
         self.ending: str | None = None
-        """The ending of names that is not displayed, nor the beginning of a free base's; None if they are complete."""
+        """The ending of names that is not displayed; None if they are complete."""
+        self.base_whole = True
+        """Whether the names of a free base's rows are displayed with their beginning."""
         self.q = self.target = self.tau = self.v = self.effort = np.zeros(0)
 
     def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
@@ -99,7 +101,8 @@ class JointTable(QAbstractTableModel):
         return True
 
     def _name(self, row: Coordinate) -> str:
-        return row.label if self.ending is None else shortened(row.label, self.ending)
+        whole = self.ending is None or (self.base_whole and row.label.startswith(BASE))
+        return row.label if whole else shortened(row.label, self.ending)
 
     def _drive(self, number: int, role: int) -> object:
         """The setpoint or effort of a row: as text, or as a number in the displayed unit."""

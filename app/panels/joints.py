@@ -38,7 +38,18 @@ from app.acting.coordinates import Coordinate
 from app.acting.drives import Drive
 from app.desktop import theme
 from app.desktop.context_menus import JOINT, Clicked
-from app.panels.joint_table import DRIVE, EFFORT, NAME, SLIDER, VALUE, VELOCITY, JointTable, common_ending, shortened
+from app.panels.joint_table import (
+    BASE,
+    DRIVE,
+    EFFORT,
+    NAME,
+    SLIDER,
+    VALUE,
+    VELOCITY,
+    JointTable,
+    common_ending,
+    shortened,
+)
 from app.panels.number_box import DecimalBox
 
 WIDE = 560  # px, the least width at which velocities and efforts are shown
@@ -54,7 +65,7 @@ LEAST = "-000.0 °"  # that fits into a column of numbers, whatever its rows can
 NAMES, WIDEST_NAME = 0.4, 220  # largest share of the width for names, and px
 NO_ROBOT, NO_JOINTS = "The joints of the robot, each with its slider", "This robot has no joint that moves"
 SLIDER_LEAST = 62  # px, the least width of a slider; longer names are elided, with the full name in the tooltip
-SLIDER_WIDE = 150  # px, the width of a slider for which names lose their common ending
+SLIDER_WIDE = 110  # px, the width of a slider for which names lose their common ending
 
 
 def _table(index: QModelIndex) -> JointTable:
@@ -155,7 +166,7 @@ class JointPanel(QTableView):
         self.table.edited.connect(self.move_to)
         self._held: tuple[int, float] | None = None
         self._shown = np.zeros(0)  # (nq,): the last state shown
-        self._names = "", 0, 0  # the common ending of the rows' names, and their largest widths with and without it, px
+        self._names = "", 0, 0, 0  # the common ending of the rows' names, and the largest widths of `show_units`, px
         self.live = True
         """Whether keys move a slider with the focus; else they are the window's shortcuts, as in a recorded frame."""
         self.nothing = NO_ROBOT
@@ -194,7 +205,8 @@ class JointPanel(QTableView):
         widths = {row.label: advance(row.label) for row in rows}
         shorts = {shortened(name, ending) for name in widths}
         shorter = (widths[name] if name in widths else advance(name) for name in shorts)
-        self._names = ending, max(widths.values(), default=0), max(shorter, default=0)
+        base = (width for name, width in widths.items() if name.startswith(BASE))
+        self._names = ending, max(widths.values(), default=0), max(shorter, default=0), max(base, default=0)
         self._show_numbers()
 
     def _show_numbers(self) -> None:
@@ -211,11 +223,12 @@ class JointPanel(QTableView):
         for column in (VELOCITY, EFFORT):
             self.setColumnHidden(column, self.width() < WIDE)
         numbers = sum(self.columnWidth(column) for column in (VALUE, DRIVE, VELOCITY, EFFORT))  # 0 for hidden columns
-        room, (ending, whole, short) = self.viewport().width() - numbers, self._names
+        room, (ending, whole, short, base) = self.viewport().width() - numbers, self._names
         most = max(70, min(WIDEST_NAME, int(NAMES * self.width()), room - SLIDER_LEAST))
-        complete = whole + CELL <= min(most, room - SLIDER_WIDE)
-        self.table.ending = None if complete else ending
-        self.setColumnWidth(NAME, min(max(70, (whole if complete else short) + CELL), most))
+        fitting = min(most, room - SLIDER_WIDE) - CELL
+        self.table.ending, self.table.base_whole = None if whole <= fitting else ending, base <= fitting
+        widest = whole if whole <= fitting else max(short, base) if base <= fitting else short
+        self.setColumnWidth(NAME, min(max(70, widest + CELL), most))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -9,11 +9,11 @@ import ast
 import math
 import operator
 import re
-from typing import Any
+from typing import Any, cast
 
-from PyQt6.QtCore import QEvent, Qt
-from PyQt6.QtGui import QKeyEvent, QValidator
-from PyQt6.QtWidgets import QDoubleSpinBox, QMainWindow, QSpinBox
+from PyQt6.QtCore import QEvent, QObject, Qt
+from PyQt6.QtGui import QKeyEvent, QMouseEvent, QValidator
+from PyQt6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox, QWidget
 
 from app.desktop.actions import MESSAGE
 
@@ -89,12 +89,49 @@ def is_for_window(box: Any, event: QEvent) -> bool:
     return event.key() in (UNDOES if control else NO_NUMBERS) and not typed
 
 
+class _Line(QLineEdit):
+    """Selects the whole number on a double click; by default only the digits on one side of the point."""
+
+    def mouseDoubleClickEvent(self, _: QMouseEvent) -> None:
+        cast(QAbstractSpinBox, self.parent()).selectAll()
+
+
+class _Typing(QObject):
+    """Returns a box to the number before on Escape while another is typed; else Escape is the window's."""
+
+    def __init__(self, box: Any) -> None:
+        super().__init__(box)
+        self._box, self._before = box, None  # the number when typing began
+        box.setLineEdit(_Line(box))
+        box.lineEdit().textEdited.connect(self._begin)
+        box.editingFinished.connect(self._end)
+        box.installEventFilter(self)
+
+    def _begin(self) -> None:
+        self._before = self._box.value() if self._before is None else self._before
+
+    def _end(self) -> None:
+        self._before = None
+
+    def eventFilter(self, box: Any, event: QEvent) -> bool:
+        if self._before is None or event.type() != QEvent.Type.KeyPress or event.key() != Qt.Key.Key_Escape:
+            return False
+        box.setValue(self._before)
+        box.selectAll()
+        self._end()
+        return True
+
+
 class DecimalBox(QDoubleSpinBox):
     """Accepts numbers as 12.5, 12,5 or 1e3, whatever the language, terms as 3*pi/2, and units of its suffix's kind.
 
     Else a comma would group digits in some languages and be the decimal mark in others: 12.5 could become 125.
     A number beyond the limits becomes the limit once editing ends, with a message in the window's status bar.
     """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        _Typing(self)
 
     def _plain(self, text: str) -> str:
         """Return the text between prefix and suffix, with a point in place of a comma."""
@@ -168,6 +205,10 @@ class WholeBox(QSpinBox):
 
     Else a digit that leads beyond the maximum is refused as it is typed, and 5000 becomes 500.
     """
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        _Typing(self)
 
     def _plain(self, text: str) -> str:
         return text.removeprefix(self.prefix()).removesuffix(self.suffix()).strip()

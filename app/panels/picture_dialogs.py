@@ -12,6 +12,8 @@ from app.panels.number_box import DecimalBox, WholeBox
 SIZES = ((1280, 720), (1920, 1080), (3840, 2160), (1080, 1080))
 RATES = (24.0, 25.0, 30.0, 50.0, 60.0)  # frames per second
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
+FROM_HERE = "Rendered from the current camera, with the overlays that are shown."
+EMPTY = "From and to leave nothing to show: set a start before the end."
 
 
 class SizeChoice(QWidget):
@@ -111,9 +113,19 @@ class FilmDialog(QDialog):
             self.loop.setText(f"Only the loop, {loop[0]:.3f} to {loop[1]:.3f} s")
             self.loop.toggled.connect(lambda alone: self._take_span(loop if alone else span, alone))
             form.addRow("", self.loop)
-        note = QLabel("Rendered from the current camera, with the overlays that are shown.", wordWrap=True)
-        form.addRow("", note)
-        form.addRow(_buttons(self, "Save…"))
+        self.note = QLabel(wordWrap=True)
+        form.addRow("", self.note)
+        self.buttons = _buttons(self, "Save…")
+        form.addRow(self.buttons)
+        for box in (self.start, self.end):
+            box.valueChanged.connect(self._judge)
+        self._judge()
+
+    def _judge(self) -> None:
+        """Offer to save only a part of the run that has a length."""
+        lasts = self.start.value() < self.end.value()
+        self.buttons.button(QDialogButtonBox.StandardButton.Save).setEnabled(lasts)
+        self.note.setText(FROM_HERE if lasts else EMPTY)
 
     def _take_span(self, span: tuple[float, float], fixed: bool) -> None:
         """Set the part of the run; a `fixed` one cannot be edited."""
@@ -124,10 +136,8 @@ class FilmDialog(QDialog):
     @property
     def order(self) -> FilmOrder:
         """The requested film."""
-        start = min(self.start.value(), self.end.value())
-        return FilmOrder(
-            self.choice.size_asked, self.rate.currentData(), self.speed.currentData(), start, self.end.value()
-        )
+        start, end = self.start.value(), self.end.value()
+        return FilmOrder(self.choice.size_asked, self.rate.currentData(), self.speed.currentData(), start, end)
 
 
 def _buttons(dialog: QDialog, save: str) -> QDialogButtonBox:

@@ -78,7 +78,8 @@ class WrenchPanel(QWidget):
         vertical(rows, buttons, self.acting, 1, of=self, margins=(12, 10, 12, 10), spacing=8)
 
     def set_links(self, links: Sequence[int], names: Sequence[str]) -> None:
-        """Set another robot's movable links: their numbers and names."""
+        """Set another robot's movable links, their numbers and names, with zeros unless they are the same as before."""
+        same = tuple(names) == tuple(self.link.itemText(place) for place in range(self.link.count()))
         with QSignalBlocker(self.link):
             self.link.clear()
             for link, name in zip(links, names, strict=True):
@@ -86,6 +87,8 @@ class WrenchPanel(QWidget):
             self.link.setCurrentIndex(self.link.count() - 1)
         self.setEnabled(bool(links))
         self.show_wrenches({})
+        if not same:
+            self._load_link()
 
     def show_wrenches(self, wrenches: Mapping[int, SetWrench]) -> None:
         """Show the applied wrenches, by link."""

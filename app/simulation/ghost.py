@@ -119,7 +119,7 @@ class Ghost(MadeApart):
             if not self._ahead:
                 self._pair = _state(running)[1], ghost.state()[0][0].astype(float)
         except engine.Diverged as why:
-            self._lose(str(why))
+            self._lose(str(why.after(self._since)))
         except Exception as error:
             self._lose_gpu(ghost, error)
 

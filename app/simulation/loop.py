@@ -62,7 +62,7 @@ class Loop:
             try:
                 self._turn()
             except engine.Diverged as stop:
-                self._stop(Stopped(str(stop)))
+                self._stop(Stopped(str(stop.after(self._running.time_before))))
             except engine.ControllerError:  # already reported
                 self._steps_asked = 0
                 self.pause()

@@ -36,7 +36,9 @@ class Running:
     ):
         self.model, self.settings = model or simulation.model, settings or Settings()
         """The robot as it was opened, and the settings of its simulation."""
-        self.simulation, self._spread, self._time_before = simulation, spread, 0.0
+        self.simulation, self._spread = simulation, spread
+        self.time_before = 0.0
+        """The time of the run at which this simulation began, s."""
         self.on_gpu = simulation.device == "cuda"
         self._reader = simulation.frames(simulation.batch)
         self.q, self.v = simulation.state()
@@ -75,7 +77,7 @@ class Running:
             self.q = self._spread.poses(self.simulation.model, before.q[0])
             self.v = np.repeat(before.v[:1], self.simulation.batch, 0)
         self.simulation.reset(self.q, self.v)
-        self.time = self._time_before = before.time
+        self.time = self.time_before = before.time
         self.robot = min(before.robot, self.simulation.batch - 1)
         self.set_all("tau", before.tau)
         self.set_all("target", before.target)
@@ -90,14 +92,14 @@ class Running:
         self.q = self._spread.poses(self.simulation.model, q)
         self.v = np.zeros_like(self.v)
         self.simulation.reset(self.q)
-        self.time = self._time_before = self._energy_due = 0.0
+        self.time = self.time_before = self._energy_due = 0.0
         self.hold_everything()
 
     def resume(self, checkpoint: engine.Checkpoint, time_before: float) -> None:
         """Restore a checkpoint of this simulation, which began at `time_before`, s, of its run."""
         self.drop_frame()
         self.simulation.restore(checkpoint)
-        self._time_before = time_before
+        self.time_before = time_before
         self._has_stepped = self._placed = False
         self.refresh()
         self.tau[:], self.target[:] = checkpoint.tau[0], checkpoint.target[0]
@@ -174,7 +176,7 @@ class Running:
         if self.on_gpu:
             return self.time, self.q[self.robot].copy(), self.v[self.robot].copy()
         simulation = self.simulation
-        return self._time_before + simulation.time, simulation.q[self.robot].copy(), simulation.v[self.robot].copy()
+        return self.time_before + simulation.time, simulation.q[self.robot].copy(), simulation.v[self.robot].copy()
 
     @property
     def own_model(self) -> engine.Model:
@@ -224,7 +226,7 @@ class Running:
         """Wait for the simulation, then update q, v and time from it."""
         self.drop_frame()
         self.q, self.v = self.simulation.state()
-        self.time = self._time_before + self.simulation.time
+        self.time = self.time_before + self.simulation.time
 
     def drop_frame(self) -> None:
         """Wait for a pending frame and discard it."""
@@ -247,7 +249,7 @@ class Running:
         self.waits_for_frame, self.under_way = False, 0
         self.simulation.check()
         self.q, self.v = frame.q.astype(float), frame.v.astype(float)
-        self.time = self._time_before + frame.steps * self.simulation.dt
+        self.time = self.time_before + frame.steps * self.simulation.dt
         into.time, into.robot = self.time, self.robot
         into.q[:], into.v[:] = self.q[self.robot], self.v[self.robot]
         into.link_poses[:] = frame.link_poses[self.robot]

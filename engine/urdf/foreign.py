@@ -41,6 +41,15 @@ _OUTERMOST = {
     "html": ("a page of the web", "download the file itself, not the page that shows it"),
 }
 _OF_SRDF = ("group", "group_state", "end_effector", "virtual_joint", "disable_collisions", "disable_default_collisions")
+_WITHIN = {
+    "robot": ("link", "joint", "material"),
+    "link": ("inertial", "visual", "collision"),
+    "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
+    "inertial": ("origin", "mass", "inertia"),
+    "visual": ("origin", "geometry", "material"),
+    "collision": ("origin", "geometry"),
+}
+"""The elements of URDF by the element around them."""
 _OFF = ("", "0", "0.0", "false")
 
 
@@ -82,3 +91,13 @@ def _says(element: Element) -> bool:
     """Whether an element that can be switched off is on."""
     said = [element.text or "", *element.attrib.values()]
     return len(element) > 0 or any(text.strip().lower() not in _OFF for text in said)
+
+
+def name_capitals(document: Document, root: Element) -> None:
+    """Warn of elements that are URDF's but for their capitals, which no reader of URDF knows."""
+    for around in root.iter(*_WITHIN):
+        for element in around.iterchildren("*"):
+            meant = element.tag.lower()
+            if meant != element.tag and meant in _WITHIN[around.tag]:
+                used = f"it is left out; write <{meant}>"
+                document.warning(element, f"<{element.tag}> is not known, since capitals count", used)

@@ -71,7 +71,7 @@ def read(text: str, count: int, attribute: str) -> Numbers:
         Unreadable: the text is invalid or ambiguous.
     """
     if len(text) > LONGEST:
-        raise Unreadable(f"has {len(text)} characters", f"give {COUNTS[count]}, separated by spaces")
+        raise Unreadable(f"has {len(text)} characters", _wanted(count))
     words, oddities = text.split(), []
     if any(mark in text for mark in ",;"):
         words = _separated(text, count)
@@ -93,8 +93,12 @@ def read(text: str, count: int, attribute: str) -> Numbers:
         plain.append("1")
     if len(plain) != count:
         came = f"{len(words)} number{'s' * (len(words) != 1)}"
-        raise Unreadable(f"has {came}", f"give {COUNTS[count]}, separated by spaces")
+        raise Unreadable(f"has {came}", _wanted(count))
     return Numbers(tuple(map(float, plain)), " and ".join(dict.fromkeys(oddities)), " ".join(plain))
+
+
+def _wanted(count: int) -> str:
+    return f"give {COUNTS[count]}" + ", separated by spaces" * (count > 1)
 
 
 def format_number(value: float) -> str:

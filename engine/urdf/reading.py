@@ -39,6 +39,7 @@ def read(document: Document, resources: Resources) -> Description | None:
     if not document.expanded and any(mark in document.source.data for mark in (b"<xacro:", b"${", b"$(")):
         substitution.substitute(document, root)
     foreign.name_once(document, root)
+    foreign.name_capitals(document, root)
     return _Reader(document, resources).robot(root)
 
 

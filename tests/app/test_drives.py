@@ -49,6 +49,24 @@ def test_tab_goes_from_the_table_through_the_form_at_its_row(qtbot, arm):
     assert form.mode in seen
 
 
+def test_a_list_that_was_clicked_keeps_the_focus_for_tab(qtbot, arm):
+    form = choose(qtbot, arm, 2)
+    assert QApplication.focusWidget() is arm.joints
+    qtbot.mouseClick(form.mode, LEFT)
+    wait(qtbot, form.mode.view().isVisible)
+    for key in (Qt.Key.Key_Down, Qt.Key.Key_Return):
+        qtbot.keyClick(form.mode.view(), key)
+    wait(qtbot, lambda: arm.workbench.robot.drive_of(2).mode == "velocity" and form.mode.hasFocus())
+    qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+    assert form.value.hasFocus()
+    qtbot.keyClicks(form.value, "2e1")
+    qtbot.keyClick(form.value, Qt.Key.Key_Tab)
+    wait(qtbot, lambda: arm.workbench.robot.drive_of(2).value == pytest.approx(math.radians(20)))
+    form.mode.setFocus()
+    qtbot.keyClick(form.mode, Qt.Key.Key_E)
+    wait(qtbot, arm.viewport.hasFocus)  # the Forces are in front, and Return would open a list out of sight
+
+
 def test_the_row_of_a_free_base_opens_no_form_and_closes_that_of_another(qtbot, opened):
     window = opened(engine.find_robot("quadruped"))
     window.resize(1280, 900)

@@ -87,6 +87,17 @@ def test_a_reset_and_a_hand_bring_them_together(bench):
     assert bench.robot.newest.ghost.since == pytest.approx(100 * bench.robot.settings.dt)
 
 
+def test_a_ghost_that_diverges_says_at_which_time_of_the_run(bench):
+    said = []
+    bench.ghost.listen(said.append)
+    after(swinging(bench, GhostSettings()), 100)
+    bench.ghost.meet()
+    bench.ghost._change(lambda _: bench.ghost._attached._simulation.v.fill(1e200))
+    bench.step()
+    until(lambda: any("diverged" in each for each in said))
+    assert said[-1].startswith(f"the ghost: the simulation diverged at {101 * bench.settings.dt:g} s, first in joint")
+
+
 def test_efforts_and_other_settings_reach_the_ghost(bench):
     swinging(bench, GhostSettings())
     bench.joints.set_drive(1, 20.0)

@@ -9,7 +9,7 @@ from test_worker import opened, until
 import engine
 from app.acting.coordinates import coordinates
 from app.gl import skeleton
-from app.panels.joints import JointPanel
+from app.panels.joints import NAME, SLIDER, SLIDER_LEAST, JointPanel
 
 MODEL = engine.tree(4, seed=2, spherical=0.5)
 
@@ -130,6 +130,23 @@ def test_a_long_chain_is_looked_at_once(qtbot, monkeypatch):
     assert len(measured) < len(rows) + 10
     assert set(measured) >= {"joint1000", "-180.0 °", "-000.0 N m"}
     assert panel._names[1] == max(metrics.horizontalAdvance(row.name) for row in rows)
+
+
+def test_names_are_whole_where_there_is_room_and_those_of_a_base_before_a_common_ending(qtbot, quadruped):
+    panel, humanoid = JointPanel(), engine.load(engine.find_robot("humanoid"))
+    qtbot.addWidget(panel)
+    panel.show()
+
+    def names(model: engine.Model, width: int) -> list[str]:
+        panel.set_rows(coordinates(model), model.neutral())
+        panel.resize(width, 600)
+        qtbot.waitUntil(lambda: panel.viewport().width() > width - 40)
+        assert panel.columnWidth(SLIDER) >= SLIDER_LEAST
+        return [panel.table.index(k, NAME).data() for k in (0, 7)]
+
+    assert names(quadruped, 430) == ["floating_base.x", "FL_thigh_joint"]
+    assert names(humanoid, 430) == ["floating_base.x", "left_hip_roll…"]
+    assert names(quadruped, 360) == ["…base.x", "FL_thigh…"]
 
 
 def test_a_joint_that_is_put_where_it_is_leaves_nothing_to_undo(bench):

@@ -1,8 +1,8 @@
 """Numbers are accepted in any common notation, whatever the system's language."""
 
 import pytest
-from PyQt6.QtCore import QLocale, Qt
-from PyQt6.QtWidgets import QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox
+from PyQt6.QtCore import QLocale, QPoint, Qt
+from PyQt6.QtWidgets import QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox, QVBoxLayout, QWidget
 
 import engine
 from app.acting.coordinates import coordinates
@@ -182,3 +182,54 @@ def test_the_whole_numbers_of_the_window_say_their_limits(qtbot, opened):
         assert typed(qtbot, box, text) == number
         assert window.statusBar().currentMessage() == said
     dialog.close()
+
+
+@pytest.mark.parametrize("tracking", [True, False])
+@pytest.mark.parametrize("make", [DecimalBox, WholeBox])
+def test_escape_returns_to_the_number_before_and_is_the_windows_without_one_typed(qtbot, make, tracking):
+    class Window(QMainWindow):
+        escapes = 0
+
+        def keyPressEvent(self, event):
+            self.escapes += event.key() == Qt.Key.Key_Escape
+
+    window, box, other = Window(), make(), QLineEdit()
+    qtbot.addWidget(window)
+    middle = QWidget()
+    rows = QVBoxLayout(middle)
+    rows.addWidget(box)
+    rows.addWidget(other)
+    window.setCentralWidget(middle)
+    with qtbot.waitActive(window):
+        window.show()
+        window.activateWindow()
+    box.setKeyboardTracking(tracking)
+    box.setValue(12)
+    shown = box.text()
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, "73")
+    qtbot.keyClick(box, Qt.Key.Key_Escape)
+    assert (box.text(), box.value(), window.escapes) == (shown, 12, 0)
+    other.setFocus()
+    assert (box.text(), box.value()) == (shown, 12)
+    assert typed(qtbot, box, "8") == 8
+    qtbot.keyClick(box, Qt.Key.Key_Escape)
+    assert (box.value(), window.escapes) == (8, 1)
+
+
+def test_a_double_click_selects_the_whole_number(qtbot):
+    box = NumberBox(-100.0, 100.0, 4)
+    box.setSuffix(" m/s²")
+    box.setValue(-9.81)
+    qtbot.addWidget(box)
+    box.show()
+    line = box.lineEdit()
+    line.setCursorPosition(len(box.text()))
+    for place in (0, len("-9.8")):
+        at = QPoint(line.fontMetrics().horizontalAdvance(box.text()[:place]) + 6, line.height() // 2)
+        qtbot.mouseDClick(line, Qt.MouseButton.LeftButton, pos=at)
+        assert line.selectedText() == "-9.81"
+    qtbot.keyClicks(box, "7")
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    assert box.value() == 7

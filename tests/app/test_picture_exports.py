@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from PyQt6.QtWidgets import QDialog, QMessageBox
+from PyQt6.QtWidgets import QDialog, QDialogButtonBox, QMessageBox
 from test_time import load, play
 from windows import name_file, type_in, wait
 
@@ -145,6 +145,20 @@ def test_a_film_shows_the_run(qtbot, window, exports, tmp_path, monkeypatch):
     assert len(pictures) == 25
     assert pictures[0].shape == (120, 160, 3)
     assert np.ptp(pictures[0]) > 100
+
+
+def test_a_film_of_no_length_cannot_be_saved(qtbot, window):
+    film = FilmDialog(window, (160, 120), 8192, (0.0, 2.8))
+    save = film.buttons.button(QDialogButtonBox.StandardButton.Save)
+    assert save.isEnabled()
+    type_in(qtbot, film.start, 45)
+    type_in(qtbot, film.end, 10)
+    assert not save.isEnabled()
+    assert "set a start before the end" in film.note.text()
+    type_in(qtbot, film.start, 1)
+    assert save.isEnabled()
+    assert (film.order.start, film.order.end) == (1.0, 2.8)
+    film.deleteLater()
 
 
 def begin_film(qtbot, window: Window, exports: RunExports, folder: Path) -> None:

@@ -197,6 +197,20 @@ def test_below_the_joints_the_robot_is_described_and_then_the_link_that_is_click
     wait(qtbot, lambda: inspector.text().startswith("Model\nsize\t"))
 
 
+def test_facts_that_find_no_room_below_many_joints_are_opened_there(qtbot, opened):
+    window = opened(engine.chain(60))
+    column = window.joint_column
+    window.resize(1280, 800)
+    wait(qtbot, lambda: column.opening.isVisible() and not column.facts.isVisible())
+    qtbot.mouseClick(column.opening, Qt.MouseButton.LeftButton)
+    wait(qtbot, lambda: column.facts.isVisible() and "moving mass" in facts(window))
+    wait(qtbot, lambda: window.joints.height() > column.facts.height() > 150)
+    qtbot.mouseClick(column.opening, Qt.MouseButton.LeftButton)
+    wait(qtbot, lambda: not column.facts.isVisible())
+    window.selection.choose(3)
+    wait(qtbot, lambda: column.facts.isVisible() and not column.opening.isVisible())
+
+
 def test_the_potential_energy_is_that_of_the_gravity_that_acts(qtbot, opened):
     window = opened(engine.find_robot("double_pendulum"))
     bench = window.workbench
@@ -279,14 +293,15 @@ def test_where_rows_fill_the_column_the_joints_have_all_of_it_until_a_link_is_se
     wait(qtbot, lambda: not table.verticalScrollBar().isVisible())
     arm.resize(1280, 470)
     wait(qtbot, lambda: not column.facts.isVisible())
-    wait(qtbot, lambda: table.height() == column.height())
+    line = column.opening.height()
+    wait(qtbot, lambda: table.height() + line == column.height())
     link = arm.workbench.robot.model.link_names.index("link4")
     arm.selection.choose(link)
     wait(qtbot, column.facts.isVisible)
     wait(qtbot, lambda: "mass" in facts(arm))
     wait(qtbot, table.verticalScrollBar().isVisible)
     arm.selection.choose(-1)
-    wait(qtbot, lambda: not column.facts.isVisible() and table.height() == column.height())
+    wait(qtbot, lambda: not column.facts.isVisible() and table.height() + line == column.height())
 
 
 def test_after_a_robot_whose_joints_fill_the_column_the_next_one_is_described(qtbot, opened):

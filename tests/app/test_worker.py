@@ -268,6 +268,16 @@ def test_a_diverged_run_stops_and_a_reset_revives_it(heard, urdf):
     assert (now, q[0], v[0]) == (0.0, 0.5, 0.0)
 
 
+def test_a_divergence_after_a_change_of_settings_is_told_at_the_time_of_the_run(heard, urdf):
+    heard.worker.open(urdf(SWINGING), Settings())
+    frames = heard.wait_for(Loaded)[0].frames
+    heard.worker.step(500)
+    wait_for_frame(frames, lambda frame: frame.time == 0.5)
+    heard.worker.configure(Settings(gravity_vector=(1e300, 0.0, 0.0), automatic=False))
+    heard.worker.step(2)
+    assert "the simulation diverged at 0.501 s, first in hinge" in heard.wait_for(Stopped)[0].message
+
+
 def test_a_fault_of_the_program_is_told_with_its_traceback_and_the_thread_lives_on(heard, urdf, monkeypatch):
     def broken(*_: object) -> None:
         raise RuntimeError("a fault made for this test")

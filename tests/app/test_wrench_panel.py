@@ -3,9 +3,10 @@
 import numpy as np
 from PyQt6.QtCore import QPoint, Qt
 from test_collision_shapes import pixels
-from windows import press, type_in, wait
+from windows import press, type_in, wait, wait_loaded
 
 import engine
+from app.features.reloading import Reloading
 from app.features.wrench_view import WrenchView
 from app.gl.pushes import LENGTH, SPAN, Push, arrows, shapes
 
@@ -92,6 +93,17 @@ def test_it_follows_the_chosen_link_and_keeps_a_wrench_for_each(qtbot, arm):
     assert set(bench.forces.wrenches) == {5}
     arm.selection.choose(0)  # the base stands fast: the panel stays where it is
     assert panel.link.currentText() == names[3]
+
+
+def test_another_robot_finds_no_force_of_the_one_before_and_the_same_robot_its_own(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    panel = window.features[WrenchView].panel
+    type_in(qtbot, panel.force[1], -1e6)
+    window.features[Reloading].reload()
+    wait_loaded(qtbot, window)
+    assert panel.force[1].value() == -1e6
+    opened(engine.find_robot("quadruped"))
+    assert [box.value() for box in (*panel.force, *panel.moment)] == [0.0] * 6
 
 
 def test_what_is_set_stands_in_the_picture_as_an_arrow_with_its_newtons(qtbot, arm):

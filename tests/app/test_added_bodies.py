@@ -1,0 +1,58 @@
+"""The ground under the first free body beside a robot that has none."""
+
+from __future__ import annotations
+
+import pytest
+from PyQt6.QtCore import Qt
+from test_scene_view import entry, settled
+from windows import wait
+
+from app.features.scene_view import SceneView
+from app.features.status import BODIES_NOTE
+
+BARE = """<robot name="bare">
+  <link name="base"/>
+  <link name="arm"><inertial><origin xyz="0 0 0.5"/><mass value="1"/>
+    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial>{shape}</link>
+  <joint name="hinge" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" effort="100" velocity="10"/></joint>
+</robot>"""
+HANGING = '<collision><origin xyz="0 0 -0.5"/><geometry><box size="0.1 0.1 0.9"/></geometry></collision>'
+
+
+def test_a_body_beside_a_robot_without_shapes_lies_on_the_ground(qtbot, shown, tmp_path):
+    (tmp_path / "bare.urdf").write_text(BARE.format(shape=""), encoding="utf-8")
+    window = shown(tmp_path / "bare.urdf")
+    bench, view = window.workbench, window.features[SceneView]
+    assert not bench.settings.ground
+    entry(view, "Free body: cube")
+    settled(qtbot, view)
+    wait(qtbot, lambda: bench.settings.ground)
+    assert window.status.note_label.text() == ""
+    height = bench.surroundings.part_pose(0)[2, 3]
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.time > 0.5)
+    assert bench.surroundings.part_pose(0)[2, 3] == pytest.approx(height, abs=1e-3)
+    window.run.play.trigger()
+    wait(qtbot, lambda: not bench.playing)
+    qtbot.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: not bench.loading and not bench.parts and not bench.settings.ground)
+    entry(view, "Free body: cube")
+    settled(qtbot, view)
+    wait(qtbot, lambda: bench.settings.ground)
+    bench.configuring.set_ground(False)
+    settled(qtbot, view)
+    entry(view, "Free body: ball")  # the second one leaves the ground as it was set
+    settled(qtbot, view)
+    wait(qtbot, lambda: len(bench.parts) == 2 and not bench.settings.ground)
+
+
+def test_a_body_below_a_hanging_robot_is_said_to_fall(qtbot, shown, tmp_path):
+    (tmp_path / "hanging.urdf").write_text(BARE.format(shape=HANGING), encoding="utf-8")
+    window = shown(tmp_path / "hanging.urdf")
+    view = window.features[SceneView]
+    entry(view, "Free body: cube")
+    settled(qtbot, view)
+    wait(qtbot, lambda: window.status.note_label.text() == BODIES_NOTE)
+    window.run.ground.trigger()
+    wait(qtbot, lambda: window.status.note_label.text() == "")
