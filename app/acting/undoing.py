@@ -81,8 +81,8 @@ class Actions:
     def state(self) -> State:
         """The current state."""
         robot = self.robot
-        rows = enumerate(robot.coordinates)
-        drives = {row.name: robot.newly_set.get(k) or robot.drive_of(k) for k, row in rows if row.driveable}
+        rows, now = enumerate(robot.coordinates), robot.drives_now
+        drives = {row.name: robot.newly_set.get(k) or now[k] for k, row in rows if row.driveable}
         return State(robot.model, robot.settings, drives, robot.q, robot.model.parts, floating=robot.floating)
 
     @contextmanager

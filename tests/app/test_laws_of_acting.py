@@ -122,7 +122,7 @@ def test_drives_give_their_waves_and_weights_at_every_time(chance, tmp_path):
         t = checked = 0.0
         for _ in range(60):
             count = min(int(chance.integers(1, 40)), drives.most_steps(running) or 10**9)
-            fresh = not drives._left
+            fresh = drives.are_due(running)
             q, time = running.present()[0][0].copy(), t
             assert drives.before_steps(running, count)
             if fresh:
