@@ -128,7 +128,7 @@ class SecondRobot(MadeApart):
             return
         q, v = simulation.q[0].astype(float), simulation.v[0].astype(float)
         poses = np.asarray(engine.link_poses(simulation.model, q)).copy()
-        if not _free(simulation.model):
+        if not is_free(simulation.model):
             poses[:, :3, 3] += self._asked.place
         frame.second_robot = SecondRobotState(
             self._asked.model, simulation.time, poses, q, v, simulation.algorithm, simulation.scene
@@ -149,7 +149,7 @@ class SecondRobotControls(ControlsApart):
         self._change(partial(self._attached.change_algorithm, name))
 
 
-def _free(model: engine.Model) -> bool:
+def is_free(model: engine.Model) -> bool:
     """Whether the root has a free joint, so that it can be placed anywhere."""
     return bool(model.joints) and model.joints[0].kind == "floating"
 
@@ -180,7 +180,7 @@ def _simulation(
     model = asked.model
     scene = _touched(model, scene)
     q = first_pose(model)
-    if _free(model):
+    if is_free(model):
         q[model.joints[0].q][:3] += asked.place
         if scene is not None:
             q = engine.put_down(model, scene, q)

@@ -38,7 +38,8 @@ WINDOW = (
     "or "
     "to the last "
     "frame of a run from a file; `{Add keyframe}` marks a keyframe;",
-    "*Branch here* (`{Branch here}`) continues from any frame, bit for bit; it waits for `{Play}` |",
+    "*Branch here* (`{Branch here}`) continues from any frame, bit for bit, with its drives and forces, "
+    "which the panels show; it waits for `{Play}` |",
     "*File › Open last run* (`{Open last run}`) |",
     "| save a session | *Save session* (`{Save session}`) keeps",
     "| find a key | `{Keyboard shortcuts}` lists them all;",
