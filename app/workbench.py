@@ -103,7 +103,7 @@ class Workbench:
         drives, controlling, forces, ghost = Drives(), Controlling(), AppliedForces(), Ghost()
         second, self._recorder = SecondRobot(), Recorder((drives, forces))
         self._worker = worker = Worker(
-            attachments=(drives, controlling, forces, self.probe, self._recorder, ghost, second)
+            attachments=(second, drives, controlling, forces, self.probe, self._recorder, ghost)
         )
         self.probe.change, controlling.tell = worker.change, worker.tell
         self.ghost = GhostControls(ghost, worker.change)

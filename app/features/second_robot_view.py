@@ -39,6 +39,7 @@ LOOK = 30  # ms between two checks whether the file is loaded
 REFRESH = 0.1  # s between two updates of the numbers while it plays
 UNRECORDED = "The second robot is not recorded: it stays at its last live state"
 UNBEGUN = "A recording has no second robot: press Branch here (Ctrl+B), and both are simulated from this frame"
+WAITS = "Play waits for the second robot, which is being prepared"
 CROWDED = "The second robot is hidden while a batch is shown"
 GAP = 0.12  # of the larger robot's size
 TIP = "Load a second robot and simulate both side by side"
@@ -124,6 +125,8 @@ class SecondRobotView(QObject):
             entry.setEnabled(self._bench.model is not None)
         self.panel.open_button.setEnabled(self._bench.model is not None)
         self.close_action.setEnabled(self.model is not None)
+        if self._bench.playing and self._bench.second_robot.expected:
+            self._window.statusBar().showMessage(WAITS, MESSAGE)
 
     # Opening and closing.
 
@@ -139,6 +142,7 @@ class SecondRobotView(QObject):
         if self._bench.model is None:
             return
         folders, self._opening, self._reading = self._bench.package_dirs, (str(path), kept), _reading()
+        self._bench.second_robot.expect(kept is not None)
 
         def work(_: threading.Event) -> Read:
             try:
@@ -156,10 +160,11 @@ class SecondRobotView(QObject):
         path, kept = self._opening
         self._drop_reading()
         if read.model is None:
+            self._bench.second_robot.expect(False)
             text = f"the second robot was not loaded: {read.problem}"
             self._window.statusBar().showMessage(text, MESSAGE)
             return
-        self.close()
+        self._remove()
         self.model, self.path, self._kept = read.model, path, kept
         self._algorithm = "auto" if kept is None else kept.algorithm
         self._placed, self._fit_due = False, kept is None
@@ -208,6 +213,10 @@ class SecondRobotView(QObject):
 
     def close(self) -> None:
         """Remove the second robot, and cancel any reading."""
+        self._bench.second_robot.expect(False)
+        self._remove()
+
+    def _remove(self) -> None:
         self._drop_reading()
         if self._scene is not None:
             self._scene.close(wait=False)
@@ -259,7 +268,8 @@ class SecondRobotView(QObject):
             there = state is not None and state.model is self.model and np.all(np.isfinite([*state.q, *state.v]))
             known = (state.q, state.v) if there else asked.state or ()
             q, v = (tuple(x.tolist()) for x in known) if known else (None, None)
-            kept = SavedSecondRobot(tuple(asked.place.tolist()), q, v, asked.algorithm)
+            time_ = state.time if there else asked.time
+            kept = SavedSecondRobot(tuple(asked.place.tolist()), q, v, asked.algorithm, time_)
         found = {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(kept).items()}
         return {"path": str(Path(path).expanduser().resolve()), **found}
 
@@ -277,6 +287,7 @@ class SecondRobotView(QObject):
         """
         self._fit_due, self._first = self._fit_due or event.path != self._first, event.path
         self._draw(None)
+        self._bench.second_robot.expect(self.model is not None)
         self._placed = False
         self._take_meshes()
 
