@@ -8,7 +8,7 @@ from PyQt6.QtCore import QObject, Qt, pyqtSignal
 from PyQt6.QtWidgets import QMainWindow
 
 from app.desktop import theme
-from app.desktop.actions import MESSAGE, check, make_action
+from app.desktop.actions import MESSAGE, check, give_reason, make_action
 from app.features.status import too_heavy
 from app.workbench import Workbench
 
@@ -86,7 +86,9 @@ class RunControls(QObject):
         check(self.floating, bench.floating or free)
         self.floating.setEnabled(bench.source is not None and not free)  # a file is reloaded
         lacks = there and bench.source is None
-        self.floating.setToolTip(FREE_ALREADY_TIP if free else NO_FILE_TIP if lacks else FREE_TIP)
+        reason = FREE_ALREADY_TIP if free else NO_FILE_TIP if lacks else ""
+        self.floating.setToolTip(reason or FREE_TIP)
+        give_reason(self.floating, reason)
 
     def _toggle(self) -> None:
         self.begun.emit()
