@@ -27,6 +27,7 @@ from app.acting.posing import Posing
 from app.acting.recorded_inputs import RecordedInputs
 from app.acting.surroundings import Parts, RemovedObjects, Surroundings, file_of, loader_with_parts, resolved
 from app.acting.undoing import Actions, State, undoable
+from app.acting.wrenching import Wrenching
 from app.plotting.probe import Probe
 from app.recording import run_files
 from app.recording.autosave import Autosave
@@ -116,7 +117,8 @@ class Workbench:
         """Named keyframes of opened runs: the run's number, the time in s, the name."""
         self._autosave: Autosave | None = None
         self.robot = robot = LoadedRobot(self.drives)
-        self.actions = actions = Actions(robot)
+        self.actions = actions = Actions(robot, self.forces)
+        self.wrenching = Wrenching(self.forces, actions)
         self.inputs = RecordedInputs(robot, self.forces, replay, self._recorder)
         self.configuring = configuring = Configuring(robot, worker, actions)
         self.joints = JointDriving(robot, configuring, worker, replay, actions)

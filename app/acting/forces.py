@@ -189,11 +189,6 @@ class ForceControls:
         """Set a wrench (6,) = (n, f), N m and N, on a link about its origin, in the link's or the world's axes."""
         self.set_all({**self.wrenches, link: SetWrench(link, np.array(wrench, float), world)})
 
-    def unset(self, link: int) -> None:
-        """Remove the link's wrench."""
-        if link in self.wrenches:
-            self.set_all({number: each for number, each in self.wrenches.items() if number != link})
-
     def set_all(self, wrenches: Mapping[int, SetWrench]) -> None:
         """Set these wrenches, by link, and remove all others."""
         self.wrenches = acting = dict(wrenches)

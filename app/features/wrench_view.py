@@ -33,8 +33,8 @@ class WrenchView:
         self.action = window.docks.add(Dock("Forces", scroller(self.panel), RIGHT, "Timing", "forces", "E", TIP))
         window.toolbar.addAction(self.action)
         self.panel.set.connect(self._set)
-        self.panel.unset.connect(lambda link: self._act(lambda: self._bench.forces.unset(link)))
-        self.panel.cleared.connect(lambda: self._act(self._bench.forces.clear))
+        self.panel.unset.connect(lambda link: self._act(lambda: self._bench.wrenching.unset(link)))
+        self.panel.cleared.connect(lambda: self._act(self._bench.wrenching.clear))
         self.panel.link_chosen.connect(window.selection.choose)
         window.selection.changed.connect(self.panel.choose)
         window.loaded.connect(self._take_robot)
@@ -72,7 +72,7 @@ class WrenchView:
         self._overlays.set_pushes([Push(each.link, each.wrench, each.world) for each in wrenches])
 
     def _set(self, link: int, wrench: np.ndarray, world: bool) -> None:
-        self._act(lambda: self._bench.forces.set(link, wrench, world))
+        self._act(lambda: self._bench.wrenching.set(link, wrench, world))
 
     def _act(self, act: Callable[[], None]) -> None:
         """Change the wrenches, unless a recorded frame is shown, which has its own."""

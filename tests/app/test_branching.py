@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
 from test_drives import choose, pick
-from test_time import play
+from test_time import play, present
 from windows import press, type_in, wait
 
 import engine
@@ -81,12 +81,17 @@ def test_a_drive_set_before_the_first_step_is_taken_from_the_start(qtbot, arm):
 
 def test_a_branch_under_a_wave_and_gravity_compensation_repeats_bit_for_bit(qtbot, arm):
     bench, recording = arm.workbench, arm.workbench.replay.recording
-    bench.joints.set_joint_drive(1, Drive("target", 0.3, "sine", 0.3, 0.5, weight=True))
-    play(qtbot, arm, 0.6)
-    first = bench.replay.runs[-1]
-    frames = [recording.frame(first, index) for index in range(first.first, first.last)]
-    k = next(k for k, each in enumerate(frames) if each.checkpoint.steps % 2 and each.time > 0.1)
-    odd, later = frames[k], frames[k + 3]  # the wave is computed at every other step
+    bench.joints.set_joint_drive(1, Drive("target", 0.0, "sine", 0.02, 0.5, weight=True))
+    play(qtbot, arm, 0.2)
+    run, odd = bench.replay.runs[-1], None
+    while odd is None or odd.checkpoint.steps % 2 == 0:  # the wave is computed at every other step
+        qtbot.wait(30)  # so that this frame is kept beside the next
+        before = present(arm)
+        bench.step()
+        wait(qtbot, lambda before=before: present(arm) > before)
+        odd = recording.frame(run, run.last)
+    play(qtbot, arm, 0.2)
+    later = recording.frame(run, odd.index + 3)
     look(qtbot, arm, odd.time)
     branch(qtbot, arm)
     for _ in range(later.checkpoint.steps - odd.checkpoint.steps):

@@ -183,7 +183,7 @@ def joints_of(model, settings, **posted) -> tuple[LoadedRobot, JointDriving]:
     worker = SimpleNamespace(**{"change": lambda _: None, "configure": lambda _: 0, **posted})
     robot_ = LoadedRobot(DriveControls(Drives(), worker))
     robot_.take(Loaded(model, "", None, model.neutral(), settings, "", "", ""))
-    actions = Actions(robot_)
+    actions = Actions(robot_, SimpleNamespace(wrenches={}))
     configuring = Configuring(robot_, worker, actions)
     return robot_, JointDriving(robot_, configuring, worker, SimpleNamespace(active=False), actions)
 

@@ -44,7 +44,8 @@ WINDOW = (
     "| save a session | *Save session* (`{Save session}`) keeps",
     "| find a key | `{Keyboard shortcuts}` lists them all;",
     "the Scene dock (`{Scene}`) sets terrain, gravity",
-    "`{Undo}` undoes poses, drives, settings, obstacles, bodies, a floating base, saved poses and views, "
+    "`{Undo}` undoes poses, drives, forces of the panel, settings, obstacles, bodies, a floating base, saved poses and "
+    "views, "
     "`{Redo}` redoes them |",
     "*Edit › Preferences* (`{Preferences}`) has the window's preferences",
     "| look at a family of runs | *File › Open study* (`{Open study}`) draws",
