@@ -108,7 +108,7 @@ class SecondRobot(MadeApart):
         def make() -> engine.Simulation:
             try:
                 return _simulation(asked, settings, scene, dt, integrator)
-            except Exception:  # which is told
+            except Exception:  # which is reported
                 self.later(partial(self.expect, False))
                 raise
 
