@@ -8,7 +8,7 @@ from test_scene_view import entry, settled
 from windows import wait
 
 from app.features.scene_view import SceneView
-from app.features.status import BODIES_NOTE
+from app.features.status import BODIES_NOTE, Status
 
 BARE = """<robot name="bare">
   <link name="base"/>
@@ -28,7 +28,7 @@ def test_a_body_beside_a_robot_without_shapes_lies_on_the_ground(qtbot, shown, t
     entry(view, "Free body: cube")
     settled(qtbot, view)
     wait(qtbot, lambda: bench.robot.settings.ground)
-    assert window.status.note_label.text() == ""
+    assert window.feature(Status).note_label.text() == ""
     height = bench.surroundings.part_pose(0)[2, 3]
     window.run.play.trigger()
     wait(qtbot, lambda: bench.robot.time > 0.5)
@@ -53,6 +53,6 @@ def test_a_body_below_a_hanging_robot_is_said_to_fall(qtbot, shown, tmp_path):
     view = window.features[SceneView]
     entry(view, "Free body: cube")
     settled(qtbot, view)
-    wait(qtbot, lambda: window.status.note_label.text() == BODIES_NOTE)
+    wait(qtbot, lambda: window.feature(Status).note_label.text() == BODIES_NOTE)
     window.run.ground.trigger()
-    wait(qtbot, lambda: window.status.note_label.text() == "")
+    wait(qtbot, lambda: window.feature(Status).note_label.text() == "")
