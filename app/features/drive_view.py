@@ -6,7 +6,6 @@ import math
 import time
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QModelIndex
 from PyQt6.QtWidgets import QMenu, QWidget
@@ -14,11 +13,9 @@ from PyQt6.QtWidgets import QMenu, QWidget
 from app.acting.drives import Drive
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.context_menus import JOINT, Clicked
+from app.features.window_type import Window
 from app.panels.joint_form import JointForm
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 REFRESH = 0.1  # s between two updates of changing values
 WEIGHT_TIP = "Every drive adds the effort that balances gravity at its joint"
@@ -53,10 +50,10 @@ class DriveView:
     def _put_zero(self, menu: QMenu, joint: Clicked) -> None:
         menu.addSeparator()
         zero = menu.addAction("Move to &zero", lambda: self._table.moved.emit(joint.number, 0.0))
-        zero.setEnabled(self._bench.coordinates[joint.number].leader is None)
+        zero.setEnabled(self._bench.robot.coordinates[joint.number].leader is None)
 
     def _put_drive(self, menu: QMenu, joint: Clicked) -> None:
-        row, with_gains = self._bench.coordinates[joint.number], {v for v, *_ in self._bench.settings.gains}
+        row, with_gains = self._bench.robot.coordinates[joint.number], {v for v, *_ in self._bench.robot.settings.gains}
         gains = menu.addAction("Auto&matic gains", lambda: self._bench.joints.set_gains(joint.number, None))
         gains.setEnabled(row.holdable and row.effort_v in with_gains)
         if row.driveable:
@@ -71,7 +68,7 @@ class DriveView:
 
     def choose(self, index: int) -> None:
         """Show the form at a row of the table; undriven coordinates, as of a free base, have none."""
-        if not self._bench.coordinates[index].driveable:
+        if not self._bench.robot.coordinates[index].driveable:
             self.index = -1
             self._table.close_row()
             return
@@ -85,15 +82,15 @@ class DriveView:
         """Update the form from the joint's drive."""
         bench = self._bench
         self._table.live = not bench.replay.active
-        self.weight_action.setEnabled(any(row.driveable for row in bench.coordinates))
-        special = {k: bench.drives[row.effort_v] for k, row in enumerate(bench.coordinates)}
+        self.weight_action.setEnabled(any(row.driveable for row in bench.robot.coordinates))
+        special = {k: bench.drives[row.effort_v] for k, row in enumerate(bench.robot.coordinates)}
         self._table.show_drives({k: drive for k, drive in special.items() if drive is not None})
-        if not 0 <= self.index < len(bench.coordinates):
+        if not 0 <= self.index < len(bench.robot.coordinates):
             self.form.show_joint(None, Drive(), (0.0, 0.0))
             return
-        row = bench.coordinates[self.index]
-        settings = bench.settings
-        key = (bench.model, self.index, settings.dt, settings.integrator, settings.gains)
+        row = bench.robot.coordinates[self.index]
+        settings = bench.robot.settings
+        key = (bench.robot.model, self.index, settings.dt, settings.integrator, settings.gains)
         if key != self._gains_of:
             self._gains_of, self._gains = key, bench.joints.gains(self.index) if row.holdable else (0.0, 0.0)
         self._show_drive()
@@ -103,30 +100,30 @@ class DriveView:
 
     def _show_drive(self) -> None:
         self._drive_shown = self._bench.robot.drive_of(self.index)
-        self.form.show_joint(self._bench.coordinates[self.index], self._drive_shown, self._gains)
+        self.form.show_joint(self._bench.robot.coordinates[self.index], self._drive_shown, self._gains)
 
     def _follow(self, frame: Snapshot) -> None:
         now = time.perf_counter()
         self._table.show_motion(frame.v, frame.effort)
-        if (self._bench.playing and now < self._due) or not 0 <= self.index < len(self._bench.coordinates):
+        if (self._bench.robot.playing and now < self._due) or not 0 <= self.index < len(self._bench.robot.coordinates):
             return
         self._due = now + REFRESH
         if self._bench.robot.drive_of(self.index) != self._drive_shown:  # changed by the table, its slider or a reset
             self._show_drive()
-        v = self._bench.coordinates[self.index].effort_v
+        v = self._bench.robot.coordinates[self.index].effort_v
         self.form.show_motion(*((frame.v[v], frame.effort[v]) if v >= 0 else (math.nan, math.nan)))
 
     def _step(self, index: int, change: float) -> None:
         """Move a coordinate from where it was last set, which the newest frame may not show yet."""
-        bench, row, state = self._bench, self._bench.coordinates[index], self._bench.state
-        held = bench.playing and bench.robot.is_held(index)
+        bench, row, state = self._bench, self._bench.robot.coordinates[index], self._bench.actions.state
+        held = bench.robot.playing and bench.robot.is_held(index)
         value = (state.drives[row.name].value if held else row.value(state.q)) + change
         self._table.move_to(index, min(max(value, row.lower), row.upper) if row.limited else value)
 
     def _drive(self, drive: Drive) -> None:
-        bench, row = self._bench, self._bench.coordinates[self.index]
+        bench, row = self._bench, self._bench.robot.coordinates[self.index]
         if math.isnan(drive.value):  # a new mode starts at rest at the current position
-            here = row.value(bench.newest.q) if drive.mode == "target" and bench.newest is not None else 0.0
+            here = row.value(bench.robot.newest.q) if drive.mode == "target" and bench.robot.newest is not None else 0.0
             drive = replace(drive, value=here)
         try:
             bench.joints.set_joint_drive(self.index, drive)
@@ -141,7 +138,7 @@ class DriveView:
     def _carry(self) -> None:
         """Turn gravity compensation on for all joints, or off if all have it."""
         bench = self._bench
-        rows = [k for k, row in enumerate(bench.coordinates) if row.driveable]
+        rows = [k for k, row in enumerate(bench.robot.coordinates) if row.driveable]
         on = not all(bench.robot.drive_of(k).weight for k in rows)
         with bench.actions.as_one("Gravity compensation"):
             for k in rows:

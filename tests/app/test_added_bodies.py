@@ -8,7 +8,7 @@ from test_scene_view import entry, settled
 from windows import wait
 
 from app.features.scene_view import SceneView
-from app.features.status import BODIES_NOTE
+from app.features.status import BODIES_NOTE, Status
 
 BARE = """<robot name="bare">
   <link name="base"/>
@@ -24,27 +24,27 @@ def test_a_body_beside_a_robot_without_shapes_lies_on_the_ground(qtbot, shown, t
     (tmp_path / "bare.urdf").write_text(BARE.format(shape=""), encoding="utf-8")
     window = shown(tmp_path / "bare.urdf")
     bench, view = window.workbench, window.features[SceneView]
-    assert not bench.settings.ground
+    assert not bench.robot.settings.ground
     entry(view, "Free body: cube")
     settled(qtbot, view)
-    wait(qtbot, lambda: bench.settings.ground)
-    assert window.status.note_label.text() == ""
+    wait(qtbot, lambda: bench.robot.settings.ground)
+    assert window.features[Status].note_label.text() == ""
     height = bench.surroundings.part_pose(0)[2, 3]
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 0.5)
+    wait(qtbot, lambda: bench.robot.time > 0.5)
     assert bench.surroundings.part_pose(0)[2, 3] == pytest.approx(height, abs=1e-3)
     window.run.play.trigger()
-    wait(qtbot, lambda: not bench.playing)
+    wait(qtbot, lambda: not bench.robot.playing)
     qtbot.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
-    wait(qtbot, lambda: not bench.loading and not bench.parts and not bench.settings.ground)
+    wait(qtbot, lambda: not bench.loading and not bench.robot.parts and not bench.robot.settings.ground)
     entry(view, "Free body: cube")
     settled(qtbot, view)
-    wait(qtbot, lambda: bench.settings.ground)
+    wait(qtbot, lambda: bench.robot.settings.ground)
     bench.configuring.set_ground(False)
     settled(qtbot, view)
     entry(view, "Free body: ball")  # the second one leaves the ground as it was set
     settled(qtbot, view)
-    wait(qtbot, lambda: len(bench.parts) == 2 and not bench.settings.ground)
+    wait(qtbot, lambda: len(bench.robot.parts) == 2 and not bench.robot.settings.ground)
 
 
 def test_a_body_below_a_hanging_robot_is_said_to_fall(qtbot, shown, tmp_path):
@@ -53,6 +53,6 @@ def test_a_body_below_a_hanging_robot_is_said_to_fall(qtbot, shown, tmp_path):
     view = window.features[SceneView]
     entry(view, "Free body: cube")
     settled(qtbot, view)
-    wait(qtbot, lambda: window.status.note_label.text() == BODIES_NOTE)
+    wait(qtbot, lambda: window.features[Status].note_label.text() == BODIES_NOTE)
     window.run.ground.trigger()
-    wait(qtbot, lambda: window.status.note_label.text() == "")
+    wait(qtbot, lambda: window.features[Status].note_label.text() == "")
