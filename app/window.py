@@ -144,8 +144,6 @@ class Window(QMainWindow):
         self.run.changed.connect(self.refresh)
         self.joints.moved.connect(self._move_joint)
         self.joints.released.connect(self.workbench.joints.release)
-        self.joints.driven.connect(self.workbench.joints.set_drive)
-        self.joints.mode_asked.connect(self.workbench.joints.drive)
         self.speed.changed.connect(self.workbench.set_speed)
 
     def _restore_place(self) -> None:
@@ -215,7 +213,6 @@ class Window(QMainWindow):
         """Update all texts, buttons and menus from the workbench."""
         robot = self.workbench.robot
         self.docks.fold(robot.model is None)
-        self.joints.show_held(robot.held_rows)
         self.setWindowTitle(f"{robot.model.name} — Catena" if robot.model else "Catena")
         self.refreshed.emit()
 

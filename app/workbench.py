@@ -23,8 +23,10 @@ from app.acting.forces import AppliedForces, ForceControls
 from app.acting.joint_driving import JointDriving
 from app.acting.loaded_robot import LoadedRobot
 from app.acting.posing import Posing
+from app.acting.recorded_inputs import RecordedInputs
 from app.acting.surroundings import Parts, RemovedObjects, Surroundings, file_of, loader_with_parts, resolved
 from app.acting.undoing import Actions, undoable
+from app.acting.wrenching import Wrenching
 from app.plotting.probe import Probe
 from app.recording import run_files
 from app.recording.autosave import Autosave
@@ -98,9 +100,9 @@ class Workbench:
         self.probe = Probe()
         """Samples the plotted quantities."""
         drives, controlling, forces, ghost = Drives(), Controlling(), AppliedForces(), Ghost()
-        second, self._recorder = SecondRobot(), Recorder()
+        second, self._recorder = SecondRobot(), Recorder((drives, forces))
         self._worker = worker = Worker(
-            attachments=(drives, controlling, forces, self.probe, self._recorder, ghost, second)
+            attachments=(second, drives, controlling, forces, self.probe, self._recorder, ghost)
         )
         self.probe.change, controlling.tell = worker.change, worker.tell
         self.ghost = GhostControls(ghost, worker.change)
@@ -113,7 +115,9 @@ class Workbench:
         """Named keyframes of opened runs: the run's number, the time in s, the name."""
         self._autosave: Autosave | None = None
         self.robot = robot = LoadedRobot(self.drives)
-        self.actions = actions = Actions(robot)
+        self.actions = actions = Actions(robot, self.forces)
+        self.wrenching = Wrenching(self.forces, actions)
+        self.inputs = RecordedInputs(robot, self.forces, replay, self._recorder)
         self.configuring = configuring = Configuring(robot, worker, actions)
         self.joints = JointDriving(robot, configuring, worker, replay, actions)
         self.posing = Posing(robot, worker, replay, actions)
@@ -218,12 +222,13 @@ class Workbench:
         self._worker.show_again()
 
     def branch(self) -> None:
-        """Pause, and branch a new run off the frame shown."""
+        """Pause, and branch a new run off the frame shown, with the drives and set wrenches of that frame."""
         run, frame = self.replay.run, self.replay.frame
         if run is not None and frame is not None:
             self.robot.playing, self.robot.time, self.robot.placed = False, frame.time, None
-            self.replay.leave()
             self._worker.branch(self._recorder, run, frame)
+            self.inputs.go_back()
+            self.replay.leave()
 
     def step(self) -> None:
         """Pause, and take one time step, or show the next frame of the recording."""

@@ -1,12 +1,13 @@
 """The drives of single joints: a position, velocity or effort, constant or periodic, and gravity compensation.
 
-Values that change with time or state are computed every `PERIOD` of simulated time, counted in steps from the last
-jump, so that a run after a reset repeats bit for bit.
+Values that change with time or state are computed every `PERIOD` of simulated time, counted in the simulation's steps,
+so that a run after a reset, or a branch from a recorded frame, repeats bit for bit.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,9 +67,12 @@ class Drives(Attachment):
 
     def __init__(self) -> None:
         self._model: engine.Model | None = None  # the model whose joints they drive
-        self._drives: dict[int, Drive] = {}
-        self._left = 0  # steps until they are computed again
-        self._moving = False
+        self._drives: dict[int, Drive] = {}  # never changed in place, since recordings keep it
+        self._due = False  # whether they are computed before the next step
+
+    @property
+    def inputs(self) -> dict[int, Drive]:
+        return self._drives
 
     def set(self, v: int, drive: Drive, running: Running) -> None:
         """Set the drive of the joint with the velocity v."""
@@ -76,34 +80,38 @@ class Drives(Attachment):
         if drive.plain:
             running.set_one("target" if drive.mode == "target" else "tau", v, drive.value)
         else:
-            self._drives[v] = drive
-        self._changed()
+            self._drives = {**self._drives, v: drive}
 
     def drop(self, v: int, running: Running) -> None:
         """Remove the joint's drive, and set its effort to zero."""
-        self._drives.pop(v, None)
+        self._drives, self._due = {each: drive for each, drive in self._drives.items() if each != v}, True
         running.set_one("tau", v, 0.0)
-        self._changed()
 
     def clear(self, running: Running) -> None:
         for v in tuple(self._drives):
             self.drop(v, running)
 
-    def _changed(self) -> None:
-        self._left, self._moving = 0, any(drive.moves for drive in self._drives.values())
+    def go_back(self, drives: dict[int, Drive], begins: bool) -> None:
+        """Continue with the drives of a recorded frame, of which the efforts act; `begins`: they do not yet."""
+        self._drives, self._due = drives, begins
 
     def after_jump(self, running: Running) -> None:
         if running.model is not self._model:
             self._model, self._drives = running.model, {}
-        self._changed()
+        self._due = True
 
     def most_steps(self, running: Running) -> int | None:
-        if not self._moving:
+        if not any(drive.moves for drive in self._drives.values()):
             return None
-        return self._left or max(1, round(PERIOD / running.simulation.dt))
+        period = _period(running)
+        return period - running.simulation.steps % period
+
+    def are_due(self, running: Running) -> bool:
+        """Whether they are computed before the next step."""
+        return self._due or running.simulation.steps % _period(running) == 0
 
     def before_steps(self, running: Running, count: int) -> bool:  # noqa: ARG002
-        if not self._drives or self._left:
+        if not self._drives or not self.are_due(running):
             return True
         simulation, tau, target = running.simulation, running.tau.copy(), running.target.copy()
         t, *_ = running.state()
@@ -119,11 +127,13 @@ class Drives(Attachment):
                 target[v] = value
         running.set_all("tau", tau)
         running.set_all("target", target)
-        self._left = max(1, round(PERIOD / simulation.dt))
+        self._due = False
         return True
 
-    def after_steps(self, running: Running, count: int) -> None:  # noqa: ARG002
-        self._left = max(0, self._left - count)
+
+def _period(running: Running) -> int:
+    """The steps after which drives are computed again."""
+    return max(1, round(PERIOD / running.simulation.dt))
 
 
 class DriveControls:
@@ -158,3 +168,8 @@ class DriveControls:
         """Remove all drives that are not plain."""
         self._known.clear()
         self._worker.change(self._drives.clear)
+
+    def go_back(self, drives: Mapping[int, Drive], begins: bool) -> None:
+        """Continue with the drives of a recorded frame; `begins` as in `RecordedFrame`."""
+        self._known = dict(drives)
+        self._worker.change(lambda _: self._drives.go_back(dict(drives), begins))

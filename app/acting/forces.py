@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,7 +100,7 @@ class AppliedForces(Attachment):
     def __init__(self) -> None:
         self.spring: Spring | None = None
         self.set: dict[int, SetWrench] = {}
-        """Set wrenches by link."""
+        """Set wrenches by link; never changed in place, since recordings keep it."""
         self._force: np.ndarray | None = None
         self._acting = False  # whether a wrench in the simulation is not zero
         self._cost = self._step = 0.0  # s of wall time, of the last force and of a step
@@ -109,9 +110,9 @@ class AppliedForces(Attachment):
         """Remove the spring."""
         self.spring = self._force = None
 
-    def unset(self, link: int) -> None:
-        """Remove the link's set wrench."""
-        self.set.pop(link, None)
+    @property
+    def inputs(self) -> dict[int, SetWrench]:
+        return self.set
 
     def most_steps(self, running: Running) -> int | None:
         if self.spring is None and not any(each.world for each in self.set.values()):
@@ -186,16 +187,18 @@ class ForceControls:
 
     def set(self, link: int, wrench: np.ndarray, world: bool) -> None:
         """Set a wrench (6,) = (n, f), N m and N, on a link about its origin, in the link's or the world's axes."""
-        each = self.wrenches[link] = SetWrench(link, np.array(wrench, float), world)
-        self._worker.push(lambda _: self._forces.set.update({link: each}))
+        self.set_all({**self.wrenches, link: SetWrench(link, np.array(wrench, float), world)})
 
-    def unset(self, link: int) -> None:
-        """Remove the link's wrench."""
-        if self.wrenches.pop(link, None) is not None:
-            self._worker.change(lambda _: self._forces.unset(link))
+    def set_all(self, wrenches: Mapping[int, SetWrench]) -> None:
+        """Set these wrenches, by link, and remove all others."""
+        self.wrenches = acting = dict(wrenches)
+
+        def take(_: Running) -> None:
+            self._forces.set = acting
+
+        (self._worker.push if acting else self._worker.change)(take)
 
     def clear(self) -> None:
         """Release the grabbed link, and remove all wrenches."""
         self.let_go()
-        self.wrenches.clear()
-        self._worker.change(lambda _: self._forces.set.clear())
+        self.set_all({})

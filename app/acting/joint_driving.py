@@ -61,9 +61,8 @@ class JointDriving:
 
         Raises ValueError for a mimic coordinate, and during play for one that no gains can hold.
         """
+        self._require_present("move joints")
         robot, row = self._robot, self._robot.coordinates[index]
-        if self._replay.active:
-            raise ValueError(f"{self._replay.reason}; to move joints {self._replay.ways_on}")
         if row.leader is not None:
             raise ValueError(f"{row.name} follows {row.leader}; move {row.leader} instead")
         value = clamp_drive(row, Drive(value=value)).value
@@ -83,6 +82,11 @@ class JointDriving:
             self.grabbed = index if grabbed else None
         self.set_drive(index, value)
         return None
+
+    def _require_present(self, wish: str) -> None:
+        """Raise ValueError while a recorded frame is shown."""
+        if self._replay.active:
+            raise ValueError(f"{self._replay.reason}; to {wish} {self._replay.ways_on}")
 
     def release(self, index: int) -> None:
         """Release coordinate `index`, if `set_coordinate` had to hold it."""
@@ -115,7 +119,11 @@ class JointDriving:
 
     @undoable(lambda robot, index, by_effort: f"{'Release' if by_effort else 'Hold'} {robot.coordinates[index].label}")
     def drive(self, index: int, by_effort: bool) -> None:
-        """Drive coordinate `index` by effort alone, or hold it by gains at its position."""
+        """Drive coordinate `index` by effort alone, or hold it by gains at its position.
+
+        Raises ValueError while a recorded frame is shown, as the other methods that set a drive or gains do.
+        """
+        self._require_present("drive joints")
         robot, row, before = self._robot, self._robot.coordinates[index], self._robot.settings
         self.grabbed = None
         robot.newly_set.pop(index, None)
@@ -135,9 +143,8 @@ class JointDriving:
 
         It is clamped to the joint's limits. The rest of the drive is unchanged.
         """
+        self._require_present("drive joints")
         robot, row = self._robot, self._robot.coordinates[index]
-        if self._replay.active:
-            return
         if not row.driveable:
             raise ValueError(f"{row.name} follows another joint and has no drive of its own")
         self._set(index, replace(robot.drives[row.effort_v] or Drive(robot.mode(index)), value=value))
@@ -148,6 +155,7 @@ class JointDriving:
 
         Raises ValueError for a coordinate without a drive, and for gains where none are possible.
         """
+        self._require_present("drive joints")
         robot, row = self._robot, self._robot.coordinates[index]
         if not row.driveable or (drive.mode != "effort" and not row.holdable):
             raise ValueError(f"{row.name} has no drive that could hold a {drive.kind}")
@@ -163,10 +171,13 @@ class JointDriving:
         self._robot.newly_set[index] = clamp_drive(row, drive)
         self._robot.drives.set(row.effort_v, self._robot.newly_set[index])
 
-    def gains(self, index: int) -> tuple[float, float]:
-        """Return kp, N m/rad or N/m, and kd, N m s/rad or N s/m, of coordinate `index` when gains hold it."""
+    def gains(self, index: int, settings: Settings | None = None) -> tuple[float, float]:
+        """Return kp, N m/rad or N/m, and kd, N m s/rad or N s/m, of coordinate `index` when gains hold it.
+
+        `settings` are those of a recorded frame, if not those of now.
+        """
         robot, v = self._robot, self._robot.coordinates[index].effort_v
-        held = replace(robot.settings, held=True, driven=frozenset(), by_velocity=frozenset())
+        held = replace(settings or robot.settings, held=True, driven=frozenset(), by_velocity=frozenset())
         kp, kd = gains_of(robot.model, held)
         return float(kp[v]), float(kd[v])
 
@@ -187,6 +198,7 @@ class JointDriving:
     @undoable(_told_of_gains)
     def set_gains(self, index: int, gains: tuple[float, float] | None) -> None:
         """Set kp and kd of coordinate `index`; None for automatic gains."""
+        self._require_present("set gains")
         settings, v = self._robot.settings, self._robot.coordinates[index].effort_v
         others = [each for each in settings.gains if each[0] != v]
         own = [] if gains is None else [(v, *gains)]

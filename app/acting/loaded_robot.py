@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -86,33 +87,23 @@ class LoadedRobot:
         """Return the algorithms that can simulate the robot, in its scene, on a device."""
         return () if self.model is None else engine.simulation_algorithms(self.model, device, self.settings.touched)
 
+    @property
+    def drives_now(self) -> JointDrives:
+        """The drives of the joints, of which plain ones have the values of the newest frame, or of a start."""
+        held = self.initial if self.placed is None else self.placed
+        return JointDrives(self.coordinates, self.settings, self.drives.known, self.newest, held)
+
     def mode(self, index: int) -> str:
         """Return the drive mode of coordinate `index`, one of `MODES`; "" if it has no drive."""
-        row, settings = self.coordinates[index], self.settings
-        if not row.driveable:
-            return ""
-        if not (settings.held and row.holdable) or row.effort_v in settings.driven:
-            return "effort"
-        return "velocity" if row.effort_v in settings.by_velocity else "target"
+        return mode_of(self.coordinates[index], self.settings)
 
     def is_held(self, index: int) -> bool:
         """Whether gains hold coordinate `index` at a setpoint."""
         return self.mode(index) == "target"
 
-    @property
-    def held_rows(self) -> frozenset[int]:
-        """The indices of all coordinates that gains hold."""
-        return frozenset(index for index in range(len(self.coordinates)) if self.is_held(index))
-
     def drive_of(self, index: int) -> Drive:
-        """Return the drive of coordinate `index`; a plain drive has the value of the newest frame, or of a start."""
-        row, mode, frame = self.coordinates[index], self.mode(index), self.newest
-        if (drive := self.drives[row.effort_v]) is not None:
-            return drive
-        if frame is None:  # at rest, and held there
-            return Drive(mode or "effort", row.value(self.q) if mode == "target" else 0.0)
-        of_mode = {"target": frame.target, "effort": frame.tau}.get(mode)
-        return Drive(mode or "effort", 0.0 if of_mode is None else float(of_mode[row.effort_v]))
+        """Return the drive of coordinate `index`."""
+        return self.drives_now[index]
 
     def check_loads(self) -> None:
         """Find the joints that are `overloaded` in the newest frame: none unless the robot plays, held by gains."""
@@ -120,8 +111,54 @@ class LoadedRobot:
         if self.playing and settings.gravity and settings.held and not self.floats:
             q = self.initial if self.newest is None else self.newest.q
             heavy = np.abs(engine.static_loads(settings.under_gravity(self.model), q)) > self.model.effort_limit
-            held = (self.coordinates[k] for k in sorted(self.held_rows))
+            held = (self.coordinates[k] for k in sorted(self.drives_now.held_rows))
             self.overloaded = tuple(row.name for row in held if heavy[row.effort_v])
+
+
+@dataclass(frozen=True, eq=False)
+class JointDrives:
+    """The drives of a robot's joints, now or in a recorded frame, by row of `coordinates`.
+
+    `special` are those that are not plain, by velocity index; the plain ones have their values in `frame`, and are held
+    at `q` (nq,) where there is none.
+    """
+
+    coordinates: tuple[Coordinate, ...]
+    settings: Settings
+    special: Mapping[int, Drive]
+    frame: Snapshot | None
+    q: np.ndarray
+
+    def __getitem__(self, index: int) -> Drive:
+        row, frame = self.coordinates[index], self.frame
+        mode = mode_of(row, self.settings)
+        if (drive := self.special.get(row.effort_v)) is not None:
+            return drive
+        if frame is None:  # at rest, and held there
+            return Drive(mode or "effort", row.value(self.q) if mode == "target" else 0.0)
+        of_mode = {"target": frame.target, "effort": frame.tau}.get(mode)
+        return Drive(mode or "effort", 0.0 if of_mode is None else float(of_mode[row.effort_v]))
+
+    @property
+    def held_rows(self) -> frozenset[int]:
+        """The indices of all coordinates that gains hold."""
+        rows = enumerate(self.coordinates)
+        return frozenset(index for index, row in rows if mode_of(row, self.settings) == "target")
+
+    @property
+    def special_rows(self) -> dict[int, Drive]:
+        """The drives that are not plain."""
+        rows = enumerate(self.coordinates)
+        return {index: self.special[row.effort_v] for index, row in rows if row.effort_v in self.special}
+
+
+def mode_of(row: Coordinate, settings: Settings) -> str:
+    """Return a coordinate's drive mode, one of `MODES`; "" if it has no drive."""
+    if not row.driveable:
+        return ""
+    if not (settings.held and row.holdable) or row.effort_v in settings.driven:
+        return "effort"
+    return "velocity" if row.effort_v in settings.by_velocity else "target"
 
 
 def alone(model: engine.Model) -> engine.Model:

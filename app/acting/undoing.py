@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
@@ -12,6 +12,7 @@ import numpy as np
 
 import engine
 from app.acting.drives import Drive
+from app.acting.forces import ForceControls, SetWrench
 from app.acting.loaded_robot import LoadedRobot
 from app.simulation.messages import Settings
 
@@ -20,10 +21,11 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """The undoable state: the model, its settings, the drives by coordinate name, and q (nq,).
+    """The undoable state: the model, its settings, the drives by coordinate name, q (nq,), and the wrenches by link.
 
     `parts` are those of a composed model, empty for a robot alone. `posed` is whether q was set by the user, rather
-    than reached by the simulation; `floating` whether the file's root link was set free of the world.
+    than reached by the simulation; `floating` whether the file's root link was set free of the world. `wrenches` is
+    None in an action that does not set any, so that undoing it brings back none that a reset has removed.
     """
 
     model: engine.Model
@@ -33,6 +35,7 @@ class State:
     parts: tuple[engine.Part, ...]
     posed: bool = False
     floating: bool = False
+    wrenches: Mapping[int, SetWrench] | None = None
 
     @property
     def models(self) -> list[object]:
@@ -59,7 +62,8 @@ class Action:
         """Whether it changed a setting, a drive, the robot, its parts or its pose."""
         one, other = self.before, self.after
         moved = other.posed and not np.array_equal(one.q, other.q)
-        return moved or (one.settings, one.drives) != (other.settings, other.drives) or self.replaces_robot
+        set_anew = (one.settings, one.drives, one.wrenches) != (other.settings, other.drives, other.wrenches)
+        return moved or set_anew or self.replaces_robot
 
     @property
     def replaces_robot(self) -> bool:
@@ -70,8 +74,8 @@ class Action:
 class Actions:
     """Reports the user's actions, with the robot's state before and after each."""
 
-    def __init__(self, robot: LoadedRobot):
-        self.robot = robot
+    def __init__(self, robot: LoadedRobot, forces: ForceControls):
+        self.robot, self._forces = robot, forces
         self.done: Callable[[Action], None] = lambda _: None
         """Called with each action; an action composed of others is reported once."""
         self.silent = False
@@ -81,9 +85,10 @@ class Actions:
     def state(self) -> State:
         """The current state."""
         robot = self.robot
-        rows = enumerate(robot.coordinates)
-        drives = {row.name: robot.newly_set.get(k) or robot.drive_of(k) for k, row in rows if row.driveable}
-        return State(robot.model, robot.settings, drives, robot.q, robot.model.parts, floating=robot.floating)
+        rows, now = enumerate(robot.coordinates), robot.drives_now
+        drives = {row.name: robot.newly_set.get(k) or now[k] for k, row in rows if row.driveable}
+        parts, wrenches = robot.model.parts, self._forces.wrenches
+        return State(robot.model, robot.settings, drives, robot.q, parts, floating=robot.floating, wrenches=wrenches)
 
     @contextmanager
     def unnoted(self) -> Iterator[None]:
@@ -104,6 +109,9 @@ class Actions:
 
     def report(self, action: Action) -> None:
         """Report an action, unless it changed nothing."""
+        before, after = action.before, action.after
+        if before.wrenches == after.wrenches:
+            action = replace(action, before=replace(before, wrenches=None), after=replace(after, wrenches=None))
         if action.changes and not self.silent:
             self.done(action)
 

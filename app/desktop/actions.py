@@ -21,6 +21,7 @@ ALGORITHM_TIPS = {
     "cfa": "Constraint force algorithm; Yang, Wu, Pan 2016; cfa on the command line",
     "dca": "Divide and conquer by articulated bodies; Bhalerao, Critchley, Anderson 2012; dca on the command line",
 }
+REASON = "reason"  # a property of what is disabled
 MESSAGE = 6000  # ms that a temporary message is shown
 
 
@@ -44,6 +45,26 @@ def make_action(
     (action.toggled if checkable else action.triggered).connect(slot)
     window.addAction(action)
     return action
+
+
+def give_reason(each: QAction | QWidget, reason: str) -> None:
+    """Set why an action or a menu is disabled, which the palette says; "" where there is nothing to say."""
+    each.setProperty(REASON, reason)
+
+
+def is_offered(action: QAction) -> bool:
+    """Whether an action can be triggered: it is enabled, and so is its menu."""
+    return action.isEnabled() and all(menu.isEnabled() for menu in _menus_of(action))
+
+
+def reason_of(action: QAction) -> str:
+    """Return why an action is not offered; "" where it is, or where no reason was given."""
+    owners: tuple[QAction | QMenu, ...] = (action, *_menus_of(action))
+    return next((reason for each in owners if not each.isEnabled() and (reason := each.property(REASON))), "")
+
+
+def _menus_of(action: QAction) -> list[QMenu]:
+    return [each for each in action.associatedObjects() if isinstance(each, QMenu)]
 
 
 def dock_action(dock: QDockWidget, icon: str, key: Qt.Key | str, tip: str) -> QAction:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 from PyQt6.QtCore import QModelIndex
 from PyQt6.QtWidgets import QMenu, QWidget
 
 from app.acting.drives import Drive
+from app.acting.loaded_robot import JointDrives
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.context_menus import JOINT, Clicked
 from app.features.window_type import Window
 from app.panels.joint_form import JointForm
-from app.simulation.messages import Loaded, Snapshot
+from app.simulation.messages import Loaded, Settings, Snapshot
 
 REFRESH = 0.1  # s between two updates of changing values
 WEIGHT_TIP = "Every drive adds the effort that balances gravity at its joint"
@@ -32,6 +35,8 @@ class DriveView:
         self._gains_of: tuple[object, ...] = ()  # the joint and the settings of `_gains`
         self._gains = 0.0, 0.0
         self._drive_shown = Drive()
+        self._settings_shown = Settings()
+        self._special_shown: Mapping[int, Drive] = {}
         self.weight_action = make_action(window, "Gravity &compensation", self._carry, tip=WEIGHT_TIP)
         window.menus.simulation.put(self.weight_action)
         self._due = 0.0
@@ -39,7 +44,10 @@ class DriveView:
         self._table.stepped.connect(self._step)
         self.form.driven.connect(self._drive)
         self.form.away.clicked.connect(self._table.close_row)
-        self.form.gains_asked.connect(self._set_gains)
+        joints = self._bench.joints
+        self.form.gains_asked.connect(lambda gains: self._act(joints.set_gains, self.index, gains))
+        self._table.driven.connect(partial(self._act, joints.set_drive))
+        self._table.mode_asked.connect(partial(self._act, joints.drive))
         window.loaded.connect(self._take_robot)
         window.refreshed.connect(self._show)
         window.framed.connect(self._follow)
@@ -54,7 +62,7 @@ class DriveView:
 
     def _put_drive(self, menu: QMenu, joint: Clicked) -> None:
         row, with_gains = self._bench.robot.coordinates[joint.number], {v for v, *_ in self._bench.robot.settings.gains}
-        gains = menu.addAction("Auto&matic gains", lambda: self._bench.joints.set_gains(joint.number, None))
+        gains = menu.addAction("Auto&matic gains", lambda: self._act(self._bench.joints.set_gains, joint.number, None))
         gains.setEnabled(row.holdable and row.effort_v in with_gains)
         if row.driveable:
             menu.addAction("&Drive…", lambda: self.choose(joint.number))
@@ -79,37 +87,47 @@ class DriveView:
             QWidget.setTabOrder(one, next_one)
 
     def _show(self) -> None:
-        """Update the form from the joint's drive."""
+        """Update table and form from the joints' drives."""
         bench = self._bench
         self._table.live = not bench.replay.active
         self.weight_action.setEnabled(any(row.driveable for row in bench.robot.coordinates))
-        special = {k: bench.drives[row.effort_v] for k, row in enumerate(bench.robot.coordinates)}
-        self._table.show_drives({k: drive for k, drive in special.items() if drive is not None})
+        drives = bench.inputs.drives(bench.shown)
+        self._show_in_table(drives)
         if not 0 <= self.index < len(bench.robot.coordinates):
             self.form.show_joint(None, Drive(), (0.0, 0.0))
             return
-        row = bench.robot.coordinates[self.index]
-        settings = bench.robot.settings
-        key = (bench.robot.model, self.index, settings.dt, settings.integrator, settings.gains)
-        if key != self._gains_of:
-            self._gains_of, self._gains = key, bench.joints.gains(self.index) if row.holdable else (0.0, 0.0)
-        self._show_drive()
+        self._show_drive(drives)
         self._due = 0.0
         if bench.shown is not None:
             self._follow(bench.shown)
 
-    def _show_drive(self) -> None:
-        self._drive_shown = self._bench.robot.drive_of(self.index)
-        self.form.show_joint(self._bench.robot.coordinates[self.index], self._drive_shown, self._gains)
+    def _show_in_table(self, drives: JointDrives) -> None:
+        self._settings_shown, self._special_shown = drives.settings, drives.special
+        self._table.show_held(drives.held_rows)
+        self._table.show_drives(drives.special_rows)
+
+    def _show_drive(self, drives: JointDrives) -> None:
+        bench, settings = self._bench, drives.settings
+        row = bench.robot.coordinates[self.index]
+        key = (bench.robot.model, self.index, settings.dt, settings.integrator, settings.gains)
+        if key != self._gains_of:
+            gains = bench.joints.gains(self.index, settings) if row.holdable else (0.0, 0.0)
+            self._gains_of, self._gains = key, gains
+        self._drive_shown = drives[self.index]
+        self.form.show_joint(row, self._drive_shown, self._gains, bench.replay.active)
 
     def _follow(self, frame: Snapshot) -> None:
         now = time.perf_counter()
         self._table.show_motion(frame.v, frame.effort)
+        drives = self._bench.inputs.drives(frame) if frame.recorded else None
+        if drives is not None and (drives.settings, drives.special) != (self._settings_shown, self._special_shown):
+            self._show_in_table(drives)
         if (self._bench.robot.playing and now < self._due) or not 0 <= self.index < len(self._bench.robot.coordinates):
             return
         self._due = now + REFRESH
-        if self._bench.robot.drive_of(self.index) != self._drive_shown:  # changed by the table, its slider or a reset
-            self._show_drive()
+        drives = drives or self._bench.robot.drives_now
+        if drives[self.index] != self._drive_shown:  # changed by the table, its slider, a reset or the frame
+            self._show_drive(drives)
         v = self._bench.robot.coordinates[self.index].effort_v
         self.form.show_motion(*((frame.v[v], frame.effort[v]) if v >= 0 else (math.nan, math.nan)))
 
@@ -125,22 +143,26 @@ class DriveView:
         if math.isnan(drive.value):  # a new mode starts at rest at the current position
             here = row.value(bench.robot.newest.q) if drive.mode == "target" and bench.robot.newest is not None else 0.0
             drive = replace(drive, value=here)
+        self._act(bench.joints.set_joint_drive, self.index, drive)
+
+    def _act(self, act: Callable[..., object], *arguments: object) -> None:
+        """Call a method that sets a drive or gains; the status bar says why it refuses."""
         try:
-            bench.joints.set_joint_drive(self.index, drive)
+            act(*arguments)
         except ValueError as refusal:
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
-        self._window.refresh()
-
-    def _set_gains(self, gains: tuple[float, float] | None) -> None:
-        self._bench.joints.set_gains(self.index, gains)
         self._window.refresh()
 
     def _carry(self) -> None:
         """Turn gravity compensation on for all joints, or off if all have it."""
         bench = self._bench
         rows = [k for k, row in enumerate(bench.robot.coordinates) if row.driveable]
-        on = not all(bench.robot.drive_of(k).weight for k in rows)
-        with bench.actions.as_one("Gravity compensation"):
-            for k in rows:
-                bench.joints.set_joint_drive(k, replace(bench.robot.drive_of(k), weight=on))
-        self._window.refresh()
+        drives = bench.robot.drives_now
+        on = not all(drives[k].weight for k in rows)
+
+        def carry() -> None:
+            with bench.actions.as_one("Gravity compensation"):
+                for k in rows:
+                    bench.joints.set_joint_drive(k, replace(drives[k], weight=on))
+
+        self._act(carry)

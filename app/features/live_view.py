@@ -11,7 +11,7 @@ from PyQt6.QtGui import QAction
 from PyQt6.QtWidgets import QApplication, QMenu, QWidget
 
 import engine
-from app.desktop.actions import MESSAGE, algorithm_name, device_name, make_action
+from app.desktop.actions import MESSAGE, algorithm_name, device_name, give_reason, make_action
 from app.features.batch_view import BatchView
 from app.features.controller_view import ControllerView
 from app.features.drive_view import DriveView
@@ -140,7 +140,9 @@ class LiveView(QObject):
         driven = self._replay.driven
         for each in self._acting() if driven or self._tips else ():
             self._tips.setdefault(each, each.toolTip())
-            each.setToolTip(f"{self._why_not()}; {self._replay.ways_on}" if driven else self._tips[each])
+            why_not = f"{self._why_not()}; {self._replay.ways_on}" if driven else ""
+            each.setToolTip(why_not or self._tips[each])
+            give_reason(each, why_not)
             if driven or isinstance(each, QWidget):
                 each.setEnabled(not driven)
         if not driven:

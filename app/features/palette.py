@@ -10,7 +10,7 @@ from PyQt6.QtGui import QAction, QIcon, QKeyEvent, QPixmap
 from PyQt6.QtWidgets import QDialog, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem
 
 from app.desktop import theme
-from app.desktop.actions import make_action
+from app.desktop.actions import MESSAGE, is_offered, make_action, reason_of
 from app.desktop.layouts import vertical
 from app.features.shortcuts_sheet import keys_of, of_menus
 from app.features.window_type import Window
@@ -49,7 +49,7 @@ class Palette(QDialog):
 
     def __init__(self, window: Window, commands: Sequence[Command], last: Sequence[str]):
         super().__init__(window, Qt.WindowType.Popup)
-        self._commands, self._last = commands, list(last)
+        self._window, self._commands, self._last = window, commands, list(last)
         self.line, self.list = QLineEdit(placeholderText="Type a command"), QTreeWidget()
         self.list.setColumnCount(2)
         self.list.setHeaderHidden(True)
@@ -76,12 +76,13 @@ class Palette(QDialog):
         for command in rank_commands(self._commands, text, self._last):
             action = command.action
             on = "  ✓" if action.isCheckable() and action.isChecked() else ""
-            item = QTreeWidgetItem(self.list, [command.name + on, keys_of(action)])
+            reason = reason_of(action)
+            item = QTreeWidgetItem(self.list, [command.name + on, reason.split(";")[0] or keys_of(action)])
             item.setIcon(0, QIcon(blank) if action.icon().isNull() else action.icon())
-            item.setToolTip(0, action.toolTip())
+            item.setToolTip(0, reason or action.toolTip())
             item.setData(0, Qt.ItemDataRole.UserRole, command)
             item.setForeground(1, theme.color("faint"))
-            item.setDisabled(not action.isEnabled())
+            item.setDisabled(not is_offered(action))
         if not self.list.topLevelItemCount():
             QTreeWidgetItem(self.list, [NOTHING]).setDisabled(True)
         self.list.setCurrentItem(None)
@@ -111,6 +112,11 @@ class Palette(QDialog):
             self.close()
             self._last[:] = [command.name, *(name for name in self._last if name != command.name)][:LAST]
             command.action.trigger()
+        elif item is None and (first := self.list.topLevelItem(0)) is not None and first.text(0) != NOTHING:
+            command = first.data(0, Qt.ItemDataRole.UserRole)
+            if reason := reason_of(command.action):
+                name = command.name.rpartition("› ")[2].partition("\t")[0]
+                self._window.statusBar().showMessage(f"{name}: {reason}", MESSAGE)
 
     @property
     def last(self) -> list[str]:
@@ -165,7 +171,7 @@ def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -
         exact = name == sought or f"› {command.name.casefold()}".endswith(f"› {sought}")
         begins = sum(any(part.startswith(word) for part in name.split()) for word in words)
         return (
-            not command.action.isEnabled(),
+            not is_offered(command.action),
             not exact,
             not name.startswith(sought),
             -begins,

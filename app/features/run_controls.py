@@ -7,7 +7,7 @@ from functools import partial
 from PyQt6.QtCore import QObject, Qt, pyqtSignal
 
 from app.desktop import theme
-from app.desktop.actions import MESSAGE, check, make_action
+from app.desktop.actions import MESSAGE, check, give_reason, make_action
 from app.features.status import too_heavy
 from app.features.timing_view import TimingView
 from app.features.window_type import Window
@@ -91,7 +91,9 @@ class RunControls(QObject):
         check(self.floating, bench.robot.floating or free)
         self.floating.setEnabled(bench.source is not None and not free)  # a file is reloaded
         lacks = there and bench.source is None
-        self.floating.setToolTip(FREE_ALREADY_TIP if free else NO_FILE_TIP if lacks else FREE_TIP)
+        reason = FREE_ALREADY_TIP if free else NO_FILE_TIP if lacks else ""
+        self.floating.setToolTip(reason or FREE_TIP)
+        give_reason(self.floating, reason)
 
     def _toggle(self) -> None:
         self.begun.emit()

@@ -31,13 +31,14 @@ from app.panels.second_robot import ALGORITHMS, EMPTY, SecondRobotPanel
 from app.plotting.quantities import own_energy
 from app.reasons import refusal
 from app.simulation.messages import Loaded, Snapshot
-from app.simulation.second_robot import SavedSecondRobot, SecondRobotRequest
+from app.simulation.second_robot import SavedSecondRobot, SecondRobotRequest, is_free
 from app.simulation.starting import first_pose
 
 LOOK = 30  # ms between two checks whether the file is loaded
 REFRESH = 0.1  # s between two updates of the numbers while it plays
 UNRECORDED = "The second robot is not recorded: it stays at its last live state"
 UNBEGUN = "A recording has no second robot: press Branch here (Ctrl+B), and both are simulated from this frame"
+WAITS = "Play waits for the second robot, which is being prepared"
 CROWDED = "The second robot is hidden while a batch is shown"
 GAP = 0.12  # of the larger robot's size
 TIP = "Load a second robot and simulate both side by side"
@@ -72,6 +73,8 @@ class SecondRobotView(QObject):
         self._algorithm = "auto"
         self._note = EMPTY
         self._scene: Scene | None = None
+        self._foot = 0.0  # m, the height that stands on the ground: below 0 where it hangs from its base
+        self._poses: np.ndarray | None = None  # (links, 4, 4): in its last live state, if it is shown
         self._placed = self._fit_due = False  # `_fit_due`: fit both robots in view once the second is drawn
         self._first = ""  # the first robot's file
         self._pressed, self._due, self._link = QPointF(), 0.0, -1
@@ -108,6 +111,7 @@ class SecondRobotView(QObject):
         self.panel.algorithm_chosen.connect(self.set_algorithm)
         self._viewport.installEventFilter(self)
         self._viewport.clicked.connect(self._click)
+        self._viewport.read_on.connect(lambda: self._draw(self._poses))  # the first's meshes may lower the ground
         window.loaded.connect(self._take_robot)
         window.framed.connect(self._show)
         window.refreshed.connect(self._refresh)
@@ -118,6 +122,8 @@ class SecondRobotView(QObject):
             entry.setEnabled(self._bench.robot.model is not None)
         self.panel.open_button.setEnabled(self._bench.robot.model is not None)
         self.close_action.setEnabled(self.model is not None)
+        if self._bench.robot.playing and self._bench.second_robot.expected:
+            self._window.statusBar().showMessage(WAITS, MESSAGE)
 
     # Opening and closing.
 
@@ -133,6 +139,7 @@ class SecondRobotView(QObject):
         if self._bench.robot.model is None:
             return
         folders, self._opening, self._reading = self._bench.package_dirs, (str(path), kept), _reading()
+        self._bench.second_robot.expect(kept is not None)
 
         def work(_: threading.Event) -> Read:
             try:
@@ -150,10 +157,11 @@ class SecondRobotView(QObject):
         path, kept = self._opening
         self._drop_reading()
         if read.model is None:
+            self._bench.second_robot.expect(False)
             text = f"the second robot was not loaded: {read.problem}"
             self._window.statusBar().showMessage(text, MESSAGE)
             return
-        self.close()
+        self._remove()
         self.model, self.path, self._kept = read.model, path, kept
         self._algorithm = "auto" if kept is None else kept.algorithm
         self._placed, self._fit_due = False, kept is None
@@ -180,7 +188,9 @@ class SecondRobotView(QObject):
         self._placed = True
         poses = np.asarray(engine.link_poses(self.model, first_pose(self.model)))
         right = self._viewport.camera.axes()[0]  # horizontal, so that they are side by side on the screen
-        place = shift_beyond(self._viewport.robot_bounds, self._scene.bounds(poses), right) * right
+        bounds = self._scene.bounds(poses)
+        place = shift_beyond(self._viewport.robot_bounds, bounds, right) * right
+        self._foot = 0.0 if is_free(self.model) else min(0.0, float(bounds[0][2]))
         kept, self._kept = self._kept, None
         kept = kept or SavedSecondRobot((), None, None, self._algorithm)
         self._asked = kept.of(self.model, place)
@@ -200,6 +210,10 @@ class SecondRobotView(QObject):
 
     def close(self) -> None:
         """Remove the second robot, and cancel any reading."""
+        self._bench.second_robot.expect(False)
+        self._remove()
+
+    def _remove(self) -> None:
         self._drop_reading()
         if self._scene is not None:
             self._scene.close(wait=False)
@@ -207,7 +221,7 @@ class SecondRobotView(QObject):
         self.path, self._link = "", -1
         self._bench.second_robot.set(None)
         self._viewport.overlays.choose_second_link(-1)
-        self._viewport.overlays.set_second_robot(None)
+        self._draw(None)
         self.panel.show_names("", "")
         self._window.feature(DiagnosticsView).set_of_second([])
         self._tell(EMPTY)
@@ -251,7 +265,8 @@ class SecondRobotView(QObject):
             there = state is not None and state.model is self.model and np.all(np.isfinite([*state.q, *state.v]))
             known = (state.q, state.v) if there else asked.state or ()
             q, v = (tuple(x.tolist()) for x in known) if known else (None, None)
-            kept = SavedSecondRobot(tuple(asked.place.tolist()), q, v, asked.algorithm)
+            time_ = state.time if there else asked.time
+            kept = SavedSecondRobot(tuple(asked.place.tolist()), q, v, asked.algorithm, time_)
         found = {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(kept).items()}
         return {"path": str(Path(path).expanduser().resolve()), **found}
 
@@ -268,7 +283,8 @@ class SecondRobotView(QObject):
         The camera stays if the same file was reloaded.
         """
         self._fit_due, self._first = self._fit_due or event.path != self._first, event.path
-        self._viewport.overlays.set_second_robot(None)
+        self._draw(None)
+        self._bench.second_robot.expect(self.model is not None)
         self._placed = False
         self._take_meshes()
 
@@ -280,11 +296,11 @@ class SecondRobotView(QObject):
         if frame.recorded:
             return
         if state is None or self._scene is None or state.model is not self.model or frame.batch is not None:
-            self._viewport.overlays.set_second_robot(None)
+            self._draw(None)
             return
         if self._asked is not None and self._asked.state is not None:
             self._asked = replace(self._asked, state=None)  # the initial state has been applied
-        self._viewport.overlays.set_second_robot(self._scene.content, state.link_poses)
+        self._draw(state.link_poses)
         if self._fit_due:
             self._fit_due = False
             self._viewport.fit()
@@ -299,7 +315,17 @@ class SecondRobotView(QObject):
                 told = [f"{seconds:.3f} s", *(f"{each:.3f} J" for each in energy), algorithm_name(name)]
                 self.panel.show_column(column, [*_facts(model), *told])
             self._show_algorithms(state.scene)
-            self._tell_link(state.link_poses)
+            self._tell_link()
+
+    def _draw(self, poses: np.ndarray | None) -> None:
+        """Draw it at its links' poses (links, 4, 4) on the ground that is drawn, which may be below a fixed robot."""
+        overlays, self._poses = self._viewport.overlays, poses
+        if poses is not None and self._scene is not None:
+            poses = poses.copy()
+            poses[:, 2, 3] += (self._viewport.floor if overlays.world is None else 0.0) - self._foot
+            overlays.set_second_robot(self._scene.content, poses)
+        else:
+            overlays.set_second_robot(None)
 
     def _show_algorithms(self, scene: engine.Scene | None) -> None:
         """Show the second robot's algorithm, and which ones can simulate it in that scene."""
@@ -325,15 +351,15 @@ class SecondRobotView(QObject):
         if not behind:
             self._window.selection.choose(-1)
         viewport.overlays.choose_second_link(self._link)
-        self._tell_link(drawn[1])
+        self._tell_link()
 
-    def _tell_link(self, poses: np.ndarray) -> None:
-        model, link = self.model, self._link
-        if model is None or link < 0:
+    def _tell_link(self) -> None:
+        model, link, drawn = self.model, self._link, self._viewport.overlays.second_robot
+        if model is None or link < 0 or drawn is None:
             return
         body = int(model.link_body[link])
         mass = f"{model.mass[body]:.3f} kg" if body >= 0 else "fixed to the world"
-        x, y, z = poses[link, :3, 3]
+        x, y, z = drawn[1][link, :3, 3]
         where = f"at ({x:.3f}, {y:.3f}, {z:.3f}) m"
         self.panel.link.setText(f"{model.name}, {model.link_names[link]}: {mass}, {where}")
 

@@ -143,7 +143,8 @@ def second_robot(session: dict[str, Any]) -> tuple[str, SavedSecondRobot] | None
         raise ValueError(f"the file of the second robot is missing: {path:.200}")
     if algorithm not in ("auto", *engine.SIMULATION_ALGORITHMS["cpu"]):
         raise ValueError(f"the algorithm of the second robot is unknown: {algorithm!s:.20}")
-    return path, SavedSecondRobot(place or (), q, v, algorithm)
+    time = float(_of_kind("the time of the second robot", kept.get("time", 0.0), 0.0))
+    return path, SavedSecondRobot(place or (), q, v, algorithm, time)
 
 
 def ghost(session: dict[str, Any]) -> str:

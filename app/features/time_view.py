@@ -153,10 +153,10 @@ class TimeView:
     def _to_end(self, last: bool, *_: object) -> None:
         if last:
             self._bench.to_present()
-        elif (run := self._replay.chosen) is not None:
+        else:
             self._bench.look_back()
             self._replay.playing = False
-            self._replay.show(run.first, run)
+            self._replay.to_first()
         self._window.refresh()
 
     def _toggle(self) -> None:

@@ -1,4 +1,4 @@
-"""Edit › Undo and Redo: for the user's changes of poses, drives, objects, settings, the base, saved poses and views."""
+"""Edit › Undo and Redo: for the user's changes of poses, drives, forces, objects, settings, the base and views."""
 
 from __future__ import annotations
 
@@ -111,6 +111,8 @@ class UndoView:
                 self._window.feature(SceneView).restore(state, text)
             else:
                 restore_state(bench, state, bench.actions.state.q, state.posed)
+                if state.wrenches is not None:
+                    bench.forces.set_all(state.wrenches)
         self._window.refresh()
         self._window.statusBar().showMessage(text, MESSAGE)
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 from PyQt6.QtWidgets import QMenu
 
+from app.acting.forces import SetWrench
+from app.desktop.actions import MESSAGE
 from app.desktop.context_menus import LINK, Clicked
 from app.desktop.docks import RIGHT, Dock
 from app.features.window_type import Window
@@ -22,17 +26,18 @@ class WrenchView:
     def __init__(self, window: Window):
         self._bench, self._overlays = window.workbench, window.viewport.overlays
         self.panel = WrenchPanel()
+        self._shown: Mapping[int, SetWrench] = {}
         self.action = window.docks.add(Dock("Forces", scroller(self.panel), RIGHT, "Timing", "forces", "E", TIP))
         window.toolbar.addAction(self.action)
         self.panel.set.connect(self._set)
-        self.panel.unset.connect(self._unset)
-        self.panel.cleared.connect(self._clear)
+        self.panel.unset.connect(lambda link: self._act(lambda: self._bench.wrenching.unset(link)))
+        self.panel.cleared.connect(lambda: self._act(self._bench.wrenching.clear))
         self.panel.link_chosen.connect(window.selection.choose)
         window.selection.changed.connect(self.panel.choose)
         window.loaded.connect(self._take_robot)
         window.refreshed.connect(self._show)
         window.framed.connect(self._draw)
-        self._docks, self._selection = window.docks, window.selection
+        self._docks, self._selection, self._bar = window.docks, window.selection, window.statusBar()
         window.menus.context.offer("act", self._put_entry, LINK)
 
     def _put_entry(self, menu: QMenu, link: Clicked) -> None:
@@ -45,7 +50,8 @@ class WrenchView:
         self.panel.set_links(links, [event.model.link_names[link] for link in links])
 
     def _show(self) -> None:
-        self.panel.show_wrenches(self._bench.forces.wrenches)
+        self._shown = self._bench.inputs.wrenches
+        self.panel.show_wrenches(self._shown)
         if not self._bench.replay.active:
             self._draw_set()
 
@@ -54,6 +60,8 @@ class WrenchView:
         if not frame.recorded:
             self._draw_set()
         else:
+            if self._bench.inputs.wrenches is not self._shown:
+                self._show()
             self._overlays.set_pushes(of_links(frame.wrench))
 
     def _draw_set(self) -> None:
@@ -61,13 +69,13 @@ class WrenchView:
         self._overlays.set_pushes([Push(each.link, each.wrench, each.world) for each in wrenches])
 
     def _set(self, link: int, wrench: np.ndarray, world: bool) -> None:
-        self._bench.forces.set(link, wrench, world)
-        self._show()
+        self._act(lambda: self._bench.wrenching.set(link, wrench, world))
 
-    def _unset(self, link: int) -> None:
-        self._bench.forces.unset(link)
-        self._show()
-
-    def _clear(self) -> None:
-        self._bench.forces.clear()
+    def _act(self, act: Callable[[], None]) -> None:
+        """Change the wrenches, unless a recorded frame is shown, which has its own."""
+        replay = self._bench.replay
+        if replay.active:
+            self._bar.showMessage(f"{replay.reason}; to change forces {replay.ways_on}", MESSAGE)
+        else:
+            act()
         self._show()

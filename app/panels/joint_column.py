@@ -32,8 +32,8 @@ class JointColumn(QWidget):
         self._line = QFrame()
         self._line.setFixedHeight(1)
         self._line.setProperty("rule", True)
-        parts = (joints, MOST), self._line, self.opening, (self.facts, 1)
-        vertical(*parts, of=self, margins=NO_MARGINS, spacing=0)
+        rows = (joints, MOST), self._line, self.opening, (self.facts, 1)
+        vertical(*rows, of=self, margins=NO_MARGINS, spacing=0)
         self._later = QTimer(self, singleShot=True)  # opening a row or a robot changes many heights
         self._later.timeout.connect(self._share)
         joints.verticalHeader().sectionResized.connect(lambda *_: self._later.start(0))

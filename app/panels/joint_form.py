@@ -101,8 +101,10 @@ class JointForm(QWidget):
         drive, wave = (self.mode, self.value, self.weight), (self.wave, self.amplitude, self.period)
         return *drive, *wave, self.kp, self.kd, self.suited, self.away
 
-    def show_joint(self, row: Coordinate | None, drive: Drive, gains: tuple[float, float]) -> None:
-        """Show a joint's drive and its gains kp and kd."""
+    def show_joint(
+        self, row: Coordinate | None, drive: Drive, gains: tuple[float, float], recorded: bool = False
+    ) -> None:
+        """Show a joint's drive and its gains kp and kd; one that was set now may not be in a frame yet."""
         self._row = row
         can = row is not None and row.driveable
         for widget in (self.mode, self.value, self.wave, self.weight, self.kp, self.kd, self.suited):
@@ -138,7 +140,7 @@ class JointForm(QWidget):
         self.suited.setEnabled(self.kp.isEnabled())
         numbers = (drive.value * self._scale, drive.amplitude * self._scale, drive.period, *gains)
         for box, number in zip((self.value, self.amplitude, self.period, self.kp, self.kd), numbers, strict=True):
-            if not box.hasFocus():
+            if recorded or not box.hasFocus():
                 with QSignalBlocker(box):
                     box.setValue(number)
         self.value.setToolTip(self._limits())

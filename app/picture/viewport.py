@@ -79,7 +79,7 @@ class Viewport(SteeredView):
         self._batch: Batch | None = None
         self._root = self._own = 0  # the root link, and the number of the robot's, which bodies beside it follow
         self._framed = self._told = True
-        self._ground = 0.0
+        self.floor = 0.0  # m, the height of the ground that is drawn where the overlays have no world
         self._asked: View | None = None  # the view last drawn, or being drawn
         self._anchor: View | None = None  # the view at the last visible motion
         self._missed = False  # whether a frame was skipped while the window was hidden
@@ -115,7 +115,7 @@ class Viewport(SteeredView):
     def set_model(self, model: engine.Model | None) -> None:
         """Show a robot at its neutral pose, or an empty ground for None. Its meshes are read in the background."""
         before = self._scene
-        self._scene, self._poses, self._first, self._batch, self._ground = None, None, None, None, 0.0
+        self._scene, self._poses, self._first, self._batch, self.floor = None, None, None, None, 0.0
         self._center = np.zeros(3)
         self._contacts, self._marks, self._model = None, None, model
         self.overlays.set_robot(None, 1.0)
@@ -283,7 +283,7 @@ class Viewport(SteeredView):
         """Put the ground below a new robot and, until the user moves the camera, the camera in front of it."""
         if self._scene is not None and self._poses is not None:
             lower, upper = self.robot_bounds if self._first is None else self.bounds_of(self._first)
-            self._ground = min(0.0, float(lower[2]))  # or at the lowest point of what hangs below its root
+            self.floor = min(0.0, float(lower[2]))  # or at the lowest point of what hangs below its root
             self._size = max(float(upper[2] - lower[2]), LYING * float((upper - lower).max()), 1e-9)
             self.overlays.set_robot(self._model, self._size)
             if not self._framed:
@@ -321,7 +321,7 @@ class Viewport(SteeredView):
         extras = self.overlays.extras(poses, center, alone, wrench, selected)
         if content is not None and poses is not None and batch is None:
             content, poses = self.overlays.seen(content, poses, alone)
-        return View(content, poses, replace(self.camera), self._ground, size, batch, found, extras)
+        return View(content, poses, replace(self.camera), self.floor, size, batch, found, extras)
 
     def _change(self) -> None:
         """Redraw soon after a visible change, and in full once nothing has changed for `STILL`."""

@@ -99,6 +99,11 @@ class Replay:
             here = self.recording.span(run)[1] if self.frame is None else self.frame.time
             self.seek(here + seconds)
 
+    def to_first(self) -> None:
+        """Show the current run's first frame; of several at its time, before steps by other settings, the last."""
+        if (run := self.chosen) is not None and len(run):
+            self.seek(self.recording.span(run)[0])
+
     def to_last(self) -> None:
         """Show the last frame of the current run."""
         if (run := self.chosen) is not None:
@@ -139,7 +144,7 @@ class Replay:
         if self.playing and self._loops and not self.loop[1] <= self.frame.time < self.loop[2]:
             self.seek(self.loop[1])
         elif self.playing and self.frame.index >= self.run.last:
-            self.show(self.run.first, self.run)
+            self.to_first()
         self._wall = time.perf_counter()
 
     @property

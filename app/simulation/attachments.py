@@ -7,7 +7,7 @@ batch, set its inputs, and read its results.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from app.simulation.messages import Snapshot
 from app.simulation.running import Running
@@ -15,6 +15,11 @@ from app.simulation.running import Running
 
 class Attachment:
     """The base class of attachments. All methods are called in the simulation thread; override those needed."""
+
+    @property
+    def inputs(self) -> Any:
+        """What it lets act, which a recording keeps with each frame; another object after each change."""
+        return None
 
     def after_jump(self, running: Running) -> None:
         """Handle a change of state without a step: a robot opened, a reset, a pose set by hand, another simulation."""

@@ -90,7 +90,8 @@ class GhostState:
 class SecondRobotState:
     """The second robot: `link_poses` (links, 4, 4) as drawn, `q` (nq,) and `v` (nv,).
 
-    `time`, s, is its own, since its start; it differs from the robot's after a branch from a recording. `scene` is what
+    `time`, s, is its own, since its start; it differs from the robot's if it was opened later, or after a branch from a
+    recording. `scene` is what
     it can touch, on which the algorithms depend that can simulate it; None if nothing.
     """
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import engine
 from app.simulation.attachments import Attachment
@@ -29,7 +32,12 @@ class Opened:
 class Recorder(Attachment):
     """Records the current robot; attached after all that sets its inputs."""
 
-    def __init__(self) -> None:
+    def __init__(self, acting: Sequence[Attachment] = ()) -> None:
+        """`acting` are those whose `inputs` are kept with each frame."""
+        self._acting = acting
+        self._inputs: WeakKeyDictionary[engine.Run, list[tuple[int, tuple[Any, ...]]]] = WeakKeyDictionary()
+        """The inputs of each run's frames, where they changed, with the frame's index."""
+        self._begins = False  # whether the newest frame was set, and its inputs are those of the next step
         self.recording = engine.Recording()
         self.opened: Opened | None = None
         """The recording opened from a file for the current or next robot; its runs are then in `recording`."""
@@ -44,9 +52,10 @@ class Recorder(Attachment):
         before, self._running = self._running, running
         self._over = False
         if self._branch is not None:
-            self._leave(running, *self._branch)
-            self._branch = None
-        elif before is None or before.model is not running.model:
+            (run, frame), self._branch = self._branch, None
+            self._leave(running, run, frame)
+            return
+        if before is None or before.model is not running.model:
             self._change_robot(running)
         elif running is not before:
             self.recording.go_on(running.simulation, running.time, running.settings)
@@ -54,6 +63,8 @@ class Recorder(Attachment):
             self.recording.begin(running.simulation, 0.0, running.settings)
         else:
             self.recording.add(running.simulation, begins=True)
+        self._begins = True
+        self._keep_inputs()
 
     def _change_robot(self, running: Running) -> None:
         left = engine.Recording()
@@ -69,17 +80,24 @@ class Recorder(Attachment):
         self.recording.begin(running.simulation, running.time, running.settings)
 
     def _leave(self, running: Running, run: engine.Run, frame: engine.RecordedFrame) -> None:
-        if run in self.recording.runs and run.first <= frame.index <= run.last:
-            self.recording.branch(run, frame.index)
-        else:  # a keyframe whose run is gone
+        self._begins = not (run in self.recording.runs and run.first <= frame.index <= run.last)
+        if self._begins:  # a keyframe whose run is gone
             self.recording.begin(running.simulation, frame.time, running.settings)
+        else:
+            branch = self.recording.branch(run, frame.index)
+            with self.recording.lock:
+                self._inputs[branch] = [each for each in self._inputs.get(run, ()) if each[0] <= frame.index]
 
     def before_steps(self, running: Running, count: int) -> bool:  # noqa: ARG002
         self.recording.note(running.simulation)
+        if self._begins:
+            self._keep_inputs()
         return True
 
     def after_steps(self, running: Running, count: int) -> None:  # noqa: ARG002
         self.recording.add(running.simulation, over=self._over)
+        self._begins = False
+        self._keep_inputs()
         now, simulated = time.perf_counter(), running.simulation.time
         self._over = now < self._due and simulated < self._due_simulated
         if not self._over:
@@ -88,3 +106,21 @@ class Recorder(Attachment):
     def branch(self, run: engine.Run, frame: engine.RecordedFrame) -> None:
         """Announce that the simulation goes back to a frame: the next run branches off there, if it still exists."""
         self._branch = run, frame
+
+    def _keep_inputs(self) -> None:
+        """Keep what acts with the newest frame, if it differs from the frame before."""
+        with self.recording.lock:
+            run, inputs = self.recording.runs[-1], tuple(each.inputs for each in self._acting)
+            known = self._inputs.setdefault(run, [])
+            if known and all(one is other for one, other in zip(known[-1][1], inputs, strict=True)):
+                return
+            if known and known[-1][0] >= run.last:
+                known.pop()
+            known.append((run.last, inputs))
+
+    def inputs_of(self, run: engine.Run, index: int) -> Any:
+        """Return the inputs of a frame, in the order of the attachments; empty where unknown, as of runs from files."""
+        with self.recording.lock:
+            known = self._inputs.get(run, [])
+            found = bisect_right(known, index, key=lambda each: each[0])
+            return known[found - 1][1] if found else ()

@@ -2,10 +2,12 @@
 
 An `Attachment`: it takes as many steps as the robot and restarts with it. It has the robot's integrator, gravity,
 ground and hold setting, and an algorithm of its own. The two do not interact, and the second one is not recorded.
+Where both are to begin together, as in a session, the robot's steps wait until the second one has been made.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -17,6 +19,8 @@ from app.simulation.preparing import ControlsApart, MadeApart, compile_steps
 from app.simulation.running import Running, can_stand, can_touch_itself, gains_of
 from app.simulation.starting import first_pose
 
+SHORT = 0.005  # s, for which the simulation thread waits before it looks for commands
+
 
 @dataclass(frozen=True, eq=False)
 class SecondRobotRequest:
@@ -27,16 +31,19 @@ class SecondRobotRequest:
     state: tuple[np.ndarray, np.ndarray] | None = None
     """Initial q (nq,) and v (nv,); None for rest at `place`."""
     algorithm: str = "auto"
+    time: float = 0.0
+    """Its time in that state, s."""
 
 
 @dataclass(frozen=True)
 class SavedSecondRobot:
-    """The second robot's place (3,), m, and algorithm, saved in a session, and its state if known."""
+    """The second robot's place (3,), m, and algorithm, saved in a session, and its state and time, s, if known."""
 
     place: tuple[float, ...]
     q: tuple[float, ...] | None
     v: tuple[float, ...] | None
     algorithm: str = "auto"
+    time: float = 0.0
 
     def of(self, model: engine.Model, place: np.ndarray) -> SecondRobotRequest:
         """Return a request for this robot. A state that does not fit is dropped, a bad place replaced by `place`."""
@@ -45,7 +52,8 @@ class SavedSecondRobot:
             return SecondRobotRequest(model, place, algorithm=self.algorithm)
         q = np.array(self.q)
         turned = all(np.linalg.norm(q[quaternion]) > 0.5 for _, quaternion in model.quaternions)
-        return SecondRobotRequest(model, place, (q, np.array(self.v)) if turned else None, self.algorithm)
+        state = (q, np.array(self.v)) if turned else None
+        return SecondRobotRequest(model, place, state, self.algorithm, self.time if turned else 0.0)
 
 
 class SecondRobot(MadeApart):
@@ -57,6 +65,13 @@ class SecondRobot(MadeApart):
         self._like: tuple[object, ...] = ()  # the robot's settings from which it was made
         self._simulation: engine.Simulation | None = None
         self._start: np.ndarray = np.zeros(0)
+        self._time_before = 0.0  # s, its time when its simulation began
+        self.waits = False
+        """Whether steps wait for the second robot, which has been or will be asked for."""
+
+    def expect(self, on: bool, running: Running) -> None:  # noqa: ARG002, as `begin` has it
+        """Have steps wait for the second robot until it has been made or refused."""
+        self.waits = on
 
     def begin(self, asked: SecondRobotRequest, running: Running) -> None:
         """Add the requested robot."""
@@ -89,27 +104,43 @@ class SecondRobot(MadeApart):
         self._like, self._simulation = like, None
         settings, dt, integrator = running.settings, running.simulation.dt, running.simulation.integrator
         scene = settings.touched if can_stand(running.model) else settings.scene
-        make, take = partial(_simulation, asked, settings, scene, dt, integrator), partial(self._take, asked, like)
-        self._make_apart(make, take, before or f"{asked.model.name} is not simulated: ")
+
+        def make() -> engine.Simulation:
+            try:
+                return _simulation(asked, settings, scene, dt, integrator)
+            except Exception:  # which is reported
+                self.later(partial(self.expect, False))
+                raise
+
+        self._make_apart(make, partial(self._take, asked, like), before or f"{asked.model.name} is not simulated: ")
 
     def _take(self, asked: SecondRobotRequest, like: tuple[object, ...], made: engine.Simulation, _: Running) -> None:
         if asked is self._asked and like == self._like:  # else superseded by a later request
             meanwhile, self._simulation, self._start = self._simulation, made, made.q[0].copy()
+            before = self._time_before
             self._reset()
             if meanwhile is not None:
+                self._time_before = before
                 made.reset(*meanwhile.state())
                 made.target[:], made.steps = meanwhile.target, meanwhile.steps
             elif asked.state is not None:
                 made.reset(*(x[None] for x in asked.state))
+                self._time_before = asked.time
                 self._asked = replace(asked, state=None)  # a reset returns it to its place
+            self.waits = False
             self.tell("")
 
     def _reset(self) -> None:
         """Reset to the start pose, at rest, with each setpoint at its joint's position."""
-        simulation = self._simulation
+        simulation, self._time_before = self._simulation, 0.0
         simulation.reset(self._start[None])
         of_v = simulation.model.q_of_v
         simulation.target[:, of_v >= 0] = self._start[of_v[of_v >= 0]]
+
+    def before_steps(self, running: Running, count: int) -> bool:  # noqa: ARG002
+        if self.waits:
+            time.sleep(SHORT)
+        return not self.waits
 
     def after_steps(self, running: Running, count: int) -> None:  # noqa: ARG002
         if self._simulation is None:
@@ -128,10 +159,10 @@ class SecondRobot(MadeApart):
             return
         q, v = simulation.q[0].astype(float), simulation.v[0].astype(float)
         poses = np.asarray(engine.link_poses(simulation.model, q)).copy()
-        if not _free(simulation.model):
+        if not is_free(simulation.model):
             poses[:, :3, 3] += self._asked.place
         frame.second_robot = SecondRobotState(
-            self._asked.model, simulation.time, poses, q, v, simulation.algorithm, simulation.scene
+            self._asked.model, self._time_before + simulation.time, poses, q, v, simulation.algorithm, simulation.scene
         )
 
 
@@ -144,12 +175,21 @@ class SecondRobotControls(ControlsApart):
         """Set the second robot; None removes it."""
         self._change(self._attached.end if asked is None else partial(self._attached.begin, asked))
 
+    @property
+    def expected(self) -> bool:
+        """Whether the robot's steps wait for a second robot."""
+        return self._attached.waits
+
+    def expect(self, on: bool) -> None:
+        """Have the robot's steps wait for the second robot that will be set, or no longer."""
+        self._change(partial(self._attached.expect, on))
+
     def set_algorithm(self, name: str) -> None:
         """Set the second robot's algorithm, one that steps on a CPU or "auto"; it continues from its state."""
         self._change(partial(self._attached.change_algorithm, name))
 
 
-def _free(model: engine.Model) -> bool:
+def is_free(model: engine.Model) -> bool:
     """Whether the root has a free joint, so that it can be placed anywhere."""
     return bool(model.joints) and model.joints[0].kind == "floating"
 
@@ -180,7 +220,7 @@ def _simulation(
     model = asked.model
     scene = _touched(model, scene)
     q = first_pose(model)
-    if _free(model):
+    if is_free(model):
         q[model.joints[0].q][:3] += asked.place
         if scene is not None:
             q = engine.put_down(model, scene, q)

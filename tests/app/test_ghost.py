@@ -95,8 +95,9 @@ def test_a_ghost_that_diverges_says_at_which_time_of_the_run(bench):
     bench.ghost._change(lambda _: bench.ghost._attached._simulation.v.fill(1e200))
     bench.step()
     until(lambda: any("diverged" in each for each in said))
-    time = f"{101 * bench.robot.settings.dt:g} s"
-    assert said[-1].startswith(f"the ghost: the simulation diverged at {time}, first in joint")
+    assert said[-1].startswith(
+        f"the ghost: the simulation diverged at {101 * bench.robot.settings.dt:g} s, first in joint"
+    )
 
 
 def test_efforts_and_other_settings_reach_the_ghost(bench):

@@ -56,7 +56,7 @@ def test_a_ball_joint_is_placed_by_hand_and_driven_by_efforts(bench):
     bench.joints.set_coordinate(index, 0.4)
     until(lambda: (frame := bench.frame()) and abs(row.value(frame.q) - 0.4) < 1e-9)
     assert row.value(bench.robot.initial) == pytest.approx(0.4)
-    assert index not in bench.robot.held_rows
+    assert index not in bench.robot.drives_now.held_rows
     bench.joints.set_drive(index, 0.25)
     bench.play()
     with pytest.raises(ValueError, match="pause to set it"):

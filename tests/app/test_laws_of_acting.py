@@ -120,7 +120,7 @@ def test_drives_give_their_waves_and_weights_at_every_time(chance, tmp_path):
         t = checked = 0.0
         for _ in range(60):
             count = min(int(chance.integers(1, 40)), drives.most_steps(running) or 10**9)
-            fresh = not drives._left
+            fresh = drives.are_due(running)
             q, time = running.present()[0][0].copy(), t
             assert drives.before_steps(running, count)
             if fresh:
@@ -181,7 +181,7 @@ def joints_of(model, settings, **posted) -> tuple[LoadedRobot, JointDriving]:
     worker = SimpleNamespace(**{"change": lambda _: None, "configure": lambda _: 0, **posted})
     robot_ = LoadedRobot(DriveControls(Drives(), worker))
     robot_.take(Loaded(model, "", None, model.neutral(), settings, "", "", ""))
-    actions = Actions(robot_)
+    actions = Actions(robot_, SimpleNamespace(wrenches={}))
     configuring = Configuring(robot_, worker, actions)
     return robot_, JointDriving(robot_, configuring, worker, SimpleNamespace(active=False), actions)
 

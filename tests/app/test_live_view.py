@@ -18,6 +18,7 @@ from app.features.batch_view import BatchView
 from app.features.drive_view import DriveView
 from app.features.gravity_view import GravityView
 from app.features.live_view import LiveView
+from app.features.palette import PaletteView
 from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
 from app.features.simulation_choices import SimulationChoices
@@ -97,6 +98,16 @@ def test_what_acts_on_the_robot_is_disabled_for_a_reason_while_the_script_drives
         bench.joints.set_coordinate(6, 0.1)
     assert window.feature(Status).step_button.text() == "1 ms  implicit"
     assert window.features[TimeView].bar.state.text() == "live: shown_script.py"
+    palette = window.features[PaletteView]
+    for words, name in (("floating base", "Floating base"), ("algorithm crba", "CRBA"), ("moon", "Gravity: Moon")):
+        palette.show()
+        palette.palette.line.setText(words)
+        entry = palette.palette.list.topLevelItem(0)
+        assert (entry.isDisabled(), entry.text(1)) == (True, reason)
+        qtbot.keyClick(palette.palette.line, Qt.Key.Key_Return)
+        assert window.statusBar().currentMessage().startswith(f"{name}: {reason}; press Branch here")
+        palette.palette.close()
+    assert bench.robot.settings.algorithm == "auto"
     window.features[TimeView].branch.trigger()
     assert all(each.isEnabled() for each in acting)
     assert run.gravity.toolTip() == before

@@ -4,6 +4,7 @@ import threading
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from PyQt6.QtCore import Qt
 from windows import PATIENCE, play_for, second_state, wait
 
@@ -287,6 +288,40 @@ def test_it_stands_on_the_ground_of_the_first(qtbot, opened, quadruped):
     window.run.ground.trigger()
     play_for(qtbot, window, 0.2)
     wait(qtbot, lambda: second_state(window) is not None and second_state(window).v[5] < -0.5)  # as the first it falls
+
+
+HANGING = """<robot name="hanging"><link name="base"/><link name="leg">
+<inertial><origin xyz="0 0 -0.5"/><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/>
+</inertial>
+<visual><origin xyz="0 0 -0.5"/><geometry><box size="0.1 0.1 1"/></geometry></visual></link>
+<joint name="hip" type="continuous"><parent link="base"/><child link="leg"/><axis xyz="0 1 0"/></joint></robot>"""
+
+
+def lowest(window) -> float:
+    drawn, poses = window.viewport.overlays.second_robot
+    return float(drawn.bounds(poses)[0][2])
+
+
+def test_beside_a_robot_that_hangs_above_the_ground_it_stands_on_the_ground_that_is_drawn(qtbot, opened, tmp_path):
+    """Fixed or free; and one that hangs itself is raised, so that none of it is below the ground."""
+    hanging = tmp_path / "hanging.urdf"
+    hanging.write_text(HANGING, encoding="utf-8")
+    window = opened(hanging)
+    view, overlays = window.features[SecondRobotView], window.viewport.overlays
+    floor = window.viewport.floor
+    assert floor == pytest.approx(-1.0)
+    for name in ("arm7", "quadruped"):
+        view.open(engine.find_robot(name))
+        wait(
+            qtbot,
+            lambda name=name: view.model is not None and view.model.name == name and overlays.second_robot is not None,
+        )
+        assert lowest(window) == pytest.approx(floor, abs=0.02)
+    window.open(engine.find_robot("arm7"))
+    wait(qtbot, lambda: window.workbench.robot.model.name == "arm7")
+    view.open(hanging)
+    wait(qtbot, lambda: view.model.name == "hanging" and overlays.second_robot is not None)
+    assert lowest(window) == pytest.approx(window.viewport.floor, abs=1e-6)
 
 
 def test_a_fixed_robot_beside_touches_itself_where_the_first_may():

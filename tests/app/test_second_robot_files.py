@@ -5,13 +5,21 @@ import threading
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 import trimesh
 from PyQt6.QtCore import Qt
+from test_time import play
 from windows import PATIENCE, play_for, second_state, wait
 
 import engine
-from app.features.attaching import DiagnosticsView, RunExports, SceneView, SecondRobotView, Sessions, Status
+from app.features.diagnostics_view import DiagnosticsView
+from app.features.run_exports import RunExports
+from app.features.scene_view import SceneView
+from app.features.second_robot_view import WAITS, SecondRobotView
+from app.features.sessions import Sessions
+from app.features.status import Status
 from app.gl.scene import Scene
+from app.simulation import second_robot
 from app.simulation.second_robot import SavedSecondRobot
 from app.simulation.starting import first_pose
 
@@ -48,6 +56,51 @@ def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
         assert words in again.statusBar().currentMessage()
 
 
+def test_in_a_session_play_waits_for_it_and_its_clock_goes_on(qtbot, opened, make_window, tmp_path, monkeypatch):
+    window = opened(engine.find_robot("arm7"))
+    view, sessions = window.features[SecondRobotView], window.features[Sessions]
+    play_for(qtbot, window, 0.1)
+    view.open(engine.find_robot("double_pendulum"))
+    wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
+    play(qtbot, window, 0.3)
+    own, other = window.workbench.robot.newest.time, second_state(window).time
+    assert sessions.save(str(tmp_path / "two.catena"))
+    wait(qtbot, lambda: not window.features[RunExports].writing.running)
+    go_on, make = threading.Event(), second_robot._simulation
+    monkeypatch.setattr("app.simulation.second_robot._simulation", lambda *how: (go_on.wait(60), make(*how))[1])
+    again = make_window()
+    bench = again.workbench
+    again.features[Sessions].open(str(tmp_path / "two.catena"))
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.time == own and not bench.compiling)
+    wait(qtbot, lambda: bench.second_robot.expected)
+    qtbot.keyClick(again, Qt.Key.Key_Space)
+    assert again.statusBar().currentMessage() == WAITS
+    qtbot.wait(300)
+    assert bench.robot.newest.time == own
+    go_on.set()
+    wait(qtbot, lambda: bench.robot.newest.time > own + 0.2)
+    frame = bench.robot.newest
+    assert frame.second_robot.time - frame.time == pytest.approx(other - own, abs=1e-9)
+    again.features[SecondRobotView].close()
+    before = bench.robot.time
+    wait(qtbot, lambda: bench.robot.time > before + 0.1)
+
+
+def test_play_waits_no_longer_for_one_that_is_refused(qtbot, opened, make_window, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise ValueError("no such steps")
+
+    window = opened(engine.find_robot("arm7"))
+    window.features[SecondRobotView].open(engine.find_robot("double_pendulum"))
+    wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
+    window.features[Sessions].save(str(tmp_path / "two.catena"))
+    monkeypatch.setattr("app.simulation.second_robot._simulation", refuse)
+    again = make_window()
+    again.features[Sessions].open(str(tmp_path / "two.catena"))
+    wait(qtbot, lambda: "no such steps" in again.features[SecondRobotView].panel.note.text())
+    play_for(qtbot, again, 0.1)
+
+
 def test_of_two_files_the_one_opened_last_is_shown(qtbot, arm, monkeypatch):
     view, load, go_on = arm.features[SecondRobotView], engine.load, threading.Event()
     scara, pendulum, humanoid = map(engine.find_robot, ("scara", "pendulum", "humanoid"))
@@ -59,9 +112,10 @@ def test_of_two_files_the_one_opened_last_is_shown(qtbot, arm, monkeypatch):
 
     monkeypatch.setattr(engine, "load", slow)
     view.open(humanoid)
-    assert view.kept == {"path": str(humanoid), "place": [], "q": None, "v": None, "algorithm": "auto"}
+    assert view.kept == {"path": str(humanoid), "place": [], "q": None, "v": None, "algorithm": "auto", "time": 0.0}
     view.open(scara, kept=SavedSecondRobot((1.0, 2.0, 0.0), (0.1,) * 4, (0.0,) * 4))
     said = {"path": str(scara), "place": [1.0, 2.0, 0.0], "q": [0.1] * 4, "v": [0.0] * 4, "algorithm": "auto"}
+    said["time"] = 0.0
     assert view.kept == said
     wait(qtbot, lambda: view.model is not None)
     assert view.kept == said

@@ -157,11 +157,11 @@ def test_a_box_is_brought_into_view_whole(viewport, robot):
 def test_the_ground_stays_where_a_pose_goes_through_it(qtbot, arm):
     """Also where meshes, or their levels of detail, come later."""
     viewport, bench = arm.viewport, arm.workbench
-    before = viewport._ground
+    before = viewport.floor
     bench.joints.set_coordinate(1, bench.robot.coordinates[1].upper)
     qtbot.waitUntil(lambda: viewport.robot_bounds[0][2] < before - 0.1)
     viewport._settle()
-    assert viewport._ground == before
+    assert viewport.floor == before
 
 
 def test_following_keeps_the_robot_in_the_middle(viewport, robot):

@@ -147,9 +147,9 @@ def test_a_joint_driven_by_an_effort_is_held_by_its_slider_and_stays_so_if_it_wa
     bench.joints.drive(1, by_effort=True)
     bench.play()
     bench.joints.set_coordinate(1, 0.3)
-    assert bench.robot.held_rows == frozenset(range(7))
+    assert bench.robot.drives_now.held_rows == frozenset(range(7))
     bench.joints.release(1)
-    assert bench.robot.held_rows == frozenset(range(7)) - {1}
+    assert bench.robot.drives_now.held_rows == frozenset(range(7)) - {1}
     bench.joints.set_coordinate(2, 0.3)
     bench.joints.release(2)
     assert bench.robot.is_held(2)

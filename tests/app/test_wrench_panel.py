@@ -7,6 +7,7 @@ from windows import press, type_in, wait, wait_loaded
 
 import engine
 from app.features.reloading import Reloading
+from app.features.undo_view import UndoView
 from app.features.wrench_view import WrenchView
 from app.gl.pushes import LENGTH, SPAN, Push, arrows, shapes
 
@@ -129,6 +130,36 @@ def test_what_is_set_stands_in_the_picture_as_an_arrow_with_its_newtons(qtbot, a
     wait(qtbot, lambda: [text for text, *_ in arm.viewport._view().extras.labels] == ["250 N"])
     bench.replay.leave()
     overlays.set_pushes(())
+
+
+def test_forces_are_undone_and_redone_and_none_comes_back_that_a_reset_removed(qtbot, opened):
+    window = opened(engine.find_robot("pendulum"))
+    view, undoing = window.features[WrenchView], window.features[UndoView]
+    panel, bench = view.panel, window.workbench
+    press(qtbot, window, view.action)
+    window.run.hold.trigger()
+    before = bench.robot.settings.held
+    type_in(qtbot, panel.moment[1], "-0.5")
+    panel.act.click()
+    wait(qtbot, lambda: undoing.undo.isEnabled())
+    window.setFocus()
+    qtbot.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert window.statusBar().currentMessage() == "Undone: Force on rod"
+    assert panel.acting.text() == "No wrench is applied."
+    assert (panel.act.isChecked(), bench.robot.settings.held) == (False, before)
+    undoing.redo.trigger()
+    assert panel.acting.text() == "rod: (0, -0.5, 0) N m, world"
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.robot.time > 0.05)
+    panel.act.click()
+    assert undoing.stack.undoText() == "Remove the force on rod"
+    undoing.undo.trigger()
+    assert panel.act.isChecked()
+    window.run.gravity.trigger()
+    window.run.reset.trigger()
+    assert not bench.forces.wrenches
+    undoing.undo.trigger()  # gravity
+    assert not bench.forces.wrenches
 
 
 def test_arrows_of_forces_and_moments_point_along_them_and_are_as_long_as_they_are_strong():

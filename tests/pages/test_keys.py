@@ -36,12 +36,14 @@ WINDOW = (
     "or "
     "to the last "
     "frame of a run from a file; `{Add keyframe}` marks a keyframe;",
-    "*Branch here* (`{Branch here}`) continues from any frame, bit for bit; it waits for `{Play}` |",
+    "*Branch here* (`{Branch here}`) continues from any frame, bit for bit, with its drives and forces, "
+    "which the panels show; it waits for `{Play}` |",
     "*File › Open last run* (`{Open last run}`) |",
     "| save a session | *Save session* (`{Save session}`) keeps",
     "| find a key | `{Keyboard shortcuts}` lists them all;",
     "the Scene dock (`{Scene}`) sets terrain, gravity",
-    "`{Undo}` undoes poses, drives, settings, obstacles, bodies, a floating base, saved poses and views, "
+    "`{Undo}` undoes poses, drives, forces of the panel, settings, obstacles, bodies, a floating base, saved poses and "
+    "views, "
     "`{Redo}` redoes them |",
     "*Edit › Preferences* (`{Preferences}`) has the window's preferences",
     "| look at a family of runs | *File › Open study* (`{Open study}`) draws",
