@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 import engine
 from app.acting.configuring import Configuring
 from app.acting.controlling import ControllerControls, Controlling
-from app.acting.coordinates import Coordinate
 from app.acting.drives import DriveControls, Drives
 from app.acting.forces import AppliedForces, ForceControls
 from app.acting.joint_driving import JointDriving
@@ -26,7 +25,7 @@ from app.acting.loaded_robot import LoadedRobot
 from app.acting.posing import Posing
 from app.acting.recorded_inputs import RecordedInputs
 from app.acting.surroundings import Parts, RemovedObjects, Surroundings, file_of, loader_with_parts, resolved
-from app.acting.undoing import Actions, State, undoable
+from app.acting.undoing import Actions, undoable
 from app.acting.wrenching import Wrenching
 from app.plotting.probe import Probe
 from app.recording import run_files
@@ -47,7 +46,6 @@ from app.simulation.messages import (
     Preparing,
     Reading,
     Refused,
-    Settings,
     Snapshot,
     Stopped,
 )
@@ -126,50 +124,9 @@ class Workbench:
         self.surroundings = Surroundings(robot, configuring, worker, self._exchange, actions)
 
     @property
-    def model(self) -> engine.Model | None:
-        return self.robot.model
-
-    @property
-    def coordinates(self) -> tuple[Coordinate, ...]:
-        return self.robot.coordinates
-
-    @property
-    def parts(self) -> tuple[engine.Part, ...]:
-        return self.robot.parts
-
-    @property
-    def settings(self) -> Settings:
-        return self.robot.settings
-
-    @property
-    def floating(self) -> bool:
-        """Whether the file's root link was set free of the world."""
-        return self.robot.floating
-
-    @property
-    def initial(self) -> NDArray[np.floating]:
-        return self.robot.initial
-
-    @property
-    def newest(self) -> Snapshot | None:
-        return self.robot.newest
-
-    @property
-    def time(self) -> float:
-        return self.robot.time
-
-    @property
-    def playing(self) -> bool:
-        return self.robot.playing
-
-    @property
-    def state(self) -> State:
-        return self.actions.state
-
-    @property
     def source(self) -> str | None:
         """The robot's own file, without other parts; None if it has none."""
-        return None if self.model is None else file_of(self.model)
+        return None if self.robot.model is None else file_of(self.robot.model)
 
     def open(
         self,
@@ -186,16 +143,16 @@ class Workbench:
         `floating` sets the file's root link free of the world; `trust_xacro` lets a xacro file run any Python; `parts`
         are added to a robot from a file, and nothing is `left` then.
         """
-        self._plays_on_refusal = self.playing or (bool(self.loading) and self._plays_on_refusal)
+        self._plays_on_refusal = self.robot.playing or (bool(self.loading) and self._plays_on_refusal)
         self.pause()
         self._opening_file, self.opening_floating, self._opening_trusted = "", floating, trust_xacro
         if isinstance(source, engine.Model):
             self.loading = source.source or source.name
         else:
             source = self.loading = self._opening_file = resolved(source)
-        settings, self._leaves = replace(self.settings, spread=ALONE), parts is None
+        settings, self._leaves = replace(self.robot.settings, spread=ALONE), parts is None
         run = source if isinstance(source, str) and source.endswith((run_files.SUFFIX, run_files.KEPT_SUFFIX)) else ""
-        if self.model is not None and self.loading != self.path and not run:  # frames of a run have their scene
+        if self.robot.model is not None and self.loading != self.path and not run:  # frames of a run have their scene
             settings = replace(settings, scene=replace(settings.scene, obstacles=()))
         arguments = source, settings, floating, self.package_dirs, trust_xacro
         if run:
@@ -209,7 +166,7 @@ class Workbench:
 
     def open_again(self, floating: bool) -> None:
         """Reload the robot's file, with the root link free or not; other parts stay."""
-        parts = self.parts
+        parts = self.robot.parts
         self.open(self.path, floating, self.trusted, lambda _: parts)
 
     def _exchange(self, model: engine.Model, floating: bool) -> None:
@@ -218,7 +175,7 @@ class Workbench:
         self.loading, self._leaves = self.path, False
         self.opening_floating, self._opening_trusted = floating, self.trusted
         source = self.path if Path(self.path).is_file() else model
-        self._worker.open(source, self.settings, floating, opener=lambda _: lambda *_, **__: model)
+        self._worker.open(source, self.robot.settings, floating, opener=lambda _: lambda *_, **__: model)
 
     def set_robot_of_run(self, run: str | Path, robot: str) -> None:
         """Open that run with the robot in the file `robot`, whatever robot it names."""
@@ -231,13 +188,13 @@ class Workbench:
             self.open(self._opening_file, self.opening_floating, self._opening_trusted)
 
     def play(self) -> None:
-        if self.model is not None and not self.playing:
+        if self.robot.model is not None and not self.robot.playing:
             self.robot.playing, self.robot.placed = True, None
             self.robot.check_loads()
             self._worker.play()
 
     def pause(self) -> None:
-        if self.playing:
+        if self.robot.playing:
             self.robot.playing = False
             self._worker.pause()
 
@@ -247,7 +204,7 @@ class Workbench:
             self.replay.toggle()
         else:
             self.to_present()
-            self.pause() if self.playing else self.play()
+            self.pause() if self.robot.playing else self.play()
 
     def look_back(self) -> None:
         """Pause before a frame of the recording is shown."""
@@ -277,7 +234,7 @@ class Workbench:
         """Pause, and take one time step, or show the next frame of the recording."""
         if self.replay.active and not self.replay.at_present:
             self.replay.move(1)
-        elif self.model is not None:
+        elif self.robot.model is not None:
             self.to_present()
             self.robot.playing, self.robot.placed = False, None
             self._worker.step()
@@ -308,7 +265,7 @@ class Workbench:
     @undoable("Terrain")
     def set_scene(self, scene: engine.Scene) -> NDArray[np.floating] | None:
         """Set the terrain; put the robot down on it, at rest, if its ground is on, and return its q (nq,)."""
-        robot, settings = self.robot, self.settings
+        robot, settings = self.robot, self.robot.settings
         stands = robot.model is not None and settings.ground
         start = engine.put_down(robot.model, scene, first_pose(robot.model)) if stands else robot.start
         self.configuring.configure(replace(settings, scene=scene))
@@ -320,30 +277,29 @@ class Workbench:
     @property
     def algorithm_refusals(self) -> dict[str, str]:
         """The reasons why algorithms cannot simulate the robot on the requested device, by name."""
-        if self.model is None:
+        model, settings = self.robot.model, self.robot.settings
+        if model is None:
             return {}
-        device = self.settings.device
-        device = "cpu" if device == "auto" and self._gpu.why_not is not None else device
-        reasons = {
-            name: engine.simulation_refusal(name, self.model, device, self.settings.touched) for name in ALGORITHMS
-        }
+        device = "cpu" if settings.device == "auto" and self._gpu.why_not is not None else settings.device
+        reasons = {name: engine.simulation_refusal(name, model, device, settings.touched) for name in ALGORITHMS}
         return {name: reason for name, reason in reasons.items() if reason is not None}
 
     @property
     def device_refusals(self) -> dict[str, str]:
         """The reasons why devices cannot simulate the robot, by name."""
         reasons = {"cuda": self._gpu.why_not} if self._gpu.why_not is not None else {}
+        model, touched = self.robot.model, self.robot.settings.touched
         for device in ("cpu", "cuda"):
-            if self.model is not None and not self.robot.steppers(device):
+            if model is not None and not self.robot.steppers(device):
                 first = engine.SIMULATION_ALGORITHMS[device][0]
-                reasons[device] = engine.simulation_refusal(first, self.model, device, self.settings.touched) or ""
+                reasons[device] = engine.simulation_refusal(first, model, device, touched) or ""
         return reasons
 
     @property
     def unmeasured(self) -> bool:
         """Whether the automatic choice is a default, since nothing was measured on this machine."""
-        several = self.model is not None and len(engine.simulation_algorithms(self.model, "cpu")) > 1
-        return self.settings.algorithm == "auto" and self.device == "cpu" and several and not engine.measured()
+        several = self.robot.model is not None and len(engine.simulation_algorithms(self.robot.model, "cpu")) > 1
+        return self.robot.settings.algorithm == "auto" and self.device == "cpu" and several and not engine.measured()
 
     def poll(self) -> list[Event]:
         """Process the events since the last call, and return them in order."""
@@ -379,7 +335,7 @@ class Workbench:
         return events
 
     def _adopt(self, event: Loaded) -> None:
-        self.left = self.surroundings.left_by(event) if self._leaves and self.model is not None else None
+        self.left = self.surroundings.left_by(event) if self._leaves and self.robot.model is not None else None
         self.robot.take(event)
         self.shown = None
         self.path, self.loading, self._plays_on_refusal = event.path, "", False
@@ -430,8 +386,8 @@ class Workbench:
     def name_moments(self, named: tuple[tuple[int, float, str], ...]) -> None:
         """Set the named keyframes of runs: the run's number, the time in s, the name."""
         self.named = named
-        if self._autosave is not None and self.model is not None:
-            self._autosave.name_moments(self.model, named)
+        if self._autosave is not None and self.robot.model is not None:
+            self._autosave.name_moments(self.robot.model, named)
 
     def close(self) -> None:
         """Stop the simulation thread, and wait for it."""

@@ -26,15 +26,7 @@ from engine.info_command import info
 from engine.lessons.command import add_arguments as add_lessons_arguments
 from engine.model import ModelError
 from engine.repeat_command import add_arguments as add_repeat_arguments
-from engine.robot_arguments import (
-    INTERRUPTED,
-    NO,
-    WRONG_CALL,
-    CallError,
-    add_robot,
-    add_sources,
-    print_message,
-)
+from engine.robot_arguments import INTERRUPTED, NO, WRONG_CALL, CallError, add_robot, add_sources, print_message
 from engine.run_command import add_arguments as add_run_arguments
 from engine.run_command import run_robot
 from engine.simulation import Diverged

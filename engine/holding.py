@@ -31,8 +31,9 @@ def holding_gains(
     weight about the axis: ``kp = max(20² M_ii, G_i / 0.004 rad)``, or 0.5 mm for a prismatic joint, so that no joint
     sinks further under gravity, and ``kd = 2 √(kp M_ii)``, critical damping. N m/rad, N m s/rad; N/m, N s/m.
 
-    A robot with a free base is supported by the joints above its lowest shapes, see `standing`. They carry the rest of
-    it: they give their full effort at `FULL_EFFORT`, and their damping is that of an inertia between the two.
+    A robot with a free base is supported by the joints above its lowest shapes, see `support`. They carry the rest of
+    it: they give their full effort at `FULL_EFFORT`, and their damping is that of an inertia between the two. An effort
+    limit above twice the robot's weight times its height counts as that much: such limits are placeholders.
 
     The "implicit" integrator takes gains at the end of the step and is stable for all of them. For the others both are
     bounded by `dt` and the joint's mobility, see `mobility`; the hold may then be softer.
@@ -48,8 +49,10 @@ def holding_gains(
     sliding[model.coupling.v_index[model.v_start[model.kind == PRISMATIC]]] = True
     held = model.q_of_v >= 0
     kp = np.where(held, np.maximum(FREQUENCY**2 * inertia, weight / np.where(sliding, SAG[1], SAG[0])), 0.0)
-    legs = np.isfinite(model.effort_limit) & held & standing(model, pose[0]) & ~sliding
-    kp[legs] = np.maximum(kp[legs], model.effort_limit[legs] / FULL_EFFORT)
+    standing, height = support(model, pose[0])
+    legs = np.isfinite(model.effort_limit) & held & standing & ~sliding
+    most = np.minimum(model.effort_limit, 2 * model.mass.sum() * np.linalg.norm(model.gravity) * height)
+    kp[legs] = np.maximum(kp[legs], most[legs] / FULL_EFFORT)
     kd = 2 * np.sqrt(kp * np.where(legs, np.sqrt(inertia * inertia.max(initial=0.0)), inertia))
     if integrator != "implicit":
         moves = np.where(held, mobility(model), 1.0)
@@ -85,22 +88,26 @@ def inertia_and_load(model: Model, q: Array) -> tuple[Array, Array]:
     return root * root, load
 
 
-def standing(model: Model, q: Array) -> NDArray[np.bool_]:
-    """Return (nv,): the joints on the paths to the lowest collision shapes, by origins, of a robot with a free base."""
-    below = np.zeros(len(model.parent), bool)
+def support(model: Model, q: Array) -> tuple[NDArray[np.bool_], float]:
+    """Return the joints, (nv,), on the paths to the lowest collision shapes, by origins, of a robot with a free base.
+
+    And its height, m: that of its highest body above these shapes.
+    """
+    below, height = np.zeros(len(model.parent), bool), 0.0
     shapes = [shape for shape in model.collisions if model.link_body[shape.link] != WORLD]
     if shapes and np.any(model.kind == FREE):
         links = np.array([shape.link for shape in shapes])
         origins = np.stack([shape.pose[:, 3] for shape in shapes])
         heights = np.einsum("kj,kj->k", poses.link_poses(model, q[None])[0, links, 2], origins)
         below[model.link_body[links[heights < heights.min() + LEVEL]]] = True
+        height = float(poses.body_poses(model, q[None])[0, :, 2, 3].max() - heights.min())
     for child in reversed(range(len(model.parent))):
         if model.parent[child] >= 0:
             below[model.parent[child]] |= below[child]
     at, body, _, _ = _axes(model)
     legs = np.zeros(model.nv, bool)
     legs[model.coupling.v_index[at]] = below[body]
-    return legs
+    return legs, height
 
 
 def static_loads(model: Model, q: ArrayLike) -> Array:

@@ -39,12 +39,7 @@ class Reach(NamedTuple):
 
 
 def inverse_kinematics(
-    model: Model,
-    q: ArrayLike,
-    link: int,
-    target: ArrayLike,
-    point: ArrayLike = (0.0, 0.0, 0.0),
-    iterations: int = 200,
+    model: Model, q: ArrayLike, link: int, target: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0), iterations: int = 200
 ) -> Reach:
     """The pose near q (nq,) in which a link, by its index in `model.link_names`, is at `target`.
 

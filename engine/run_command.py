@@ -261,12 +261,7 @@ def _controller(args: argparse.Namespace, model: Model) -> AbstractContextManage
 
 
 def _recorder(
-    simulation: Simulation,
-    steps: int,
-    every: int,
-    controls: Array | None,
-    keep: bool,
-    controller: Controller | None,
+    simulation: Simulation, steps: int, every: int, controls: Array | None, keep: bool, controller: Controller | None
 ) -> Recorder:
     try:
         return Recorder(simulation, steps, every, controls, keep, controller)

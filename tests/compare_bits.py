@@ -4,8 +4,6 @@ python tests/compare_bits.py record before.npz [--device cuda]      (with PYTHON
 python tests/compare_bits.py compare before.npz after.npz
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator

@@ -276,13 +276,14 @@ def window(make_window: Callable[[], Window]) -> Window:
 @pytest.fixture
 def opened(qtbot: QtBot, window: Window) -> Callable[..., Window]:
     """Open a robot in the window, by default the double pendulum, and wait until it is loaded."""
+    from tests.app.windows import wait_loaded
 
     def open_robot(source: object = engine.find_robot("double_pendulum")) -> Window:
         if isinstance(source, engine.Model):
             window.workbench.open(source)
         else:
             window.open(source)
-        qtbot.waitUntil(lambda: not window.workbench.loading and window.loading_label.text() == "")
+        wait_loaded(qtbot, window)
         return window
 
     return open_robot
@@ -312,7 +313,8 @@ def shown(qtbot: QtBot, opened: Callable[..., Window]) -> Callable[..., Window]:
 
     def show(*source: object) -> Window:
         window = opened(*source)
-        qtbot.waitUntil(lambda: window.workbench.newest is not None and window.viewport._scene.ready, timeout=PATIENCE)
+        robot, view = window.workbench.robot, window.viewport
+        qtbot.waitUntil(lambda: robot.newest is not None and view._scene.ready, timeout=PATIENCE)
         return window
 
     return show

@@ -8,8 +8,6 @@ how much the process has grown.
 Bounds are those of `BOUNDS`, which the test suite holds a shorter run to; the exit status is 1 where one is passed.
 """
 
-from __future__ import annotations
-
 import argparse
 import resource
 import sys

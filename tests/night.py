@@ -9,8 +9,6 @@ reported with its seed, which reproduces it: `--seed N --one`. `--seconds` is th
 finding.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import sys

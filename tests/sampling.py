@@ -5,8 +5,6 @@ each parameter as may be, and continues by a seed that is made of the test's nam
 `.ci/slow` runs them: `pytest -m slow --collect-only -q` lists them.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections import defaultdict
 from collections.abc import Sequence

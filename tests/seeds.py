@@ -3,8 +3,6 @@
 `CATENA_SEED=$RANDOM uv run pytest` tests the same laws on other cases.
 """
 
-from __future__ import annotations
-
 import os
 
 from hypothesis import settings

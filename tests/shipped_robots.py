@@ -1,7 +1,5 @@
 """Fixtures: robots that ship, which no test changes."""
 
-from __future__ import annotations
-
 import pytest
 
 import engine

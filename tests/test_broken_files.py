@@ -4,8 +4,6 @@
 URDFs with a single diagnostic are in `engine/dialects`.
 """
 
-from __future__ import annotations
-
 import shutil
 import tomllib
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A short run of the fuzzer over every reader of files, varying daily; CONTRIBUTING describes the long run."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

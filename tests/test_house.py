@@ -1,7 +1,5 @@
 """The house rules that a machine can keep: sizes, imports, names, paths, packaging. CONTRIBUTING.md says why."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

@@ -1,7 +1,5 @@
 """The mutation tester: what it changes, that what it plants is what runs, and that it leaves alone what it must."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The sampling of a test's cases."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

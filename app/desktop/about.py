@@ -31,8 +31,7 @@ PAPERS = (
 
 def show(parent: QWidget, renderer: str) -> QMessageBox:
     """Show the version, licence, papers and `renderer` (OpenGL's name for it; empty without OpenGL)."""
-    box = QMessageBox(parent)
-    box.setWindowTitle("About Catena")
+    box = QMessageBox(parent, windowTitle="About Catena")
     box.setTextFormat(Qt.TextFormat.RichText)
     box.setText(
         f"<h3>Catena {_version()}</h3>"

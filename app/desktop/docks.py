@@ -56,8 +56,7 @@ class Docks(QObject):
         self._in_front: list[str] = []  # titles in the order in which they were last visible
         self._to_fit, self._fitting = dict[str, None](), QTimer(window, singleShot=True)  # an ordered set of titles
         self._fitting.timeout.connect(self._fit_all)
-        self._naming = QTimer(window, singleShot=True)
-        self._naming.timeout.connect(self._name_once)
+        self._naming = QTimer(window, singleShot=True, timeout=self._name_once)
         window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.let_reach_right(False)
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from app.desktop.actions import make_action
 from app.desktop.angles import ANGLES
 from app.desktop.settings import setting
+from app.features.batch_view import BatchView
 from app.features.plots_view import PlotsView
 from app.features.scene_view import SceneView
-
-if TYPE_CHECKING:
-    from app.window import Window
+from app.features.window_type import Window
 
 KEY = "radians"  # the settings' key
 
@@ -35,7 +32,7 @@ class AngleUnits:
         window, bench = self._window, self._window.workbench
         window.settings.setValue(KEY, on)
         window.joints.show_units()
-        window.batch.show_units()
+        window.feature(BatchView).panel.show_units()
         window.feature(PlotsView).panel.show_units()
         window.feature(SceneView).panel.show_units()
         if bench.shown is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from PyQt6.QtCore import QObject, Qt
 from PyQt6.QtGui import QActionGroup
@@ -11,16 +11,11 @@ from PyQt6.QtWidgets import QApplication, QMenu
 from app.desktop import theme
 from app.desktop.actions import check
 from app.desktop.settings import setting
-
-if TYPE_CHECKING:
-    from app.window import Window
+from app.features.window_type import Window
 
 KEY = "theme"  # the setting
 CHOICES = {
-    "system": (
-        "As the &system",
-        "Dark or light, as the desktop is set",
-    ),
+    "system": ("As the &system", "Dark or light, as the desktop is set"),
     "dark": ("&Dark", "Light text on a dark background"),
     "light": ("&Light", "Dark text on a light background"),
 }
@@ -33,8 +28,7 @@ class Appearance(QObject):
         super().__init__(window)
         self._settings = window.settings
         self._application = cast(QApplication, QApplication.instance())
-        self.menu = QMenu("&Theme", window)
-        self.menu.setToolTipsVisible(True)
+        self.menu = QMenu("&Theme", window, toolTipsVisible=True)
         group = QActionGroup(window)
         self.actions = {}
         for name, (text, tip) in CHOICES.items():

@@ -3,20 +3,22 @@
 A feature is a class constructed with the window. It makes its actions (`actions.make_action`), puts them into menus
 (`window.menus`) and into the tool bar (`window.toolbar`), adds its docks (`window.docks.add`), and connects to the
 window's signals `loaded`, `framed`, `happened`, `refreshed` and `closing`. Its class is its key:
-`window.feature(ContactView)`.
+`window.feature(ContactView)`, which serves those after it in the list while the window is being built.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from app.features.angle_units import AngleUnits
 from app.features.appearance import Appearance
+from app.features.batch_view import BatchView
 from app.features.camera_views import CameraViews
+from app.features.compare_view import CompareView
 from app.features.contact_view import ContactView
 from app.features.controller_view import ControllerView
 from app.features.copying import Copying
+from app.features.diagnostics_view import DiagnosticsView
 from app.features.distance_view import DistanceView
 from app.features.dragging import Dragging
 from app.features.drift_view import DriftView
@@ -29,6 +31,7 @@ from app.features.ghost_view import GhostView
 from app.features.gravity_view import GravityView
 from app.features.ground_view import GroundView
 from app.features.hand_posing import HandPosing
+from app.features.idle_measuring import IdleMeasuring
 from app.features.lesson_view import LessonView
 from app.features.link_hiding import LinkHiding
 from app.features.live_view import LiveView
@@ -48,16 +51,24 @@ from app.features.second_robot_view import SecondRobotView
 from app.features.self_collision_view import SelfCollisionView
 from app.features.sessions import Sessions
 from app.features.shortcuts_sheet import ShortcutsSheet
+from app.features.simulation_choices import SimulationChoices
+from app.features.status import Status
 from app.features.study_view import StudyView
 from app.features.time_view import TimeView
+from app.features.timing_view import TimingView
 from app.features.undo_view import UndoView
 from app.features.waiting import Waiting
+from app.features.window_type import Window
 from app.features.wrench_view import WrenchView
 
-if TYPE_CHECKING:
-    from app.window import Window
-
 FEATURES: tuple[Callable[[Window], object], ...] = (
+    SimulationChoices,
+    IdleMeasuring,
+    TimingView,
+    CompareView,
+    DiagnosticsView,
+    BatchView,
+    Status,
     UndoView,
     ContactView,
     OverlayView,

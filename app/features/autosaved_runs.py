@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QObject, QStandardPaths, QTimer
 
 from app.desktop.actions import MESSAGE, make_action
 from app.features.log_view import LogView
+from app.features.window_type import Window
 from app.recording import autosave, run_files
 from app.recording.autosave import Autosave, Origin
 from app.simulation.messages import Loaded
-
-if TYPE_CHECKING:
-    from app.window import Window
-
 
 LOOK = 500  # ms between two checks whether saving fails
 
@@ -34,8 +30,7 @@ class AutosavedRuns(QObject):
         window.menus.file.aboutToHide.connect(lambda: self.action.setEnabled(True))  # a run may exist soon
         window.loaded.connect(self._set_robot)
         window.refreshed.connect(self._tell_problem)
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._tell_problem)
+        self._timer = QTimer(self, timeout=self._tell_problem)
         self._timer.start(LOOK)
         window.closing.connect(self._close)
         if (last := self.last) is not None:
@@ -66,7 +61,7 @@ class AutosavedRuns(QObject):
     def _set_robot(self, event: Loaded) -> None:
         bench = self._bench
         folder = Path(event.path) if event.path.endswith(run_files.KEPT_SUFFIX) else None
-        self.autosave.set_robot(Origin(event.model, bench.path, bench.floating, bench.package_dirs, folder))
+        self.autosave.set_robot(Origin(event.model, bench.path, bench.robot.floating, bench.package_dirs, folder))
         if folder is not None:
             text = "last run opened; press Branch here (Ctrl+B) to continue from it"
             self._window.statusBar().showMessage(text, MESSAGE)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 
 import numpy as np
+from PyQt6.QtCore import Qt
 
-import engine
+from app.desktop.docks import RIGHT, Dock
+from app.features.window_type import Window
 from app.gl.batch import Batch
 from app.panels.batch import BatchPanel
+from app.panels.panel_scroller import scroller
 from app.picture.crowd import Crowd
-from app.picture.viewport import Viewport
 from app.simulation.batch_spread import BatchSpread
-from app.simulation.messages import Settings, Snapshot
-from app.workbench import Workbench
+from app.simulation.messages import Loaded, Snapshot
 
 REFRESH = 0.15  # s between two updates of the panel while something moves
 STEADY = 0.9  # weight of the previous mean frame time, so that its text does not flicker
@@ -24,47 +24,47 @@ STEADY = 0.9  # weight of the previous mean frame time, so that its text does no
 class BatchView:
     """Updates panel and viewport from a workbench, and passes the user's settings to it."""
 
-    def __init__(self, panel: BatchPanel, viewport: Viewport, bench: Workbench, changed: Callable[[], None]):
-        self._panel, self._viewport, self._bench, self._changed = panel, viewport, bench, changed
-        self._crowd = Crowd()
+    def __init__(self, window: Window):
+        self._window, self._viewport, self._bench = window, window.viewport, window.workbench
+        self.panel, self._crowd = BatchPanel(), Crowd()
         self._frame: Snapshot | None = None
         self._due, self._seconds, self._robots = 0.0, 0.0, 1
-        panel.asked.connect(self._ask)
-        panel.arranged.connect(self._arrange)
-        panel.colored.connect(self._color)
-        panel.chosen.connect(bench.look_at)
-        viewport.picked.connect(bench.look_at)
+        dock = Dock("Batch", scroller(self.panel), RIGHT, "Timing", "batch", Qt.Key.Key_B, "Many robots at once (B)")
+        window.toolbar.addAction(window.docks.add(dock))
+        self.panel.asked.connect(self._ask)
+        self.panel.arranged.connect(self._arrange)
+        self.panel.colored.connect(self._color)
+        self.panel.chosen.connect(self._bench.look_at)
+        self._viewport.picked.connect(self._bench.look_at)
+        self._viewport.drawn.connect(self._drawn)
+        window.loaded.connect(self._take)
+        window.framed.connect(self._show)
+        window.refreshed.connect(lambda: self.panel.show_spread(self._bench.robot.settings.spread))
 
-    def set_model(self, model: engine.Model) -> None:
-        """Take a new single robot."""
+    def _take(self, event: Loaded) -> None:
         self._frame = None
         self._crowd.set_size(*self._viewport.robot_bounds)
-        self._panel.set_model(model)
-        self._panel.show_drawing(1, 0.0)
+        self.panel.set_model(event.model)
+        self.panel.show_drawing(1, 0.0)
 
-    def show_settings(self, settings: Settings) -> None:
-        """Show the settings of the batch."""
-        self._panel.show_spread(settings.spread)
-
-    def show(self, frame: Snapshot) -> None:
-        """Show the newest state."""
+    def _show(self, frame: Snapshot) -> None:
         self._frame = frame
         self._draw()
         now = time.perf_counter()
-        if self._panel.isVisible() and (now > self._due or not self._bench.playing):
+        if self.panel.isVisible() and (now > self._due or not self._bench.robot.playing):
             self._due = now + REFRESH
             self._tell()
 
-    def drawn(self, seconds: float) -> None:
+    def _drawn(self, seconds: float) -> None:
         """Update the mean frame time with the last frame's."""
         robots = 1 if self._frame is None or self._frame.batch is None else len(self._frame.batch.energy)
         if robots != self._robots:
             self._robots, self._seconds = robots, seconds
         self._seconds += (1 - STEADY) * (seconds - self._seconds)
-        if self._panel.isVisible() and time.perf_counter() < self._due + REFRESH:
-            simulated = self._bench.playing and self._frame is not None and not self._frame.recorded
+        if self.panel.isVisible() and time.perf_counter() < self._due + REFRESH:
+            simulated = self._bench.robot.playing and self._frame is not None and not self._frame.recorded
             reached = self._frame.factor / self._bench.speed if simulated else math.nan
-            self._panel.show_drawing(robots, self._seconds, reached)
+            self.panel.show_drawing(robots, self._seconds, reached)
 
     def _draw(self) -> None:
         frame = self._frame
@@ -93,13 +93,13 @@ class BatchView:
         if frame is None:
             return
         if frame.batch is None:
-            self._panel.show_state(np.zeros(1), np.zeros(1), np.zeros(1, bool), 0)
+            self.panel.show_state(np.zeros(1), np.zeros(1), np.zeros(1, bool), 0)
         else:
-            self._panel.show_state(frame.batch.energy, frame.batch.deviation, frame.batch.diverged, frame.robot)
+            self.panel.show_state(frame.batch.energy, frame.batch.deviation, frame.batch.diverged, frame.robot)
 
     def _ask(self, spread: BatchSpread) -> None:
         self._bench.configuring.set_spread(spread)
-        self._changed()
+        self._window.refresh()
 
     def _arrange(self, arrangement: str) -> None:
         self._crowd.arrangement = arrangement

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import Qt
@@ -16,10 +15,8 @@ from PyQt6.QtWidgets import QInputDialog, QMenu
 from app.desktop.actions import MESSAGE, check, make_action
 from app.desktop.settings import setting
 from app.features.undo_view import UndoView
+from app.features.window_type import Window
 from app.gl.camera import Camera
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 Views = dict[str, list[float]]
 KEY = "views"  # the settings' key
@@ -42,8 +39,7 @@ class CameraViews:
     def __init__(self, window: Window):
         self._window, self._viewport, self._settings = window, window.viewport, window.settings
         self._saved = _read(setting(self._settings, KEY, "{}"))
-        menu = QMenu("Standard &views", window)
-        menu.setToolTipsVisible(True)
+        menu = QMenu("Standard &views", window, toolTipsVisible=True)
         self.standard = [
             make_action(window, text, partial(self._turn, azimuth, elevation), key)
             for text, key, azimuth, elevation in STANDARD
@@ -54,9 +50,7 @@ class CameraViews:
         self.save = make_action(
             window, "&Save view…", self._ask_name, "Ctrl+Shift+S", tip="Save this view under a name"
         )
-        self.menu = QMenu("Saved v&iews", window)
-        self.menu.setToolTipsVisible(True)
-        self.menu.aboutToShow.connect(self._fill)
+        self.menu = QMenu("Saved v&iews", window, toolTipsVisible=True, aboutToShow=self._fill)
         tip = "Full screen on or off"
         self.full_screen = make_action(window, "F&ull screen", self._turn_full, "F11", tip=tip, checkable=True)
         window.menus.view.put(menu, self.parallel, self.menu, self.full_screen)

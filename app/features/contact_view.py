@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from PyQt6.QtWidgets import QLabel
 
@@ -11,10 +10,8 @@ import engine
 from app.desktop import theme
 from app.desktop.actions import make_action
 from app.desktop.settings import setting
+from app.features.window_type import Window
 from app.simulation.messages import Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 TIP = "Contact points and forces: green sticks, orange slips"
 READ = 2.0  # s that a residual remains displayed

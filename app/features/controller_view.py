@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QObject, QTimer
 from PyQt6.QtWidgets import QLabel
@@ -13,12 +12,11 @@ from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file
 from app.desktop.settings import setting
+from app.features.diagnostics_view import DiagnosticsView
+from app.features.window_type import Window
 from app.file_signature import GONE, signature
 from app.simulation.messages import ControllerChanged, Event, Snapshot
 from app.simulation.pace import IN_REAL_TIME
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 LOOK = 300  # ms between two checks whether the file was saved
 RECENT = "controller_folder"  # the settings' key
@@ -42,7 +40,7 @@ class ControllerView(QObject):
 
     def __init__(self, window: Window):
         super().__init__(window)
-        self._window, self._bench, self._findings = window, window.workbench, window.findings
+        self._window, self._bench, self._findings = window, window.workbench, window.feature(DiagnosticsView)
         self.action = make_action(window, "&Controller…", self._ask, tip=TIP)
         self.end_action = make_action(window, "S&top controller", self._stop, tip=END_TIP)
         window.menus.simulation.put(self.action, self.end_action, apart=True)
@@ -52,8 +50,7 @@ class ControllerView(QObject):
         self._read, self._held, self._told = GONE, False, ""
         self._slow: tuple[float, float] | None = None  # see `Snapshot.control`, if it slows the simulation down
         self._due = 0.0
-        self._timer = QTimer(self, interval=LOOK)
-        self._timer.timeout.connect(self._look)
+        self._timer = QTimer(self, interval=LOOK, timeout=self._look)
         window.happened.connect(self._react)
         window.framed.connect(self._time)
         window.loaded.connect(self._show)
@@ -72,7 +69,7 @@ class ControllerView(QObject):
     def load(self, path: str) -> None:
         """Let the file's function drive the joints in place of their gains."""
         if not self._bench.controller.path:
-            self._held = self._bench.settings.held
+            self._held = self._bench.robot.settings.held
         self._bench.joints.set_held(False)
         self._bench.controller.load(path)
         self._read = signature(path)
@@ -96,7 +93,7 @@ class ControllerView(QObject):
         if now not in (GONE, self._read):
             self._read = now
             self._bench.controller.reload()
-        elif not self._bench.playing:
+        elif not self._bench.robot.playing:
             self._bench.controller.look()
 
     def _react(self, event: Event) -> None:
@@ -129,7 +126,7 @@ class ControllerView(QObject):
             self._show()
 
     def _show(self, *_: object) -> None:
-        controller, there = self._bench.controller, self._bench.model is not None
+        controller, there = self._bench.controller, self._bench.robot.model is not None
         self.action.setEnabled(there)
         self.end_action.setEnabled(bool(controller.path))
         if not controller.path:

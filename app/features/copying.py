@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtGui import QGuiApplication
@@ -13,9 +12,7 @@ from app.acting import q_text, saved_poses
 from app.acting.undoing import Action
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.context_menus import JOINT, LINK, Clicked
-
-if TYPE_CHECKING:
-    from app.window import Window
+from app.features.window_type import Window
 
 PAUSE = "pause the simulation to paste q"
 
@@ -42,12 +39,12 @@ class Copying:
 
     def _refresh(self) -> None:
         for action in self.actions:
-            action.setEnabled(self._bench.model is not None)
+            action.setEnabled(self._bench.robot.model is not None)
 
     def _copy(self, with_v: bool) -> None:
-        bench = self._bench
-        q = saved_poses.shown_q(bench.replay, bench.state.q)
-        v = saved_poses.shown_v(bench.replay, np.zeros(bench.model.nv) if bench.newest is None else bench.newest.v)
+        bench, robot = self._bench, self._bench.robot
+        q = saved_poses.shown_q(bench.replay, bench.actions.state.q)
+        v = saved_poses.shown_v(bench.replay, np.zeros(robot.model.nv) if robot.newest is None else robot.newest.v)
         QGuiApplication.clipboard().setText(q_text.text_of(q, v if with_v else None))
         self._say(f"copied q{' and v' if with_v else ''}: {len(q)}{f' and {len(v)}' if with_v else ''} numbers")
 
@@ -56,18 +53,18 @@ class Copying:
         if bench.replay.active:
             self._say(f"{bench.replay.reason}; to paste q {bench.replay.ways_on}")
             return
-        if bench.playing:
+        if bench.robot.playing:
             self._say(PAUSE)
             return
         try:
-            q = q_text.read_q(QGuiApplication.clipboard().text(), bench.model)
+            q = q_text.read_q(QGuiApplication.clipboard().text(), bench.robot.model)
         except ValueError as error:
             self._say(str(error))
             return
-        before = bench.state
+        before = bench.actions.state
         with bench.actions.unnoted():
             bench.posing.pose(q)
-        bench.actions.done(Action("Paste q", replace(before, posed=True), replace(bench.state, posed=True)))
+        bench.actions.done(Action("Paste q", replace(before, posed=True), replace(bench.actions.state, posed=True)))
         self._say(f"pasted q: {len(q)} numbers")
         self._window.refresh()
 

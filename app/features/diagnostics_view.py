@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from PyQt6.QtWidgets import QDockWidget, QStatusBar
-
 import engine
+from app.desktop.docks import BOTTOM, Dock
+from app.features.window_type import Window
 from app.panels.diagnostics import DiagnosticsPanel
-from app.simulation.messages import Refused
-from app.workbench import Workbench
+from app.simulation.messages import Event, Refused, Stopped
 
 
 class DiagnosticsView:
@@ -21,12 +20,28 @@ class DiagnosticsView:
     A dock that opens also replaces the message of the status bar, which else would speak of something earlier.
     """
 
-    def __init__(self, panel: DiagnosticsPanel, dock: QDockWidget, bench: Workbench, bar: QStatusBar):
-        self._panel, self._dock, self._bench, self._bar = panel, dock, bench, bar
+    def __init__(self, window: Window):
+        self._window, self._bench, self._bar, self.panel = window, window.workbench, window.bar, DiagnosticsPanel()
+        self.action = window.docks.add(Dock("Diagnostics", self.panel, BOTTOM, beside="Compare", height=260))
+        self._dock = window.docks["Diagnostics"]
         self._of_meshes: list[engine.Diagnostic] = []
         self._of_second: list[engine.Diagnostic] = []
         self._run_stopped = False
         self._said = ""
+        self.panel.open_copy.connect(window.files.open)
+        self.panel.trusted.connect(window.files.trust)
+        window.viewport.diagnostics.connect(self._add_of_meshes)
+        window.run.begun.connect(self.forget_stop)
+        window.loaded.connect(lambda _: self.show_file(raised=False))
+        window.happened.connect(self._hear)
+        window.closing.connect(self.panel.close_thread)
+
+    def _hear(self, event: Event) -> None:
+        match event:
+            case Refused():
+                self.show_file(raised=True)
+            case Stopped(message, detail):
+                self.show_stop(message, detail)
 
     def show_file(self, raised: bool) -> None:
         """Show the problems of the file read last; show its dock only if `raised`."""
@@ -46,10 +61,10 @@ class DiagnosticsView:
         title = Path(findings.path).name + (" was not loaded" if findings.refused else "")
         second = [] if findings.refused else self._of_second
         both = f"{title} and second robot" if second else title
-        self._panel.show_file(findings.path, both, findings.diagnostics, self._bench.package_dirs)
-        self._panel.show_trust_button(findings.wants_trust)
+        self.panel.show_file(findings.path, both, findings.diagnostics, self._bench.package_dirs)
+        self.panel.show_trust_button(findings.wants_trust)
         if not findings.refused:
-            self._panel.add([*self._of_meshes, *second])
+            self.panel.add([*self._of_meshes, *second])
         return title
 
     def _open(self, sentence: str) -> None:
@@ -59,10 +74,11 @@ class DiagnosticsView:
         self._said = " ".join(sentence.split())
         self._bar.showMessage(self._said)
 
-    def add_of_meshes(self, diagnostics: list[engine.Diagnostic]) -> None:
+    def _add_of_meshes(self, diagnostics: list[engine.Diagnostic]) -> None:
         """Add problems that the viewport found in the meshes."""
         self._of_meshes = [*self._of_meshes, *diagnostics]
-        self._panel.add(diagnostics)
+        self.panel.add(diagnostics)
+        self._window.refresh()
 
     def set_of_second(self, diagnostics: Sequence[engine.Diagnostic]) -> bool:
         """Set the problems of the second robot, listed below those of the first; return whether they changed."""
@@ -80,13 +96,13 @@ class DiagnosticsView:
             print(detail, file=sys.stderr)
             fix = "this is a bug in Catena: please report it with the terminal's output"
         diagnostic = engine.Diagnostic("error", None, "simulation", message, fix)
-        self._panel.show_file(self._bench.path, "The run stopped", [diagnostic])
+        self.panel.show_file(self._bench.path, "The run stopped", [diagnostic])
         self._open(message)
 
     def show_refused(self, refused: Refused) -> None:
         """Show why a file without a robot was rejected, until the next run; the status bar already says so."""
         self._run_stopped = True
-        self._panel.show_file(refused.path, f"{Path(refused.path).name} was not loaded", list(refused.diagnostics))
+        self.panel.show_file(refused.path, f"{Path(refused.path).name} was not loaded", list(refused.diagnostics))
         self._open(self._bar.currentMessage())
 
     def show_controller_problem(self, message: str) -> None:
@@ -94,7 +110,7 @@ class DiagnosticsView:
         self._run_stopped = True
         fix = "fix the file and save it: it is reloaded; until then the controller applies no efforts"
         diagnostic = engine.Diagnostic("error", None, "controller", message, fix)
-        self._panel.show_file(self._bench.path, "The controller failed", [diagnostic])
+        self.panel.show_file(self._bench.path, "The controller failed", [diagnostic])
         self._open(f"The controller failed: {message}")
 
     def forget_stop(self) -> bool:

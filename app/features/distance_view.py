@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
 from PyQt6.QtGui import QKeyEvent, QMouseEvent
@@ -12,13 +10,11 @@ from PyQt6.QtWidgets import QMenu, QPushButton
 from app.desktop.actions import check, make_action
 from app.desktop.context_menus import LINK, SPACE, Clicked
 from app.desktop.numbers import si_text
+from app.features.window_type import Window
 from app.gl.distance import End, fixed_to
 from app.gl.picking import pick_ground, ray
 from app.picture.steering import CLICK
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 MARGIN = 16  # px from the viewport's edges
 GAP = "   "
@@ -42,8 +38,7 @@ class DistanceView(QObject):
         tip = "Remove the measured distance from the picture"
         self.removal = make_action(window, "&Remove distance", self.remove, tip=tip)
         window.menus.view.put(self.action, self.removal, apart=True)
-        self.button = QPushButton(self._viewport, objectName="note")
-        self.button.clicked.connect(self.remove)
+        self.button = QPushButton(self._viewport, objectName="note", clicked=self.remove)
         self.button.clicked.connect(self._viewport.setFocus)
         self.button.hide()
         for each in (window, self._viewport):
@@ -173,7 +168,7 @@ class DistanceView(QObject):
         if count != self._obstacles and any(end.obstacle >= 0 for end in self.ends):
             self.remove()
         self._obstacles = count
-        self.action.setEnabled(self._bench.model is not None)
+        self.action.setEnabled(self._bench.robot.model is not None)
         self.removal.setEnabled(bool(self.ends))
 
     def _show(self) -> None:
@@ -194,7 +189,7 @@ class DistanceView(QObject):
 
     def _name(self, end: End) -> str:
         if end.link >= 0:
-            return self._bench.model.link_names[end.link]
+            return self._bench.robot.model.link_names[end.link]
         return f"obstacle {end.obstacle + 1}" if end.obstacle >= 0 else "the ground"
 
     def _place(self) -> None:

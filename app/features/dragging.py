@@ -16,12 +16,12 @@ from PyQt6.QtWidgets import QWidget
 
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
+from app.features.window_type import Window
 from app.picture.labels import write_beside
 from app.simulation.messages import Loaded, Snapshot
 
 if TYPE_CHECKING:
     from app.picture.viewport import Viewport
-    from app.window import Window
 
 HELP = "While the simulation runs, drag a link with the right button, or with Ctrl and the left one"
 SOON = 0.5  # s until the reason for a delay is shown
@@ -64,7 +64,7 @@ class Dragging(QObject):
         self._status.showMessage(HELP, MESSAGE)
 
     def _refresh(self) -> None:
-        self.action.setEnabled(self._bench.model is not None)
+        self.action.setEnabled(self._bench.robot.model is not None)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Handle the mouse events of a drag; leave all others to the viewport."""
@@ -88,7 +88,7 @@ class Dragging(QObject):
         right, left = Qt.MouseButton.RightButton, Qt.MouseButton.LeftButton
         if not (event.button() == right or (event.button() == left and held_down)):
             return False
-        place, frame, model = event.position(), self._bench.newest, self._bench.model
+        place, frame, model = event.position(), self._bench.robot.newest, self._bench.robot.model
         hit = self._viewport.under(place.x(), place.y())
         if hit is None or frame is None or model is None:
             return False
@@ -111,7 +111,7 @@ class Dragging(QObject):
         hold, viewport = self.hold, self._viewport
         if hold.over:
             return
-        if not self._bench.playing:  # a click opens a menu
+        if not self._bench.robot.playing:  # a click opens a menu
             self._status.showMessage("The spring acts while the simulation runs: press Space", MESSAGE)
         hold.cursor = cursor
         hold.target = viewport.at_depth(cursor.x(), cursor.y(), hold.depth)
@@ -137,8 +137,8 @@ class Dragging(QObject):
             return
         pose = frame.link_poses[hold.link]
         point = self._viewport.place(pose[:3, :3] @ hold.point + pose[:3, 3])
-        name = self._bench.model.link_names[hold.link]
-        if not self._bench.playing:
+        name = self._bench.robot.model.link_names[hold.link]
+        if not self._bench.robot.playing:
             text = "paused"
         elif frame.pull is not None:
             text = force_text(frame.pull)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from app.desktop.numbers import si_text
 from app.features.log_view import LogView
+from app.features.window_type import Window
 from app.picture.note import PictureNote
 from app.simulation.drift import Drift, DriftWatch
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 
 class DriftView:
@@ -38,7 +34,7 @@ class DriftView:
             self._watch.look(frame)
         if self._watch.drift == before:
             return
-        text = "" if self._watch.drift is None else sentence(self._watch.drift, self._bench.model.link_names)
+        text = "" if self._watch.drift is None else sentence(self._watch.drift, self._bench.robot.model.link_names)
         self.note.say(text)
         if before is None:
             self._window.feature(LogView).add(text)
@@ -46,10 +42,10 @@ class DriftView:
     def _driven(self) -> bool:
         """Return whether anything besides position setpoints moves the joints, so that the robot need not rest."""
         bench = self._bench
-        rows = [k for k, row in enumerate(bench.coordinates) if row.driveable]
+        rows = [k for k, row in enumerate(bench.robot.coordinates) if row.driveable]
         if bench.replay.active and bench.replay.frame is not None:
             kp = bench.replay.frame.setup.settings.kp[0]
-            return not all(kp[bench.coordinates[k].effort_v] > 0 for k in rows)
+            return not all(kp[bench.robot.coordinates[k].effort_v] > 0 for k in rows)
         return bool(bench.controller.path) or not all(bench.robot.mode(k) == "target" for k in rows)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QModelIndex
 from PyQt6.QtWidgets import QMenu, QWidget
@@ -17,11 +16,9 @@ from app.acting.drives import Drive
 from app.acting.loaded_robot import JointDrives
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.context_menus import JOINT, Clicked
+from app.features.window_type import Window
 from app.panels.joint_form import JointForm
 from app.simulation.messages import Loaded, Settings, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 REFRESH = 0.1  # s between two updates of changing values
 WEIGHT_TIP = "Every drive adds the effort that balances gravity at its joint"
@@ -61,10 +58,10 @@ class DriveView:
     def _put_zero(self, menu: QMenu, joint: Clicked) -> None:
         menu.addSeparator()
         zero = menu.addAction("Move to &zero", lambda: self._table.moved.emit(joint.number, 0.0))
-        zero.setEnabled(self._bench.coordinates[joint.number].leader is None)
+        zero.setEnabled(self._bench.robot.coordinates[joint.number].leader is None)
 
     def _put_drive(self, menu: QMenu, joint: Clicked) -> None:
-        row, with_gains = self._bench.coordinates[joint.number], {v for v, *_ in self._bench.settings.gains}
+        row, with_gains = self._bench.robot.coordinates[joint.number], {v for v, *_ in self._bench.robot.settings.gains}
         gains = menu.addAction("Auto&matic gains", lambda: self._act(self._bench.joints.set_gains, joint.number, None))
         gains.setEnabled(row.holdable and row.effort_v in with_gains)
         if row.driveable:
@@ -79,7 +76,7 @@ class DriveView:
 
     def choose(self, index: int) -> None:
         """Show the form at a row of the table; undriven coordinates, as of a free base, have none."""
-        if not self._bench.coordinates[index].driveable:
+        if not self._bench.robot.coordinates[index].driveable:
             self.index = -1
             self._table.close_row()
             return
@@ -93,10 +90,10 @@ class DriveView:
         """Update table and form from the joints' drives."""
         bench = self._bench
         self._table.live = not bench.replay.active
-        self.weight_action.setEnabled(any(row.driveable for row in bench.coordinates))
+        self.weight_action.setEnabled(any(row.driveable for row in bench.robot.coordinates))
         drives = bench.inputs.drives(bench.shown)
         self._show_in_table(drives)
-        if not 0 <= self.index < len(bench.coordinates):
+        if not 0 <= self.index < len(bench.robot.coordinates):
             self.form.show_joint(None, Drive(), (0.0, 0.0))
             return
         self._show_drive(drives)
@@ -111,8 +108,8 @@ class DriveView:
 
     def _show_drive(self, drives: JointDrives) -> None:
         bench, settings = self._bench, drives.settings
-        row = bench.coordinates[self.index]
-        key = (bench.model, self.index, settings.dt, settings.integrator, settings.gains)
+        row = bench.robot.coordinates[self.index]
+        key = (bench.robot.model, self.index, settings.dt, settings.integrator, settings.gains)
         if key != self._gains_of:
             gains = bench.joints.gains(self.index, settings) if row.holdable else (0.0, 0.0)
             self._gains_of, self._gains = key, gains
@@ -125,26 +122,26 @@ class DriveView:
         drives = self._bench.inputs.drives(frame) if frame.recorded else None
         if drives is not None and (drives.settings, drives.special) != (self._settings_shown, self._special_shown):
             self._show_in_table(drives)
-        if (self._bench.playing and now < self._due) or not 0 <= self.index < len(self._bench.coordinates):
+        if (self._bench.robot.playing and now < self._due) or not 0 <= self.index < len(self._bench.robot.coordinates):
             return
         self._due = now + REFRESH
         drives = drives or self._bench.robot.drives_now
         if drives[self.index] != self._drive_shown:  # changed by the table, its slider, a reset or the frame
             self._show_drive(drives)
-        v = self._bench.coordinates[self.index].effort_v
+        v = self._bench.robot.coordinates[self.index].effort_v
         self.form.show_motion(*((frame.v[v], frame.effort[v]) if v >= 0 else (math.nan, math.nan)))
 
     def _step(self, index: int, change: float) -> None:
         """Move a coordinate from where it was last set, which the newest frame may not show yet."""
-        bench, row, state = self._bench, self._bench.coordinates[index], self._bench.state
-        held = bench.playing and bench.robot.is_held(index)
+        bench, row, state = self._bench, self._bench.robot.coordinates[index], self._bench.actions.state
+        held = bench.robot.playing and bench.robot.is_held(index)
         value = (state.drives[row.name].value if held else row.value(state.q)) + change
         self._table.move_to(index, min(max(value, row.lower), row.upper) if row.limited else value)
 
     def _drive(self, drive: Drive) -> None:
-        bench, row = self._bench, self._bench.coordinates[self.index]
+        bench, row = self._bench, self._bench.robot.coordinates[self.index]
         if math.isnan(drive.value):  # a new mode starts at rest at the current position
-            here = row.value(bench.newest.q) if drive.mode == "target" and bench.newest is not None else 0.0
+            here = row.value(bench.robot.newest.q) if drive.mode == "target" and bench.robot.newest is not None else 0.0
             drive = replace(drive, value=here)
         self._act(bench.joints.set_joint_drive, self.index, drive)
 
@@ -159,7 +156,7 @@ class DriveView:
     def _carry(self) -> None:
         """Turn gravity compensation on for all joints, or off if all have it."""
         bench = self._bench
-        rows = [k for k, row in enumerate(bench.coordinates) if row.driveable]
+        rows = [k for k, row in enumerate(bench.robot.coordinates) if row.driveable]
         drives = bench.robot.drives_now
         on = not all(drives[k].weight for k in rows)
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from app.acting.undoing import Action, State, on_or_off
 from app.desktop.actions import MESSAGE
+from app.features.window_type import Window
 from app.simulation.messages import Event, Loaded, Refused
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 IN_THE_AIR = "the file fixes the root link to the world: Simulation › Floating base frees it, to stand on the ground"
 FREED, FIXED = "the root link is free of the world", "the root link is fixed to the world"
@@ -45,7 +42,7 @@ class FloatingBase:
         bench, replay = self._bench, self._bench.replay
         spans = map(replay.recording.span, replay.recording.runs)
         self._ran = not replay.opened and any(end > begin for begin, end in spans)
-        self._before, self._file, self._asked = replace(bench.state, posed=True), bench.path, on
+        self._before, self._file, self._asked = replace(bench.actions.state, posed=True), bench.path, on
         bench.open_again(on)
 
     def _hear(self, event: Event) -> None:
@@ -54,7 +51,7 @@ class FloatingBase:
 
     def has_made(self, event: Loaded) -> bool:
         """Whether a robot is the one that was open before, with its root link freed or fixed."""
-        return self._before is not None and (self._file, self._asked) == (event.path, self._bench.floating)
+        return self._before is not None and (self._file, self._asked) == (event.path, self._bench.robot.floating)
 
     def _take(self, event: Loaded) -> None:
         bench, bar = self._bench, self._window.statusBar()
@@ -62,9 +59,9 @@ class FloatingBase:
         self._before, self._path = None, event.path
         text = ""
         if before is not None and made:
-            text = (FREED if bench.floating else FIXED) + KEPT * self._ran
-            told = f"Floating base {on_or_off(bench.floating)}"
-            bench.actions.report(Action(told, before, replace(bench.state, posed=True)))
+            text = (FREED if bench.robot.floating else FIXED) + KEPT * self._ran
+            told = f"Floating base {on_or_off(bench.robot.floating)}"
+            bench.actions.report(Action(told, before, replace(bench.actions.state, posed=True)))
         elif not known and not bench.replay.opened and self._is_in_the_air(event):
             text = IN_THE_AIR
         if text:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from app.desktop.settings import setting
-
-if TYPE_CHECKING:
-    from app.window import Window
+from app.features.window_type import Window
 
 KEY = "frame_rate"  # the setting
 SCREEN = "screen"

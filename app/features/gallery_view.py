@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PyQt6.QtCore import QEvent, QObject
 from PyQt6.QtGui import QCursor
 
 from app.features.lesson_view import LessonView
+from app.features.window_type import Window
 from app.panels.gallery import Gallery
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 MARGIN = 16  # px around it
 
@@ -42,7 +38,7 @@ class GalleryView(QObject):
 
     def _refresh(self) -> None:
         bench, viewport = self._window.workbench, self._window.viewport
-        empty = bench.model is None and not bench.loading and not viewport.failed
+        empty = bench.robot.model is None and not bench.loading and not viewport.failed
         if empty == self.gallery.isVisibleTo(viewport):
             return
         focused = self._window.focusWidget() is self.gallery.cards  # or will be, once the window is active

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QPoint, QSignalBlocker, Qt, QTimer
-from PyQt6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QDialog,
-    QFormLayout,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QSlider,
-    QVBoxLayout,
-)
+from PyQt6.QtWidgets import QCheckBox, QComboBox, QDialog, QFormLayout, QLabel, QPushButton, QSlider
 
 import engine
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_path
+from app.desktop.layouts import horizontal, vertical
+from app.features.window_type import Window
 from app.panels.number_box import DecimalBox, WholeBox
 from app.reasons import reason
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 MOST = 2000  # links
 STEPS = 100  # of the slider, per power of ten
@@ -61,8 +49,7 @@ class Generator(QDialog):
         theme.tint(self.note, "faint")
         self._tell()
         self._place()
-        self._due = QTimer(self, singleShot=True)
-        self._due.timeout.connect(self.make)
+        self._due = QTimer(self, singleShot=True, timeout=self.make)
         self._follow()
         for box in (self.links, self.seed, self.branching, self.prismatic, self.spherical):
             box.valueChanged.connect(self._change)
@@ -79,11 +66,7 @@ class Generator(QDialog):
             (self.kind, "kind", "A chain, or a tree that branches"),
             (self.links, "links", f"Moving links, 1 to {MOST}"),
             (self.slider, "links", f"Moving links, 1 to {MOST}"),
-            (
-                self.branching,
-                "branching",
-                "Tree: probability that a link branches off an earlier one, percent",
-            ),
+            (self.branching, "branching", "Tree: probability that a link branches off an earlier one, percent"),
             (self.prismatic, "prismatic joints", "Share of prismatic joints, percent"),
             (self.spherical, "ball joints", "Share of ball joints, percent; together with prismatic ones at most 100"),
             (self.seed, "seed", "Random seed of lengths, masses and axes"),
@@ -97,32 +80,20 @@ class Generator(QDialog):
             widget.setAccessibleName(name)
 
     def _place(self) -> None:
-        form, links, seed = QFormLayout(), QHBoxLayout(), QHBoxLayout()
-        links.addWidget(self.slider, 1)
-        links.addWidget(self.links)
-        seed.addWidget(self.seed, 1)
-        seed.addWidget(self.other)
+        form = QFormLayout()
         form.addRow("Kind", self.kind)
-        form.addRow("Links", links)
+        form.addRow("Links", horizontal((self.slider, 1), self.links))
         form.addRow("Branching", self.branching)
         form.addRow("Prismatic joints", self.prismatic)
         form.addRow("Ball joints", self.spherical)
-        form.addRow("Seed", seed)
+        form.addRow("Seed", horizontal((self.seed, 1), self.other))
         form.addRow("", self.straight)
         form.addRow("", self.floating)
-        close = QPushButton("Close")
-        close.clicked.connect(self.close)
+        close = QPushButton("Close", clicked=self.close)
         for button in (self.other, self.generate, self.save, close):
             button.setAutoDefault(False)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.generate)
-        buttons.addWidget(self.save)
-        buttons.addStretch(1)
-        buttons.addWidget(close)
-        layout = QVBoxLayout(self)
-        layout.addLayout(form)
-        layout.addWidget(self.note)
-        layout.addLayout(buttons)
+        buttons = horizontal(self.generate, self.save, 1, close)
+        vertical(form, self.note, buttons, of=self)
 
     def _change(self) -> None:
         self._follow()
@@ -193,7 +164,7 @@ class Generating:
         self.dialog.show()
         self.dialog.raise_()
         self.dialog.activateWindow()
-        open_now = self._window.workbench.model
+        open_now = self._window.workbench.robot.model
         if open_now is None:
             self.dialog.make()
         else:

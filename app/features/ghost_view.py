@@ -6,7 +6,6 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
@@ -15,14 +14,12 @@ import engine
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file
 from app.desktop.docks import RIGHT, Dock
+from app.features.window_type import Window
 from app.panels.ghost import COMING, PAST, RECORDING_TIP, GhostPanel, tints
 from app.reasons import reason
 from app.recording.recorded_ghost import RecordedGhost
 from app.simulation.ghost import GhostSettings
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 REFRESH = 0.1  # s between two updates of the numbers while it plays
 RUNS = "Trajectories (*.npz)"
@@ -79,7 +76,7 @@ class GhostView(QObject):
 
     def _refresh(self) -> None:
         for control in (self.recording, self.panel.recording):
-            control.setEnabled(self._bench.model is not None)
+            control.setEnabled(self._bench.robot.model is not None)
 
     def _ask(self, settings: GhostSettings | None) -> None:
         if self._recorded is not None:
@@ -106,7 +103,7 @@ class GhostView(QObject):
 
     def open(self, path: str) -> None:
         """Read a run of the robot in a thread, and show it as the ghost; another robot's is refused."""
-        model, source, self.path = self._bench.model, self._bench.source, path
+        model, source, self.path = self._bench.robot.model, self._bench.source, path
         self.panel.show_reading(Path(path).name)
 
         def read() -> None:
@@ -120,7 +117,7 @@ class GhostView(QObject):
         threading.Thread(target=read, name="recorded ghost", daemon=True).start()
 
     def _take_recording(self, found: RecordedGhost | str, model: engine.Model, path: str) -> None:
-        if model is not self._bench.model or path != self.path:
+        if model is not self._bench.robot.model or path != self.path:
             return
         self.panel.show_reading("")
         if isinstance(found, str):
@@ -143,7 +140,7 @@ class GhostView(QObject):
             shades = tints(ghost.deviation, self.panel.legend.size_of_robot)
             self._viewport.overlays.set_ghost(ghost.link_poses, shades)
         now = time.perf_counter()
-        if self.panel.isVisible() and (now > self._due or not self._bench.playing):
+        if self.panel.isVisible() and (now > self._due or not self._bench.robot.playing):
             self._due = now + REFRESH
             why = CROWDED if frame.batch is not None else PAST if frame.recorded else COMING
-            self.panel.show_state(ghost, self._bench.model.link_names, why)
+            self.panel.show_state(ghost, self._bench.robot.model.link_names, why)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PyQt6.QtGui import QActionGroup
 from PyQt6.QtWidgets import QMenu
 
 from app.desktop.actions import check, make_action
+from app.features.window_type import Window
 from app.panels.gravity import STANDARD, Vector
 from app.panels.scene import ScenePanel
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 
 class GravityView:
@@ -44,8 +41,8 @@ class GravityView:
     @property
     def vector(self) -> Vector:
         """The gravity in force, m/s²."""
-        model = self._bench.model
-        x, y, z = (0.0, 0.0, 0.0) if model is None else self._bench.settings.under_gravity(model).gravity.tolist()
+        model = self._bench.robot.model
+        x, y, z = (0.0, 0.0, 0.0) if model is None else self._bench.robot.settings.under_gravity(model).gravity.tolist()
         return x, y, z
 
     def set(self, vector: Vector) -> None:
@@ -58,7 +55,7 @@ class GravityView:
         self.set(vector)
 
     def _show(self) -> None:
-        there, vector = self._bench.model is not None, self.vector
+        there, vector = self._bench.robot.model is not None, self.vector
         self.menu.setEnabled(there)
         self.form.setEnabled(there)
         for name, action in self.entries.items():

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QTimer
@@ -18,6 +17,7 @@ from PyQt6.QtWidgets import QInputDialog, QMenu
 import engine
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file
+from app.features.window_type import Window
 from app.gl.world import World, world_of
 from app.jobs.code_ahead import CodeAhead
 from app.panels.scene import ScenePanel
@@ -26,9 +26,6 @@ from app.reasons import reason
 from app.simulation import grounds
 from app.simulation.grounds import Terrain
 from app.simulation.running import simulation_of
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 SHAPES = (
     ("&Flat", grounds.FLAT, "Infinite plane"),
@@ -55,8 +52,7 @@ class GroundView:
 
     def __init__(self, window: Window):
         self._window, self._bench, self._overlays = window, window.workbench, window.viewport.overlays
-        self.menu = QMenu("&Terrain", window)
-        self.menu.setToolTipsVisible(True)
+        self.menu = QMenu("&Terrain", window, toolTipsVisible=True)
         group = QActionGroup(window)
         self.shapes = [self._add(group, text, tip, partial(self.choose, kind)) for text, kind, tip in SHAPES]
         self.from_file = self._add(group, "Height &field…", "Heights in m from a file of numpy.save", self._ask)
@@ -96,7 +92,7 @@ class GroundView:
             self._ask()
         else:
             viewport = self._window.viewport
-            front = viewport.bounds_of(engine.link_poses(self._bench.model, self._bench.initial))[1][0]
+            front = viewport.bounds_of(engine.link_poses(self._bench.robot.model, self._bench.robot.initial))[1][0]
             self._kind = ""
             self.take(grounds.usual(kind, viewport.robot_size, float(front)))
 
@@ -108,10 +104,10 @@ class GroundView:
         """Set the ground; while playing, only once its code is compiled, so that the robot keeps moving until then."""
         self._forget()
         bench = self._bench
-        if not bench.playing or bench.device != "cpu":
+        if not bench.robot.playing or bench.device != "cpu":
             self._arrive(scene, terrain)
             return
-        model, settings = bench.model, replace(bench.settings, scene=self._among(scene), device="cpu")
+        model, settings = bench.robot.model, replace(bench.robot.settings, scene=self._among(scene), device="cpu")
         self._ahead.begin(lambda: simulation_of(model, settings))
         self._awaited, self._since = (scene, terrain), time.monotonic()
         self._timer.start()
@@ -152,7 +148,7 @@ class GroundView:
 
     def _among(self, scene: engine.Scene) -> engine.Scene:
         """Return the scene with the present surfaces and obstacles, except steps of the previous stairs."""
-        present = self._bench.settings.scene
+        present = self._bench.robot.settings.scene
         steps = self._of(present)[0].obstacles
         others = tuple(each for each in present.obstacles if each not in steps)
         return replace(
@@ -189,14 +185,14 @@ class GroundView:
     def _tip(self) -> str:
         """Return what the terrain is, or why it cannot be selected and what to do."""
         bench = self._bench
-        if bench.model is None or (bench.stands and bench.settings.ground):
+        if bench.robot.model is None or (bench.stands and bench.robot.settings.ground):
             return TIP
         if not bench.stands:
             return NO_SHAPES_TIP
         return NO_GROUND_TIP if bench.robot.base_floats or bench.source is None else FIXED_TIP
 
     def _refresh(self) -> None:
-        settings = self._bench.settings
+        settings = self._bench.robot.settings
         for each in (self.menu, self.form):
             each.setEnabled(self._bench.stands and settings.ground)
         for where in (self.menu.menuAction(), self.form.kind):
@@ -206,7 +202,7 @@ class GroundView:
         terrain = self._present[1]
         (*self.shapes, self.from_file)[grounds.KINDS.index(terrain.kind)].setChecked(True)
         self.form.show_terrain(terrain)
-        self.surface.setEnabled(self._bench.model is not None)
+        self.surface.setEnabled(self._bench.robot.model is not None)
         self.surface.show_scene(settings.scene)
         frame = self._bench.replay.frame
         scene = settings.touched if frame is None else frame.setup.settings.scene

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
@@ -13,12 +12,10 @@ import engine
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.angles import ANGLES
 from app.features.dragging import SpringLayer
+from app.features.window_type import Window
 from app.picture.handles import ARROW, AXES, Drag, HandleLayer
 from app.picture.steering import CLICK
 from app.simulation.messages import Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 HELP = (
     "While the simulation is paused, drag a link with the right button, or with Ctrl and the left one, and its joints "
@@ -63,8 +60,8 @@ class HandPosing(QObject):
         self._window.statusBar().showMessage(HELP, MESSAGE)
 
     def _refresh(self) -> None:
-        self.action.setEnabled(self._bench.model is not None)
-        if self.hold is not None and (self._bench.playing or self._bench.posing.grasp is None):
+        self.action.setEnabled(self._bench.robot.model is not None)
+        if self.hold is not None and (self._bench.robot.playing or self._bench.posing.grasp is None):
             self._let_go()
         self._show()
 
@@ -114,7 +111,7 @@ class HandPosing(QObject):
         right, left = Qt.MouseButton.RightButton, Qt.MouseButton.LeftButton
         if not (event.button() == right or (event.button() == left and with_ctrl)):
             return False
-        at, frame = event.position(), self._bench.newest
+        at, frame = event.position(), self._bench.robot.newest
         hit = self._viewport.under(at.x(), at.y())
         if hit is None or frame is None or not self._bench.posing.can_pose(hit.link):
             return False
@@ -128,11 +125,11 @@ class HandPosing(QObject):
     def _move(self, at: QPointF) -> None:
         hold, bench = self.hold, self._bench
         hold.moved = hold.moved or (at - hold.start).manhattanLength() > CLICK
-        if not hold.moved or bench.posing.grasp is None or bench.playing:
+        if not hold.moved or bench.posing.grasp is None or bench.robot.playing:
             return
         if hold.drag is None:
             found = bench.posing.move_link(self._viewport.at_depth(at.x(), at.y(), hold.depth))
-            self._show_line(at, f"{bench.model.link_names[hold.link]}{left_text(found)}")
+            self._show_line(at, f"{bench.robot.model.link_names[hold.link]}{left_text(found)}")
             return
         amount = hold.drag.amount(np.array([at.x(), at.y()]))
         target = hold.drag.pose(amount)
@@ -145,7 +142,7 @@ class HandPosing(QObject):
 
     def _show_line(self, at: QPointF, text: str) -> None:
         """Draw a line from the grabbed point to the cursor, visible where the point cannot follow."""
-        frame = self._bench.newest
+        frame = self._bench.robot.newest
         pose = frame.link_poses[self.hold.link]
         self.line.show_spring(
             self._viewport.place(pose[:3, :3] @ self.hold.point + pose[:3, 3]), at, text, self.hold.link
@@ -167,7 +164,7 @@ class HandPosing(QObject):
 
     def _show(self) -> None:
         """Show the handles of the selected link if it can be moved, and none while a link is dragged directly."""
-        link, frame = self._window.selection.link, self._bench.newest
+        link, frame = self._window.selection.link, self._bench.robot.newest
         free = self.hold is None or self.hold.drag is not None
         there = free and frame is not None and link < len(frame.link_poses) and self._bench.posing.can_pose(link)
         self.handles.show_frame(np.asarray(frame.link_poses[link], float) if there else None)

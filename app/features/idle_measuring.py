@@ -8,12 +8,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from PyQt6.QtCore import QEvent, QObject, QSettings, QTimer, pyqtSignal
+from PyQt6.QtCore import QEvent, QObject, QTimer
 from PyQt6.QtGui import QAction, QDropEvent, QInputEvent
-from PyQt6.QtWidgets import QApplication, QLabel, QMainWindow
+from PyQt6.QtWidgets import QApplication, QLabel
 
 import engine
 from app.desktop.settings import setting
+from app.features.compare_view import CompareView
+from app.features.window_type import Window
 from app.jobs.measuring import Measure, Measuring
 
 REST = 120.0  # s without input or work before it begins; by then most robots' idle compilation has finished
@@ -46,29 +48,22 @@ def is_disturbed() -> bool:
 class IdleMeasuring(QObject):
     """Starts a measurement on an unmeasured machine once it is idle, and stops it on any activity.
 
-    `busy` returns whether the window is working. `action` turns measuring on and off, which is remembered; `label`, in
-    the status bar, shows the progress.
+    `action` turns measuring on and off, which is remembered; `label`, in the status bar, shows the progress.
     """
 
-    over = pyqtSignal()
-    """The measurement is complete or has failed; a stopped one restarts after the next idle period."""
-
-    def __init__(
-        self, window: QMainWindow, settings: QSettings, busy: Callable[[], bool], measure: Measure = measure_quietly
-    ):
+    def __init__(self, window: Window, measure: Measure = measure_quietly):
         super().__init__(window)
         self.measuring = Measuring(measure)
-        self._bar, self._busy = window.statusBar(), busy
+        self._window, self._bar, settings = window, window.bar, window.settings
         self._since, self._asked = time.monotonic(), False
-        self.label = QLabel()
-        self.label.setToolTip(LABEL_TIP)
+        self.label = QLabel(toolTip=LABEL_TIP)
         self._bar.addWidget(self.label)
-        self.action = QAction("&Measure when idle", window, checkable=True)
-        self.action.setToolTip(ACTION_TIP)
+        self.action = QAction("&Measure when idle", window, checkable=True, toolTip=ACTION_TIP)
         self.action.setChecked(setting(settings, KEY, True))
         self.action.toggled.connect(lambda on: settings.setValue(KEY, on))
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self.look)
+        window.menus.simulation.addAction(self.action)
+        window.closing.connect(self._close)
+        self._timer = QTimer(self, timeout=self.look)
         self._timer.start(LOOK)
 
     def eventFilter(self, _receiver: QObject, event: QEvent) -> bool:
@@ -93,6 +88,11 @@ class IdleMeasuring(QObject):
             self.measuring.start()
             self._say(0.0)
 
+    def _busy(self) -> bool:
+        bench, compares = self._window.workbench, self._window.feature(CompareView).panel.running
+        waiting = bench.loading or bench.compiling or bench.preparing
+        return bool(bench.robot.playing or waiting or compares or self._window.run.measuring)
+
     def _watch(self, wanted: bool) -> None:
         """Filter events only while needed: Qt calls filters for every event, thousands for a window."""
         application = QApplication.instance()
@@ -114,12 +114,12 @@ class IdleMeasuring(QObject):
         if not progress.stopped:
             self._asked = True  # an error would recur
             self._bar.showMessage(progress.problem or DONE, MESSAGE)
-            self.over.emit()
+            self._window.refresh()
 
     def _say(self, done: float) -> None:
         self.label.setText(f"idle: measuring algorithms, {done:.0%}")
 
-    def close(self) -> None:
+    def _close(self) -> None:
         """Stop measuring, and wait for the thread."""
         self._timer.stop()
         QApplication.instance().removeEventFilter(self)

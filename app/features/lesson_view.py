@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QObject, Qt, QTimer
@@ -14,12 +13,10 @@ import engine
 from app.desktop import theme
 from app.desktop.actions import make_action
 from app.desktop.docks import RIGHT, Dock
+from app.features.window_type import Window
 from app.jobs.lesson_opening import LessonOpening
 from app.panels.lesson import CHOOSE, LessonPanel
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 ROBOT = "arm7"
 """The robot of a lesson that is opened in an empty window."""
@@ -55,8 +52,7 @@ class LessonView(QObject):
         self.large = make_action(window, "P&resentation size", self._present, tip=words, checkable=True)
         self.menu.addAction(self.large)
         self.menu.insertSeparator(self.menu.actions()[len(engine.Lesson.names())])
-        self._timer = QTimer(self, interval=LOOK)
-        self._timer.timeout.connect(self._look)
+        self._timer = QTimer(self, interval=LOOK, timeout=self._look)
         self.panel.shown.connect(self._light)
         self.panel.again.connect(self._open_again)
         self.panel.asked.connect(self.open)
@@ -78,9 +74,9 @@ class LessonView(QObject):
         if self.panel.lesson is None:
             self.panel.show_none(f"Computing the lesson: {title} …")
         self._window.docks.bring("Lesson")
-        if self._bench.model is None and not self._bench.loading:
+        if self._bench.robot.model is None and not self._bench.loading:
             self._window.open(engine.find_robot(ROBOT))
-        elif self._bench.model is not None and not self._bench.loading:
+        elif self._bench.robot.model is not None and not self._bench.loading:
             self._bench.pause()
             self._window.refresh()
             self._start()
@@ -110,9 +106,9 @@ class LessonView(QObject):
             self.panel.show_none(CHOOSE)
 
     def _start(self) -> None:
-        if self._wanted is None or self._state is None or self._opening.running or self._bench.model is None:
+        if self._wanted is None or self._state is None or self._opening.running or self._bench.robot.model is None:
             return
-        self._opening.start(self._wanted[0], self._bench.model, self._state)
+        self._opening.start(self._wanted[0], self._bench.robot.model, self._state)
         self._timer.start()
 
     def _look(self) -> None:
@@ -128,7 +124,7 @@ class LessonView(QObject):
             return
         name, step = self._wanted
         lesson = found.lesson
-        if lesson is not None and (lesson.name != name or lesson.model is not self._bench.model):
+        if lesson is not None and (lesson.name != name or lesson.model is not self._bench.robot.model):
             self._start()  # another lesson was requested or another robot opened meanwhile
             return
         self._wanted = None
@@ -153,7 +149,7 @@ class LessonView(QObject):
     def _light(self, step: engine.LessonStep | None) -> None:
         """Colour links by their state in the step; restore their own colours if no lesson is visible."""
         overlays = self._viewport.overlays
-        if step is None or not self._in_sight or step.lesson.model is not self._bench.model:
+        if step is None or not self._in_sight or step.lesson.model is not self._bench.robot.model:
             overlays.light(None)
             return
         lit = step.lights(self.panel.marks)

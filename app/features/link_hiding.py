@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QEvent, QObject
 from PyQt6.QtWidgets import QMenu, QPushButton
@@ -11,11 +10,9 @@ from PyQt6.QtWidgets import QMenu, QPushButton
 from app.desktop.actions import make_action
 from app.desktop.context_menus import LINK, SPACE, Clicked
 from app.features.robot_view import RobotView
+from app.features.window_type import Window
 from app.panels.robot import LinkTree
 from app.simulation.messages import Loaded
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 HIDES = "Hide the selected link in the picture and in videos; it is simulated as before"
 HIDES_REST = "Hide all links but the selected one in the picture and in videos; they are simulated as before"
@@ -37,8 +34,7 @@ class LinkHiding(QObject):
         self.show_all = make_action(window, "Show &all links", lambda: self.hide(()), "Shift+H", tip=tip)
         self.hide_rest = make_action(window, "Hide &others", lambda: self.hide_others(window.selection.link))
         window.menus.view.put(self.hide_chosen, self.hide_rest, self.show_all, apart=True)
-        self.button = QPushButton(self._viewport, objectName="note")
-        self.button.setToolTip(self.show_all.toolTip())
+        self.button = QPushButton(self._viewport, objectName="note", toolTip=self.show_all.toolTip())
         self.button.clicked.connect(self.show_all.trigger)
         self.button.clicked.connect(self._viewport.setFocus)
         self.button.hide()

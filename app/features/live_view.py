@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QObject, QTimer
 from PyQt6.QtGui import QAction
@@ -13,6 +12,7 @@ from PyQt6.QtWidgets import QApplication, QMenu, QWidget
 
 import engine
 from app.desktop.actions import MESSAGE, algorithm_name, device_name, give_reason, make_action
+from app.features.batch_view import BatchView
 from app.features.controller_view import ControllerView
 from app.features.drive_view import DriveView
 from app.features.gravity_view import GravityView
@@ -20,14 +20,14 @@ from app.features.ground_view import GroundView
 from app.features.reloading import Reloading
 from app.features.scene_view import SceneView
 from app.features.self_collision_view import SelfCollisionView
+from app.features.simulation_choices import SimulationChoices
+from app.features.status import Status
+from app.features.window_type import Window
 from app.features.wrench_view import WrenchView
 from app.gl.camera import Camera
 from app.reasons import reason
 from app.recording import run_files
 from app.simulation.messages import Loaded
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 LOOK, LOOK_FOR_NEXT = 16, 250  # ms between two reads of the script's frames, and between two checks for another script
 TIP = "Watch the simulation of a Python script that has called engine.show"
@@ -46,8 +46,7 @@ class LiveView(QObject):
         self._tips: dict[QAction | QMenu | QWidget, str] = {}  # original tooltips of disabled controls
         self.action = make_action(window, "&Connect to script", self._connect, tip=TIP)
         window.menus.file.insertAction(window.files.robots_menu.menuAction(), self.action)
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._look)
+        self._timer = QTimer(self, timeout=self._look)
         window.loaded.connect(self._take_robot)
         window.refreshed.connect(self._refresh)
         window.closing.connect(self._forget)
@@ -63,8 +62,8 @@ class LiveView(QObject):
         except (OSError, ValueError) as error:
             self._tell(reason(error))
             return
-        if self._bench.model is not None:
-            self._before = self._bench.model.name, replace(self._window.viewport.camera)
+        if self._bench.robot.model is not None:
+            self._before = self._bench.robot.model.name, replace(self._window.viewport.camera)
         self._window.open(run_file)
 
     def _take_robot(self, event: Loaded) -> None:
@@ -159,13 +158,14 @@ class LiveView(QObject):
         actions = run.reset, run.hold, run.gravity, run.ground, run.floating, controller.action, drive.weight_action
         files = window.feature(Reloading).action, window.feature(SelfCollisionView).action
         gravity = window.feature(GravityView)
-        menus = window.algorithm_menu, window.device_menu, window.step_menu, terrain, gravity.menu
-        panels = window.feature(WrenchView).panel, window.feature(SceneView).panel
-        return [*actions, *gravity.entries.values(), *files, *menus, *panels, window.batch, window.joints, drive.form]
+        choices = window.feature(SimulationChoices)
+        menus = choices.algorithm_menu, choices.device_menu, choices.step_menu, terrain, gravity.menu
+        panels = window.feature(WrenchView).panel, window.feature(SceneView).panel, window.feature(BatchView).panel
+        return [*actions, *gravity.entries.values(), *files, *menus, *panels, window.joints, drive.form]
 
     def _show_means(self, setup: engine.Setup) -> None:
         """Show the script's simulation settings in the status bar, in place of the window's."""
-        status, settings = self._window.status, setup.settings
+        status, settings = self._window.feature(Status), setup.settings
         status.note_label.setText(self._why_not())
         status.note_label.setToolTip(f"To drive it here {self._replay.ways_on}")
         status.step_button.setText(f"{settings.dt * 1e3:g} ms  {settings.integrator}")

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QGuiApplication
-from PyQt6.QtWidgets import QDialog, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout
+from PyQt6.QtWidgets import QDialog, QPlainTextEdit, QPushButton
 
 from app.desktop import type_scale
 from app.desktop.actions import make_action
+from app.desktop.layouts import horizontal, vertical
+from app.features.window_type import Window
 from app.simulation.messages import Event, Loaded, Refused, Stopped
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 KEPT = 2000  # messages
 SIZE = (760, 460)  # px
@@ -84,8 +82,7 @@ class LogView:
         self.dialog.activateWindow()
 
     def _make(self) -> QDialog:
-        dialog = QDialog(self._window)
-        dialog.setWindowTitle("Log")
+        dialog = QDialog(self._window, windowTitle="Log")
         dialog.resize(*SIZE)
         self._text = QPlainTextEdit(dialog)  # given its parent here, since reparenting would lose the font
         self._text.setReadOnly(True)
@@ -99,14 +96,9 @@ class LogView:
         for button in (copy, clear):
             button.setAutoDefault(False)
         close.setDefault(True)
-        buttons = QHBoxLayout()
-        buttons.addWidget(copy)
-        buttons.addWidget(clear)
-        buttons.addStretch(1)
+        buttons = horizontal(copy, clear, 1)
         buttons.addWidget(close, 0, Qt.AlignmentFlag.AlignRight)
-        layout = QVBoxLayout(dialog)
-        layout.addWidget(self._text)
-        layout.addLayout(buttons)
+        vertical(self._text, buttons, of=dialog)
         return dialog
 
     def _clear(self) -> None:

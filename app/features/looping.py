@@ -6,11 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from app.desktop.actions import MESSAGE, check, make_action
+from app.features.window_type import Window
 from app.panels.timeline import Track
 
 if TYPE_CHECKING:
     import engine
-    from app.window import Window
 
 TOO_LATE = "a loop cannot start at the end of the run; go back to an earlier frame first"
 BEGUN = "the loop begins at {:.3f} s; Loop until here, at a later frame, ends it"

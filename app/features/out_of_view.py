@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QTimer
 from PyQt6.QtWidgets import QPushButton
 
+from app.features.window_type import Window
 from app.gl.picking import seen_at, way_to
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 BEAT = 150  # ms from a frame to the check whether it contains the robot
 MARGIN = 16  # px from the viewport's edges
@@ -33,8 +29,7 @@ class OutOfView(QObject):
         self.button.clicked.connect(window.viewport.setFocus)
         self.button.hide()
         self._toward: np.ndarray | None = None
-        self._timer = QTimer(self, singleShot=True, interval=BEAT)
-        self._timer.timeout.connect(self._look)
+        self._timer = QTimer(self, singleShot=True, interval=BEAT, timeout=self._look)
         window.loaded.connect(self._take_robot)
         window.framed.connect(self._take)
         window.viewport.drawn.connect(self._see)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PyQt6.QtGui import QAction
 
 from app.desktop.actions import make_action
 from app.desktop.settings import setting
+from app.features.window_type import Window
 from app.simulation.messages import Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 KEY = "overlays"  # the settings' key
 ENTRIES = (

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from PyQt6.QtCore import QEvent, QObject, QPoint, QSize, Qt
 from PyQt6.QtGui import QAction, QIcon, QKeyEvent, QPixmap
-from PyQt6.QtWidgets import QDialog, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QVBoxLayout
+from PyQt6.QtWidgets import QDialog, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem
 
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, is_offered, make_action, reason_of
+from app.desktop.layouts import vertical
 from app.features.shortcuts_sheet import keys_of, of_menus
-
-if TYPE_CHECKING:
-    from app.window import Window
+from app.features.window_type import Window
 
 WIDTH, HEIGHT, ABOVE, ICON = 560, 380, 90, 16  # px
 ALSO = {
@@ -61,10 +60,7 @@ class Palette(QDialog):
         self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
         self.list.setIconSize(QSize(ICON, ICON))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 8, 8)
-        layout.addWidget(self.line)
-        layout.addWidget(self.list)
+        vertical(self.line, self.list, of=self, margins=(8, 8, 8, 8))
         self.line.textChanged.connect(self._fill)
         self.line.returnPressed.connect(self._run)
         self.list.itemClicked.connect(self._run)

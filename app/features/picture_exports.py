@@ -17,6 +17,8 @@ from PyQt6.QtWidgets import QDialog
 import engine
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_path, file_name
+from app.features.batch_view import BatchView
+from app.features.window_type import Window
 from app.gl.view import View
 from app.panels.picture_dialogs import FilmDialog, FilmOrder, PictureDialog
 from app.picture.studio import LARGEST, Studio, encode, save_picture, times, why_no_film
@@ -24,7 +26,6 @@ from app.recording.replay import snapshot
 
 if TYPE_CHECKING:
     from app.features.run_exports import RunExports
-    from app.window import Window
 
 AHEAD = 3  # views queued for the thread
 FEED = 5  # ms between two views
@@ -45,8 +46,7 @@ class PictureExports:
         self.film = make("&Video of the run (.mp4)…", self._ask_film, tip="The run, seen from the current camera")
         self._views: queue.Queue[View | None] = queue.Queue(AHEAD)
         self._coming: Iterator[View] = iter(())
-        self._feeder = QTimer(window)
-        self._feeder.timeout.connect(self._feed)
+        self._feeder = QTimer(window, timeout=self._feed)
         window.loaded.connect(self._stop_feeding)
 
     @property
@@ -57,7 +57,7 @@ class PictureExports:
     def refresh(self, busy: bool) -> None:
         """Enable the actions that are available."""
         run = self._bench.replay.chosen
-        self.picture.setEnabled(self._bench.model is not None and not busy)
+        self.picture.setEnabled(self._bench.robot.model is not None and not busy)
         self.film.setEnabled(run is not None and len(run) > 1 and not busy)
 
     # Images.
@@ -70,7 +70,7 @@ class PictureExports:
 
     def save_picture(self, path: str, size: tuple[int, int], transparent: bool) -> None:
         """Write the current view as PNG."""
-        view = self._window.viewport.view_of(size, batch=self._window.batch_view.pictured)
+        view = self._window.viewport.view_of(size, batch=self._window.feature(BatchView).pictured)
         studio = Studio(self._window.viewport.font())
 
         def work(_: threading.Event) -> str:
@@ -125,7 +125,7 @@ class PictureExports:
             found = recording.at(run, float(moment))
             if found != index or view is None:
                 frame = snapshot(recording.frame(run, found), robot)
-                batch = self._window.batch_view.batch_of(frame, selected=False)
+                batch = self._window.feature(BatchView).batch_of(frame, selected=False)
                 index, view = found, self._window.viewport.view_of(size, frame, batch)
             yield view
 
@@ -155,7 +155,7 @@ class PictureExports:
         return round(viewport.width() * ratio), round(viewport.height() * ratio)
 
     def _ask_path(self, suffix: str, kinds: str) -> str:
-        name = file_name(self._bench.model.name, f".{suffix}")
+        name = file_name(self._bench.robot.model.name, f".{suffix}")
         return ask_path(self._window, "Export", name, kinds, suffix)
 
 

@@ -6,7 +6,6 @@ Escape during the drag puts it back.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
@@ -16,10 +15,8 @@ from app.acting.scene_objects import SceneObject
 from app.desktop.actions import MESSAGE
 from app.desktop.context_menus import LINK, OBJECT, SPACE, Clicked
 from app.features.scene_view import SceneView
+from app.features.window_type import Window
 from app.gl.picking import ray
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 TURN = np.radians(0.5)  # rad per pixel
 
@@ -84,11 +81,11 @@ class Placing(QObject):
 
     def _clicked(self, at: QPoint) -> Clicked | None:
         """Return the subject of a context menu."""
-        if self._bench.model is None:
+        if self._bench.robot.model is None:
             return None
         row, point, link = self.under(QPointF(at)) or (-1, None, -1)
         if link >= 0:
-            return Clicked(LINK, self._bench.model.link_names[link], link, point=point)
+            return Clicked(LINK, self._bench.robot.model.link_names[link], link, point=point)
         return Clicked(SPACE) if row < 0 else Clicked(OBJECT, self._scene.objects[row].name, row, point=point)
 
     def _click(self, at: QPointF) -> None:
@@ -111,7 +108,7 @@ class Placing(QObject):
                 self._window.statusBar().showMessage(told, MESSAGE)
             return False
         part = row - len(self._scene.obstacles)
-        if part >= 0 and (self._bench.playing or not self._bench.surroundings.is_free(part)):
+        if part >= 0 and (self._bench.robot.playing or not self._bench.surroundings.is_free(part)):
             return False  # which is pulled instead
         item = self._scene.objects[row]
         self.grip = Grip(row, item, point, at, item.pose)

@@ -16,6 +16,7 @@ from app.desktop.actions import MESSAGE
 from app.desktop.context_menus import JOINT, LINK, PLOT, Clicked
 from app.desktop.docks import BOTTOM, Dock
 from app.desktop.settings import setting
+from app.features.window_type import Window
 from app.panels.phase_plot import Pair
 from app.panels.plots import PlotsPanel
 from app.plotting.catalogue import Catalogue, catalogue
@@ -27,7 +28,6 @@ from app.simulation.messages import Loaded, Snapshot
 
 if TYPE_CHECKING:
     import engine
-    from app.window import Window
 
 REMEMBERED = 20  # robots
 AT_ONCE = 200  # frames of a script's run evaluated per update; older ones are computed in the background
@@ -100,7 +100,7 @@ class PlotsView:
             self._take_of_script(present)
         else:  # the window's own simulation, which waits while a script is followed
             self.panel.add(blocks)
-        if probe.waits and not self._bench.playing:
+        if probe.waits and not self._bench.robot.playing:
             self._bench.probe.send()
 
     @property
@@ -179,7 +179,7 @@ class PlotsView:
         return dict(zip(lacking, values[0].tolist(), strict=True)) if len(values) else {}
 
     def _wanted(self, run: engine.Run, quantities: tuple[Quantity, ...]) -> Wanted:
-        return Wanted(run, run.first, run.last, self._robot, quantities, self._bench.coordinates)
+        return Wanted(run, run.first, run.last, self._robot, quantities, self._bench.robot.coordinates)
 
     def _work_out(self, run: engine.Run, span: tuple[float, float]) -> None:
         if lacking := self._lacking(run, np.linspace(span[0], max(span[0], span[1] - SLACK), LOOKED_AT)):
@@ -240,7 +240,7 @@ class PlotsView:
 
     def _watch(self) -> None:
         wanted = self.panel.quantities if self._active else ()
-        if wanted != self._watched and self._bench.model is not None:
+        if wanted != self._watched and self._bench.robot.model is not None:
             self._watched = wanted
             self._bench.probe.watch(wanted)
         run = self._present

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QRect, QTimer
@@ -18,12 +17,10 @@ from app.desktop.actions import MESSAGE, make_action
 from app.desktop.context_menus import JOINT
 from app.desktop.settings import setting, write
 from app.features.undo_view import UndoView
+from app.features.window_type import Window
 from app.panels.joint_table import VALUE
 from app.simulation.messages import Loaded
 from app.simulation.starting import first_pose, start_of
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 KEY = "poses"  # the settings' key
 LONGEST = 60  # characters of a name
@@ -42,9 +39,7 @@ class PoseMenu(QObject):
         self._entries: list[QAction] = []
         tip = "Save the pose that is shown under a name, for this robot"
         self.save = make_action(window, "&Save pose…", self._ask_to_save, tip=tip)
-        self.menu = QMenu("P&ose", window)
-        self.menu.setToolTipsVisible(True)
-        self.menu.aboutToShow.connect(self._fill)
+        self.menu = QMenu("P&ose", window, toolTipsVisible=True, aboutToShow=self._fill)
         self._rename, self._delete = QMenu("&Rename", self.menu), QMenu("&Delete", self.menu)
         window.menus.simulation.put(self.menu)
         self._header = window.joints.horizontalHeader()
@@ -94,7 +89,7 @@ class PoseMenu(QObject):
         if saved:
             self.menu.addSeparator()
         for name, pose in saved.items():
-            why = saved_poses.misfit(self._bench.model, pose)
+            why = saved_poses.misfit(self._bench.robot.model, pose)
             self._add(self.menu, name, self._set_saved, _unfit(why) if why else "A pose that you saved")
         self._entries += [action for action in self.menu.actions() if not action.isSeparator()]
         self.menu.addSeparator()
@@ -124,10 +119,10 @@ class PoseMenu(QObject):
     def _refresh(self) -> None:
         bench = self._bench
         for entry in self._entries:
-            entry.setEnabled(not bench.playing and not bench.replay.active)
+            entry.setEnabled(not bench.robot.playing and not bench.replay.active)
         for part in (self.menu, self.button, self.save):
-            part.setEnabled(bench.model is not None)
-        self.button.setVisible(bench.model is not None and bool(bench.coordinates))
+            part.setEnabled(bench.robot.model is not None)
+        self.button.setVisible(bench.robot.model is not None and bool(bench.robot.coordinates))
 
     def _say(self, text: str) -> None:
         self._window.statusBar().showMessage(text, MESSAGE)
@@ -139,14 +134,14 @@ class PoseMenu(QObject):
         return saved_poses.read(setting(self._settings, KEY, "{}"))
 
     def _set_saved(self, name: str) -> None:
-        model, pose = self._bench.model, self._poses.get(self._robot.name, {}).get(name)
+        model, pose = self._bench.robot.model, self._poses.get(self._robot.name, {}).get(name)
         if pose is None:  # deleted in another window
             self._say(f"the pose {name!r} was deleted")
             return
         if why := saved_poses.misfit(model, pose):
             self._say(f"the pose {name!r} does not fit {self._robot.name}: {why}; {_AGAIN}")
             return
-        self._bench.posing.set_pose(name, saved_poses.q_with_pose(model, pose, self._bench.state.q))
+        self._bench.posing.set_pose(name, saved_poses.q_with_pose(model, pose, self._bench.actions.state.q))
         self._window.refresh()
 
     def _ask_to_save(self) -> None:
@@ -156,7 +151,8 @@ class PoseMenu(QObject):
 
     def keep(self, name: str) -> None:
         """Save the pose that is shown under a name, replacing a saved pose of that name."""
-        pose = saved_poses.pose_of(self._bench.model, saved_poses.shown_q(self._bench.replay, self._bench.state.q))
+        bench = self._bench
+        pose = saved_poses.pose_of(bench.robot.model, saved_poses.shown_q(bench.replay, bench.actions.state.q))
         self._name(name, lambda poses, name: poses | {name: pose}, "pose saved", "Save pose {}")
 
     def _ask_to_rename(self, name: str) -> None:

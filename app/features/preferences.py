@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from PyQt6.QtWidgets import QListWidget
 
 from app.desktop.actions import make_action
@@ -13,13 +11,12 @@ from app.features.appearance import CHOICES, Appearance
 from app.features.contact_view import ContactView
 from app.features.frame_rate import CHOICES as RATES
 from app.features.frame_rate import SCREEN, FrameRate
+from app.features.idle_measuring import IdleMeasuring
 from app.features.overlay_view import OverlayView
 from app.features.reloading import Reloading
 from app.features.time_view import BUDGETS, DEFAULT_BUDGET, TimeView
+from app.features.window_type import Window
 from app.panels.preferences import PreferencesDialog
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 STEP = 64  # MB, step of the recording limit
 
@@ -67,7 +64,7 @@ class Preferences:
         self.limit = dialog.add_number("Recording limit", text, "MB", (*BUDGETS, STEP), DEFAULT_BUDGET)
         self.limit.setValue(view.budget)
         self.limit.valueChanged.connect(view.set_budget)
-        automatic = (self._window.feature(Reloading).watching, self._window.idle_measuring.action)
+        automatic = (self._window.feature(Reloading).watching, self._window.feature(IdleMeasuring).action)
         self.automatic = dialog.add_ticks("Automatic", [(action, True) for action in automatic])
         self._add_folders(dialog)
         return dialog

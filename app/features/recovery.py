@@ -6,7 +6,7 @@ import math
 import time
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from PyQt6.QtCore import QLockFile, QObject, QStandardPaths, Qt, QUrl, pyqtSignal
 from PyQt6.QtWidgets import QMessageBox
@@ -14,14 +14,11 @@ from PyQt6.QtWidgets import QMessageBox
 from app.desktop.crash import LOCK, CrashedRun, Reports, numbered_name
 from app.features.autosaved_runs import AutosavedRuns
 from app.features.log_view import LogView
+from app.features.window_type import Window
 from app.reasons import reason
 from app.recording.autosave import words
 from app.recording.run_files import is_passing
 from app.simulation.messages import Loaded
-
-if TYPE_CHECKING:
-    from app.window import Window
-
 
 MOST = 8  # programs running at once that note their open robots
 
@@ -48,7 +45,7 @@ class Recovery(QObject):
 
     def _note(self, event: Loaded) -> None:
         bench = self._window.workbench
-        session: dict[str, Any] = {"begun": self._begun, "floating": bench.floating}
+        session: dict[str, Any] = {"begun": self._begun, "floating": bench.robot.floating}
         if bench.source is not None and not is_passing(event.path):
             session["robot"] = event.path
         self._remember(session)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QTimer
@@ -16,12 +15,10 @@ from app.features.robot_files import RELOADING
 from app.features.run_exports import RunExports
 from app.features.state_transfer import transfer_pose, transfer_settings
 from app.features.time_view import TimeView
+from app.features.window_type import Window
 from app.file_signature import GONE, signature
 from app.gl.camera import Camera
 from app.simulation.messages import Event, Loaded, Refused, Settings
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 LOOK = 400  # ms between two checks of the file
 LASTING = 10.0  # s of recording that are not discarded automatically
@@ -62,8 +59,7 @@ class Reloading:
         self._seen: dict[str, Signature] = {}  # and as last checked
         self._asked: tuple[str, Signature] = "", GONE  # the path being opened, and its signature at that time
         self._before: Before | None = None
-        self._timer = QTimer(window)
-        self._timer.timeout.connect(self.look)
+        self._timer = QTimer(window, timeout=self.look)
         self._timer.start(LOOK)
         window.loaded.connect(self._take)
         window.happened.connect(self._hear)
@@ -129,15 +125,15 @@ class Reloading:
 
     def _reload(self) -> None:
         bench = self._bench
-        if not self._path or bench.model is None or bench.newest is None:
+        if not self._path or bench.robot.model is None or bench.robot.newest is None:
             return
         camera = replace(self._window.viewport.camera)
-        state = bench.newest.q.copy()
-        self._before = Before(self._path, bench.model, state, bench.settings, camera, bench.playing)
+        state = bench.robot.newest.q.copy()
+        self._before = Before(self._path, bench.robot.model, state, bench.robot.settings, camera, bench.robot.playing)
         self._asked = self._path, signature(self._path)
         self._known[self._path] = self._seen[self._path] = self._asked[1]
         self._window.statusBar().clearMessage()
-        bench.open_again(bench.floating)
+        bench.open_again(bench.robot.floating)
         self._window.refresh()
 
     def _take(self, event: Loaded) -> None:

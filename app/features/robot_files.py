@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QSettings
 from PyQt6.QtGui import QDropEvent, QKeySequence
@@ -16,10 +15,8 @@ from app.desktop import dialogs
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.menus import Menus, PackageMenu, RecentMenu
 from app.desktop.settings import setting
+from app.features.window_type import Window
 from app.workbench import Workbench
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 RECENT_FILES = "recent"  # the settings' key
 RELOADING = "Reload the robot"
@@ -103,7 +100,7 @@ class RobotFiles:
             self._window.statusBar().showMessage(self._left, MESSAGE)
 
     def _taker(self, path: str) -> Callable[[str], None] | None:
-        return None if self._bench.model is None else self.dropped.get(Path(path).suffix.lower())
+        return None if self._bench.robot.model is None else self.dropped.get(Path(path).suffix.lower())
 
     def _tell_of_others(self) -> None:
         """Repeat the message once the robot is open, since opening clears the status bar; before what that has said."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtWidgets import QMenu
@@ -11,13 +10,11 @@ from PyQt6.QtWidgets import QMenu
 import engine
 from app.desktop.context_menus import LINK, Clicked
 from app.desktop.docks import LEFT, Dock
+from app.features.window_type import Window
 from app.panels.inspection import Section, fixed_facts, live_facts, robot_facts
 from app.panels.robot import LINK as LINK_ROLE
 from app.panels.robot import RobotPanel
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 WIDTH = 330  # px
 REFRESH = 0.1  # s between two updates of the inspector while playing
@@ -50,12 +47,12 @@ class RobotView:
     @property
     def _model(self) -> engine.Model:
         """The robot, with the gravity that acts in the state that is shown."""
-        recorded = self._bench.replay.frame
-        return self._bench.settings.under_gravity(self._bench.model) if recorded is None else recorded.setup.model
+        recorded, robot = self._bench.replay.frame, self._bench.robot
+        return robot.settings.under_gravity(robot.model) if recorded is None else recorded.setup.model
 
     def _link_at(self, at: QPoint) -> Clicked | None:
         link = self.panel.tree.indexAt(at).data(LINK_ROLE)
-        return None if link is None else Clicked(LINK, self._bench.model.link_names[int(link)], int(link))
+        return None if link is None else Clicked(LINK, self._bench.robot.model.link_names[int(link)], int(link))
 
     def _put_entry(self, menu: QMenu, link: Clicked) -> None:
         inspect = menu.addAction("&Inspect", lambda: self._docks.bring("Robot"))
@@ -74,23 +71,23 @@ class RobotView:
     def _follow(self, link: int) -> None:
         self._viewport.overlays.choose(link)
         self.panel.tree.choose(link)
-        self._fixed = fixed_facts(self._bench.model, link) if link >= 0 else ()
+        self._fixed = fixed_facts(self._bench.robot.model, link) if link >= 0 else ()
         self._show_again()
 
     def _show_again(self, *_: object) -> None:
         self._due = 0.0
         self._column.ask(self.selection.link >= 0 and not self.panel.isVisible())
-        self._list(self._bench.model)
+        self._list(self._bench.robot.model)
         if self._bench.shown is not None:
             self._show(self._bench.shown)
 
     def _show(self, frame: Snapshot) -> None:
         now, shown = time.perf_counter(), [each for each in (self.panel.inspector, self._facts) if each.isVisible()]
-        if not shown or (self._bench.playing and now < self._due):
+        if not shown or (self._bench.robot.playing and now < self._due):
             return
         self._due = now + REFRESH
         link = self.selection.link
-        of_link = (*live_facts(self._bench.model, link, frame), *self._fixed) if link >= 0 else ()
+        of_link = (*live_facts(self._bench.robot.model, link, frame), *self._fixed) if link >= 0 else ()
         robot = robot_facts(self._model, frame) if not of_link or len(shown) > 1 else ()
         for each in shown:  # if both are visible, the link is beside the tree and the robot below its joints
             alone = len(shown) == 1

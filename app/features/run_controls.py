@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from PyQt6.QtCore import QObject, Qt, pyqtSignal
-from PyQt6.QtWidgets import QMainWindow
 
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, check, give_reason, make_action
 from app.features.status import too_heavy
-from app.workbench import Workbench
+from app.features.timing_view import TimingView
+from app.features.window_type import Window
 
 PLAY_TIP = "Play the simulation, or pause (Space)"
 FREE_TIP = "Free the root link from the world"
@@ -31,9 +31,9 @@ class RunControls(QObject):
     resetting = pyqtSignal()
     """Emitted before the robot is reset to the start of the run."""
 
-    def __init__(self, window: QMainWindow, bench: Workbench):
+    def __init__(self, window: Window):
         super().__init__(window)
-        self._bench, self._bar = bench, window.statusBar()
+        self._window, self._bench, self._bar = window, (bench := window.workbench), window.bar
         make, key = partial(make_action, window), Qt.Key
         self.play = make("&Play", self._toggle, key.Key_Space, icon="play")
         self.play.setToolTip(PLAY_TIP)
@@ -65,25 +65,30 @@ class RunControls(QObject):
         )
         self.ground = make("G&round", bench.configuring.set_ground, tip="Ground on or off", checkable=True)
         self.floating = make("&Floating base", self.floating_asked.emit, tip=FREE_TIP, checkable=True)
+        window.refreshed.connect(self._refresh)
 
-    def refresh(self, measuring: bool) -> None:
-        """Update the actions from the workbench's state; playing is disabled while `measuring`."""
-        bench, there = self._bench, self._bench.model is not None
+    @property
+    def measuring(self) -> bool:
+        """Whether the algorithms are being measured, so that nothing plays."""
+        return self._window.feature(TimingView).panel.measuring
+
+    def _refresh(self) -> None:
+        bench, there = self._bench, self._bench.robot.model is not None
         for action in (self.reset, self.gravity, self.hold):
             action.setEnabled(there)
         for action in (self.play, self.step):
-            action.setEnabled(there and not measuring)
-        playing = bench.playing or bench.replay.playing
+            action.setEnabled(there and not self.measuring)
+        playing = bench.robot.playing or bench.replay.playing
         recorded = bench.replay.active and not bench.replay.at_present
         self.play.setIcon(theme.icon("pause" if playing else "playback" if recorded else "play"))
         self.play.setToolTip(PLAY_RECORDED_TIP if recorded else PLAY_TIP)
         self.play.setText("&Pause" if playing else "&Play")
-        check(self.gravity, bench.settings.gravity)
-        check(self.hold, bench.settings.held)
-        check(self.ground, bench.settings.ground)
+        check(self.gravity, bench.robot.settings.gravity)
+        check(self.hold, bench.robot.settings.held)
+        check(self.ground, bench.robot.settings.ground)
         self.ground.setEnabled(bench.stands)
-        free = bench.robot.base_floats and not bench.floating  # by the file
-        check(self.floating, bench.floating or free)
+        free = bench.robot.base_floats and not bench.robot.floating  # by the file
+        check(self.floating, bench.robot.floating or free)
         self.floating.setEnabled(bench.source is not None and not free)  # a file is reloaded
         lacks = there and bench.source is None
         reason = FREE_ALREADY_TIP if free else NO_FILE_TIP if lacks else ""
@@ -93,7 +98,7 @@ class RunControls(QObject):
     def _toggle(self) -> None:
         self.begun.emit()
         self._bench.toggle()
-        if self._bench.playing and self._bench.robot.overloaded:
+        if self._bench.robot.playing and self._bench.robot.overloaded:
             self._bar.showMessage(too_heavy(self._bench.robot.overloaded), MESSAGE)
         self.changed.emit()
 

@@ -18,6 +18,7 @@ from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_path, file_name
 from app.features.picture_exports import PictureExports
 from app.features.time_view import TimeView
+from app.features.window_type import Window
 from app.jobs.background import Background
 from app.panels.run_dialog import RunDialog
 from app.reasons import reason
@@ -25,7 +26,6 @@ from app.recording import run_files
 
 if TYPE_CHECKING:
     from app.simulation.messages import Loaded, Snapshot
-    from app.window import Window
 
 LOOK = 50  # ms between two checks of the export's progress
 WRITING = 30.0  # s, at most, to wait on closing for a file being written
@@ -58,8 +58,7 @@ class RunExports:
             partial(self._ask, "csv"),
             tip="Positions, velocities and efforts of all joints, external wrenches",
         )
-        self.menu = QMenu("&Export", window)
-        self.menu.setToolTipsVisible(True)
+        self.menu = QMenu("&Export", window, toolTipsVisible=True)
         self.pictures = PictureExports(window, self)
         self.stop = make("&Stop exporting", self._stop, tip="Cancel the export that is running")
         self.menu.addActions([self.pictures.picture, self.pictures.film, self.trajectory, self.table])
@@ -74,8 +73,7 @@ class RunExports:
         self.writing: Background[Written] = Background(
             "export", lambda problem: Written(f"nothing was written: {problem}")
         )
-        self._timer = QTimer(window)
-        self._timer.timeout.connect(self._look)
+        self._timer = QTimer(window, timeout=self._look)
         window.refreshed.connect(self._refresh)
         window.framed.connect(self._follow)
         window.loaded.connect(self._play_opened)
@@ -96,7 +94,7 @@ class RunExports:
             self._refresh()
 
     def _ask(self, kind: str) -> None:
-        name = file_name(self._bench.model.name, f".{kind}")
+        name = file_name(self._bench.robot.model.name, f".{kind}")
         filters = {"npz": "Trajectories (*.npz)", "csv": "Tables (*.csv)"}[kind]
         replay, run = self._bench.replay, self._bench.replay.chosen
         title = f"Export {run_files.identify(run, replay.runs)}"
@@ -128,8 +126,8 @@ class RunExports:
         `span`: of the times that are written, s; None for all.
         """
         bench, recording, run = self._bench, self._bench.replay.recording, self._bench.replay.chosen
-        model = bench.model
-        robot, floating, folders = bench.path, bench.floating, bench.package_dirs
+        model = bench.robot.model
+        robot, floating, folders = bench.path, bench.robot.floating, bench.package_dirs
         seen = self._window.feature(TimeView).keyframes.seen_in(run, bench.replay.runs)
         first, end = recording.span(run) if span is None else span
         named = [[run.number, each.frame.time, each.name] for each in seen if first <= each.frame.time <= end]

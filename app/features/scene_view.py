@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtCore import QObject, QPoint, Qt, QTimer, pyqtSignal
@@ -29,14 +28,12 @@ from app.desktop.docks import LEFT, Dock
 from app.desktop.numbers import round_length
 from app.features import object_places
 from app.features.state_transfer import restore_state
+from app.features.window_type import Window
 from app.gl.camera import Camera
 from app.panels.panel_scroller import scroller
 from app.panels.scene import ScenePanel
 from app.reasons import refusal
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 TIP = "Terrain, obstacles, free bodies and other robots around the robot (O)"
 LINE = 160  # characters of a message in the status bar, at most
@@ -76,8 +73,7 @@ class SceneView(QObject):
     def __init__(self, window: Window):
         super().__init__(window)
         self._window, self._bench, self._overlays = window, window.workbench, window.viewport.overlays
-        self.adding = QMenu("&Add to the scene", window)
-        self.adding.setToolTipsVisible(True)
+        self.adding = QMenu("&Add to the scene", window, toolTipsVisible=True)
         self._fill()
         self.panel = ScenePanel(self.adding)
         area = scroller(self.panel, sideways=False)
@@ -148,24 +144,24 @@ class SceneView(QObject):
     @property
     def obstacles(self) -> tuple[engine.Obstacle, ...]:
         """The obstacles of the scene, first in the list."""
-        return self._bench.settings.scene.obstacles
+        return self._bench.robot.settings.scene.obstacles
 
     @property
     def objects(self) -> tuple[SceneObject, ...]:
         """All objects of the list, in their current state."""
         around = self._bench.surroundings
         fast = [scene_objects.of_obstacle(each, k) for k, each in enumerate(self.obstacles)]
-        parts = enumerate(self._bench.parts)
+        parts = enumerate(self._bench.robot.parts)
         return (*fast, *(scene_objects.of_part(each, around.part_pose(k), around.is_free(k)) for k, each in parts))
 
     def show(self) -> None:
         """Update the panel."""
-        there = self._bench.model is not None
+        there = self._bench.robot.model is not None
         self.adding.setEnabled(there)
         self.panel.setEnabled(there)
-        self.panel.usual = self._bench.settings.scene.friction
+        self.panel.usual = self._bench.robot.settings.scene.friction
         if there and self.panel.isVisible():
-            self.panel.show_objects(self.objects, not self._bench.playing and not self._bench.replay.active)
+            self.panel.show_objects(self.objects, not self._bench.robot.playing and not self._bench.replay.active)
         self._overlays.choose_obstacle(self.panel.row if self.panel.row < len(self.obstacles) else -1)
 
     def _show_if(self, shown: bool) -> None:
@@ -175,7 +171,7 @@ class SceneView(QObject):
 
     def _show_frame(self, _: Snapshot) -> None:
         now = time.perf_counter()
-        if self._bench.parts and (not self._bench.playing or now > self._due):
+        if self._bench.robot.parts and (not self._bench.robot.playing or now > self._due):
             self._due = now + REFRESH
             self.show()
 
@@ -192,14 +188,14 @@ class SceneView(QObject):
 
     def choose(self, row: int) -> None:
         """Select a row of the list, −1 for none."""
-        self.panel.show_objects(self.objects, not self._bench.playing)
+        self.panel.show_objects(self.objects, not self._bench.robot.playing)
         self.panel.choose(row)
         self._overlays.choose_obstacle(row if row < len(self.obstacles) else -1)
 
     @property
     def _robot(self) -> engine.Model | None:
         """The robot without the parts around it."""
-        return None if self._bench.model is None else alone(self._bench.model)
+        return None if self._bench.robot.model is None else alone(self._bench.robot.model)
 
     @property
     def composing(self) -> bool:
@@ -235,8 +231,7 @@ class SceneView(QObject):
             self._set_obstacles([*self.obstacles, item], count, f"Add {scene_objects.LABELS[item.shape]} {count + 1}")
             self._bring_into_view(item)
         else:
-            row = len(self.obstacles) + len(self._bench.parts)
-            self._set_parts(lambda: [*self._bench.parts, body_of(item, item.pose)], row, f"Add {item.name}")
+            self._add_part(lambda: body_of(item, item.pose), item.name)
 
     def change(self, row: int, item: SceneObject) -> None:
         """Replace the object in a row."""
@@ -245,11 +240,11 @@ class SceneView(QObject):
             self._set_obstacles([*self.obstacles[:row], item, *self.obstacles[row + 1 :]], row, told)
             return
         number = row - len(self.obstacles)
-        part, before = self._bench.parts[number], self.objects[row]
+        part, before = self._bench.robot.parts[number], self.objects[row]
         if not _redefines(before, item) and self._bench.surroundings.is_free(number):
             self._bench.surroundings.place_part(number, item.pose)
             return
-        parts = self._bench.parts
+        parts = self._bench.robot.parts
 
         def made() -> list[engine.Part]:
             of_file = not item.shape
@@ -260,7 +255,7 @@ class SceneView(QObject):
 
     def remove(self, row: int) -> None:
         """Remove the object in a row."""
-        number, parts, told = row - len(self.obstacles), self._bench.parts, f"Remove {self.objects[row].name}"
+        number, parts, told = row - len(self.obstacles), self._bench.robot.parts, f"Remove {self.objects[row].name}"
         if number < 0:
             self._set_obstacles([*self.obstacles[:row], *self.obstacles[row + 1 :]], row - 1, told)
         else:
@@ -281,8 +276,8 @@ class SceneView(QObject):
         if item.shape:
             self._put(item)
         else:
-            model, told = self._bench.parts[row - len(self.obstacles)].model, f"Add {item.name}"
-            self._set_parts(lambda: [*self._bench.parts, engine.Part(model, pose, f"{item.name}/")], len(every), told)
+            model = self._bench.robot.parts[row - len(self.obstacles)].model
+            self._add_part(lambda: engine.Part(model, pose, f"{item.name}/"), item.name)
 
     def _set_obstacles(self, wanted: Sequence[engine.Obstacle | SceneObject], row: int, told: str) -> None:
         try:
@@ -292,6 +287,9 @@ class SceneView(QObject):
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
         self._window.refresh()
         self.choose(row)
+
+    def _add_part(self, part: Callable[[], engine.Part], name: str) -> None:
+        self._set_parts(lambda: [*self._bench.robot.parts, part()], len(self.objects), f"Add {name}")
 
     def _set_parts(self, parts: Callable[[], Sequence[engine.Part]], row: int, told: str) -> None:
         """Set the parts beside the robot, which keeps its pose, settings and drives."""
@@ -305,10 +303,10 @@ class SceneView(QObject):
         if bench.loading:
             self._window.statusBar().showMessage("the scene is still being changed; try again in a moment", MESSAGE)
             return
-        said = told + NEW_RUN if bench.time > 0 else told if state is not None else ""
-        stays = state is None or state.floating == bench.floating
+        said = told + NEW_RUN if bench.robot.time > 0 else told if state is not None else ""
+        stays = state is None or state.floating == bench.robot.floating
         camera = replace(self._window.viewport.camera) if stays else None
-        before = Before(state or bench.state, camera, bench.playing, row, said)
+        before = Before(state or bench.actions.state, camera, bench.robot.playing, row, said)
         try:
             put()
         except ValueError as refusal:
@@ -337,7 +335,7 @@ class SceneView(QObject):
         if before.told:
             self._window.statusBar().showMessage(before.told, MESSAGE)
         self.choose(before.row)
-        if len(bench.parts) > max(len(before.state.model.parts) - 1, 0):
+        if len(bench.robot.parts) > max(len(before.state.model.parts) - 1, 0):
             self._bring_into_view(self.objects[before.row])
 
     def restore(self, state: State, told: str) -> None:
@@ -379,7 +377,7 @@ class SceneView(QObject):
         if self._waits(partial(self._put_mesh, path, found, beside), beside):
             return
         self._window.statusBar().clearMessage()
-        viewport, settings = self._window.viewport, self._bench.settings
+        viewport, settings = self._window.viewport, self._bench.robot.settings
         self._corners[path] = found
         others = [viewport.robot_bounds, *map(self._box, self.objects)]
         pose = np.eye(4)
@@ -428,9 +426,7 @@ class SceneView(QObject):
         elif not self._waits(partial(self._put_robot, found, beside), beside):
             pose, name = np.eye(4), scene_objects.free_name(found.name, [each.name for each in self.objects])
             pose[:3, 3] = self._place(OBSTACLE * self._window.viewport.robot_size)
-            self._set_parts(
-                lambda: [*self._bench.parts, engine.Part(found, pose, f"{name}/")], len(self.objects), f"Add {name}"
-            )
+            self._add_part(lambda: engine.Part(found, pose, f"{name}/"), name)
             self._window.statusBar().clearMessage()
 
 

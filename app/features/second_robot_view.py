@@ -7,7 +7,7 @@ import time
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QPointF, QTimer, pyqtSignal
@@ -20,6 +20,8 @@ from app.acting.surroundings import read_beside
 from app.desktop import dialogs
 from app.desktop.actions import MESSAGE, algorithm_name, make_action
 from app.desktop.docks import RIGHT, Dock
+from app.features.diagnostics_view import DiagnosticsView
+from app.features.window_type import Window
 from app.gl.batch import Box
 from app.gl.picking import pick, ray
 from app.gl.scene import Scene
@@ -31,9 +33,6 @@ from app.reasons import refusal
 from app.simulation.messages import Loaded, Snapshot
 from app.simulation.second_robot import SavedSecondRobot, SecondRobotRequest, is_free
 from app.simulation.starting import first_pose
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 LOOK = 30  # ms between two checks whether the file is loaded
 REFRESH = 0.1  # s between two updates of the numbers while it plays
@@ -80,8 +79,7 @@ class SecondRobotView(QObject):
         self._first = ""  # the first robot's file
         self._pressed, self._due, self._link = QPointF(), 0.0, -1
         self._reading = _reading()
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._look)
+        self._timer = QTimer(self, timeout=self._look)
         self.panel = SecondRobotPanel()
         self.action = window.docks.add(
             Dock("Second robot", scroller(self.panel), RIGHT, "Timing", "robot", "Shift+B", TIP)
@@ -91,8 +89,7 @@ class SecondRobotView(QObject):
 
     def _make_menu(self) -> None:
         window = self._window
-        self.menu = QMenu("Open &second robot", window)
-        self.menu.setToolTipsVisible(True)
+        self.menu = QMenu("Open &second robot", window, toolTipsVisible=True)
         self.open_action = make_action(window, "&File…", self._ask, "Ctrl+Alt+O", tip=TIP)
         self.close_action = make_action(
             window, "&Close second robot", self._dismiss, tip="The first robot stays loaded"
@@ -122,10 +119,10 @@ class SecondRobotView(QObject):
 
     def _refresh(self) -> None:
         for entry in (self.menu, self.open_action):  # the action's keys work without the menu
-            entry.setEnabled(self._bench.model is not None)
-        self.panel.open_button.setEnabled(self._bench.model is not None)
+            entry.setEnabled(self._bench.robot.model is not None)
+        self.panel.open_button.setEnabled(self._bench.robot.model is not None)
         self.close_action.setEnabled(self.model is not None)
-        if self._bench.playing and self._bench.second_robot.expected:
+        if self._bench.robot.playing and self._bench.second_robot.expected:
             self._window.statusBar().showMessage(WAITS, MESSAGE)
 
     # Opening and closing.
@@ -139,7 +136,7 @@ class SecondRobotView(QObject):
 
         Any file already being read is dropped.
         """
-        if self._bench.model is None:
+        if self._bench.robot.model is None:
             return
         folders, self._opening, self._reading = self._bench.package_dirs, (str(path), kept), _reading()
         self._bench.second_robot.expect(kept is not None)
@@ -180,13 +177,13 @@ class SecondRobotView(QObject):
         if self._scene is None:
             return
         self._scene.update()
-        if self._window.findings.set_of_second([*self.model.diagnostics, *self._scene.diagnostics]):
+        if self._window.feature(DiagnosticsView).set_of_second([*self.model.diagnostics, *self._scene.diagnostics]):
             self._window.refresh()
         if self._scene.ready and not self._placed:
             self._place()
 
     def _place(self) -> None:
-        if self.model is None or self._scene is None or self._bench.model is None:
+        if self.model is None or self._scene is None or self._bench.robot.model is None:
             return
         self._placed = True
         poses = np.asarray(engine.link_poses(self.model, first_pose(self.model)))
@@ -197,9 +194,9 @@ class SecondRobotView(QObject):
         kept, self._kept = self._kept, None
         kept = kept or SavedSecondRobot((), None, None, self._algorithm)
         self._asked = kept.of(self.model, place)
-        self.panel.show_names(self._bench.model.name, self.model.name)
+        self.panel.show_names(self._bench.robot.model.name, self.model.name)
         self._show_algorithms(None)
-        for column, model in enumerate((self._bench.model, self.model)):
+        for column, model in enumerate((self._bench.robot.model, self.model)):
             self.panel.show_column(column, _facts(model))
         self._bench.second_robot.set(self._asked)
 
@@ -226,7 +223,7 @@ class SecondRobotView(QObject):
         self._viewport.overlays.choose_second_link(-1)
         self._draw(None)
         self.panel.show_names("", "")
-        self._window.findings.set_of_second([])
+        self._window.feature(DiagnosticsView).set_of_second([])
         self._tell(EMPTY)
         self._window.refresh()
 
@@ -263,7 +260,7 @@ class SecondRobotView(QObject):
             return {}
         kept = kept or SavedSecondRobot((), None, None)
         if self._opening is None and self._asked is not None:
-            newest, asked = self._bench.newest, self._asked
+            newest, asked = self._bench.robot.newest, self._asked
             state = None if newest is None else newest.second_robot
             there = state is not None and state.model is self.model and np.all(np.isfinite([*state.q, *state.v]))
             known = (state.q, state.v) if there else asked.state or ()
@@ -308,11 +305,11 @@ class SecondRobotView(QObject):
             self._fit_due = False
             self._viewport.fit()
         now = time.perf_counter()
-        if self.panel.isVisible() and (now > self._due or not self._bench.playing):
+        if self.panel.isVisible() and (now > self._due or not self._bench.robot.playing):
             self._due = now + REFRESH
             for column, (model, seconds, name, energy) in enumerate((
-                (self._bench.model, frame.time, self._bench.algorithm,
-                 own_energy(self._bench.model, frame.q, frame.v, frame.link_poses)),
+                (self._bench.robot.model, frame.time, self._bench.algorithm,
+                 own_energy(self._bench.robot.model, frame.q, frame.v, frame.link_poses)),
                 (state.model, state.time, state.algorithm, own_energy(state.model, state.q, state.v, state.link_poses)),
             )):  # fmt: skip
                 told = [f"{seconds:.3f} s", *(f"{each:.3f} J" for each in energy), algorithm_name(name)]

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from app.desktop.actions import check, make_action
-
-if TYPE_CHECKING:
-    from app.window import Window
+from app.features.window_type import Window
 
 TIP = "Contacts between links, but for neighbours and shapes that touch in the neutral pose"
 NO_SHAPES = "The robot's file has no <collision> shapes"
@@ -25,9 +21,9 @@ class SelfCollisionView:
         window.refreshed.connect(self._refresh)
 
     def _refresh(self) -> None:
-        model = self._bench.model
+        model = self._bench.robot.model
         bare = model is not None and not model.collisions
-        on = self._bench.settings.scene.self_collision
+        on = self._bench.robot.settings.scene.self_collision
         self.action.setEnabled(model is not None and (on or not bare))  # it can always be turned off
         self.action.setToolTip(NO_SHAPES if bare else TIP)
         check(self.action, on)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from PyQt6.QtCore import QByteArray
@@ -23,20 +23,19 @@ from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_file, ask_path, file_name
 from app.features import session_scene, session_text
 from app.features.camera_views import CameraViews
+from app.features.diagnostics_view import DiagnosticsView
 from app.features.ghost_view import GhostView
 from app.features.link_hiding import LinkHiding
 from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
 from app.features.second_robot_view import SecondRobotView
 from app.features.session_text import KEPT, VERSION, NoSession
+from app.features.window_type import Window
 from app.gl.camera import Camera
 from app.panels.plots import PlotsPanel
 from app.reasons import reason
 from app.recording import run_files
 from app.simulation.messages import Event, Loaded, Refused
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 KIND = "Catena sessions (*.catena)"
 SUFFIX = ".catena"
@@ -77,7 +76,7 @@ class Sessions:
 
     def _refresh(self) -> None:
         for action in (self.save_action, self.save_as):
-            action.setEnabled(self._bench.model is not None)
+            action.setEnabled(self._bench.robot.model is not None)
 
     def _save_again(self) -> None:
         """Save to the file of the session that is open, else ask for one."""
@@ -94,7 +93,7 @@ class Sessions:
         if run_files.is_passing(self._bench.source):
             self._window.statusBar().showMessage(PASSING, MESSAGE)
             return
-        name = file_name(self._bench.model.name, SUFFIX)
+        name = file_name(self._bench.robot.model.name, SUFFIX)
         if path := ask_path(self._window, "Save the session", name, KIND, SUFFIX):
             self._tell(self._save, path)
 
@@ -104,7 +103,7 @@ class Sessions:
 
     def _try_open(self, path: str) -> None:
         if (error := self._tell(self._start, path)) is not None:
-            self._window.findings.show_refused(Refused.because(path, error))
+            self._window.feature(DiagnosticsView).show_refused(Refused.because(path, error))
             self._window.refresh()
 
     def _save(self, path: str) -> str:
@@ -114,7 +113,7 @@ class Sessions:
         self._window.refresh()
         if with_run:
             return ""
-        lost = "" if session_scene.fits(self._bench.settings.scene) else " without its ground, which is too large"
+        lost = "" if session_scene.fits(self._bench.robot.settings.scene) else " without its ground, which is too large"
         return f"Saved {path}{lost}"
 
     def _start(self, path: str) -> str:
@@ -163,13 +162,13 @@ class Sessions:
 
     def session(self) -> dict[str, Any]:
         """Return the window's state as JSON data."""
-        bench, window, model = self._bench, self._window, self._bench.model
-        there = bench.newest is not None and np.all(np.isfinite(bench.newest.q))  # not finite if the robot diverged
-        q = bench.newest.q if there else bench.initial
-        settings, camera = bench.settings, window.viewport.camera
+        bench, robot, window = self._bench, self._bench.robot, self._window
+        model, settings, camera = robot.model, robot.settings, window.viewport.camera
+        there = robot.newest is not None and np.all(np.isfinite(robot.newest.q))  # not finite if the robot diverged
+        q = robot.newest.q if there else robot.initial
         return {
             "catena session": VERSION,
-            "robot": {"path": bench.path, "floating": bench.floating},
+            "robot": {"path": bench.path, "floating": robot.floating},
             "parts": engine.robot_as_text(model)["parts"][1:] if model.parts else [],
             "pose": {joint.name: q[joint.q].tolist() for joint in model.joints if joint.leader is None},
             "settings": {
@@ -183,7 +182,7 @@ class Sessions:
             "scene": session_scene.write(settings.scene),
             "batch": asdict(settings.spread),
             "drives": {
-                row.name: asdict(bench.robot.drive_of(k)) for k, row in enumerate(bench.coordinates) if row.driveable
+                row.name: asdict(robot.drive_of(k)) for k, row in enumerate(robot.coordinates) if row.driveable
             },
             "camera": {
                 "target": camera.target.tolist(), "distance": camera.distance, "azimuth": camera.azimuth,
@@ -253,7 +252,7 @@ class Sessions:
             window.statusBar().showMessage(text)
 
     def _drive(self, session: dict[str, Any]) -> None:
-        rows = {row.name: k for k, row in enumerate(self._bench.coordinates) if row.driveable}
+        rows = {row.name: k for k, row in enumerate(self._bench.robot.coordinates) if row.driveable}
         for name, drive in session_text.drives(session).items():
             if name in rows:
                 self._bench.joints.set_joint_drive(rows[name], drive)
@@ -268,7 +267,7 @@ class Sessions:
             replay.seek(moment)
             return
         bench.branch()
-        rows = {row.name: row.effort_v for row in bench.coordinates if row.driveable}
+        rows = {row.name: row.effort_v for row in bench.robot.coordinates if row.driveable}
         for name, drive in session_text.drives(session).items():
             if name in rows and not drive.plain:  # plain drives are in the frame
                 bench.drives.set(rows[name], drive)

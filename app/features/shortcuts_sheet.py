@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from PyQt6.QtCore import QSize, Qt
 from PyQt6.QtGui import QAction, QKeySequence
@@ -11,9 +11,7 @@ from PyQt6.QtWidgets import QDialog, QLabel, QLineEdit, QMainWindow, QMenu, QTre
 
 from app.desktop import theme, type_scale
 from app.desktop.actions import make_action
-
-if TYPE_CHECKING:
-    from app.window import Window
+from app.features.window_type import Window
 
 OTHER = "Other"
 SIZE, SHARE = (560, 640), 0.9  # px, and the maximum share of the window

@@ -7,12 +7,13 @@ from functools import partial
 from types import MappingProxyType
 
 from PyQt6.QtGui import QAction, QActionGroup
-from PyQt6.QtWidgets import QInputDialog, QMenu, QWidget
+from PyQt6.QtWidgets import QInputDialog, QMenu
 
 import engine
 from app.desktop.actions import ALGORITHM_TIPS, algorithm_name, check, device_name
 from app.desktop.numbers import seconds_of
-from app.workbench import ALGORITHMS, DEVICES, Workbench
+from app.features.window_type import Window
+from app.workbench import ALGORITHMS, DEVICES
 
 OTHER = "&Other…"
 STEP_REACH = (1e-6, 0.1)  # s
@@ -20,13 +21,12 @@ TIME_STEPS = (5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 5e-3)  # s
 
 
 class SimulationChoices:
-    """Exclusive choices of integrator, time step, algorithm and device for menus."""
+    """Exclusive choices of integrator, time step, algorithm and device, in menus."""
 
-    def __init__(self, window: QWidget, bench: Workbench):
-        self._window, self._bench = window, bench
+    def __init__(self, window: Window):
+        self._window, self._bench = window, (bench := window.workbench)
         self.integrators, self.time_steps, self.algorithms, self.devices = (QActionGroup(window) for _ in range(4))
-        self.chosen = QAction("Automatic", window, checkable=True)
-        self.chosen.triggered.connect(self._choose)
+        self.chosen = QAction("Automatic", window, checkable=True, triggered=self._choose)
         for name in ("auto", *ALGORITHMS):
             self._add(self.algorithms, name, partial(bench.configuring.set_algorithm, name))
         for name in DEVICES:
@@ -35,9 +35,10 @@ class SimulationChoices:
             self._add(self.integrators, name, partial(bench.configuring.set_integrator, name))
         for dt in TIME_STEPS:
             self._add(self.time_steps, f"{dt * 1e3:g} ms", partial(bench.configuring.set_dt, dt))
-        self.other = QAction(OTHER, self.time_steps, checkable=True)
-        self.other.setToolTip("Type a time step with its unit")
+        self.other = QAction(OTHER, self.time_steps, checkable=True, toolTip="Type a time step with its unit")
         self.other.triggered.connect(self._ask_step)
+        self._fill_menus(window.menus.simulation)
+        window.refreshed.connect(self._refresh)
 
     def _add(self, group: QActionGroup, text: str, choose: Callable[[], None]) -> None:
         action = QAction(text, group, checkable=True)
@@ -51,7 +52,7 @@ class SimulationChoices:
 
     def _ask_step(self) -> None:
         """Ask for a time step until one can be taken, or the user cancels."""
-        text, note = f"{self._bench.settings.dt * 1e3:g} ms", ""
+        text, note = f"{self._bench.robot.settings.dt * 1e3:g} ms", ""
         while True:
             label = f"{note}Time step with its unit, as in 0.4 ms:"
             text, given = QInputDialog.getText(self._window, "Time step", label, text=text)
@@ -64,16 +65,25 @@ class SimulationChoices:
                 note = f"{error}.\n\n"
         self.show()
 
-    def fill_steps(self, menu: QMenu) -> None:
-        """Add the entries for time steps and integrators to a menu."""
-        menu.addAction(self.chosen)
+    def _fill_menus(self, menu: QMenu) -> None:
+        self.algorithm_menu, self.device_menu = menu.addMenu("&Algorithm"), menu.addMenu("&Device")
+        for each, group in ((self.algorithm_menu, self.algorithms), (self.device_menu, self.devices)):
+            each.addActions(group.actions())
+            each.setToolTipsVisible(True)
+        self.step_menu = menu.addMenu("&Time step and integrator")
+        self.step_menu.addAction(self.chosen)
         for group in (self.time_steps, self.integrators):
-            menu.addSeparator()
-            menu.addActions(group.actions())
+            self.step_menu.addSeparator()
+            self.step_menu.addActions(group.actions())
+
+    def _refresh(self) -> None:
+        self.show()
+        for menu in (self.algorithm_menu, self.device_menu):
+            menu.setEnabled(self._bench.robot.model is not None)
 
     def show(self, *_: object) -> None:
         """Check the current choices, and enable those that the robot supports."""
-        settings = self._bench.settings
+        settings = self._bench.robot.settings
         check(self.chosen, settings.automatic)
         for action, dt in zip(self.time_steps.actions(), (*TIME_STEPS, None), strict=True):
             check(action, dt == settings.dt)

@@ -39,16 +39,16 @@ def restore_state(bench: Workbench, state: State, start: np.ndarray, posed: bool
 
     Playing ends where a pose is restored, but continues where the robot was only put on another ground.
     """
-    model, plays_on = bench.model, bench.playing and state.settings.scene is not bench.settings.scene
+    model, plays_on = bench.robot.model, bench.robot.playing and state.settings.scene is not bench.robot.settings.scene
     settings = transfer_settings(state.settings, state.model, model)
     with bench.actions.unnoted():
         bench.configuring.take_settings(settings)
         if posed:
-            if bench.playing:
+            if bench.robot.playing:
                 bench.pause()
             bench.posing.pose(transfer_pose(state.model, state.q, model, start))
-        now = bench.state.drives
-        for k, row in enumerate(bench.coordinates):
+        now = bench.actions.state.drives
+        for k, row in enumerate(bench.robot.coordinates):
             drive = state.drives.get(row.name)
             if row.driveable and drive is not None and drive != now[row.name]:
                 bench.joints.set_joint_drive(k, drive)

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QHBoxLayout, QLabel, QMenu, QToolButton, QWidget
+from PyQt6.QtWidgets import QLabel, QMenu, QToolButton, QWidget
 
 import engine
 from app.desktop import theme
 from app.desktop.actions import ALGORITHM_TIPS, algorithm_name, algorithm_words, device_name
-from app.desktop.message_bar import MessageBar
+from app.desktop.layouts import NO_MARGINS, horizontal
+from app.features.diagnostics_view import DiagnosticsView
+from app.features.simulation_choices import SimulationChoices
+from app.features.window_type import Window
 from app.workbench import Workbench
 
 GRAVITY_NOTE = "gravity is off: floating base and no ground"
@@ -31,14 +34,16 @@ CHOSEN_TIP = "Time step and integrator, automatic for this robot: click to chang
 class Status:
     """The labels and buttons of a window's status bar."""
 
-    def __init__(self, bar: MessageBar, steps: QMenu, algorithms: QMenu, devices: QMenu):
+    def __init__(self, window: Window):
+        self._window, self._bench = window, window.workbench
         self.loading_label, self.note_label = QLabel(), QLabel()
         theme.tint(self.note_label, "warning")
-        self.findings_button = QToolButton()
-        self.findings_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.findings_button = QToolButton(toolButtonStyle=Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.findings_button.setToolTip("Show or hide the diagnostics")
         self.name_label, self.size_label = QLabel(), QLabel()
-        self.step_button, self.algorithm_button, self.device_button = map(_menu_button, (steps, algorithms, devices))
+        choices = window.feature(SimulationChoices)
+        menus = choices.step_menu, choices.algorithm_menu, choices.device_menu
+        self.step_button, self.algorithm_button, self.device_button = map(_menu_button, menus)
         robot = _side_by_side(self.name_label, self.size_label)
         shown: tuple[QWidget, ...] = (
             self.loading_label,  # beside messages, which would hide it
@@ -50,18 +55,27 @@ class Status:
             self.device_button,
         )
         for each in shown:
-            bar.addPermanentWidget(each)
-        bar.give_way(robot)  # shown in the title bar too
+            window.bar.addPermanentWidget(each)
+        window.bar.give_way(robot)  # shown in the title bar too
+        self.findings_button.clicked.connect(window.feature(DiagnosticsView).action.trigger)
+        window.viewport.read_on.connect(self._show_busy)
+        window.waiting.connect(self._show_busy)
+        window.refreshed.connect(self._refresh)
 
-    def show_busy(self, bench: Workbench, reading: tuple[int, int] | None) -> None:
-        """Show the current activity; `reading`: numbers of meshes loaded and in total, None if complete."""
+    def _refresh(self) -> None:
+        self._show()
+        self._show_busy()
+        self._show_findings([each.severity for each in self._window.feature(DiagnosticsView).panel.diagnostics])
+
+    def _show_busy(self) -> None:
+        bench, reading = self._bench, self._window.viewport.reading
         text = _busy(bench) or (READING.format(*reading) if reading else "")
         self.loading_label.setText(text)
         self.loading_label.setToolTip(PLAYS_ON if bench.compiling and bench.plays_on else "")
 
-    def show(self, bench: Workbench) -> None:
-        """Show the state of the workbench."""
-        model, settings = bench.model, bench.settings
+    def _show(self) -> None:
+        bench = self._bench
+        model, settings = bench.robot.model, bench.robot.settings
         note = FALL_NOTE if settings.gravity else GRAVITY_NOTE
         count = len(bench.robot.overloaded)
         heavy = f"{count} joint{'s sag' if count > 1 else ' sags'}: effort limit below gravity load" if count else ""
@@ -84,7 +98,7 @@ class Status:
         self.device_button.setText(_chosen(device_name(bench.device), settings.device))
         self.device_button.setToolTip(f"Device of the simulation: click to change it\n{why}")
 
-    def show_findings(self, severities: Sequence[str]) -> None:
+    def _show_findings(self, severities: Sequence[str]) -> None:
         """Show the number of diagnostics on their button, which is hidden if there are none."""
         self.findings_button.setVisible(bool(severities))
         self.findings_button.setText(str(len(severities)))
@@ -121,10 +135,7 @@ def _hull(meshes: Sequence[Path]) -> str:
 
 def _side_by_side(*widgets: QWidget) -> QWidget:
     both = QWidget()
-    row = QHBoxLayout(both)
-    row.setContentsMargins(0, 0, 0, 0)
-    for each in widgets:
-        row.addWidget(each)
+    horizontal(*widgets, of=both, margins=NO_MARGINS)
     return both
 
 

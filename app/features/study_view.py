@@ -6,7 +6,6 @@ import tempfile
 import threading
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QObject, QTimer
 from PyQt6.QtWidgets import QMessageBox
@@ -16,13 +15,11 @@ from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_path
 from app.desktop.docks import BOTTOM, Dock
 from app.features.run_exports import RunExports
+from app.features.window_type import Window
 from app.jobs.study_opening import Opened, SampleRun, StudyOpening, folder_of
 from app.panels.study import StudyPanel
 from app.recording.run_files import KEPT_SUFFIX
 from app.simulation.messages import Loaded
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 LOOK = 30  # ms between two checks whether results are read or a run is computed
 HEIGHT = 400  # px of the dock
@@ -51,8 +48,7 @@ class StudyView(QObject):
         window.menus.file.insertAction(window.files.robots_menu.menuAction(), self.action)
         for suffix in (".toml", ".results"):
             window.files.others[suffix] = self.open
-        self._timer = QTimer(self, interval=LOOK)
-        self._timer.timeout.connect(self._look)
+        self._timer = QTimer(self, interval=LOOK, timeout=self._look)
         self.panel.asked.connect(self.show_run)
         self.panel.export_asked.connect(self._ask_where)
         theme.signals.changed.connect(self.panel.chart.update)

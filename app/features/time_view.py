@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QPoint, QSize, Qt
 from PyQt6.QtGui import QGuiApplication
-from PyQt6.QtWidgets import QInputDialog, QMenu, QToolButton, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QInputDialog, QMenu, QToolButton, QWidget
 
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.context_menus import MOMENT, Clicked
+from app.desktop.layouts import NO_MARGINS, vertical
 from app.desktop.menus import TopMenu
 from app.desktop.settings import setting
 from app.features.keyframes import Keyframe, Keyframes
 from app.features.looping import Looping
+from app.features.window_type import Window
 from app.panels.timeline import Timeline
 from app.simulation.messages import Snapshot
 
 if TYPE_CHECKING:
     import engine
-    from app.window import Window
 
 REFRESH = 0.1  # s between two updates while the recording grows
 SKIP = 1.0  # s
@@ -67,11 +68,7 @@ class TimeView:
     def _make_actions(self) -> None:
         make, key = partial(make_action, self._window), Qt.Key
         self.first = make(
-            "&Go to start",
-            partial(self._to_end, False),
-            key.Key_Home,
-            icon="first",
-            tip="The first frame",
+            "&Go to start", partial(self._to_end, False), key.Key_Home, icon="first", tip="The first frame"
         )
         self.back = make("&Back", partial(self._move, -1), key.Key_Left, icon="back", tip="One frame back")
         self.forward = make("&Forward", partial(self._move, 1), icon="forward", tip="One frame forward (→)")
@@ -98,11 +95,7 @@ class TimeView:
     def _place(self) -> None:
         """Put the timeline below the viewport."""
         middle = QWidget()
-        layout = QVBoxLayout(middle)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._window.viewport, 1)
-        layout.addWidget(self.bar)
+        vertical((self._window.viewport, 1), self.bar, of=middle, margins=NO_MARGINS, spacing=0)
         self._window.setCentralWidget(middle)
 
     def _make_menu(self) -> None:
@@ -256,7 +249,7 @@ class TimeView:
         if self._played and not self._replay.playing:  # playback has ended
             self._window.refresh()
         now = time.perf_counter()
-        if now > self._due or not self._bench.playing:
+        if now > self._due or not self._bench.robot.playing:
             self._due = now + REFRESH
             self._refresh()
 
@@ -273,13 +266,13 @@ class TimeView:
 
     def _refresh(self) -> None:
         replay, recording = self._replay, self._replay.recording
-        run, there = replay.chosen, self._bench.model is not None
+        run, there = replay.chosen, self._bench.robot.model is not None
         start, end = (0.0, 0.0) if run is None else recording.span(run)
         at = end if replay.frame is None else replay.frame.time
         self.bar.setVisible(there)
         self.bar.track.show_span(start, end, at, None if run is None or run.left is None else run.left[1])
         self.bar.track.show_live(not replay.active or replay.follows)
-        shown = self._bench.time if replay.frame is None else at  # the recording may be ahead of the view
+        shown = self._bench.robot.time if replay.frame is None else at  # the recording may be ahead of the view
         self.bar.show_time(shown, end, not replay.active or replay.follows, replay.script if replay.follows else "")
         self.bar.show_memory(recording.bytes, recording.budget)
         before, self._full = self._full, any(each.first for each in replay.runs)

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QTimer
 from PyQt6.QtGui import QKeySequence, QUndoCommand, QUndoStack
@@ -18,10 +17,8 @@ from app.desktop.actions import MESSAGE, algorithm_words
 from app.features.floating_base import FloatingBase
 from app.features.scene_view import CHANGING, SceneView
 from app.features.state_transfer import restore_state
+from app.features.window_type import Window
 from app.simulation.messages import Loaded
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 MOST = 200
 """The maximum number of actions that can be undone."""
@@ -109,11 +106,11 @@ class UndoView:
             if bench.replay.active:  # an opened run's last frame, which has a scene of its own
                 bench.branch()
         with bench.actions.unnoted():
-            if state.models != bench.state.models:
+            if state.models != bench.actions.state.models:
                 self._robot = alone(state.model)
                 self._window.feature(SceneView).restore(state, text)
             else:
-                restore_state(bench, state, bench.state.q, state.posed)
+                restore_state(bench, state, bench.actions.state.q, state.posed)
                 if state.wrenches is not None:
                     bench.forces.set_all(state.wrenches)
         self._window.refresh()

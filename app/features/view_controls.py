@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QMenu
 
 from app.desktop.actions import make_action
 from app.desktop.context_menus import LINK, OBJECT, SPACE, Clicked
+from app.features.window_type import Window
 from app.simulation.messages import Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 
 class ViewControls:
@@ -50,7 +47,7 @@ class ViewControls:
     def _await_reset(self) -> None:
         """After a reset, bring a followed robot back into view."""
         if self._bench.robot.floats and self._viewport.follow:
-            self._fit_before = self._bench.time
+            self._fit_before = self._bench.robot.time
 
     def _show(self, frame: Snapshot) -> None:
         if frame.time < self._fit_before:
@@ -58,6 +55,6 @@ class ViewControls:
             self._viewport.fit()
 
     def _refresh(self) -> None:
-        model = self._bench.model
+        model = self._bench.robot.model
         self.fit.setEnabled(model is not None)
         self.collisions.setEnabled(model is not None and len(model.collisions) > 0)

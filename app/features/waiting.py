@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QObject, QTimer
 
+from app.features.window_type import Window
 from app.picture.note import PictureNote
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 SOON = 700  # ms without motion before the reason is shown
 BEAT = 500  # ms between two checks
@@ -25,8 +22,7 @@ class Waiting(QObject):
         self.note = PictureNote(window.viewport)
         self._due, self._moved, self._since = 0.0, -1.0, 0.0  # when code is due; the time shown, and since when
         self._told = 0.0  # estimated compile time, s
-        self._timer = QTimer(self, interval=BEAT)
-        self._timer.timeout.connect(self._look)
+        self._timer = QTimer(self, interval=BEAT, timeout=self._look)
         window.refreshed.connect(self._begin)
         window.closing.connect(self._timer.stop)
 
@@ -34,9 +30,9 @@ class Waiting(QObject):
         bench = self._bench
         if bench.compiling != self._told:
             self._told, self._due = bench.compiling, time.monotonic() + bench.compiling
-        waits = bench.playing and bool(bench.compiling or bench.preparing)
+        waits = bench.robot.playing and bool(bench.compiling or bench.preparing)
         if waits and not self._timer.isActive():
-            self._moved, self._since = bench.time, time.monotonic()
+            self._moved, self._since = bench.robot.time, time.monotonic()
             self._timer.start()
         elif not waits:
             self._timer.stop()
@@ -45,8 +41,8 @@ class Waiting(QObject):
     def _look(self) -> None:
         """Show the reason, unless the robot has moved recently."""
         now = time.monotonic()
-        if self._bench.time != self._moved:
-            self._moved, self._since = self._bench.time, now
+        if self._bench.robot.time != self._moved:
+            self._moved, self._since = self._bench.robot.time, now
         if 1e3 * (now - self._since) < SOON:
             self.note.say("")
             return

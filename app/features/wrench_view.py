@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from PyQt6.QtWidgets import QMenu
@@ -12,13 +11,11 @@ from app.acting.forces import SetWrench
 from app.desktop.actions import MESSAGE
 from app.desktop.context_menus import LINK, Clicked
 from app.desktop.docks import RIGHT, Dock
+from app.features.window_type import Window
 from app.gl.pushes import Push, of_links
 from app.panels.panel_scroller import scroller
 from app.panels.wrenches import WrenchPanel
 from app.simulation.messages import Loaded, Snapshot
-
-if TYPE_CHECKING:
-    from app.window import Window
 
 TIP = "Apply a force and a moment to a link (E)"
 
@@ -46,7 +43,7 @@ class WrenchView:
     def _put_entry(self, menu: QMenu, link: Clicked) -> None:
         push = menu.addAction("Apply a &force…", lambda: self._docks.bring("Forces"))
         push.triggered.connect(lambda: self._selection.choose(link.number))
-        push.setEnabled(bool(self._bench.model.link_body[link.number] >= 0))
+        push.setEnabled(bool(self._bench.robot.model.link_body[link.number] >= 0))
 
     def _take_robot(self, event: Loaded) -> None:
         links = np.flatnonzero(event.model.link_body >= 0).tolist()

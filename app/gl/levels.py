@@ -95,10 +95,7 @@ def crude_levels(mesh: Mesh) -> tuple[Level, ...]:
 
 def coarser_levels(mesh: Mesh) -> tuple[Level, ...]:
     """Return the coarser levels of a mesh from a file; none if it is simple already."""
-    from fast_simplification import (
-        replay_simplification,
-        simplify,
-    )  # here, since only the simplifying process needs it
+    from fast_simplification import replay_simplification, simplify  # here, since only the simplifying process needs it
 
     # Vertices with equal place and colour are merged, so that colour borders are kept.
     shade = np.unique(np.ascontiguousarray(mesh.colors).view(np.uint32).reshape(-1), return_inverse=True)[1]

@@ -18,11 +18,7 @@ Picture = NDArray[np.uint8]
 
 
 def picture(
-    model: engine.Model,
-    q: ArrayLike | None = None,
-    width: int = 1280,
-    height: int = 960,
-    camera: Camera | None = None,
+    model: engine.Model, q: ArrayLike | None = None, width: int = 1280, height: int = 960, camera: Camera | None = None
 ) -> Picture:
     """Return a picture of the robot at q (nq,), as (height, width, 3) RGB in 0…255.
 

@@ -8,21 +8,12 @@ from contextlib import ExitStack
 import numpy as np
 from numpy.typing import NDArray
 from PyQt6.QtCore import QSignalBlocker, Qt, QTimer, pyqtSignal
-from PyQt6.QtWidgets import (
-    QComboBox,
-    QDoubleSpinBox,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QSlider,
-    QVBoxLayout,
-    QWidget,
-)
+from PyQt6.QtWidgets import QComboBox, QDoubleSpinBox, QGridLayout, QHBoxLayout, QLabel, QPushButton, QSlider, QWidget
 
 import engine
 from app.desktop import theme
 from app.desktop.angles import ANGLES
+from app.desktop.layouts import horizontal, vertical
 from app.panels.heat_map import HeatMap
 from app.panels.number_box import DecimalBox, WholeBox
 from app.picture.crowd import ARRANGEMENTS, COLORINGS, DEVIATION, ENERGY, UNITS
@@ -117,10 +108,7 @@ class BatchPanel(QWidget):
         rows.setContentsMargins(0, 0, 0, 0)
         rows.setHorizontalSpacing(8)
         rows.setVerticalSpacing(5)
-        chance = QHBoxLayout()
-        chance.setSpacing(6)
-        chance.addWidget(self.seed, 1)
-        chance.addWidget(self.again)
+        chance = horizontal((self.seed, 1), self.again, spacing=6)
         for row, (name, first, name_2, second) in enumerate(
             (
                 ("Robots", self.robots, "", self.slider),
@@ -140,14 +128,7 @@ class BatchPanel(QWidget):
                 rows.addWidget(second, row, 2, 1, 2)
         rows.setColumnStretch(1, 1)
         rows.setColumnStretch(3, 1)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(10, 8, 10, 8)
-        layout.setSpacing(6)
-        layout.addLayout(rows)
-        layout.addWidget(self.note)
-        layout.addWidget(self.count)
-        layout.addWidget(self.map, 100)
-        layout.addStretch(1)
+        vertical(rows, self.note, self.count, (self.map, 100), 1, of=self, margins=(10, 8, 10, 8), spacing=6)
 
     @property
     def spread(self) -> BatchSpread:

@@ -8,9 +8,10 @@ from html import escape
 
 import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QLabel, QWidget
 
 from app.desktop import theme
+from app.desktop.layouts import NO_MARGINS, vertical
 from app.desktop.type_scale import FIGURE_SPACE
 from app.panels.canvas import FLOOR, Canvas, Curve
 from app.plotting.quantities import Quantity, Unit
@@ -44,11 +45,7 @@ class NamedPlot(QWidget):
         self.names.setContentsMargins(8, 3, 8, 1)
         self.names.setProperty("ground", True)
         self.names.linkActivated.connect(lambda link: self.removed.emit(curves[int(link)]))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self.names)
-        layout.addWidget(self.canvas, 1)
+        vertical(self.names, (self.canvas, 1), of=self, margins=NO_MARGINS, spacing=0)
         self.setMinimumHeight(height)
         self.canvas.zoomed.connect(self._zoomed)
         self.canvas.live_asked.connect(self.fit)

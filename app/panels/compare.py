@@ -8,7 +8,6 @@ from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QGuiApplication, QPainter, QPaintEvent
 from PyQt6.QtWidgets import (
     QFrame,
-    QHBoxLayout,
     QLabel,
     QMenu,
     QProgressBar,
@@ -16,7 +15,6 @@ from PyQt6.QtWidgets import (
     QSizePolicy,
     QStackedWidget,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -24,6 +22,7 @@ import engine
 from app.desktop import theme
 from app.desktop.actions import algorithm_name, algorithm_words
 from app.desktop.dialogs import save_asked, write_png
+from app.desktop.layouts import NO_MARGINS, horizontal, vertical
 from app.jobs.comparing import Comparing, Report
 from app.panels.bars import BarView
 from app.panels.compare_form import CompareForm
@@ -85,23 +84,15 @@ class ComparePanel(QWidget):
         self.form.changed.connect(self._show_report)
         self.form.changed.connect(self._refresh)
         self.form.failed.connect(self._show_error)
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._poll)
+        self._timer = QTimer(self, timeout=self._poll)
         self._refresh()
 
     def _button(self, text: str, slot: Callable[[], None], tip: str) -> QPushButton:
-        button = QPushButton(text)
-        button.setToolTip(tip)
-        button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        button.clicked.connect(lambda: slot())
-        return button
+        return QPushButton(text, toolTip=tip, focusPolicy=Qt.FocusPolicy.TabFocus, clicked=lambda: slot())
 
     def _arrange(self) -> None:
-        left = QVBoxLayout()
-        left.setContentsMargins(10, 8, 10, 8)
-        left.addWidget(self.start_button)  # on top, so that it is visible also in a low panel
-        left.addWidget(self.stop_button)
-        left.addWidget(self.form, 1)
+        # on top, so that it is visible also in a low panel
+        left = vertical(self.start_button, self.stop_button, (self.form, 1), margins=(10, 8, 10, 8))
         side = QWidget()
         side.setMinimumWidth(FORM_WIDTH[0])
         side.setMaximumWidth(FORM_WIDTH[1])
@@ -109,28 +100,15 @@ class ComparePanel(QWidget):
         line = QFrame()
         line.setFixedWidth(1)
         line.setProperty("rule", True)
-        bar = QHBoxLayout()
-        bar.setContentsMargins(10, 5, 8, 5)
-        bar.setSpacing(6)
-        bar.addWidget(self.status, 1)
-        bar.addWidget(self.export)
+        bar = horizontal((self.status, 1), self.export, margins=(10, 5, 8, 5), spacing=6)
         self.pages.setMinimumWidth(RESULT_WIDTH)
         self.findings.hide()
         self.findings.setWordWrap(True)
         self.findings.setContentsMargins(10, 5, 10, 6)
         self.findings.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        right = QVBoxLayout()
-        right.setSpacing(0)
-        right.addLayout(bar)
-        right.addWidget(self.progress)
-        right.addWidget(self.pages, 1)
-        right.addWidget(self.findings)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(side, FORM_WIDTH[1])  # the form grows to its maximum width first
-        layout.addWidget(line)
-        layout.addLayout(right, 1)
+        right = vertical(bar, self.progress, (self.pages, 1), self.findings, spacing=0)
+        # the form grows to its maximum width first
+        horizontal((side, FORM_WIDTH[1]), line, (right, 1), of=self, margins=NO_MARGINS, spacing=0)
 
     @property
     def running(self) -> bool:

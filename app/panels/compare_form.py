@@ -26,6 +26,7 @@ from PyQt6.QtWidgets import (
 import engine
 from app.desktop.actions import ALGORITHM_TIPS, algorithm_name
 from app.desktop.dialogs import ask_file
+from app.desktop.layouts import horizontal
 from app.jobs.comparing import Measurement
 from app.panels.number_box import DecimalBox, WholeBox
 from app.panels.pick_box import Checked, PickBox, Role, Unchecked
@@ -102,9 +103,7 @@ class CompareForm(QWidget):
 
     def _arrange(self) -> None:
         self.batch_name = QLabel()
-        chain = QHBoxLayout()
-        chain.addWidget(self.links, 1)
-        chain.addWidget(self.length)
+        chain = horizontal((self.links, 1), self.length)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(8)

@@ -11,7 +11,6 @@ from typing import cast
 from PyQt6.QtCore import QModelIndex, QRect, QSize, Qt, QTimer, QUrl, pyqtSignal
 from PyQt6.QtGui import QDesktopServices, QGuiApplication, QTextCursor
 from PyQt6.QtWidgets import (
-    QHBoxLayout,
     QHeaderView,
     QLabel,
     QPlainTextEdit,
@@ -21,13 +20,13 @@ from PyQt6.QtWidgets import (
     QStyleOptionViewItem,
     QTreeWidget,
     QTreeWidgetItem,
-    QVBoxLayout,
     QWidget,
 )
 
 import engine
 from app.desktop import theme, type_scale
 from app.desktop.dialogs import ask_path
+from app.desktop.layouts import NO_MARGINS, horizontal, vertical
 from app.jobs.repairing import Repaired, Repairing
 
 LEAST_HEIGHT = 40  # px
@@ -73,13 +72,11 @@ class DiagnosticsPanel(QWidget):
         self._package_dirs: tuple[str, ...] = ()
         self._copied = ""
         self._repairing = Repairing()
-        self._timer = QTimer(self, interval=POLL)
-        self._timer.timeout.connect(self._poll)
+        self._timer = QTimer(self, interval=POLL, timeout=self._poll)
         self._source: list[str] = []
         self.diagnostics: list[engine.Diagnostic] = []
         """The diagnostics shown, in their order."""
-        self.summary = QLabel()
-        self.summary.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.summary = QLabel(textInteractionFlags=Qt.TextInteractionFlag.TextSelectableByMouse)
         self.outcome = QLabel(wordWrap=True)
         self.outcome.setContentsMargins(10, 0, 8, 5)
         self.outcome.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -92,12 +89,9 @@ class DiagnosticsPanel(QWidget):
         self.open_button.clicked.connect(lambda: self.open_copy.emit(self._copied))
         self.trust_button = QPushButton("Trust this file and open it", toolTip=TRUST_TIP)
         self.trust_button.clicked.connect(lambda: self.trusted.emit(self._path))
-        self._copy = QPushButton("Copy")
-        self._copy.setToolTip("Copy the selected diagnostics, or all of them, as text")
+        self._copy = QPushButton("Copy", toolTip="Copy the selected diagnostics, or all of them, as text")
         self._copy.clicked.connect(self.copy)
-        self._open = QPushButton("Open file")
-        self._open.setToolTip("Open the file in your editor")
-        self._open.clicked.connect(self._open_file)
+        self._open = QPushButton("Open file", toolTip="Open the file in your editor", clicked=self._open_file)
         self.list = self._make_list()
         self.excerpt = QPlainTextEdit(readOnly=True)
         self.excerpt.setFont(type_scale.fixed_font())
@@ -124,15 +118,8 @@ class DiagnosticsPanel(QWidget):
         return view
 
     def _arrange(self) -> None:
-        bar = QHBoxLayout()
-        bar.setContentsMargins(10, 5, 8, 5)
-        bar.setSpacing(6)
-        bar.addWidget(self.summary, 1)
-        bar.addWidget(self.trust_button)
-        bar.addWidget(self.open_button)
-        bar.addWidget(self.repair_button)
-        bar.addWidget(self._copy)
-        bar.addWidget(self._open)
+        buttons = self.trust_button, self.open_button, self.repair_button, self._copy, self._open
+        bar = horizontal((self.summary, 1), *buttons, margins=(10, 5, 8, 5), spacing=6)
         parts = QSplitter(Qt.Orientation.Vertical)
         parts.addWidget(self.list)
         parts.addWidget(self.excerpt)
@@ -140,12 +127,7 @@ class DiagnosticsPanel(QWidget):
             each.setMinimumHeight(LEAST_HEIGHT)
         parts.setStretchFactor(0, 3)
         parts.setStretchFactor(1, 2)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(bar)
-        layout.addWidget(self.outcome)
-        layout.addWidget(parts, 1)
+        vertical(bar, self.outcome, (parts, 1), of=self, margins=NO_MARGINS, spacing=0)
 
     @property
     def count(self) -> int:

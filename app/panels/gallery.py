@@ -14,12 +14,12 @@ from PyQt6.QtWidgets import (
     QListWidgetItem,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QVBoxLayout,
     QWidget,
 )
 
 import engine
 from app.desktop import theme, type_scale
+from app.desktop.layouts import NO_MARGINS, vertical
 
 PICTURES = theme.RESOURCES / "pictures" / "robots"
 LINES = {
@@ -124,11 +124,7 @@ class Gallery(QWidget):
         self.cards.itemClicked.connect(lambda item: self.chosen.emit(item.data(PATH)))
         theme.signals.changed.connect(self._dress)
         self._column = QWidget(self)
-        layout = QVBoxLayout(self._column)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(10)
-        layout.addWidget(title)
-        layout.addWidget(words)
+        layout = vertical(title, words, of=self._column, margins=NO_MARGINS, spacing=10)
         row = QHBoxLayout()  # as much space on the left as the cards leave for a scroll bar on the right
         row.addSpacing(self._bar)
         row.addWidget(self.cards)

@@ -8,11 +8,12 @@ from fractions import Fraction
 import numpy as np
 from PyQt6.QtCore import QRectF, QSignalBlocker, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QLinearGradient, QPainter, QPaintEvent
-from PyQt6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QLabel, QPushButton, QWidget
 
 import engine
 from app.desktop import theme
 from app.desktop.actions import algorithm_name
+from app.desktop.layouts import horizontal, vertical
 from app.desktop.numbers import si_text
 from app.simulation.ghost import PRECISIONS, STEPS, GhostSettings
 from app.simulation.messages import GhostState
@@ -95,8 +96,7 @@ class GhostPanel(QWidget):
         for label in (self.alike, self.reading):
             label.hide()
         self.meet = QPushButton("Reset to robot")
-        self.recording = QPushButton("From a recording…")
-        self.recording.setToolTip(RECORDING_TIP)
+        self.recording = QPushButton("From a recording…", toolTip=RECORDING_TIP)
         self.meet.setToolTip("Copy the robot's state to the ghost; the deviation starts from here")
         self.legend = Legend()
         self._lay_out()
@@ -120,19 +120,9 @@ class GhostPanel(QWidget):
             (COMPUTED, self.by),
         ):
             form.addRow(label, widget)
-        top = QHBoxLayout()
-        top.addWidget(self.on, 1)
-        top.addWidget(self.meet)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(12, 8, 12, 8)
-        layout.addLayout(top)
-        layout.addLayout(form)
-        layout.addWidget(self.recording)
-        layout.addWidget(self.reading)
-        layout.addWidget(self.legend)
-        layout.addWidget(self.alike)
-        layout.addWidget(self.refusal)
-        layout.addStretch()
+        top = horizontal((self.on, 1), self.meet)
+        labels = self.recording, self.reading, self.legend, self.alike, self.refusal
+        vertical(top, form, *labels, 0, of=self, margins=(12, 8, 12, 8))
 
     def take_recording(self, on: bool) -> None:
         """Show that the ghost is a recorded run, without settings, or no longer."""

@@ -10,11 +10,12 @@ import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtCore import QPointF, Qt
 from PyQt6.QtGui import QPixmap
-from PyQt6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QLabel, QWidget
 
 import engine
 from app.desktop import theme
 from app.desktop.actions import algorithm_words
+from app.desktop.layouts import NO_MARGINS, vertical
 from app.panels.bars import duration, hover
 
 AXES = {"links": "links of the chain", "batch": "robots in the batch"}
@@ -159,10 +160,7 @@ class GrowthView(QWidget):
         self.names = QLabel(wordWrap=True, alignment=Qt.AlignmentFlag.AlignCenter)
         self.names.setContentsMargins(10, 6, 10, 2)
         self.names.setProperty("ground", True)
-        self._layout = QVBoxLayout(self)
-        self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(0)
-        self._layout.addWidget(self.names)
+        self._layout = vertical(self.names, of=self, margins=NO_MARGINS, spacing=0)
         self._growth: engine.Growth | None = None
         theme.signals.changed.connect(self._dress)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from PyQt6.QtCore import QTimer
 from PyQt6.QtGui import QResizeEvent
-from PyQt6.QtWidgets import QFrame, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QFrame, QWidget
 
+from app.desktop.layouts import NO_MARGINS, vertical
 from app.panels.joints import JointPanel
 from app.panels.robot import Inspector
 
@@ -25,12 +26,7 @@ class JointColumn(QWidget):
         self._line = QFrame()
         self._line.setFixedHeight(1)
         self._line.setProperty("rule", True)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(joints, MOST)
-        layout.addWidget(self._line)
-        layout.addWidget(self.facts, 1)
+        vertical((joints, MOST), self._line, (self.facts, 1), of=self, margins=NO_MARGINS, spacing=0)
         self._later = QTimer(self, singleShot=True)  # opening a row or a robot changes many heights
         self._later.timeout.connect(self._share)
         joints.verticalHeader().sectionResized.connect(lambda *_: self._later.start(0))

@@ -7,20 +7,12 @@ from typing import cast
 
 from PyQt6.QtCore import QSignalBlocker, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QStandardItemModel
-from PyQt6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QToolButton,
-    QWidget,
-)
+from PyQt6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLabel, QPushButton, QToolButton, QWidget
 
 from app.acting.coordinates import Coordinate
 from app.acting.drives import MODES, WAVES, Drive
 from app.desktop import theme
+from app.desktop.layouts import horizontal
 from app.panels.number_box import PlainBox
 
 MOST = 1e6
@@ -90,9 +82,7 @@ class JointForm(QWidget):
         rows.setHorizontalSpacing(6)
         rows.setVerticalSpacing(2)
         theme.tint(self.motion, "faint")
-        head = QHBoxLayout()
-        head.addWidget(self.motion, 1)
-        head.addWidget(self.away)
+        head = horizontal((self.motion, 1), self.away)
         rows.addLayout(head, 0, 0, 1, 3)
         lines: tuple[tuple[tuple[QLabel, QWidget], ...], ...] = (
             ((QLabel("Drive"), self.mode), (self.quantity, self.value), (QLabel(), self.weight)),

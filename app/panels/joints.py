@@ -38,17 +38,7 @@ from app.acting.coordinates import Coordinate
 from app.acting.drives import Drive
 from app.desktop import theme
 from app.desktop.context_menus import JOINT, Clicked
-from app.panels.joint_table import (
-    DRIVE,
-    EFFORT,
-    NAME,
-    SLIDER,
-    VALUE,
-    VELOCITY,
-    JointTable,
-    common_ending,
-    shortened,
-)
+from app.panels.joint_table import DRIVE, EFFORT, NAME, SLIDER, VALUE, VELOCITY, JointTable, common_ending, shortened
 from app.panels.number_box import DecimalBox
 
 WIDE = 560  # px, the least width at which velocities and efforts are shown

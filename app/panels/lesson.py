@@ -8,20 +8,11 @@ from html import escape
 
 from PyQt6.QtCore import QPointF, QSize, Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QResizeEvent, QTextCursor
-from PyQt6.QtWidgets import (
-    QComboBox,
-    QHBoxLayout,
-    QLabel,
-    QSplitter,
-    QTabWidget,
-    QTextBrowser,
-    QToolButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSplitter, QTabWidget, QTextBrowser, QToolButton, QWidget
 
 import engine
 from app.desktop import theme, type_scale
+from app.desktop.layouts import NO_MARGINS, horizontal, vertical
 from app.panels.drawing import Drawing
 from app.panels.lesson_question import KeySlider, QuestionForm
 
@@ -66,11 +57,7 @@ class LessonPanel(QWidget):
         self.code.setAccessibleName("algorithm's text")
         self.tabs, self.question = QTabWidget(), QuestionForm()
         pictured = QWidget()
-        column = QVBoxLayout(pictured)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.picture, 1)
-        column.addWidget(self.handles)
+        vertical((self.picture, 1), self.handles, of=pictured, margins=NO_MARGINS, spacing=0)
         for widget, name in ((pictured, "Picture"), (self._timed(), "Processors"), (self.code, "Program text")):
             self.tabs.addTab(widget, name)
         self.pull.setToolTip("Pull a joint by 1 N m, or N: orange is what that changes")
@@ -81,19 +68,14 @@ class LessonPanel(QWidget):
         for each in (self.text, self.tabs):
             self._parts.addWidget(each)
         self._parts.splitterMoved.connect(self._keep_parts)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 4)
-        layout.setSpacing(4)
-        layout.addWidget(self.title)
-        layout.addWidget(self._parts, 1)
-        layout.addWidget(self.question)
-        layout.addLayout(self._transport())
+        vertical(
+            self.title, (self._parts, 1), self.question, self._transport(), of=self, margins=(0, 0, 0, 4), spacing=4
+        )
         self._large = False
         self._tab = 0  # the tab that the user selected, shown where it has content
         self.tabs.tabBarClicked.connect(self._choose_tab)
         self.tabs.currentChanged.connect(self._share)
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._play_on)
+        self._timer = QTimer(self, timeout=self._play_on)
         theme.signals.changed.connect(self._dress)
         self.show_none(CHOOSE)
 
@@ -101,16 +83,10 @@ class LessonPanel(QWidget):
         """The counted times, with the measured ones below."""
         timed, self.measured = QWidget(), QLabel(wordWrap=True)
         self.measured.setMargin(8)
-        column = QVBoxLayout(timed)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.clock, 1)
-        column.addWidget(self.measured)
+        vertical((self.clock, 1), self.measured, of=timed, margins=NO_MARGINS, spacing=0)
         return timed
 
     def _transport(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setContentsMargins(8, 0, 8, 0)
         self.back, self.play, self.next, self.fresh = (QToolButton() for _ in range(4))
         for button, icon, tip, slot in (
             (self.back, "left", "Previous step (Alt+Left)", self.go_back),
@@ -132,13 +108,8 @@ class LessonPanel(QWidget):
         self.speed.setToolTip("Speed of playback")
         self.speed.setAccessibleName("speed")
         self.speed.currentIndexChanged.connect(self._set_pace)
-        for each in (self.back, self.play, self.next):
-            row.addWidget(each)
-        row.addWidget(self.bar, 1)
-        row.addWidget(self.place)
-        row.addWidget(self.speed)
-        row.addWidget(self.fresh)
-        return row
+        parts = self.back, self.play, self.next, (self.bar, 1), self.place, self.speed, self.fresh
+        return horizontal(*parts, margins=(8, 0, 8, 0))
 
     # The content.
 

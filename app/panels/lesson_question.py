@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from PyQt6.QtCore import QEvent, Qt, pyqtSignal
 from PyQt6.QtGui import QFont, QKeyEvent
-from PyQt6.QtWidgets import (
-    QButtonGroup,
-    QHBoxLayout,
-    QLabel,
-    QLineEdit,
-    QPushButton,
-    QRadioButton,
-    QSlider,
-    QVBoxLayout,
-    QWidget,
-)
+from PyQt6.QtWidgets import QButtonGroup, QLabel, QLineEdit, QPushButton, QRadioButton, QSlider, QVBoxLayout, QWidget
 
 import engine
 from app.desktop import theme
+from app.desktop.layouts import horizontal, vertical
 
 RIGHT, NOT_YET = "Right.", "Not yet."
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
@@ -62,15 +53,8 @@ class QuestionForm(QWidget):
         self.drag.valueChanged.connect(self._show_dragged)
         self.answer.textEdited.connect(self.said.clear)
         self.drag.entered.connect(self._judge)
-        self._buttons = QVBoxLayout()
-        row = QHBoxLayout()
-        for each in (self.answer, self.drag, self.dragged, self.check):
-            row.addWidget(each)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(10, 0, 10, 6)
-        layout.addLayout(self._buttons)
-        layout.addLayout(row)
-        layout.addWidget(self.said)
+        self._buttons, row = QVBoxLayout(), horizontal(self.answer, self.drag, self.dragged, self.check)
+        vertical(self._buttons, row, self.said, of=self, margins=(10, 0, 10, 6))
         self._question: engine.LessonQuestion | None = None
 
     def present(self, font: QFont) -> None:

@@ -38,8 +38,7 @@ class MeasurePrompt(QWidget):
         layout.addWidget(self.button, 0, 1, Qt.AlignmentFlag.AlignTop)
         layout.addWidget(self.progress, 1, 0, 1, 2)
         layout.setColumnStretch(0, 1)
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._poll)
+        self._timer = QTimer(self, timeout=self._poll)
         self._show_state(UNMEASURED)
 
     def start(self) -> None:

@@ -14,9 +14,10 @@ from PyQt6.QtWidgets import (
     QStyleOptionComboBox,
     QStyleOptionViewItem,
     QStylePainter,
-    QVBoxLayout,
     QWidget,
 )
+
+from app.desktop.layouts import vertical
 
 Role = Qt.ItemDataRole.UserRole
 Checked, Unchecked = Qt.CheckState.Checked, Qt.CheckState.Unchecked
@@ -67,9 +68,7 @@ class PickBox(QComboBox):
         self.list.setSelectionMode(QListWidget.SelectionMode.NoSelection)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.itemChanged.connect(self.refresh)
-        layout = QVBoxLayout(self.popup)
-        layout.setContentsMargins(4, 4, 4, 4)
-        layout.addWidget(self.list)
+        layout = vertical(self.list, of=self.popup, margins=(4, 4, 4, 4))
         if footer is not None:
             layout.addWidget(footer)
 

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PyQt6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QDialog,
-    QDialogButtonBox,
-    QFormLayout,
-    QHBoxLayout,
-    QLabel,
-    QWidget,
-)
+from PyQt6.QtWidgets import QCheckBox, QComboBox, QDialog, QDialogButtonBox, QFormLayout, QLabel, QWidget
 
+from app.desktop.layouts import NO_MARGINS, horizontal
 from app.panels.number_box import DecimalBox, WholeBox
 
 SIZES = ((1280, 720), (1920, 1080), (3840, 2160), (1080, 1080))
@@ -32,14 +24,11 @@ class SizeChoice(QWidget):
         for each in SIZES:
             self.known.addItem(f"{each[0]} × {each[1]}", each)
         self.known.setPlaceholderText("other size")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
         for box in (self.width_box, self.height_box):
             box.setRange(16, largest)
             box.setSuffix(" px")
             box.valueChanged.connect(self._show_known)
-            row.addWidget(box)
-        row.addWidget(self.known)
+        horizontal(self.width_box, self.height_box, self.known, of=self, margins=NO_MARGINS)
         self.known.activated.connect(lambda index: self.choose(self.known.itemData(index)))
         self.choose(size)
 
@@ -110,11 +99,7 @@ class FilmDialog(QDialog):
             box.setSuffix(" s")
             box.setValue(value)
         part = QWidget()
-        row = QHBoxLayout(part)
-        row.setContentsMargins(0, 0, 0, 0)
-        for each in (self.start, QLabel("to"), self.end):
-            row.addWidget(each)
-        row.addStretch(1)
+        horizontal(self.start, QLabel("to"), self.end, 1, of=part, margins=NO_MARGINS)
         form = QFormLayout(self)
         for name, widget in (
             ("Size", self.choice), ("Frame rate", self.rate), ("Speed", self.speed), ("From", part),
@@ -126,8 +111,7 @@ class FilmDialog(QDialog):
             self.loop.setText(f"Only the loop, {loop[0]:.3f} to {loop[1]:.3f} s")
             self.loop.toggled.connect(lambda alone: self._take_span(loop if alone else span, alone))
             form.addRow("", self.loop)
-        note = QLabel("Rendered from the current camera, with the overlays that are shown.")
-        note.setWordWrap(True)
+        note = QLabel("Rendered from the current camera, with the overlays that are shown.", wordWrap=True)
         form.addRow("", note)
         form.addRow(_buttons(self, "Save…"))
 

@@ -7,16 +7,7 @@ from collections.abc import Callable
 
 from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QResizeEvent
-from PyQt6.QtWidgets import (
-    QComboBox,
-    QMenu,
-    QScrollArea,
-    QSizePolicy,
-    QSplitter,
-    QToolBar,
-    QToolButton,
-    QWidget,
-)
+from PyQt6.QtWidgets import QComboBox, QMenu, QScrollArea, QSizePolicy, QSplitter, QToolBar, QToolButton, QWidget
 
 WINDOWS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, math.inf)  # s
 WINDOW = 10.0
@@ -56,10 +47,7 @@ class PlotTools(QToolBar):
     """Buttons and the choice of a time range; the panel connects them."""
 
     def __init__(
-        self,
-        plot_group: Callable[[str, tuple[str, ...]], None],
-        plot_phases: Callable[[], None],
-        save_menu: QMenu,
+        self, plot_group: Callable[[str, tuple[str, ...]], None], plot_phases: Callable[[], None], save_menu: QMenu
     ) -> None:
         super().__init__()
         self.group_menu = QMenu(self)

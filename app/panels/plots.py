@@ -10,14 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QShowEvent
-from PyQt6.QtWidgets import (
-    QLabel,
-    QSplitter,
-    QVBoxLayout,
-    QWidget,
-)
+from PyQt6.QtWidgets import QLabel, QSplitter, QWidget
 
 from app.desktop import theme
+from app.desktop.layouts import NO_MARGINS, vertical
 from app.panels.chart import Chart
 from app.panels.phase_plot import KEY, Pair, PhasePlots, phases_of_joints
 from app.panels.plot_saving import PlotSaving
@@ -72,23 +68,16 @@ class PlotsPanel(QWidget):
         self.phases = PhasePlots(self.stack, self._forget_unused)
         self.area, self.axis = self.stack.area, TimeAxis()
         plots = QWidget()
-        column = QVBoxLayout(plots)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self._make_tools())
-        column.addWidget(self.welcome, 1)
-        column.addWidget(self.area, 1)
-        column.addWidget(self.axis)
+        vertical(
+            self._make_tools(), (self.welcome, 1), (self.area, 1), self.axis, of=plots, margins=NO_MARGINS, spacing=0
+        )
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(self.list)
         split.addWidget(plots)
         split.setStretchFactor(1, 1)
         split.setSizes([LIST_WIDTH, 3 * LIST_WIDTH])
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(split)
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._refresh)
+        vertical(split, of=self, margins=NO_MARGINS)
+        self._timer = QTimer(self, timeout=self._refresh)
         self._timer.start(REFRESH)
         theme.tint(self.welcome, "faint")
         self.welcome.setProperty("ground", True)

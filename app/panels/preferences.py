@@ -13,7 +13,6 @@ from PyQt6.QtWidgets import (
     QDialogButtonBox,
     QGridLayout,
     QGroupBox,
-    QHBoxLayout,
     QLabel,
     QListWidget,
     QPushButton,
@@ -21,6 +20,7 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
+from app.desktop.layouts import horizontal, vertical
 from app.panels.number_box import WholeBox
 
 COLUMNS = 3  # check boxes beside each other
@@ -37,8 +37,7 @@ class PreferencesDialog(QDialog):
         self._groups, layout = QVBoxLayout(), QVBoxLayout(self)
         layout.addLayout(self._groups)
         kinds = QDialogButtonBox.StandardButton
-        self.buttons = QDialogButtonBox(kinds.Close | kinds.RestoreDefaults)
-        self.buttons.rejected.connect(self.close)
+        self.buttons = QDialogButtonBox(kinds.Close | kinds.RestoreDefaults, rejected=self.close)
         restore = self.buttons.button(kinds.RestoreDefaults)
         restore.setToolTip("All of these as they are at first, but for the package folders")
         restore.clicked.connect(self.restore)
@@ -75,8 +74,7 @@ class PreferencesDialog(QDialog):
         group, grid, boxes = QGroupBox(title), QGridLayout(), []
         group.setLayout(grid)
         for number, (action, default) in enumerate(ticks):
-            box = QCheckBox(action.text().replace("&", ""))
-            box.setToolTip(action.toolTip())
+            box = QCheckBox(action.text().replace("&", ""), toolTip=action.toolTip())
             box.setChecked(action.isChecked())
             box.toggled.connect(action.setChecked)
             action.toggled.connect(box.setChecked)
@@ -88,7 +86,7 @@ class PreferencesDialog(QDialog):
 
     def add_list(self, title: str, tip: str) -> tuple[QListWidget, QPushButton, QPushButton]:
         """Add a list of texts; return it with its buttons to add one and to remove the selected one."""
-        group, row, column = QGroupBox(title), QHBoxLayout(), QVBoxLayout()
+        group = QGroupBox(title)
         texts, add, remove = QListWidget(), QPushButton("Add…"), QPushButton("Remove")
         texts.setToolTip(tip)
         texts.setFixedHeight(ROWS * texts.fontMetrics().lineSpacing() + 20)
@@ -96,17 +94,11 @@ class PreferencesDialog(QDialog):
         texts.itemSelectionChanged.connect(lambda: remove.setEnabled(bool(texts.selectedItems())))
         for button in (add, remove):
             button.setAutoDefault(False)
-            column.addWidget(button)
-        column.addStretch(1)
-        row.addWidget(texts, 1)
-        row.addLayout(column)
-        group.setLayout(row)
+        horizontal((texts, 1), vertical(add, remove, 1), of=group)
         self._groups.addWidget(group)
         return texts, add, remove
 
     def _labelled(self, title: str, control: QWidget, text: str = "") -> None:
-        group, row = QGroupBox(title), QHBoxLayout()
-        row.addWidget(control)
-        row.addWidget(QLabel(text), 1)
-        group.setLayout(row)
+        group = QGroupBox(title)
+        horizontal(control, (QLabel(text), 1), of=group)
         self._groups.addWidget(group)

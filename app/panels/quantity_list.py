@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from PyQt6.QtCore import QAbstractListModel, QEvent, QModelIndex, QObject, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QKeyEvent
-from PyQt6.QtWidgets import QLabel, QLineEdit, QListView, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QLabel, QLineEdit, QListView, QWidget
 
 from app.desktop import theme
+from app.desktop.layouts import vertical
 from app.plotting.catalogue import Catalogue
 from app.plotting.quantities import Quantity
 
@@ -97,11 +98,7 @@ class QuantityList(QWidget):
         self.view.setAccessibleName("quantities")
         self.view.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(6, 6, 0, 4)
-        layout.setSpacing(4)
-        for widget in (self.search, self.view, self.count):
-            layout.addWidget(widget)
+        vertical(self.search, self.view, self.count, of=self, margins=(6, 6, 0, 4), spacing=4)
         self.search.textChanged.connect(self._search)
         self.search.returnPressed.connect(self._plot_first)
         self.view.clicked.connect(self.model.toggle)

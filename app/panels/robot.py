@@ -25,12 +25,12 @@ from PyQt6.QtWidgets import (
     QTreeView,
     QTreeWidget,
     QTreeWidgetItem,
-    QVBoxLayout,
     QWidget,
 )
 
 import engine
 from app.desktop import theme
+from app.desktop.layouts import NO_MARGINS, vertical
 from app.panels.inspection import Section
 from app.panels.robot_tree import Entry, entries
 
@@ -268,22 +268,13 @@ class RobotPanel(QWidget):
         self.search = QLineEdit(placeholderText="Filter links and joints", clearButtonEnabled=True)
         self.search.textChanged.connect(self.tree.filter)
         upper = QWidget()
-        layout = QVBoxLayout(upper)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        around = QVBoxLayout()
-        around.setContentsMargins(6, 6, 6, 6)
-        around.addWidget(self.search)
-        layout.addLayout(around)
-        layout.addWidget(self.tree)
+        vertical(vertical(self.search, margins=(6, 6, 6, 6)), self.tree, of=upper, margins=NO_MARGINS, spacing=0)
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self.splitter.addWidget(upper)
         self.splitter.addWidget(self.inspector)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.setSizes([300, 330])
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(self.splitter)
+        vertical(self.splitter, of=self, margins=NO_MARGINS)
 
     def set_robot(self, model: engine.Model) -> None:
         """Show another robot."""

@@ -8,22 +8,13 @@ from dataclasses import replace
 import numpy as np
 from PyQt6.QtCore import QSignalBlocker, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QIcon, QPixmap
-from PyQt6.QtWidgets import (
-    QColorDialog,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QListWidget,
-    QMenu,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PyQt6.QtWidgets import QColorDialog, QGridLayout, QLabel, QListWidget, QMenu, QPushButton, QWidget
 
 import engine
 from app.acting.scene_objects import SIZES, SceneObject
 from app.desktop import theme
 from app.desktop.angles import ANGLES
+from app.desktop.layouts import horizontal, vertical
 from app.gl.world import OBSTACLE
 from app.panels.gravity import GravityForm
 from app.panels.number_box import NumberBox
@@ -84,10 +75,7 @@ class ScenePanel(QWidget):
         self.show_objects(())
 
     def _arrange(self) -> None:
-        buttons = QHBoxLayout()
-        for button in (self.add, self.duplicate, self.remove):
-            buttons.addWidget(button)
-        buttons.addStretch(1)
+        buttons = horizontal(self.add, self.duplicate, self.remove, 1)
         self.form, grid = QWidget(), QGridLayout()
         grid.setContentsMargins(0, 0, 0, 0)
         for column, axis in enumerate("xyz", 1):
@@ -117,15 +105,8 @@ class ScenePanel(QWidget):
         for column, widget in enumerate((self.look_name, self.friction, self.color)):
             grid.addWidget(widget, 6, column)
         self.form.setLayout(grid)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(12, 10, 12, 10)
-        layout.addWidget(self.terrain)
-        layout.addWidget(self.surface)
-        layout.addWidget(self.gravity)
-        layout.addLayout(buttons)
-        layout.addWidget(self.list, 1)
-        layout.addWidget(self.form)
-        layout.addWidget(self.note)
+        around = self.terrain, self.surface, self.gravity
+        vertical(*around, buttons, (self.list, 1), self.form, self.note, of=self, margins=(12, 10, 12, 10))
 
     @property
     def row(self) -> int:

@@ -14,13 +14,13 @@ from PyQt6.QtWidgets import (
     QPushButton,
     QTableWidget,
     QTableWidgetItem,
-    QVBoxLayout,
     QWidget,
 )
 
 import engine
 from app.desktop import theme
 from app.desktop.actions import ALGORITHM_TIPS, algorithm_name
+from app.desktop.layouts import vertical
 
 ROWS = ("links", "degrees of freedom", "moving mass", "time", "kinetic energy", "potential energy", "algorithm")
 EMPTY = "No second robot is open"
@@ -70,18 +70,9 @@ class SecondRobotPanel(QWidget):
         theme.tint(self.note, "faint")
         self.close_button.setToolTip("Close the second robot; the first one stays loaded")
         self.close_button.clicked.connect(self.closed)
-        self.open_button = QPushButton("Open second robot…")
-        self.open_button.clicked.connect(self.asked)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(12, 10, 12, 10)
-        layout.setSpacing(8)
-        layout.addWidget(self.note)
-        layout.addWidget(self.open_button)
-        layout.addWidget(self.table)
-        layout.addLayout(self._form)
-        layout.addWidget(self.link)
-        layout.addWidget(self.close_button)
-        layout.addStretch(1)
+        self.open_button = QPushButton("Open second robot…", clicked=self.asked)
+        parts = self.note, self.open_button, self.table, self._form, self.link, self.close_button
+        vertical(*parts, 1, of=self, margins=(12, 10, 12, 10), spacing=8)
         self.show_names("", "")
 
     def show_names(self, first: str, second: str) -> None:

@@ -6,9 +6,10 @@ import math
 
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QFontMetrics
-from PyQt6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QSlider, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QLabel, QSizePolicy, QSlider, QWidget
 
 from app.desktop import theme, type_scale
+from app.desktop.layouts import horizontal, vertical
 
 STEPS = 100  # slider steps per decade
 CATCH = 4  # steps around real time that count as real time
@@ -34,18 +35,8 @@ class SpeedControl(QWidget):
         self.achieved.setFont(small)
         self.achieved.setMinimumWidth(QFontMetrics(small).horizontalAdvance("achieved 10.00 ×"))
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(6, 0, 6, 0)
-        layout.setSpacing(9)
-        numbers = QVBoxLayout()
-        numbers.setSpacing(0)
-        numbers.addStretch(1)
-        for label in (self.asked, self.achieved):
-            numbers.addWidget(label)
-        numbers.addStretch(1)
-        layout.addWidget(QLabel("Speed"))
-        layout.addWidget(self.slider)
-        layout.addLayout(numbers)
+        numbers = vertical(1, self.asked, self.achieved, 1, spacing=0)
+        horizontal(QLabel("Speed"), self.slider, numbers, of=self, margins=(6, 0, 6, 0), spacing=9)
         self.slider.valueChanged.connect(self._emit)
         self._show_asked()
         self.show_achieved(math.nan)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from PyQt6.QtCore import QSignalBlocker, Qt, pyqtSignal
-from PyQt6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QWidget
 
 import engine
 from app.desktop import theme, type_scale
+from app.desktop.layouts import NO_MARGINS, horizontal, vertical
 from app.panels.number_box import WholeBox
 from app.panels.study_chart import StudyChart
 from app.panels.study_kinds import KINDS, Wanted
@@ -73,28 +74,13 @@ class StudyPanel(QWidget):
             self._labels[box] = label
             form.addWidget(label, row, 0)
             form.addWidget(box, row, 1)
-        run = QHBoxLayout()
         label = QLabel("&Sample")
         label.setBuddy(self.sample)
-        for widget, stretch in ((label, 0), (self.sample, 1), (self.open_run, 0)):
-            run.addWidget(widget, stretch)
-        beside = QWidget()
+        beside, run = QWidget(), horizontal(label, (self.sample, 1), self.open_run)
         beside.setFixedWidth(WIDTH)
-        column = QVBoxLayout(beside)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(6)
-        for each in (self.title, form, self.summary, self.note, None, run, self.export):
-            if each is None:
-                column.addStretch(1)
-            elif isinstance(each, QWidget):
-                column.addWidget(each)
-            else:
-                column.addLayout(each)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(10, 8, 10, 8)
-        layout.setSpacing(10)
-        layout.addWidget(beside)
-        layout.addWidget(self.chart, 1)
+        parts = self.title, form, self.summary, self.note, 1, run, self.export
+        vertical(*parts, of=beside, margins=NO_MARGINS, spacing=6)
+        horizontal(beside, (self.chart, 1), of=self, margins=(10, 8, 10, 8), spacing=10)
 
     def show_none(self, message: str) -> None:
         """Clear the panel; the message says why there are no results."""

@@ -9,6 +9,7 @@ from PyQt6.QtGui import QAction, QMouseEvent, QPainter, QPaintEvent, QPolygonF, 
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from app.desktop import theme, type_scale
+from app.desktop.layouts import vertical
 
 AROUND = 2  # px between the timeline's edge and its content
 HEIGHT, MARGIN = 30, 10  # px: the track's height, and the margin at its ends
@@ -147,14 +148,10 @@ class Timeline(QWidget):
         self.track = Track()
         self.time, self.memory, self.state = QLabel(), QLabel(), QLabel()
         self.time.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
-        self.runs = QComboBox()
-        self.runs.setToolTip("The run that is shown; each reset and each branch starts a new one")
+        self.runs = QComboBox(toolTip="The run that is shown; each reset and each branch starts a new one")
         self.runs.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.runs.activated.connect(lambda index: self.run_chosen.emit(self.runs.itemData(index)))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(AROUND, AROUND, AROUND, AROUND)
-        layout.setSpacing(0)
-        layout.addWidget(self.track)
+        layout = vertical(self.track, of=self, margins=(AROUND, AROUND, AROUND, AROUND), spacing=0)
         row = QHBoxLayout()
         row.setContentsMargins(6, 0, 8, 2)
         row.setSpacing(2)
@@ -171,8 +168,7 @@ class Timeline(QWidget):
         self._named = [_button(each, style) if isinstance(each, QAction) else each for each in apart]
         for button in self._named:
             row.addWidget(button)
-        self.left_out = QMenu(self)
-        self.left_out.aboutToShow.connect(self._fill)
+        self.left_out = QMenu(self, aboutToShow=self._fill)
         self._more = _button(QAction(theme.icon("more"), "More", self), Qt.ToolButtonStyle.ToolButtonIconOnly)
         self._more.setToolTip("Commands that have no room here")
         self._more.clicked.connect(lambda: self.left_out.popup(self._more.mapToGlobal(self._more.rect().bottomLeft())))

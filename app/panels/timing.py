@@ -16,10 +16,11 @@ from PyQt6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 import engine
 from app.desktop import theme
 from app.desktop.actions import algorithm_name, algorithm_words, device_name
+from app.desktop.layouts import NO_MARGINS, vertical
 from app.panels.history import History
 from app.panels.measure_prompt import MeasurePrompt
 from app.panels.stacked_plot import LOWEST, StackedPlot
-from app.panels.timing_table import FRAME_COLORS, TimingTable, TimingView
+from app.panels.timing_table import FRAME_COLORS, TimingRows, TimingTable
 from app.simulation.messages import SPENT, Settings
 
 REFRESH = 500  # ms between two updates of the panel
@@ -36,30 +37,23 @@ class TimingPanel(QWidget):
         self.steps = History(tuple(engine.PHASE_MEANINGS), first)
         self.frames = History(tuple(FRAME_COLORS), (*SPENT["cpu"], *DRAWING))
         self.table, self.frame_table = TimingTable("step", self.steps), TimingTable("frame", self.frames)
-        self.view, self.frame_view = TimingView(self.table, headed=True), TimingView(self.frame_table, headed=False)
+        self.view, self.frame_view = (TimingRows(self.table, headed=True), TimingRows(self.frame_table, headed=False))
         self._spent: Mapping[str, float] = {}  # for the current state
         self.why, self.note, self.prompt = QLabel(), QLabel(), MeasurePrompt()
         self.measure_asked, self.measured = self.prompt.asked, self.prompt.over
         self._plots = StackedPlot(self.steps, "step"), StackedPlot(self.frames, "frame")
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
+        # Tables show all their rows before the plots grow beyond their minimum.
+        steps = (self.view, 100), self.note, (self._plots[0], 1)
+        frames = (self.frame_view, 100), (self._plots[1], 1)
+        layout = vertical(self._heading(), *steps, *frames, 0, of=self, margins=NO_MARGINS, spacing=0)
         layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetNoConstraint)  # see minimumSizeHint
-        layout.addLayout(self._heading())
-        for view, plot in zip((self.view, self.frame_view), self._plots, strict=True):
-            layout.addWidget(view, 100)  # all its rows, before the plots grow beyond their minimum
-            if view is self.view:
-                layout.addWidget(self.note)
-            layout.addWidget(plot, 1)
-        layout.addStretch()
         self._drawn = (-1, -1)
         self._conditions: tuple[object, ...] = ()
         self._speed = 1.0
         self.taken_by = ("", "")
         """The algorithm and the device that compute the displayed steps."""
         self._fit_rows()
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self._refresh)
+        self._timer = QTimer(self, timeout=self._refresh)
         self._timer.start(REFRESH)
 
     def _heading(self) -> QVBoxLayout:
@@ -70,12 +64,7 @@ class TimingPanel(QWidget):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.note.setProperty("ground", True)
         self.note.setContentsMargins(8, 2, 8, 4)
-        layout = QVBoxLayout()
-        layout.setContentsMargins(8, 6, 8, 5)
-        layout.setSpacing(2)
-        layout.addWidget(self.why)
-        layout.addWidget(self.prompt)
-        return layout
+        return vertical(self.why, self.prompt, margins=(8, 6, 8, 5), spacing=2)
 
     def _fit_rows(self) -> None:
         """Fit the tables to their rows as far as there is space."""

@@ -136,7 +136,7 @@ class TimingTable(QAbstractTableModel):
         return None
 
 
-class TimingView(QTableView):
+class TimingRows(QTableView):
     """A table with fixed columns, as high as its rows if there is space."""
 
     def __init__(self, table: TimingTable, headed: bool):

@@ -6,20 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from PyQt6.QtCore import QSignalBlocker, Qt, pyqtSignal
-from PyQt6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QDoubleSpinBox,
-    QGridLayout,
-    QHBoxLayout,
-    QLabel,
-    QPushButton,
-    QVBoxLayout,
-    QWidget,
-)
+from PyQt6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QGridLayout, QLabel, QPushButton, QWidget
 
 from app.acting.forces import SetWrench
 from app.desktop import theme
+from app.desktop.layouts import horizontal, vertical
 from app.panels.number_box import PlainBox
 
 MOST = 1e6  # N and N m
@@ -50,9 +41,7 @@ class WrenchPanel(QWidget):
         self.force = [PlainBox(-MOST, MOST, 3, FORCE_TIP.format(axis), NARROW) for axis in "xyz"]
         self.moment = [PlainBox(-MOST, MOST, 3, MOMENT_TIP.format(axis), NARROW) for axis in "xyz"]
         self.act, self.clear = QCheckBox("Apply"), QPushButton("Clear all")
-        self.acting = QLabel()
-        self.acting.setWordWrap(True)
-        self.acting.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.acting = QLabel(wordWrap=True, textInteractionFlags=Qt.TextInteractionFlag.TextSelectableByMouse)
         self.link.setToolTip("The link; a click on one in the view selects it")
         self.axes.setToolTip(AXES_TIP)
         self.act.setToolTip(ACT_TIP)
@@ -85,17 +74,8 @@ class WrenchPanel(QWidget):
             rows.addWidget(QLabel(name), row, 0)
             for column, box in enumerate(boxes, 1):
                 rows.addWidget(box, row, column)
-        buttons = QHBoxLayout()
-        buttons.addWidget(self.act)
-        buttons.addStretch(1)
-        buttons.addWidget(self.clear)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(12, 10, 12, 10)
-        layout.setSpacing(8)
-        layout.addLayout(rows)
-        layout.addLayout(buttons)
-        layout.addWidget(self.acting)
-        layout.addStretch(1)
+        buttons = horizontal(self.act, 1, self.clear)
+        vertical(rows, buttons, self.acting, 1, of=self, margins=(12, 10, 12, 10), spacing=8)
 
     def set_links(self, links: Sequence[int], names: Sequence[str]) -> None:
         """Set another robot's movable links: their numbers and names."""

@@ -33,10 +33,7 @@ class Changeover:
     """The robot's simulation, its settings and its machine code. Belongs to the simulation thread."""
 
     def __init__(
-        self,
-        tell: Callable[[Event], None],
-        later: Callable[[Callable[[], None]], None],
-        begun: Callable[[bool], None],
+        self, tell: Callable[[Event], None], later: Callable[[Callable[[], None]], None], begun: Callable[[bool], None]
     ):
         """`tell` sends an event; `later` queues a command for this thread.
 

@@ -45,11 +45,7 @@ def by_composite_bodies(chain: Chain, X: Array) -> Array:
 
 
 def forward_dynamics(
-    chain: Chain,
-    q: Array,
-    v: Array,
-    tau: Array,
-    mass_matrix: Callable[[Chain, Array], Array] = by_composite_bodies,
+    chain: Chain, q: Array, v: Array, tau: Array, mass_matrix: Callable[[Chain, Array], Array] = by_composite_bodies
 ) -> Array:
     """Return q̈ (batch, n) from q, v and tau (batch, n).
 

@@ -16,17 +16,7 @@ import numpy as np
 from engine.cuda.runtime import device
 from engine.selection import timings
 
-PACKAGES = (
-    "cupy-cuda12x",
-    "cupy-cuda13x",
-    "pin",
-    "mujoco",
-    "mujoco-mjx",
-    "mujoco-warp",
-    "warp-lang",
-    "jax",
-    "jaxsim",
-)
+PACKAGES = ("cupy-cuda12x", "cupy-cuda13x", "pin", "mujoco", "mujoco-mjx", "mujoco-warp", "warp-lang", "jax", "jaxsim")
 CLOCKS = ("clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem", "temperature.gpu", "power.draw", "pstate")
 QUERY_SECONDS = 20
 

@@ -35,10 +35,7 @@ def run_for(seconds: float, repeat: Callable[[int], None]) -> None:
 
 
 def alternate(
-    candidates: list[tuple[Callable[[int], None], int]],
-    seconds: float,
-    rounds: int | None = None,
-    before: float = 0.0,
+    candidates: list[tuple[Callable[[int], None], int]], seconds: float, rounds: int | None = None, before: float = 0.0
 ) -> np.ndarray:
     """Return seconds per robot of each candidate in each round, (candidates, rounds); they take turns within a round.
 

@@ -15,7 +15,6 @@ from engine.compile import arithmetic
 from engine.compile.builder import Builder
 from engine.compile.memory import Slot, array_load, element, matching_leaves
 from engine.compile.operations import KNOWN_CALLS
-from engine.compile.shared import SHARED_CALLS
 from engine.compile.values import (
     Array,
     Known,
@@ -29,9 +28,6 @@ from engine.compile.values import (
     rebuilt,
     written_out,
 )
-from engine.compile.vectors import VECTOR_CALLS
-
-_CALLS = {**KNOWN_CALLS, **SHARED_CALLS, **VECTOR_CALLS}
 
 _METHODS = {kind: f"_{kind.__name__}" for kind in ast.expr.__subclasses__()}
 """The names of the methods that translate each kind of expression."""
@@ -208,8 +204,8 @@ class Expressions:
             raise Untranslatable("a call with names for its arguments")
         function = self.value(node.func)
         arguments = [self.value(argument) for argument in node.args]
-        if function in _CALLS:
-            return _CALLS[function](self.builder, *arguments)
+        if function in KNOWN_CALLS:
+            return KNOWN_CALLS[function](self.builder, *arguments)
         if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
             return Record(tuple(arguments), function._fields)
         if getattr(function, "inlined", None) is None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -33,25 +34,19 @@ from engine.compile.values import (
     written_out,
 )
 
-
-def now() -> int:
-    """Monotonic time in ns, for kernels."""
-    raise NotImplementedError("a kernel's own clock")
+KNOWN_CALLS: dict[Any, Callable[..., Any]] = {}
+"""The translations of the functions that kernels call: of this package, Python's and NumPy's."""
 
 
-def cycles() -> int:
-    """The processor's counter of time: cycles on a GPU, ns elsewhere."""
-    raise NotImplementedError("a kernel's own clock")
+def for_kernels(translation: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function that only kernels call, without the builder of instructions, from its translation."""
 
+    @wraps(translation)
+    def stub(*_: Any) -> Any:
+        raise NotImplementedError("a kernel's own")
 
-def address(_array: Any) -> int:
-    """The address of an array's numbers; writes through it are not seen as writes to the array."""
-    raise NotImplementedError("a kernel's own")
-
-
-def call(_function: int, *_numbers: int) -> None:
-    """Call the function whose address is at a place, see `Function.address`, with integers."""
-    raise NotImplementedError("a kernel's own")
+    KNOWN_CALLS[stub] = translation
+    return stub
 
 
 def rows(count: int) -> list[Any]:
@@ -328,8 +323,10 @@ def _expand(_builder: Builder, array: Array, axis: Any) -> Any:
     return replace(array, shape=(1, *array.shape))
 
 
-def _cycles(builder: Builder) -> Any:
-    return _gpu_register(builder, "clock64") if builder.on_gpu else _now(builder)
+@for_kernels
+def cycles(builder: Builder) -> Any:
+    """The processor's counter of time: cycles on a GPU, ns elsewhere."""
+    return _gpu_register(builder, "clock64") if builder.on_gpu else KNOWN_CALLS[now](builder)
 
 
 def _gpu_register(builder: Builder, name: str) -> Any:
@@ -337,7 +334,9 @@ def _gpu_register(builder: Builder, name: str) -> Any:
     return builder.call(builder.module.declare_intrinsic(f"llvm.nvvm.read.ptx.sreg.{name}", [], kind), [])
 
 
-def _now(builder: Builder) -> Any:
+@for_kernels
+def now(builder: Builder) -> Any:
+    """Monotonic time in ns, for kernels."""
     if builder.on_gpu:
         return _gpu_register(builder, "globaltimer")
     with builder.goto_entry_block():
@@ -351,18 +350,22 @@ def _now(builder: Builder) -> Any:
     return builder.add(seconds, builder.load(builder.gep(place, [ir.Constant(INT, 1)])))
 
 
-def _address(builder: Builder, array: Array) -> Any:
+@for_kernels
+def address(builder: Builder, array: Array) -> Any:
+    """The address of an array's numbers; writes through it are not seen as writes to the array."""
     return builder.ptrtoint(array.data, INT)
 
 
-def _call(builder: Builder, function: Any, *numbers: Any) -> None:
+@for_kernels
+def call(builder: Builder, function: Any, *numbers: Any) -> None:
+    """Call the function whose address is at a place, see `Function.address`, with integers."""
     type_ = ir.FunctionType(ir.VoidType(), [INT] * len(numbers))
     values = [arithmetic.converted(builder, number, INT) for number in numbers]
     place = builder.inttoptr(function, type_.as_pointer().as_pointer())
     builder.call(builder.load_atomic(place, "monotonic", 8), values)
 
 
-KNOWN_CALLS: dict[Any, Callable[..., Any]] = {
+KNOWN_CALLS |= {
     len: _length,
     min: _extreme(ast.Lt),
     max: _extreme(ast.Gt),
@@ -387,9 +390,4 @@ KNOWN_CALLS: dict[Any, Callable[..., Any]] = {
     fma: _fma,
     low_bits: _low_bits,
     reciprocal: _reciprocal,
-    now: _now,
-    cycles: _cycles,
-    address: _address,
-    call: _call,
 }
-"""The translations of the functions above and of Python's and NumPy's."""

@@ -7,7 +7,6 @@ L is the length of the tuple `lanes`; with one lane a value is a scalar.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -15,55 +14,8 @@ from llvmlite import ir
 from engine.compile import arithmetic
 from engine.compile.builder import Builder
 from engine.compile.memory import array_load, element
+from engine.compile.operations import for_kernels
 from engine.compile.values import DOUBLE, ELEMENTS, INT, Array, LaneRows, Record, materialised
-
-
-def load(_row: Any, _place: int, _lanes: tuple[int, ...]) -> Any:
-    """Value number `place` of a contiguous array, each as many numbers wide as `lanes`."""
-    raise NotImplementedError("a kernel's own")
-
-
-def store(_row: Any, _place: int, _value: Any) -> None:
-    """Store a value as number `place` of a contiguous array."""
-    raise NotImplementedError("a kernel's own")
-
-
-def gather(_numbers: Any, _places: Any, _lanes: tuple[int, ...]) -> Any:
-    """numbers[places[k]] in lane k, 0 where the place is negative; `numbers` has at least one entry."""
-    raise NotImplementedError("a kernel's own")
-
-
-def scatter(_numbers: Any, _places: Any, _value: Any) -> None:
-    """Store lane k in numbers[places[k]], unless the place is negative."""
-    raise NotImplementedError("a kernel's own")
-
-
-def robots_at(_address: int, _dtype: str, _width: int, _robots: int, _lanes: tuple[int, ...]) -> Any:
-    """A row of `width` numbers for each of as many robots as lanes, whose rows follow each other at an address.
-
-    Its numbers are vectors, a robot a lane. With fewer robots than lanes, the last is repeated.
-    """
-    raise NotImplementedError("a kernel's own")
-
-
-def every(_truth: Any) -> bool:
-    """Whether a condition holds in every lane."""
-    raise NotImplementedError("a kernel's own")
-
-
-def where(_condition: Any, _x: Any, _y: Any) -> Any:
-    """x in the lanes where `condition` is not 0, y in the others."""
-    raise NotImplementedError("a kernel's own")
-
-
-def double(_x: Any) -> Any:
-    """The numbers in double precision."""
-    raise NotImplementedError("a kernel's own")
-
-
-def as_precise_as(_x: Any, _like: Any) -> Any:
-    """Numbers in double precision rounded to the type of `like`."""
-    raise NotImplementedError("a kernel's own")
 
 
 def _bytes(type_: ir.Type) -> int:
@@ -75,14 +27,18 @@ def _pointer(builder: Builder, row: Array, place: Any, type_: ir.VectorType) -> 
     return builder.bitcast(element(builder, row, [first]), type_.as_pointer())
 
 
-def _load(builder: Builder, row: Array, place: Any, lanes: Record) -> Any:
+@for_kernels
+def load(builder: Builder, row: Array, place: Any, lanes: Record) -> Any:
+    """Value number `place` of a contiguous array, each as many numbers wide as `lanes`."""
     if len(lanes.items) == 1:
         return array_load(builder, row, [place])
     type_ = ir.VectorType(row.element, len(lanes.items))
     return builder.load(_pointer(builder, row, place, type_), align=_bytes(row.element))
 
 
-def _store(builder: Builder, row: Array, place: Any, value: Any) -> None:
+@for_kernels
+def store(builder: Builder, row: Array, place: Any, value: Any) -> None:
+    """Store a value as number `place` of a contiguous array."""
     if not arithmetic.is_vector(value):
         builder.store(arithmetic.converted(builder, value, row.element), element(builder, row, [place]))
         return
@@ -91,7 +47,9 @@ def _store(builder: Builder, row: Array, place: Any, value: Any) -> None:
     builder.store(value, _pointer(builder, row, place, type_), align=_bytes(row.element))
 
 
-def _gather(builder: Builder, numbers: Array, places: Array, lanes: Record) -> Any:
+@for_kernels
+def gather(builder: Builder, numbers: Array, places: Array, lanes: Record) -> Any:
+    """numbers[places[k]] in lane k, 0 where the place is negative; `numbers` has at least one entry."""
     found, none = [], ir.Constant(numbers.element, 0.0)
     for k in range(len(lanes.items)):
         place = array_load(builder, places, [k])
@@ -106,7 +64,9 @@ def _gather(builder: Builder, numbers: Array, places: Array, lanes: Record) -> A
     return vector
 
 
-def _scatter(builder: Builder, numbers: Array, places: Array, value: Any) -> None:
+@for_kernels
+def scatter(builder: Builder, numbers: Array, places: Array, value: Any) -> None:
+    """Store lane k in numbers[places[k]], unless the place is negative."""
     for k in range(value.type.count if arithmetic.is_vector(value) else 1):
         number = (
             builder.extract_element(value, ir.Constant(ir.IntType(32), k)) if arithmetic.is_vector(value) else value
@@ -116,7 +76,12 @@ def _scatter(builder: Builder, numbers: Array, places: Array, value: Any) -> Non
             builder.store(arithmetic.converted(builder, number, numbers.element), element(builder, numbers, [place]))
 
 
-def _robots_at(builder: Builder, address: Any, dtype: str, width: int, robots: Any, lanes: Record) -> LaneRows:
+@for_kernels
+def robots_at(builder: Builder, address: Any, dtype: str, width: int, robots: Any, lanes: Record) -> LaneRows:
+    """A row of `width` numbers for each of as many robots as lanes, whose rows follow each other at an address.
+
+    Its numbers are vectors, a robot a lane. With fewer robots than lanes, the last is repeated.
+    """
     element_, last = ELEMENTS[dtype], builder.sub(materialised(robots), ir.Constant(INT, 1))
     first, places = builder.inttoptr(address, element_.as_pointer()), []
     for lane in range(len(lanes.items)):
@@ -126,29 +91,30 @@ def _robots_at(builder: Builder, address: Any, dtype: str, width: int, robots: A
     return LaneRows(element_, tuple(places), (width,))
 
 
-def _every(builder: Builder, truth: Any) -> Any:
+@for_kernels
+def every(builder: Builder, truth: Any) -> Any:
+    """Whether a condition holds in every lane."""
     if not arithmetic.is_vector(truth):
         return truth
     bits = builder.bitcast(truth, ir.IntType(truth.type.count))
     return builder.icmp_signed("==", bits, ir.Constant(bits.type, -1))
 
 
-def _where(builder: Builder, condition: Any, x: Any, y: Any) -> Any:
+@for_kernels
+def where(builder: Builder, condition: Any, x: Any, y: Any) -> Any:
+    """x in the lanes where `condition` is not 0, y in the others."""
     type_ = arithmetic.common(condition, x, y)
     condition, x, y = (arithmetic.converted(builder, value, type_) for value in (condition, x, y))
     return builder.select(builder.fcmp_unordered("!=", condition, ir.Constant(type_, None)), x, y)
 
 
-def _double(builder: Builder, x: Any) -> Any:
+@for_kernels
+def double(builder: Builder, x: Any) -> Any:
+    """The numbers in double precision."""
     return arithmetic.converted(builder, x, ir.VectorType(DOUBLE, x.type.count) if arithmetic.is_vector(x) else DOUBLE)
 
 
-def _as_precise_as(builder: Builder, x: Any, like: Any) -> Any:
+@for_kernels
+def as_precise_as(builder: Builder, x: Any, like: Any) -> Any:
+    """Numbers in double precision rounded to the type of `like`."""
     return arithmetic.converted(builder, x, like.type)
-
-
-VECTOR_CALLS: dict[Any, Callable[..., Any]] = {
-    load: _load, store: _store, gather: _gather, scatter: _scatter,
-    robots_at: _robots_at, every: _every, where: _where, double: _double, as_precise_as: _as_precise_as,
-}  # fmt: skip
-"""The translations of these functions."""

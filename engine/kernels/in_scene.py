@@ -94,7 +94,7 @@ class SceneRobot(NamedTuple):
     known: ModelArrays
     rows: JointRows
     rotations: Rotations
-    room: RobotWorkspace
+    work: RobotWorkspace
     touch: Touch
 
 
@@ -107,7 +107,7 @@ def _copy(x, out):
 @kernel
 def _take_stages(robot, loads):
     """Take RK4's stages: v_f is their velocity, and M is that of their coordinates."""
-    state, forces, contact, stages = robot.room.state, robot.room.forces, robot.touch.contact, robot.room.stages
+    state, forces, contact, stages = robot.work.state, robot.work.forces, robot.touch.contact, robot.work.stages
     q, v = state.q[0], state.v[0]
     rk4.begin_stages(q, v, 0, stages)
     for stage in range(4):
@@ -125,7 +125,7 @@ def _take_stages(robot, loads):
 @inline
 def _end_stages(joints, robot):
     """Move to the velocity `contact.free` and the coordinates of RK4's stages."""
-    state, stages, contact = robot.room.state, robot.room.stages, robot.touch.contact
+    state, stages, contact = robot.work.state, robot.work.stages, robot.touch.contact
     p, mode = contact.solver.problem, stages.v_sum[0]
     for j in spread(mode.size):
         mode[j], state.v[0, j] = FORWARD, contact.free[j]
@@ -140,21 +140,21 @@ def _end_stages(joints, robot):
 @kernel
 def _begin(number, row, given, batch, fixed, robot, watched):
     """Begin a step of robot `number`; return whether the previous step's impulses are those of this step."""
-    state, before, forces, counts = robot.room.state, robot.room.before, robot.room.forces, robot.room.counts
+    state, before, forces, counts = robot.work.state, robot.work.before, robot.work.forces, robot.work.counts
     known, rows, touch, contact = robot.known, robot.rows, robot.touch, robot.touch.contact
     phases = given.report.phases
     start_watch(watched, phases)
     set_controls(given.controls, row, state.tau[0])
     if fixed.wrenches == "act":
-        for i in spread(robot.room.wrenches.shape[0]):
+        for i in spread(robot.work.wrenches.shape[0]):
             for k in range(6):
-                robot.room.wrenches[i, k] = given.wrenches[(6 * i + k) * batch + number]
+                robot.work.wrenches[i, k] = given.wrenches[(6 * i + k) * batch + number]
     _copy(state.q, before.q)
     _copy(state.v, before.v)
     gravity, q, v = known.constants[known.topology.shape[0]], state.q[0], state.v[0]
     keeps_energy = fixed.integrator == "rk4"
     joint_forces(state, state.q, state.v, rows, forces, fixed.integrator == "implicit")
-    loads = gravity, robot.room.wrenches if fixed.wrenches == "act" else ()
+    loads = gravity, robot.work.wrenches if fixed.wrenches == "act" else ()
     count = find_contacts(q, v, rows, known, loads, contact)
     lap(watched, phases, COLLISION)
     counts[_STAGES] = 1 if keeps_energy and count == 0 else 0
@@ -173,10 +173,10 @@ def _begin(number, row, given, batch, fixed, robot, watched):
 @kernel
 def _search(robot):
     """Take a Newton step of a search; return whether it is over."""
-    counts, contact = robot.room.counts, robot.touch.contact
+    counts, contact = robot.work.counts, robot.touch.contact
     joints = counts[_JOINTS] if counts[_OVERLAPS] == 0 else 0
     return advance_search(
-        counts[_CONTACTS], joints, robot.room.forces.inertia[0], contact.topology, contact.bodies, contact.solver,
+        counts[_CONTACTS], joints, robot.work.forces.inertia[0], contact.topology, contact.bodies, contact.solver,
         contact.work,
     )  # fmt: skip
 
@@ -184,10 +184,10 @@ def _search(robot):
 @kernel
 def _end(found, fixed, robot, watched, phases):
     """End a step after its search, or directly if its impulses are `found`; return False if another search begins."""
-    counts, touch, contact, dt = robot.room.counts, robot.touch, robot.touch.contact, robot.rows.dt
+    counts, touch, contact, dt = robot.work.counts, robot.touch, robot.touch.contact, robot.rows.dt
     frictional, contacts, joints = counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS]
-    topology, state, ended = robot.touch.contact.topology, robot.room.state, True
-    inertia = robot.room.forces.inertia[0]
+    topology, state, ended = robot.touch.contact.topology, robot.work.state, True
+    inertia = robot.work.forces.inertia[0]
     if counts[_OVERLAPS] == 0:
         if found or accept_or_search_again(contacts, joints, dt, fixed.integrator == "rk4", inertia, topology, contact):
             store_impulses(contacts, frictional, joints, contact)
@@ -230,7 +230,7 @@ def advance(number, exists, batch, given, fixed, robot):
     `number` is the robot's in the batch; threads without a robot have `exists` false.
     """
     steps, record, every, last = given.steps, given.record, given.record.every, given.steps.last
-    state, before = robot.room.state, robot.room.before
+    state, before = robot.work.state, robot.work.before
     stage, step, sample, until = DONE, steps.first, number * (steps.total // every + 1), every - steps.first % every
     end, found = sample + last // every + 1, False
     if exists:

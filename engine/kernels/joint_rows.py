@@ -21,17 +21,7 @@ from engine.compile import inline
 from engine.compile.operations import spread
 from engine.kernels.joint_constraints import friction, held_at, slides, velocity_bounds
 from engine.kernels.robot import Robot
-from engine.step_settings import (
-    DAMPING,
-    EFFORT_LIMIT,
-    FRICTION,
-    KD,
-    KP,
-    LOWER,
-    NO_ROW,
-    UPPER,
-    VELOCITY_LIMIT,
-)
+from engine.step_settings import DAMPING, EFFORT_LIMIT, FRICTION, KD, KP, LOWER, NO_ROW, UPPER, VELOCITY_LIMIT
 
 
 class JointRows(NamedTuple):

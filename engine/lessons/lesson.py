@@ -330,9 +330,7 @@ PICTURES: Mapping[str, Callable[[Trace, int, Palette], str]] = {
     "growth": partial(plots.growth, sizes=SIZES),
     "measured": partial(plots.measured, sizes=MEASURED),
     "inertia": partial(
-        plots.numbers,
-        said="I, the inertia at the first handle",
-        key="turning about x, y, z, then moving along x, y, z",
+        plots.numbers, said="I, the inertia at the first handle", key="turning about x, y, z, then moving along x, y, z"
     ),
     "mobility": partial(plots.numbers, said="G, velocity by impulse, 1/kg", key="along n, along t₁, along t₂"),
     "cone": contact_drawing.cone,

@@ -6,20 +6,6 @@ from engine.model.model import EARTH, WORLD, Coupling, Model
 from engine.model.shapes import Collision, Shape, Visual
 
 __all__ = [
-    "EARTH",
-    "FREE",
-    "PRISMATIC",
-    "REVOLUTE",
-    "SPHERICAL",
-    "WORLD",
-    "Collision",
-    "Coupling",
-    "Diagnostic",
-    "Edit",
-    "Joint",
-    "JointKind",
-    "Model",
-    "ModelError",
-    "Shape",
-    "Visual",
-]
+    "EARTH", "FREE", "PRISMATIC", "REVOLUTE", "SPHERICAL", "WORLD", "Collision", "Coupling", "Diagnostic", "Edit",
+    "Joint", "JointKind", "Model", "ModelError", "Shape", "Visual",
+]  # fmt: skip

@@ -112,12 +112,7 @@ def tree(
 
 
 def shaped(
-    shape: str,
-    n: int,
-    seed: int = 0,
-    prismatic: float = 0.0,
-    floating: bool = False,
-    spherical: float = 0.0,
+    shape: str, n: int, seed: int = 0, prismatic: float = 0.0, floating: bool = False, spherical: float = 0.0
 ) -> Model:
     """Generate a tree of n moving links with a shape from `SHAPES`; the rest is as in `tree`.
 
@@ -155,13 +150,7 @@ def _depth_first(parent: np.ndarray) -> np.ndarray:
 
 
 def _random(
-    name: str,
-    parent: np.ndarray,
-    seed: int,
-    straight: bool,
-    prismatic: float,
-    spherical: float,
-    floating: bool = False,
+    name: str, parent: np.ndarray, seed: int, straight: bool, prismatic: float, spherical: float, floating: bool = False
 ) -> Model:
     n = len(parent)
     if n < 1:

@@ -22,15 +22,7 @@ from engine.recording.frames import (
     taken_out,
 )
 from engine.recording.inputs import Change, Inputs, act, acting, dense, same
-from engine.recording.packing import (
-    Array,
-    bundle_packed,
-    bundle_touches,
-    pack,
-    pack_touches,
-    same_bits,
-    unpack_touches,
-)
+from engine.recording.packing import Array, bundle_packed, bundle_touches, pack, pack_touches, same_bits, unpack_touches
 from engine.recording.setup import Setup
 from engine.simulation import Simulation
 from engine.uncopyable import NotCopied

@@ -10,20 +10,6 @@ from engine.scene.terrain import rough_ground, slope, stairs, stairs_among
 from engine.scene.touches import Touches
 
 __all__ = [
-    "HeightField",
-    "Obstacle",
-    "Pairs",
-    "Plane",
-    "Points",
-    "Scene",
-    "Touches",
-    "lowest",
-    "pairs",
-    "points",
-    "put_down",
-    "rough_ground",
-    "slope",
-    "stairs",
-    "stairs_among",
-    "stands",
-]
+    "HeightField", "Obstacle", "Pairs", "Plane", "Points", "Scene", "Touches", "lowest", "pairs", "points", "put_down",
+    "rough_ground", "slope", "stairs", "stairs_among", "stands",
+]  # fmt: skip

@@ -18,8 +18,7 @@ from engine.model import WORLD, Collision, Model
 from engine.scene.height_field import HeightField
 from engine.scene.hull import of_link
 from engine.scene.hull_faces import edges
-from engine.scene.obstacle import Obstacle
-from engine.scene.scene import Scene
+from engine.scene.scene import Scene, coefficients
 
 KEPT = 4
 """Maximum number of contacts of a shape with one surface."""
@@ -78,20 +77,6 @@ def points(model: Model, scene: Scene) -> Points:
     return Points(
         first, body, link, position, radius, axis, rim, friction, restitution, bound, neighbours, edge[:, 1].copy()
     )
-
-
-def coefficients(scene: Scene, shape: Collision, other: Collision | Obstacle | None = None) -> tuple[float, float]:
-    """Return friction and restitution between a shape and another one, or the scene: the smaller of two values.
-
-    A shape without coefficients of its own has the scene's. The rule is that of Gazebo with ODE, for which most robots'
-    files with coefficients are written.
-    """
-    friction, restitution = [scene.friction, scene.restitution] if other is None else [np.inf, np.inf]
-    for one in (shape, other) if other is not None else (shape,):
-        friction = min(friction, scene.friction if one.friction is None else one.friction)
-        own = None if isinstance(one, Obstacle) else one.restitution
-        restitution = min(restitution, scene.restitution if own is None else own)
-    return friction, restitution
 
 
 def _of_piece(

@@ -54,12 +54,7 @@ class Batch:
 
 
 def simulate(
-    study: Description,
-    group: Group,
-    task: Task,
-    threads: int | None = None,
-    paths: bool = False,
-    alone: bool = False,
+    study: Description, group: Group, task: Task, threads: int | None = None, paths: bool = False, alone: bool = False
 ) -> Batch:
     """Step these samples from start to end; keep the trajectories that the study names, or all with `paths`.
 

@@ -246,10 +246,7 @@ def _mimics(document: Document, named: dict[str, JointElement]) -> dict[str, Mim
             document.warning(joint.mimic.element, f"there is no joint {joint.mimic.leader!r}", used)
         elif leader.type in SCALAR:
             mimics[joint.name] = joint.mimic
-        elif str(leader.element.get("type")).strip().lower() in (
-            *TYPES,
-            "ball",
-        ):  # else already reported
+        elif str(leader.element.get("type")).strip().lower() in (*TYPES, "ball"):  # else already reported
             problem = f"joint {leader.name!r} is {leader.type} and has not one coordinate to follow"
             fix = f"follow a joint that is {', '.join(SCALAR[:-1])} or {SCALAR[-1]}"
             document.error(joint.mimic.element, problem, fix)

@@ -1,7 +1,5 @@
 """A program with the window, that ends in a given state: python ending_program.py STATE FOLDER, with PYTHONPATH."""
 
-from __future__ import annotations
-
 import faulthandler
 import os
 import signal
@@ -15,8 +13,7 @@ from PyQt6.QtWidgets import QApplication
 
 import engine
 from app.features import autosaved_runs, recovery
-from app.features.controller_view import ControllerView
-from app.features.run_exports import RunExports
+from app.features.attaching import CompareView, ControllerView, RunExports
 from app.panels.picture_dialogs import FilmOrder
 from app.recording import autosave
 from app.window import Window
@@ -61,16 +58,16 @@ class Ending:
             if bench.loading:
                 self.close()
             return
-        if bench.model is None or bench.loading:
+        if bench.robot.model is None or bench.loading:
             return
         if self.state == "controller" and self.once("controller"):
             self.window.features[ControllerView].load(str(self.folder / "loop.py"))
-        if not bench.playing and self.once("play"):
+        if not bench.robot.playing and self.once("play"):
             self.window.run.play.trigger()
         if self.state == "controller":
             if (self.folder / "started").exists():
                 self.close()
-        elif bench.time >= 0.5:
+        elif bench.robot.time >= 0.5:
             self.while_it_plays()
 
     def while_it_plays(self) -> None:
@@ -87,8 +84,8 @@ class Ending:
         elif self.state == "compare":
             if self.once("compare"):
                 window.docks["Compare"].show()
-                window.compare.start_button.click()
-            elif window.compare.running:
+                window.feature(CompareView).panel.start_button.click()
+            elif window.feature(CompareView).panel.running:
                 self.close()
         else:
             self.close()

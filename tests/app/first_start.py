@@ -4,8 +4,6 @@ Run it on an idle machine: ``xvfb-run -a python tests/app/first_start.py [robot]
 process's child, which has a cache folder of its own.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -31,11 +29,11 @@ def look():
         return
     seen.setdefault("on screen", now)
     bench = window.workbench
-    if bench.model is not None and not pressed:
+    if bench.robot.model is not None and not pressed:
         pressed.append(window.viewport.drawn.connect(lambda *_: seen.setdefault("drawn", time.time() - began)))
         seen["compiling at first"] = bench.compiling
         window.run.play.trigger()  # as Space does; without a window manager no window has the keyboard
-    if bench.time > 0 and "drawn" in seen:
+    if bench.robot.time > 0 and "drawn" in seen:
         seen["moving"] = now
         window.close()
 started = []

@@ -9,8 +9,6 @@
 - `chain`: how fast a chain of 1000 links plays at 0.1 ms beside what its steps alone would allow.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import json
@@ -107,7 +105,7 @@ class Bench:
         """Frames while the robot falls from a pose in which it cannot stay."""
         bench = self.window.workbench
         bench.joints.set_held(False)
-        for index, row in enumerate(bench.coordinates):
+        for index, row in enumerate(bench.robot.coordinates):
             if row.leader is None:
                 bench.joints.set_coordinate(index, 0.4)
         bench.play()
@@ -179,7 +177,7 @@ class Bench:
         bench = self.window.workbench
         self.load(model)
         bench.configuring.set_dt(1e-4)
-        alone = engine.Simulation(model, dt=1e-4, integrator=bench.settings.integrator)
+        alone = engine.Simulation(model, dt=1e-4, integrator=bench.robot.settings.integrator)
         alone.step(100)
 
         def possible() -> float:
@@ -190,9 +188,9 @@ class Bench:
         before = possible()
         bench.play()
         self.spin(1.0)
-        frames, simulated, wall = self.frames, bench.time, time.perf_counter()
+        frames, simulated, wall = self.frames, bench.robot.time, time.perf_counter()
         longest = self.answer(seconds)
-        wall, simulated = time.perf_counter() - wall, bench.time - simulated
+        wall, simulated = time.perf_counter() - wall, bench.robot.time - simulated
         bench.pause()
         return {
             "steps_alone": round((before + possible()) / 2, 3),

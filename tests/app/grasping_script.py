@@ -5,8 +5,6 @@ prints where the live link is, begins with a line on its standard input, prints 
 another line.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

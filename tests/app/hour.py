@@ -6,8 +6,6 @@ in some minutes: another robot, play, a drag, a joint, a drive, another algorith
 batch, a ghost, plots, another theme, a picture, a session saved and opened, and the window closed and opened again.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import gc
@@ -70,6 +68,7 @@ class Hour(User):
         from app.acting.drives import Drive
         from app.features.appearance import Appearance
         from app.features.sessions import Sessions
+        from app.features.simulation_choices import SimulationChoices
         from app.features.time_view import TimeView
         from app.simulation.batch_spread import BatchSpread
         from app.simulation.ghost import GhostSettings
@@ -80,12 +79,12 @@ class Hour(User):
         self.spin(0.6)
         self.drag("RightButton")
         self.drag("LeftButton")
-        rows = [k for k, row in enumerate(bench.coordinates) if row.driveable and row.holdable]
+        rows = [k for k, row in enumerate(bench.robot.coordinates) if row.driveable and row.holdable]
         if rows:
             joint = int(self.rng.choice(rows))
             bench.joints.set_joint_drive(joint, Drive("target", 0.1, "sine", 0.1, 1.0))
             bench.joints.set_coordinate(rows[0], 0.05)
-        algorithms = [action for action in window.simulation_choices.algorithms.actions() if action.isEnabled()]
+        algorithms = [action for action in window.feature(SimulationChoices).algorithms.actions() if action.isEnabled()]
         algorithms[number // len(ROBOTS) % 2].trigger()  # not more: each that is new is code that stays
         self.spin(0.4)
         plots = window.docks["Plots"].toggleViewAction()

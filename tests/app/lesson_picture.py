@@ -3,8 +3,6 @@
 A stage of DCA's scan on arm7 in the window, the tree beside the robot, written to `resources/pictures/lesson.webp`.
 """
 
-from __future__ import annotations
-
 from io import BytesIO
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A plot panel for tests: its selection, samples and picture."""
 
-from __future__ import annotations
-
 import numpy as np
 from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtGui import QColor, QImage, QWheelEvent

@@ -1,7 +1,5 @@
 """Random robots: every joint type, rotated frames, shapes and masses off their links' origins."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 

@@ -5,8 +5,6 @@ fonts. Figures have one width, so that columns and running numbers stand still. 
 one that is installed as Inter has other figures; the semi-bold one is its bold, which every platform finds.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

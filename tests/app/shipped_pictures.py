@@ -3,8 +3,6 @@
 Each is drawn in a pose that shows it, cut to what is drawn, and written to `resources/pictures/robots`.
 """
 
-from __future__ import annotations
-
 import math
 
 from PIL import Image

@@ -1,7 +1,5 @@
 """Switching the algorithm of a running simulation, and both in the timing panel."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 
@@ -15,7 +13,8 @@ import engine
 from app.desktop import theme, type_scale
 from app.desktop.actions import algorithm_words
 from app.desktop.numbers import duration
-from app.features.status import PLAYS_ON
+from app.features.attaching import SimulationChoices, TimingView
+from app.features.status import PLAYS_ON, Status
 from app.panels.history import BEFORE, MEDIAN, History
 from app.panels.stacked_plot import StackedPlot
 from app.panels.timing import TimingPanel
@@ -35,7 +34,8 @@ MIMIC = f"""<robot name="pair"><link name="base"/>{LINK.format("one")}{LINK.form
 
 
 def choose(window: Window, name: str) -> None:
-    next(action for action in window.status.algorithm_button.menu().actions() if action.data() == name).trigger()
+    actions = window.feature(Status).algorithm_button.menu().actions()
+    next(action for action in actions if action.data() == name).trigger()
 
 
 def heads(timing: TimingPanel) -> list[str]:
@@ -49,20 +49,20 @@ def rows(table: TimingTable) -> list[list[str]]:
 
 
 def test_switching_while_it_plays(qtbot, arm):
-    timing, bench = arm.timing, arm.workbench
+    timing, bench = arm.feature(TimingView).panel, arm.workbench
     bench.configuring.set_ground(False)  # else collision and contact are among the phases
-    assert arm.status.algorithm_button.text() == "ABA (auto)"
+    assert arm.feature(Status).algorithm_button.text() == "ABA (auto)"
     assert timing.why.text() in algorithm_words(bench.why)
     assert timing.why.toolTip() == algorithm_words(bench.why)
     assert heads(timing) == ["ABA\nmedian", "\n99 %", "\nbefore"]
     qtbot.keyClick(arm, Qt.Key.Key_Space)
     wait(qtbot, lambda: timing.steps.count > 10)
-    before = bench.time
+    before = bench.robot.time
     choose(arm, "jsiia")
     wait(qtbot, lambda: bench.algorithm == "jsiia" and timing.steps.count > timing.steps.marked + 10)
-    assert bench.playing
-    assert bench.time > before
-    assert arm.status.algorithm_button.text() == "CRBA"
+    assert bench.robot.playing
+    assert bench.robot.time > before
+    assert arm.feature(Status).algorithm_button.text() == "CRBA"
     assert timing.why.text() == "chosen by you"
     timing.table.refresh()
     names = engine.PHASES["cpu"]["jsiia"]
@@ -75,7 +75,7 @@ def test_switching_while_it_plays(qtbot, arm):
     assert steps["step"][MEDIAN] == pytest.approx(sum(steps[name][MEDIAN] for name in names), rel=0.5)
     assert heads(timing) == ["CRBA\nmedian", "\n99 %", "ABA\nbefore"]
     choose(arm, "auto")
-    wait(qtbot, lambda: arm.status.algorithm_button.text() == "ABA (auto)")
+    wait(qtbot, lambda: arm.feature(Status).algorithm_button.text() == "ABA (auto)")
 
 
 def test_a_snapshot_that_nobody_fetched_is_withdrawn_with_its_algorithm():
@@ -103,15 +103,15 @@ def test_a_snapshot_that_nobody_fetched_is_withdrawn_with_its_algorithm():
 def test_the_robot_plays_on_while_another_algorithm_is_compiled(qtbot, opened, monkeypatch, tmp_path):
     monkeypatch.setattr(integrators.run, "_loaded", {})  # what other tests have compiled
     window = opened(engine.find_robot("arm7"))
-    bench, status = window.workbench, window.status
+    bench, status = window.workbench, window.feature(Status)
     bench.configuring.set_ground(False)
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: not bench.compiling and bench.time > 0.1)
+    wait(qtbot, lambda: not bench.compiling and bench.robot.time > 0.1)
     monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path / "cache"))
     choose(window, "jsiia")
     wait(qtbot, lambda: bench.compiling > 0)
-    began = bench.time
-    wait(qtbot, lambda: bench.time > began + 0.1)
+    began = bench.robot.time
+    wait(qtbot, lambda: bench.robot.time > began + 0.1)
     assert bench.plays_on
     assert bench.algorithm == "abia"
     assert status.loading_label.toolTip() == PLAYS_ON
@@ -122,26 +122,26 @@ def test_the_robot_plays_on_while_another_algorithm_is_compiled(qtbot, opened, m
     wait(qtbot, lambda: not bench._worker._loop.changeover.settings.gravity)
     assert bench.algorithm == "abia"
     wait(qtbot, lambda: bench.algorithm == "jsiia" and not bench.compiling)
-    assert not bench.settings.gravity
+    assert not bench.robot.settings.gravity
     assert not status.loading_label.text()
-    after = bench.time
-    wait(qtbot, lambda: bench.time > after)
+    after = bench.robot.time
+    wait(qtbot, lambda: bench.robot.time > after)
     choose(window, "cfa")
     wait(qtbot, lambda: bench.compiling > 0)
     choose(window, "jsiia")  # that is not wanted any more
     wait(qtbot, lambda: not bench.compiling and bench.algorithm == "jsiia")
-    assert bench.playing
+    assert bench.robot.playing
     choose(window, "cfa")
     wait(qtbot, lambda: bench.compiling > 0)
     bench.pause()
-    wait(qtbot, lambda: bench.newest is not None and not bench.playing)
+    wait(qtbot, lambda: bench.robot.newest is not None and not bench.robot.playing)
     bench.step()  # by what was chosen, also where that is still to come
     wait(qtbot, lambda: bench.algorithm == "cfa" and not bench.compiling)
-    wait(qtbot, lambda: "elimination" in bench.newest.phases)
+    wait(qtbot, lambda: "elimination" in bench.robot.newest.phases)
 
 
 def test_before_and_after_are_of_one_speed(qtbot, arm):
-    timing = arm.timing
+    timing = arm.feature(TimingView).panel
     qtbot.keyClick(arm, Qt.Key.Key_Space)
     wait(qtbot, lambda: timing.steps.count > 10)
     choose(arm, "jsiia")
@@ -250,11 +250,11 @@ def test_the_state_goes_on_where_it_was(qtbot, arm):
     wait(qtbot, lambda: shown_time(arm) == "0.010 s")
     q = arm.joints.table.q.copy()
     choose(arm, "jsiia")
-    wait(qtbot, lambda: arm.status.algorithm_button.text() == "CRBA")
+    wait(qtbot, lambda: arm.feature(Status).algorithm_button.text() == "CRBA")
     np.testing.assert_array_equal(arm.joints.table.q, q)
     qtbot.keyClick(arm, Qt.Key.Key_S)
     wait(qtbot, lambda: shown_time(arm) == "0.011 s")
-    reference = engine.Simulation(arm.workbench.model, integrator="implicit")
+    reference = engine.Simulation(arm.workbench.robot.model, integrator="implicit")
     reference.step(11)
     np.testing.assert_allclose(arm.joints.table.q, reference.q[0], atol=1e-12)
 
@@ -263,11 +263,11 @@ def test_what_does_not_serve_the_robot_cannot_be_chosen(qtbot, opened, tmp_path)
     path = tmp_path / "pair.urdf"
     path.write_text(MIMIC, encoding="utf-8")
     window = opened(path)
-    able = {action.data(): action.isEnabled() for action in window.simulation_choices.algorithms.actions()}
+    able = {action.data(): action.isEnabled() for action in window.feature(SimulationChoices).algorithms.actions()}
     assert able == {"auto": True, "abia": False, "jsiia": True, "cfa": False, "dca": False}
     window.workbench.configuring.set_algorithm("abia")
     wait(qtbot, lambda: "abia does not serve pair" in window.statusBar().currentMessage())
-    assert window.workbench.settings.algorithm == "auto"
+    assert window.workbench.robot.settings.algorithm == "auto"
     assert window.workbench.algorithm == "jsiia"
 
 
@@ -276,8 +276,8 @@ def test_another_robot_has_its_algorithm_chosen_anew(qtbot, opened):
     choose(window, "jsiia")
     wait(qtbot, lambda: window.workbench.algorithm == "jsiia")
     opened(engine.find_robot("scara"))
-    assert window.status.algorithm_button.text() == "ABA (auto)"
-    assert heads(window.timing)[2] == "\nbefore"
+    assert window.feature(Status).algorithm_button.text() == "ABA (auto)"
+    assert heads(window.feature(TimingView).panel)[2] == "\nbefore"
 
 
 def test_a_mark_parts_the_statistics_and_leaves_the_samples():

@@ -1,7 +1,5 @@
 """Angles in degrees or radians: one preference for every angle that the window shows and takes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -12,12 +10,8 @@ from windows import type_in, wait
 
 from app.acting.drives import Drive
 from app.desktop.angles import ANGLES
-from app.features.angle_units import AngleUnits
-from app.features.drive_view import DriveView
+from app.features.attaching import AngleUnits, BatchView, DriveView, PlotsView, Preferences, SceneView
 from app.features.hand_posing import left_text
-from app.features.plots_view import PlotsView
-from app.features.preferences import Preferences
-from app.features.scene_view import SceneView
 from app.panels.inspection import live_facts
 from app.panels.joint_table import DRIVE, VALUE, VELOCITY
 from app.panels.terrain import TerrainForm
@@ -41,7 +35,7 @@ def test_rows_and_fields_change_their_unit_and_take_it(qtbot, opened):
     bench.joints.set_held(True)
     window.refresh()
     window.joints.moved.emit(0, 0.5)
-    wait(qtbot, lambda: bench.newest is not None and bench.newest.q[0] == 0.5)
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.q[0] == 0.5)
     assert cell(window, VALUE).data() == "28.6 °"
     action.trigger()
     assert cell(window, VALUE).data() == "0.500 rad"
@@ -51,11 +45,11 @@ def test_rows_and_fields_change_their_unit_and_take_it(qtbot, opened):
     editor = window.joints.itemDelegate().createEditor(window, None, cell(window, VALUE))
     assert (editor.suffix(), editor.decimals()) == (" rad", 4)
     window.joints.table.setData(cell(window, VALUE), 1.25)
-    wait(qtbot, lambda: bench.newest.q[0] == 1.25)
+    wait(qtbot, lambda: bench.robot.newest.q[0] == 1.25)
     action.trigger()
     assert cell(window, VALUE).data() == "71.6 °"
     window.joints.table.setData(cell(window, VALUE), 90.0)
-    wait(qtbot, lambda: bench.newest.q[0] == pytest.approx(math.pi / 2))
+    wait(qtbot, lambda: bench.robot.newest.q[0] == pytest.approx(math.pi / 2))
 
 
 def test_the_form_of_a_joint_has_the_unit(qtbot, opened):
@@ -77,23 +71,24 @@ def test_the_form_of_a_joint_has_the_unit(qtbot, opened):
 
 def test_the_poses_of_a_batch_are_asked_for_in_the_unit_and_stay_exact(qtbot, opened):
     window = opened()
-    panel, bench, action = window.batch, window.workbench, window.features[AngleUnits].action
+    panel, bench, action = window.feature(BatchView).panel, window.workbench, window.features[AngleUnits].action
     qtbot.keyClick(window, Qt.Key.Key_B)
     panel.robots.setValue(4)
     type_in(qtbot, panel.pose, 30)
-    wait(qtbot, lambda: bench.settings.spread.pose == pytest.approx(math.pi / 6, rel=1e-15))
+    wait(qtbot, lambda: bench.robot.settings.spread.pose == pytest.approx(math.pi / 6, rel=1e-15))
     assert panel.pose.text() == "30.0 °"
     assert panel.pose.toolTip().endswith("of a prismatic one 0.524 m")
     action.trigger()
     assert panel.pose.text() == "0.524 rad"
     type_in(qtbot, panel.seed, 7)
-    wait(qtbot, lambda: bench.settings.spread.seed == 7)
-    assert bench.settings.spread.pose == pytest.approx(math.pi / 6, rel=1e-15), "not the number that the box shows"
+    wait(qtbot, lambda: bench.robot.settings.spread.seed == 7)
+    pose = bench.robot.settings.spread.pose
+    assert pose == pytest.approx(math.pi / 6, rel=1e-15), "not the number that the box shows"
     type_in(qtbot, panel.pose, 0.25)
-    wait(qtbot, lambda: bench.settings.spread.pose == 0.25)
+    wait(qtbot, lambda: bench.robot.settings.spread.pose == 0.25)
     action.trigger()
     assert panel.pose.text() == "14.3 °"
-    assert bench.settings.spread.pose == panel.spread.pose == 0.25
+    assert bench.robot.settings.spread.pose == panel.spread.pose == 0.25
 
 
 def test_plots_have_the_unit_and_files_stay_in_radians(opened):
@@ -115,7 +110,7 @@ def test_plots_have_the_unit_and_files_stay_in_radians(opened):
 
 def test_the_inspected_link_and_messages_have_the_unit(shown):
     window = shown()
-    model, frame = window.workbench.model, window.workbench.newest
+    model, frame = window.workbench.robot.model, window.workbench.robot.newest
     names = {row.label for section in live_facts(model, 1, frame) for row in section.rows}
     assert "angular velocity, °/s" in names
     window.features[AngleUnits].action.trigger()

@@ -1,7 +1,5 @@
 """Unsaved recordings are available again after the window was closed, killed, or opened another robot."""
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 import threading
@@ -17,8 +15,7 @@ from test_worker import until
 from windows import HEARD, started, wait, wait_loaded
 
 import engine
-from app.features.log_view import LogView
-from app.features.time_view import TimeView
+from app.features.attaching import LogView, TimeView
 from app.recording import autosave, run_files
 from app.recording.autosave import Autosave, Origin
 from app.simulation.messages import Settings
@@ -65,8 +62,8 @@ def test_a_run_that_is_closed_in_the_middle_is_there_at_the_next_start(qtbot, st
     qtbot.keyClick(window, Key.Key_B, Ctrl)
     wait(qtbot, lambda: len(recording.runs) == 2)
     window.run.play.trigger()
-    wait(qtbot, lambda: window.workbench.time > 0.7)
-    began, work, closed = time.perf_counter(), time.process_time(), window.workbench.time
+    wait(qtbot, lambda: window.workbench.robot.time > 0.7)
+    began, work, closed = time.perf_counter(), time.process_time(), window.workbench.robot.time
     window.close()
     assert time.process_time() - work < PARTING
     assert time.perf_counter() - began < HEARD
@@ -76,7 +73,7 @@ def test_a_run_that_is_closed_in_the_middle_is_there_at_the_next_start(qtbot, st
     assert "missing" not in window.features[LogView].text
     replay = open_last(qtbot, window)
     assert [run.left for run in replay.runs] == [None, branch.left]
-    assert window.workbench.model.name == "arm7"
+    assert window.workbench.robot.model.name == "arm7"
     assert "Branch here" in window.statusBar().currentMessage()
     assert replay.frame.time == replay.recording.span(replay.runs[1])[1] > 0.65
     assert not replay.playing
@@ -88,8 +85,8 @@ def test_a_run_that_is_closed_in_the_middle_is_there_at_the_next_start(qtbot, st
     qtbot.keyClick(window, Key.Key_B, Ctrl)
     wait(qtbot, lambda: not replay.active)
     window.run.step.trigger()
-    wait(qtbot, lambda: window.workbench.time > read[-1].time)
-    end = window.workbench.time
+    wait(qtbot, lambda: window.workbench.robot.time > read[-1].time)
+    end = window.workbench.robot.time
     window.close()
     replay = open_last(qtbot, start())
     assert len(replay.runs) == 3
@@ -145,22 +142,22 @@ def test_another_robot_leaves_the_run_of_the_one_before(qtbot, start):
     window = start()
     load(qtbot, window)
     play(qtbot, window, 0.2)
-    end = window.workbench.time
+    end = window.workbench.robot.time
     load(qtbot, window, "double_pendulum")
     wait(qtbot, lambda: window.kept.last is not None)
     replay = open_last(qtbot, window)
-    assert window.workbench.model.name == "arm7"
+    assert window.workbench.robot.model.name == "arm7"
     assert replay.frame.time == pytest.approx(end, abs=0.03)
 
 
 def test_a_generated_robot_is_kept_with_its_run(qtbot, start, tmp_path, monkeypatch):
     window = start()
     window.workbench.open(engine.chain(5, 3))
-    wait(qtbot, lambda: window.workbench.model is not None)
+    wait(qtbot, lambda: window.workbench.robot.model is not None)
     play(qtbot, window, 0.2)
     window.close()
     replay = open_last(qtbot, window := start())
-    assert len(window.workbench.model.joints) == 5
+    assert len(window.workbench.robot.model.joints) == 5
     assert replay.frame.time > 0.1
     assert window.workbench.recent == []
     monkeypatch.setattr("app.features.sessions.ask_path", lambda *_: pytest.fail("a file was asked for"))
@@ -178,12 +175,12 @@ def test_a_generated_robot_that_was_kept_goes_on_to_the_same_bits(qtbot, start):
     """With slides, which a file must limit, and turned joints and inertias, which its decimals round."""
     window, model = start(), engine.tree(12, 3, prismatic=0.4, spherical=0.2)
     window.workbench.open(model)
-    wait(qtbot, lambda: window.workbench.model is model)
+    wait(qtbot, lambda: window.workbench.robot.model is model)
     play(qtbot, window, 0.2)
     window.close()
     for _ in range(2):  # the second time as a branch of the first, whose folder has another's robot
         replay = open_last(qtbot, window := start())
-        again = window.workbench.model
+        again = window.workbench.robot.model
         for field in dataclasses.fields(model):
             if isinstance(before := getattr(model, field.name), np.ndarray):
                 np.testing.assert_array_equal(getattr(again, field.name), before, err_msg=field.name)
@@ -231,7 +228,7 @@ def test_a_run_from_a_file_is_kept_once_something_goes_on_from_it(qtbot, start, 
     window.features[TimeView].bar.track.sought.emit(0.03)
     qtbot.keyClick(window, Key.Key_B, Ctrl)
     window.run.step.trigger()
-    wait(qtbot, lambda: not window.workbench.replay.active and window.workbench.time > 0.03)
+    wait(qtbot, lambda: not window.workbench.replay.active and window.workbench.robot.time > 0.03)
     window.close()
     replay = open_last(qtbot, start())
     first, branch = replay.runs

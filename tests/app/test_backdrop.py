@@ -1,7 +1,5 @@
 """The backdrop in both palettes: its colours are as named, and contrast with what is drawn before it."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

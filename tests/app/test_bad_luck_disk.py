@@ -1,7 +1,5 @@
 """A full disk: existing files are unchanged, nothing blocks, and the window reports it in a sentence."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import contextmanager
 
@@ -9,13 +7,8 @@ import pytest
 from windows import wait, wait_loaded
 
 import engine
+from app.features.attaching import LogView, PlotsView, PoseMenu, RunExports, Sessions, UndoView
 from app.features.autosaved_runs import AutosavedRuns
-from app.features.log_view import LogView
-from app.features.plots_view import PlotsView
-from app.features.pose_menu import PoseMenu
-from app.features.run_exports import RunExports
-from app.features.sessions import Sessions
-from app.features.undo_view import UndoView
 from app.panels.picture_dialogs import FilmOrder
 from app.recording import autosave
 
@@ -42,9 +35,9 @@ def full(room: int = ROOM):
 def played(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
     window.run.play.trigger()
-    wait(qtbot, lambda: window.workbench.time > 0.4)
+    wait(qtbot, lambda: window.workbench.robot.time > 0.4)
     window.run.play.trigger()
-    wait(qtbot, lambda: not window.workbench.playing and len(window.workbench.replay.chosen) > 10)
+    wait(qtbot, lambda: not window.workbench.robot.playing and len(window.workbench.replay.chosen) > 10)
     return window
 
 
@@ -80,9 +73,9 @@ def test_what_was_in_a_file_stays_where_there_is_no_room(qtbot, played, tmp_path
     assert "[Errno" not in played.features[LogView].text
     assert path.read_text() == "as it was"
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
-    time = played.workbench.time
+    time = played.workbench.robot.time
     played.run.play.trigger()
-    wait(qtbot, lambda: played.workbench.time > time)
+    wait(qtbot, lambda: played.workbench.robot.time > time)
 
 
 def test_a_table_of_plots_stays_as_it_was(played, tmp_path, monkeypatch):
@@ -108,11 +101,11 @@ def test_runs_that_find_no_room_are_told_while_it_plays_and_kept_once_there_is_s
     window.open(engine.find_robot("arm7"))
     wait_loaded(qtbot, window)
     window.run.play.trigger()
-    wait(qtbot, lambda: window.workbench.time > 0.2)
+    wait(qtbot, lambda: window.workbench.robot.time > 0.2)
     with full():
         window.kept.autosave._wake.set()
         wait(qtbot, lambda: window.statusBar().currentMessage() == f"runs are not kept: {FULL}")
-        assert window.workbench.playing
+        assert window.workbench.robot.playing
     wait(qtbot, lambda: window.statusBar().currentMessage() == "")
     assert FULL in window.features[LogView].text
     window.close()

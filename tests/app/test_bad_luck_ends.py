@@ -1,7 +1,5 @@
 """Ends of the program, as processes of its own: closed in each state, and killed while it plays."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys
@@ -60,6 +58,6 @@ def test_killed_while_it_plays_it_offers_run_and_robot_at_the_next_start(qtbot, 
     window.kept.action.trigger()
     wait_loaded(qtbot, window)
     wait(qtbot, lambda: window.workbench.replay.active)
-    assert window.workbench.model.name == "arm7"
+    assert window.workbench.robot.model.name == "arm7"
     assert window.workbench.replay.frame.time > 0.05
     assert folder.exists()

@@ -1,7 +1,5 @@
 """Problems while opening: files that change while loading, odd paths, pipes, vanishing meshes, odd drops."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading
@@ -16,16 +14,14 @@ from windows import name_file, wait, wait_loaded
 
 import engine
 from app.features import reloading
-from app.features.run_exports import RunExports
-from app.features.scene_view import SceneView
-from app.features.sessions import Sessions
+from app.features.attaching import DiagnosticsView, RunExports, SceneView, Sessions
 from app.simulation.messages import Loaded, Refused
 
 PENDULUM = engine.find_robot("double_pendulum")
 
 
 def findings(window) -> str:
-    return "\n".join(map(str, window.diagnostics.diagnostics))
+    return "\n".join(map(str, window.feature(DiagnosticsView).panel.diagnostics))
 
 
 def test_a_robot_whose_file_changes_many_times_a_second_plays_on_and_is_read_in_the_end(
@@ -63,10 +59,10 @@ def test_a_robot_whose_file_changes_many_times_a_second_plays_on_and_is_read_in_
         thread.join()
     path.write_text(whole.replace("</robot>", '<link name="last"/>\n</robot>'))
     path.write_text(whole.replace('name="double_pendulum"', 'name="mended"'))
-    wait(qtbot, lambda: window.workbench.model.name == "mended" and not window.workbench.loading)
-    window.run.play.trigger() if not window.workbench.playing else None
-    wait(qtbot, lambda: window.workbench.time > 0.05)
-    assert not [each for each in window.diagnostics.diagnostics if each.severity == "error"]
+    wait(qtbot, lambda: window.workbench.robot.model.name == "mended" and not window.workbench.loading)
+    window.run.play.trigger() if not window.workbench.robot.playing else None
+    wait(qtbot, lambda: window.workbench.robot.time > 0.05)
+    assert not [each for each in window.feature(DiagnosticsView).panel.diagnostics if each.severity == "error"]
 
 
 NAMES = [
@@ -86,16 +82,16 @@ def test_odd_names_are_opened_saved_and_opened_again(qtbot, opened, tmp_path):
         wait_loaded(qtbot, window)
         assert window.workbench.path == str(path)
         window.run.step.trigger()
-        wait(qtbot, lambda: window.workbench.time > 0)
+        wait(qtbot, lambda: window.workbench.robot.time > 0)
         sessions._tell(sessions._save, str(tmp_path / f"{name}.catena"))
         wait(qtbot, lambda: not exports.writing.running)
         for suffix in (".catena", ".catena.npz"):
             assert (tmp_path / f"{name}{suffix}").exists(), window.statusBar().currentMessage()
-        before = window.workbench.model
+        before = window.workbench.robot.model
         window.open(tmp_path / f"{name}.catena")
-        wait(qtbot, lambda before=before: window.workbench.model is not before)
+        wait(qtbot, lambda before=before: window.workbench.robot.model is not before)
         wait_loaded(qtbot, window)
-        assert not [each for each in window.diagnostics.diagnostics if each.severity == "error"]
+        assert not [each for each in window.feature(DiagnosticsView).panel.diagnostics if each.severity == "error"]
     window.files.recent_menu.aboutToShow.emit()
     window.close()
 
@@ -106,7 +102,7 @@ def test_odd_names_are_opened_saved_and_opened_again(qtbot, opened, tmp_path):
 def test_a_pipe_or_a_device_is_refused_and_nothing_waits_for_it(qtbot, opened, tmp_path, kind, suffix):
     window = opened(PENDULUM)
     window.run.play.trigger()
-    wait(qtbot, lambda: window.workbench.time > 0)
+    wait(qtbot, lambda: window.workbench.robot.time > 0)
     path = tmp_path / f"odd{suffix}"
     os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
     window.open(path)
@@ -115,7 +111,7 @@ def test_a_pipe_or_a_device_is_refused_and_nothing_waits_for_it(qtbot, opened, t
     window.run.play.trigger()  # paused, since how far it plays between reset and step is the machine's
     window.run.reset.trigger()
     window.run.step.trigger()
-    wait(qtbot, lambda: 0 < window.workbench.time < 0.01)
+    wait(qtbot, lambda: 0 < window.workbench.robot.time < 0.01)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +122,7 @@ def test_what_is_no_file_is_told_and_the_robot_stays(qtbot, opened, name):
     window.open(name)
     wait_loaded(qtbot, window)
     wait(qtbot, lambda: bool(findings(window) + window.statusBar().currentMessage()))
-    assert window.workbench.model.name == "double_pendulum"
+    assert window.workbench.robot.model.name == "double_pendulum"
     assert "Traceback" not in findings(window)
 
 
@@ -142,13 +138,13 @@ def test_a_mesh_that_goes_while_it_is_looked_at_is_told_when_it_is_read_again(qt
     window = opened(path)
     window.run.play.trigger()
     mesh.unlink()
-    before = window.workbench.time
-    wait(qtbot, lambda: window.workbench.time > before + 0.1)
+    before = window.workbench.robot.time
+    wait(qtbot, lambda: window.workbench.robot.time > before + 0.1)
     assert not window.viewport.failed
     window.features[reloading.Reloading].reload()
     wait(qtbot, lambda: "part.stl is not found" in findings(window))
-    before = window.workbench.time
-    wait(qtbot, lambda: window.workbench.playing and window.workbench.time > before)
+    before = window.workbench.robot.time
+    wait(qtbot, lambda: window.workbench.robot.playing and window.workbench.robot.time > before)
 
 
 def drop(window, data: QMimeData) -> None:
@@ -174,7 +170,7 @@ def test_odd_things_that_are_dropped_or_on_the_clipboard_do_no_harm(qtbot, opene
         data.setUrls([QUrl(each) for each in urls])
         drop(window, data)
         wait_loaded(qtbot, window)
-        assert window.workbench.model.name == "double_pendulum"
+        assert window.workbench.robot.model.name == "double_pendulum"
         assert len(window.statusBar().currentMessage()) < 500
     data = QMimeData()
     data.setText("<robot/>" * 100_000)
@@ -185,7 +181,7 @@ def test_odd_things_that_are_dropped_or_on_the_clipboard_do_no_harm(qtbot, opene
     for key in (Qt.Key.Key_V, Qt.Key.Key_C, Qt.Key.Key_X):
         qtbot.keyClick(window, key, Qt.KeyboardModifier.ControlModifier)
     QGuiApplication.clipboard().clear()
-    assert window.workbench.model.name == "double_pendulum"
+    assert window.workbench.robot.model.name == "double_pendulum"
 
 
 @pytest.mark.parametrize("robot", [False, True])
@@ -202,4 +198,4 @@ def test_what_is_still_being_read_comes_beside_a_body_that_was_added_meanwhile(
     assert bench.loading  # the cube, before the file is there
     wait(qtbot, lambda: len(scene.objects) == 2)
     settled(qtbot, scene)
-    assert (len(scene.obstacles), len(bench.parts)) == (not robot, 1 + robot)
+    assert (len(scene.obstacles), len(bench.robot.parts)) == (not robot, 1 + robot)

@@ -1,7 +1,5 @@
 """OpenGL missing, too old, lost or failing: the window opens, continues, and says so."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PyQt6.QtWidgets import QWidget
@@ -31,9 +29,9 @@ bench, viewport = window.workbench, window.viewport
 told = []
 viewport.diagnostics.connect(told.extend)
 def look():
-    if bench.model is not None and not bench.loading and not bench.playing:
+    if bench.robot.model is not None and not bench.loading and not bench.robot.playing:
         window.run.play.trigger()
-    if viewport._problem.isVisible() and told and bench.time > 0.1:
+    if viewport._problem.isVisible() and told and bench.robot.time > 0.1:
         findings = [(each.problem, each.fix) for each in told]
         print(viewport._problem.text().replace("\\n", " "), findings, sep="|", flush=True)
         image = window.grab().toImage()

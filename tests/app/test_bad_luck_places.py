@@ -1,7 +1,5 @@
 """Bad luck with places: settings that are damaged, folders that cannot be written to, several windows at a time."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
@@ -126,7 +124,7 @@ def test_two_windows_keep_their_runs_apart(qtbot, make_window, tmp_path, monkeyp
         window.open(engine.find_robot(robot))
         wait_loaded(qtbot, window)
         window.run.play.trigger()
-    wait(qtbot, lambda: all(window.workbench.time > 0.2 for window in windows))
+    wait(qtbot, lambda: all(window.workbench.robot.time > 0.2 for window in windows))
     wait(qtbot, lambda: len(list((tmp_path / "runs").iterdir())) == 2)
     assert autosave.saved_runs(tmp_path / "runs") == []
     windows[0].close()  # which prunes, to one

@@ -1,7 +1,5 @@
 """Problems with the screen: missing or unreachable."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

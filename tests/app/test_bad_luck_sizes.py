@@ -1,7 +1,5 @@
 """Robots of a micrometre and of a thousand kilometres, and one without joints: they are seen as others are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from windows import wait
@@ -67,9 +65,9 @@ def test_a_robot_without_joints_plays_steps_and_is_reset(qtbot, opened, tmp_path
     window = opened(path)
     bench = window.workbench
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 0.1)
+    wait(qtbot, lambda: bench.robot.time > 0.1)
     window.run.play.trigger()
     window.run.step.trigger()
     window.run.reset.trigger()
-    wait(qtbot, lambda: bench.time == 0.0 and bench.newest.time == 0.0)
+    wait(qtbot, lambda: bench.robot.time == 0.0 and bench.robot.newest.time == 0.0)
     assert window.statusBar().currentMessage() == ""

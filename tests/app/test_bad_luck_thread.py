@@ -1,7 +1,5 @@
 """An exception in the simulation's thread is reported, the run is kept, and the robot can continue."""
 
-from __future__ import annotations
-
 import pytest
 from windows import wait
 
@@ -25,7 +23,7 @@ def test_a_fault_in_a_step_is_told_and_the_thread_lives_on(qtbot, opened, monkey
     window = opened(engine.find_robot("double_pendulum"))
     bench = window.workbench
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 0.2)
+    wait(qtbot, lambda: bench.robot.time > 0.2)
     advance, run = Running.advance, bench.replay.chosen
     frames = len(run)
 
@@ -33,12 +31,12 @@ def test_a_fault_in_a_step_is_told_and_the_thread_lives_on(qtbot, opened, monkey
         raise fault
 
     monkeypatch.setattr(Running, "advance", fail)
-    wait(qtbot, lambda: not bench.playing)
+    wait(qtbot, lambda: not bench.robot.playing)
     assert "the simulation stopped: " in window.statusBar().currentMessage()
     assert words in window.statusBar().currentMessage()
     monkeypatch.setattr(Running, "advance", advance)
-    stopped = bench.time
+    stopped = bench.robot.time
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.time > stopped + 0.1)
+    wait(qtbot, lambda: bench.robot.time > stopped + 0.1)
     assert list(bench.replay.recording.runs) == [run]
     assert len(run) > frames

@@ -3,8 +3,6 @@
 A bug of the program while a GPU simulates is reported as such.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from pretended_gpu import CUDARuntimeError, OutOfMemoryError
@@ -24,7 +22,7 @@ def on_gpu(qtbot, pretended_gpu, opened):
     bench.configuring.set_device("cuda")
     wait(qtbot, lambda: bench.device == "cuda")
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 0.3 and bool(pretended_gpu.launches))
+    wait(qtbot, lambda: bench.robot.time > 0.3 and bool(pretended_gpu.launches))
     return window
 
 
@@ -48,10 +46,10 @@ def test_the_cpu_goes_on_and_the_run_so_far_is_kept(qtbot, on_gpu, pretended_gpu
     wait(qtbot, lambda: bench.device == "cpu")
     told = on_gpu.statusBar().currentMessage()
     assert told == f"switched to the CPU: the GPU failed ({fault})"
-    failed = bench.time
-    wait(qtbot, lambda: bench.time > failed + 0.2)
-    assert bench.playing
-    assert bench.settings.device == "cpu"
+    failed = bench.robot.time
+    wait(qtbot, lambda: bench.robot.time > failed + 0.2)
+    assert bench.robot.playing
+    assert bench.robot.settings.device == "cpu"
     assert list(recording.runs) == [run]
     for frame in before:
         again = recording.frame(run, frame.index)
@@ -65,13 +63,13 @@ def test_the_cpu_goes_on_and_the_run_so_far_is_kept(qtbot, on_gpu, pretended_gpu
 def test_one_that_fails_at_rest_is_told_at_the_next_touch(qtbot, on_gpu, pretended_gpu):
     bench = on_gpu.workbench
     on_gpu.run.play.trigger()
-    wait(qtbot, lambda: not bench.playing)
+    wait(qtbot, lambda: not bench.robot.playing)
     pretended_gpu.fault_in_flight = FAULTS[1]
-    now = bench.time
+    now = bench.robot.time
     bench.step()
     wait(qtbot, lambda: bench.device == "cpu")
     bench.step()
-    wait(qtbot, lambda: bench.time > now)
+    wait(qtbot, lambda: bench.robot.time > now)
     assert "the GPU failed" in on_gpu.statusBar().currentMessage()
 
 
@@ -88,7 +86,7 @@ def test_a_fault_of_the_program_is_told_as_such(qtbot, on_gpu, pretended_gpu, mo
         monkeypatch.setattr(pretended_gpu, "step", wrong)
     else:
         pretended_gpu.fault_in_flight = fault
-    wait(qtbot, lambda: not bench.playing)
+    wait(qtbot, lambda: not bench.robot.playing)
     told = on_gpu.statusBar().currentMessage()
     assert told == f"the simulation stopped: {str(fault) or 'TypeError'}"
     assert "the GPU failed" not in told
@@ -96,7 +94,7 @@ def test_a_fault_of_the_program_is_told_as_such(qtbot, on_gpu, pretended_gpu, mo
     assert [entry.text for entry in on_gpu.features[LogView].entries if entry.detail] == [told], "told again and again"
     monkeypatch.setattr(pretended_gpu, "step", step)
     pretended_gpu.fault_in_flight = None
-    stopped = bench.time
+    stopped = bench.robot.time
     on_gpu.run.play.trigger()
-    wait(qtbot, lambda: bench.time > stopped + 0.1)
+    wait(qtbot, lambda: bench.robot.time > stopped + 0.1)
     assert bench.device == "cuda"

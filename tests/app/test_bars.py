@@ -1,7 +1,5 @@
 """Bars of a comparison's times: from zero, or dots if they differ much."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Batches of robots in a picture: placement, colours, level of detail, and picking."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The batch panel and its heat map: clicks and the resulting requests."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -12,6 +10,7 @@ from PyQt6.QtWidgets import QToolTip
 from windows import wait
 
 import engine
+from app.features.batch_view import BatchView
 from app.panels.batch import ALIKE, ONE, BatchPanel
 from app.panels.heat_map import BAR, LEAST, SPACE, HeatMap
 from app.picture.crowd import COLORINGS, ENERGY, ramp
@@ -162,14 +161,14 @@ def test_it_says_how_many_robots_are_simulated_in_time(panel):
 
 def test_a_batch_that_lags_behind_says_so_while_it_plays(qtbot, arm):
     """Slower than requested: a batch of that size does not reach 10 times real time."""
-    panel, bench = arm.batch, arm.workbench
+    panel, bench = arm.feature(BatchView).panel, arm.workbench
     arm.docks.bring("Batch")
     bench.set_speed(10.0)
     bench.configuring.set_spread(BatchSpread(1000, 0.1))
     arm.run.play.trigger()
     wait(qtbot, lambda: "1000 robots is drawn" in panel.note.text() and " % of the requested" in panel.note.text())
     arm.run.play.trigger()
-    wait(qtbot, lambda: not bench.playing)
+    wait(qtbot, lambda: not bench.robot.playing)
     bench.joints.set_coordinate(0, 0.3)
     wait(qtbot, lambda: "requested" not in panel.note.text())
 

@@ -1,7 +1,5 @@
 """Batches in the simulation's thread and in the window, pressed as a user presses them."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable
@@ -13,7 +11,7 @@ from PyQt6.QtTest import QTest
 from windows import press, wait
 
 import engine
-from app.features.plots_view import PlotsView
+from app.features.attaching import BatchView, PlotsView, Status
 from app.picture.crowd import ARRANGEMENTS, DEVIATION
 from app.plotting.catalogue import catalogue
 from app.simulation.batch_spread import BatchSpread
@@ -27,7 +25,7 @@ Left = Qt.MouseButton.LeftButton
 @pytest.fixture
 def bench(bench: Workbench) -> Workbench:
     bench.open(engine.find_robot("double_pendulum"))
-    until(bench, lambda: bench.model is not None)
+    until(bench, lambda: bench.robot.model is not None)
     return bench
 
 
@@ -74,7 +72,7 @@ def test_a_batch_spreads_from_the_robot_and_plays(bench):
     bench.play()
     later = frame(bench, lambda each: each.time > 0.5 and of(20)(each))
     assert np.abs(later.batch.deviation - apart).max() > 0.05
-    expected = engine.link_poses(bench.model, later.q)
+    expected = engine.link_poses(bench.robot.model, later.q)
     np.testing.assert_allclose(later.link_poses, expected, atol=1e-6)
 
 
@@ -83,7 +81,7 @@ def test_the_robot_that_is_looked_at_is_told_of(bench):
     alone = frame(bench, of(5)).q.copy()
     bench.look_at(4)
     other = frame(bench, lambda each: each.robot == 4)
-    np.testing.assert_allclose(other.q, BatchSpread(5, pose=0.5, seed=3).poses(bench.model, alone)[4])
+    np.testing.assert_allclose(other.q, BatchSpread(5, pose=0.5, seed=3).poses(bench.robot.model, alone)[4])
     np.testing.assert_allclose(other.link_poses, other.batch.link_poses[4], atol=1e-6)
     bench.look_at(17)  # there is none
     bench.configuring.set_spread(BatchSpread(3, pose=0.5, seed=3))
@@ -101,7 +99,7 @@ def test_a_reset_spreads_anew_and_another_robot_stands_alone(bench):
     np.testing.assert_allclose(again.batch.link_poses, start, atol=1e-6)
     bench.open(engine.find_robot("pendulum"))
     until(bench, lambda: not bench.loading)
-    assert bench.settings.spread == BatchSpread()
+    assert bench.robot.settings.spread == BatchSpread()
     assert frame(bench, lambda _: True).batch is None
 
 
@@ -123,7 +121,7 @@ def test_robots_that_diverge_are_frozen_and_counted_while_the_others_go_on(bench
     bench.set_speed(10.0)
     bench.play()
     events = until(bench, lambda: (each := bench.frame()) is not None and each.time > 25)
-    newest = bench.newest
+    newest = bench.robot.newest
     assert not any(isinstance(event, Stopped) for event in events)
     assert np.all(np.isfinite(newest.batch.link_poses))
     assert 0 < np.count_nonzero(newest.batch.diverged) < 40
@@ -133,31 +131,31 @@ def test_the_user_makes_a_batch_plays_it_and_looks_at_one(qtbot, opened):
     window = opened()
     window.resize(1000, 650)
     press(qtbot, window, window.docks["Batch"].toggleViewAction())
-    wait(qtbot, window.batch.isVisible)
-    panel = window.batch
+    wait(qtbot, window.feature(BatchView).panel.isVisible)
+    panel = window.feature(BatchView).panel
     panel.robots.selectAll()
     QTest.keyClicks(panel.robots, "12")
     panel.pose.selectAll()
     QTest.keyClicks(panel.pose, "36")
     QTest.keyClick(panel.pose, Qt.Key.Key_Tab)
     wait(qtbot, lambda: len(panel.map.values) == 12)
-    assert window.workbench.settings.spread == BatchSpread(12, pose=math.pi / 5)
+    assert window.workbench.robot.settings.spread == BatchSpread(12, pose=math.pi / 5)
     panel.coloring.setCurrentText(DEVIATION)
-    wait(qtbot, lambda: window.loading_label.text() == "")
+    wait(qtbot, lambda: window.feature(Status).loading_label.text() == "")
     press(qtbot, window, window.run.play)
-    wait(qtbot, lambda: window.workbench.time > 0.2)
+    wait(qtbot, lambda: window.workbench.robot.time > 0.2)
     press(qtbot, window, window.run.play)
     qtbot.mouseClick(panel.map, Left, pos=panel.map.cell(7).center().toPoint())
     wait(qtbot, lambda: panel.count.text().startswith("robot 7: deviation "))
-    assert window.workbench.newest.robot == 7
-    np.testing.assert_allclose(window.joints.table.q, window.workbench.newest.q)
+    assert window.workbench.robot.newest.robot == 7
+    np.testing.assert_allclose(window.joints.table.q, window.workbench.robot.newest.q)
     assert panel.map.values[0] == 0
     assert panel.map.values.max() > 0
 
 
 def test_a_click_in_the_picture_picks_a_robot_and_a_drag_does_not(qtbot, opened):
     window = opened()
-    window.batch.show_spread(BatchSpread(9))
+    window.feature(BatchView).panel.show_spread(BatchSpread(9))
     window.workbench.configuring.set_spread(BatchSpread(9, pose=0.2))
     view = window.viewport
     wait(qtbot, lambda: view._batch is not None and len(view._batch) == 9)
@@ -173,7 +171,7 @@ def test_a_click_in_the_picture_picks_a_robot_and_a_drag_does_not(qtbot, opened)
     view.camera.orbit(-30 * -np.radians(0.35), 0.0)
     with qtbot.waitSignal(view.picked) as picked:
         qtbot.mouseClick(view, Left, pos=point)
-    wait(qtbot, lambda: window.workbench.newest.robot == picked.args[0])
+    wait(qtbot, lambda: window.workbench.robot.newest.robot == picked.args[0])
 
 
 def test_the_camera_follows_the_robot_that_is_looked_at(qtbot, opened):
@@ -184,7 +182,7 @@ def test_the_camera_follows_the_robot_that_is_looked_at(qtbot, opened):
     view.follow = True
     before = view.camera.target.copy()
     window.workbench.look_at(3)
-    wait(qtbot, lambda: window.workbench.newest.robot == 3)
+    wait(qtbot, lambda: window.workbench.robot.newest.robot == 3)
     np.testing.assert_allclose(view.camera.target - before, view._batch.offsets[3], atol=1e-5)
 
 
@@ -194,30 +192,30 @@ def test_robots_in_one_place_are_all_drawn_there(qtbot, opened):
     view = window.viewport
     wait(qtbot, lambda: view._batch is not None)
     assert np.any(view._batch.offsets)
-    window.batch.arrangement.setCurrentText(ARRANGEMENTS[1])
+    window.feature(BatchView).panel.arrangement.setCurrentText(ARRANGEMENTS[1])
     assert not np.any(view._batch.offsets)
 
 
 def test_plots_have_the_energy_of_the_clicked_robot_by_its_own_masses(qtbot, arm):
     bench, plots = arm.workbench, arm.features[PlotsView]
-    (energy,) = (each for each in catalogue(bench.model) if each.label == "total energy")
+    (energy,) = (each for each in catalogue(bench.robot.model) if each.label == "total energy")
     wait(qtbot, lambda: bench.shown is not None)
     plots._plot([energy], [])
     bench.configuring.set_spread(BatchSpread(5, mass=0.5))
     wait(qtbot, lambda: bench.shown.batch is not None)
 
     def clicked(robot: int) -> None:
-        arm.batch.map.chosen.emit(robot)
+        arm.feature(BatchView).panel.map.chosen.emit(robot)
         wait(qtbot, lambda: bench.shown.robot == robot)
 
     clicked(4)
     for _ in range(200):
         bench.step()
-    wait(qtbot, lambda: bench.time == pytest.approx(200 * bench.settings.dt))
-    own = bench.settings.spread.parameters(bench.model)
+    wait(qtbot, lambda: bench.robot.time == pytest.approx(200 * bench.robot.settings.dt))
+    own = bench.robot.settings.spread.parameters(bench.robot.model)
     live = plots.panel.sampled[energy]
-    wait(qtbot, lambda: len(live) and live.time[-1] == pytest.approx(bench.time))
-    assert live.value[-1] == pytest.approx(sum(engine.energy(own.robot(4), bench.newest.q, bench.newest.v)))
+    wait(qtbot, lambda: len(live) and live.time[-1] == pytest.approx(bench.robot.time))
+    assert live.value[-1] == pytest.approx(sum(engine.energy(own.robot(4), bench.robot.newest.q, bench.robot.newest.v)))
 
     qtbot.keyClick(arm, Qt.Key.Key_Left)  # a recorded frame is shown
     wait(qtbot, lambda: bench.replay.active)
@@ -235,9 +233,9 @@ def test_the_panel_fits_the_window(qtbot, opened, width, height):
     window = opened()
     window.resize(width, height)
     press(qtbot, window, window.docks["Batch"].toggleViewAction())
-    wait(qtbot, window.batch.isVisible)
+    wait(qtbot, window.feature(BatchView).panel.isVisible)
     assert (window.width(), window.height()) == (width, height)
-    panel = window.batch
+    panel = window.feature(BatchView).panel
     window.workbench.configuring.set_spread(BatchSpread(4, pose=0.2))
     wait(qtbot, panel.map.isVisible)  # one robot has none
     assert panel.width() >= panel.minimumSizeHint().width()

@@ -33,20 +33,20 @@ def look(qtbot, window: Window, seconds: float) -> None:
 def branch(qtbot, window: Window) -> None:
     bench, frame = window.workbench, window.workbench.replay.frame
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
-    wait(qtbot, lambda: bench.newest.time == frame.time and not bench.replay.active)
-    wait(qtbot, lambda: bench._worker._loop.changeover.settings == bench.settings)
+    wait(qtbot, lambda: bench.robot.newest.time == frame.time and not bench.replay.active)
+    wait(qtbot, lambda: bench._worker._loop.changeover.settings == bench.robot.settings)
 
 
 def test_the_drive_of_a_frame_is_shown_and_taken_whole(qtbot, arm):
     bench, form = arm.workbench, choose(qtbot, arm, 0)
     type_in(qtbot, form.kp, "321")
     play(qtbot, arm, 0.4)
-    changed, held = bench.time, bench.newest.q.copy()
+    changed, held = bench.robot.time, bench.robot.newest.q.copy()
     type_in(qtbot, form.kp, "123")
     pick(form.mode, "velocity")
     type_in(qtbot, form.value, "20")
     play(qtbot, arm, 0.6)
-    assert bench.newest.q[0] > 0.1
+    assert bench.robot.newest.q[0] > 0.1
     look(qtbot, arm, 0.5 * changed)
     assert drive_cell(arm, 0) == "→ 0.0 °"
     assert (form.mode.currentData(), form.value.value(), form.kp.value()) == ("target", 0.0, 321.0)
@@ -54,7 +54,7 @@ def test_the_drive_of_a_frame_is_shown_and_taken_whole(qtbot, arm):
     assert (bench.robot.mode(0), bench.drives.known) == ("target", {})
     assert (form.mode.currentData(), form.kp.value()) == ("target", 321.0)
     play(qtbot, arm, 1.0)
-    np.testing.assert_allclose(bench.newest.q, held, atol=1e-4)
+    np.testing.assert_allclose(bench.robot.newest.q, held, atol=1e-4)
     bench.look_back()
     first = bench.replay.runs[0]
     bench.replay.show(bench.replay.recording.at(first, changed + 0.3), first)
@@ -62,9 +62,9 @@ def test_the_drive_of_a_frame_is_shown_and_taken_whole(qtbot, arm):
     assert (form.mode.currentData(), form.kp.value()) == ("velocity", 123.0)
     branch(qtbot, arm)
     assert bench.robot.drive_of(0).value == pytest.approx(math.radians(20))
-    before = bench.newest.q[0]
+    before = bench.robot.newest.q[0]
     play(qtbot, arm, 0.3)
-    assert bench.newest.q[0] > before + 0.05
+    assert bench.robot.newest.q[0] > before + 0.05
 
 
 def test_a_drive_set_before_the_first_step_is_taken_from_the_start(qtbot, arm):
@@ -76,7 +76,7 @@ def test_a_drive_set_before_the_first_step_is_taken_from_the_start(qtbot, arm):
     wait(qtbot, lambda: drive_cell(arm, 0) == "20.0 °/s")
     branch(qtbot, arm)
     play(qtbot, arm, 0.5)
-    assert bench.newest.q[0] > 0.1
+    assert bench.robot.newest.q[0] > 0.1
 
 
 def test_a_branch_under_a_wave_and_gravity_compensation_repeats_bit_for_bit(qtbot, arm):
@@ -126,7 +126,7 @@ def test_a_force_that_is_shown_as_applied_acts_after_a_branch_and_else_is_not_sh
     bench.joints.set_held(False)
     bench.configuring.set_gravity(False)
     play(qtbot, window, 0.3)
-    applied = bench.time
+    applied = bench.robot.time
     type_in(qtbot, panel.moment[1], "-0.5")
     qtbot.mouseClick(panel.act, Qt.MouseButton.LeftButton, pos=QPoint(8, panel.act.height() // 2))
     play(qtbot, window, 0.5)
@@ -137,7 +137,7 @@ def test_a_force_that_is_shown_as_applied_acts_after_a_branch_and_else_is_not_sh
     assert panel.acting.text() == "No wrench is applied."
     assert window.viewport._view().extras.labels == ()
     play(qtbot, window, 0.2)
-    assert bench.newest.v[0] == 0
+    assert bench.robot.newest.v[0] == 0
     first = bench.replay.runs[0]
     bench.look_back()
     bench.replay.show(bench.replay.recording.at(first, applied + 0.2), first)
@@ -145,6 +145,6 @@ def test_a_force_that_is_shown_as_applied_acts_after_a_branch_and_else_is_not_sh
     assert panel.act.isChecked()
     branch(qtbot, window)
     assert panel.acting.text() == "rod: (0, -0.5, 0) N m, world"
-    before = bench.newest.v[0]
+    before = bench.robot.newest.v[0]
     play(qtbot, window, 0.2)
-    assert bench.newest.v[0] > before + 0.01
+    assert bench.robot.newest.v[0] > before + 0.01

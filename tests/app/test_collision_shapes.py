@@ -1,7 +1,5 @@
 """Collision shapes, shown over the robot from the View menu and hidden again."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import trimesh
@@ -10,6 +8,7 @@ from PyQt6.QtGui import QImage
 from windows import wait
 
 import engine
+from app.features.diagnostics_view import DiagnosticsView
 from app.gl import context, meshfile
 from app.gl.camera import Camera
 from app.gl.edges import Edges
@@ -133,14 +132,14 @@ def test_a_mesh_that_cannot_be_read_is_told_when_it_is_shown(qtbot, opened, mode
     (tmp_path / "hull.stl").write_text("no mesh")
     window = opened(model(HULL.format("hull.stl")).source)
     wait(qtbot, lambda: window.viewport._scene.ready)
-    assert window.diagnostics.count == 0
+    assert window.feature(DiagnosticsView).panel.count == 0
     choose(qtbot, window, window.view_controls.collisions)
-    wait(qtbot, lambda: window.diagnostics.count == 1)
-    assert window.diagnostics.diagnostics[0].element == "mesh hull.stl"
+    wait(qtbot, lambda: window.feature(DiagnosticsView).panel.count == 1)
+    assert window.feature(DiagnosticsView).panel.diagnostics[0].element == "mesh hull.stl"
     for _ in range(2):
         choose(qtbot, window, window.view_controls.collisions)
     assert window.viewport._scene.ready
-    assert window.diagnostics.count == 1
+    assert window.feature(DiagnosticsView).panel.count == 1
 
 
 @pytest.mark.usefixtures("gl")

@@ -1,7 +1,5 @@
 """The command palette over all actions, and right-click menus on links, things, joints, plots and frames."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np
@@ -14,12 +12,9 @@ from test_scene_view import entry, seen_at, settled, shown
 from windows import wait
 
 from app.desktop.context_menus import LINK, PLOT, SPACE, Clicked
+from app.features.attaching import PlotsView, RobotView, SceneView, TimeView
 from app.features.palette import ALSO, PaletteView
-from app.features.plots_view import PlotsView
-from app.features.robot_view import RobotView
-from app.features.scene_view import SceneView
 from app.features.shortcuts_sheet import of_menus
-from app.features.time_view import TimeView
 
 RIGHT = Qt.MouseButton.RightButton
 
@@ -77,15 +72,15 @@ def test_the_palette_finds_any_command_and_runs_it(qtbot, arm):
     assert (first.text(0), first.text(1)) == ("Simulation › Gravity  ✓", "G")
     if folder := os.environ.get("CATENA_PICTURES"):
         palette.grab().save(f"{folder}/palette.png")
-    assert arm.workbench.settings.gravity
+    assert arm.workbench.robot.settings.gravity
     qtbot.keyClick(palette.line, Qt.Key.Key_Return)
-    assert not arm.workbench.settings.gravity
+    assert not arm.workbench.robot.settings.gravity
     assert not palette.isVisible()
     view.show()
     assert view.palette.list.topLevelItem(0).text(0).startswith("Simulation › Gravity")  # which was used last
     qtbot.keyClicks(view.palette.line, "ball obstacle")
     qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)
-    assert [each.shape for each in arm.workbench.settings.scene.obstacles] == ["sphere"]
+    assert [each.shape for each in arm.workbench.robot.settings.scene.obstacles] == ["sphere"]
     view.show()
     qtbot.keyClicks(view.palette.line, "wirefrm")  # letters were left out
     assert [view.palette.list.topLevelItem(k).text(0) for k in range(view.palette.list.topLevelItemCount())] == [
@@ -145,7 +140,7 @@ def test_a_command_that_cannot_be_is_there_and_does_nothing(qtbot, window):
 
 
 def test_a_link_has_a_menu_in_the_picture_and_in_the_tree(qtbot, arm):
-    menus, hand = arm.menus.context, arm.workbench.model.link_names.index("hand")
+    menus, hand = arm.menus.context, arm.workbench.robot.model.link_names.index("hand")
     qtbot.mouseClick(arm.viewport, RIGHT, pos=place_of(qtbot, arm, hand))
     wait(qtbot, lambda: menus.shown.isVisible())
     assert names(menus.shown) == [
@@ -176,7 +171,7 @@ def test_a_link_has_a_menu_in_the_picture_and_in_the_tree(qtbot, arm):
 
 
 def test_entries_of_another_feature_stand_in_their_group(arm):
-    menus, hand, asked_of = arm.menus.context, arm.workbench.model.link_names.index("hand"), []
+    menus, hand, asked_of = arm.menus.context, arm.workbench.robot.model.link_names.index("hand"), []
     menus.offer("hide", lambda menu, link: menu.addAction("&Paint", lambda: asked_of.append(link.title)), LINK)
     menu = menus.of(Clicked(LINK, "hand", hand))
     assert names(menu)[-3:] == ["Hide others", "Paint", "Copy name"]
@@ -198,14 +193,14 @@ def test_things_of_the_scene_have_menus(qtbot, arm):
     press(menus.shown, "Duplicate")
     assert len(scene.obstacles) == 2
     menus.shown.close()
-    link = arm.workbench.model.link_names.index("cube/body")
+    link = arm.workbench.robot.model.link_names.index("cube/body")
     menu = menus.of(Clicked(LINK, "cube/body", link))
     assert names(menu)[-3:] == ["Edit…", "Duplicate", "Remove"]
     press(menu, "Edit…")
     assert scene.panel.isVisible()
     assert scene.panel.row == 2
     press(menu, "Remove")
-    wait(qtbot, lambda: not arm.workbench.parts and not arm.workbench.loading)
+    wait(qtbot, lambda: not arm.workbench.robot.parts and not arm.workbench.loading)
     qtbot.mouseClick(arm.viewport, RIGHT, pos=QPoint(3, arm.viewport.height() - 3))
     wait(qtbot, lambda: menus.shown.isVisible() and "Fit" in names(menus.shown))
     menus.shown.close()
@@ -214,14 +209,14 @@ def test_things_of_the_scene_have_menus(qtbot, arm):
 def test_a_joint_has_a_menu(qtbot, arm):
     bench, menus = arm.workbench, arm.menus.context
     bench.joints.set_coordinate(1, 0.3)
-    wait(qtbot, lambda: bench.newest.q[1] == 0.3)
+    wait(qtbot, lambda: bench.robot.newest.q[1] == 0.3)
     menu = arm.joints.row_menu(1)
     assert [name for name in names(menu) if name] == [
         "Hold position", "Drive by effort", "Save pose…", "Copy q", "Copy q and v", "Paste q",
         "Move to zero", "Plot", "Automatic gains", "Drive…", "Copy name",
     ]  # fmt: skip
     press(menu, "Move to zero")
-    wait(qtbot, lambda: bench.newest.q[1] == 0.0)
+    wait(qtbot, lambda: bench.robot.newest.q[1] == 0.0)
     press(menu, "Plot", "Position")
     assert [each.key for each in arm.features[PlotsView].panel.quantities] == ["joint/joint2/position/"]
     chart = arm.features[PlotsView].panel.charts[0]
@@ -235,7 +230,7 @@ def test_a_joint_has_a_menu(qtbot, arm):
 def test_a_moment_of_the_run_has_a_menu(qtbot, arm):
     bench, menus, view = arm.workbench, arm.menus.context, arm.features[TimeView]
     arm.run.play.trigger()
-    wait(qtbot, lambda: bench.newest.time > 0.4)
+    wait(qtbot, lambda: bench.robot.newest.time > 0.4)
     arm.run.play.trigger()
     wait(qtbot, lambda: bench.replay.chosen is not None and len(bench.replay.chosen) > 10)
     track = view.bar.track

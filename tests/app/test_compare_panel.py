@@ -1,7 +1,5 @@
 """The compare panel, pressed as a user presses it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math
@@ -23,6 +21,7 @@ import engine
 from app import SWITCH_INTERVAL
 from app.desktop import theme
 from app.desktop.actions import algorithm_name
+from app.features.compare_view import CompareView
 from app.panels.bars import Finding, Heading
 from app.panels.compare import ComparePanel
 from app.panels.compare_form import OVER_BATCH, OVER_LINKS, functions
@@ -58,10 +57,10 @@ def panel(qtbot, opened) -> ComparePanel:
     """The panel in a window with a double pendulum, opened by its button; quick, and of one robot: the arm7."""
     window = opened()
     press(qtbot, window, window.docks["Compare"].toggleViewAction())
-    wait(qtbot, window.compare.isVisible)
-    window.compare.form.seconds.setValue(0.05)
-    choose(qtbot, window.compare.form.robots, "arm7")
-    return window.compare
+    wait(qtbot, window.feature(CompareView).panel.isVisible)
+    window.feature(CompareView).panel.form.seconds.setValue(0.05)
+    choose(qtbot, window.feature(CompareView).panel.form.robots, "arm7")
+    return window.feature(CompareView).panel
 
 
 @pytest.fixture
@@ -245,11 +244,11 @@ def test_the_window_and_the_simulation_answer_during_a_comparison(qtbot, panel):
     qtbot.keyClick(window, Qt.Key.Key_Space)
     start(qtbot, panel)
     wait(qtbot, lambda: any(row.host is not None for row in shown(panel).values()))
-    begun = window.workbench.time
+    begun = window.workbench.robot.time
     window.viewport.hide()  # without a graphics card, drawing takes the processor
     assert answers(qtbot, 100, 95)
-    assert window.workbench.playing
-    assert window.workbench.time > begun
+    assert window.workbench.robot.playing
+    assert window.workbench.robot.time > begun
     assert panel.comparing.running
 
 
@@ -383,7 +382,7 @@ def test_nothing_chosen_is_nothing_to_start(qtbot, panel, part):
 
 def test_the_robot_in_the_window_is_offered(opened):
     window = opened(engine.chain(5))
-    form = window.compare.form
+    form = window.feature(CompareView).panel.form
     assert form.loaded.text() == "chain5 (shown)"
     opened(engine.find_robot("scara"))
     assert form.loaded.isHidden()

@@ -1,7 +1,5 @@
 """The thread that a comparison runs in."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Contacts in the window: their markers, the menu entry that shows them, and the residuals shown."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from test_collision_shapes import choose, pixels
@@ -117,9 +115,9 @@ def test_no_step_between_two_snapshots_hides_its_residual():
 def stand(qtbot, window) -> None:
     """Play until the robot carries its weight, and pause."""
     window.run.play.trigger()
-    wait(qtbot, lambda: window.workbench.time > 0.3 and window.viewport._contacts is not None)
+    wait(qtbot, lambda: window.workbench.robot.time > 0.3 and window.viewport._contacts is not None)
     window.run.play.trigger()
-    wait(qtbot, lambda: np.isnan(window.workbench.newest.factor))  # the last one, of the pause
+    wait(qtbot, lambda: np.isnan(window.workbench.robot.newest.factor))  # the last one, of the pause
 
 
 def picture(window) -> np.ndarray:
@@ -165,8 +163,8 @@ def test_without_ground_there_are_none(qtbot, opened):
     window.run.ground.trigger()
     wait(qtbot, lambda: window.viewport._contacts is None)
     window.run.play.trigger()
-    time = window.workbench.time
-    wait(qtbot, lambda: window.workbench.time > time + 0.05)
+    time = window.workbench.robot.time
+    wait(qtbot, lambda: window.workbench.robot.time > time + 0.05)
     assert window.viewport._view().marks is None
     window.run.play.trigger()
     shown = picture(window)
@@ -198,7 +196,7 @@ def test_a_residual_above_the_tolerance_is_told_for_a_while(opened, monkeypatch)
     window = opened(QUADRUPED)
     now = [100.0]
     monkeypatch.setattr("app.features.contact_view.time.perf_counter", lambda: now[0])
-    frame = Snapshot(window.workbench.model)
+    frame = Snapshot(window.workbench.robot.model)
     frame.time, frame.residual = 1.0, 0.5 * engine.CONTACT_TOLERANCE
     window.features[ContactView].show(frame)
     assert window.features[ContactView].label.text() == ""

@@ -1,7 +1,5 @@
 """A user's controller in the window: opened, reloaded when saved, reported when it fails, ended when it hangs."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +9,7 @@ from windows import answers, name_file, press, wait
 
 import engine
 from app.acting.controlling import Controlling
-from app.features.controller_view import ControllerView
+from app.features.attaching import ControllerView, DiagnosticsView
 
 ROBOT = engine.find_robot("double_pendulum")
 
@@ -37,16 +35,16 @@ def test_a_chosen_file_drives_the_joints_until_it_is_ended(qtbot, shown, choose)
     bench.joints.set_held(True)
     choose(window, "def control(t, q, v):\n    return [3 + t, -1]\n")
     wait(qtbot, lambda: view.label.text() == "mine.py")
-    assert not bench.settings.held
+    assert not bench.robot.settings.held
     press(qtbot, window, window.run.play)
-    wait(qtbot, lambda: (frame := bench.newest) is not None and frame.tau[1] == -1 and frame.tau[0] > 3.1)
+    wait(qtbot, lambda: (frame := bench.robot.newest) is not None and frame.tau[1] == -1 and frame.tau[0] > 3.1)
     # It is held for one step.
-    frame = bench.newest
-    assert frame.tau[0] == pytest.approx(3 + frame.time - bench.settings.dt, abs=1e-9)
+    frame = bench.robot.newest
+    assert frame.tau[0] == pytest.approx(3 + frame.time - bench.robot.settings.dt, abs=1e-9)
     view.end_action.trigger()
-    wait(qtbot, lambda: bench.newest is not None and not bench.newest.tau.any())
+    wait(qtbot, lambda: bench.robot.newest is not None and not bench.robot.newest.tau.any())
     wait(qtbot, lambda: view.label.isHidden())
-    assert bench.settings.held, "as it was before"
+    assert bench.robot.settings.held, "as it was before"
     assert window.statusBar().currentMessage() == "mine.py is stopped; the joints are held again"
 
 
@@ -60,13 +58,13 @@ def test_a_run_after_a_reset_is_the_same_bit_for_bit_and_the_engines_own(qtbot, 
     for _ in range(2):
         for _ in range(10):
             bench.step()
-        wait(qtbot, lambda: bench.time > 9.5 * bench.settings.dt)
-        seen.append((bench.newest.q.copy(), bench.newest.v.copy()))
+        wait(qtbot, lambda: bench.robot.time > 9.5 * bench.robot.settings.dt)
+        seen.append((bench.robot.newest.q.copy(), bench.robot.newest.v.copy()))
         press(qtbot, window, window.run.reset)
-        wait(qtbot, lambda: bench.newest.time == 0)
+        wait(qtbot, lambda: bench.robot.newest.time == 0)
     np.testing.assert_array_equal(seen[0], seen[1])
-    dt, model = bench.settings.dt, bench.model
-    alone = engine.Simulation(model, dt=dt, integrator=bench.settings.integrator, q=bench.initial)
+    dt, model = bench.robot.settings.dt, bench.robot.model
+    alone = engine.Simulation(model, dt=dt, integrator=bench.robot.settings.integrator, q=bench.robot.initial)
     with engine.Controller(path, model) as controller:
         controller.wait()
         every = controller.every(dt)
@@ -84,15 +82,15 @@ def test_a_fault_pauses_with_its_line_and_a_saved_file_goes_on(qtbot, shown, cho
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: bool(bench.controller.problem))
     assert "mine.py, line 2: NameError" in bench.controller.problem
-    assert not bench.playing
+    assert not bench.robot.playing
     assert view.label.text() == "mine.py has failed"
     assert "NameError" in view.label.toolTip()
-    shown = [each.problem for each in window.diagnostics.diagnostics]
+    shown = [each.problem for each in window.feature(DiagnosticsView).panel.diagnostics]
     assert any("mine.py, line 2" in message for message in shown)
     path.write_text("def control(t, q, v):\n    return [2, -2]  # mended\n", encoding="utf-8")
     wait(qtbot, lambda: view.label.text() == "mine.py")
     press(qtbot, window, window.run.play)
-    wait(qtbot, lambda: bench.newest is not None and bench.newest.tau.tolist() == [2, -2])
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.tau.tolist() == [2, -2])
 
 
 def test_a_file_that_python_cannot_read_is_reported_with_its_line(qtbot, shown, choose):
@@ -121,14 +119,14 @@ def test_a_file_that_cannot_be_loaded_is_reported_while_paused(qtbot, shown, cho
     wait(qtbot, lambda: view.label.text() == "mine.py has failed")
     assert window.docks["Diagnostics"].isVisible()
     assert window.statusBar().currentMessage().startswith("The controller failed: ")
-    assert bench.time == 0
-    assert not bench.playing
+    assert bench.robot.time == 0
+    assert not bench.robot.playing
     path.write_text("def control(t, q, v):\n    return [2, -2]  # mended\n", encoding="utf-8")
     wait(qtbot, lambda: view.label.text() == "mine.py")
     assert window.docks["Diagnostics"].isHidden()
     assert not window.statusBar().currentMessage()
     press(qtbot, window, window.run.play)
-    wait(qtbot, lambda: bench.newest is not None and bench.newest.tau.tolist() == [2, -2])
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.tau.tolist() == [2, -2])
 
 
 def test_played_on_after_a_fault_nothing_drives_the_joints(qtbot, shown, choose):
@@ -137,10 +135,10 @@ def test_played_on_after_a_fault_nothing_drives_the_joints(qtbot, shown, choose)
     choose(window, "def control(t, q, v):\n    return [5, 1 / 0 if t > 0.02 else 5]\n")
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: bool(bench.controller.problem))
-    before = bench.time
+    before = bench.robot.time
     press(qtbot, window, window.run.play)
-    wait(qtbot, lambda: bench.time > before + 0.1)
-    assert not bench.newest.tau.any()
+    wait(qtbot, lambda: bench.robot.time > before + 0.1)
+    assert not bench.robot.newest.tau.any()
 
 
 def test_one_whose_file_takes_long_to_execute_is_told_to_be_starting(qtbot, shown, choose, tmp_path):
@@ -154,7 +152,7 @@ def test_one_whose_file_takes_long_to_execute_is_told_to_be_starting(qtbot, show
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: "mine.py is still being started" in window.statusBar().currentMessage())
     go.touch()
-    wait(qtbot, lambda: window.workbench.time > 0.01)
+    wait(qtbot, lambda: window.workbench.robot.time > 0.01)
     assert "being started" not in window.statusBar().currentMessage()
     assert window.features[ControllerView].label.text() == "mine.py"
 
@@ -165,17 +163,17 @@ def test_one_that_hangs_leaves_the_window_and_the_simulation_free(qtbot, shown, 
     bench = window.workbench
     choose(window, "def control(t, q, v):\n    while t > 0.03:\n        pass\n    return q\n")
     press(qtbot, window, window.run.play)
-    wait(qtbot, lambda: bench.time > 0.02)
+    wait(qtbot, lambda: bench.robot.time > 0.02)
     wait(qtbot, lambda: window.features[ControllerView].label.text() == "waiting for mine.py")
     assert "has not returned for 1 s: the simulation waits" in window.statusBar().currentMessage()
     assert not bench.controller.problem, "the problem is reported before the controller ends"
     assert answers(qtbot, 50, 50)
     press(qtbot, window, window.run.reset)  # obeyed, although no answer has come
-    wait(qtbot, lambda: bench.newest.time < 0.02)
+    wait(qtbot, lambda: bench.robot.newest.time < 0.02)
     assert not bench.controller.problem, "it was waited for"
     wait(qtbot, lambda: bool(bench.controller.problem))
     assert "has not come to an end" in bench.controller.problem
-    assert not bench.playing
+    assert not bench.robot.playing
     wait(qtbot, lambda: "has not returned" not in window.statusBar().currentMessage())
 
 
@@ -186,7 +184,7 @@ def test_one_that_hangs_is_stopped_and_the_run_goes_on(qtbot, shown, choose):
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: view.label.text() == "waiting for mine.py")
     view.end_action.trigger()
-    wait(qtbot, lambda: bench.time > 0.1)
+    wait(qtbot, lambda: bench.robot.time > 0.1)
     assert window.statusBar().currentMessage() == "mine.py is stopped; no joint is held"
     assert view.label.isHidden()
 
@@ -197,7 +195,7 @@ def test_one_that_slows_the_simulation_down_is_named_with_its_time(qtbot, shown,
     path = choose(window, "import time\ndef control(t, q, v):\n    time.sleep(0.02)\n    return [0, 0]\n")
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: view.label.text().startswith("mine.py takes "))
-    assert view.label.text().endswith(f" ms for {1e3 * window.workbench.settings.dt:g} ms of motion")
+    assert view.label.text().endswith(f" ms for {1e3 * window.workbench.robot.settings.dt:g} ms of motion")
     assert "PERIOD" in view.label.toolTip()
     path.write_text("def control(t, q, v):\n    return [0, 0]\n")
     wait(qtbot, lambda: view.label.text() == "mine.py")
@@ -209,6 +207,6 @@ def test_no_file_runs_by_opening_a_robot(qtbot, shown, choose):
     choose(window, "def control(t, q, v):\n    return q\n")
     wait(qtbot, lambda: bool(bench.controller.path))
     window.open(engine.find_robot("arm7"))
-    wait(qtbot, lambda: not bench.loading and bench.model.name == "arm7" and not bench.controller.path)
+    wait(qtbot, lambda: not bench.loading and bench.robot.model.name == "arm7" and not bench.controller.path)
     (controlling,) = (each for each in bench._worker._loop._attachments if isinstance(each, Controlling))
     assert controlling._controller is None

@@ -1,7 +1,5 @@
 """q and v copied as numbers that Python reads, and q pasted."""
 
-from __future__ import annotations
-
 import ast
 
 import numpy as np
@@ -30,10 +28,10 @@ def test_q_is_copied_pasted_and_undone(qtbot, opened):
     QGuiApplication.clipboard().setText("q = np.array([-0.5, 0.25])")
     feature.paste.trigger()
     assert window.statusBar().currentMessage() == "pasted q: 2 numbers"
-    wait(qtbot, lambda: bench.newest is not None and bench.newest.q.tolist() == [-0.5, 0.25])
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.q.tolist() == [-0.5, 0.25])
     assert window.features[UndoView].undo.text() == "&Undo Paste q"
     qtbot.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
-    wait(qtbot, lambda: bench.newest.q.tolist() == [0.1 + 0.2, 0.0])
+    wait(qtbot, lambda: bench.robot.newest.q.tolist() == [0.1 + 0.2, 0.0])
 
 
 def test_both_are_those_of_the_frame_shown(qtbot, opened):
@@ -57,7 +55,7 @@ def test_both_are_those_of_the_frame_shown(qtbot, opened):
 def test_what_cannot_be_pasted_is_told_in_a_sentence(opened):
     window = opened()
     feature = window.features[Copying]
-    before = window.workbench.state.q
+    before = window.workbench.actions.state.q
     for text, told in (
         ("[1, 2, 3]", "the clipboard has 3 numbers; q of double_pendulum has 2"),
         ("[1]", "the clipboard has 1 number; q of double_pendulum has 2"),
@@ -67,7 +65,7 @@ def test_what_cannot_be_pasted_is_told_in_a_sentence(opened):
         QGuiApplication.clipboard().setText(text)
         feature.paste.trigger()
         assert window.statusBar().currentMessage() == told
-    np.testing.assert_array_equal(window.workbench.state.q, before)
+    np.testing.assert_array_equal(window.workbench.actions.state.q, before)
     window.workbench.play()
     feature.paste.trigger()
     assert window.statusBar().currentMessage() == PAUSE

@@ -1,7 +1,5 @@
 """Changing the device of a running simulation, and failures of the GPU."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 
@@ -13,6 +11,7 @@ from test_worker import SWINGING, Listener, until, wait_for_frame
 from windows import wait
 
 import engine
+from app.features.attaching import SimulationChoices, Status, TimingView
 from app.simulation.messages import Configured, Latest, Loaded, Preparing, Settings, Stopped
 from app.simulation.pace import DEADLINE, LONGER, TICK
 from app.simulation.worker import Worker
@@ -206,70 +205,70 @@ def test_of_two_device_changes_the_last_is_applied(swinging):
 
 
 def choose(window: Window, name: str) -> None:
-    next(action for action in window.status.device_button.menu().actions() if action.data() == name).trigger()
+    next(action for action in window.feature(Status).device_button.menu().actions() if action.data() == name).trigger()
 
 
 def test_the_window_switches_the_device_while_it_plays(qtbot, pretended_gpu, opened):
     opened(engine.find_robot("scara")).workbench.configuring.set_device("cpu")
     window = opened(engine.find_robot("arm7"))
-    timing, bench = window.timing, window.workbench
-    assert window.status.device_button.text() == "CPU"
+    timing, bench = window.feature(TimingView).panel, window.workbench
+    assert window.feature(Status).device_button.text() == "CPU"
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: timing.steps.count > 10)
-    before = bench.time
-    wait(qtbot, lambda: window.simulation_choices.devices.actions()[2].isEnabled())
+    before = bench.robot.time
+    wait(qtbot, lambda: window.feature(SimulationChoices).devices.actions()[2].isEnabled())
     choose(window, "cuda")
     wait(qtbot, lambda: bench.device == "cuda" and timing.steps.count > timing.steps.marked + 10)
-    assert bench.playing
-    assert bench.time > before
-    assert window.status.device_button.text() == "GPU"
+    assert bench.robot.playing
+    assert bench.robot.time > before
+    assert window.feature(Status).device_button.text() == "GPU"
     heads = [timing.table.headerData(column, Qt.Orientation.Horizontal) for column in (1, 3)]
     assert heads == ["ABA GPU\nmedian", "ABA\nbefore"]
     pretended_gpu.fault_in_flight = CUDARuntimeError("the driver is gone")
     wait(qtbot, lambda: bench.device == "cpu")
     assert "the GPU failed (the driver is gone)" in window.statusBar().currentMessage()
-    assert bench.settings.device == "cpu"
-    now = bench.time
-    wait(qtbot, lambda: bench.time > now)
+    assert bench.robot.settings.device == "cpu"
+    now = bench.robot.time
+    wait(qtbot, lambda: bench.robot.time > now)
 
 
 def test_what_cannot_serve_says_why_in_the_menus(qtbot, opened, monkeypatch):
     monkeypatch.setattr(device, "why_not", lambda: "CUDA finds no device; check that nvidia-smi lists one")
     window = opened(engine.find_robot("humanoid"))
-    auto, cpu, gpu = window.simulation_choices.devices.actions()
+    auto, cpu, gpu = window.feature(SimulationChoices).devices.actions()
     wait(qtbot, lambda: "CUDA finds no device" in gpu.text())
     assert (auto.isEnabled(), cpu.isEnabled(), gpu.isEnabled()) == (True, True, False)
     assert gpu.text() == "GPU\tCUDA finds no device"
     assert gpu.toolTip() == "CUDA finds no device; check that nvidia-smi lists one"
-    cfa = next(action for action in window.simulation_choices.algorithms.actions() if action.data() == "cfa")
+    cfa = next(action for action in window.feature(SimulationChoices).algorithms.actions() if action.data() == "cfa")
     assert not cfa.isEnabled()
     assert cfa.text() == "CFA\tjoint 'floating_base' is free"
     window.run.ground.trigger()
-    wait(qtbot, lambda: not window.workbench.settings.ground)
+    wait(qtbot, lambda: not window.workbench.robot.settings.ground)
     window.workbench.configuring.set_device("cuda")
     wait(qtbot, lambda: "CUDA finds no device" in window.statusBar().currentMessage())
-    wait(qtbot, lambda: window.workbench.settings.device != "cuda")
+    wait(qtbot, lambda: window.workbench.robot.settings.device != "cuda")
 
 
 @pytest.mark.usefixtures("pretended_gpu")
 def test_the_choice_of_a_gpu_is_taken_when_a_robot_is_loaded(qtbot, opened):
     window = opened()
     wait(qtbot, lambda: window.workbench.device == "cuda")  # which "auto" takes here
-    assert window.status.device_button.text() == "GPU (auto)"
+    assert window.feature(Status).device_button.text() == "GPU (auto)"
 
 
 @pytest.mark.usefixtures("pretended_gpu")
 def test_a_robot_on_the_ground_is_simulated_on_the_gpu_and_its_contacts_are_seen(qtbot, opened):
     window = opened(engine.find_robot("quadruped"))
     bench, viewport = window.workbench, window.viewport
-    gpu = window.simulation_choices.devices.actions()[2]
+    gpu = window.feature(SimulationChoices).devices.actions()[2]
     wait(qtbot, gpu.isEnabled)
     choose(window, "cuda")
     wait(qtbot, lambda: bench.device == "cuda")
-    dca = next(action for action in window.simulation_choices.algorithms.actions() if action.data() == "dca")
+    dca = next(action for action in window.feature(SimulationChoices).algorithms.actions() if action.data() == "dca")
     wait(qtbot, lambda: not dca.isEnabled())
     assert dca.text() == "DCA-ABA\tit does not step robots in a scene on device 'cuda'"
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: viewport._marks is not None and bench.time > 0.2)
+    wait(qtbot, lambda: viewport._marks is not None and bench.robot.time > 0.2)
     assert bench.device == "cuda"
     assert len(viewport._contacts.point) >= 3

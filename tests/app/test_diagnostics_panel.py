@@ -1,12 +1,11 @@
 """The Diagnostics panel: whole sentences, however narrow it is."""
 
-from __future__ import annotations
-
 from PyQt6.QtCore import QRect, Qt
 from PyQt6.QtWidgets import QApplication, QTreeWidget
 from windows import wait
 
 import engine
+from app.features.diagnostics_view import DiagnosticsView
 from app.panels.diagnostics import DiagnosticsPanel
 
 
@@ -70,13 +69,13 @@ def test_a_file_that_is_no_session_is_told_of_with_the_diagnostics(qtbot, opened
     path = tmp_path / "mine.catena"
     path.write_text("no session")
     window.open(path)
-    (told,) = window.diagnostics.diagnostics
+    (told,) = window.feature(DiagnosticsView).panel.diagnostics
     assert (told.element, told.problem) == ("mine.catena", "it is not a Catena session")
     assert told.fix == "open a file that File › Save session has written"
     wait(qtbot, window.docks["Diagnostics"].isVisible)
     assert window.statusBar().currentMessage() == f"{path}: {told.problem}; {told.fix}"
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    assert window.diagnostics.diagnostics == []
+    assert window.feature(DiagnosticsView).panel.diagnostics == []
 
 
 def test_the_robot_plays_on_where_a_file_is_refused(qtbot, opened, tmp_path):
@@ -85,10 +84,10 @@ def test_the_robot_plays_on_where_a_file_is_refused(qtbot, opened, tmp_path):
     path = tmp_path / "scene.urdf"
     path.write_text("<mujoco/>")
     window.open(path)
-    assert not window.workbench.playing
-    wait(qtbot, lambda: window.workbench.playing)
-    assert window.diagnostics.diagnostics
-    assert window.workbench.model.name == "pendulum"
+    assert not window.workbench.robot.playing
+    wait(qtbot, lambda: window.workbench.robot.playing)
+    assert window.feature(DiagnosticsView).panel.diagnostics
+    assert window.workbench.robot.model.name == "pendulum"
 
 
 def test_of_binary_data_no_lines_are_seen(qtbot, tmp_path):

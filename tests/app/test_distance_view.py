@@ -1,7 +1,5 @@
 """The distance between two points that are clicked in the picture."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
@@ -14,8 +12,7 @@ from test_scene_view import entry, seen_at, settled
 from windows import wait
 
 from app.desktop.context_menus import LINK, Clicked
-from app.features.distance_view import DistanceView
-from app.features.scene_view import SceneView
+from app.features.attaching import DistanceView, SceneView
 from app.simulation.batch_spread import BatchSpread
 from engine import cli
 
@@ -44,7 +41,7 @@ def measured(qtbot, window, *places: QPoint) -> np.ndarray:
 
 
 def test_a_distance_from_a_link_to_the_ground_is_drawn_and_follows_the_robot(qtbot, arm):
-    view, hand, plain = arm.features[DistanceView], arm.workbench.model.link_names.index("hand"), pixels(arm)
+    view, hand, plain = arm.features[DistanceView], arm.workbench.robot.model.link_names.index("hand"), pixels(arm)
     at, below = place_of(qtbot, arm, hand), ground_in(arm)
     first = arm.viewport.under(at.x(), at.y()).point
     vector = measured(qtbot, arm, at, below)
@@ -64,7 +61,7 @@ def test_a_distance_from_a_link_to_the_ground_is_drawn_and_follows_the_robot(qtb
         assert ("\n" in view.button.text()) == (width < 300)
     arm.workbench.joints.set_coordinate(1, 0.7)
     wait(qtbot, lambda: not np.allclose(view.vector, vector, atol=1e-3))
-    pose = arm.workbench.newest.link_poses[hand]
+    pose = arm.workbench.robot.newest.link_poses[hand]
     np.testing.assert_allclose(pose[:3, :3] @ view.ends[0].point + pose[:3, 3] + view.vector, first + vector)
     arm.viewport.setFocus()
     qtbot.keyClick(arm.viewport, Qt.Key.Key_Escape)
@@ -79,7 +76,7 @@ def test_an_end_on_an_obstacle_follows_it_and_the_menu_removes_the_distance(qtbo
     settled(qtbot, scene)
     scene.choose(-1)
     arm.viewport.fit()
-    box, hand = scene.obstacles[0], arm.workbench.model.link_names.index("hand")
+    box, hand = scene.obstacles[0], arm.workbench.robot.model.link_names.index("hand")
     vector = measured(qtbot, arm, place_of(qtbot, arm, hand), seen_at(arm, box.pose[:3, 3]))
     assert view.ends[1].obstacle == 0
     moved = box.pose.copy()
@@ -112,10 +109,10 @@ def test_measuring_is_cancelled_and_drags_turn_the_view_meanwhile(qtbot, arm):
 
 
 def test_the_numbers_are_those_of_the_recorded_frame_that_is_shown(qtbot, arm):
-    view, hand = arm.features[DistanceView], arm.workbench.model.link_names.index("hand")
+    view, hand = arm.features[DistanceView], arm.workbench.robot.model.link_names.index("hand")
     arm.workbench.joints.set_held(False)
     arm.run.play.trigger()
-    wait(qtbot, lambda: arm.workbench.time > 0.3)
+    wait(qtbot, lambda: arm.workbench.robot.time > 0.3)
     arm.run.play.trigger()
     vector = measured(qtbot, arm, place_of(qtbot, arm, hand), ground_in(arm))
     qtbot.keyClick(arm, Qt.Key.Key_Home)
@@ -133,7 +130,7 @@ def test_the_numbers_are_those_of_the_recorded_frame_that_is_shown(qtbot, arm):
 
 
 def test_a_run_from_a_file_is_measured(qtbot, arm, tmp_path):
-    path, model = tmp_path / "run.npz", arm.workbench.model
+    path, model = tmp_path / "run.npz", arm.workbench.robot.model
     assert cli.main(["run", "arm7", "--seconds", "0.1", "--every", "20", "--out", str(path)]) == 0
     open_run(qtbot, arm, path)
     wait(qtbot, lambda: arm.viewport._scene.ready)

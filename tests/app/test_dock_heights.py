@@ -1,7 +1,5 @@
 """Docks at the bottom: heights of their own, no more than a part of the window, and no window wider than its screen."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from types import SimpleNamespace
 
@@ -12,9 +10,7 @@ from windows import wait
 
 import engine
 from app.desktop.docks import HIGHEST, LEFT, RIGHT
-from app.features.scene_view import SceneView
-from app.features.second_robot_view import SecondRobotView
-from app.features.shortcuts_sheet import ShortcutsSheet
+from app.features.attaching import SceneView, SecondRobotView, ShortcutsSheet
 from app.panels.second_robot import EMPTY
 from app.window import Window
 
@@ -106,12 +102,12 @@ def test_a_dock_that_a_window_before_had_not_shown_opens_at_its_own_height(qtbot
     first = make_window()
     first.resize(1400, 900)
     first.open(engine.find_robot("arm7"))
-    wait(qtbot, lambda: first.workbench.newest is not None)
+    wait(qtbot, lambda: first.workbench.robot.newest is not None)
     show(qtbot, first, "Diagnostics")
     first.close()
     second = make_window()
     second.open(engine.find_robot("arm7"))
-    wait(qtbot, lambda: second.workbench.newest is not None)
+    wait(qtbot, lambda: second.workbench.robot.newest is not None)
     show(qtbot, second, "Plots")
     wait(qtbot, lambda: second.docks["Plots"].height() > 380)
 

@@ -1,7 +1,5 @@
 """Drafts, which are drawn while something moves and time is short: coarser pictures of the same."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from test_gl import ARM, SIZE, _pixels, _target

@@ -1,7 +1,5 @@
 """Pulling at links in the window, by the mouse."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
@@ -29,23 +27,24 @@ def place_of(qtbot, window, link: int) -> QPoint:
 def test_a_drag_pulls_the_link_and_tells_the_force(qtbot, opened, button, keys):
     window = opened(engine.find_robot("double_pendulum"))
     drag = window.features[Dragging]
-    bench, link = window.workbench, len(window.workbench.model.link_names) - 1
+    bench, link = window.workbench, len(window.workbench.robot.model.link_names) - 1
     window.run.play.trigger()
     start, camera = place_of(qtbot, window, link), window.viewport.camera.azimuth
     qtbot.mousePress(window.viewport, button, keys, start)
     assert drag.hold.link == link
-    wait(qtbot, lambda: bench.newest.pull is not None)
+    wait(qtbot, lambda: bench.robot.newest.pull is not None)
     here = drag.hold.target.copy()
     qtbot.mouseMove(window.viewport, start + QPoint(60, -40))
     assert not np.array_equal(drag.hold.target, here)
     wait(
-        qtbot, lambda: drag.layer.text.endswith(" N") and drag.layer.isVisible() and np.abs(bench.newest.v).max() > 0.01
+        qtbot,
+        lambda: drag.layer.text.endswith(" N") and drag.layer.isVisible() and np.abs(bench.robot.newest.v).max() > 0.01,
     )
-    assert drag.layer.text.startswith(bench.model.link_names[link])
+    assert drag.layer.text.startswith(bench.robot.model.link_names[link])
     qtbot.mouseRelease(window.viewport, button, keys, start + QPoint(60, -40))
     assert drag.hold is None
     assert not drag.layer.isVisible()
-    wait(qtbot, lambda: bench.newest.pull is None)
+    wait(qtbot, lambda: bench.robot.newest.pull is None)
     assert window.viewport.camera.azimuth == camera  # the camera stays
 
 
@@ -65,7 +64,7 @@ def test_what_stands_fast_is_not_pulled_and_a_plain_drag_turns_the_camera(qtbot,
 
 def test_paused_in_a_drag_it_says_what_is_missing(qtbot, opened):
     window = opened(engine.find_robot("double_pendulum"))
-    drag, link = window.features[Dragging], len(window.workbench.model.link_names) - 1
+    drag, link = window.features[Dragging], len(window.workbench.robot.model.link_names) - 1
     window.run.play.trigger()
     start = place_of(qtbot, window, link)
     qtbot.mousePress(window.viewport, RIGHT, pos=start)
@@ -81,14 +80,14 @@ def test_in_a_recorded_moment_it_says_how_to_go_on(qtbot, opened):
     drag, bench = window.features[Dragging], window.workbench
     wait(qtbot, lambda: not bench.compiling)
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: bench.time > 0.1 and shown_time(window) != "0.000 s")
+    wait(qtbot, lambda: bench.robot.time > 0.1 and shown_time(window) != "0.000 s")
     qtbot.keyClick(window, Qt.Key.Key_Home)
     wait(qtbot, lambda: shown_time(window) == "0.000 s")
     hint = ""
 
     def told() -> bool:  # the picture of the frame comes after its time
         nonlocal hint
-        place = place_of(qtbot, window, len(bench.model.link_names) - 1)
+        place = place_of(qtbot, window, len(bench.robot.model.link_names) - 1)
         qtbot.mousePress(window.viewport, RIGHT, pos=place)
         hint = window.statusBar().currentMessage()
         held = drag.hold is not None
@@ -110,7 +109,7 @@ def test_forces_are_written_in_three_digits():
 
 def test_a_reset_lets_go_and_the_rest_of_the_drag_moves_nothing(qtbot, opened):
     window = opened(engine.find_robot("double_pendulum"))
-    drag, link = window.features[Dragging], len(window.workbench.model.link_names) - 1
+    drag, link = window.features[Dragging], len(window.workbench.robot.model.link_names) - 1
     start, camera = place_of(qtbot, window, link), window.viewport.camera
     window.run.play.trigger()
     qtbot.mousePress(window.viewport, RIGHT, pos=start)
@@ -119,7 +118,7 @@ def test_a_reset_lets_go_and_the_rest_of_the_drag_moves_nothing(qtbot, opened):
     wait(qtbot, lambda: not drag.layer.isVisible())
     before = camera.azimuth, camera.target.copy()
     qtbot.mouseMove(window.viewport, start + QPoint(60, -40))
-    wait(qtbot, lambda: window.workbench.newest.time > 0.1)
+    wait(qtbot, lambda: window.workbench.robot.newest.time > 0.1)
     assert not drag.layer.isVisible()
     assert camera.azimuth == before[0]
     np.testing.assert_array_equal(camera.target, before[1])

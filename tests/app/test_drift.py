@@ -1,14 +1,11 @@
 """Drift of a robot that should rest is reported: the rule, and the display in the window."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from windows import wait
 
 import engine
-from app.features.drift_view import DriftView
-from app.features.log_view import LogView
+from app.features.attaching import DriftView, LogView
 from app.simulation.contacts import Contacts
 from app.simulation.drift import DriftWatch
 from app.simulation.messages import Snapshot
@@ -90,7 +87,7 @@ def test_the_window_says_what_moves_and_how_fast(qtbot, opened, monkeypatch):
     bench, view = window.workbench, window.features[DriftView]
     bench.set_speed(10.0)
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 6.0)
+    wait(qtbot, lambda: bench.robot.time > 6.0)
     assert not view.note.isVisible()
     shown = bench.frame
 
@@ -102,10 +99,10 @@ def test_the_window_says_what_moves_and_how_fast(qtbot, opened, monkeypatch):
     monkeypatch.setattr(bench, "frame", creeping)
     wait(qtbot, view.note.isVisible)
     assert view.note.text().endswith("moves at 2 mm/s although its contacts stick and its setpoints are constant")
-    assert view.note.text().split()[0] == bench.model.link_names[0]
+    assert view.note.text().split()[0] == bench.robot.model.link_names[0]
     assert window.viewport.rect().contains(view.note.geometry())
     assert view.note.text() in window.features[LogView].text
-    bench.joints.set_coordinate(10, bench.newest.q[bench.coordinates[10].q] + 0.01)
+    bench.joints.set_coordinate(10, bench.robot.newest.q[bench.robot.coordinates[10].q] + 0.01)
     wait(qtbot, lambda: not view.note.isVisible())
     wait(qtbot, view.note.isVisible)
     window.run.hold.trigger()  # nothing holds the joints any more

@@ -1,7 +1,5 @@
 """Drives of single joints: the form in the Joints dock, and the simulation."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -66,13 +64,13 @@ def test_the_row_of_a_free_base_opens_no_form_and_closes_that_of_another(qtbot, 
 def test_a_click_beside_the_forms_controls_moves_no_slider(qtbot, arm):
     drives, bench = arm.features[DriveView], arm.workbench
     drives.choose(1)
-    form, q = drives.form, bench.newest.q.copy()
+    form, q = drives.form, bench.robot.newest.q.copy()
     assert not form.amplitude.isEnabled()
     for widget in (form.amplitude, form.period, form.motion):
         place = widget.mapTo(arm, widget.rect().center())
         qtbot.mouseClick(arm.windowHandle(), Qt.MouseButton.LeftButton, pos=place)
     qtbot.wait(50)
-    np.testing.assert_array_equal(bench.state.q, q)
+    np.testing.assert_array_equal(bench.actions.state.q, q)
     assert bench.robot.drive_of(1).value == pytest.approx(q[1])
 
 
@@ -82,13 +80,13 @@ def test_a_velocity_drive_reaches_and_holds_its_setpoint(qtbot, arm):
     type_in(qtbot, form.value, "20")
     assert bench.robot.mode(0) == "velocity"
     press(qtbot, arm, arm.run.play)
-    wait(qtbot, lambda: bench.newest is not None and bench.newest.q[0] > 0.2)
-    assert math.degrees(bench.newest.v[0]) == pytest.approx(20, rel=0.1)  # the joint's friction slows it
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.q[0] > 0.2)
+    assert math.degrees(bench.robot.newest.v[0]) == pytest.approx(20, rel=0.1)  # the joint's friction slows it
     assert arm.joints.table.data(arm.joints.table.index(0, DRIVE)) == "20.0 °/s"
     wait(qtbot, lambda: " of 124.6 °/s" in form.motion.text())
     pick(form.mode, "target")  # it is held where it is then
-    wait(qtbot, lambda: bench.robot.mode(0) == "target" and abs(bench.newest.v[0]) < 0.01)
-    assert bench.newest.q[0] > 0.2
+    wait(qtbot, lambda: bench.robot.mode(0) == "target" and abs(bench.robot.newest.v[0]) < 0.01)
+    assert bench.robot.newest.q[0] > 0.2
 
 
 def test_a_sine_pulls_the_target_and_a_run_repeats(qtbot, arm):
@@ -101,12 +99,12 @@ def test_a_sine_pulls_the_target_and_a_run_repeats(qtbot, arm):
     for _ in range(2):
         for _ in range(60):
             bench.step()
-        wait(qtbot, lambda: bench.time > 59.5 * bench.settings.dt)
-        seen.append((bench.newest.q.copy(), bench.newest.target[3]))
+        wait(qtbot, lambda: bench.robot.time > 59.5 * bench.robot.settings.dt)
+        seen.append((bench.robot.newest.q.copy(), bench.robot.newest.target[3]))
         press(qtbot, arm, arm.run.reset)
-        wait(qtbot, lambda: bench.newest.time == 0)
+        wait(qtbot, lambda: bench.robot.newest.time == 0)
     np.testing.assert_array_equal(seen[0][0], seen[1][0])
-    held = 60 * bench.settings.dt - 0.002  # the last time at which it was worked out
+    held = 60 * bench.robot.settings.dt - 0.002  # the last time at which it was worked out
     assert seen[0][1] == pytest.approx(math.radians(15) * math.sin(2 * math.pi * held / 0.5))
     cell = arm.joints.table.index(3, DRIVE)
     assert "~" in arm.joints.table.data(cell)
@@ -118,15 +116,16 @@ def test_a_sine_pulls_the_target_and_a_run_repeats(qtbot, arm):
 def test_joints_that_carry_their_weight_stay_without_gains(qtbot, arm):
     bench = arm.workbench
     press(qtbot, arm, arm.run.hold)
-    wait(qtbot, lambda: not bench.settings.held)
+    wait(qtbot, lambda: not bench.robot.settings.held)
     arm.features[DriveView].weight_action.trigger()
     press(qtbot, arm, arm.run.play)
-    wait(qtbot, lambda: bench.time > 1.0)
-    assert np.abs(bench.newest.q - bench.initial).max() < 1e-3
-    loads = engine.static_loads(bench.model, bench.initial)
-    np.testing.assert_allclose(bench.newest.tau, loads, atol=0.05)
+    wait(qtbot, lambda: bench.robot.time > 1.0)
+    assert np.abs(bench.robot.newest.q - bench.robot.initial).max() < 1e-3
+    loads = engine.static_loads(bench.robot.model, bench.robot.initial)
+    np.testing.assert_allclose(bench.robot.newest.tau, loads, atol=0.05)
     arm.features[DriveView].weight_action.trigger()
-    wait(qtbot, lambda: not bench.newest.tau.any() and np.abs(bench.newest.q - bench.initial).max() > 0.1)
+    robot = bench.robot
+    wait(qtbot, lambda: not robot.newest.tau.any() and np.abs(robot.newest.q - robot.initial).max() > 0.1)
 
 
 def test_the_form_follows_what_the_table_and_a_reset_ask_for(qtbot, arm):
@@ -160,7 +159,7 @@ def test_hold_off_and_on_brings_drives_back(qtbot, arm):
     bench.joints.set_joint_drive(0, Drive("velocity", 0.2))
     bench.joints.drive(5, by_effort=True)
     press(qtbot, arm, arm.run.hold)
-    wait(qtbot, lambda: not bench.settings.held)
+    wait(qtbot, lambda: not bench.robot.settings.held)
     assert [bench.robot.mode(k) for k in range(7)] == ["effort"] * 7
     assert "the drives of 2 joints are suspended" in arm.statusBar().currentMessage()
     press(qtbot, arm, arm.run.hold)
@@ -176,8 +175,8 @@ def test_a_velocity_of_zero_does_not_sink(qtbot, arm):
     assert (form.quantity.text(), form.weight.isChecked()) == ("Velocity", True)
     assert (form.kp_name.text(), form.kd_name.text()) == ("kp, N m/rad", "kd, N m s/rad")
     press(qtbot, arm, arm.run.play)
-    wait(qtbot, lambda: bench.time > 1.0)
-    assert abs(math.degrees(bench.newest.q[1]) - 60.0) < 0.5
+    wait(qtbot, lambda: bench.robot.time > 1.0)
+    assert abs(math.degrees(bench.robot.newest.q[1]) - 60.0) < 0.5
 
 
 def test_hold_takes_all_back_and_another_robot_begins_plain(qtbot, arm):
@@ -187,7 +186,7 @@ def test_hold_takes_all_back_and_another_robot_begins_plain(qtbot, arm):
     assert bench.robot.mode(0) == "target"
     pick(form.wave, "sine")
     arm.open(engine.find_robot("double_pendulum"))
-    wait(qtbot, lambda: bench.model.name == "double_pendulum")
+    wait(qtbot, lambda: bench.robot.model.name == "double_pendulum")
     assert all(bench.drives[v] is None for v in range(2))
     assert form.isHidden()
 
@@ -197,19 +196,19 @@ def test_drives_of_joints_that_the_next_robot_lacks_go_with_the_robot(qtbot, arm
     for index in (5, 6):
         bench.joints.set_joint_drive(index, Drive("target", 0.0, "sine", 0.3, 0.5))
     press(qtbot, arm, arm.run.play)
-    wait(qtbot, lambda: bench.time > 0.05)
+    wait(qtbot, lambda: bench.robot.time > 0.05)
     arm.open(engine.find_robot("double_pendulum"))
-    wait(qtbot, lambda: bench.model.name == "double_pendulum")
-    wait(qtbot, lambda: not bench.compiling and bench.newest is not None)
+    wait(qtbot, lambda: bench.robot.model.name == "double_pendulum")
+    wait(qtbot, lambda: not bench.compiling and bench.robot.newest is not None)
     press(qtbot, arm, arm.run.play)
-    wait(qtbot, lambda: bench.time > 0.05 or not bench.playing)
-    assert bench.playing
-    assert not bench.newest.tau.any()
+    wait(qtbot, lambda: bench.robot.time > 0.05 or not bench.robot.playing)
+    assert bench.robot.playing
+    assert not bench.robot.newest.tau.any()
 
 
 def test_limits_bound_what_is_asked_for(arm):
     bench = arm.workbench
-    row = bench.coordinates[3]
+    row = bench.robot.coordinates[3]
     bench.joints.set_joint_drive(3, Drive("velocity", 1e3))
     assert bench.robot.drive_of(3).value == row.velocity
     bench.joints.set_joint_drive(3, Drive("effort", -1e6, weight=True))

@@ -1,7 +1,5 @@
 """Files dropped onto a window that shows a robot: meshes, controllers, several robots."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from test_scene_view import far_mesh, settled
@@ -23,7 +21,7 @@ def test_a_dropped_mesh_is_an_obstacle_beside_the_robot(qtbot, arm, far_mesh):
     wait(qtbot, lambda: len(scene.obstacles) == 2)
     settled(qtbot, scene)
     assert {each.mesh for each in scene.obstacles} == {str(far_mesh), str(upper)}
-    assert arm.workbench.model.name == "arm7"
+    assert arm.workbench.robot.model.name == "arm7"
     assert not np.array_equal(*(each.pose for each in scene.obstacles))
 
 
@@ -45,7 +43,7 @@ def test_a_dropped_controller_is_not_run_and_the_entry_that_does_is_named(arm, t
 @pytest.mark.parametrize("first", [True, False])
 def test_of_a_robot_and_a_mesh_the_robot_opens(qtbot, arm, far_mesh, first):
     assert drop(arm, *((ARM6, far_mesh) if first else (far_mesh, ARM6)))
-    wait(qtbot, lambda: arm.workbench.model.name == "arm6")
+    wait(qtbot, lambda: arm.workbench.robot.model.name == "arm6")
     said = "one robot at a time: arm6.urdf opens, far.obj did not"
     wait(qtbot, lambda: arm.statusBar().currentMessage() == said)
     assert not arm.features[SceneView].obstacles
@@ -60,5 +58,5 @@ def test_what_was_not_opened_is_said_beside_what_opening_the_other_says(qtbot, a
     left = LEFT_ONE.format(robot="arm7")
     wait(qtbot, lambda: bar.currentMessage() == f"one robot at a time: arm6.urdf opens, scara.urdf did not; {left}")
     drop(arm, SCARA)
-    wait(qtbot, lambda: arm.workbench.model.name == "scara" and not arm.workbench.loading)
+    wait(qtbot, lambda: arm.workbench.robot.model.name == "scara" and not arm.workbench.loading)
     assert "one robot" not in bar.currentMessage()

@@ -1,7 +1,5 @@
 """First use: held arms, automatic time steps, dropped files, keys, and the window's position."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -14,10 +12,14 @@ from windows import choose_rows, press, wait, wait_loaded
 
 from app.desktop import dialogs, theme
 from app.features.appearance import Appearance
+from app.features.compare_view import CompareView
 from app.features.controller_view import ControllerView
+from app.features.diagnostics_view import DiagnosticsView
 from app.features.ground_view import GroundView
 from app.features.run_exports import RunExports
 from app.features.sessions import Sessions
+from app.features.simulation_choices import SimulationChoices
+from app.features.status import Status
 from app.panels.joints import DRIVE, VALUE
 from app.panels.run_dialog import RECORDED
 from app.panels.stacked_plot import LOWEST, StackedPlot
@@ -30,18 +32,18 @@ def test_an_arm_is_held_when_it_plays_until_it_is_let_go_and_held_again(qtbot, o
     assert window.run.hold.isChecked()
     q = window.joints.table.q.copy()
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: window.workbench.time > 0.5)
+    wait(qtbot, lambda: window.workbench.robot.time > 0.5)
     assert np.degrees(np.abs(window.joints.table.q - q).max()) < 1
     qtbot.keyClick(window, Qt.Key.Key_H)
     wait(qtbot, lambda: np.degrees(np.abs(window.joints.table.q - q).max()) > 20)
     press(qtbot, window, window.run.hold)
 
     def rests() -> bool:
-        frame = window.workbench.newest
+        frame = window.workbench.robot.newest
         return frame is not None and window.run.hold.isChecked() and np.abs(frame.v).max() < 1e-3
 
     wait(qtbot, rests)
-    target = window.workbench.newest.target
+    target = window.workbench.robot.newest.target
     assert np.degrees(np.abs(window.joints.table.q - target).max()) < 1
     assert np.degrees(np.abs(window.joints.table.q - q).max()) > 5
 
@@ -61,26 +63,26 @@ def focus(qtbot, widget) -> None:
 def test_keys_of_the_window_act_whatever_has_the_focus(qtbot, opened):
     window = opened()
     press(qtbot, window, window.docks["Compare"].toggleViewAction())
-    form, bench = window.compare.form, window.workbench
-    spin = form.length
-    for widget in (form.algorithm_box, form.measure, form.links, spin, window.compare.start_button, window.joints):
+    panel, bench = window.feature(CompareView).panel, window.workbench
+    form, spin = panel.form, panel.form.length
+    for widget in (form.algorithm_box, form.measure, form.links, spin, panel.start_button, window.joints):
         focus(qtbot, widget)
         qtbot.keyClick(widget, Qt.Key.Key_Space)
-        assert bench.playing, widget
+        assert bench.robot.playing, widget
         qtbot.keyClick(widget, Qt.Key.Key_Space)
-        assert not bench.playing
-        before = bench.time
+        assert not bench.robot.playing
+        before = bench.robot.time
         qtbot.keyClick(widget, Qt.Key.Key_S)
-        wait(qtbot, lambda before=before: bench.time > before)
+        wait(qtbot, lambda before=before: bench.robot.time > before)
         qtbot.keyClick(widget, Qt.Key.Key_R)
-        wait(qtbot, lambda: bench.time == 0)
-    assert not window.compare.running
+        wait(qtbot, lambda: bench.robot.time == 0)
+    assert not window.feature(CompareView).panel.running
 
 
 def test_return_presses_what_has_the_focus(qtbot, opened):
     window = opened()
     press(qtbot, window, window.docks["Compare"].toggleViewAction())
-    box = window.compare.form.algorithm_box
+    box = window.feature(CompareView).panel.form.algorithm_box
     focus(qtbot, box)
     qtbot.keyClick(box, Qt.Key.Key_Return)
     wait(qtbot, box.list.isVisible)
@@ -89,11 +91,11 @@ def test_return_presses_what_has_the_focus(qtbot, opened):
     assert box.list.item(0).checkState() != before
     qtbot.keyClick(box.list, Qt.Key.Key_Return)
     assert not box.list.isVisible()
-    focus(qtbot, window.compare.start_button)
+    focus(qtbot, window.feature(CompareView).panel.start_button)
     pressed = []
-    window.compare.start_button.clicked.disconnect()
-    window.compare.start_button.clicked.connect(lambda: pressed.append(1))
-    qtbot.keyClick(window.compare.start_button, Qt.Key.Key_Return)
+    window.feature(CompareView).panel.start_button.clicked.disconnect()
+    window.feature(CompareView).panel.start_button.clicked.connect(lambda: pressed.append(1))
+    qtbot.keyClick(window.feature(CompareView).panel.start_button, Qt.Key.Key_Return)
     assert pressed == [1]
 
 
@@ -120,11 +122,12 @@ def test_a_window_lies_on_its_screen_whatever_was_remembered():
 
 def test_the_step_that_was_chosen_is_shown_and_can_be_changed(qtbot, opened):
     window = opened(ROBOTS / "arm7.urdf")
-    assert window.status.step_button.text() == "1 ms  implicit (auto)"
-    next(action for action in window.simulation_choices.time_steps.actions() if action.text() == "0.5 ms").trigger()
-    wait(qtbot, lambda: window.status.step_button.text() == "0.5 ms  implicit")
-    window.simulation_choices.chosen.trigger()
-    wait(qtbot, lambda: window.status.step_button.text() == "1 ms  implicit (auto)")
+    button, choices = window.feature(Status).step_button, window.feature(SimulationChoices)
+    assert button.text() == "1 ms  implicit (auto)"
+    next(action for action in choices.time_steps.actions() if action.text() == "0.5 ms").trigger()
+    wait(qtbot, lambda: button.text() == "0.5 ms  implicit")
+    choices.chosen.trigger()
+    wait(qtbot, lambda: button.text() == "1 ms  implicit (auto)")
 
 
 def test_comparing_widens_no_window_of_a_thousand_pixels(qtbot, opened):
@@ -133,7 +136,7 @@ def test_comparing_widens_no_window_of_a_thousand_pixels(qtbot, opened):
     wait(qtbot, lambda: window.width() == 940)
     assert window.toolbar.widgetForAction(window.docks["Compare"].toggleViewAction()).isVisible()
     press(qtbot, window, window.docks["Compare"].toggleViewAction())
-    wait(qtbot, window.compare.isVisible)
+    wait(qtbot, window.feature(CompareView).panel.isVisible)
     wait(qtbot, lambda: window.docks["Compare"].height() > 100)
     assert window.width() == 940
 
@@ -191,7 +194,7 @@ def test_whatever_asks_for_a_file_does_so_in_a_dialog_with_room(qtbot, opened, m
 
 
 def test_the_length_of_the_chain_is_typed_or_stepped_by_keys(qtbot, window):
-    form = window.compare.form
+    form = window.feature(CompareView).panel.form
     form.length.setValue(777)
     assert form.chain_length == 777
     assert "777" in form.chain.text()
@@ -224,7 +227,7 @@ def test_a_joint_is_driven_by_an_effort_or_held_at_a_target_as_its_row_says(qtbo
 
 def test_an_effort_stays_within_the_joints_limit_which_its_cell_tells(qtbot, opened):
     window = opened(ROBOTS / "arm7.urdf")
-    table, most = window.joints.table, float(window.workbench.model.effort_limit[1])
+    table, most = window.joints.table, float(window.workbench.robot.model.effort_limit[1])
     cell = table.index(1, DRIVE)
     window.workbench.joints.drive(1, by_effort=True)
     wait(qtbot, lambda: table.data(cell) == "0.0 N m")
@@ -241,14 +244,14 @@ def test_space_plays_from_the_joint_table_but_not_while_a_cell_is_edited(qtbot, 
     window.joints.setFocus(Qt.FocusReason.OtherFocusReason)
     window.joints.setCurrentIndex(window.joints.table.index(1, VALUE))
     qtbot.keyClick(window.joints, Qt.Key.Key_Space)
-    assert window.workbench.playing
+    assert window.workbench.robot.playing
     qtbot.keyClick(window.joints, Qt.Key.Key_Space)
-    assert not window.workbench.playing
+    assert not window.workbench.robot.playing
     window.joints.edit(window.joints.table.index(1, VALUE))
     box = window.joints.findChild(QDoubleSpinBox)
     wait(qtbot, box.hasFocus)
     qtbot.keyClick(box, Qt.Key.Key_Space)
-    assert not window.workbench.playing
+    assert not window.workbench.robot.playing
 
 
 def test_timing_plots_are_left_out_where_their_axes_could_not_be_read(qtbot):
@@ -287,21 +290,21 @@ def test_compare_opens_whole_in_a_large_window_with_its_start_button_in_sight(qt
     window = opened()
     window.resize(1440, 900)
     press(qtbot, window, window.docks["Compare"].toggleViewAction())
-    start = window.compare.start_button
+    start = window.feature(CompareView).panel.start_button
     wait(qtbot, lambda: start.isVisible() and not start.visibleRegion().isEmpty())
     assert not window.docks["Compare"].widget().verticalScrollBar().isVisible()
 
 
 def test_a_robot_too_weak_for_its_weight_is_told_by_its_joints_when_it_plays(qtbot, opened):
     window = opened(ROBOTS / "snake50.urdf")
-    assert window.status.note_label.text() == ""
+    assert window.feature(Status).note_label.text() == ""
     qtbot.keyClick(window, Qt.Key.Key_Space)
     heavy = window.workbench.robot.overloaded
     assert heavy[0] == "joint2"
     assert window.statusBar().currentMessage().startswith("joint2, joint4, joint6 and ")
-    assert f"{len(heavy)} joints sag" in window.status.note_label.text()
+    assert f"{len(heavy)} joints sag" in window.feature(Status).note_label.text()
     qtbot.keyClick(window, Qt.Key.Key_H)
-    assert window.status.note_label.text() == ""
+    assert window.feature(Status).note_label.text() == ""
 
 
 def test_a_xacro_file_that_asks_for_more_opens_once_it_is_trusted(qtbot, opened, tmp_path):
@@ -312,12 +315,12 @@ def test_a_xacro_file_that_asks_for_more_opens_once_it_is_trusted(qtbot, opened,
         '<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link></robot>'
     )
     window = opened()
-    trust = window.diagnostics.trust_button
+    trust = window.feature(DiagnosticsView).panel.trust_button
     window.open(robot)
     wait(qtbot, lambda: not window.workbench.loading)
     assert trust.isVisible()
     qtbot.mouseClick(trust, Qt.MouseButton.LeftButton)
-    wait(qtbot, lambda: window.workbench.model is not None and window.workbench.model.source == str(robot))
+    wait(qtbot, lambda: window.workbench.robot.model is not None and window.workbench.robot.model.source == str(robot))
     assert not trust.isVisible()
     window.run.floating.trigger()  # reads the file again, trusted still
     wait(qtbot, lambda: window.workbench.robot.floats)
@@ -334,7 +337,7 @@ def test_the_window_opens_without_what_only_mesh_files_need():
 
 def test_the_stop_of_one_robot_says_nothing_of_the_next(qtbot, opened):
     window = opened()
-    window.findings.show_stop("it diverged", "")
+    window.feature(DiagnosticsView).show_stop("it diverged", "")
     window.open(ROBOTS / "pendulum.urdf")
     wait_loaded(qtbot, window)
     window.docks["Diagnostics"].show()
@@ -352,12 +355,12 @@ def test_a_free_base_is_not_moved_during_play_and_the_window_says_so(qtbot, open
 def test_an_integrator_that_softens_hold_is_told_of_while_it_does(opened, monkeypatch):
     """By how much less stiff it is than the implicit one; not where nothing is held by automatic gains."""
     window = opened(ROBOTS / "arm7.urdf")
-    bench, note = window.workbench, window.status.note_label
+    bench, note = window.workbench, window.feature(Status).note_label
     assert note.text() == ""
     bench.configuring.set_integrator("semi-implicit")
     window.refresh()
     name, times = bench.joints.softest
-    index = [row.name for row in bench.coordinates].index(name)
+    index = [row.name for row in bench.robot.coordinates].index(name)
     assert note.text() == f"Hold is {times:.0f} × softer with semi-implicit"
     assert name in note.toolTip()
     soft, _ = bench.joints.gains(index)
@@ -376,11 +379,11 @@ def test_an_integrator_that_softens_hold_is_told_of_while_it_does(opened, monkey
     window.refresh()
     assert note.text() == ""
     bench.configuring.set_dt(1e-3)
-    for k in range(len(bench.coordinates)):
+    for k in range(len(bench.robot.coordinates)):
         bench.joints.set_gains(k, (100.0, 10.0))
     window.refresh()
     assert note.text() == ""
-    for k in range(len(bench.coordinates)):
+    for k in range(len(bench.robot.coordinates)):
         bench.joints.set_gains(k, None)
     window.refresh()
     assert note.text() != ""

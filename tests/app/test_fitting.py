@@ -1,7 +1,5 @@
 """Fit: the robot, and the objects that were placed around it, are in the view."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from dataclasses import replace
@@ -26,7 +24,7 @@ def test_fit_shows_the_robot_and_an_object_far_from_it(qtbot, arm, added):
     for box, value in zip(scene.panel.place, far, strict=True):
         type_in(qtbot, box, value)
     wait(qtbot, lambda: np.allclose(scene.objects[0].pose[:3, 3], far))
-    wait(qtbot, lambda: not bench.loading and not bench.compiling and bench.newest is not None)
+    wait(qtbot, lambda: not bench.loading and not bench.compiling and bench.robot.newest is not None)
     viewport.see(replace(viewport.camera, target=np.zeros(3), distance=1.0))
     assert not viewport.rect().contains(viewport.place(far).toPoint())
     qtbot.keyClick(arm, Qt.Key.Key_F)
@@ -42,7 +40,7 @@ def test_fit_shows_the_robot_and_an_object_far_from_it(qtbot, arm, added):
 def test_a_free_body_that_is_kilometres_away_is_not_fitted(shown):
     robot, cube = engine.load(engine.find_robot("arm7")), engine.free_body("box", (0.1, 0.1, 0.1), 1.0, "body")
     window = shown(engine.compose(engine.Part(robot, prefix=""), engine.Part(cube, prefix="cube/")))
-    viewport, model = window.viewport, window.workbench.model
+    viewport, model = window.viewport, window.workbench.robot.model
     viewport.fit()
     near, q = viewport.camera.distance, model.neutral()
     for away, fitted in ((4700.0, False), (5.0, True)):

@@ -1,7 +1,5 @@
 """Simulation › Floating base: ticked, greyed and explained, and named where a legged robot's file fixes its root."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,11 +19,11 @@ from app.features.undo_view import UndoView
 def test_undo_shows_the_robot_where_it_stands_then(qtbot, arm):
     window, bench, viewport = arm, arm.workbench, arm.viewport
     window.run.floating.trigger()
-    wait(qtbot, lambda: bench.floating and not bench.loading and bench.newest is not None)
+    wait(qtbot, lambda: bench.robot.floating and not bench.loading and bench.robot.newest is not None)
     viewport.see(replace(viewport.camera, target=viewport.camera.target + np.array([0, 0, 1.0])))
     assert not in_picture(window)
     window.features[UndoView].undo.trigger()
-    wait(qtbot, lambda: not bench.floating and not bench.loading and bench.newest is not None)
+    wait(qtbot, lambda: not bench.robot.floating and not bench.loading and bench.robot.newest is not None)
     wait(qtbot, lambda: in_picture(window))
 
 
@@ -45,7 +43,7 @@ def test_it_says_whether_the_base_floats_and_why_that_stays(opened, name, ticked
 
 def test_a_body_beside_the_robot_does_not_tick_it(qtbot, arm):
     arm.features[SceneView].add("box", free=True)
-    wait(qtbot, lambda: len(arm.workbench.parts) == 1)
+    wait(qtbot, lambda: len(arm.workbench.robot.parts) == 1)
     assert arm.workbench.robot.floats
     assert not arm.run.floating.isChecked()
     assert arm.run.floating.isEnabled()
@@ -66,7 +64,7 @@ def test_it_is_said_once_of_a_robot(qtbot, opened, example_robots: list[Path]):
     window = opened(next(path for path in example_robots if path.stem == "solo12"))
     assert "Floating base" in window.statusBar().currentMessage()
     window.features[SceneView].add("box", free=True)
-    wait(qtbot, lambda: len(window.workbench.parts) == 1)
+    wait(qtbot, lambda: len(window.workbench.robot.parts) == 1)
     assert "Floating base" not in window.statusBar().currentMessage()
 
 
@@ -102,7 +100,7 @@ def test_it_says_where_the_run_before_is_kept(qtbot, make_window, tmp_path):
     assert toggle() == FREED
     assert toggle() == FIXED
     bench.play()
-    wait(qtbot, lambda: bench.time > 0.1)
+    wait(qtbot, lambda: bench.robot.time > 0.1)
     assert toggle() == FREED + KEPT
     wait(qtbot, lambda: window.kept.last is not None)
     window.kept.action.trigger()
@@ -115,71 +113,71 @@ def test_undo_fixes_the_base_again_in_its_pose_and_redo_frees_it(qtbot, arm):
     """As of other changes of the model, the run before is kept for Open last run."""
     window, bench, undoing = arm, arm.workbench, arm.features[UndoView]
     window.features[SceneView].add("box", free=True)
-    wait(qtbot, lambda: len(bench.parts) == 1 and not bench.loading)
+    wait(qtbot, lambda: len(bench.robot.parts) == 1 and not bench.loading)
     bench.joints.set_coordinate(1, 0.5)
     bench.configuring.set_gravity(False)
-    wait(qtbot, lambda: bench.newest is not None and bench.newest.q[1] == pytest.approx(0.5))
-    fixed, q = bench.model, bench.newest.q.copy()
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.q[1] == pytest.approx(0.5))
+    fixed, q = bench.robot.model, bench.robot.newest.q.copy()
     window.run.floating.trigger()
-    wait(qtbot, lambda: bench.floating and not bench.loading)
-    freed = bench.model
+    wait(qtbot, lambda: bench.robot.floating and not bench.loading)
+    freed = bench.robot.model
     assert undoing.undo.text() == "&Undo Floating base on"
     bench.play()
-    wait(qtbot, lambda: bench.time > 0.1)
+    wait(qtbot, lambda: bench.robot.time > 0.1)
     undoing.undo.trigger()
-    wait(qtbot, lambda: not bench.floating and not bench.loading and bench.newest is not None)
+    wait(qtbot, lambda: not bench.robot.floating and not bench.loading and bench.robot.newest is not None)
     assert window.statusBar().currentMessage() == f"Undone: Floating base on{NEW_RUN}"
-    assert (bench.model.nq, len(bench.parts), bench.settings.gravity) == (fixed.nq, 1, False)
+    assert (bench.robot.model.nq, len(bench.robot.parts), bench.robot.settings.gravity) == (fixed.nq, 1, False)
     assert not window.run.floating.isChecked()
-    wait(qtbot, lambda: bench.newest.q.shape == q.shape and np.allclose(bench.newest.q, q))
+    wait(qtbot, lambda: bench.robot.newest.q.shape == q.shape and np.allclose(bench.robot.newest.q, q))
 
     for _ in range(3):  # gravity, the joint, the box: changes before are undone as ever
         undoing.undo.trigger()
-    wait(qtbot, lambda: not bench.parts and not bench.loading and bench.newest is not None)
-    assert bench.settings.gravity
-    assert bench.newest.q[1] == pytest.approx(0.0)
+    wait(qtbot, lambda: not bench.robot.parts and not bench.loading and bench.robot.newest is not None)
+    assert bench.robot.settings.gravity
+    assert bench.robot.newest.q[1] == pytest.approx(0.0)
     assert not undoing.undo.isEnabled()
     for _ in range(4):
         undoing.redo.trigger()
-    wait(qtbot, lambda: bench.floating and not bench.loading)
-    assert (bench.model.nq, len(bench.parts)) == (freed.nq, 1)
+    wait(qtbot, lambda: bench.robot.floating and not bench.loading)
+    assert (bench.robot.model.nq, len(bench.robot.parts)) == (freed.nq, 1)
     assert not undoing.redo.isEnabled()
 
 
 def test_undo_restores_the_setpoints_that_the_joints_had_not_reached(qtbot, arm):
     window, bench = arm, arm.workbench
     bench.play()
-    wait(qtbot, lambda: bench.time > 0.3)
+    wait(qtbot, lambda: bench.robot.time > 0.3)
     bench.pause()
-    wait(qtbot, lambda: np.abs(bench.newest.q - bench.newest.target).max() > 1e-4)
-    target = bench.newest.target.copy()
+    wait(qtbot, lambda: np.abs(bench.robot.newest.q - bench.robot.newest.target).max() > 1e-4)
+    target = bench.robot.newest.target.copy()
     window.run.floating.trigger()
-    wait(qtbot, lambda: bench.floating and not bench.loading)
+    wait(qtbot, lambda: bench.robot.floating and not bench.loading)
     window.features[UndoView].undo.trigger()
-    wait(qtbot, lambda: not bench.floating and not bench.loading and bench.newest is not None)
-    wait(qtbot, lambda: np.allclose(bench.newest.target, target, atol=1e-12))
+    wait(qtbot, lambda: not bench.robot.floating and not bench.loading and bench.robot.newest is not None)
+    wait(qtbot, lambda: np.allclose(bench.robot.newest.target, target, atol=1e-12))
 
 
 def test_what_can_be_undone_stays_where_it_is_freed_and_fixed_at_once(qtbot, arm):
     bench, undoing = arm.workbench, arm.features[UndoView]
     bench.configuring.set_gravity(False)
-    before = bench.model
+    before = bench.robot.model
     for on in (True, False):
         arm.run.floating_asked.emit(on)
-    wait(qtbot, lambda: bench.model is not before and not bench.loading)
-    assert not bench.floating
+    wait(qtbot, lambda: bench.robot.model is not before and not bench.loading)
+    assert not bench.robot.floating
     wait(qtbot, undoing.undo.isEnabled)
     undoing.undo.trigger()
-    wait(qtbot, lambda: bench.model is before and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model is before and not bench.loading)
     wait(qtbot, undoing.undo.isEnabled)
     undoing.undo.trigger()
-    wait(qtbot, lambda: bench.settings.gravity)
+    wait(qtbot, lambda: bench.robot.settings.gravity)
 
 
 def test_another_file_meanwhile_is_not_taken_for_the_robot_with_a_free_base(qtbot, arm):
     window, bench = arm, arm.workbench
     window.run.floating.trigger()
     window.open(engine.find_robot("scara"))
-    wait(qtbot, lambda: bench.model.name == "scara" and not bench.loading)
-    assert not bench.floating
+    wait(qtbot, lambda: bench.robot.model.name == "scara" and not bench.loading)
+    assert not bench.robot.floating
     assert not window.features[UndoView].undo.isEnabled()

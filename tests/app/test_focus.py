@@ -1,7 +1,5 @@
 """Widgets that Tab reaches show the focus, and let Space play."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
@@ -9,8 +7,7 @@ from PyQt6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLineEdit
 from windows import type_in, wait
 
 import engine
-from app.features.drive_view import DriveView
-from app.features.plots_view import PlotsView
+from app.features.attaching import DriveView, PlotsView
 
 pytestmark = pytest.mark.usefixtures("runtime")
 CHECKED = Qt.ItemDataRole.CheckStateRole
@@ -67,9 +64,9 @@ def test_the_focus_is_seen_and_space_plays(qtbot, opened, title):
         wait(qtbot, lambda: QApplication.focusWidget() is not window.viewport)
         assert not np.array_equal(picture(each), before), f"{type(each).__name__} {each.accessibleName()}"
         if not isinstance(each, QLineEdit | QPlainTextEdit):
-            playing = window.workbench.playing
+            playing = window.workbench.robot.playing
             qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Space)
-            assert window.workbench.playing is not playing, f"{type(each).__name__} {each.accessibleName()}"
+            assert window.workbench.robot.playing is not playing, f"{type(each).__name__} {each.accessibleName()}"
             window.run.play.trigger()
 
 
@@ -94,15 +91,15 @@ def test_shortcut_keys_are_part_of_a_unit_once_a_number_is_typed(qtbot, arm):
     box.setFocus()
     wait(qtbot, box.hasFocus)
     qtbot.keyClick(box, Qt.Key.Key_S)
-    wait(qtbot, lambda: bench.time > 0)  # a step: nothing was typed yet
-    stepped = bench.time
+    wait(qtbot, lambda: bench.robot.time > 0)  # a step: nothing was typed yet
+    stepped = bench.robot.time
     box.selectAll()
     qtbot.keyClicks(box, "1 rad")
     qtbot.keyClick(box, Qt.Key.Key_Return)
     wait(qtbot, lambda: bench.robot.drive_of(0).value == pytest.approx(1.0, abs=1e-3))
-    assert (bench.time, bench.playing) == (stepped, False)
+    assert (bench.robot.time, bench.robot.playing) == (stepped, False)
     qtbot.keyClick(box, Qt.Key.Key_Space)
-    wait(qtbot, lambda: bench.playing)
+    wait(qtbot, lambda: bench.robot.playing)
 
 
 def test_undo_after_a_number_was_entered_undoes_it_and_while_one_is_typed_the_typing(qtbot, arm):

@@ -1,7 +1,5 @@
 """External forces: the spring's force by itself, and both kinds in the simulation's thread."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from test_worker import until
@@ -13,7 +11,7 @@ from app.workbench import Workbench
 
 def opened(bench: Workbench, source) -> Workbench:
     bench.open(source)
-    until(lambda: bench.poll() is not None and bench.model is not None and not bench.compiling)
+    until(lambda: bench.poll() is not None and bench.robot.model is not None and not bench.compiling)
     return bench
 
 
@@ -49,7 +47,7 @@ def test_a_pendulum_is_pulled_to_the_cursor_while_it_plays(bench):
     """At rest the spring's moment about the pivot is that of the weight."""
     opened(bench, engine.find_robot("pendulum"))
     bench.joints.set_held(False)
-    model, link = bench.model, len(bench.model.link_names) - 1
+    model, link = bench.robot.model, len(bench.robot.model.link_names) - 1
     poses = engine.link_poses(model, model.neutral())
     point = np.array([1.0, 0.0, 0.0])
     bench.play()
@@ -87,15 +85,18 @@ def test_a_set_wrench_moves_the_robot_as_the_engine_does(bench):
     opened(bench, engine.find_robot("arm7"))
     bench.joints.set_held(False)
     bench.configuring.set_gravity(False)
-    model, link = bench.model, len(bench.model.link_names) - 1
+    model, link = bench.robot.model, len(bench.robot.model.link_names) - 1
     wrench = np.array([0.1, -0.2, 0.3, 1.0, 2.0, -3.0])
     bench.forces.set(link, wrench, world=False)
     until(lambda: bench._worker._loop.changeover.running.wrench is not None)
     for _ in range(20):
         bench.step()
-    seen = frames(bench, lambda frame: frame.time > 19.5 * bench.settings.dt)
+    seen = frames(bench, lambda frame: frame.time > 19.5 * bench.robot.settings.dt)
     alone = engine.Simulation(
-        model.with_gravity((0, 0, 0)), dt=bench.settings.dt, integrator=bench.settings.integrator, q=bench.initial
+        model.with_gravity((0, 0, 0)),
+        dt=bench.robot.settings.dt,
+        integrator=bench.robot.settings.integrator,
+        q=bench.robot.initial,
     )
     alone.wrench[0, link] = wrench
     alone.step(20)
@@ -107,7 +108,7 @@ def test_axes_of_the_world_stay_as_the_link_turns(bench):
     opened(bench, engine.find_robot("pendulum"))
     bench.joints.set_held(False)
     bench.configuring.set_gravity(False)
-    link = len(bench.model.link_names) - 1
+    link = len(bench.robot.model.link_names) - 1
     bench.forces.set(link, np.array([0, 0.05, 0, 0, 0, 0]), world=True)
     bench.set_speed(4.0)
     bench.play()
@@ -116,18 +117,18 @@ def test_axes_of_the_world_stay_as_the_link_turns(bench):
     bench.reset()
     assert not bench.forces.wrenches
     seen = frames(bench, lambda frame: frame.time == 0)
-    np.testing.assert_array_equal(seen[-1][1], bench.initial)
+    np.testing.assert_array_equal(seen[-1][1], bench.robot.initial)
     bench.play()
     seen = frames(bench, lambda frame: frame.time > 0.3)
-    np.testing.assert_allclose(seen[-1][1], bench.initial, atol=1e-12)  # nothing pushes after a reset
+    np.testing.assert_allclose(seen[-1][1], bench.robot.initial, atol=1e-12)  # nothing pushes after a reset
 
 
 def test_settings_change_under_a_pull(bench):
     opened(bench, engine.find_robot("arm7"))
-    link = len(bench.model.link_names) - 1
+    link = len(bench.robot.model.link_names) - 1
     bench.play()
     bench.forces.grab(link, np.zeros(3), np.array([1.0, 0.0, 1.0]), 1.0)
     frames(bench, lambda frame: frame.pull is not None)
     bench.configuring.set_dt(2e-3)
     frames(bench, lambda frame: frame.pull is not None and frame.time > 1)
-    assert bench.settings.dt == 2e-3
+    assert bench.robot.settings.dt == 2e-3

@@ -1,7 +1,5 @@
 """The limit of the frame rate: chosen in the preferences, obeyed by the viewport, and remembered."""
 
-from __future__ import annotations
-
 import math
 import time
 from dataclasses import replace
@@ -11,8 +9,7 @@ from PyQt6.QtWidgets import QLabel
 from windows import wait
 
 from app.desktop.settings import setting
-from app.features.frame_rate import FrameRate
-from app.features.preferences import Preferences
+from app.features.attaching import FrameRate, Preferences
 
 
 def test_the_limit_is_chosen_and_remembered(window, make_window):

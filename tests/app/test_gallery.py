@@ -1,7 +1,5 @@
 """The gallery on the empty view: its content, opened by click and keys."""
 
-from __future__ import annotations
-
 import pytest
 from PyQt6.QtCore import QSettings, Qt
 from PyQt6.QtGui import QColor, QImage, QPixmap

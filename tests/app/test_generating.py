@@ -1,7 +1,5 @@
 """File › Generate: robots that are shown while their numbers are chosen, and saved."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
@@ -17,12 +15,12 @@ def dialog(qtbot, window) -> Generator:
     qtbot.keyClick(window, Qt.Key.Key_G, Qt.KeyboardModifier.ControlModifier)
     dialog = window.features[Generating].dialog
     assert dialog.isVisible()
-    wait(qtbot, lambda: window.workbench.model is not None)
+    wait(qtbot, lambda: window.workbench.robot.model is not None)
     return dialog
 
 
 def shown(dialog):
-    return dialog._window.workbench.model
+    return dialog._window.workbench.robot.model
 
 
 def test_the_preview_follows_the_form(qtbot, dialog):
@@ -102,12 +100,12 @@ def test_a_base_is_set_free_of_a_robot_that_has_a_file(qtbot, window, dialog, tm
 
 
 def test_a_robot_that_is_open_stays_until_another_is_asked_for(qtbot, arm):
-    before = arm.workbench.model
+    before = arm.workbench.robot.model
     arm.features[Generating].action.trigger()
     dialog = arm.features[Generating].dialog
     assert dialog.note.text() == "arm7 stays open until a setting is changed or Generate is pressed"
     qtbot.wait(300)
-    assert arm.workbench.model is before
+    assert arm.workbench.robot.model is before
     QTest.mouseClick(dialog.generate, Qt.MouseButton.LeftButton)
-    wait(qtbot, lambda: arm.workbench.model is not before)
-    assert arm.workbench.model.name == "chain12"
+    wait(qtbot, lambda: arm.workbench.robot.model is not before)
+    assert arm.workbench.robot.model.name == "chain12"

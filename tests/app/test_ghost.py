@@ -1,7 +1,5 @@
 """The ghost: a second simulation from the same state, how far it is from the robot, and how the window shows it."""
 
-from __future__ import annotations
-
 import os
 import threading
 from fractions import Fraction
@@ -19,11 +17,7 @@ from windows import PATIENCE, name_file, press, wait
 import engine
 from app.acting.drives import Drive
 from app.desktop.numbers import si_text
-from app.features.ghost_view import GhostView
-from app.features.reloading import Reloading
-from app.features.run_exports import RunExports
-from app.features.sessions import Sessions
-from app.features.time_view import TimeView
+from app.features.attaching import GhostView, Reloading, RunExports, Sessions, TimeView
 from app.panels.ghost import COMING, PAST, GhostPanel
 from app.recording.recorded_ghost import RecordedGhost
 from app.simulation.batch_spread import BatchSpread
@@ -47,16 +41,16 @@ def swinging(bench: Workbench, settings: GhostSettings | None, source: object = 
 
 def after(bench: Workbench, steps: int):
     """The snapshot that many steps later."""
-    time = bench.time + steps * bench.settings.dt
+    time = bench.robot.time + steps * bench.robot.settings.dt
     for _ in range(steps):
         bench.step()
-    until(lambda: bench.poll() is not None and bench.frame() is not None and bench.time > time - 1e-9)
-    return bench.newest
+    until(lambda: bench.poll() is not None and bench.frame() is not None and bench.robot.time > time - 1e-9)
+    return bench.robot.newest
 
 
 def test_a_ghost_of_the_same_kind_is_where_the_robot_is_to_the_bit(bench):
     frame = after(swinging(bench, GhostSettings()), 300)
-    assert np.array_equal(frame.ghost.link_poses, np.asarray(engine.link_poses(bench.model, frame.q)))
+    assert np.array_equal(frame.ghost.link_poses, np.asarray(engine.link_poses(bench.robot.model, frame.q)))
     assert frame.ghost.worst == 0.0
     assert np.ptp(frame.link_poses[-1, :3, 3]) > 0
 
@@ -74,7 +68,7 @@ def test_a_smaller_step_differs_by_the_integrators_error(bench):
     greatest = []
     for step in (Fraction(1, 2), Fraction(2)):
         frame = after(swinging(bench, GhostSettings(integrator="semi-implicit", step=step)), 200)
-        assert frame.ghost.dt == pytest.approx(bench.settings.dt * float(step))
+        assert frame.ghost.dt == pytest.approx(bench.robot.settings.dt * float(step))
         greatest.append(frame.ghost.worst)
     # Of an integrator of first order: half a step less halves the error, twice the step doubles it.
     assert 1.5 < greatest[1] / greatest[0] < 2.6
@@ -82,15 +76,15 @@ def test_a_smaller_step_differs_by_the_integrators_error(bench):
 
 def test_a_reset_and_a_hand_bring_them_together(bench):
     after(swinging(bench, GhostSettings(step=Fraction(4))), 200)
-    assert bench.newest.ghost.worst > 0
+    assert bench.robot.newest.ghost.worst > 0
     bench.reset()
     until(lambda: bench.poll() is not None and (frame := bench.frame()) is not None and frame.time == 0)
-    assert bench.newest.ghost.worst == 0
+    assert bench.robot.newest.ghost.worst == 0
     after(bench, 100)
-    assert bench.newest.ghost.worst > 0
+    assert bench.robot.newest.ghost.worst > 0
     bench.ghost.meet()
     until(lambda: bench.poll() is not None and (frame := bench.frame()) is not None and frame.ghost.worst == 0)
-    assert bench.newest.ghost.since == pytest.approx(100 * bench.settings.dt)
+    assert bench.robot.newest.ghost.since == pytest.approx(100 * bench.robot.settings.dt)
 
 
 def test_efforts_and_other_settings_reach_the_ghost(bench):
@@ -155,7 +149,7 @@ def test_a_ghost_whose_gpu_fails_goes_and_the_robot_plays_on(bench, monkeypatch,
     bench.ghost.listen(said.append)
     bench.configuring.take_settings(Settings(device="cpu"))
     swinging(bench, GhostSettings(precision="float32"))
-    assert (bench.device, bench.newest.ghost.device) == ("cpu", "cuda")
+    assert (bench.device, bench.robot.newest.ghost.device) == ("cpu", "cuda")
     sound = getattr(SinglePrecision, where)
 
     def gone(simulation, *args):
@@ -227,19 +221,19 @@ def test_the_dock_shows_a_ghost_its_numbers_and_takes_it_away(qtbot, opened):
     view.panel.on.click()
     wait(qtbot, lambda: view.panel.by.text() != "–")
     press(qtbot, window, window.run.play)
-    wait(qtbot, lambda: window.workbench.newest.ghost.worst > 5e-3 and "(" in view.panel.now.text())
+    wait(qtbot, lambda: window.workbench.robot.newest.ghost.worst > 5e-3 and "(" in view.panel.now.text())
     press(qtbot, window, window.run.play)
-    wait(qtbot, lambda: si_text(window.workbench.newest.ghost.worst, "m") in view.panel.worst.text())
+    wait(qtbot, lambda: si_text(window.workbench.robot.newest.ghost.worst, "m") in view.panel.worst.text())
     window.features[TimeView].back.trigger()
     wait(qtbot, lambda: view.panel.now.text() == PAST)
     window.features[TimeView].last.trigger()
     wait(qtbot, lambda: "(" in view.panel.now.text())
     window.viewport.camera.distance *= 0.4  # some millimetres are to be seen
     with_it = pixels(window)
-    links = len(window.workbench.model.link_names)
+    links = len(window.workbench.robot.model.link_names)
     assert len(window.viewport._view().poses) == 2 * links
     view.panel.on.click()
-    wait(qtbot, lambda: window.workbench.newest.ghost is None and len(window.viewport._view().poses) == links)
+    wait(qtbot, lambda: window.workbench.robot.newest.ghost is None and len(window.viewport._view().poses) == links)
     assert (np.abs(pixels(window) - with_it) > 30).mean() > 1e-3
     assert view.panel.now.text() == "–"
 
@@ -256,13 +250,13 @@ def recorded(qtbot, opened, tmp_path):
     wait(qtbot, lambda: not exports.writing.running)
     window.run.reset.trigger()
     window.workbench.joints.set_joint_drive(0, Drive("velocity", 0.0))
-    wait(qtbot, lambda: window.workbench.time == 0)
+    wait(qtbot, lambda: window.workbench.robot.time == 0)
     return window, path
 
 
 def drawn(window) -> np.ndarray:
     """(links, 4, 4): the ghost's poses in the picture."""
-    links = len(window.workbench.model.link_names)
+    links = len(window.workbench.robot.model.link_names)
     poses = np.asarray(window.viewport._view().poses)
     assert len(poses) == 2 * links
     return poses[links:]
@@ -282,12 +276,12 @@ def test_a_recorded_run_is_the_ghost_beside_the_present_one(qtbot, recorded, mon
 
     def as_recorded(time: float) -> bool:
         q = run.q[np.searchsorted(run.time, time + 1e-9) - 1]
-        return np.allclose(drawn(window), np.asarray(engine.link_poses(bench.model, q)), atol=1e-4)
+        return np.allclose(drawn(window), np.asarray(engine.link_poses(bench.robot.model, q)), atol=1e-4)
 
     assert as_recorded(0.0)
     play(qtbot, window, 0.3)
-    wait(qtbot, lambda: as_recorded(bench.time))
-    here = bench.newest.link_poses
+    wait(qtbot, lambda: as_recorded(bench.robot.time))
+    here = bench.robot.newest.link_poses
     assert np.abs(drawn(window) - here).max() > 0.1  # the present run is another
     wait(qtbot, lambda: "mm" in view.panel.worst.text())
     assert (np.abs(pixels(window) - plain) > 30).mean() > 1e-3
@@ -295,7 +289,7 @@ def test_a_recorded_run_is_the_ghost_beside_the_present_one(qtbot, recorded, mon
     wait(qtbot, lambda: as_recorded(0.0))  # a recorded frame has it too
     window.features[TimeView].last.trigger()
     assert "over" not in view.panel.by.text()
-    play(qtbot, window, run.time[-1] + 0.2 - bench.time)
+    play(qtbot, window, run.time[-1] + 0.2 - bench.robot.time)
     wait(qtbot, lambda: as_recorded(run.time[-1]))  # it stays where it ended, and says so
     over = f"saved.npz, 0.000 to {run.time[-1]:.3f} s; over, the ghost rests where it ended"
     wait(qtbot, lambda: view.panel.by.text() == over)
@@ -377,7 +371,7 @@ def test_a_session_keeps_a_recorded_ghost_and_says_when_its_file_is_gone(qtbot, 
     again.statusBar().messageChanged.connect(said.append)
     again.open(session)
     wait(qtbot, view.panel.on.isChecked)
-    assert len(drawn(again)) == len(again.workbench.model.link_names)
+    assert len(drawn(again)) == len(again.workbench.robot.model.link_names)
     path.unlink()
     again.open(session)
     gone = f"part of the session cannot be read: the file of the ghost is missing: {path}"

@@ -1,7 +1,5 @@
 """The renderer: camera, scene, shaders, and pictures drawn without a window."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 from pathlib import Path

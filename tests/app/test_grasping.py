@@ -1,7 +1,5 @@
 """A cube that an arm with a gripper grasps in the window, lifts, and that is recorded, replayed and exported."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -15,9 +13,7 @@ from test_scene_view import settled, shown, type_in
 from windows import wait, wait_loaded
 
 import engine
-from app.features.live_view import LiveView
-from app.features.run_exports import RunExports
-from app.features.scene_view import SceneView
+from app.features.attaching import LiveView, RunExports, SceneView
 
 FINGER = """  <link name="{0}">
     <inertial><mass value="0.05"/><inertia ixx="2e-5" iyy="2e-5" izz="1e-5" ixy="0" ixz="0" iyz="0"/></inertial>
@@ -49,16 +45,17 @@ def put(qtbot, view, place, size) -> None:
 
 
 def go(qtbot, bench, seconds: float) -> None:
-    end = bench.newest.time + seconds
-    wait(qtbot, lambda: bench.newest.time >= end)
+    end = bench.robot.newest.time + seconds
+    wait(qtbot, lambda: bench.robot.newest.time >= end)
 
 
 def test_a_cube_is_grasped_lifted_recorded_replayed_and_exported(qtbot, opened, gripping, tmp_path):
     window = opened(gripping)
     bench, view = window.workbench, window.features[SceneView]
-    wait(qtbot, lambda: bench.newest is not None)
+    wait(qtbot, lambda: bench.robot.newest is not None)
     view.action.trigger()
-    finger = engine.link_poses(bench.model, bench.initial)[bench.model.link_names.index("left")][:3, 3]
+    model = bench.robot.model
+    finger = engine.link_poses(model, bench.robot.initial)[model.link_names.index("left")][:3, 3]
     x, top = round(float(finger[0]), 4), round(float(finger[2]) - 0.035, 4)
     view.add("box", False)
     put(qtbot, view, (x, 0.0, top / 2), (0.15, 0.15, top))
@@ -66,7 +63,7 @@ def test_a_cube_is_grasped_lifted_recorded_replayed_and_exported(qtbot, opened, 
     settled(qtbot, view)
     put(qtbot, view, (x, 0.0, top + 0.025), ())
     wait(qtbot, lambda: bench.surroundings.part_pose(0)[2, 3] == pytest.approx(top + 0.025))
-    rows = {row.name: k for k, row in enumerate(bench.coordinates)}
+    rows = {row.name: k for k, row in enumerate(bench.robot.coordinates)}
     window.run.play.trigger()
     for name in ("left", "right"):
         bench.joints.set_coordinate(rows[name], 0.04)
@@ -76,19 +73,19 @@ def test_a_cube_is_grasped_lifted_recorded_replayed_and_exported(qtbot, opened, 
     go(qtbot, bench, 1.2)
     window.run.play.trigger()
     qtbot.wait(100)
-    lifted, end = bench.surroundings.part_pose(0)[:3, 3], bench.newest.time
+    lifted, end = bench.surroundings.part_pose(0)[:3, 3], bench.robot.newest.time
     assert lifted[2] > top + 0.1
     shown(qtbot, window, "lifted")
     replay = bench.replay
     replay.seek(0.0)
-    assert replay.frame.checkpoint.q[0, -5] == pytest.approx(bench.initial[-5])
+    assert replay.frame.checkpoint.q[0, -5] == pytest.approx(bench.robot.initial[-5])
     file = tmp_path / "grasp.npz"
     exports = window.features[RunExports]
     exports.write(str(file), "npz")
     wait(qtbot, lambda: file.is_file() and not exports.writing.running)
     saved = engine.read_run(file)
     model = engine.robot_of_text(saved, engine.load)
-    assert model.joint_names == bench.model.joint_names
+    assert model.joint_names == bench.robot.model.joint_names
     assert saved.trajectory.time[-1] == pytest.approx(end)
     np.testing.assert_allclose(engine.link_poses(model, saved.trajectory.q[-1])[-1, :3, 3], lifted, atol=1e-6)
     # The torques that held arm and cube up, and those of the fingers that press it.

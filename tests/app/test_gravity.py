@@ -1,7 +1,5 @@
 """Gravity as a vector in the window: the menu, the numbers, undo, sessions and runs."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -10,8 +8,7 @@ from PyQt6.QtCore import Qt
 from windows import type_in, wait
 
 import engine
-from app.features.gravity_view import GravityView
-from app.features.sessions import Sessions
+from app.features.attaching import GravityView, Sessions
 from app.panels.gravity import OTHER, STANDARD
 from app.recording import run_files
 from app.simulation.messages import Settings
@@ -47,7 +44,7 @@ def test_the_standard_entries_reach_the_simulation_and_are_undone(qtbot, view):
     for expected in ([0, 0, 0], [0, 0, -1.62], [0, 0, -9.81]):
         qtbot.keyClick(window, Qt.Key.Key_Z, CTRL)
         wait(qtbot, lambda expected=expected: simulated(view) == expected)
-    assert bench.settings == Settings(**{**vars(bench.settings), "gravity_vector": None})
+    assert bench.robot.settings == Settings(**{**vars(bench.robot.settings), "gravity_vector": None})
 
 
 def test_numbers_are_typed_and_pull_the_robot(qtbot, view):
@@ -58,13 +55,13 @@ def test_numbers_are_typed_and_pull_the_robot(qtbot, view):
     wait(qtbot, lambda: simulated(view) == [3, -1.5, 0])
     assert view.form.kind.currentText() == OTHER
     alone = engine.Simulation(
-        bench.model.with_gravity((3, -1.5, 0)), dt=bench.settings.dt, integrator=bench.settings.integrator,
-        q=bench.initial, scene=bench.settings.touched,
+        bench.robot.model.with_gravity((3, -1.5, 0)), q=bench.robot.initial, dt=bench.robot.settings.dt,
+        integrator=bench.robot.settings.integrator, scene=bench.robot.settings.touched,
     )  # fmt: skip
     view._window.run.step.trigger()
-    wait(qtbot, lambda: bench.newest.time > 0)
+    wait(qtbot, lambda: bench.robot.newest.time > 0)
     alone.step()
-    np.testing.assert_allclose(bench.newest.v, alone.v[0], atol=1e-12)
+    np.testing.assert_allclose(bench.robot.newest.v, alone.v[0], atol=1e-12)
     assert np.abs(alone.v).max() > 1e-4
 
 
@@ -73,13 +70,13 @@ def test_a_session_and_a_run_keep_it_and_another_robot_has_its_own(qtbot, view, 
     view.set((0.5, 0.0, -3.0))
     path = tmp_path / "own.catena"
     window.features[Sessions].save(str(path))
-    assert run_files.understand(json.loads(json.dumps(run_files.describe(bench.settings)))) .gravity_vector == (
+    assert run_files.understand(json.loads(json.dumps(run_files.describe(bench.robot.settings)))) .gravity_vector == (
         0.5, 0.0, -3.0)  # fmt: skip
     window.open(engine.find_robot("double_pendulum"))
-    wait(qtbot, lambda: bench.model.name != "arm7" and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model.name != "arm7" and not bench.loading)
     assert view.vector == STANDARD["Earth"]
     window.files.open(path)
-    wait(qtbot, lambda: bench.model.name == "arm7" and view.vector == (0.5, 0.0, -3.0))
+    wait(qtbot, lambda: bench.robot.model.name == "arm7" and view.vector == (0.5, 0.0, -3.0))
     text = json.loads(path.read_text())
     text["settings"]["gravity vector"] = [1.0, 2.0]
     path.write_text(json.dumps(text))

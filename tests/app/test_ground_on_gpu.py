@@ -1,7 +1,5 @@
 """A robot that stands on the ground on a GPU: the messages, recordings and hand-overs of the window's thread."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The drawn ground agrees with the chosen one: planes of any slope, height fields and obstacles."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -15,9 +13,7 @@ from windows import name_file, wait
 
 import engine
 from app.features import session_scene
-from app.features.ground_view import GroundView
-from app.features.scene_view import SceneView
-from app.features.undo_view import UndoView
+from app.features.attaching import GroundView, SceneView, UndoView
 from app.gl import frame
 from app.gl.camera import Camera
 from app.gl.world import FEW, world_of
@@ -35,16 +31,17 @@ def choose(qtbot, window, shape: int) -> None:
     """Press an entry of Simulation › Terrain, and wait until the robot stands there."""
     view = window.features[GroundView]
     assert view.menu.menuAction() in window.menus.simulation.actions()
-    before = window.workbench.newest.q.copy()
+    before = window.workbench.robot.newest.q.copy()
     view.shapes[shape].trigger()
-    wait(qtbot, lambda: not np.array_equal(window.workbench.newest.q, before) and window.workbench.newest.time == 0)
+    robot = window.workbench.robot
+    wait(qtbot, lambda: not np.array_equal(robot.newest.q, before) and robot.newest.time == 0)
 
 
 def test_a_slope_is_drawn_under_the_feet(qtbot, standing):
     flat = pixels(standing)
     choose(qtbot, standing, 1)
     view = standing.viewport._view()
-    normal = np.array(standing.workbench.settings.scene.ground.normal)
+    normal = np.array(standing.workbench.robot.settings.scene.ground.normal)
     np.testing.assert_allclose(view.extras.world.plane, [*normal, 0.0])
     assert normal[2] == pytest.approx(np.cos(np.radians(10)))
     assert np.abs(pixels(standing) - flat).max() > 30
@@ -54,7 +51,7 @@ def test_a_slope_is_drawn_under_the_feet(qtbot, standing):
 
 def test_a_height_field_hides_what_lies_below_it_and_is_shaded(qtbot, standing):
     choose(qtbot, standing, 2)
-    field = standing.workbench.settings.scene.ground
+    field = standing.workbench.robot.settings.scene.ground
     assert isinstance(field, engine.HeightField)
     # A point of the ground beside the robot is drawn in the ground's colour; a pixel of the empty picture is darker.
     size = standing.viewport.robot_size
@@ -76,7 +73,7 @@ def test_obstacles_stand_where_the_scene_has_them(qtbot, standing):
     plain_links = len(standing.viewport._view().poses)
     standing.features[GroundView].shapes[3].trigger()
     wait(qtbot, lambda: standing.viewport._view().extras.world.obstacles is not None)
-    view, obstacles = standing.viewport._view(), standing.workbench.settings.scene.obstacles
+    view, obstacles = standing.viewport._view(), standing.workbench.robot.settings.scene.obstacles
     assert len(obstacles) == 5
     assert len(view.poses) == plain_links + len(obstacles)
     content = view.content
@@ -94,7 +91,7 @@ def test_obstacles_stand_where_the_scene_has_them(qtbot, standing):
 
 def test_the_stairs_begin_in_front_of_the_robot_and_are_in_view(standing):
     standing.features[GroundView].shapes[3].trigger()
-    viewport, obstacles = standing.viewport, standing.workbench.settings.scene.obstacles
+    viewport, obstacles = standing.viewport, standing.workbench.robot.settings.scene.obstacles
     front = viewport.robot_bounds[1][0]
     first, last = (np.asarray(each.pose)[:3, 3] for each in (obstacles[0], obstacles[-1]))
     assert front < first[0] - obstacles[0].size[0] / 2 < front + 0.2 * viewport.robot_size
@@ -122,27 +119,27 @@ def test_numbers_of_the_terrain_are_typed_in_the_scene_panel(qtbot, standing):
     choose(qtbot, standing, 1)
     assert (form.kind.currentText(), form.boxes[0].text()) == ("Slope", "10°")
     typed(form, "Angle", 25)
-    assert bench.settings.scene.ground.normal[2] == pytest.approx(np.cos(np.radians(25)))
+    assert bench.robot.settings.scene.ground.normal[2] == pytest.approx(np.cos(np.radians(25)))
     typed(form, "Uphill", 90)
-    assert bench.settings.scene.ground.normal[1] == pytest.approx(-np.sin(np.radians(25)))
+    assert bench.robot.settings.scene.ground.normal[1] == pytest.approx(-np.sin(np.radians(25)))
     form.kind.setCurrentText("Stairs")
     form.kind.textActivated.emit("Stairs")
     typed(form, "Rise", 0.03)
     typed(form, "Steps", 3)
-    assert [each.size[2] for each in bench.settings.scene.obstacles] == pytest.approx([0.03, 0.06, 0.09])
+    assert [each.size[2] for each in bench.robot.settings.scene.obstacles] == pytest.approx([0.03, 0.06, 0.09])
     assert form.boxes[1].suffix() == " m"
     form.kind.textActivated.emit("Rough")
-    assert not bench.settings.scene.obstacles
+    assert not bench.robot.settings.scene.obstacles
     typed(form, "Height", 0.07)
-    assert np.abs(bench.settings.scene.ground.heights).max() == pytest.approx(0.07)
+    assert np.abs(bench.robot.settings.scene.ground.heights).max() == pytest.approx(0.07)
     standing.features[UndoView].undo.trigger()
-    assert np.abs(bench.settings.scene.ground.heights).max() > 0.08
+    assert np.abs(bench.robot.settings.scene.ground.heights).max() > 0.08
     standing.features[UndoView].undo.trigger()
     assert (form.kind.currentText(), view.shapes[3].isChecked()) == ("Stairs", True)
     assert form.boxes[1].value() == pytest.approx(0.03)
     assert form.boxes[0].value() == 3
     view.choose(grounds.FLAT)  # the steps that came back go with the stairs
-    assert bench.settings.scene == engine.Scene()
+    assert bench.robot.settings.scene == engine.Scene()
     assert standing.features[SceneView].objects == ()
 
 
@@ -156,9 +153,9 @@ def test_stairs_of_a_session_are_stairs_again_beside_what_else_there_is(standing
     assert view.shapes[3].isChecked()
     assert [box.value() for box in form.boxes] == pytest.approx([4, 0.03, 0.25, 0.8, 0.451])
     typed(form, "Steps", 2)
-    assert [each.size[2] for each in bench.settings.scene.obstacles] == pytest.approx([0.1, 0.03, 0.06])
+    assert [each.size[2] for each in bench.robot.settings.scene.obstacles] == pytest.approx([0.1, 0.03, 0.06])
     view.choose(grounds.FLAT)
-    assert [each.size for each in bench.settings.scene.obstacles] == [other.size]
+    assert [each.size for each in bench.robot.settings.scene.obstacles] == [other.size]
 
 
 def test_without_ground_to_stand_on_there_is_nothing_to_choose(opened):
@@ -177,7 +174,7 @@ def test_a_field_of_heights_is_read_from_a_file_and_a_bad_one_is_told(qtbot, sta
     monkeypatch.setattr(QInputDialog, "getDouble", lambda *_: (0.25, True))
     view.from_file.trigger()
     wait(qtbot, lambda: standing.viewport._view().extras.world.terrain is not None)
-    ground = standing.workbench.settings.scene.ground
+    ground = standing.workbench.robot.settings.scene.ground
     np.testing.assert_array_equal(ground.heights, heights)
     assert ground.cell == 0.25
     assert view.from_file.isChecked()
@@ -190,7 +187,7 @@ def test_a_field_of_heights_is_read_from_a_file_and_a_bad_one_is_told(qtbot, sta
     path.unlink()
     view.from_file.trigger()
     assert standing.statusBar().currentMessage() == "hill.npy: No such file or directory"
-    assert standing.workbench.settings.scene.ground is ground
+    assert standing.workbench.robot.settings.scene.ground is ground
     assert view.from_file.isChecked()
 
 

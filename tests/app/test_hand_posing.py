@@ -1,7 +1,5 @@
 """Posing the robot by hand in the window: links that are dragged, and the handles of the selected one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
@@ -9,9 +7,8 @@ from test_dragging import place_of
 from windows import wait
 
 import engine
-from app.features.dragging import Dragging
+from app.features.attaching import Dragging, UndoView
 from app.features.hand_posing import HandPosing, left_text
-from app.features.undo_view import UndoView
 from app.gl.camera import Camera
 from app.gl.picking import ray, seen_at
 from app.picture.handles import ARROW, RING, Drag, Handle, shape, under
@@ -25,7 +22,7 @@ NONE = Qt.KeyboardModifier.NoModifier
 def arm(qtbot, arm):
     wait(qtbot, lambda: not arm.viewport.reading)
     arm.workbench.posing.pose(np.array([0.2, 0.5, 0.1, 1.0, 0.2, 0.6, 0.0]))
-    wait(qtbot, lambda: arm.workbench.newest.q[1] == 0.5)
+    wait(qtbot, lambda: arm.workbench.robot.newest.q[1] == 0.5)
     arm.viewport.fit()
     return arm
 
@@ -40,7 +37,7 @@ def drag(qtbot, window, start: QPoint, by: QPoint, button=RIGHT, keys=NONE, step
 
 def pose(window, link: int) -> np.ndarray:
     """(4, 4): where a link is, at the q that the workbench knows."""
-    return np.asarray(engine.link_poses(window.workbench.model, window.workbench.state.q)[link])
+    return np.asarray(engine.link_poses(window.workbench.robot.model, window.workbench.actions.state.q)[link])
 
 
 def handle_place(window, kind: str, axis: int) -> QPoint:
@@ -58,8 +55,8 @@ def handle_place(window, kind: str, axis: int) -> QPoint:
 
 @pytest.mark.parametrize(("button", "keys"), [(RIGHT, NONE), (LEFT, CTRL)])
 def test_a_dragged_link_follows_the_cursor_and_goes_back_in_one_step(qtbot, arm, button, keys):
-    bench, viewport, link = arm.workbench, arm.viewport, len(arm.workbench.model.link_names) - 1
-    before, camera = bench.newest.q.copy(), viewport.camera.azimuth
+    bench, viewport, link = arm.workbench, arm.viewport, len(arm.workbench.robot.model.link_names) - 1
+    before, camera = bench.robot.newest.q.copy(), viewport.camera.azimuth
     start, by = place_of(qtbot, arm, link), QPoint(-40, 30)
     hit = viewport.under(start.x(), start.y())
     T = pose(arm, link)
@@ -68,29 +65,29 @@ def test_a_dragged_link_follows_the_cursor_and_goes_back_in_one_step(qtbot, arm,
     T = pose(arm, link)
     seen = viewport.place(T[:3, :3] @ point + T[:3, 3])
     assert np.hypot(seen.x() - (start + by).x(), seen.y() - (start + by).y()) < 0.5
-    wait(qtbot, lambda: np.array_equal(bench.newest.q, bench.state.q))
+    wait(qtbot, lambda: np.array_equal(bench.robot.newest.q, bench.actions.state.q))
     assert viewport.camera.azimuth == camera
-    assert np.all((bench.newest.q >= bench.model.lower) & (bench.newest.q <= bench.model.upper))
-    np.testing.assert_allclose(bench.newest.target, bench.newest.q)
+    assert np.all((bench.robot.newest.q >= bench.robot.model.lower) & (bench.robot.newest.q <= bench.robot.model.upper))
+    np.testing.assert_allclose(bench.robot.newest.target, bench.robot.newest.q)
     undo = arm.features[UndoView]
-    assert undo.undo.text() == f"&Undo Pose {bench.model.link_names[link]}"
+    assert undo.undo.text() == f"&Undo Pose {bench.robot.model.link_names[link]}"
     qtbot.keyClick(arm, Qt.Key.Key_Z, CTRL)
-    wait(qtbot, lambda: np.array_equal(bench.newest.q, before))
+    wait(qtbot, lambda: np.array_equal(bench.robot.newest.q, before))
     qtbot.keyClick(arm, Qt.Key.Key_Y, CTRL)
-    wait(qtbot, lambda: not np.array_equal(bench.newest.q, before))
+    wait(qtbot, lambda: not np.array_equal(bench.robot.newest.q, before))
 
 
 def test_two_drags_at_once_are_two_steps_back(qtbot, arm):
-    undo, link = arm.features[UndoView], len(arm.workbench.model.link_names) - 1
+    undo, link = arm.features[UndoView], len(arm.workbench.robot.model.link_names) - 1
     many = undo.stack.count()
     for _ in range(2):
         drag(qtbot, arm, place_of(qtbot, arm, link), QPoint(12, 8))
-        wait(qtbot, lambda: np.array_equal(arm.workbench.newest.q, arm.workbench.state.q))
+        wait(qtbot, lambda: np.array_equal(arm.workbench.robot.newest.q, arm.workbench.actions.state.q))
     assert undo.stack.count() == many + 2
 
 
 def test_out_of_reach_it_says_by_how_much(qtbot, arm):
-    link = len(arm.workbench.model.link_names) - 1
+    link = len(arm.workbench.robot.model.link_names) - 1
     start, posing = place_of(qtbot, arm, link), arm.features[HandPosing]
     arm.viewport.camera.zoom(0.3)
     start = place_of(qtbot, arm, link)
@@ -104,8 +101,8 @@ def test_out_of_reach_it_says_by_how_much(qtbot, arm):
 
 
 def test_a_dragged_link_is_named_once(qtbot, arm):
-    link = len(arm.workbench.model.link_names) - 1
-    name, start = arm.workbench.model.link_names[link], place_of(qtbot, arm, link)
+    link = len(arm.workbench.robot.model.link_names) - 1
+    name, start = arm.workbench.robot.model.link_names[link], place_of(qtbot, arm, link)
 
     def named() -> bool:
         arm.viewport.repaint()
@@ -123,24 +120,24 @@ def test_a_dragged_link_is_named_once(qtbot, arm):
 
 
 def test_a_click_moves_nothing_and_asks_for_the_menu(qtbot, arm):
-    before, link = arm.workbench.state.q, len(arm.workbench.model.link_names) - 1
+    before, link = arm.workbench.actions.state.q, len(arm.workbench.robot.model.link_names) - 1
     place = place_of(qtbot, arm, link)
     drag(qtbot, arm, place, QPoint(1, 1))
-    np.testing.assert_array_equal(arm.workbench.state.q, before)
+    np.testing.assert_array_equal(arm.workbench.actions.state.q, before)
     assert arm.features[HandPosing].hold is None
 
 
 def test_after_a_drag_a_reset_goes_back_to_that_pose_and_again_to_the_neutral_one(qtbot, arm):
-    bench, link = arm.workbench, len(arm.workbench.model.link_names) - 1
+    bench, link = arm.workbench, len(arm.workbench.robot.model.link_names) - 1
     drag(qtbot, arm, place_of(qtbot, arm, link), QPoint(-30, 20))
-    posed = bench.state.q
+    posed = bench.actions.state.q
     arm.run.play.trigger()
-    wait(qtbot, lambda: bench.newest.time > 0.02)
+    wait(qtbot, lambda: bench.robot.newest.time > 0.02)
     arm.run.play.trigger()
     arm.run.reset.trigger()
-    wait(qtbot, lambda: bench.newest.time == 0 and np.allclose(bench.newest.q, posed))
+    wait(qtbot, lambda: bench.robot.newest.time == 0 and np.allclose(bench.robot.newest.q, posed))
     arm.run.reset.trigger()
-    wait(qtbot, lambda: np.allclose(bench.newest.q, bench.model.neutral()))
+    wait(qtbot, lambda: np.allclose(bench.robot.newest.q, bench.robot.model.neutral()))
 
 
 def test_the_handles_are_those_of_the_selected_link_while_it_is_paused(qtbot, arm):
@@ -160,7 +157,7 @@ def test_the_handles_are_those_of_the_selected_link_while_it_is_paused(qtbot, ar
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_an_arrow_shifts_the_link_along_its_axis_and_keeps_its_orientation(qtbot, arm, axis):
-    link = len(arm.workbench.model.link_names) - 1
+    link = len(arm.workbench.robot.model.link_names) - 1
     arm.selection.choose(link)
     posing, before, camera = arm.features[HandPosing], pose(arm, link), arm.viewport.camera.azimuth
     if Handle(ARROW, axis) not in posing.handles.shape.lines:
@@ -181,7 +178,7 @@ def test_an_arrow_shifts_the_link_along_its_axis_and_keeps_its_orientation(qtbot
 
 
 def test_a_ring_turns_the_link_about_its_axis_where_it_is(qtbot, arm):
-    link = len(arm.workbench.model.link_names) - 1
+    link = len(arm.workbench.robot.model.link_names) - 1
     arm.selection.choose(link)
     before, turned = pose(arm, link), 0
     for axis in range(3):
@@ -189,7 +186,7 @@ def test_a_ring_turns_the_link_about_its_axis_where_it_is(qtbot, arm):
             continue
         before, start = pose(arm, link), handle_place(arm, RING, axis)
         drag(qtbot, arm, start, QPoint(12, 12), LEFT)
-        wait(qtbot, lambda: np.array_equal(arm.workbench.newest.q, arm.workbench.state.q))
+        wait(qtbot, lambda: np.array_equal(arm.workbench.robot.newest.q, arm.workbench.actions.state.q))
         after = pose(arm, link)
         np.testing.assert_allclose(after[:3, 3], before[:3, 3], atol=1e-5)
         np.testing.assert_allclose(after[:3, axis], before[:3, axis], atol=1e-5)
@@ -200,43 +197,43 @@ def test_a_ring_turns_the_link_about_its_axis_where_it_is(qtbot, arm):
 def test_the_handles_of_a_free_base_shift_and_turn_the_robot(qtbot, opened):
     window = opened(engine.find_robot("quadruped"))
     bench = window.workbench
-    wait(qtbot, lambda: bench.newest is not None and not window.viewport.reading)
-    trunk = bench.model.link_names.index("trunk")
+    wait(qtbot, lambda: bench.robot.newest is not None and not window.viewport.reading)
+    trunk = bench.robot.model.link_names.index("trunk")
     window.selection.choose(trunk)
-    joint, before = bench.model.joints[0], bench.state.q
+    joint, before = bench.robot.model.joints[0], bench.actions.state.q
     start = handle_place(window, ARROW, 2)
     drag(qtbot, window, start, QPoint(0, -40), LEFT)
-    wait(qtbot, lambda: np.array_equal(bench.newest.q, bench.state.q))
-    after = bench.state.q
+    wait(qtbot, lambda: np.array_equal(bench.robot.newest.q, bench.actions.state.q))
+    after = bench.actions.state.q
     assert after[joint.q.start + 2] > before[joint.q.start + 2] + 0.01
     np.testing.assert_allclose(np.delete(after, joint.q.start + 2), np.delete(before, joint.q.start + 2), atol=1e-9)
     start = handle_place(window, RING, 2)
     drag(qtbot, window, start, QPoint(25, 0), LEFT)
-    wait(qtbot, lambda: np.array_equal(bench.newest.q, bench.state.q))
-    turned = bench.state.q
+    wait(qtbot, lambda: np.array_equal(bench.robot.newest.q, bench.actions.state.q))
+    turned = bench.actions.state.q
     np.testing.assert_allclose(turned[joint.q][:3], after[joint.q][:3], atol=1e-9)
     assert abs(turned[joint.q][5]) > 0.01  # about z alone
     np.testing.assert_allclose(turned[joint.q][3:5], 0.0, atol=1e-9)
     np.testing.assert_array_equal(turned[joint.q.stop :], before[joint.q.stop :])
     for _ in range(2):
         qtbot.keyClick(window, Qt.Key.Key_Z, CTRL)
-    wait(qtbot, lambda: np.allclose(bench.newest.q, before))
+    wait(qtbot, lambda: np.allclose(bench.robot.newest.q, before))
 
 
 def test_a_foot_moves_its_leg_alone(qtbot, opened):
     window = opened(engine.find_robot("quadruped"))
     bench = window.workbench
-    wait(qtbot, lambda: bench.newest is not None and not window.viewport.reading)
-    foot, before = bench.model.link_names.index("FL_foot"), bench.state.q
+    wait(qtbot, lambda: bench.robot.newest is not None and not window.viewport.reading)
+    foot, before = bench.robot.model.link_names.index("FL_foot"), bench.actions.state.q
     drag(qtbot, window, place_of(qtbot, window, foot), QPoint(10, -12))
-    moved = np.flatnonzero(bench.state.q != before)
-    own = [bench.model.q_slice(name).start for name in bench.model.joint_names if name.startswith("FL_")]
+    moved = np.flatnonzero(bench.actions.state.q != before)
+    own = [bench.robot.model.q_slice(name).start for name in bench.robot.model.joint_names if name.startswith("FL_")]
     assert len(moved) > 0
     assert set(moved) <= set(own)
 
 
 def test_played_in_a_drag_the_hand_lets_go(qtbot, arm):
-    link, posing = len(arm.workbench.model.link_names) - 1, arm.features[HandPosing]
+    link, posing = len(arm.workbench.robot.model.link_names) - 1, arm.features[HandPosing]
     start = place_of(qtbot, arm, link)
     qtbot.mousePress(arm.viewport, RIGHT, pos=start)
     qtbot.mouseMove(arm.viewport, start + QPoint(20, 10))
@@ -248,12 +245,12 @@ def test_played_in_a_drag_the_hand_lets_go(qtbot, arm):
 
 
 def test_another_robot_in_a_drag_ends_it(qtbot, arm):
-    link, posing = len(arm.workbench.model.link_names) - 1, arm.features[HandPosing]
+    link, posing = len(arm.workbench.robot.model.link_names) - 1, arm.features[HandPosing]
     start = place_of(qtbot, arm, link)
     qtbot.mousePress(arm.viewport, RIGHT, pos=start)
     qtbot.mouseMove(arm.viewport, start + QPoint(20, 10))
     arm.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: arm.workbench.model.name == "pendulum" and not arm.workbench.loading)
+    wait(qtbot, lambda: arm.workbench.robot.model.name == "pendulum" and not arm.workbench.loading)
     assert posing.hold is None
     qtbot.mouseRelease(arm.viewport, RIGHT, pos=start)
 

@@ -1,7 +1,5 @@
 """Runs of `main.py run` in the window."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
@@ -28,7 +26,7 @@ def test_a_headless_run_opens_and_plays(qtbot, window, tmp_path, capsys):
     play(qtbot, window, 0.05)
     branch = replay.recording.runs[-1]
     assert branch.left == (run.number, pytest.approx(0.4))
-    assert window.workbench.time > 0.45 - 1e-9
+    assert window.workbench.robot.time > 0.45 - 1e-9
 
 
 @pytest.mark.parametrize("words", [[], ["--hold"], ["--dt", "0.002", "--gravity", "0", "0", "-1.62"]])
@@ -39,8 +37,8 @@ def test_a_headless_run_is_shown_and_gone_on_from_as_it_was_made(qtbot, window, 
     made = bench.replay.recording.frame(run, run.last).setup
 
     def is_said() -> bool:
-        settings = bench.settings
-        held, gravity = settings.held and not settings.driven, settings.under_gravity(bench.model).gravity
+        settings = bench.robot.settings
+        held, gravity = settings.held and not settings.driven, settings.under_gravity(bench.robot.model).gravity
         return (
             held == bool(made.settings.kp.any())
             and settings.dt == made.settings.dt
@@ -53,5 +51,5 @@ def test_a_headless_run_is_shown_and_gone_on_from_as_it_was_made(qtbot, window, 
     bench.branch()
     wait(qtbot, lambda: bench.replay.recording.runs[-1].left is not None)
     assert is_said()
-    kp, kd = gains_of(bench.model, bench.settings)
+    kp, kd = gains_of(bench.robot.model, bench.robot.settings)
     np.testing.assert_array_equal([kp, kd], [made.settings.kp[0], made.settings.kd[0]])

@@ -1,7 +1,5 @@
 """The Help menu: the list of shortcuts, generated from the actions, and the log."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 
@@ -91,12 +89,12 @@ def test_no_letter_that_is_typed_into_a_field_is_taken_for_a_key(qtbot, opened):
         )
     )
     assert "p" in letters
-    before = window.workbench.settings
+    before = window.workbench.robot.settings
     for letter in letters:
         qtbot.keyClick(panel.list.search, letter)
     assert panel.list.search.text() == letters
     assert panel.isVisible()
-    assert window.workbench.settings == before
+    assert window.workbench.robot.settings == before
 
 
 def test_the_log_keeps_what_was_told_and_copies_it(qtbot, opened, tmp_path):

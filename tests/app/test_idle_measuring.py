@@ -1,7 +1,5 @@
 """Measuring while the window rests: when it begins, that the first touch ends it, and that it can be turned off."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 
@@ -11,6 +9,7 @@ from windows import press, wait
 
 import engine
 from app.features import idle_measuring
+from app.features.attaching import CompareView, IdleMeasuring
 from app.jobs.measuring import Measuring
 from app.window import Window
 from engine.selection import timings
@@ -44,17 +43,17 @@ def resting(monkeypatch, opened) -> tuple[Window, Scripted]:
     """A window with a robot, which has rested long enough as soon as nothing keeps it busy."""
     monkeypatch.setattr(idle_measuring, "is_disturbed", lambda: False)
     window = opened(engine.find_robot("arm7"))
-    assert window.idle_measuring._timer.isActive()
-    window.idle_measuring._timer.stop()  # the tests look when they are ready
+    assert window.feature(IdleMeasuring)._timer.isActive()
+    window.feature(IdleMeasuring)._timer.stop()  # the tests look when they are ready
     measure = Scripted()
-    window.idle_measuring.measuring = Measuring(measure)
+    window.feature(IdleMeasuring).measuring = Measuring(measure)
     monkeypatch.setattr(idle_measuring, "REST", 0.05)
     return window, measure
 
 
 def look_until(qtbot, window: Window, condition: Callable[[], bool]) -> None:
     def looked() -> bool:
-        window.idle_measuring.look()
+        window.feature(IdleMeasuring).look()
         return condition()
 
     wait(qtbot, looked)
@@ -62,7 +61,7 @@ def look_until(qtbot, window: Window, condition: Callable[[], bool]) -> None:
 
 def test_it_begins_at_rest_says_how_far_it_is_and_ends_with_a_table(qtbot, resting):
     window, measure = resting
-    label, algorithm = window.idle_measuring.label, window.workbench.algorithm
+    label, algorithm = window.feature(IdleMeasuring).label, window.workbench.algorithm
     assert label.text() == ""
     look_until(qtbot, window, lambda: label.text() == "idle: measuring algorithms, 50%")
     assert window.run.play.isEnabled()
@@ -73,19 +72,19 @@ def test_it_begins_at_rest_says_how_far_it_is_and_ends_with_a_table(qtbot, resti
     assert engine.measured()
     assert window.workbench.algorithm == algorithm  # nothing changes under a robot that is there
     qtbot.wait(100)
-    window.idle_measuring.look()
+    window.feature(IdleMeasuring).look()
     assert measure.begun == 1
 
 
 def test_the_window_looks_by_itself(qtbot, resting):
     window, measure = resting
-    window.idle_measuring._timer.start()
+    window.feature(IdleMeasuring)._timer.start()
     wait(qtbot, lambda: measure.begun == 1)
 
 
 def test_a_key_ends_it_and_another_rest_begins_it_anew(qtbot, resting):
     window, measure = resting
-    look_until(qtbot, window, lambda: window.idle_measuring.measuring.running)
+    look_until(qtbot, window, lambda: window.feature(IdleMeasuring).measuring.running)
     qtbot.keyClick(window, Qt.Key.Key_F)
     assert measure.stopped.wait(60)
     look_until(qtbot, window, lambda: measure.begun == 2)
@@ -93,26 +92,26 @@ def test_a_key_ends_it_and_another_rest_begins_it_anew(qtbot, resting):
 
 def test_it_neither_begins_nor_goes_on_while_it_plays(qtbot, resting):
     window, measure = resting
-    look_until(qtbot, window, lambda: window.idle_measuring.measuring.running)
+    look_until(qtbot, window, lambda: window.feature(IdleMeasuring).measuring.running)
     window.workbench.play()
-    window.idle_measuring.look()
+    window.feature(IdleMeasuring).look()
     assert measure.stopped.wait(60)
-    look_until(qtbot, window, lambda: not window.idle_measuring.measuring.running)
+    look_until(qtbot, window, lambda: not window.feature(IdleMeasuring).measuring.running)
     qtbot.wait(100)
-    window.idle_measuring.look()
-    assert not window.idle_measuring.measuring.running
+    window.feature(IdleMeasuring).look()
+    assert not window.feature(IdleMeasuring).measuring.running
     assert measure.begun == 1
 
 
 def test_it_waits_for_a_comparison(qtbot, resting):
     window, measure = resting
     press(qtbot, window, window.docks["Compare"].toggleViewAction())
-    window.compare.start()
+    window.feature(CompareView).panel.start()
     qtbot.wait(100)
-    window.idle_measuring.look()
+    window.feature(IdleMeasuring).look()
     assert measure.begun == 0
-    window.compare.stop()
-    wait(qtbot, lambda: not window.compare.running)
+    window.feature(CompareView).panel.stop()
+    wait(qtbot, lambda: not window.feature(CompareView).panel.running)
     look_until(qtbot, window, lambda: measure.begun == 1)
 
 
@@ -120,7 +119,7 @@ def test_it_waits_for_a_comparison(qtbot, resting):
 def test_measuring_does_not_begin_if_off_done_or_disturbed(qtbot, resting, monkeypatch, obstacle):
     window, measure = resting
     if obstacle == "turned off":
-        window.idle_measuring.action.trigger()
+        window.feature(IdleMeasuring).action.trigger()
         assert window.settings.value(idle_measuring.KEY, True, bool) is False
     elif obstacle == "measured":
         rows = (Row("chain", 8, 1, "float64", "abia", 2e-6, 1e-15, "step"),)
@@ -128,15 +127,15 @@ def test_measuring_does_not_begin_if_off_done_or_disturbed(qtbot, resting, monke
     else:
         monkeypatch.setattr(idle_measuring, "is_disturbed", lambda: True)
     qtbot.wait(100)
-    window.idle_measuring.look()
+    window.feature(IdleMeasuring).look()
     assert measure.begun == 0
 
 
 def test_turning_it_off_ends_it(qtbot, resting):
     window, measure = resting
-    look_until(qtbot, window, lambda: window.idle_measuring.measuring.running)
-    window.idle_measuring.action.trigger()
-    window.idle_measuring.look()
+    look_until(qtbot, window, lambda: window.feature(IdleMeasuring).measuring.running)
+    window.feature(IdleMeasuring).action.trigger()
+    window.feature(IdleMeasuring).look()
     assert measure.stopped.wait(60)
 
 
@@ -146,13 +145,13 @@ def test_a_fault_is_said_once(qtbot, resting):
     measure.go.set()
     look_until(qtbot, window, lambda: "the disk is full" in window.statusBar().currentMessage())
     qtbot.wait(100)
-    window.idle_measuring.look()
+    window.feature(IdleMeasuring).look()
     assert measure.begun == 1
 
 
 def test_closing_ends_it(qtbot, resting):
     window, measure = resting
-    look_until(qtbot, window, lambda: window.idle_measuring.measuring.running)
+    look_until(qtbot, window, lambda: window.feature(IdleMeasuring).measuring.running)
     window.close()
     assert measure.stopped.is_set()
 

@@ -1,7 +1,5 @@
 """A ball joint in the window: three sliders for its rotation vector, an effort about each axis, no targets."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -53,11 +51,11 @@ def test_a_body_that_was_added_elsewhere_has_its_pose_in_the_world(rng):
 
 def test_a_ball_joint_is_placed_by_hand_and_driven_by_efforts(bench):
     opened(bench, MODEL)
-    index = next(k for k, row in enumerate(bench.coordinates) if row.component == 1)
-    row = bench.coordinates[index]
+    index = next(k for k, row in enumerate(bench.robot.coordinates) if row.component == 1)
+    row = bench.robot.coordinates[index]
     bench.joints.set_coordinate(index, 0.4)
     until(lambda: (frame := bench.frame()) and abs(row.value(frame.q) - 0.4) < 1e-9)
-    assert row.value(bench.initial) == pytest.approx(0.4)
+    assert row.value(bench.robot.initial) == pytest.approx(0.4)
     assert index not in bench.robot.drives_now.held_rows
     bench.joints.set_drive(index, 0.25)
     bench.play()
@@ -98,12 +96,12 @@ def test_a_free_base_is_turned_in_numbers_and_back_by_undo(bench):
     opened(bench, engine.load(engine.find_robot("quadruped")))
     actions = []
     bench.actions.done = actions.append
-    index = next(k for k, row in enumerate(bench.coordinates) if row.name == "floating_base.yaw")
-    base, row = bench.model.joint("floating_base"), bench.coordinates[index]
+    index = next(k for k, row in enumerate(bench.robot.coordinates) if row.name == "floating_base.yaw")
+    base, row = bench.robot.model.joint("floating_base"), bench.robot.coordinates[index]
     bench.joints.set_coordinate(index, 0.5)
     until(lambda: (frame := bench.frame()) and abs(row.value(frame.q) - 0.5) < 1e-12)
-    np.testing.assert_allclose(bench.newest.q[base.q][3:], [0, 0, math.sin(0.25), math.cos(0.25)], atol=1e-12)
-    assert row.value(bench.initial) == pytest.approx(0.5)
+    np.testing.assert_allclose(bench.robot.newest.q[base.q][3:], [0, 0, math.sin(0.25), math.cos(0.25)], atol=1e-12)
+    assert row.value(bench.robot.initial) == pytest.approx(0.5)
     assert row.value(actions[-1].before.q) == 0.0
     assert row.value(actions[-1].after.q) == pytest.approx(0.5)
 

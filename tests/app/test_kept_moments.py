@@ -1,7 +1,5 @@
 """Names of keyframes are stored with their runs, wherever the runs come from."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest
@@ -155,7 +153,7 @@ def test_a_pose_that_has_a_name_is_kept_without_a_step(qtbot, start):
     recording = load(qtbot, window)
     angles = [0.25, 0.5, 0.75]
     for angle in angles:
-        q = window.workbench.initial.copy()
+        q = window.workbench.robot.initial.copy()
         q[0] = angle
         window.workbench.posing.pose(q)
         wait(qtbot, lambda angle=angle: newest(recording).q[0, 0] == angle)

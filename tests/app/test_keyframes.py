@@ -1,7 +1,5 @@
 """Keyframes along the timeline of a run and of its branches."""
 
-from __future__ import annotations
-
 import pytest
 from PyQt6.QtCore import Qt
 from test_time import load, play, scrub

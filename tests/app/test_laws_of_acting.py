@@ -1,7 +1,5 @@
 """Inputs, parameters and placement of random robots obey the laws of mechanics."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """Written files are read back exactly: sessions, settings, scenes, runs, keyframes, tables, and numbers in words."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -90,11 +88,10 @@ def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
         if row.driveable and rng.random() < 0.5:
             robot.drives.set(row.effort_v, a_drive(rng))
     robot.newest = SimpleNamespace(q=model.random(rng), target=rng.normal(size=model.nv), tau=rng.normal(size=model.nv))
+    robot.floating, robot.initial = bool(rng.random() < 0.5), model.random(rng)
     bench = SimpleNamespace(
-        path=model.source, floating=bool(rng.random() < 0.5), speed=float(rng.uniform(0.1, 10)),
-        initial=model.random(rng), controller=SimpleNamespace(path=""), robot=robot, model=model,
-        settings=robot.settings, coordinates=robot.coordinates, newest=robot.newest,
-    )  # fmt: skip
+        path=model.source, speed=float(rng.uniform(0.1, 10)), controller=SimpleNamespace(path=""), robot=robot
+    )
     camera = Camera(rng.normal(size=3) * 9, *rng.uniform(0.1, 1.5, 3).tolist(), parallel=bool(rng.random() < 0.5))
     kept = SavedSecondRobot(
         tuple(rng.normal(size=3)),
@@ -123,13 +120,13 @@ def test_a_session_is_read_as_it_was_written(chance, tmp_path):
         path.write_bytes(json.dumps(written, indent=1).encode())
         session = session_text.read(str(path))
         found = session_text.settings(session, everything(model, chance), model)
-        assert replace(found, scene=bench.settings.scene) == bench.settings
-        same_scene(found.scene, bench.settings.scene)
-        drives, rows = session_text.drives(session), [row for row in bench.coordinates if row.driveable]
-        assert drives == {row.name: bench.robot.drive_of(bench.coordinates.index(row)) for row in rows}
+        assert replace(found, scene=bench.robot.settings.scene) == bench.robot.settings
+        same_scene(found.scene, bench.robot.settings.scene)
+        drives, rows = session_text.drives(session), [row for row in bench.robot.coordinates if row.driveable]
+        assert drives == {row.name: bench.robot.drive_of(bench.robot.coordinates.index(row)) for row in rows}
         own = np.zeros(model.nq)
         own[[k for _, part in model.quaternions for k in range(part.start, part.stop)]] = 1.0
-        np.testing.assert_array_equal(session_text.pose(session, model, own), bench.newest.q)
+        np.testing.assert_array_equal(session_text.pose(session, model, own), bench.robot.newest.q)
         camera = session_text.camera(session, Camera())
         assert replace(camera, target=was.camera.target) == replace(was.camera, fov=camera.fov)
         np.testing.assert_array_equal(camera.target, was.camera.target)
@@ -137,7 +134,7 @@ def test_a_session_is_read_as_it_was_written(chance, tmp_path):
         assert session_text.hidden(session) == was.hidden
         assert session_text.second_robot(session) == (model.source, was.kept)
         assert (session_text.speed(session, 1.0), session_text.layout(session)) == (bench.speed, "QUJD")
-        assert session["robot"] == {"path": bench.path, "floating": bench.floating}
+        assert session["robot"] == {"path": bench.path, "floating": bench.robot.floating}
 
 
 OUTSIDE = {

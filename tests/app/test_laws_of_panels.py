@@ -1,7 +1,5 @@
 """Panels show the state in the units they name, and typed or dragged values are requested exactly."""
 
-from __future__ import annotations
-
 import math
 import re
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Random robots are drawn where mechanics puts them, and a click selects what is drawn there."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

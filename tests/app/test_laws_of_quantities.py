@@ -1,7 +1,5 @@
 """All plotted, displayed or drawn quantities of random robots agree with their definitions, computed from poses."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Simulations in the window: taken over, reset, changed by hand, rewound, and accompanied."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 
@@ -229,12 +227,12 @@ def test_the_window_picks_and_pulls_what_is_under_the_mouse(chance, tmp_path, qt
     model = robot(tmp_path, chance, free=True)
     window = opened(model)
     viewport, bench = window.viewport, window.workbench
-    wait(qtbot, lambda: viewport._scene.ready and bench.newest is not None)
+    wait(qtbot, lambda: viewport._scene.ready and bench.robot.newest is not None)
     for many in (False, True):
         if many:
             bench.configuring.set_spread(BatchSpread(4, 0.2))
             bench.look_at(3)
-            wait(qtbot, lambda: viewport._batch is not None and bench.newest.robot == 3)
+            wait(qtbot, lambda: viewport._batch is not None and bench.robot.newest.robot == 3)
             assert np.linalg.norm(viewport.center) > 0.1
         lower, upper = viewport.robot_bounds
         camera = Camera(azimuth=float(chance.uniform(-3, 3)), elevation=float(chance.uniform(-1, 1)))
@@ -247,7 +245,7 @@ def test_the_window_picks_and_pulls_what_is_under_the_mouse(chance, tmp_path, qt
                 continue
             at = viewport.place(hit.point)
             assert (at.x(), at.y()) == (pytest.approx(x, abs=0.1), pytest.approx(y, abs=0.1))
-            content, poses = viewport._scene.content, bench.newest.link_poses
+            content, poses = viewport._scene.content, bench.robot.newest.link_poses
             own = content.hulls[content.instances.link == hit.link].reshape(-1, 3)
             local = np.linalg.inv(poses[hit.link]) @ np.append(hit.point, 1)
             assert np.all(local[:3] > own.min(0) - 0.03)

@@ -1,7 +1,5 @@
 """Whole scenes: contacts' marks, crowds, ghosts, obstacles, shadows and levels of detail, over random robots."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from random_robots import robot, robots

@@ -1,7 +1,5 @@
 """Recordings, replays, timelines and samples of random runs show the state at the displayed time."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 

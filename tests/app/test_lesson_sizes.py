@@ -1,7 +1,5 @@
 """The size of lessons in the window: no step has to be scrolled, and all type can be read."""
 
-from __future__ import annotations
-
 import pytest
 from PyQt6.QtWidgets import QApplication
 from windows import wait

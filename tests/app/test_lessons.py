@@ -1,7 +1,5 @@
 """Lessons in the window: each is played to its end, with lit links, checked questions, and refusals."""
 
-from __future__ import annotations
-
 import threading
 import time
 
@@ -13,8 +11,7 @@ from windows import ANSWER, HEARD, LOOKS, PATIENCE, wait
 
 import engine
 from app.desktop import theme
-from app.features.gallery_view import GalleryView
-from app.features.lesson_view import LessonView
+from app.features.attaching import GalleryView, LessonView
 from app.panels.lesson import CHOOSE, PICK
 from app.panels.lesson_question import NOT_YET, RIGHT
 
@@ -217,8 +214,8 @@ def test_a_part_is_picked_in_the_picture_or_on_the_robot(qtbot, taught):
     lit = view._viewport.overlays._lit
     marked = panel.step.lights(panel.marks)
     assert (lit[marked == 3] == lit[marked == 3][:1]).all()
-    assert set(view._bench.model.link_body[np.flatnonzero(marked == 3)].tolist()) == {5, 6, 7, 8}
-    window.selection.choose(view._bench.model.link_names.index("link3"))
+    assert set(view._bench.robot.model.link_body[np.flatnonzero(marked == 3)].tolist()) == {5, 6, 7, 8}
+    window.selection.choose(view._bench.robot.model.link_names.index("link3"))
     assert "Links 2 to 5" in panel.handles.text()
     window.selection.choose(-1)
     assert panel.handles.text() == PICK
@@ -231,7 +228,8 @@ def test_a_joint_is_pulled_and_what_changes_is_orange(qtbot, taught):
     view = taught("dca", engine.chain(7), 15)
     panel = view.panel
     assert panel.pull.isVisible()
-    assert [panel.pull.itemText(k) for k in (0, 1)] == ["Pull no joint", f"Pull {view._bench.model.joint_names[0]}"]
+    first = view._bench.robot.model.joint_names[0]
+    assert [panel.pull.itemText(k) for k in (0, 1)] == ["Pull no joint", f"Pull {first}"]
     before = view._viewport.overlays._lit.copy()
     panel.pull.setCurrentIndex(1)
     assert panel.marks == panel.lesson.pulled(0)
@@ -314,7 +312,7 @@ def test_a_lesson_in_the_empty_window_opens_a_robot(qtbot, window):
     view.menu.close()
     wait(qtbot, lambda: view.panel.lesson is not None)
     assert view.panel.lesson.name == NAMES[1]
-    assert window.workbench.model.name == "arm7"
+    assert window.workbench.robot.model.name == "arm7"
 
 
 @pytest.mark.parametrize("dark", [True, False])

@@ -1,7 +1,5 @@
 """Levels of detail: their distance from the original mesh, and their selection."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Links are hidden in the picture by their menus and eyes, and shown again."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -13,11 +11,7 @@ from windows import wait
 
 import engine
 from app.desktop.context_menus import LINK, Clicked
-from app.features.link_hiding import LinkHiding
-from app.features.overlay_view import OverlayView
-from app.features.palette import PaletteView
-from app.features.robot_view import RobotView
-from app.features.sessions import Sessions
+from app.features.attaching import LinkHiding, OverlayView, PaletteView, RobotView, Sessions
 from app.panels.robot import EYE
 
 RIGHT, LEFT = Qt.MouseButton.RightButton, Qt.MouseButton.LeftButton
@@ -32,7 +26,7 @@ def links_in(window) -> set[int]:
 
 def test_a_link_is_hidden_by_its_menu_in_the_picture_and_shown_again(qtbot, arm):
     hiding, menus = arm.features[LinkHiding], arm.menus.context
-    hand, plain = arm.workbench.model.link_names.index("hand"), pixels(arm)
+    hand, plain = arm.workbench.robot.model.link_names.index("hand"), pixels(arm)
     arm.selection.choose(hand)
     at = place_of(qtbot, arm, hand)
     qtbot.mouseClick(arm.viewport, RIGHT, pos=at)
@@ -44,8 +38,8 @@ def test_a_link_is_hidden_by_its_menu_in_the_picture_and_shown_again(qtbot, arm)
     assert (np.abs(without - plain) > 30).mean() > 5e-4
     assert hand not in links_in(arm)
     assert hiding.button.isVisible()
-    assert hiding.button.text() == f"1 of {len(arm.workbench.model.link_names)} links hidden: show all"
-    film = arm.viewport.view_of((320, 240), arm.workbench.newest)
+    assert hiding.button.text() == f"1 of {len(arm.workbench.robot.model.link_names)} links hidden: show all"
+    film = arm.viewport.view_of((320, 240), arm.workbench.robot.newest)
     assert hand not in film.content.instances.link
     assert "Show" in names(menus.of(Clicked(LINK, "hand", hand)))
     qtbot.mouseClick(hiding.button, LEFT)
@@ -56,7 +50,7 @@ def test_a_link_is_hidden_by_its_menu_in_the_picture_and_shown_again(qtbot, arm)
 
 def test_all_other_links_are_hidden_and_the_palette_shows_them(qtbot, arm):
     hiding, menus = arm.features[LinkHiding], arm.menus.context
-    hand, every = arm.workbench.model.link_names.index("hand"), links_in(arm)
+    hand, every = arm.workbench.robot.model.link_names.index("hand"), links_in(arm)
     assert not hiding.show_all.isEnabled()
     press(menus.of(Clicked(LINK, "hand", hand)), "Hide others")
     assert links_in(arm) == {hand}
@@ -73,7 +67,7 @@ def test_an_eye_of_the_tree_hides_its_link_and_nothing_is_selected(qtbot, arm):
     hiding, view = arm.features[LinkHiding], arm.features[RobotView]
     view.action.trigger()
     wait(qtbot, lambda: view.panel.tree.isVisible() and view.panel.tree.model().rowCount() > 0)
-    tree, hand = view.panel.tree, arm.workbench.model.link_names.index("hand")
+    tree, hand = view.panel.tree, arm.workbench.robot.model.link_names.index("hand")
     tree.choose(hand)
     row = tree.currentIndex()
     tree.choose(-1)
@@ -90,7 +84,7 @@ def test_an_eye_of_the_tree_hides_its_link_and_nothing_is_selected(qtbot, arm):
 def test_frames_and_contacts_of_hidden_links_are_hidden(qtbot, shown):
     window = shown(engine.find_robot("quadruped"))
     window.run.play.trigger()
-    wait(qtbot, lambda: window.workbench.newest.contacts is not None)
+    wait(qtbot, lambda: window.workbench.robot.newest.contacts is not None)
     window.run.play.trigger()
     window.features[OverlayView].actions["frames"].setChecked(True)
     viewport = window.viewport
@@ -100,7 +94,7 @@ def test_frames_and_contacts_of_hidden_links_are_hidden(qtbot, shown):
     window.features[LinkHiding].hide({link})
     assert len(viewport._view().extras.glyphs["rod"].poses) == glyphs - 3
     assert len(viewport._view().marks.state) == (viewport._contacts.link != link).sum() < len(before.state)
-    count = len(window.workbench.model.link_names)
+    count = len(window.workbench.robot.model.link_names)
     window.features[LinkHiding].hide(range(count))
     assert viewport._view().marks is None
     pixels(window)
@@ -114,17 +108,17 @@ def test_a_session_and_a_reload_keep_hidden_links_and_another_robot_has_none(qtb
     path = tmp_path / "a.catena"
     sessions.save(str(path))
     assert json.loads(path.read_text())["hidden"] == ["hand"]
-    model = bench.model
+    model = bench.robot.model
     arm.open(bench.path)
-    wait(qtbot, lambda: bench.model is not model and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model is not model and not bench.loading)
     assert hiding.names == ["hand"]
-    model = bench.model
+    model = bench.robot.model
     arm.open(engine.find_robot("double_pendulum"))
-    wait(qtbot, lambda: bench.model is not model and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model is not model and not bench.loading)
     assert not hiding.hidden
-    model = bench.model
+    model = bench.robot.model
     sessions.open(str(path))
-    wait(qtbot, lambda: bench.model is not model and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model is not model and not bench.loading)
     assert hiding.names == ["hand"]
 
 
@@ -139,4 +133,4 @@ def test_hide_others_says_in_the_palette_to_select_a_link_first(qtbot, arm):
     palette.close()
     arm.selection.choose(2)
     hiding.hide_rest.trigger()
-    assert hiding.hidden == frozenset(range(len(arm.workbench.model.link_names))) - {2}
+    assert hiding.hidden == frozenset(range(len(arm.workbench.robot.model.link_names))) - {2}

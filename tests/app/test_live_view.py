@@ -1,7 +1,5 @@
 """A script's simulation in the window: exact to the bit, whatever happens to the script and the window."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -16,12 +14,15 @@ import engine
 import main
 from app.features import plots_view
 from app.features.autosaved_runs import AutosavedRuns
+from app.features.batch_view import BatchView
 from app.features.drive_view import DriveView
 from app.features.gravity_view import GravityView
 from app.features.live_view import LiveView
 from app.features.palette import PaletteView
 from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
+from app.features.simulation_choices import SimulationChoices
+from app.features.status import Status
 from app.features.time_view import TimeView
 from app.plotting.catalogue import catalogue
 from app.plotting.quantities import CONTACTS, EFFORTS
@@ -84,18 +85,18 @@ def test_what_acts_on_the_robot_is_disabled_for_a_reason_while_the_script_drives
         run.gravity,
         run.hold,
         run.reset,
-        window.algorithm_menu,
+        window.feature(SimulationChoices).algorithm_menu,
         window.joints,
         drive.form,
-        window.batch,
+        window.feature(BatchView).panel,
     )
     assert not any(each.isEnabled() for each in acting)
     reason = "shown_script.py drives the robot"
     assert {each.toolTip() for each in acting} == {f"{reason}; press Branch here (Ctrl+B) to continue from it"}
-    assert window.status.note_label.text() == reason
+    assert window.feature(Status).note_label.text() == reason
     with pytest.raises(ValueError, match=f"{reason}; to move joints press Branch here"):
         bench.joints.set_coordinate(6, 0.1)
-    assert window.status.step_button.text() == "1 ms  implicit"
+    assert window.feature(Status).step_button.text() == "1 ms  implicit"
     assert window.features[TimeView].bar.state.text() == "live: shown_script.py"
     palette = window.features[PaletteView]
     for words, name in (("floating base", "Floating base"), ("algorithm crba", "CRBA"), ("moon", "Gravity: Moon")):
@@ -106,7 +107,7 @@ def test_what_acts_on_the_robot_is_disabled_for_a_reason_while_the_script_drives
         qtbot.keyClick(palette.palette.line, Qt.Key.Key_Return)
         assert window.statusBar().currentMessage().startswith(f"{name}: {reason}; press Branch here")
         palette.palette.close()
-    assert bench.settings.algorithm == "auto"
+    assert bench.robot.settings.algorithm == "auto"
     window.features[TimeView].branch.trigger()
     assert all(each.isEnabled() for each in acting)
     assert run.gravity.toolTip() == before
@@ -152,9 +153,9 @@ def test_its_run_is_plotted_exported_and_kept_like_any_other(qtbot, window, star
     view, bench = connect(), window.workbench
     wait(qtbot, lambda: view.reader is None)
     run, recording = bench.replay.growing, bench.replay.recording
-    effort = next(each for each in catalogue(bench.model) if each.kind in EFFORTS)
-    force = next(each for each in catalogue(bench.model) if CONTACTS in each.kind)
-    wanted = Wanted(run, run.first, run.last, 0, (effort, force), bench.coordinates)
+    effort = next(each for each in catalogue(bench.robot.model) if each.kind in EFFORTS)
+    force = next(each for each in catalogue(bench.robot.model) if CONTACTS in each.kind)
+    wanted = Wanted(run, run.first, run.last, 0, (effort, force), bench.robot.coordinates)
     _, values = evaluate(recording, wanted, range(1, run.last + 1))
     assert np.all(np.isfinite(values))
     assert np.any(values[:, 0])
@@ -168,7 +169,7 @@ def test_its_run_is_plotted_exported_and_kept_like_any_other(qtbot, window, star
         assert np.array_equal(saved.trajectory.q[-1], states["q500"][0])
     saving.close()
     (kept,) = autosave.saved_runs(tmp_path / "runs")
-    read = engine.recording_of_parts(run_files.read(str(kept)), bench.model)
+    read = engine.recording_of_parts(run_files.read(str(kept)), bench.robot.model)
     assert frames(read, read.runs[0])[-1].checkpoint.steps == 500
 
 
@@ -177,7 +178,7 @@ def test_its_plots_go_on_while_it_runs_and_have_what_came_before(qtbot, window, 
     connect()
     replay, panel = window.workbench.replay, window.features[PlotsView].panel
     wait(qtbot, lambda: len(replay.growing) > 50)
-    effort = next(each for each in catalogue(window.workbench.model) if each.kind in EFFORTS)
+    effort = next(each for each in catalogue(window.workbench.robot.model) if each.kind in EFFORTS)
     window.docks["Plots"].toggleViewAction().trigger()
     panel.plot(effort)
 
@@ -191,7 +192,7 @@ def test_its_plots_go_on_while_it_runs_and_have_what_came_before(qtbot, window, 
     wait(qtbot, lambda: curve()[0][-1] > end + 0.5)
     assert replay.follows
     times, values = curve()
-    wanted = Wanted(replay.growing, 0, 0, 0, (effort,), window.workbench.coordinates)
+    wanted = Wanted(replay.growing, 0, 0, 0, (effort,), window.workbench.robot.coordinates)
     index = replay.recording.at(replay.growing, times[-5])
     ((time,), ((value,),)) = evaluate(replay.recording, wanted, [index])
     assert (time, value) == (times[-5], values[-5])
@@ -205,12 +206,12 @@ def test_a_plot_has_all_frames_of_a_script_that_had_begun(qtbot, window, start, 
     window.open(engine.find_robot("double_pendulum"))
     wait_loaded(qtbot, window)
     bench, panel = window.workbench, window.features[PlotsView].panel
-    energy = next(each for each in catalogue(bench.model) if each.label == "kinetic energy")
+    energy = next(each for each in catalogue(bench.robot.model) if each.label == "kinetic energy")
     window.docks["Plots"].toggleViewAction().trigger()
     if when == "before it connects":
         panel.plot(energy)
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 1)
+    wait(qtbot, lambda: bench.robot.time > 1)
     connect()
     if when == "as it connects":
         panel.plot(energy)

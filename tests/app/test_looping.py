@@ -1,7 +1,5 @@
 """A span of a recorded run, played in a loop."""
 
-from __future__ import annotations
-
 import itertools
 import math
 
@@ -13,9 +11,8 @@ from test_time import play
 from windows import name_file, wait
 
 from app.desktop import theme
+from app.features.attaching import RunExports, TimeView
 from app.features.looping import BEGUN, TOO_EARLY, TOO_LATE
-from app.features.run_exports import RunExports
-from app.features.time_view import TimeView
 from app.panels.picture_dialogs import FilmDialog
 from app.panels.run_dialog import RECORDED, STEPS, RunDialog
 from engine import cli
@@ -117,7 +114,7 @@ def test_the_loop_alone_is_exported_and_repeats_to_the_bit(qtbot, replayed, tmp_
     exports, replay, path = replayed.features[RunExports], replayed.workbench.replay, tmp_path / f"loop.{kind}"
     mark(replayed, 0.1, 0.2)
     _, start, end = replay.loop
-    steps = round((end - start) / replayed.workbench.settings.dt)
+    steps = round((end - start) / replayed.workbench.robot.settings.dt)
     name_file(monkeypatch, path)
 
     def exec_(dialog: RunDialog) -> int:

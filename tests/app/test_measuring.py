@@ -1,7 +1,5 @@
 """Measuring for the automatic choice from the window: the thread, and the timing panel."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable
@@ -11,6 +9,7 @@ from PyQt6.QtCore import Qt
 from windows import HEARD, answers, press, wait
 
 import engine
+from app.features.attaching import CompareView, Status, TimingView
 from app.jobs.measuring import Measuring, Progress
 from app.panels.measure_prompt import UNMEASURED
 from app.window import Window
@@ -57,7 +56,7 @@ def last(measuring: Measuring) -> Progress:
 
 def begin(qtbot, window: Window, measure: Scripted) -> None:
     """Press the button, and wait for the first case."""
-    prompt = window.timing.prompt
+    prompt = window.feature(TimingView).panel.prompt
     prompt.measuring = Measuring(measure)
     qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
     wait(qtbot, lambda: prompt.progress.value() == 250)
@@ -86,10 +85,7 @@ def test_a_stop_that_comes_when_all_is_done_is_too_late():
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (
-            PermissionError(13, "Permission denied", "/cache"),
-            "the measurement was not kept: Permission denied",
-        ),
+        (PermissionError(13, "Permission denied", "/cache"), "the measurement was not kept: Permission denied"),
         (RuntimeError("the cable is out"), "RuntimeError: the cable is out ("),
     ],
 )
@@ -98,7 +94,7 @@ def test_an_error_is_told_and_the_button_stays(qtbot, opened, fault, words):
     measure = Scripted(fault)
     begin(qtbot, window, measure)
     measure.go.set()
-    prompt = window.timing.prompt
+    prompt = window.feature(TimingView).panel.prompt
     wait(qtbot, window.run.play.isEnabled)
     assert prompt.text.text().startswith(words)
     assert prompt.button.isVisible()
@@ -107,35 +103,35 @@ def test_an_error_is_told_and_the_button_stays(qtbot, opened, fault, words):
 
 
 def test_the_choice_is_made_anew_by_what_was_measured(qtbot, arm):
-    timing = arm.timing
+    timing = arm.feature(TimingView).panel
     assert timing.prompt.text.text() == UNMEASURED
     assert not timing.why.isVisible()
     qtbot.keyClick(arm, Qt.Key.Key_Space)
-    wait(qtbot, lambda: arm.workbench.time > 0.02)
+    wait(qtbot, lambda: arm.workbench.robot.time > 0.02)
     measure = Scripted()
     begin(qtbot, arm, measure)
-    assert not arm.workbench.playing
+    assert not arm.workbench.robot.playing
     assert not arm.run.play.isEnabled()
-    assert not arm.compare.isEnabled()
+    assert not arm.feature(CompareView).panel.isEnabled()
     assert timing.prompt.button.text() == "Stop"
     measure.go.set()
     wait(qtbot, timing.why.isVisible)
     assert not timing.prompt.isVisible()
-    assert arm.status.algorithm_button.text() == "CRBA (auto)"
+    assert arm.feature(Status).algorithm_button.text() == "CRBA (auto)"
     assert "1 µs beside 2 µs for ABA" in timing.why.text()
-    begun = arm.workbench.time
-    wait(qtbot, lambda: arm.workbench.playing and arm.workbench.time > begun + 0.02)  # as before
+    begun = arm.workbench.robot.time
+    wait(qtbot, lambda: arm.workbench.robot.playing and arm.workbench.robot.time > begun + 0.02)  # as before
     assert arm.run.play.isEnabled()
-    assert arm.compare.isEnabled()
+    assert arm.feature(CompareView).panel.isEnabled()
 
 
 def test_stop_leaves_the_offer_and_what_was_paused_stays_so(qtbot, arm):
     begin(qtbot, arm, Scripted())
-    qtbot.mouseClick(arm.timing.prompt.button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(arm.feature(TimingView).panel.prompt.button, Qt.MouseButton.LeftButton)
     wait(qtbot, arm.run.play.isEnabled)
-    assert arm.timing.prompt.text.text() == UNMEASURED
-    assert not arm.timing.prompt.progress.isVisible()
-    assert not arm.workbench.playing
+    assert arm.feature(TimingView).panel.prompt.text.text() == UNMEASURED
+    assert not arm.feature(TimingView).panel.prompt.progress.isVisible()
+    assert not arm.workbench.robot.playing
 
 
 def test_it_goes_on_while_another_robot_is_opened_which_stays_paused(qtbot, opened):
@@ -144,30 +140,30 @@ def test_it_goes_on_while_another_robot_is_opened_which_stays_paused(qtbot, open
     measure = Scripted()
     begin(qtbot, window, measure)
     opened(engine.find_robot("scara"))
-    assert window.timing.prompt.progress.isVisible()
+    assert window.feature(TimingView).panel.prompt.progress.isVisible()
     assert not window.run.play.isEnabled()
     measure.go.set()
-    wait(qtbot, lambda: window.status.algorithm_button.text() == "CRBA (auto)")
-    assert not window.workbench.playing
+    wait(qtbot, lambda: window.feature(Status).algorithm_button.text() == "CRBA (auto)")
+    assert not window.workbench.robot.playing
     assert window.run.play.isEnabled()
 
 
 def test_nothing_is_offered_where_it_would_change_nothing(qtbot, arm):
     arm.workbench.configuring.set_algorithm("jsiia")
-    wait(qtbot, lambda: arm.timing.why.text() == "chosen by you")
-    assert arm.timing.why.isVisible()
-    assert not arm.timing.prompt.isVisible()
+    wait(qtbot, lambda: arm.feature(TimingView).panel.why.text() == "chosen by you")
+    assert arm.feature(TimingView).panel.why.isVisible()
+    assert not arm.feature(TimingView).panel.prompt.isVisible()
 
 
 def test_it_waits_for_the_end_of_a_comparison(qtbot, arm):
     press(qtbot, arm, arm.docks["Compare"].toggleViewAction())
-    arm.compare.start()
-    prompt = arm.timing.prompt
+    arm.feature(CompareView).panel.start()
+    prompt = arm.feature(TimingView).panel.prompt
     qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
     assert "a comparison is running" in prompt.text.text()
     assert not prompt.measuring.running
-    arm.compare.stop()
-    wait(qtbot, lambda: not arm.compare.comparing.running)
+    arm.feature(CompareView).panel.stop()
+    wait(qtbot, lambda: not arm.feature(CompareView).panel.comparing.running)
     begin(qtbot, arm, Scripted())
 
 
@@ -181,7 +177,7 @@ def test_closing_ends_the_measurement(qtbot, opened):
 
 
 def test_the_window_answers_while_the_engine_measures(qtbot, arm):
-    prompt = arm.timing.prompt
+    prompt = arm.feature(TimingView).panel.prompt
     qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
     wait(qtbot, lambda: prompt.progress.value() > 0)
     assert answers(qtbot, 50, 90)
@@ -196,7 +192,7 @@ def test_the_window_answers_while_the_engine_measures(qtbot, arm):
 def test_stop_is_heard_at_once_while_nothing_is_compiled_yet(qtbot, opened, monkeypatch, tmp_path):
     monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path / "empty"))
     window = opened(engine.find_robot("arm7"))
-    prompt = window.timing.prompt
+    prompt = window.feature(TimingView).panel.prompt
     qtbot.mouseClick(prompt.button, Qt.MouseButton.LeftButton)
     qtbot.wait(500)  # wherever it is by then
     begun = time.perf_counter()

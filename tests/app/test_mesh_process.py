@@ -1,7 +1,5 @@
 """Mesh files read, and made coarser, in a process of its own."""
 
-from __future__ import annotations
-
 import multiprocessing
 import threading
 
@@ -129,5 +127,5 @@ def test_a_robot_keeps_its_meshes_when_an_object_is_added(qtbot, opened, tmp_pat
     wait(qtbot, lambda: window.viewport._scene.ready)
     window.loaded.connect(lambda _: reading.append(window.viewport.reading))
     window.features[SceneView].add("box", True)
-    wait(qtbot, lambda: len(window.workbench.parts) == 1 and not window.workbench.loading)
+    wait(qtbot, lambda: len(window.workbench.robot.parts) == 1 and not window.workbench.loading)
     assert reading == [None]

@@ -1,7 +1,5 @@
 """Numbers are accepted in any common notation, whatever the system's language."""
 
-from __future__ import annotations
-
 import pytest
 from PyQt6.QtCore import QLocale, Qt
 from PyQt6.QtWidgets import QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox
@@ -9,7 +7,7 @@ from PyQt6.QtWidgets import QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox
 import engine
 from app.acting.coordinates import coordinates
 from app.acting.drives import Drive
-from app.features.generating import Generating
+from app.features.attaching import BatchView, Generating
 from app.panels.joint_form import JointForm
 from app.panels.number_box import DecimalBox, NumberBox, WholeBox
 from app.panels.picture_dialogs import PictureDialog
@@ -174,8 +172,9 @@ def test_the_whole_numbers_of_the_window_say_their_limits(qtbot, opened):
     every = [box for each in (window, dialog, picture) for box in each.findChildren(QSpinBox)]
     assert len(every) >= 7
     assert all(isinstance(box, WholeBox) for box in every)
+    batch = window.feature(BatchView).panel
     for box, text, number, said in (
-        (window.batch.robots, "5000", 4096, "Robots of the batch: 5000 is above the maximum; 4096 is set instead"),
+        (batch.robots, "5000", 4096, "Robots of the batch: 5000 is above the maximum; 4096 is set instead"),
         (dialog.links, "20000", 2000, "links: 20000 is above the maximum; 2000 is set instead"),
         (picture.choice.width_box, "99999", 4096, "99999 px is above the maximum; 4096 px is set instead"),
     ):

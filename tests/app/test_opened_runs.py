@@ -1,7 +1,5 @@
 """Runs that are opened: refused files, robots that have moved, the command `view`, settings of other versions."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -11,6 +9,7 @@ from windows import wait
 
 import engine
 import main
+from app.features.diagnostics_view import DiagnosticsView
 from app.recording import run_files
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Settings
@@ -20,8 +19,8 @@ def test_a_file_that_is_no_run_is_refused(qtbot, window, tmp_path):
     path = tmp_path / "bad.npz"
     np.savez(path, time=np.zeros(3))
     window.open(path)
-    wait(qtbot, lambda: len(window.diagnostics.diagnostics) == 1)
-    assert "bad.npz contains no run: it lacks the array" in window.diagnostics.diagnostics[0].problem
+    wait(qtbot, lambda: len(window.feature(DiagnosticsView).panel.diagnostics) == 1)
+    assert "bad.npz contains no run: it lacks the array" in window.feature(DiagnosticsView).panel.diagnostics[0].problem
 
 
 def write_run(path: Path, robot: str, names: str) -> Path:
@@ -36,8 +35,9 @@ def write_run(path: Path, robot: str, names: str) -> Path:
 def test_a_robot_that_has_moved_is_named(qtbot, window, tmp_path):
     path = write_run(tmp_path / "run.npz", "arm7", "gone/arm7.urdf")
     window.open(path)
-    wait(qtbot, lambda: len(window.diagnostics.diagnostics) == 1)
-    assert "the robot of run.npz is not at gone/arm7.urdf" in window.diagnostics.diagnostics[0].problem
+    wait(qtbot, lambda: len(window.feature(DiagnosticsView).panel.diagnostics) == 1)
+    (found,) = window.feature(DiagnosticsView).panel.diagnostics
+    assert "the robot of run.npz is not at gone/arm7.urdf" in found.problem
     window.workbench.set_robot_of_run(path, "arm7")
     assert len(open_run(qtbot, window, path)) == 3
 
@@ -47,9 +47,9 @@ def test_a_robot_that_is_named_for_one_run_is_not_that_of_others(qtbot, window, 
     bench.set_robot_of_run(path, "arm7")
     open_run(qtbot, window, path)
     open_run(qtbot, window, write_run(tmp_path / "other.npz", "scara", "scara"))
-    assert bench.model.name == "scara"
+    assert bench.robot.model.name == "scara"
     open_run(qtbot, window, path)
-    assert bench.model.name == "arm7"
+    assert bench.robot.model.name == "arm7"
 
 
 def test_the_command_view_plays_a_run(monkeypatch, capsys, tmp_path):

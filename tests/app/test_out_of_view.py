@@ -1,7 +1,5 @@
 """A robot that is nowhere in the picture: which way it is, and a click that shows it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -18,8 +16,7 @@ CUBE = np.full(3, -0.5), np.full(3, 0.5)
 
 
 @pytest.mark.parametrize(
-    ("aside", "way"),
-    [((0.0, 9.0), (1, 0)), ((0.0, -9.0), (-1, 0)), ((9.0, 0.0), (0, -1)), ((-9.0, 0.0), (0, 1))],
+    ("aside", "way"), [((0.0, 9.0), (1, 0)), ((0.0, -9.0), (-1, 0)), ((9.0, 0.0), (0, -1)), ((-9.0, 0.0), (0, 1))]
 )
 def test_the_way_to_what_is_beside_the_picture(aside, way):
     camera = Camera(np.zeros(3), 5.0, azimuth=0.0, elevation=0.0)  # looks along −x; y is to the right
@@ -43,7 +40,7 @@ def test_what_is_partly_in_the_picture_or_around_the_eye_is_in_it(distance):
 
 
 def base_row(window, name: str) -> int:
-    return next(k for k, row in enumerate(window.workbench.coordinates) if row.label.endswith(name))
+    return next(k for k, row in enumerate(window.workbench.robot.coordinates) if row.label.endswith(name))
 
 
 def in_picture(window) -> bool:
@@ -56,7 +53,7 @@ def in_picture(window) -> bool:
 def test_a_robot_set_high_by_a_number_is_pointed_at_and_shown_by_a_click(qtbot, opened):
     window = opened(engine.find_robot("quadruped"))
     button = window.features[OutOfView].button
-    wait(qtbot, lambda: window.workbench.newest is not None and in_picture(window))
+    wait(qtbot, lambda: window.workbench.robot.newest is not None and in_picture(window))
     window.joints.moved.emit(base_row(window, "z"), 30.0)
     wait(qtbot, button.isVisible)
     assert button.text() == "↑  Show the robot"
@@ -69,7 +66,7 @@ def test_a_robot_set_high_by_a_number_is_pointed_at_and_shown_by_a_click(qtbot, 
 
 def test_a_camera_that_was_turned_away_is_told_too(qtbot, arm):
     button, camera = arm.features[OutOfView].button, arm.viewport.camera
-    wait(qtbot, lambda: arm.workbench.newest is not None)
+    wait(qtbot, lambda: arm.workbench.robot.newest is not None)
     arm.viewport.see(replace(camera, target=camera.target + 40 * camera.axes()[0]))
     wait(qtbot, button.isVisible)
     assert button.text().startswith("←")

@@ -1,7 +1,5 @@
 """Overlays and views of a robot: selected in the View menu, checked in pictures."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from types import SimpleNamespace
@@ -15,10 +13,8 @@ from test_collision_shapes import choose, pixels
 from windows import wait
 
 import engine
-from app.features.camera_views import CameraViews
+from app.features.attaching import BatchView, CameraViews, RobotView, UndoView
 from app.features.overlay_view import ENTRIES, OverlayView
-from app.features.robot_view import RobotView
-from app.features.undo_view import UndoView
 from app.gl import context
 from app.gl.camera import Camera
 from app.gl.extras import Extras, Label, Look
@@ -58,7 +54,7 @@ def test_names_stand_over_the_picture_and_in_what_is_taken_of_it(qtbot, arm):
     assert (np.abs(pixels(arm) - plain) > 60).mean() > 1e-3
     wait(qtbot, lambda: arm.viewport._labels.isVisible())
     found = arm.viewport._view().extras.labels
-    assert [name for name, *_ in found] == list(arm.workbench.model.link_names)
+    assert [name for name, *_ in found] == list(arm.workbench.robot.model.link_names)
     choose(qtbot, arm, arm.features[OverlayView].actions["names"])
     wait(qtbot, lambda: not arm.viewport._labels.isVisible())
 
@@ -93,7 +89,7 @@ def test_of_names_that_would_cover_each_other_the_nearest_is_written(arm, monkey
 def test_trails_follow_the_tips_or_the_chosen_link_and_end_with_a_reset(qtbot, arm):
     overlays = arm.viewport.overlays
     choose(qtbot, arm, arm.features[OverlayView].actions["trails"])
-    assert overlays.trails.links == (len(arm.workbench.model.link_names) - 1,)
+    assert overlays.trails.links == (len(arm.workbench.robot.model.link_names) - 1,)
     arm.run.hold.trigger()
     arm.run.play.trigger()
     wait(qtbot, lambda: "rod" in overlays.trails.glyphs())
@@ -141,18 +137,18 @@ def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, arm):
     arm.workbench.look_at(3)
     arm.run.play.trigger()
     overlays = arm.viewport.overlays
-    wait(qtbot, lambda: arm.workbench.newest.robot == 3 and "rod" in overlays.trails.glyphs())
+    wait(qtbot, lambda: arm.workbench.robot.newest.robot == 3 and "rod" in overlays.trails.glyphs())
     arm.run.play.trigger()
     offset = arm.viewport._batch.offsets[3]
     assert np.linalg.norm(offset) > 0.1
     rods = arm.viewport._view().extras.glyphs["rod"].poses
-    links = len(arm.workbench.model.link_names)
+    links = len(arm.workbench.robot.model.link_names)
     # The middles of the frames' three axes, then of the trails' pieces.
     origins = arm.viewport._poses[:, :3, 3] + offset
     assert np.abs(rods[:links, :3, 3] - origins).max() < 0.1
     assert np.linalg.norm(rods[3 * links :, :3, 3] - offset, axis=1).max() < 2.0
     arm.workbench.look_at(1)
-    wait(qtbot, lambda: arm.workbench.newest.robot == 1)
+    wait(qtbot, lambda: arm.workbench.robot.newest.robot == 1)
     assert overlays.trails.glyphs() == {}
 
 
@@ -163,11 +159,11 @@ def test_the_robot_of_a_batch_that_is_looked_at_is_named_and_orange(qtbot, arm):
     wait(qtbot, lambda: overlays._robot_name == "robot 0")
     bench.look_at(2)
     wait(qtbot, lambda: overlays._robot_name == "robot 2")
-    frame = bench.newest
+    frame = bench.robot.newest
     (label,) = overlays.extras(frame.link_poses.copy(), np.zeros(3)).labels
     assert label[0] == "robot 2"
     assert label[1][2] > frame.link_poses[:, 2, 3].max()
-    tints = arm.batch_view.batch_of(frame).tints
+    tints = arm.feature(BatchView).batch_of(frame).tints
     np.testing.assert_allclose(tints[2, :3], LOOKED_AT, atol=1e-6)
     bench.configuring.set_spread(BatchSpread())
     wait(qtbot, lambda: overlays._robot_name == "")
@@ -253,11 +249,7 @@ def test_a_ghost_that_coincides_with_the_robot_leaves_no_speckles(rng, parallel)
 
 @pytest.mark.parametrize(
     ("key", "right", "up"),
-    [
-        (Qt.Key.Key_1, (0, 1, 0), (0, 0, 1)),
-        (Qt.Key.Key_3, (1, 0, 0), (0, 0, 1)),
-        (Qt.Key.Key_7, (1, 0, 0), (0, 1, 0)),
-    ],
+    [(Qt.Key.Key_1, (0, 1, 0), (0, 0, 1)), (Qt.Key.Key_3, (1, 0, 0), (0, 0, 1)), (Qt.Key.Key_7, (1, 0, 0), (0, 1, 0))],
 )
 def test_a_key_turns_the_camera_to_a_standard_view(qtbot, arm, key, right, up):
     before = arm.viewport.camera

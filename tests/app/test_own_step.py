@@ -1,13 +1,11 @@
 """A time step that the user types, with its unit."""
 
-from __future__ import annotations
-
 import pytest
 from PyQt6.QtWidgets import QInputDialog
 from windows import wait
 
 from app.desktop.numbers import seconds_of
-from app.features.simulation_choices import STEP_REACH
+from app.features.simulation_choices import STEP_REACH, SimulationChoices
 from app.features.undo_view import UndoView
 
 
@@ -27,33 +25,34 @@ def answers(monkeypatch):
 
 def test_a_step_is_typed_simulated_and_undone(qtbot, opened, answers):
     window = opened()
-    bench, other = window.workbench, window.simulation_choices.other
-    assert other in window.step_menu.actions()
-    before = bench.settings.dt
+    bench, other = window.workbench, window.feature(SimulationChoices).other
+    assert other in window.feature(SimulationChoices).step_menu.actions()
+    before = bench.robot.settings.dt
     answers[0].append((" 0.4 ms", True))
     other.trigger()
-    assert bench.settings.dt == 4e-4
+    assert bench.robot.settings.dt == 4e-4
     assert (other.text(), other.isChecked()) == ("Other: 0.4 ms…", True)
-    assert [action for action in window.simulation_choices.time_steps.actions() if action.isChecked()] == [other]
+    steps = window.feature(SimulationChoices).time_steps
+    assert [action for action in steps.actions() if action.isChecked()] == [other]
     assert other.actionGroup().isExclusive()  # so that the menu draws a ring, as for the steps beside it
-    wait(qtbot, lambda: bench.newest is not None and not bench.compiling)
+    wait(qtbot, lambda: bench.robot.newest is not None and not bench.compiling)
     bench.step()
-    wait(qtbot, lambda: bench.time == pytest.approx(4e-4))
+    wait(qtbot, lambda: bench.robot.time == pytest.approx(4e-4))
     window.features[UndoView].undo.trigger()
-    assert bench.settings.dt == before
+    assert bench.robot.settings.dt == before
     window.refresh()
     assert (other.text(), other.isChecked()) == ("&Other…", False)
 
 
 def test_a_bad_step_is_told_and_asked_again(opened, answers):
     window = opened()
-    before = window.workbench.settings.dt
+    before = window.workbench.robot.settings.dt
     answers[0].extend([("fast", True), ("2 s", True), ("", False)])
-    window.simulation_choices.other.trigger()
-    assert window.workbench.settings.dt == before
+    window.feature(SimulationChoices).other.trigger()
+    assert window.workbench.robot.settings.dt == before
     assert answers[1][1].startswith("'fast' is no time with its unit; type a number and s, ms or µs, as in 0.4 ms.\n")
     assert answers[1][2].startswith("2 s is outside 1.00 µs to 100 ms; type a time between them.\n")
-    assert not window.simulation_choices.other.isChecked()
+    assert not window.feature(SimulationChoices).other.isChecked()
 
 
 @pytest.mark.parametrize(

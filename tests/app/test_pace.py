@@ -1,7 +1,5 @@
 """The rate of the simulation thread's snapshots: lower if nothing moves, or nobody looks."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

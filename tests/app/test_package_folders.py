@@ -1,7 +1,5 @@
 """Folders for packages of meshes: given at the start, added and removed in the menu."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ import app
 import engine
 import main
 from app.desktop.menus import PackageMenu
+from app.features.diagnostics_view import DiagnosticsView
 from app.window import Window
 from app.workbench import Workbench
 
@@ -60,18 +59,18 @@ def add(qtbot, window: Window, monkeypatch, folder: Path | str) -> None:
 
 
 def found(window: Window) -> bool:
-    return Path(str(window.workbench.model.visuals[0].mesh)).is_file()
+    return Path(str(window.workbench.robot.model.visuals[0].mesh)).is_file()
 
 
 def test_a_folder_is_added_and_the_robot_read_again(qtbot, opened, robot, folder, monkeypatch):
     window = opened(robot)
     assert not found(window)
-    fix = window.diagnostics.diagnostics[0].fix
+    fix = window.feature(DiagnosticsView).panel.diagnostics[0].fix
     assert fix.startswith("add the folder of hand in File › Package folders, by --package-dir")
     assert [action.text() for action in entries(window)] == ["&Add…", "No folders yet"]
     add(qtbot, window, monkeypatch, folder)
     assert found(window)
-    assert window.diagnostics.count == 0
+    assert window.feature(DiagnosticsView).panel.count == 0
     assert entries(window)[1].text() == str(folder).replace("&", "&&")
     window.run.floating.trigger()
     wait_loaded(qtbot, window)
@@ -99,10 +98,10 @@ def test_an_added_folder_lasts_until_a_click_forgets_it(qtbot, opened, make_wind
 def test_no_folder_and_one_that_is_there_change_nothing(qtbot, opened, robot, folder, monkeypatch):
     window = opened(robot)
     add(qtbot, window, monkeypatch, folder)
-    model = window.workbench.model
+    model = window.workbench.robot.model
     for nothing_new in ("", folder):
         add(qtbot, window, monkeypatch, nothing_new)
-    assert window.workbench.model is model
+    assert window.workbench.robot.model is model
     assert window.files.package_menu.folders == (str(folder),)
 
 
@@ -129,7 +128,7 @@ def test_a_refused_file_is_the_one_that_is_read_again(qtbot, opened, robot, fold
     wait(qtbot, window.docks["Diagnostics"].isVisible)
     robot.write_text(URDF, encoding="utf-8")
     window.workbench.set_package_dirs([str(folder)])
-    wait(qtbot, lambda: window.workbench.model.name == "hand")
+    wait(qtbot, lambda: window.workbench.robot.model.name == "hand")
     assert found(window)
 
 
@@ -141,7 +140,7 @@ def test_a_ready_model_is_not_read_again():
     assert bench.loading == model.name
     while bench.loading:
         bench.poll()
-    assert bench.model is model
+    assert bench.robot.model is model
     bench.close()
 
 

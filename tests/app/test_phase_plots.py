@@ -1,7 +1,5 @@
 """Plots of one quantity over another: made from menus, drawn, kept with the plots, and saved."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from plotted import colored, fill, make_panel, wheel
@@ -50,7 +48,7 @@ def test_a_joints_menu_plots_its_velocity_over_its_position(qtbot, opened):
     wait(qtbot, panel.isVisible)
     assert not panel.charts
     (plot,) = panel.phases.all
-    assert plot.pairs[0].label == f"{window.workbench.coordinates[0].name} velocity over position"
+    assert plot.pairs[0].label == f"{window.workbench.robot.coordinates[0].name} velocity over position"
     window.workbench.joints.set_held(False)
     window.joints.moved.emit(0, 0.5)
     play(qtbot, window, 0.5)
@@ -167,7 +165,7 @@ def test_a_plots_menu_plots_it_over_another(qtbot, opened):
     window = opened()
     window.features[PlotsView].action.trigger()
     panel = window.features[PlotsView].panel
-    joint = window.workbench.coordinates[0].name
+    joint = window.workbench.robot.coordinates[0].name
     x, y = named(panel, f"joint/{joint}/position/"), named(panel, "robot//kinetic energy/")
     panel.plot(x)
     panel.plot(y)

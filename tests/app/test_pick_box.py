@@ -1,12 +1,11 @@
 """A box that shows the selected items, and its list over the window."""
 
-from __future__ import annotations
-
 import pytest
 from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtWidgets import QApplication
 from windows import press, wait
 
+from app.features.compare_view import CompareView
 from app.panels.pick_box import Checked, PickBox, Unchecked
 from app.window import Window
 
@@ -31,9 +30,9 @@ def test_all_entries_are_seen_at_once_and_the_form_is_whole(qtbot, opened, size,
     window: Window = opened()
     window.resize(*size)
     press(qtbot, window, window.docks["Compare"].toggleViewAction())
-    form = window.compare.form
+    form = window.feature(CompareView).panel.form
     wait(qtbot, lambda: form.isVisible() and window.docks["Compare"].height() > 200)
-    seen = window.compare.form.seconds
+    seen = window.feature(CompareView).panel.form.seconds
     corner = seen.mapTo(window, QPoint(seen.width(), seen.height()))
     wait(qtbot, lambda: not window.docks["Compare"].widget().verticalScrollBar().isVisible())
     assert corner.y() < window.statusBar().y()
@@ -49,4 +48,4 @@ def test_all_entries_are_seen_at_once_and_the_form_is_whole(qtbot, opened, size,
     assert [k for k, item in enumerate(box.entries) if item.checkState() != before[k]] == [1]
     qtbot.keyClick(box.list, Qt.Key.Key_Escape)
     assert not box.popup.isVisible()
-    assert not window.workbench.playing
+    assert not window.workbench.robot.playing

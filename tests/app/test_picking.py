@@ -1,7 +1,5 @@
 """Which link a ray meets: against the shapes' own equations, and Möller and Trumbore's test of every triangle."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

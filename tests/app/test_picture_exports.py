@@ -1,7 +1,5 @@
 """Pictures of the view, and films of the run, in any size."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +10,7 @@ from test_time import load, play
 from windows import name_file, type_in, wait
 
 import engine
-from app.features.generating import Generating
-from app.features.reloading import Reloading
-from app.features.run_exports import RunExports
-from app.features.scene_view import SceneView
-from app.features.undo_view import UndoView
+from app.features.attaching import BatchView, Generating, Reloading, RunExports, SceneView, UndoView
 from app.panels.picture_dialogs import FilmDialog, FilmOrder, PictureDialog
 from app.picture.studio import NO_ENCODER, times
 from app.simulation.batch_spread import BatchSpread
@@ -108,19 +102,19 @@ def test_a_picture_and_a_video_show_no_selection(qtbot, window, exports, tmp_pat
     view = viewport._view()
     assert (view.extras.look.chosen, len(view.extras.labels)) == (2, 1)
     np.testing.assert_array_equal(saved(), plain)
-    view = viewport.view_of((400, 300), bench.newest)
+    view = viewport.view_of((400, 300), bench.robot.newest)
     assert (view.extras.look.chosen, view.extras.labels) == (-1, ())
     assert viewport._view().extras.look.chosen == 2
 
     window.selection.choose(-1)
     bench.configuring.set_spread(BatchSpread(3, 0.2))
-    wait(qtbot, lambda: bench.newest.batch is not None and viewport._batch is not None)
+    wait(qtbot, lambda: bench.robot.newest.batch is not None and viewport._batch is not None)
     plain = saved()
     bench.look_at(2)
     wait(qtbot, lambda: viewport.overlays._robot_name == "robot 2")
     assert viewport._view().batch.tints[2, 3] > 0
     np.testing.assert_array_equal(saved(), plain)
-    taken = window.batch_view.batch_of(bench.newest, selected=False)
+    taken = window.feature(BatchView).batch_of(bench.robot.newest, selected=False)
     assert not taken.tints.any()
 
 
@@ -135,7 +129,7 @@ def test_a_film_shows_the_run(qtbot, window, exports, tmp_path, monkeypatch):
     path = tmp_path / "run.mp4"
 
     def fill(dialog: FilmDialog) -> None:
-        assert dialog.order.end == pytest.approx(window.workbench.time, abs=1e-3)
+        assert dialog.order.end == pytest.approx(window.workbench.robot.time, abs=1e-3)
         dialog.choice.choose((161, 120))
         dialog.end.setValue(0.4)
         dialog.speed.setCurrentIndex(dialog.speed.findText("0.5 ×"))
@@ -158,7 +152,7 @@ def begin_film(qtbot, window: Window, exports: RunExports, folder: Path) -> None
     pytest.importorskip("av", reason="PyAV is not installed (extra video)")
     load(qtbot, window)
     play(qtbot, window, 0.5)
-    exports.pictures.save_film(str(folder / "run.mp4"), order(rate=60.0, end=window.workbench.time))
+    exports.pictures.save_film(str(folder / "run.mp4"), order(rate=60.0, end=window.workbench.robot.time))
     wait(qtbot, lambda: "frames" in window.statusBar().currentMessage())
 
 
@@ -202,7 +196,7 @@ def test_a_film_ends_with_its_robot(qtbot, window, exports, tmp_path, monkeypatc
     play(qtbot, window, 0.5)
     exports.pictures.save_film(str(tmp_path / "run.mp4"), order())
     window.workbench.open(engine.find_robot("scara"))
-    wait(qtbot, lambda: window.workbench.model.name == "scara")
+    wait(qtbot, lambda: window.workbench.robot.model.name == "scara")
     assert exports.writing.stopping
     finish(qtbot, exports)
     assert not [each for each in tmp_path.iterdir() if "mp4" in each.name]
@@ -215,7 +209,7 @@ def reply(exports: RunExports, words: str) -> None:
 
 def test_opening_another_robot_asks_before_a_film_is_discarded(qtbot, window, exports, tmp_path):
     begin_film(qtbot, window, exports, tmp_path)
-    before, scara = window.workbench.model, engine.find_robot("scara")
+    before, scara = window.workbench.robot.model, engine.find_robot("scara")
     window.open(scara)
     assert "A video is being exported" in exports.question.text()
     exports.question.button(QMessageBox.StandardButton.Cancel).click()
@@ -224,16 +218,16 @@ def test_opening_another_robot_asks_before_a_film_is_discarded(qtbot, window, ex
     window.open(scara)
     reply(exports, "when it is")
     assert not window.workbench.loading
-    wait(qtbot, lambda: window.workbench.model is not before)
+    wait(qtbot, lambda: window.workbench.robot.model is not before)
     assert (tmp_path / "run.mp4").exists(), "it was waited for"
 
 
 def test_a_film_is_discarded_for_another_robot_if_asked_for(qtbot, window, exports, tmp_path):
     begin_film(qtbot, window, exports, tmp_path)
-    before = window.workbench.model
+    before = window.workbench.robot.model
     window.open(engine.find_robot("scara"))
     reply(exports, "Discard")
-    wait(qtbot, lambda: window.workbench.model is not before)
+    wait(qtbot, lambda: window.workbench.robot.model is not before)
     finish(qtbot, exports)
     assert not [each for each in tmp_path.iterdir() if "mp4" in each.name]
 
@@ -249,7 +243,7 @@ def test_a_film_is_discarded_for_another_robot_if_asked_for(qtbot, window, expor
 )
 def test_all_that_replaces_the_robot_asks_before_a_film_is_discarded(qtbot, window, exports, tmp_path, act, asked):
     begin_film(qtbot, window, exports, tmp_path)
-    before = window.workbench.model
+    before = window.workbench.robot.model
     act(window)
     assert exports.question.text() == f"A video is being exported. {asked} and discard it?"
     assert not window.run.floating.isChecked()
@@ -258,7 +252,7 @@ def test_all_that_replaces_the_robot_asks_before_a_film_is_discarded(qtbot, wind
     assert not window.workbench.loading
     act(window)
     reply(exports, "Discard")
-    wait(qtbot, lambda: window.workbench.model is not before)
+    wait(qtbot, lambda: window.workbench.robot.model is not before)
     finish(qtbot, exports)
     assert not [each for each in tmp_path.iterdir() if "mp4" in each.name]
 
@@ -272,17 +266,17 @@ def generate(window: Window) -> None:
 def test_undo_asks_before_it_replaces_the_robot_of_a_film(qtbot, window, exports, tmp_path):
     load(qtbot, window)
     window.features[SceneView].add("box", free=True)
-    wait(qtbot, lambda: len(window.workbench.parts) == 1 and not window.workbench.loading)
+    wait(qtbot, lambda: len(window.workbench.robot.parts) == 1 and not window.workbench.loading)
     undoing, bench = window.features[UndoView], window.workbench
     play(qtbot, window, 0.5)
-    exports.pictures.save_film(str(tmp_path / "run.mp4"), order(rate=60.0, end=bench.time))
+    exports.pictures.save_film(str(tmp_path / "run.mp4"), order(rate=60.0, end=bench.robot.time))
     wait(qtbot, lambda: "frames" in window.statusBar().currentMessage())
     undoing.undo.trigger()
     exports.question.button(QMessageBox.StandardButton.Cancel).click()
-    assert (undoing.undo.text(), len(bench.parts), bench.loading) == ("&Undo Add cube", 1, "")
+    assert (undoing.undo.text(), len(bench.robot.parts), bench.loading) == ("&Undo Add cube", 1, "")
     undoing.undo.trigger()
     reply(exports, "when it is")
-    wait(qtbot, lambda: not bench.parts and not bench.loading)
+    wait(qtbot, lambda: not bench.robot.parts and not bench.loading)
     assert (tmp_path / "run.mp4").exists(), "it was waited for"
 
 

@@ -1,7 +1,5 @@
 """Plots as a user creates them: clicks and the resulting display."""
 
-from __future__ import annotations
-
 import csv
 import math
 
@@ -56,7 +54,7 @@ def test_from_a_key_to_curves_of_a_run_that_a_reset_clears(qtbot, arm):
     velocity, energy = panel.series.values()
     assert np.abs(velocity.value).max() > 0.1
     assert np.all(np.diff(energy.time) > 0)
-    assert energy.value[0] == pytest.approx(sum(engine.energy(arm.workbench.model, np.zeros(7), np.zeros(7))))
+    assert energy.value[0] == pytest.approx(sum(engine.energy(arm.workbench.robot.model, np.zeros(7), np.zeros(7))))
     panel.draw()
     for chart in panel.charts:
         (quantity,) = chart.quantities
@@ -76,10 +74,10 @@ def test_closed_nothing_is_sampled_and_open_again_the_recording_fills_the_gap(qt
     qtbot.keyClick(window, Key.Key_P)
     assert not panel.isVisible()
     wait(qtbot, lambda: not window.workbench.probe._quantities)
-    time = window.workbench.time
-    wait(qtbot, lambda: window.workbench.time > time)  # the frame with those that were on their way
-    before, time = count(panel), window.workbench.time
-    wait(qtbot, lambda: window.workbench.time > time + 0.1)
+    time = window.workbench.robot.time
+    wait(qtbot, lambda: window.workbench.robot.time > time)  # the frame with those that were on their way
+    before, time = count(panel), window.workbench.robot.time
+    wait(qtbot, lambda: window.workbench.robot.time > time + 0.1)
     assert count(panel) == before
     qtbot.keyClick(window, Key.Key_P)
     wait(qtbot, lambda: count(panel) > before + 60)
@@ -92,7 +90,7 @@ def test_a_quantity_ticked_late_has_the_curve_of_the_whole_run(qtbot, arm):
     panel, bench = panel_of(arm), arm.workbench
     bench.joints.set_held(False)
     arm.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 0.5)
+    wait(qtbot, lambda: bench.robot.time > 0.5)
     arm.run.play.trigger()
     qtbot.keyClick(arm, Key.Key_P)
     tick(panel, "joint2 velocity")
@@ -121,7 +119,7 @@ def test_fit_shows_all_times_and_values(panel):
 
 def test_a_long_chain_sends_a_number_for_each_curve(qtbot, window):
     window.workbench.open(engine.chain(1000))
-    wait(qtbot, lambda: window.workbench.model is not None)
+    wait(qtbot, lambda: window.workbench.robot.model is not None)
     panel = panel_of(window)
     qtbot.keyClick(window, Key.Key_P)
     assert len(panel.list.model.quantities) > 15_000
@@ -169,10 +167,10 @@ def test_space_plays_from_the_list_and_return_ticks(qtbot, opened):
     view.setFocus()
     qtbot.keyClick(view, Key.Key_Down)
     qtbot.keyClick(view, Key.Key_Space)
-    wait(qtbot, lambda: window.workbench.playing)
+    wait(qtbot, lambda: window.workbench.robot.playing)
     assert [each.label for each in panel.quantities] == ["total energy"]
     qtbot.keyClick(view, Key.Key_Space)
-    wait(qtbot, lambda: not window.workbench.playing)
+    wait(qtbot, lambda: not window.workbench.robot.playing)
     qtbot.keyClick(view, Key.Key_Return)
     assert len(panel.quantities) == 2
 
@@ -373,22 +371,22 @@ def test_numbers_and_picture_are_saved(qtbot, panel, tmp_path, monkeypatch):
 def test_a_robot_has_its_plots_again_the_next_time(qtbot, make_window):
     window = make_window()
     window.open(engine.find_robot("arm7"))
-    wait(qtbot, lambda: window.workbench.model is not None)
+    wait(qtbot, lambda: window.workbench.robot.model is not None)
     qtbot.keyClick(window, Key.Key_P)
     panel = panel_of(window)
     for text in ("joint2 position", "joint3 position", "total energy"):
         tick(panel, text)
     keys = panel.layout_keys
     window.open(engine.find_robot("double_pendulum"))
-    wait(qtbot, lambda: window.workbench.model.name == "double_pendulum")
+    wait(qtbot, lambda: window.workbench.robot.model.name == "double_pendulum")
     assert [each.label for each in panel.quantities] == ["total energy"]  # what it has as well
     window.open(engine.find_robot("arm7"))
-    wait(qtbot, lambda: window.workbench.model.name == "arm7" and not window.workbench.loading)
+    wait(qtbot, lambda: window.workbench.robot.model.name == "arm7" and not window.workbench.loading)
     assert panel.layout_keys == keys
     window.close()
     again = make_window()
     again.open(engine.find_robot("arm7"))
-    wait(qtbot, lambda: again.workbench.model is not None)
+    wait(qtbot, lambda: again.workbench.robot.model is not None)
     assert panel_of(again).layout_keys == keys
 
 
@@ -399,7 +397,7 @@ def test_a_joint_that_slides_since_its_file_changed_has_a_plot_of_its_own(qtbot,
     window = opened(path)
     panel = panel_of(window)
     qtbot.keyClick(window, Key.Key_P)
-    names = window.workbench.model.joint_names
+    names = window.workbench.robot.model.joint_names
     for name in names:
         tick(panel, f"{name} position")
     assert len(panel.charts) == 1

@@ -1,7 +1,5 @@
 """Named poses of an SRDF in the window: the menu, the button above the sliders, and in which one a robot begins."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +11,7 @@ from test_time import play
 from windows import wait
 
 import engine
-from app.features.palette import PaletteView
-from app.features.pose_menu import PoseMenu
-from app.features.run_exports import RunExports
-from app.features.scene_view import SceneView
-from app.features.undo_view import UndoView
+from app.features.attaching import PaletteView, PoseMenu, RunExports, SceneView, UndoView
 from app.simulation.starting import first_pose, start_of
 
 CTRL = Qt.KeyboardModifier.ControlModifier
@@ -40,9 +34,9 @@ def listed(window) -> list[str]:
 
 
 def reached(qtbot, window, name: str) -> None:
-    model, bench = window.workbench.model, window.workbench
+    model, bench = window.workbench.robot.model, window.workbench
     at = model.q_of_v[model.q_of_v >= 0]
-    wait(qtbot, lambda: bench.newest is not None and np.allclose(bench.newest.q[at], model.pose(name)[at]))
+    wait(qtbot, lambda: bench.robot.newest is not None and np.allclose(bench.robot.newest.q[at], model.pose(name)[at]))
 
 
 @pytest.mark.parametrize(
@@ -78,13 +72,14 @@ def test_a_pose_is_taken_and_given_back_in_one_step_and_reset_goes_back_to_it(qt
     posed(window, "arm_up")
     reached(qtbot, window, "arm_up")
     assert window.features[UndoView].undo.text() == "&Undo Pose arm_up"
-    np.testing.assert_allclose(bench.newest.target[: bench.model.nv - 1], bench.newest.q[: bench.model.nv - 1])
+    newest, n = bench.robot.newest, bench.robot.model.nv - 1
+    np.testing.assert_allclose(newest.target[:n], newest.q[:n])
     qtbot.keyClick(window, Qt.Key.Key_Z, CTRL)
     reached(qtbot, window, "neutral")
     posed(window, "home")
     reached(qtbot, window, "home")
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.newest.time > 0.05)
+    wait(qtbot, lambda: bench.robot.newest.time > 0.05)
     actions = {each.text(): each for each in window.features[PoseMenu].menu.actions()}
     assert not actions["home"].isEnabled()
     assert not actions["neutral"].isEnabled()
@@ -97,16 +92,17 @@ def test_a_pose_is_taken_and_given_back_in_one_step_and_reset_goes_back_to_it(qt
 def test_a_robot_on_its_feet_is_put_on_the_ground_in_its_pose(qtbot, opened, example):
     window = opened(example("solo12"))
     window.workbench.open_again(floating=True)
-    wait(qtbot, lambda: window.workbench.floating and not window.workbench.loading)
+    wait(qtbot, lambda: window.workbench.robot.floating and not window.workbench.loading)
     bench = window.workbench
-    wait(qtbot, lambda: bench.newest is not None)
+    wait(qtbot, lambda: bench.robot.newest is not None)
     bench.configuring.set_ground(True)
     heights = {}
     for name in ("standing", "neutral"):
         posed(window, name)
         reached(qtbot, window, name)
-        np.testing.assert_allclose(bench.state.q, engine.put_down(bench.model, bench.settings.scene, bench.state.q))
-        heights[name] = bench.state.q[2]
+        q = bench.actions.state.q
+        np.testing.assert_allclose(q, engine.put_down(bench.robot.model, bench.robot.settings.scene, q))
+        heights[name] = q[2]
     assert heights["standing"] < heights["neutral"] - 0.02
 
 
@@ -121,10 +117,10 @@ def test_what_is_beside_the_robot_stays_and_the_list_is_the_robots(qtbot, opened
     assert listed(window) == ["neutral", "default"]
     place = bench.surroundings.part_pose(0)
     posed(window, "neutral")
-    wait(qtbot, lambda: abs(bench.newest.q[1]) < 1e-9)
+    wait(qtbot, lambda: abs(bench.robot.newest.q[1]) < 1e-9)
     np.testing.assert_allclose(bench.surroundings.part_pose(0), place, atol=1e-9)
     posed(window, "default")
-    wait(qtbot, lambda: bench.newest.q[1] == pytest.approx(-0.785398))
+    wait(qtbot, lambda: bench.robot.newest.q[1] == pytest.approx(-0.785398))
     np.testing.assert_allclose(bench.surroundings.part_pose(0), place, atol=1e-9)
 
 
@@ -155,12 +151,12 @@ def test_the_parts_of_a_composed_robot_begin_as_they_do_alone(example):
 def test_a_run_has_its_robots_srdf_with_it(qtbot, opened, example, tmp_path, monkeypatch):
     window = opened(example("panda"))
     reached(qtbot, window, "default")
-    pairs = window.workbench.model.disabled_collisions
+    pairs = window.workbench.robot.model.disabled_collisions
     play(qtbot, window, 0.05)
     path = tmp_path / "run.npz"
     export(qtbot, window, window.features[RunExports].trajectory, path, monkeypatch)
     window = opened(engine.find_robot("pendulum"))
     open_run(qtbot, window, path)
-    assert list(window.workbench.model.group_states) == ["default"]
-    assert window.workbench.model.disabled_collisions == pairs
+    assert list(window.workbench.robot.model.group_states) == ["default"]
+    assert window.workbench.robot.model.disabled_collisions == pairs
     assert Path(engine.read_run(path).settings["srdf"]).name == "panda.srdf"

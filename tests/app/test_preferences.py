@@ -1,7 +1,5 @@
 """Edit › Preferences: each control applies at once, follows the menus, and can be reset."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from app.desktop import theme
 from app.desktop.settings import setting
 from app.features.appearance import CHOICES, Appearance
 from app.features.contact_view import ContactView
+from app.features.idle_measuring import IdleMeasuring
 from app.features.overlay_view import OverlayView
 from app.features.palette import PaletteView
 from app.features.preferences import Preferences
@@ -55,7 +54,7 @@ def test_a_theme_applies_at_once(window, preferences):
 
 def test_ticks_are_those_of_the_menus(window, preferences):
     overlays = [window.features[ContactView].action, *window.features[OverlayView].actions.values()]
-    automatic = [window.features[Reloading].watching, window.idle_measuring.action]
+    automatic = [window.features[Reloading].watching, window.feature(IdleMeasuring).action]
     for boxes, actions in ((preferences.overlays, overlays), (preferences.automatic, automatic)):
         assert len(boxes) == len(actions)
         for box, action in zip(boxes, actions, strict=True):

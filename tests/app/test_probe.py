@@ -1,7 +1,5 @@
 """Sampling in the simulation's thread: rate, quantities, and cost."""
 
-from __future__ import annotations
-
 import math
 import time
 
@@ -26,7 +24,7 @@ def opened(bench, name):
     events = []
     until(lambda: events.extend(bench.poll()) or any(isinstance(each, Loaded) for each in events))
     until(lambda: bench.poll() is None or not bench.compiling)
-    return bench.model
+    return bench.robot.model
 
 
 def gathered(bench, blocks):
@@ -113,9 +111,9 @@ def test_what_was_sampled_as_it_paused_is_sent_when_asked_for(bench):
     for _ in range(8):
         bench.step()
     bench.probe.send()
-    until(lambda: (bench.frame(), bench.time)[1] == pytest.approx(9 * bench.settings.dt))
+    until(lambda: (bench.frame(), bench.robot.time)[1] == pytest.approx(9 * bench.robot.settings.dt))
     until(lambda: not bench.probe.waits)
-    assert gathered(bench, blocks)[-1] >= 8 * bench.settings.dt
+    assert gathered(bench, blocks)[-1] >= 8 * bench.robot.settings.dt
 
 
 def test_another_robot_has_none_of_the_old_ones(bench):
@@ -125,9 +123,9 @@ def test_another_robot_has_none_of_the_old_ones(bench):
     opened(bench, "double_pendulum")
     bench.probe.take()
     bench.play()
-    until(lambda: (bench.frame(), bench.time)[1] > 0.1)
+    until(lambda: (bench.frame(), bench.robot.time)[1] > 0.1)
     assert not bench.probe.take()
-    assert bench.playing
+    assert bench.robot.playing
 
 
 def test_settings_change_while_it_is_sampled(bench):
@@ -140,7 +138,7 @@ def test_settings_change_while_it_is_sampled(bench):
     bench.configuring.set_integrator("rk4")
     count = len(gathered(bench, blocks))
     until(lambda: len(gathered(bench, blocks)) > count + 30)
-    assert bench.playing
+    assert bench.robot.playing
     assert np.all(np.isfinite(blocks[-1].values))
 
 
@@ -166,7 +164,8 @@ def test_of_a_batch_the_robot_that_is_looked_at_is_sampled(bench):
     bench.configuring.set_spread(BatchSpread(robots=4, mass=0.5))
     bench.probe.watch(quantities(model, "potential energy"))
     blocks = []
-    until(lambda: bench.poll() is not None and (bench.frame(), bench.newest)[1] is not None and bench.newest.batch)
+    robot = bench.robot
+    until(lambda: bench.poll() is not None and (bench.frame(), robot.newest)[1] is not None and robot.newest.batch)
     bench.look_at(2)
     bench.step()
 

@@ -1,7 +1,5 @@
 """The quantities to plot agree with the engine's own results."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

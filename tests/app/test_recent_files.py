@@ -1,7 +1,5 @@
 """File › Open recent: robots and sessions, kept at once, and distinguished by their names."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Curves of recorded runs: opened from a file, scrubbed, gone on from, and worked out from frames."""
 
-from __future__ import annotations
-
 import math
 import threading
 
@@ -16,8 +14,7 @@ from windows import wait
 
 import engine
 from app.acting.coordinates import coordinates
-from app.features.plots_view import PlotsView
-from app.features.time_view import TimeView
+from app.features.attaching import PlotsView, TimeView
 from app.plotting import recorded_curves
 from app.plotting.catalogue import catalogue
 from app.plotting.recorded_curves import FRAMES, RecordedCurves, Wanted, evaluate
@@ -61,7 +58,7 @@ def test_an_opened_run_has_curves_and_the_view_follows_the_scrubbed_moment(qtbot
     window.workbench.set_speed(SPEEDS[1])  # it plays at once, and its curves are whole once that is over
     panel, saved = panel_of(window), np.load(swing)
     qtbot.keyClick(window, Key.Key_P)
-    name = window.workbench.model.joint_names[0]
+    name = window.workbench.robot.model.joint_names[0]
     tick(panel, f"{name} position")
     count = len(saved["time"])
     wait(qtbot, lambda: whole(panel, count))
@@ -120,7 +117,7 @@ def played(qtbot, window):
     qtbot.keyClick(window, Key.Key_P)
     tick(panel, "total energy")
     window.run.play.trigger()
-    wait(qtbot, lambda: window.workbench.time > 0.6)
+    wait(qtbot, lambda: window.workbench.robot.time > 0.6)
     window.run.play.trigger()
     return window, panel
 
@@ -145,7 +142,7 @@ def test_what_is_ticked_late_in_a_live_run_is_worked_out_from_all_its_frames(qtb
     monkeypatch.setattr(RecordedCurves, "poll", look)
     bench.joints.set_held(False)
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 1)
+    wait(qtbot, lambda: bench.robot.time > 1)
     view.action.trigger()
     tick(view.panel, "kinetic energy")
     wait(qtbot, lambda: looked.is_set() and not view._recorded.running)

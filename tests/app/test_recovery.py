@@ -1,7 +1,5 @@
 """Crashed runs: their report, and the recovery offered by the next start."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -143,8 +141,8 @@ def test_the_next_run_offers_the_robot_and_the_report(qtbot, window, reports):
     assert report.name in box.informativeText()
     again = next(button for button in box.buttons() if "again" in button.text())
     QTimer.singleShot(0, again.click)
-    wait(qtbot, lambda: window.workbench.model is not None)
-    assert window.workbench.model.name == "double_pendulum"
+    wait(qtbot, lambda: window.workbench.robot.model is not None)
+    assert window.workbench.robot.model.name == "double_pendulum"
 
 
 def test_the_next_run_offers_the_run_that_was_kept(window, reports, tmp_path):

@@ -1,7 +1,5 @@
 """A robot's file that changes while open: what is reloaded, and what is preserved."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import threading
@@ -14,8 +12,8 @@ from windows import wait, wait_loaded
 
 import engine
 from app.acting.drives import Drive
+from app.features.attaching import DiagnosticsView, TimeView
 from app.features.reloading import LASTING, Reloading, transfer_pose
-from app.features.time_view import TimeView
 
 
 @pytest.fixture
@@ -33,35 +31,35 @@ def change(file, old, new, since=[0]):  # noqa: B006, so that each change has a 
 def test_a_change_is_read_and_pose_camera_and_settings_stay(qtbot, opened, file):
     window = opened(file)
     bench, camera = window.workbench, window.viewport.camera
-    before = bench.model
-    wait(qtbot, lambda: bench.newest is not None)
+    before = bench.robot.model
+    wait(qtbot, lambda: bench.robot.newest is not None)
     bench.configuring.set_gravity(False)
     bench.configuring.set_dt(5e-4)
     bench.joints.set_coordinate(1, 0.4)
     bench.joints.set_coordinate(3, -0.5)
-    wait(qtbot, lambda: bench.newest.q[1] == 0.4 and bench.newest.q[3] == -0.5)
+    wait(qtbot, lambda: bench.robot.newest.q[1] == 0.4 and bench.robot.newest.q[3] == -0.5)
     camera.orbit(0.7, 0.2)
     seen = camera.azimuth, camera.elevation, camera.distance
     change(file, 'name="joint7"', 'name="wrist"')
-    wait(qtbot, lambda: bench.model is not before)
-    assert bench.model.joint_names[-1] == "wrist"
-    wait(qtbot, lambda: bench.newest is not None and bench.newest.q[1] == 0.4)
-    assert bench.newest.q[3] == -0.5
-    assert bench.initial[1] == 0.4
-    assert not bench.settings.gravity
-    assert bench.settings.dt == 5e-4
+    wait(qtbot, lambda: bench.robot.model is not before)
+    assert bench.robot.model.joint_names[-1] == "wrist"
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.q[1] == 0.4)
+    assert bench.robot.newest.q[3] == -0.5
+    assert bench.robot.initial[1] == 0.4
+    assert not bench.robot.settings.gravity
+    assert bench.robot.settings.dt == 5e-4
     camera = window.viewport.camera
     assert (camera.azimuth, camera.elevation, camera.distance) == pytest.approx(seen)
-    assert not bench.playing
+    assert not bench.robot.playing
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 0.1)
-    np.testing.assert_allclose(bench.newest.q[1], 0.4, atol=1e-3)  # it is held where it was put
+    wait(qtbot, lambda: bench.robot.time > 0.1)
+    np.testing.assert_allclose(bench.robot.newest.q[1], 0.4, atol=1e-3)  # it is held where it was put
 
 
 def test_gains_and_drives_stay_with_their_joints(qtbot, opened, file):
     window = opened(file)
     bench = window.workbench
-    wait(qtbot, lambda: bench.newest is not None)
+    wait(qtbot, lambda: bench.robot.newest is not None)
     bench.joints.set_gains(0, (11.0, 1.0))
     bench.joints.set_gains(6, (77.0, 7.0))
     bench.joints.set_joint_drive(5, Drive("velocity", 0.1))
@@ -70,39 +68,39 @@ def test_gains_and_drives_stay_with_their_joints(qtbot, opened, file):
     robot = ElementTree.fromstring(text)
     (first,) = (joint for joint in robot.iter("joint") if joint.get("name") == "joint1")
     first.set("type", "fixed")
-    before = bench.model
+    before = bench.robot.model
     change(file, text, ElementTree.tostring(robot, "unicode"))
-    wait(qtbot, lambda: bench.model is not before)
-    assert bench.model.joint_names[0] == "joint2"
-    assert bench.settings.gains == ((5, 77.0, 7.0),)
+    wait(qtbot, lambda: bench.robot.model is not before)
+    assert bench.robot.model.joint_names[0] == "joint2"
+    assert bench.robot.settings.gains == ((5, 77.0, 7.0),)
     assert bench.robot.mode(4) == "velocity"
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 0.05 or not bench.playing)
-    assert bench.playing
+    wait(qtbot, lambda: bench.robot.time > 0.05 or not bench.robot.playing)
+    assert bench.robot.playing
 
 
 def test_a_reload_during_play_goes_on_playing(qtbot, opened, file):
     window = opened(file)
     window.run.play.trigger()
-    wait(qtbot, lambda: window.workbench.time > 0.05)
-    before = window.workbench.model
+    wait(qtbot, lambda: window.workbench.robot.time > 0.05)
+    before = window.workbench.robot.model
     change(file, 'name="joint7"', 'name="wrist"')
-    wait(qtbot, lambda: window.workbench.model is not before)
-    assert window.workbench.playing
-    wait(qtbot, lambda: window.workbench.time > 0.05)
+    wait(qtbot, lambda: window.workbench.robot.model is not before)
+    assert window.workbench.robot.playing
+    wait(qtbot, lambda: window.workbench.robot.time > 0.05)
 
 
 def test_a_file_that_is_broken_for_a_moment_keeps_the_robot_and_is_read_when_it_is_whole(qtbot, opened, file):
     window = opened(file)
-    bench, before, whole = window.workbench, window.workbench.model, file.read_text()
-    wait(qtbot, lambda: bench.newest is not None)
+    bench, before, whole = window.workbench, window.workbench.robot.model, file.read_text()
+    wait(qtbot, lambda: bench.robot.newest is not None)
     change(file, "</robot>", "")
     wait(qtbot, lambda: bench.findings.refused)
-    assert bench.model is before
+    assert bench.robot.model is before
     file.write_text(whole)
     change(file, 'name="joint7"', 'name="wrist"')
-    wait(qtbot, lambda: bench.model is not before)
-    assert bench.model.joint_names[-1] == "wrist"
+    wait(qtbot, lambda: bench.robot.model is not before)
+    assert bench.robot.model.joint_names[-1] == "wrist"
 
 
 @pytest.mark.parametrize("key", [False, True])
@@ -119,33 +117,33 @@ def test_a_file_that_was_refused_is_opened_once_it_is_repaired(qtbot, opened, tm
         reloading.watching.trigger()
     else:
         change(other, 'name="scara"', 'name="changed"')
-        wait(qtbot, lambda: bench.model.name == "changed")
+        wait(qtbot, lambda: bench.robot.model.name == "changed")
         window.open(file)
         wait(qtbot, lambda: "own.urdf was not loaded" in told(window))
     file.write_text(whole)
     if key:
         qtbot.keyClick(window, Qt.Key.Key_F5)
-    wait(qtbot, lambda: bench.model.name == "arm7")
+    wait(qtbot, lambda: bench.robot.model.name == "arm7")
     wait(qtbot, lambda: not window.docks["Diagnostics"].isVisible())
 
 
 def test_the_newest_message_is_the_only_one_and_names_its_file(qtbot, opened, file):
     window = opened(file)
-    bench, reloading, before = window.workbench, window.features[Reloading], window.workbench.model
+    bench, reloading, before = window.workbench, window.features[Reloading], window.workbench.robot.model
     whole = file.read_text()
-    wait(qtbot, lambda: bench.newest is not None)
+    wait(qtbot, lambda: bench.robot.newest is not None)
     reloading._timer.stop()
     change(file, 'name="joint7"', 'name="wrist"')
     reloading.action.trigger()
     wait(qtbot, lambda: told(window) == "own.urdf was reloaded")
-    wait(qtbot, lambda: bench.newest is not None)
+    wait(qtbot, lambda: bench.robot.newest is not None)
     change(file, "</robot>", "")
     reloading.action.trigger()
     assert not told(window), "it is being read again"
     wait(qtbot, lambda: bench.findings.refused)
     wait(qtbot, lambda: told(window).startswith("own.urdf was not loaded: "))
-    assert window.diagnostics.diagnostics[0].problem in told(window)
-    assert bench.model is not before
+    assert window.feature(DiagnosticsView).panel.diagnostics[0].problem in told(window)
+    assert bench.robot.model is not before
     file.write_text(whole)
     reloading.action.trigger()
     wait(qtbot, lambda: told(window) == "own.urdf was reloaded")
@@ -179,9 +177,9 @@ def told(window) -> str:
 def test_what_was_recorded_goes_by_a_key_alone(qtbot, opened, file, monkeypatch, kept):
     window = opened(file)
     bench, reloading = window.workbench, window.features[Reloading]
-    recording, before = bench.replay.recording, bench.model
+    recording, before = bench.replay.recording, bench.robot.model
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 0.1)
+    wait(qtbot, lambda: bench.robot.time > 0.1)
     window.run.play.trigger()
     if kept == "keyframe":
         window.features[TimeView].keyframe.trigger()
@@ -202,8 +200,8 @@ def test_what_was_recorded_goes_by_a_key_alone(qtbot, opened, file, monkeypatch,
     assert not told(window), "it is told once"
     monkeypatch.undo()
     qtbot.keyClick(window, Qt.Key.Key_F5)
-    wait(qtbot, lambda: bench.model is not before)
-    assert bench.model.joint_names[-1] == "wrist"
+    wait(qtbot, lambda: bench.robot.model is not before)
+    assert bench.robot.model.joint_names[-1] == "wrist"
     assert run not in recording.runs
 
 
@@ -215,7 +213,7 @@ def test_a_trusted_xacro_file_runs_again_by_a_key_alone(qtbot, window, tmp_path)
     )
     window.files.open(path, trust_xacro=True)
     wait_loaded(qtbot, window)
-    wait(qtbot, lambda: window.workbench.newest is not None)
+    wait(qtbot, lambda: window.workbench.robot.newest is not None)
     reloading = window.features[Reloading]
     reloading._timer.stop()
     change(path, 'name="before"', 'name="after"')
@@ -224,7 +222,7 @@ def test_a_trusted_xacro_file_runs_again_by_a_key_alone(qtbot, window, tmp_path)
     assert not window.workbench.loading
     assert told(window) == "own.xacro has changed; F5 reloads it, and lets it run any Python"
     qtbot.keyClick(window, Qt.Key.Key_F5)
-    wait(qtbot, lambda: window.workbench.model.name == "after")
+    wait(qtbot, lambda: window.workbench.robot.model.name == "after")
 
 
 def test_a_change_while_it_is_read_is_not_missed(qtbot, window, file, monkeypatch):
@@ -240,15 +238,15 @@ def test_a_change_while_it_is_read_is_not_missed(qtbot, window, file, monkeypatc
 
     monkeypatch.setattr(bench._worker, "_load", slowly)
     window.open(file)
-    wait(qtbot, lambda: bench.model is not None)
-    assert bench.model.joint_names[-1] == "joint7"
-    wait(qtbot, lambda: bench.model.joint_names[-1] == "wrist")
+    wait(qtbot, lambda: bench.robot.model is not None)
+    assert bench.robot.model.joint_names[-1] == "joint7"
+    wait(qtbot, lambda: bench.robot.model.joint_names[-1] == "wrist")
 
 
 def test_it_can_be_turned_off_and_asked_for_by_a_key(qtbot, opened, file):
     window = opened(file)
-    before = window.workbench.model
-    wait(qtbot, lambda: window.workbench.newest is not None)
+    before = window.workbench.robot.model
+    wait(qtbot, lambda: window.workbench.robot.newest is not None)
     reloading = window.features[Reloading]
     reloading.watching.trigger()
     change(file, 'name="joint7"', 'name="wrist"')
@@ -256,7 +254,7 @@ def test_it_can_be_turned_off_and_asked_for_by_a_key(qtbot, opened, file):
         reloading.look()
     assert not window.workbench.loading
     qtbot.keyClick(window, Qt.Key.Key_F5)
-    wait(qtbot, lambda: window.workbench.model is not before)
+    wait(qtbot, lambda: window.workbench.robot.model is not before)
     wait_loaded(qtbot, window)
 
 

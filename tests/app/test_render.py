@@ -1,7 +1,5 @@
 """`main.py render`."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The diagnostics panel's repaired copy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

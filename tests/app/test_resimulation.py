@@ -1,7 +1,5 @@
 """A run in the workbench, dragged, driven by a file and by hand: from any frame it runs again to the bit."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from dataclasses import replace
@@ -36,16 +34,16 @@ def wait_for(bench, kind):
 
 def drag_about(bench, rng):
     """Play while a hand pulls at links, lets go, and moves targets, each in its turn, however late it comes."""
-    links = [k for k, body in enumerate(bench.model.link_body) if body >= 0]
+    links = [k for k, body in enumerate(bench.robot.model.link_body) if body >= 0]
     bench.play()
     bench.forces.grab(links[-1], np.zeros(3), np.array([0.3, 0.0, 0.4]), 1.0)
     until(lambda: not bench.poll() and (frame := bench.frame()) is not None and frame.pull is not None)  # there is code
     bench.set_speed(2.0)
     for deed in range(DEEDS):
-        place, due = rng.normal(size=3) * 0.3 + [0.0, 0.0, 0.4], bench.time + APART
+        place, due = rng.normal(size=3) * 0.3 + [0.0, 0.0, 0.4], bench.robot.time + APART
         match ("drive", "pull", "let go", "drive", "grab")[deed % 5]:
             case "drive":
-                row = int(rng.choice([k for k, each in enumerate(bench.coordinates) if each.holdable]))
+                row = int(rng.choice([k for k, each in enumerate(bench.robot.coordinates) if each.holdable]))
                 bench.joints.set_drive(row, float(rng.uniform(-0.4, 0.4)))
             case "pull":
                 bench.forces.pull(place)
@@ -53,7 +51,11 @@ def drag_about(bench, rng):
                 bench.forces.let_go()
             case "grab":
                 bench.forces.grab(int(rng.choice(links)), 0.02 * rng.normal(size=3), place, 1.0)
-        until(lambda due=due: not bench.poll() and bench.playing and bench.frame() is not None and bench.time >= due)
+        until(
+            lambda due=due: (
+                not bench.poll() and bench.robot.playing and bench.frame() is not None and bench.robot.time >= due
+            )
+        )
     bench.pause()
     for _ in range(2):  # the second is obeyed once the recording has what a GPU had under way
         obeyed = threading.Event()
@@ -74,11 +76,11 @@ def test_any_frames_of_a_run_are_computed_again_to_the_bit(name, robots, device,
         bench.open(engine.find_robot(name))
         wait_for(bench, Loaded)
         bench.configuring.take_settings(
-            replace(bench.settings, device=device, spread=BatchSpread(robots, pose=0.05, mass=0.1))
+            replace(bench.robot.settings, device=device, spread=BatchSpread(robots, pose=0.05, mass=0.1))
         )
         wait_for(bench, Configured)
         file = tmp_path / "controller.py"
-        file.write_text(CONTROLLER.format(nv=bench.model.nv, free=6 if bench.robot.floats else 0))
+        file.write_text(CONTROLLER.format(nv=bench.robot.model.nv, free=6 if bench.robot.floats else 0))
         bench.controller.load(str(file))
         drag_about(bench, rng)
         recording = bench.replay.recording

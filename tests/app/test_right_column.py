@@ -1,7 +1,5 @@
 """The right column: tabs of full height; each message of a run is shown in one place."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
@@ -9,8 +7,7 @@ from PyQt6.QtWidgets import QLabel, QStyle, QTabBar, QToolButton
 from windows import press, shown_time, wait, wait_loaded
 
 import engine
-from app.features.robot_view import RobotView
-from app.features.second_robot_view import SecondRobotView
+from app.features.attaching import BatchView, RobotView, SecondRobotView
 from app.gl.glyphs import Explainer
 from app.panels.inspection import mass_of, robot_facts
 from app.simulation.batch_spread import BatchSpread
@@ -168,18 +165,18 @@ def test_below_the_joints_the_robot_is_described_and_then_the_link_that_is_click
     window.resize(1500, 1100)
     bench, panel = window.workbench, window.joint_column.facts
     wait(qtbot, lambda: panel.isVisible() and bool(facts(window)))
-    model = bench.model
+    model = bench.robot.model
     assert facts(window)["size"] == f"{len(model.link_names)} links, {len(model.joints)} joints, {model.nv} DoF"
     assert float(facts(window)["moving mass"].split()[0]) == pytest.approx(model.mass.sum(), rel=1e-3)
     assert panel.viewport().rect().contains(panel.visualItemRect(panel.topLevelItem(1).child(0)))
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 1 and "contact" in facts(window) and "highest load" in facts(window))
+    wait(qtbot, lambda: bench.robot.time > 1 and "contact" in facts(window) and "highest load" in facts(window))
     joint, _, share = facts(window)["highest load"].partition(": ")
     assert joint in model.coordinate_names
     assert 0 < int(share.split("%")[0]) < 100
-    potential = engine.energy(model, bench.newest.q, bench.newest.v)[1]
+    potential = engine.energy(model, bench.robot.newest.q, bench.robot.newest.v)[1]
     window.run.play.trigger()
-    wait(qtbot, lambda: not bench.playing)
+    wait(qtbot, lambda: not bench.robot.playing)
     weight = -float(model.mass.sum() * model.gravity[2])
     wait(qtbot, lambda: abs(float(facts(window)["contact"].split(", ")[1].split()[0]) / weight - 1) < 0.3)
     assert float(facts(window)["potential energy"].split()[0]) == pytest.approx(potential, rel=0.01)
@@ -210,9 +207,9 @@ def test_the_potential_energy_is_that_of_the_gravity_that_acts(qtbot, opened):
     wait(qtbot, lambda: "potential energy" in facts(window))
     usual = energy()
     bench.configuring.set_gravity_vector((0.0, 0.0, -100.0))
-    wait(qtbot, lambda: energy() == pytest.approx(usual * 100 / -bench.model.gravity[2], rel=1e-3))
+    wait(qtbot, lambda: energy() == pytest.approx(usual * 100 / -bench.robot.model.gravity[2], rel=1e-3))
     bench.play()
-    wait(qtbot, lambda: bench.time > 0.05)
+    wait(qtbot, lambda: bench.robot.time > 0.05)
     bench.pause()
     bench.configuring.set_gravity(False)
     wait(qtbot, lambda: energy() == 0)
@@ -225,13 +222,13 @@ def test_the_energy_of_another_robot_of_a_batch_is_that_of_its_own_masses(qtbot,
     wait(qtbot, lambda: "potential energy" in facts(arm))
     arm.workbench.configuring.set_spread(BatchSpread(9, mass=0.5))
     wait(qtbot, lambda: arm.workbench.shown.batch is not None)
-    arm.batch.map.chosen.emit(4)
+    arm.feature(BatchView).panel.map.chosen.emit(4)
     wait(qtbot, lambda: "energy" in facts(arm))
     batch = arm.workbench.shown.batch
     assert float(facts(arm)["energy"].split()[0]) == pytest.approx(batch.energy[4], abs=0.01)
     assert batch.energy[4] != pytest.approx(batch.energy[0], abs=0.1)
     assert not {"potential energy", "centre of mass, mm"} & set(facts(arm))
-    arm.batch.map.chosen.emit(0)
+    arm.feature(BatchView).panel.map.chosen.emit(0)
     wait(qtbot, lambda: "centre of mass, mm" in facts(arm))
 
 
@@ -283,7 +280,7 @@ def test_where_rows_fill_the_column_the_joints_have_all_of_it_until_a_link_is_se
     arm.resize(1280, 470)
     wait(qtbot, lambda: not column.facts.isVisible())
     wait(qtbot, lambda: table.height() == column.height())
-    link = arm.workbench.model.link_names.index("link4")
+    link = arm.workbench.robot.model.link_names.index("link4")
     arm.selection.choose(link)
     wait(qtbot, column.facts.isVisible)
     wait(qtbot, lambda: "mass" in facts(arm))

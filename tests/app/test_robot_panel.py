@@ -1,7 +1,5 @@
 """The Robot panel: its tree, its inspector, and the link that is chosen there or in the picture."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
@@ -10,9 +8,7 @@ from test_collision_shapes import pixels
 from windows import press, wait
 
 import engine
-from app.features.angle_units import AngleUnits
-from app.features.robot_view import RobotView
-from app.features.time_view import TimeView
+from app.features.attaching import AngleUnits, RobotView, TimeView
 from app.panels.robot_tree import DEEPEST, entries
 
 ARM = engine.ROBOTS / "arm7.urdf"
@@ -50,7 +46,7 @@ def values(panel) -> dict[str, str]:
 
 def test_a_click_on_a_link_marks_it_in_the_picture_the_tree_and_the_inspector(qtbot, arm):
     panel, plain = arm.features[RobotView].panel, pixels(arm)
-    link = arm.workbench.model.link_names.index("link2")
+    link = arm.workbench.robot.model.link_names.index("link2")
     qtbot.mouseClick(arm.viewport, Qt.MouseButton.LeftButton, pos=on_screen(arm, link))
     assert arm.selection.link == link
     assert panel.tree.currentIndex().data() == "link2"
@@ -122,14 +118,14 @@ def test_another_robot_has_nothing_chosen(arm, opened):
     arm.selection.choose(3)
     opened()
     assert arm.selection.link == -1
-    assert arm.features[RobotView].panel.tree.model().index(0, 0).data() == arm.workbench.model.link_names[0]
+    assert arm.features[RobotView].panel.tree.model().index(0, 0).data() == arm.workbench.robot.model.link_names[0]
 
 
 def test_letters_stay_shortcuts_while_the_tree_has_the_keyboard(qtbot, arm):
     panel = arm.features[RobotView].panel
     click_row(qtbot, panel.tree, 4)
     qtbot.keyClick(panel.tree, Qt.Key.Key_G)
-    wait(qtbot, lambda: not arm.workbench.settings.gravity)
+    wait(qtbot, lambda: not arm.workbench.robot.settings.gravity)
     qtbot.keyClick(panel.tree, Qt.Key.Key_L)
     wait(qtbot, lambda: not panel.isVisible())
 
@@ -162,10 +158,10 @@ def _depths(under: list[int]) -> list[int]:
 
 def test_the_drives_torque_of_a_held_arm_is_its_weight(qtbot, arm):
     press(qtbot, arm, arm.run.play)
-    wait(qtbot, lambda: arm.workbench.time > 0.5)
+    wait(qtbot, lambda: arm.workbench.robot.time > 0.5)
     press(qtbot, arm, arm.run.play)
-    frame = arm.workbench.newest
-    loads = engine.static_loads(arm.workbench.model, frame.q)
+    frame = arm.workbench.robot.newest
+    loads = engine.static_loads(arm.workbench.robot.model, frame.q)
     np.testing.assert_allclose(frame.effort, loads, atol=0.05 * np.abs(loads).max())
 
 
@@ -181,7 +177,7 @@ def test_in_a_small_window_panel_picture_and_tools_have_their_room(qtbot, arm):
 
 def test_arrows_step_through_the_recording_whatever_has_the_focus(qtbot, arm):
     press(qtbot, arm, arm.run.play)
-    wait(qtbot, lambda: arm.workbench.time > 0.1)
+    wait(qtbot, lambda: arm.workbench.robot.time > 0.1)
     press(qtbot, arm, arm.run.play)
     tree, replay, first = arm.features[RobotView].panel.tree, arm.workbench.replay, arm.features[TimeView].first
     wait(qtbot, first.isEnabled)
@@ -198,10 +194,10 @@ def test_arrows_step_through_the_recording_whatever_has_the_focus(qtbot, arm):
 
 
 def test_numbers_beside_a_recorded_frame_are_its_own(qtbot, arm):
-    panel, hand = arm.features[RobotView].panel, len(arm.workbench.model.link_names) - 1
+    panel, hand = arm.features[RobotView].panel, len(arm.workbench.robot.model.link_names) - 1
     arm.workbench.joints.set_held(False)
     press(qtbot, arm, arm.run.play)
-    wait(qtbot, lambda: arm.workbench.time > 0.3)
+    wait(qtbot, lambda: arm.workbench.robot.time > 0.3)
     press(qtbot, arm, arm.run.play)
     click_row(qtbot, panel.tree, hand)
     wait(qtbot, lambda: "position, mm" in values(panel))

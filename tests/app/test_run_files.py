@@ -1,7 +1,5 @@
 """Runs that are exported from the window, and opened in it."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 
@@ -13,9 +11,7 @@ from test_time import load, play
 from windows import choose_rows, name_file, wait, wait_loaded
 
 import engine
-from app.features.ground_view import GroundView
-from app.features.run_exports import RunExports
-from app.features.time_view import TimeView
+from app.features.attaching import GroundView, RunExports, TimeView
 from app.panels.run_dialog import INTERVAL, RECORDED, STEPS, RunDialog
 from app.recording import run_files
 from app.simulation.batch_spread import BatchSpread
@@ -57,7 +53,7 @@ def test_a_run_is_exported_opened_and_gone_on_from(qtbot, window, exports, tmp_p
     written = [recording.frame(run, index).checkpoint for index in range(len(run))]
     load(qtbot, window, "arm7")
     run = open_run(qtbot, window, path)
-    assert window.workbench.model.name == "quadruped"
+    assert window.workbench.robot.model.name == "quadruped"
     assert Path(window.workbench.path).name == "quadruped.urdf"
     assert window.workbench.recent[0] == str(path)
     replay = window.workbench.replay
@@ -67,7 +63,7 @@ def test_a_run_is_exported_opened_and_gone_on_from(qtbot, window, exports, tmp_p
     for index, computed in recording.resimulate(run, 5):
         np.testing.assert_array_equal(computed.q, written[index].q)
         np.testing.assert_array_equal(computed.v, written[index].v)
-    assert recording.frame(run, 3).setup.about == window.workbench.settings
+    assert recording.frame(run, 3).setup.about == window.workbench.robot.settings
     replay.show(6)
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: recording.runs[-1].left is not None)
@@ -155,7 +151,7 @@ def test_a_run_goes_on_upon_the_ground_that_it_was_on(qtbot, window, exports, tm
     load(qtbot, window, "quadruped")
     bench = window.workbench
     window.features[GroundView].shapes[shape].trigger()
-    chosen = bench.settings.scene.ground
+    chosen = bench.robot.settings.scene.ground
     play(qtbot, window, 0.2)
     path = tmp_path / "walk.npz"
     export(qtbot, window, exports.trajectory, path, monkeypatch)
@@ -166,10 +162,10 @@ def test_a_run_goes_on_upon_the_ground_that_it_was_on(qtbot, window, exports, tm
     open_run(qtbot, window, path)
     wait(qtbot, lambda: window.viewport.overlays._world is not level)
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
-    wait(qtbot, lambda: not bench.replay.active and _same_ground(bench.settings.scene.ground, chosen))
+    wait(qtbot, lambda: not bench.replay.active and _same_ground(bench.robot.settings.scene.ground, chosen))
     assert window.viewport.overlays._world is not level
     bench.configuring.set_dt(7e-4)
-    wait(qtbot, lambda: not bench.replay.active and bench.settings.dt == 7e-4 and not bench.compiling)
+    wait(qtbot, lambda: not bench.replay.active and bench.robot.settings.dt == 7e-4 and not bench.compiling)
     play(qtbot, window, 0.05)
     run = bench.replay.recording.runs[-1]
     assert _same_ground(bench.replay.recording.frame(run, run.last).setup.settings.scene.ground, chosen)
@@ -215,8 +211,8 @@ def test_a_floating_robots_run_opens_floating(qtbot, window, exports, tmp_path, 
     export(qtbot, window, exports.trajectory, path, monkeypatch)
     load(qtbot, window, "scara")
     open_run(qtbot, window, path)
-    assert window.workbench.floating
-    assert window.workbench.model.nq == 14
+    assert window.workbench.robot.floating
+    assert window.workbench.robot.model.nq == 14
 
 
 def test_a_table_is_exported(qtbot, window, exports, tmp_path, monkeypatch):
@@ -226,12 +222,12 @@ def test_a_table_is_exported(qtbot, window, exports, tmp_path, monkeypatch):
     export(qtbot, window, exports.table, path, monkeypatch)
     rows = list(csv.reader(path.read_text("utf-8").splitlines()))
     assert len(rows) == 1 + len(recording.runs[0])
-    assert rows[0][:2] == ["time [s]", f"q:{window.workbench.model.joint_names[0]} [rad]"]
+    assert rows[0][:2] == ["time [s]", f"q:{window.workbench.robot.model.joint_names[0]} [rad]"]
 
 
 def test_each_step_is_exported_with_what_held_and_pulled(qtbot, window, exports, tmp_path, monkeypatch):
     recording, bench = load(qtbot, window), window.workbench
-    bench.forces.set(bench.model.link_names.index("link7"), np.array([0.0, 0, 0, 60.0, 0, 0]), world=False)
+    bench.forces.set(bench.robot.model.link_names.index("link7"), np.array([0.0, 0, 0, 60.0, 0, 0]), world=False)
     wait(qtbot, lambda: bench._worker._loop.changeover.running.wrench is not None)  # whose code is there
     play(qtbot, window, 0.3)
     (run,), paths = recording.runs, [tmp_path / name for name in ("run.csv", "run.npz", "coarse.npz")]
@@ -243,12 +239,12 @@ def test_each_step_is_exported_with_what_held_and_pulled(qtbot, window, exports,
     last = recording.frame(run, run.last)
     assert len(rows) == last.checkpoint.steps + 1
     np.testing.assert_allclose(np.diff(table["time [s]"]), last.setup.settings.dt)
-    assert max(abs(table[f"tau:{name} [N m]"][-1]) for name in bench.model.joint_names) > 10, (
+    assert max(abs(table[f"tau:{name} [N m]"][-1]) for name in bench.robot.model.joint_names) > 10, (
         "its motors hold against it"
     )
     assert table["wrench:link7.fx [N]"][-1] == 60.0
     with np.load(paths[1]) as whole, np.load(paths[2]) as coarse:
-        np.testing.assert_array_equal(whole["q"], np.array(rows, float)[:, 1 : 1 + bench.model.nq])
+        np.testing.assert_array_equal(whole["q"], np.array(rows, float)[:, 1 : 1 + bench.robot.model.nq])
         np.testing.assert_array_equal(whole["wrench"][-1, 0], [0, 0, 0, 60, 0, 0])
         np.testing.assert_allclose(np.diff(coarse["time"][-8:]), 0.02, atol=1e-9)
     again = open_run(qtbot, window, paths[1])
@@ -314,17 +310,17 @@ def test_a_branch_takes_the_names_of_what_led_to_it(qtbot, window, exports, tmp_
 def test_a_generated_robot_goes_with_its_run(qtbot, window, exports, tmp_path, monkeypatch, capsys):
     """No file keeps it: its text is in the run's."""
     window.workbench.open(engine.chain(5, 3, prismatic=0.5))
-    wait(qtbot, lambda: window.workbench.model is not None)
+    wait(qtbot, lambda: window.workbench.robot.model is not None)
     play(qtbot, window, 0.2)
     path = tmp_path / "run.npz"
     export(qtbot, window, exports.trajectory, path, monkeypatch)
     saved = engine.read_run(path)
     assert saved.settings["robot"] == ""
-    inertia, upper = window.workbench.model.inertia, window.workbench.model.upper
+    inertia, upper = window.workbench.robot.model.inertia, window.workbench.robot.model.upper
     run = open_run(qtbot, window, path)
     assert len(run) == len(saved.trajectory.time)
-    np.testing.assert_array_equal(window.workbench.model.inertia, inertia)
-    np.testing.assert_array_equal(window.workbench.model.upper, upper)
+    np.testing.assert_array_equal(window.workbench.robot.model.inertia, inertia)
+    np.testing.assert_array_equal(window.workbench.robot.model.upper, upper)
     assert window.workbench.recent[0] == str(path)
     export(qtbot, window, exports.trajectory, tmp_path / "again.npz", monkeypatch)
     assert engine.read_run(tmp_path / "again.npz").settings["urdf"] == saved.settings["urdf"]
@@ -338,7 +334,7 @@ def test_the_dialog_promises_the_rows_that_are_written(qtbot, window, exports, t
     recording, bench = load(qtbot, window), window.workbench
     play(qtbot, window, 0.2)
     bench.configuring.set_spread(BatchSpread(robots=3))
-    wait(qtbot, lambda: bench.newest is not None and bench.settings.spread.robots == 3)
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.settings.spread.robots == 3)
     play(qtbot, window, 0.2)
     promised = []
     name_file(monkeypatch, tmp_path / "run.csv")

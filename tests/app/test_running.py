@@ -1,7 +1,5 @@
 """A batch at work for the window, on either device, without Qt."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Names of files to be written: typed text, added suffixes, and the question before a file is replaced."""
 
-from __future__ import annotations
-
 import pytest
 from PyQt6.QtCore import QTimer
 from PyQt6.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox, QWidget

@@ -1,7 +1,5 @@
 """Poses that a user saves under a name: saved, taken, renamed, deleted, and kept with their robot between starts."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -15,9 +13,7 @@ from windows import wait
 
 import engine
 from app.acting import saved_poses
-from app.features.palette import PaletteView
-from app.features.pose_menu import PoseMenu
-from app.features.undo_view import UndoView
+from app.features.attaching import PaletteView, PoseMenu, UndoView
 
 ARM = """<robot name="arm">
   <link name="base"/>
@@ -58,7 +54,7 @@ def command(window, *path: str) -> None:
 
 def reached(qtbot, window, q) -> None:
     bench = window.workbench
-    wait(qtbot, lambda: bench.newest is not None and np.allclose(bench.newest.q, q))
+    wait(qtbot, lambda: bench.robot.newest is not None and np.allclose(bench.robot.newest.q, q))
 
 
 @pytest.fixture
@@ -150,16 +146,16 @@ def test_a_name_that_cannot_be_is_refused(opened, arm, typed, name, told):
 def test_poses_stay_with_their_robot_between_starts(qtbot, make_window, arm, typed):
     first = make_window()
     first.open(arm)
-    wait(qtbot, lambda: first.workbench.model is not None and not first.workbench.loading)
+    wait(qtbot, lambda: first.workbench.robot.model is not None and not first.workbench.loading)
     moved(qtbot, first, [0.5, -1.0])
     typed.append("reach")
     command(first, "&Save pose…")
     second = make_window()  # the first one still runs: the pose is written at once
     second.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: second.workbench.model is not None and not second.workbench.loading)
+    wait(qtbot, lambda: second.workbench.robot.model is not None and not second.workbench.loading)
     assert list(entries(second.features[PoseMenu].menu)) == ["neutral", "&Save pose…"]
     second.open(arm)
-    wait(qtbot, lambda: second.workbench.model.name == "arm" and not second.workbench.loading)
+    wait(qtbot, lambda: second.workbench.robot.model.name == "arm" and not second.workbench.loading)
     command(second, "reach")
     reached(qtbot, second, [0.5, -1.0])
 
@@ -184,11 +180,11 @@ def test_a_pose_that_no_longer_fits_says_why(qtbot, opened, arm, typed, old, new
     arm.write_text(ARM.replace(old, new), encoding="utf-8")
     opened(arm)
     assert entries(window.features[PoseMenu].menu)["reach"].toolTip() == f"This pose does not fit the robot: {why}"
-    before = window.workbench.state.q
+    before = window.workbench.actions.state.q
     command(window, "reach")
     told = f"the pose 'reach' does not fit arm: {why}; save it again, or delete it"
     assert window.statusBar().currentMessage() == told
-    np.testing.assert_array_equal(window.workbench.state.q, before)
+    np.testing.assert_array_equal(window.workbench.actions.state.q, before)
 
 
 def test_a_pose_lacks_a_new_joint_and_a_free_base_may_come_and_go():
@@ -219,7 +215,7 @@ def test_the_pose_of_a_recorded_frame_is_saved(qtbot, opened, arm, typed):
     assert not entries(window.features[PoseMenu].menu)["start"].isEnabled()
     pose = window.features[PoseMenu]._poses["arm"]["start"]
     np.testing.assert_array_equal([values[0] for _, values in pose.values()], recorded)
-    assert not np.allclose(recorded, bench.state.q)
+    assert not np.allclose(recorded, bench.actions.state.q)
 
 
 def test_saved_poses_are_in_the_palette_and_in_a_joints_menu(qtbot, opened, arm, typed):

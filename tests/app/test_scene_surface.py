@@ -1,7 +1,5 @@
 """Friction and restitution of the scene in the window."""
 
-from __future__ import annotations
-
 from PyQt6.QtCore import Qt
 from windows import type_in, wait
 
@@ -17,7 +15,7 @@ def test_typed_coefficients_reach_the_simulation_are_undone_and_outlive_a_terrai
     bench, view = arm.workbench, arm.features[GroundView]
 
     def simulated():
-        scene = bench.settings.scene
+        scene = bench.robot.settings.scene
         return scene.friction, scene.restitution
 
     usual, _ = simulated()
@@ -26,7 +24,7 @@ def test_typed_coefficients_reach_the_simulation_are_undone_and_outlive_a_terrai
     type_in(qtbot, view.surface.friction, "0.3")
     wait(qtbot, lambda: simulated() == (0.3, 0.5))
     view.choose(grounds.SLOPE)
-    wait(qtbot, lambda: bench.settings.scene.ground.normal[2] < 1)
+    wait(qtbot, lambda: bench.robot.settings.scene.ground.normal[2] < 1)
     assert simulated() == (0.3, 0.5)
     for expected in ((0.3, 0.5), (usual, 0.5), (usual, 0.0)):
         qtbot.keyClick(arm, Qt.Key.Key_Z, CTRL)

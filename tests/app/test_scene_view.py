@@ -1,7 +1,5 @@
 """The Scene dock: obstacles, bodies and robots added by buttons, numbers and the mouse, and saved."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -14,10 +12,7 @@ from PyQt6.QtWidgets import QColorDialog
 from windows import name_file, started, type_in, wait
 
 import engine
-from app.features.ground_view import GroundView
-from app.features.placing import Placing
-from app.features.scene_view import SceneView
-from app.features.sessions import Sessions
+from app.features.attaching import GroundView, Placing, SceneView, Sessions
 
 RIGHT, SHIFT, CTRL = Qt.MouseButton.RightButton, Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
 
@@ -44,7 +39,7 @@ def entry(view: SceneView, text: str) -> None:
 
 def settled(qtbot, view: SceneView) -> None:
     bench = view._bench
-    wait(qtbot, lambda: not bench.loading and not bench.compiling and bench.newest is not None)
+    wait(qtbot, lambda: not bench.loading and not bench.compiling and bench.robot.newest is not None)
 
 
 def seen_at(window, point) -> QPoint:
@@ -82,10 +77,10 @@ def test_the_joint_rows_of_a_body_have_the_numbers_of_the_scene_panel(qtbot, sce
     entry(scene, "Obstacle: box")
     scene.duplicate(1)  # at a turned pose of its own
     settled(qtbot, scene)
-    wait(qtbot, lambda: len(bench.parts) == 2)
+    wait(qtbot, lambda: len(bench.robot.parts) == 2)
     for number in (0, 1):
         scene.choose(1 + number)
-        rows = [k for k, row in enumerate(table.rows) if row.name.startswith(bench.parts[number].prefix)]
+        rows = [k for k, row in enumerate(table.rows) if row.name.startswith(bench.robot.parts[number].prefix)]
         shown = [table.rows[k].value(table.q) for k in rows]
         np.testing.assert_allclose(shown[:3], [box.value() for box in panel.place], atol=1e-4)
         np.testing.assert_allclose(np.degrees(shown[3:]), [box.value() for box in panel.turn], atol=1e-2)
@@ -117,7 +112,7 @@ def test_an_obstacle_is_added_sized_turned_duplicated_and_removed(qtbot, scene):
     qtbot.mouseClick(panel.remove, Qt.MouseButton.LeftButton)
     assert [each.shape for each in scene.obstacles] == ["box", "box"]
     settled(qtbot, scene)
-    assert bench.time == 0
+    assert bench.robot.time == 0
     scene._window.features[GroundView].shapes[1].trigger()  # a slope
     assert len(scene.obstacles) == 2
 
@@ -130,13 +125,13 @@ def test_delete_removes_the_selected_object_from_list_and_picture(qtbot, scene):
     panel.list.setFocus()
     qtbot.keyClick(panel.list, Qt.Key.Key_Delete)
     settled(qtbot, scene)
-    (box,) = window.workbench.settings.scene.obstacles
+    (box,) = window.workbench.robot.settings.scene.obstacles
     assert box.shape == "box"
     panel.choose(0)
     window.viewport.setFocus()
     qtbot.keyClick(window.viewport, Qt.Key.Key_Delete)
     settled(qtbot, scene)
-    assert not window.workbench.settings.scene.obstacles
+    assert not window.workbench.robot.settings.scene.obstacles
     qtbot.keyClick(window.viewport, Qt.Key.Key_Delete)  # of nothing
 
 
@@ -179,21 +174,21 @@ def test_an_obstacle_is_moved_by_the_mouse(qtbot, scene):
 def test_a_cube_is_added_weighed_moved_dropped_and_reset(qtbot, scene):
     window, bench, panel = scene._window, scene._bench, scene.panel
     bench.joints.set_coordinate(0, 0.5)
-    wait(qtbot, lambda: bench.newest.q[0] == 0.5)
+    wait(qtbot, lambda: bench.robot.newest.q[0] == 0.5)
     entry(scene, "Free body: cube")
     settled(qtbot, scene)
     assert [each.name for each in scene.objects] == ["cube"]
-    assert bench.model.joint_names[-1] == "cube/floating_base"
+    assert bench.robot.model.joint_names[-1] == "cube/floating_base"
     assert panel.list.currentItem().text().startswith("cube · ")
-    wait(qtbot, lambda: bench.newest is not None and bench.newest.q[0] == 0.5)  # the arm is where it was
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.q[0] == 0.5)  # the arm is where it was
     type_in(qtbot, panel.mass, -3)
     assert window.statusBar().currentMessage() == "Mass: -3 is below the minimum; 1e-06 is set instead"
-    wait(qtbot, lambda: bench.model.mass[-1] == 1e-6)
+    wait(qtbot, lambda: bench.robot.model.mass[-1] == 1e-6)
     settled(qtbot, scene)
     type_in(qtbot, panel.mass, 0.25)
     settled(qtbot, scene)
-    wait(qtbot, lambda: bench.model.mass[-1] == 0.25)
-    wait(qtbot, lambda: bench.newest is not None)
+    wait(qtbot, lambda: bench.robot.model.mass[-1] == 0.25)
+    wait(qtbot, lambda: bench.robot.newest is not None)
     type_in(qtbot, panel.place[2], 0.4)
     wait(qtbot, lambda: bench.surroundings.part_pose(0)[2, 3] == pytest.approx(0.4))
     window.viewport.fit()
@@ -203,7 +198,7 @@ def test_a_cube_is_added_weighed_moved_dropped_and_reset(qtbot, scene):
     placed = bench.surroundings.part_pose(0)
     shown(qtbot, window, "cube")
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.newest.time > 0.6)
+    wait(qtbot, lambda: bench.robot.newest.time > 0.6)
     window.run.play.trigger()
     half = panel.sizes[2].value() / 2
     wait(qtbot, lambda: bench.surroundings.part_pose(0)[2, 3] == pytest.approx(half, abs=1e-3))  # it lies on the ground
@@ -212,8 +207,8 @@ def test_a_cube_is_added_weighed_moved_dropped_and_reset(qtbot, scene):
     shown(qtbot, window, "cube after reset")
     qtbot.mouseClick(panel.remove, Qt.MouseButton.LeftButton)
     settled(qtbot, scene)
-    wait(qtbot, lambda: bench.model.nv == 7)
-    assert not bench.parts
+    wait(qtbot, lambda: bench.robot.model.nv == 7)
+    assert not bench.robot.parts
 
 
 def test_a_robot_and_a_body_of_files_come_beside_it_and_stay_when_the_file_is_read_again(
@@ -223,16 +218,16 @@ def test_a_robot_and_a_body_of_files_come_beside_it_and_stay_when_the_file_is_re
     file.write_text(engine.to_urdf(engine.free_body("box", (0.2, 0.1, 0.06), 2.0, "brick")))
     name_file(monkeypatch, file)
     entry(scene, "Robot or body on a free base…")
-    wait(qtbot, lambda: len(bench.parts) == 1)
+    wait(qtbot, lambda: len(bench.robot.parts) == 1)
     settled(qtbot, scene)
     name_file(monkeypatch, engine.find_robot("pendulum"))
     entry(scene, "Robot on a fixed base…")
-    wait(qtbot, lambda: len(bench.parts) == 2)
+    wait(qtbot, lambda: len(bench.robot.parts) == 2)
     settled(qtbot, scene)
     assert [each.name for each in scene.objects] == ["brick", "pendulum"]
     shown(qtbot, scene._window, "beside")
     scene._window.run.floating.trigger()
-    wait(qtbot, lambda: not bench.loading and bench.model.joint_names[0] == "floating_base")
+    wait(qtbot, lambda: not bench.loading and bench.robot.model.joint_names[0] == "floating_base")
     assert [each.name for each in scene.objects] == ["brick", "pendulum"]
     scene.add_robot(str(tmp_path / "nothing.urdf"), free=True)
     wait(qtbot, lambda: "nothing.urdf: " in scene._window.statusBar().currentMessage())
@@ -247,13 +242,13 @@ def test_a_session_keeps_what_is_around_the_robot(qtbot, scene, tmp_path):
     pose[:3, 3] += [0.1, -0.2, 0.3]
     bench.surroundings.place_part(0, pose)
     wait(qtbot, lambda: np.allclose(bench.surroundings.part_pose(0), pose))
-    path, names = tmp_path / "a.catena", bench.model.joint_names
+    path, names = tmp_path / "a.catena", bench.robot.model.joint_names
     window.features[Sessions].save(str(path))
     window.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: bench.model.name == "pendulum" and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.loading)
     window.features[Sessions].open(str(path))
-    wait(qtbot, lambda: bench.model.joint_names == names and not bench.loading)
-    wait(qtbot, lambda: bench.newest is not None and np.allclose(bench.surroundings.part_pose(0), pose))
+    wait(qtbot, lambda: bench.robot.model.joint_names == names and not bench.loading)
+    wait(qtbot, lambda: bench.robot.newest is not None and np.allclose(bench.surroundings.part_pose(0), pose))
     assert [each.shape for each in scene.obstacles] == ["cylinder"]
     assert [each.name for each in scene.objects] == ["Cylinder 1", "cube"]
 
@@ -263,18 +258,18 @@ def test_the_last_run_has_what_was_beside_the_robot(qtbot, make_window, tmp_path
     window = started(make_window, tmp_path / "runs")
     window.open(engine.find_robot("arm7"))
     bench, view = window.workbench, window.features[SceneView]
-    wait(qtbot, lambda: bench.model is not None and bench.newest is not None)
+    wait(qtbot, lambda: bench.robot.model is not None and bench.robot.newest is not None)
     view.add("sphere", False)
     view.add("box", True)
     settled(qtbot, view)
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.newest.time > 0.2)
+    wait(qtbot, lambda: bench.robot.newest.time > 0.2)
     window.run.play.trigger()
-    wait(qtbot, lambda: not bench.playing)
+    wait(qtbot, lambda: not bench.robot.playing)
     path = tmp_path / "with.catena"
     assert window.features[Sessions].save(str(path))
     wait(qtbot, lambda: "recording" in json.loads(path.read_text("utf-8")))
-    names, q = bench.model.joint_names, bench.newest.q.copy()
+    names, q = bench.robot.model.joint_names, bench.robot.newest.q.copy()
     window.close()
     for opened in ("last run", "session"):
         window = started(make_window, tmp_path / "runs")
@@ -283,15 +278,15 @@ def test_the_last_run_has_what_was_beside_the_robot(qtbot, make_window, tmp_path
             window.features[Sessions].open(str(path))
         else:
             window.kept.action.trigger()
-        wait(qtbot, lambda bench=bench: bench.model is not None and not bench.loading)
-        assert bench.model.joint_names == names
+        wait(qtbot, lambda bench=bench: bench.robot.model is not None and not bench.loading)
+        assert bench.robot.model.joint_names == names
         assert bench.source == str(engine.find_robot("arm7"))
         if opened == "last run":
             bench.branch()
-        wait(qtbot, lambda bench=bench: bench.newest is not None and np.array_equal(bench.newest.q, q))
+        wait(qtbot, lambda bench=bench: bench.robot.newest is not None and np.array_equal(bench.robot.newest.q, q))
         wait(qtbot, lambda view=view: [each.name for each in view.objects] == ["Ball 1", "cube"])
         window.run.play.trigger()
-        wait(qtbot, lambda bench=bench: bench.newest.time > 0.3)
+        wait(qtbot, lambda bench=bench: bench.robot.newest.time > 0.3)
         window.close()
 
 
@@ -302,11 +297,11 @@ def test_a_session_whose_parts_cannot_be_opens_without_them(qtbot, scene, tmp_pa
     session = json.loads(path.read_text("utf-8"))
     path.write_text(json.dumps(session | {"parts": junk}), "utf-8")
     window.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: window.workbench.model.name == "pendulum" and not window.workbench.loading)
+    wait(qtbot, lambda: window.workbench.robot.model.name == "pendulum" and not window.workbench.loading)
     window.features[Sessions].open(str(path))
-    wait(qtbot, lambda: window.workbench.model.name == "arm7" and not window.workbench.loading)
+    wait(qtbot, lambda: window.workbench.robot.model.name == "arm7" and not window.workbench.loading)
     assert "part of the session cannot be read: " in window.statusBar().currentMessage()
-    assert not window.workbench.parts
+    assert not window.workbench.robot.parts
 
 
 def test_another_robot_is_in_the_list_when_the_dock_opens_again(qtbot, scene):
@@ -316,7 +311,7 @@ def test_another_robot_is_in_the_list_when_the_dock_opens_again(qtbot, scene):
     wait(qtbot, lambda: len(scene.objects) == 1)
     window.docks["Scene"].hide()
     window.open(engine.find_robot("quadruped"))
-    wait(qtbot, lambda: window.workbench.model.name == "quadruped")
+    wait(qtbot, lambda: window.workbench.robot.model.name == "quadruped")
     settled(qtbot, scene)
     window.docks["Scene"].show()
     wait(qtbot, scene.panel.isVisible)
@@ -406,7 +401,7 @@ def test_colour_and_friction_of_objects_are_set_kept_and_undone(qtbot, scene, mo
     window, bench, panel, red = scene._window, scene._bench, scene.panel, QColor.fromRgbF(0.9, 0.1, 0.1)
     monkeypatch.setattr(QColorDialog, "getColor", lambda *_: red)
     entry(scene, "Obstacle: box")
-    assert panel.friction.value() == bench.settings.scene.friction
+    assert panel.friction.value() == bench.robot.settings.scene.friction
     type_in(qtbot, panel.friction, 0.25)
     qtbot.mouseClick(panel.color, Qt.MouseButton.LeftButton)
     (box,) = scene.obstacles
@@ -418,18 +413,18 @@ def test_colour_and_friction_of_objects_are_set_kept_and_undone(qtbot, scene, mo
     scene.choose(1)
     type_in(qtbot, panel.friction, 0.1)
     settled(qtbot, scene)
-    wait(qtbot, lambda: bench.parts[0].model.collisions[0].friction == 0.1)
+    wait(qtbot, lambda: bench.robot.parts[0].model.collisions[0].friction == 0.1)
     scene.choose(1)
     qtbot.mouseClick(panel.color, Qt.MouseButton.LeftButton)
     settled(qtbot, scene)
-    wait(qtbot, lambda: bench.parts[0].model.visuals[0].color == pytest.approx(red.getRgbF()))
+    wait(qtbot, lambda: bench.robot.parts[0].model.visuals[0].color == pytest.approx(red.getRgbF()))
     shown(qtbot, window, "colour_friction")
     path = tmp_path / "own.catena"
     window.features[Sessions].save(str(path))
     for check in (
-        lambda: bench.parts[0].model.visuals[0].color != pytest.approx(red.getRgbF()),
-        lambda: bench.parts[0].model.collisions[0].friction is None,
-        lambda: not bench.parts,
+        lambda: bench.robot.parts[0].model.visuals[0].color != pytest.approx(red.getRgbF()),
+        lambda: bench.robot.parts[0].model.collisions[0].friction is None,
+        lambda: not bench.robot.parts,
         lambda: scene.obstacles[0].color is None,
         lambda: scene.obstacles[0].friction is None,
     ):
@@ -437,8 +432,8 @@ def test_colour_and_friction_of_objects_are_set_kept_and_undone(qtbot, scene, mo
         qtbot.keyClick(window, Qt.Key.Key_Z, CTRL)
         wait(qtbot, check)
     window.files.open(path)
-    wait(qtbot, lambda: len(bench.parts) == 1 and scene.obstacles[0].friction == 0.25)
+    wait(qtbot, lambda: len(bench.robot.parts) == 1 and scene.obstacles[0].friction == 0.25)
     assert scene.obstacles[0].color == pytest.approx(red.getRgbF())
-    (cube,) = bench.parts
+    (cube,) = bench.robot.parts
     assert cube.model.collisions[0].friction == 0.1
     assert cube.model.visuals[0].color == pytest.approx(red.getRgbF())

@@ -1,7 +1,5 @@
 """The Scene dock while the robot moves: numbers of free bodies are taken, and what becomes of the run is said."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -37,7 +35,7 @@ def test_numbers_of_a_body_that_moves_are_taken(qtbot, falling):
         (panel.mass, 0.7, lambda model: model.mass[0]),
         (panel.sizes[0], 0.25, lambda model: model.collisions[0].size[0]),
     ):
-        wait(qtbot, lambda: bench.newest is not None and bench.time > 0.05)
+        wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.time > 0.05)
         falling._due = math.inf  # no refresh from here
         shown = panel._objects[0].pose
         wait(qtbot, lambda shown=shown: not np.array_equal(bench.surroundings.part_pose(0), shown))
@@ -45,8 +43,8 @@ def test_numbers_of_a_body_that_moves_are_taken(qtbot, falling):
         assert bench.loading
         falling._due = 0.0
         settled(qtbot, falling)
-        assert taken(bench.parts[0].model) == value
-        assert bench.playing
+        assert taken(bench.robot.parts[0].model) == value
+        assert bench.robot.playing
     assert falling._window.features[UndoView].undo.text() == "&Undo Resize cube"  # and not Move, although it moved
 
 
@@ -60,13 +58,13 @@ def test_a_number_that_begins_a_new_run_says_so_and_how_to_open_the_one_before(q
     settled(qtbot, scene)
     assert NEW_RUN not in bar.currentMessage()  # the robot stood still
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 0.1)
+    wait(qtbot, lambda: bench.robot.time > 0.1)
     type_in(qtbot, scene.panel.friction, 0.31)
     wait(qtbot, lambda: bar.currentMessage() == f"Friction of cube: 0.31{NEW_RUN}")
     shown(qtbot, window, "new_run")
     settled(qtbot, scene)
     assert "Ctrl+Shift+T" in NEW_RUN
-    wait(qtbot, lambda: bench.time > 0.1)
+    wait(qtbot, lambda: bench.robot.time > 0.1)
     window.run.play.trigger()
     qtbot.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: bar.currentMessage() == f"Undone: Friction of cube: 0.31{NEW_RUN}")
@@ -74,4 +72,4 @@ def test_a_number_that_begins_a_new_run_says_so_and_how_to_open_the_one_before(q
     wait(qtbot, lambda: window.kept.last is not None)
     qtbot.keyClick(window, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
     wait(qtbot, lambda: bench.replay.opened)
-    assert bench.parts[0].model.collisions[0].friction == 0.31
+    assert bench.robot.parts[0].model.collisions[0].friction == 0.31

@@ -1,7 +1,5 @@
 """A second robot: opened, simulated as if alone, clicked, closed; the first one is unaffected."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 
@@ -11,9 +9,7 @@ from PyQt6.QtCore import Qt
 from windows import PATIENCE, play_for, second_state, wait
 
 import engine
-from app.features.ground_view import GroundView
-from app.features.reloading import Reloading
-from app.features.run_exports import RunExports
+from app.features.attaching import GroundView, Reloading, RunExports, SimulationChoices
 from app.features.second_robot_view import CROWDED, UNBEGUN, UNRECORDED, SecondRobotView
 from app.panels.second_robot import ROWS
 from app.simulation.batch_spread import BatchSpread
@@ -34,9 +30,9 @@ def test_it_is_opened_by_the_menu_and_simulated_as_one_alone_is(qtbot, second, m
     seen = []
     window.framed.connect(lambda frame: seen.append((frame.time, frame.second_robot.q.copy())))
     window.workbench.step()
-    wait(qtbot, lambda: len(seen) > 0 and not window.workbench.playing)
+    wait(qtbot, lambda: len(seen) > 0 and not window.workbench.robot.playing)
     time, q = seen[-1]
-    model, settings = view.model, window.workbench.settings
+    model, settings = view.model, window.workbench.robot.settings
     alone = engine.Simulation(model, dt=settings.dt, integrator=settings.integrator, device="cpu")
     alone.reset(model.neutral()[None])
     alone.step(round(time / settings.dt))
@@ -87,7 +83,7 @@ def pick_entry(qtbot, box, name: str) -> None:
 def test_it_goes_on_by_an_algorithm_of_its_own(qtbot, second):
     window, put = second
     view, box = put("arm7"), window.features[SecondRobotView].panel.algorithm
-    menu = {action.text().split("\t")[0] for action in window.algorithm_menu.actions()}
+    menu = {action.text().split("\t")[0] for action in window.feature(SimulationChoices).algorithm_menu.actions()}
     assert {box.itemText(row) for row in range(box.count())} <= menu
     window.run.hold.trigger()
     wait(qtbot, lambda: second_state(window) is not None)
@@ -106,10 +102,10 @@ def test_it_goes_on_by_an_algorithm_of_its_own(qtbot, second):
     np.testing.assert_array_equal(second_state(window).v, there.v)
     row = ROWS.index("algorithm")
     wait(qtbot, lambda: view.panel.table.item(row, 1).text() == "CFA")
-    assert (window.workbench.settings.algorithm, window.workbench.algorithm) == ("auto", first)
+    assert (window.workbench.robot.settings.algorithm, window.workbench.algorithm) == ("auto", first)
     window.workbench.step()
     wait(qtbot, lambda: second_state(window).time > there.time)
-    settings, now = window.workbench.settings, second_state(window)
+    settings, now = window.workbench.robot.settings, second_state(window)
     alone = engine.Simulation(
         view.model, dt=settings.dt, device="cpu", algorithm="cfa", integrator=settings.integrator, scene=now.scene
     )
@@ -124,7 +120,7 @@ def test_an_algorithm_that_cannot_simulate_it_says_why(second):
     refused = box.model().item(box.findData("cfa"))
     model = window.features[SecondRobotView].model
     assert not refused.isEnabled()
-    assert refused.toolTip() == engine.simulation_refusal("cfa", model, "cpu", window.workbench.settings.scene)
+    assert refused.toolTip() == engine.simulation_refusal("cfa", model, "cpu", window.workbench.robot.settings.scene)
     assert box.model().item(box.findData("jsiia")).isEnabled()
     assert box.currentText() == "auto"
 
@@ -148,11 +144,11 @@ def test_the_table_has_the_time_of_each(qtbot, second):
     row = ROWS.index("time")
     own, other = (view.panel.table.item(row, column) for column in (0, 1))
     wait(qtbot, lambda: other.text() == "0.000 s")
-    assert own.text() == f"{window.workbench.time:.3f} s" != "0.000 s"
+    assert own.text() == f"{window.workbench.robot.time:.3f} s" != "0.000 s"
     qtbot.keyClick(window, Qt.Key.Key_R)
     wait(qtbot, lambda: own.text() == "0.000 s")
     play_for(qtbot, window, 0.1)
-    wait(qtbot, lambda: own.text() == other.text() == f"{window.workbench.time:.3f} s")
+    wait(qtbot, lambda: own.text() == other.text() == f"{window.workbench.robot.time:.3f} s")
     assert own.text() != "0.000 s"
 
 
@@ -173,7 +169,7 @@ def test_the_camera_stays_where_one_that_was_seen_comes_again(qtbot, second):
     view = put("double_pendulum")
     window.viewport.camera.distance *= 3.0
     distance = window.viewport.camera.distance
-    frame, there = window.workbench.newest, second_state(window)
+    frame, there = window.workbench.robot.newest, second_state(window)
     for frame.second_robot in (None, there):  # as while it is made again
         view._show(frame)
         assert (window.viewport.overlays.second_robot is None) == (frame.second_robot is None)
@@ -183,7 +179,7 @@ def test_the_camera_stays_where_one_that_was_seen_comes_again(qtbot, second):
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     assert window.viewport.camera.distance == distance
     window.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: window.workbench.model.name == "pendulum")
+    wait(qtbot, lambda: window.workbench.robot.model.name == "pendulum")
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     drawn, poses = window.viewport.overlays.second_robot
     assert window.viewport.camera.distance != distance
@@ -203,14 +199,14 @@ def test_the_first_robot_takes_the_steps_that_it_takes_alone(qtbot, second):
     bench.step()
     wait(qtbot, lambda: len(seen) > 0)
     time, q = seen[-1]
-    kp, kd = gains_of(bench.model, bench.settings)
+    kp, kd = gains_of(bench.robot.model, bench.robot.settings)
     alone = engine.Simulation(
-        bench.model, dt=bench.settings.dt, integrator=bench.settings.integrator, device="cpu",
+        bench.robot.model, dt=bench.robot.settings.dt, integrator=bench.robot.settings.integrator, device="cpu",
         algorithm=bench.algorithm, kp=kp, kd=kd,
     )  # fmt: skip
-    alone.reset(bench.initial[None])
-    alone.target[:] = bench.initial
-    alone.step(round(time / bench.settings.dt))
+    alone.reset(bench.robot.initial[None])
+    alone.target[:] = bench.robot.initial
+    alone.step(round(time / bench.robot.settings.dt))
     np.testing.assert_array_equal(q, alone.q[0])
 
 
@@ -233,8 +229,8 @@ def test_a_click_tells_of_its_link(qtbot, second):
 def test_a_film_shows_the_first_one_alone(second):
     window, put = second
     view = put("double_pendulum")
-    links = len(window.workbench.model.link_names)
-    frame, size, overlays = window.workbench.newest, (160, 120), window.viewport.overlays
+    links = len(window.workbench.robot.model.link_names)
+    frame, size, overlays = window.workbench.robot.newest, (160, 120), window.viewport.overlays
     both = window.viewport.view_of(size)
     assert len(both.poses) == links + len(view.model.link_names)
     overlays.choose_second_link(0)
@@ -250,7 +246,7 @@ def test_it_is_closed_again_and_makes_room_for_a_batch(qtbot, second):
     window, put = second
     view = put("scara")
     window.workbench.configuring.set_spread(BatchSpread(3, 0.1))
-    wait(qtbot, lambda: window.workbench.newest.batch is not None)
+    wait(qtbot, lambda: window.workbench.robot.newest.batch is not None)
     wait(qtbot, lambda: window.viewport.overlays.second_robot is None)
     assert view.panel.note.text() == CROWDED
     window.workbench.configuring.set_spread(BatchSpread())
@@ -269,7 +265,7 @@ def test_another_first_robot_keeps_it(qtbot, second):
     window, put = second
     view = put("scara")
     window.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: window.workbench.model.name == "pendulum")
+    wait(qtbot, lambda: window.workbench.robot.model.name == "pendulum")
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     assert view.panel.table.horizontalHeaderItem(0).text() == "pendulum"
 
@@ -279,10 +275,10 @@ def test_it_stands_on_the_ground_of_the_first(qtbot, opened, quadruped):
     view = window.features[SecondRobotView]
     view.open(engine.find_robot("quadruped"))
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
-    level = window.workbench.newest.second_robot.q
+    level = window.workbench.robot.newest.second_robot.q
     slope = window.features[GroundView].shapes[1]
     slope.trigger()
-    scene = window.workbench.settings.scene
+    scene = window.workbench.robot.settings.scene
     assert scene.ground.normal[2] < 1
     wait(qtbot, lambda: not np.array_equal(getattr(second_state(window), "q", level), level))
     asked = quadruped.neutral()
@@ -322,7 +318,7 @@ def test_beside_a_robot_that_hangs_above_the_ground_it_stands_on_the_ground_that
         )
         assert lowest(window) == pytest.approx(floor, abs=0.02)
     window.open(engine.find_robot("arm7"))
-    wait(qtbot, lambda: window.workbench.model.name == "arm7")
+    wait(qtbot, lambda: window.workbench.robot.model.name == "arm7")
     view.open(hanging)
     wait(qtbot, lambda: view.model.name == "hanging" and overlays.second_robot is not None)
     assert lowest(window) == pytest.approx(window.viewport.floor, abs=1e-6)

@@ -1,7 +1,5 @@
 """The files of a second robot: sessions, files that fail, meshes, and the pose that they name."""
 
-from __future__ import annotations
-
 import json
 import threading
 from types import SimpleNamespace
@@ -14,10 +12,8 @@ from test_time import play
 from windows import PATIENCE, play_for, second_state, wait
 
 import engine
-from app.features.run_exports import RunExports
-from app.features.scene_view import SceneView
-from app.features.second_robot_view import WAITS, SecondRobotView
-from app.features.sessions import Sessions
+from app.features.attaching import DiagnosticsView, RunExports, SceneView, SecondRobotView, Sessions, Status
+from app.features.second_robot_view import WAITS
 from app.gl.scene import Scene
 from app.simulation import second_robot
 from app.simulation.second_robot import SavedSecondRobot
@@ -32,10 +28,7 @@ def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     window.run.hold.trigger()
     window.features[SecondRobotView].set_algorithm("jsiia")
-    wait(
-        qtbot,
-        lambda: second_state(window) is not None and second_state(window).algorithm == "jsiia",
-    )
+    wait(qtbot, lambda: second_state(window) is not None and second_state(window).algorithm == "jsiia")
     play_for(qtbot, window, 0.3)
     kept, sessions = window.features[SecondRobotView].kept, window.features[Sessions]
     assert sessions.save(str(tmp_path / "two.catena"))
@@ -66,7 +59,7 @@ def test_in_a_session_play_waits_for_it_and_its_clock_goes_on(qtbot, opened, mak
     view.open(engine.find_robot("double_pendulum"))
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     play(qtbot, window, 0.3)
-    own, other = window.workbench.newest.time, second_state(window).time
+    own, other = window.workbench.robot.newest.time, second_state(window).time
     assert sessions.save(str(tmp_path / "two.catena"))
     wait(qtbot, lambda: not window.features[RunExports].writing.running)
     go_on, make = threading.Event(), second_robot._simulation
@@ -74,19 +67,19 @@ def test_in_a_session_play_waits_for_it_and_its_clock_goes_on(qtbot, opened, mak
     again = make_window()
     bench = again.workbench
     again.features[Sessions].open(str(tmp_path / "two.catena"))
-    wait(qtbot, lambda: bench.newest is not None and bench.newest.time == own and not bench.compiling)
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.time == own and not bench.compiling)
     wait(qtbot, lambda: bench.second_robot.expected)
     qtbot.keyClick(again, Qt.Key.Key_Space)
     assert again.statusBar().currentMessage() == WAITS
     qtbot.wait(300)
-    assert bench.newest.time == own
+    assert bench.robot.newest.time == own
     go_on.set()
-    wait(qtbot, lambda: bench.newest.time > own + 0.2)
-    frame = bench.newest
+    wait(qtbot, lambda: bench.robot.newest.time > own + 0.2)
+    frame = bench.robot.newest
     assert frame.second_robot.time - frame.time == pytest.approx(other - own, abs=1e-9)
     again.features[SecondRobotView].close()
-    before = bench.time
-    wait(qtbot, lambda: bench.time > before + 0.1)
+    before = bench.robot.time
+    wait(qtbot, lambda: bench.robot.time > before + 0.1)
 
 
 def test_play_waits_no_longer_for_one_that_is_refused(qtbot, opened, make_window, tmp_path, monkeypatch):
@@ -147,7 +140,7 @@ def test_without_a_first_robot_its_keys_ask_for_no_file(qtbot, window):
     action = window.features[SecondRobotView].open_action
     assert not action.isEnabled()
     window.open(engine.find_robot("arm7"))
-    wait(qtbot, lambda: not window.workbench.loading and window.workbench.model is not None)
+    wait(qtbot, lambda: not window.workbench.loading and window.workbench.robot.model is not None)
     wait(qtbot, action.isEnabled)
 
 
@@ -174,20 +167,21 @@ def test_through_a_link_its_meshes_are_found_as_those_of_the_first_are(qtbot, op
     (arm / "urdf" / "arm.urdf").write_text(f"<robot name='arm'><link name='base'>{mesh}</link></robot>")
     path = tmp_path / "link" / "arm" / "urdf" / "arm.urdf"
     window = opened(path)
-    assert not window.workbench.model.diagnostics
+    assert not window.workbench.robot.model.diagnostics
     window.features[SceneView].add_robot(str(path), free=False)
-    wait(qtbot, lambda: len(window.workbench.parts) == 1)
+    wait(qtbot, lambda: len(window.workbench.robot.parts) == 1)
     view = window.features[SecondRobotView]
     view.open(path)
     wait(qtbot, lambda: view.model is not None)
-    for model in (window.workbench.parts[0].model, view.model):
+    for model in (window.workbench.robot.parts[0].model, view.model):
         assert not model.diagnostics
-        assert model.visuals[0].mesh == window.workbench.model.visuals[0].mesh == str(arm / "meshes" / "box.stl")
+        assert model.visuals[0].mesh == window.workbench.robot.model.visuals[0].mesh == str(arm / "meshes" / "box.stl")
 
 
 def test_what_is_wrong_with_its_meshes_is_in_the_diagnostics_until_it_is_closed(qtbot, second, tmp_path):
     window, _ = second
-    view, panel, button = window.features[SecondRobotView], window.diagnostics, window.status.findings_button
+    view, found, button = map(window.feature, (SecondRobotView, DiagnosticsView, Status))
+    panel, button = found.panel, button.findings_button
     (tmp_path / "broken.stl").write_text("solid nothing")
     meshes = (f"<visual><geometry><mesh filename='{name}.stl'/></geometry></visual>" for name in ("gone", "broken"))
     path = tmp_path / "arm.urdf"
@@ -199,7 +193,7 @@ def test_what_is_wrong_with_its_meshes_is_in_the_diagnostics_until_it_is_closed(
     assert "gone.stl is not found" in gone.problem
     assert broken.element == "second robot: mesh broken.stl"
     assert button.isVisible()
-    window.findings.show_stop("it diverged", "")
+    found.show_stop("it diverged", "")
     assert [each.problem for each in panel.diagnostics] == ["it diverged"]
     window.run.reset.trigger()
     assert panel.diagnostics == [gone, broken]

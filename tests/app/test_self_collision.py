@@ -1,7 +1,5 @@
 """Simulation › Self-collision: links that pass through each other, or touch, as the user chooses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from windows import wait
@@ -38,9 +36,9 @@ def pendulums(shown, tmp_path):
 def swung(qtbot, window) -> float:
     """Return the other's swing angle after 0.6 s, rad."""
     window.run.play.trigger()
-    wait(qtbot, lambda: window.workbench.newest.time > 0.6)
+    wait(qtbot, lambda: window.workbench.robot.newest.time > 0.6)
     window.run.play.trigger()
-    return float(abs(window.workbench.newest.q[1]))
+    return float(abs(window.workbench.robot.newest.q[1]))
 
 
 def test_links_pass_through_each_other_at_first(qtbot, pendulums):
@@ -53,8 +51,8 @@ def test_links_pass_through_each_other_at_first(qtbot, pendulums):
 
 def test_links_touch_once_the_user_says_so(qtbot, pendulums):
     pendulums.features[SelfCollisionView].action.trigger()
-    assert pendulums.workbench.settings.scene.self_collision
-    assert pendulums.workbench.settings.ground
+    assert pendulums.workbench.robot.settings.scene.self_collision
+    assert pendulums.workbench.robot.settings.ground
     assert swung(qtbot, pendulums) > 0.1
 
 
@@ -62,11 +60,11 @@ def test_another_ground_leaves_it_on(shown):
     window = shown(engine.find_robot("quadruped"))
     window.features[SelfCollisionView].action.trigger()
     window.features[GroundView].shapes[1].trigger()
-    assert window.workbench.settings.scene.self_collision
-    assert window.workbench.settings.scene.ground.normal[2] < 1.0
+    assert window.workbench.robot.settings.scene.self_collision
+    assert window.workbench.robot.settings.scene.ground.normal[2] < 1.0
     window.features[SelfCollisionView].action.trigger()
-    assert not window.workbench.settings.scene.self_collision
-    assert window.workbench.settings.scene.ground.normal[2] < 1.0
+    assert not window.workbench.robot.settings.scene.self_collision
+    assert window.workbench.robot.settings.scene.ground.normal[2] < 1.0
 
 
 def test_a_robot_without_shapes_says_why_it_has_no_choice(opened, tmp_path):
@@ -106,16 +104,16 @@ def test_a_robot_that_cannot_touch_itself_opens_without(qtbot, pendulums, tmp_pa
     action = pendulums.features[SelfCollisionView].action
     action.trigger()
     pendulums.open(chain(tmp_path, "broken", base, arm))
-    wait(qtbot, lambda: pendulums.workbench.model.name == "broken")
-    assert not pendulums.workbench.settings.scene.self_collision
+    wait(qtbot, lambda: pendulums.workbench.robot.model.name == "broken")
+    assert not pendulums.workbench.robot.settings.scene.self_collision
     assert not action.isChecked()
 
 
 def test_a_robot_that_can_touch_itself_opens_with_what_was_chosen(qtbot, pendulums, tmp_path):
     pendulums.features[SelfCollisionView].action.trigger()
     pendulums.open(chain(tmp_path, "whole", BALL, BALL))
-    wait(qtbot, lambda: pendulums.workbench.model.name == "whole")
-    assert pendulums.workbench.settings.scene.self_collision
+    wait(qtbot, lambda: pendulums.workbench.robot.model.name == "whole")
+    assert pendulums.workbench.robot.settings.scene.self_collision
 
 
 def test_a_robot_without_shapes_lets_what_is_on_be_turned_off(qtbot, opened, tmp_path):

@@ -1,7 +1,5 @@
 """The samples of a curve: those stored of a long run, and those drawn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The file that a session is saved to again."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -23,7 +21,7 @@ def session(opened, make_window, qtbot, tmp_path):
     first.close()
     window = make_window()
     window.open(path)
-    wait(qtbot, lambda: window.workbench.model is not None and not window.workbench.loading)
+    wait(qtbot, lambda: window.workbench.robot.model is not None and not window.workbench.loading)
     return window, path
 
 
@@ -43,7 +41,7 @@ def test_another_robot_does_not_overwrite_the_session(qtbot, session, tmp_path, 
     window, path = session
     before = path.read_bytes()
     window.open(engine.find_robot("double_pendulum"))
-    wait(qtbot, lambda: window.workbench.model.name == "double_pendulum")
+    wait(qtbot, lambda: window.workbench.robot.model.name == "double_pendulum")
     asked: list[QFileDialog] = []
     monkeypatch.setattr(QFileDialog, "exec", lambda dialog: asked.append(dialog) or QFileDialog.DialogCode.Rejected)
     save(qtbot, window)

@@ -1,7 +1,5 @@
 """Sessions: saved state, and its restoration."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading
@@ -17,13 +15,8 @@ import engine
 import main
 from app.acting.drives import Drive
 from app.features import session_scene
-from app.features.appearance import Appearance
-from app.features.camera_views import CameraViews
-from app.features.ground_view import GroundView
-from app.features.plots_view import PlotsView
-from app.features.run_exports import RunExports
+from app.features.attaching import Appearance, CameraViews, DiagnosticsView, GroundView, PlotsView, RunExports, Sessions
 from app.features.session_text import VERSION, NoSession, read
-from app.features.sessions import Sessions
 from app.jobs import background
 from app.panels.plots import PlotsPanel
 from app.simulation.batch_spread import BatchSpread
@@ -45,11 +38,11 @@ def saved(qtbot, opened, tmp_path, monkeypatch):
     bench.configuring.set_gravity(False)
     bench.configuring.set_dt(2e-3)
     bench.joints.drive(2, by_effort=True)
-    bench.configuring.take_settings(replace(bench.settings, by_velocity=frozenset({3}), gains=((4, 20.0, 1.5),)))
+    bench.configuring.take_settings(replace(bench.robot.settings, by_velocity=frozenset({3}), gains=((4, 20.0, 1.5),)))
     window.features[CameraViews].parallel.trigger()
     window.speed.set_speed(0.5)
     bench.joints.set_coordinate(1, 0.4)
-    wait(qtbot, lambda: bench.newest is not None and bench.newest.q[1] == 0.4)
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.q[1] == 0.4)
     window.viewport.camera.orbit(0.7, 0.2)
     path = tmp_path / "mine.catena"
     name_file(monkeypatch, tmp_path / "mine")
@@ -68,9 +61,9 @@ def test_an_opened_session_restores_settings_view_and_docks(qtbot, saved, make_w
     modifiers = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
     qtbot.keyClick(window, Qt.Key.Key_O, modifiers)
     bench = window.workbench
-    wait(qtbot, lambda: bench.model is not None)
-    wait(qtbot, lambda: bench.newest is not None and bench.newest.q[1] == 0.4)
-    settings = bench.settings
+    wait(qtbot, lambda: bench.robot.model is not None)
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.q[1] == 0.4)
+    settings = bench.robot.settings
     assert (settings.gravity, settings.dt, settings.automatic) == (False, 2e-3, False)
     assert settings.driven == {2}
     assert settings.by_velocity == {3}
@@ -94,9 +87,9 @@ def test_the_command_line_opens_a_session(saved, make_window, qtbot, monkeypatch
     window = make_window()
     window.open(asked[0])
     bench = window.workbench
-    wait(qtbot, lambda: bench.newest is not None and bench.newest.q[1] == 0.4)
-    assert bench.settings.dt == 2e-3
-    assert not window.diagnostics.diagnostics
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.q[1] == 0.4)
+    assert bench.robot.settings.dt == 2e-3
+    assert not window.feature(DiagnosticsView).panel.diagnostics
     with pytest.raises(SystemExit):
         main.main(["--help"])
     assert "SESSION.catena" in capsys.readouterr().out
@@ -107,12 +100,12 @@ def test_open_takes_a_session(saved, make_window, qtbot, monkeypatch):
     monkeypatch.setattr("app.desktop.dialogs.ask_file", lambda *_: str(saved))
     window.files.open_action.trigger()
     bench = window.workbench
-    wait(qtbot, lambda: bench.newest is not None and bench.newest.q[1] == 0.4)
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.q[1] == 0.4)
 
 
 def test_a_robot_without_a_file_says_why_it_has_no_session(qtbot, window, monkeypatch):
     window.workbench.open(engine.chain(3))
-    wait(qtbot, lambda: window.workbench.model is not None)
+    wait(qtbot, lambda: window.workbench.robot.model is not None)
     monkeypatch.setattr("app.features.sessions.ask_path", lambda *_: pytest.fail("a file was asked for"))
     wait(qtbot, window.features[Sessions].save_action.isEnabled)
     qtbot.keyClick(window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
@@ -130,7 +123,7 @@ def test_a_session_that_names_a_session_as_its_robot_is_refused(saved, make_wind
     saved.write_text(json.dumps(session))
     window = make_window()
     window.open(saved)
-    wait(qtbot, lambda: len(window.diagnostics.diagnostics) > 0)
+    wait(qtbot, lambda: len(window.feature(DiagnosticsView).panel.diagnostics) > 0)
 
 
 def test_what_a_file_lacks_and_what_it_has_besides_does_no_harm(qtbot, saved, make_window):
@@ -142,8 +135,8 @@ def test_what_a_file_lacks_and_what_it_has_besides_does_no_harm(qtbot, saved, ma
     saved.write_text(json.dumps(session))
     window = make_window()
     window.features[Sessions].open(str(saved))
-    wait(qtbot, lambda: window.workbench.newest is not None and window.workbench.newest.q[0] == 0.25)
-    assert window.workbench.newest.q[1] == 0.0
+    wait(qtbot, lambda: window.workbench.robot.newest is not None and window.workbench.robot.newest.q[0] == 0.25)
+    assert window.workbench.robot.newest.q[1] == 0.0
 
 
 def test_a_part_that_cannot_be_read_is_told(qtbot, saved, make_window):
@@ -153,16 +146,16 @@ def test_a_part_that_cannot_be_read_is_told(qtbot, saved, make_window):
     window = make_window()
     window.features[Sessions].open(str(saved))
     wait(qtbot, lambda: "part of the session cannot be read" in window.statusBar().currentMessage())
-    assert window.workbench.model.name == "arm7"
+    assert window.workbench.robot.model.name == "arm7"
     assert "dt came as 'soon'; expected a number" in window.statusBar().currentMessage()
-    wait(qtbot, lambda: window.workbench.newest is not None and window.workbench.newest.q[1] == 0.4)
+    wait(qtbot, lambda: window.workbench.robot.newest is not None and window.workbench.robot.newest.q[1] == 0.4)
     assert plots(window).layout_keys == [["robot//energy drift/"]]
 
 
 def test_a_robot_that_diverged_is_saved_where_it_began(qtbot, opened, tmp_path):
     window = opened()
-    wait(qtbot, lambda: window.workbench.newest is not None)
-    window.workbench.newest.q[:] = np.nan
+    wait(qtbot, lambda: window.workbench.robot.newest is not None)
+    window.workbench.robot.newest.q[:] = np.nan
     window.features[Sessions].save(str(tmp_path / "x.catena"))
     assert all(np.isfinite(values).all() for values in read(str(tmp_path / "x.catena"))["pose"].values())
 
@@ -232,9 +225,9 @@ def test_closing_waits_for_the_run_of_a_session(qtbot, opened, tmp_path, held):
 
 
 def play(qtbot, window, seconds: float) -> None:
-    until = window.workbench.time + seconds
+    until = window.workbench.robot.time + seconds
     window.workbench.play()
-    wait(qtbot, lambda: window.workbench.time >= until)
+    wait(qtbot, lambda: window.workbench.robot.time >= until)
     window.workbench.pause()
     present(qtbot, window)
 
@@ -244,7 +237,7 @@ def present(qtbot, window) -> None:
     obeyed = threading.Event()
     bench = window.workbench
     bench._worker.command(obeyed.set)
-    wait(qtbot, lambda: obeyed.is_set() and bench.replay.recording.span(bench.replay.newest)[1] == bench.time)
+    wait(qtbot, lambda: obeyed.is_set() and bench.replay.recording.span(bench.replay.newest)[1] == bench.robot.time)
 
 
 def test_a_session_goes_on_from_the_very_moment_at_which_it_was_saved(qtbot, opened, make_window, tmp_path):
@@ -255,17 +248,17 @@ def test_a_session_goes_on_from_the_very_moment_at_which_it_was_saved(qtbot, ope
     bench.joints.drive(5, by_effort=True)
     bench.joints.set_joint_drive(5, Drive("effort", 0.7))
     play(qtbot, window, 0.4)
-    at, q, v = bench.time, bench.newest.q.copy(), bench.newest.v.copy()
+    at, q, v = bench.robot.time, bench.robot.newest.q.copy(), bench.robot.newest.v.copy()
     save(qtbot, window, tmp_path / "mine.catena")
     assert (tmp_path / "mine.catena.npz").is_file()
 
     again = make_window()
     again.open(tmp_path / "mine.catena")
     other = again.workbench
-    wait(qtbot, lambda: other.newest is not None and other.time == at and not other.replay.active)
-    np.testing.assert_array_equal(other.newest.q, q)
-    np.testing.assert_array_equal(other.newest.v, v)
-    assert not other.playing
+    wait(qtbot, lambda: other.robot.newest is not None and other.robot.time == at and not other.replay.active)
+    np.testing.assert_array_equal(other.robot.newest.q, q)
+    np.testing.assert_array_equal(other.robot.newest.v, v)
+    assert not other.robot.playing
     assert other.path.endswith("arm7.urdf")
     assert other.recent[:2] == [str(tmp_path / "mine.catena"), other.path]
     assert other.robot.mode(5) == "effort"
@@ -301,11 +294,11 @@ def test_ground_and_batch_are_there_again(qtbot, opened, make_window, tmp_path, 
     window = opened(engine.find_robot("quadruped"))
     ground = window.features[GroundView]
     ground.shapes[2].trigger()
-    wait(qtbot, lambda: isinstance(window.workbench.settings.scene.ground, engine.HeightField))
-    heights = window.workbench.settings.scene.ground.heights
+    wait(qtbot, lambda: isinstance(window.workbench.robot.settings.scene.ground, engine.HeightField))
+    heights = window.workbench.robot.settings.scene.ground.heights
     spread = BatchSpread(3, 0.02, 0.1, 0.2, 5)
     window.workbench.configuring.set_spread(spread)
-    wait(qtbot, lambda: window.workbench.newest is not None and window.workbench.newest.batch is not None)
+    wait(qtbot, lambda: window.workbench.robot.newest is not None and window.workbench.robot.newest.batch is not None)
     if played:
         play(qtbot, window, 0.02)
         save(qtbot, window, tmp_path / "mine.catena")
@@ -315,12 +308,13 @@ def test_ground_and_batch_are_there_again(qtbot, opened, make_window, tmp_path, 
     again = make_window()
     again.open(tmp_path / "mine.catena")
     bench = again.workbench
-    wait(qtbot, lambda: bench.newest is not None and bench.newest.batch is not None and not bench.replay.active)
-    assert bench.settings.spread == spread
-    np.testing.assert_array_equal(bench.settings.scene.ground.heights, heights)
+    robot, replay = bench.robot, bench.replay
+    wait(qtbot, lambda: robot.newest is not None and robot.newest.batch is not None and not replay.active)
+    assert robot.settings.spread == spread
+    np.testing.assert_array_equal(robot.settings.scene.ground.heights, heights)
     wait(qtbot, lambda: again.features[GroundView].from_file.isChecked())
     assert again.viewport.overlays.backdrop  # and it is drawn
-    assert len(bench.newest.batch.diverged) == 3
+    assert len(bench.robot.newest.batch.diverged) == 3
 
 
 @pytest.mark.parametrize("scene", [
@@ -366,7 +360,7 @@ def test_a_session_without_its_ground_says_so(opened, tmp_path, monkeypatch):
     save_action.trigger()
     assert window.statusBar().currentMessage() == f"Saved {tmp_path / 'mine.catena'}"
     large = engine.Scene(ground=engine.HeightField(np.zeros((1001, 1000)), 0.1))
-    monkeypatch.setattr(window.workbench.robot, "settings", replace(window.workbench.settings, scene=large))
+    monkeypatch.setattr(window.workbench.robot, "settings", replace(window.workbench.robot.settings, scene=large))
     save_action.trigger()
     assert window.statusBar().currentMessage().endswith("mine.catena without its ground, which is too large")
 
@@ -374,7 +368,7 @@ def test_a_session_without_its_ground_says_so(opened, tmp_path, monkeypatch):
 def test_a_recording_that_is_gone_is_told_and_the_rest_opens(qtbot, opened, make_window, tmp_path):
     window = opened(engine.find_robot("double_pendulum"))
     play(qtbot, window, 0.2)
-    angles = window.workbench.newest.q.copy()
+    angles = window.workbench.robot.newest.q.copy()
     save(qtbot, window, tmp_path / "mine.catena")
     beside = tmp_path / "mine.catena.npz"
     for fault in ("none", "damaged"):
@@ -382,7 +376,7 @@ def test_a_recording_that_is_gone_is_told_and_the_rest_opens(qtbot, opened, make
         again = make_window()
         again.open(tmp_path / "mine.catena")
         bench = again.workbench
-        wait(qtbot, lambda bench=bench: bench.newest is not None and np.array_equal(bench.newest.q, angles))
+        wait(qtbot, lambda bench=bench: bench.robot.newest is not None and np.array_equal(bench.robot.newest.q, angles))
         assert "its recording" in again.statusBar().currentMessage()
         again.close()
 
@@ -394,8 +388,8 @@ def test_a_session_of_the_first_version_still_opens(qtbot, make_window, tmp_path
     window = make_window()
     window.open(path)
     bench = window.workbench
-    wait(qtbot, lambda: bench.newest is not None and bench.newest.q[1] == 0.4)
-    settings = bench.settings
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.q[1] == 0.4)
+    settings = bench.robot.settings
     assert (settings.dt, settings.gravity, settings.driven, settings.gains) == (2e-3, False, {2}, ((4, 20.0, 1.5),))
     assert settings.spread == BatchSpread()
     assert settings.scene == engine.Scene()

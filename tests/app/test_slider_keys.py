@@ -1,7 +1,5 @@
 """Keys on a joint's slider that has the focus, and the window's shortcuts beside them."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -35,34 +33,34 @@ def test_keys_move_the_slider_and_the_fields_follow(qtbot, arm):
     form = arm.features[DriveView]
     form.choose(1)
     bench.joints.set_coordinate(1, 0.2)
-    wait(qtbot, lambda: abs(bench.newest.q[1] - 0.2) < 1e-12)
+    wait(qtbot, lambda: abs(bench.robot.newest.q[1] - 0.2) < 1e-12)
     focus(qtbot, arm, 1)
     bench.joints.set_coordinate(1, 0.2)  # a click is a pixel off
-    wait(qtbot, lambda: bench.newest.q[1] == 0.2)
+    wait(qtbot, lambda: bench.robot.newest.q[1] == 0.2)
     press(qtbot, KEY.Key_Right, KEY.Key_Right, KEY.Key_Left, KEY.Key_Right)
-    wait(qtbot, lambda: bench.newest.q[1] == pytest.approx(0.2 + 2 * DEGREE))
+    wait(qtbot, lambda: bench.robot.newest.q[1] == pytest.approx(0.2 + 2 * DEGREE))
     press(qtbot, KEY.Key_PageUp, KEY.Key_PageUp, KEY.Key_PageDown)
-    wait(qtbot, lambda: bench.newest.q[1] == pytest.approx(0.2 + 12 * DEGREE))
-    assert bench.time == 0, "the key of Step was kept"
+    wait(qtbot, lambda: bench.robot.newest.q[1] == pytest.approx(0.2 + 12 * DEGREE))
+    assert bench.robot.time == 0, "the key of Step was kept"
     degrees = (0.2 + 12 * DEGREE) / DEGREE
     assert table.table.index(1, VALUE).data() == f"{degrees:.1f} °"
     wait(qtbot, lambda: form.form.value.value() == pytest.approx(degrees, abs=0.01))
     for _ in range(40):
         press(qtbot, KEY.Key_PageUp)
-    wait(qtbot, lambda: bench.newest.q[1] == pytest.approx(bench.model.upper[1]))
-    assert bench.newest.q[0] == 0
+    wait(qtbot, lambda: bench.robot.newest.q[1] == pytest.approx(bench.robot.model.upper[1]))
+    assert bench.robot.newest.q[0] == 0
 
 
 def test_while_it_plays_the_keys_move_the_setpoint(qtbot, arm):
     bench = arm.workbench
     arm.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 0.05)
+    wait(qtbot, lambda: bench.robot.time > 0.05)
     focus(qtbot, arm, 3)
     bench.joints.set_drive(3, -0.5)
-    wait(qtbot, lambda: bench.newest.target[3] == -0.5)
+    wait(qtbot, lambda: bench.robot.newest.target[3] == -0.5)
     press(qtbot, KEY.Key_Right, KEY.Key_Right, KEY.Key_Right)
-    wait(qtbot, lambda: bench.newest.target[3] == pytest.approx(-0.5 + 3 * DEGREE))
-    assert bench.playing
+    wait(qtbot, lambda: bench.robot.newest.target[3] == pytest.approx(-0.5 + 3 * DEGREE))
+    assert bench.robot.playing
 
 
 def test_tab_reaches_the_sliders_and_up_and_down_select_one(qtbot, arm):
@@ -70,8 +68,8 @@ def test_tab_reaches_the_sliders_and_up_and_down_select_one(qtbot, arm):
     table.setFocus(Qt.FocusReason.TabFocusReason)
     press(qtbot, KEY.Key_Down, KEY.Key_Down, KEY.Key_Left)
     assert (table.currentIndex().row(), table.currentIndex().column()) == (2, SLIDER)
-    wait(qtbot, lambda: bench.newest.q[2] == pytest.approx(-DEGREE))
-    assert bench.newest.q[0] == 0
+    wait(qtbot, lambda: bench.robot.newest.q[2] == pytest.approx(-DEGREE))
+    assert bench.robot.newest.q[0] == 0
 
 
 def test_elsewhere_the_keys_are_the_windows(qtbot, arm):
@@ -79,23 +77,23 @@ def test_elsewhere_the_keys_are_the_windows(qtbot, arm):
     table.setFocus()
     table.setCurrentIndex(table.table.index(1, NAME))
     press(qtbot, KEY.Key_Right)
-    wait(qtbot, lambda: bench.newest.time == pytest.approx(bench.settings.dt))
+    wait(qtbot, lambda: bench.robot.newest.time == pytest.approx(bench.robot.settings.dt))
     focus(qtbot, arm, 1)
-    before = bench.newest.q.copy()
+    before = bench.robot.newest.q.copy()
     qtbot.keyClick(table, KEY.Key_Left, Qt.KeyboardModifier.ShiftModifier)  # Back
     wait(qtbot, lambda: bench.replay.active)
     frame = bench.replay.frame.time
     press(qtbot, KEY.Key_Right)
     wait(qtbot, lambda: not bench.replay.active or bench.replay.frame.time > frame)
-    assert bench.newest.q[1] == pytest.approx(before[1], abs=1e-3)
+    assert bench.robot.newest.q[1] == pytest.approx(before[1], abs=1e-3)
 
 
 def test_a_step_is_a_millimetre_of_a_place(qtbot, opened):
     window = opened(engine.find_robot("quadruped"))
     bench = window.workbench
-    wait(qtbot, lambda: bench.newest is not None)
+    wait(qtbot, lambda: bench.robot.newest is not None)
     focus(qtbot, window, 0)
     bench.joints.set_coordinate(0, 0.1)
-    wait(qtbot, lambda: bench.newest.q[0] == 0.1)
+    wait(qtbot, lambda: bench.robot.newest.q[0] == 0.1)
     press(qtbot, KEY.Key_Right, KEY.Key_PageUp)
-    wait(qtbot, lambda: bench.newest.q[0] == pytest.approx(0.111))
+    wait(qtbot, lambda: bench.robot.newest.q[0] == pytest.approx(0.111))

@@ -1,7 +1,5 @@
 """A small window: secondary panels give way, and the essential ones stay complete."""
 
-from __future__ import annotations
-
 import pytest
 from PyQt6.QtCore import QPoint, QSize, Qt
 from PyQt6.QtWidgets import QInputDialog, QLineEdit, QMainWindow, QScrollArea, QStyleOptionViewItem
@@ -13,9 +11,7 @@ from app.acting.drives import Drive
 from app.desktop.docks import SIDE_WIDTH
 from app.desktop.message_bar import EDGE, MessageBar
 from app.desktop.numbers import si_text
-from app.features.drive_view import DriveView
-from app.features.time_view import TimeView
-from app.features.wrench_view import WrenchView
+from app.features.attaching import BatchView, CompareView, DriveView, Status, TimeView, WrenchView
 from app.panels.diagnostics import ELEMENT_WIDTH, DiagnosticsPanel
 from app.panels.joint_table import DRIVE, common_ending
 from app.panels.joints import (
@@ -142,18 +138,20 @@ def test_what_has_no_room_beside_the_timeline_is_in_a_menu(qtbot, opened):
     assert [button.defaultAction() for button in bar._moves if button.isVisibleTo(bar)] == [view.play]
 
 
-def test_meshes_that_are_still_to_come_are_told_in_the_status_bar(arm):
-    arm.status.show_busy(arm.workbench, (3, 12))
-    assert arm.loading_label.text() == "Loading meshes: 3 of 12"
-    arm.status.show_busy(arm.workbench, None)
-    assert arm.loading_label.text() == ""
+def test_meshes_that_are_still_to_come_are_told_in_the_status_bar(arm, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(type(arm.viewport), "reading", (3, 12))
+        arm.viewport.read_on.emit()
+    assert arm.feature(Status).loading_label.text() == "Loading meshes: 3 of 12"
+    arm.viewport.read_on.emit()
+    assert arm.feature(Status).loading_label.text() == ""
 
 
 def test_a_joint_at_its_limit_says_why_it_is_amber(qtbot, arm):
     tip = arm.joints.table.index(1, NAME)
-    wait(qtbot, lambda: arm.workbench.newest is not None)
+    wait(qtbot, lambda: arm.workbench.robot.newest is not None)
     assert "at a limit" not in tip.data(Qt.ItemDataRole.ToolTipRole)
-    arm.workbench.joints.set_coordinate(1, arm.workbench.coordinates[1].upper)
+    arm.workbench.joints.set_coordinate(1, arm.workbench.robot.coordinates[1].upper)
     wait(qtbot, lambda: tip.data(Qt.ItemDataRole.ToolTipRole).endswith("at a limit"))
 
 
@@ -173,7 +171,7 @@ def test_a_table_without_joints_says_why_it_is_empty(qtbot, make_window):
 def test_the_batch_panel_is_no_wider_than_its_dock(make_window):
     window = make_window()
     bar = window.docks["Batch"].findChild(QScrollArea).verticalScrollBar().sizeHint().width()
-    assert window.batch.minimumSizeHint().width() + bar <= SIDE_WIDTH
+    assert window.feature(BatchView).panel.minimumSizeHint().width() + bar <= SIDE_WIDTH
 
 
 def test_a_drives_form_stands_at_its_row_and_is_seen_whole(qtbot, opened):
@@ -248,7 +246,7 @@ def test_a_comparison_is_not_cut_off_where_the_window_is_narrow(qtbot, arm):
     scroller = compare.findChild(QScrollArea)
     wait(qtbot, lambda: compare.width() > arm.width() - 10)
     assert not scroller.horizontalScrollBar().isVisible()
-    start = arm.compare.start_button
+    start = arm.feature(CompareView).panel.start_button
     assert scroller.viewport().rect().contains(start.rect().translated(start.mapTo(scroller.viewport(), QPoint())))
     press(qtbot, arm, compare.toggleViewAction())
     arm.resize(1920, 1080)
@@ -258,7 +256,7 @@ def test_a_comparison_is_not_cut_off_where_the_window_is_narrow(qtbot, arm):
 
 def test_a_message_has_the_room_that_others_can_spare(qtbot, arm):
     arm.resize(SMALL)
-    bar, status = arm.statusBar(), arm.status
+    bar, status = arm.statusBar(), arm.feature(Status)
     wait(qtbot, lambda: bar.width() == SMALL.width())
     beside = status.size_label, status.step_button
 
@@ -304,7 +302,7 @@ def test_a_dialog_for_a_name_has_room_for_its_title(qtbot):
 
 def test_words_of_the_status_bar_widen_no_window(qtbot, arm):
     arm.resize(SMALL)
-    bar, status = arm.statusBar(), arm.status
+    bar, status = arm.statusBar(), arm.feature(Status)
     wait(qtbot, lambda: bar.width() == SMALL.width())
     for label in (status.loading_label, status.note_label):
         label.setText("of another forty letters or somewhat more")

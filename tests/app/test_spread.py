@@ -1,7 +1,5 @@
 """The requested and displayed values of batches, without a window."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

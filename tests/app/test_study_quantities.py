@@ -1,7 +1,5 @@
 """Studies' quantities have the names and values of the plots."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Studies in the window: all charts, samples clicked and repeated, tables written, and refusals."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time
@@ -85,7 +83,8 @@ def test_a_click_on_a_sample_shows_its_run(qtbot, studied, swung):
     chosen = panel.chart.row
     assert panel.results.columns["damping"][chosen] == panel.results.columns["damping"][row]
     assert panel.sample.value() == chosen
-    wait(qtbot, lambda: window.workbench.model is not None and window.workbench.model.name == "double_pendulum")
+    robot = window.workbench.robot
+    wait(qtbot, lambda: robot.model is not None and robot.model.name == "double_pendulum")
     wait(qtbot, lambda: "the same numbers" in window.statusBar().currentMessage())
     assert window.statusBar().currentMessage() == f"sample {chosen}, the same numbers as in the results"
     replay = window.workbench.replay

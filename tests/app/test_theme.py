@@ -1,7 +1,5 @@
 """Dark and light themes: selection, persistence, and legibility."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from pathlib import Path

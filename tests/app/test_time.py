@@ -1,7 +1,5 @@
 """Time in the window: a run is recorded, scrubbed, played back, and continued."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np
@@ -13,7 +11,7 @@ from windows import play_for, shown_time, wait, wait_loaded
 
 import engine
 from app.desktop import theme
-from app.features.time_view import TimeView
+from app.features.attaching import BatchView, TimeView, TimingView
 from app.panels.joints import SEEN, VALUE
 from app.panels.timeline import Timeline, spacing
 from app.simulation.batch_spread import BatchSpread
@@ -37,7 +35,7 @@ def settle(qtbot, window: Window) -> None:
     """Until the pause is obeyed, and the last frame shown."""
     obeyed = threading.Event()
     window.workbench._worker.command(obeyed.set)
-    wait(qtbot, lambda: obeyed.is_set() and present(window) == window.workbench.time)
+    wait(qtbot, lambda: obeyed.is_set() and present(window) == window.workbench.robot.time)
 
 
 def present(window: Window) -> float:
@@ -103,21 +101,22 @@ def test_what_plays_is_recorded_and_scrubbed(qtbot, window, time_view):
     play(qtbot, window, 0.6)
     (run,) = recording.runs
     assert len(run) > 10
-    assert recording.span(run) == (0.0, window.workbench.time)
+    assert recording.span(run) == (0.0, window.workbench.robot.time)
     assert "MB" in time_view.bar.memory.text()
     scrub(qtbot, time_view, 0.5)
     shown = window.workbench.replay.frame
-    middle, times = 0.5 * window.workbench.time, [recording.frame(run, k).time for k in range(run.first, run.last + 1)]
+    middle = 0.5 * window.workbench.robot.time
+    times = [recording.frame(run, k).time for k in range(run.first, run.last + 1)]
     before = max(time for time in times if time <= middle - 0.005)  # a pixel is less
     assert before <= shown.time <= middle + 0.005
     wait(qtbot, lambda: time_view.bar.time.text().startswith(f"{shown.time:.3f} /"))
     assert time_view.bar.state.text() == "recorded"
     np.testing.assert_allclose(
-        window.viewport._poses, engine.link_poses(window.workbench.model, shown.checkpoint.q[0]), atol=1e-12
+        window.viewport._poses, engine.link_poses(window.workbench.robot.model, shown.checkpoint.q[0]), atol=1e-12
     )
     qtbot.keyClick(window, Qt.Key.Key_End)
     assert not window.workbench.replay.active
-    wait(qtbot, lambda: f"{window.workbench.time:.3f} s" in shown_time(window))
+    wait(qtbot, lambda: f"{window.workbench.robot.time:.3f} s" in shown_time(window))
 
 
 def test_the_keyboard_moves_through_time(qtbot, window):
@@ -146,27 +145,28 @@ def test_the_keyboard_moves_through_time(qtbot, window):
 def test_moments_that_are_shown_again_are_no_steps(qtbot, window, time_view):
     load(qtbot, window)
     play(qtbot, window, 0.3)
-    counted, drawn = window.timing.steps.count, window.timing.frames.count
+    panel = window.feature(TimingView).panel
+    counted, drawn = panel.steps.count, panel.frames.count
     assert counted > 0
     time_view.play.trigger()
-    wait(qtbot, lambda: window.workbench.replay.at_end and window.timing.frames.count > drawn)
-    assert window.timing.steps.count == counted
-    assert not np.any(window.timing.frames.samples[drawn + 1 :, window.timing.frames.names.index("steps")])
+    wait(qtbot, lambda: window.workbench.replay.at_end and panel.frames.count > drawn)
+    assert panel.steps.count == counted
+    assert not np.any(panel.frames.samples[drawn + 1 :, panel.frames.names.index("steps")])
     play(qtbot, window, 0.1)
-    assert window.timing.steps.count > counted
+    assert window.feature(TimingView).panel.steps.count > counted
 
 
 def test_a_step_follows_the_last_frame(qtbot, window):
     recording = load(qtbot, window)
     play(qtbot, window, 0.2)
     (run,) = recording.runs
-    last, end = run.last, window.workbench.time
+    last, end = run.last, window.workbench.robot.time
     qtbot.keyClick(window, Qt.Key.Key_Left)
     qtbot.keyClick(window, Qt.Key.Key_Right)
     assert window.workbench.replay.at_end
     qtbot.keyClick(window, Qt.Key.Key_Right)
-    wait(qtbot, lambda: window.workbench.time > end)
-    assert window.workbench.time == pytest.approx(end + window.workbench.settings.dt)
+    wait(qtbot, lambda: window.workbench.robot.time > end)
+    assert window.workbench.robot.time == pytest.approx(end + window.workbench.robot.settings.dt)
     assert not window.workbench.replay.active
     assert run.last == last + 1
 
@@ -175,39 +175,39 @@ def test_a_step_follows_the_last_frame(qtbot, window):
 def test_it_plays_back_at_its_speed(qtbot, window, time_view, speed):
     load(qtbot, window)
     play(qtbot, window, 1.0)
-    end = window.workbench.time
+    end = window.workbench.robot.time
     window.workbench.set_speed(speed)
     qtbot.keyClick(window, Qt.Key.Key_Home)
     qtbot.keyClick(window, Qt.Key.Key_Space)
     replay = window.workbench.replay
     assert replay.playing
-    assert not window.workbench.playing
+    assert not window.workbench.robot.playing
     assert window.run.play.text() == "&Pause"
     wait(qtbot, lambda: not replay.playing)
     assert replay.frame.time == end
     wait(qtbot, lambda: window.run.play.text() == "&Play")
     assert time_view.play.text() == "&Play back"
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: window.workbench.time > end)
+    wait(qtbot, lambda: window.workbench.robot.time > end)
     assert not replay.active, "from the end on it is simulated"
 
 
 def test_a_branch_goes_on_from_a_moment(qtbot, window, time_view):
     recording = load(qtbot, window, "quadruped")
     play(qtbot, window, 0.8)
-    end = window.workbench.time
+    end = window.workbench.robot.time
     scrub(qtbot, time_view, 0.5)
     here = window.workbench.replay.frame
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: len(recording.runs) == 2)
     assert not window.workbench.replay.active
-    assert window.workbench.time == here.time
+    assert window.workbench.robot.time == here.time
     said = window.statusBar().currentMessage()  # which stays true while it plays
     assert said == f"a new run starts at {here.time:.3f} s; Play continues it from there"
     play(qtbot, window, 0.2)
     first, branch = recording.runs
     assert recording.span(first) == (0.0, end)
-    assert recording.span(branch) == (0.0, window.workbench.time)
+    assert recording.span(branch) == (0.0, window.workbench.robot.time)
     assert branch.left == (1, here.time)
     for run in (first, branch):
         for index, computed in recording.resimulate(run, here.index):
@@ -225,8 +225,8 @@ def test_all_that_acts_in_the_window_runs_again(qtbot, window, rng):
     bench = window.workbench
     qtbot.keyClick(window, Qt.Key.Key_Space)
     for number in range(12):
-        until = bench.time + 0.08
-        wait(qtbot, lambda until=until: bench.time >= until)
+        until = bench.robot.time + 0.08
+        wait(qtbot, lambda until=until: bench.robot.time >= until)
         bench.joints.set_drive(number % 7, float(rng.uniform(-0.5, 0.5)))
         before = recording.frame(recording.runs[0], recording.runs[0].last).setup
         if number == 4:
@@ -262,11 +262,12 @@ def test_drags_wrenches_and_a_controller_run_again(qtbot, window, tmp_path):
     bench.controller.load(str(file))
     qtbot.keyClick(window, Qt.Key.Key_Space)
     for number in range(10):
-        until = bench.time + 0.06
-        wait(qtbot, lambda until=until: bench.time >= until)
+        until = bench.robot.time + 0.06
+        wait(qtbot, lambda until=until: bench.robot.time >= until)
         if number == 2:
             bench.forces.grab(3, np.zeros(3), np.array([0.3, 0.2, 0.4]), 1.0)
-            wait(qtbot, lambda: bench.newest is not None and bench.newest.pull is not None)  # there is code for it
+            # There is code for it.
+            wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.pull is not None)
         if number in (3, 4, 5):
             bench.forces.pull(np.array([0.3 + 0.05 * number, 0.2, 0.4]))
         if number == 6:
@@ -322,7 +323,7 @@ def test_joints_rest_while_a_recorded_moment_is_shown(qtbot, window, time_view):
     assert "End to return to the live simulation" in hint
     qtbot.keyClick(window, Qt.Key.Key_End)
     window.joints.moved.emit(1, 0.5)
-    wait(qtbot, lambda: window.workbench.newest.q[1] == 0.5)
+    wait(qtbot, lambda: window.workbench.robot.newest.q[1] == 0.5)
     assert recording.frame(recording.runs[-1], recording.runs[-1].last).begins
 
 
@@ -347,7 +348,7 @@ def test_keyframes_are_named_jumped_to_and_started_from(qtbot, window, time_view
     entries = {action.text(): action for action in menu.actions()[0].menu().actions()}
     entries["&Continue from here"].trigger()
     wait(qtbot, lambda: len(recording.runs) == 2)
-    wait(qtbot, lambda: window.workbench.time == here.time)
+    wait(qtbot, lambda: window.workbench.robot.time == here.time)
     recording.clear()  # the run that it is of is gone
     window.workbench.reset()
     wait(qtbot, lambda: len(recording.runs) == 1)
@@ -415,20 +416,20 @@ def test_nothing_is_cut_where_a_recorded_moment_has_more_to_tell(qtbot):
 def test_a_batch_is_scrubbed_and_gone_on_from(qtbot, window, time_view):
     recording = load(qtbot, window)
     window.workbench.configuring.set_spread(BatchSpread(robots=5, pose=0.3, mass=0.1))
-    wait(qtbot, lambda: window.workbench.newest is not None and window.workbench.newest.batch is not None)
+    wait(qtbot, lambda: window.workbench.robot.newest is not None and window.workbench.robot.newest.batch is not None)
     wait(qtbot, lambda: not window.workbench.compiling)
     play(qtbot, window, 0.3)
     (run,) = recording.runs
     scrub(qtbot, time_view, 0.5)
     frame = window.workbench.replay.frame
     assert frame.checkpoint.q.shape == (5, 7)
-    wait(qtbot, lambda: window.batch_view._frame.recorded)
+    wait(qtbot, lambda: window.feature(BatchView)._frame.recorded)
     assert len(window.viewport._batch) == 5
     window.workbench.look_at(3)
     qtbot.keyClick(window, Qt.Key.Key_Left)
     shown = window.workbench.replay.frame
-    wait(qtbot, lambda: window.batch_view._frame.time == shown.time)
-    np.testing.assert_array_equal(window.batch_view._frame.q, shown.checkpoint.q[3])
+    wait(qtbot, lambda: window.feature(BatchView)._frame.time == shown.time)
+    np.testing.assert_array_equal(window.feature(BatchView)._frame.q, shown.checkpoint.q[3])
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: len(recording.runs) == 2)
     play(qtbot, window, 0.05)

@@ -1,7 +1,5 @@
 """The axis of time below all plots."""
 
-from __future__ import annotations
-
 import pytest
 from plotted import colored, fill, make_panel, tick
 from PyQt6.QtCore import QPoint

@@ -1,7 +1,5 @@
 """The window's type: the font that ships, in a few sizes defined once, with tabular figures."""
 
-from __future__ import annotations
-
 import re
 
 from plotted import fill, make_panel

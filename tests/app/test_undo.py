@@ -1,7 +1,5 @@
 """Undo and redo of user actions: poses, drives, settings, obstacles, bodies."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -15,12 +13,8 @@ from windows import wait
 
 import engine
 from app.acting.drives import Drive
-from app.features.ground_view import GroundView
-from app.features.run_exports import RunExports
-from app.features.scene_view import SceneView
-from app.features.sessions import Sessions
+from app.features.attaching import GroundView, RunExports, SceneView, Sessions, UndoView
 from app.features.shortcuts_sheet import ShortcutsSheet, shortcuts
-from app.features.undo_view import UndoView
 from app.simulation.batch_spread import BatchSpread
 
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
@@ -42,7 +36,7 @@ def redo(qtbot, view: UndoView) -> None:
 
 
 def joint(view: UndoView, number: int = 0) -> float:
-    return float(view._bench.newest.q[number])
+    return float(view._bench.robot.newest.q[number])
 
 
 def test_a_joint_moved_by_its_slider_goes_back_in_one_step(qtbot, undoing):
@@ -63,7 +57,7 @@ def test_a_joint_moved_by_its_slider_goes_back_in_one_step(qtbot, undoing):
     redo(qtbot, undoing)
     redo(qtbot, undoing)
     wait(qtbot, lambda: joint(undoing) == 0.4 and joint(undoing, 1) == 0.3)
-    np.testing.assert_array_equal(undoing._bench.initial[:2], [0.4, 0.3])
+    np.testing.assert_array_equal(undoing._bench.robot.initial[:2], [0.4, 0.3])
 
 
 def test_the_sheet_of_keys_has_undo_and_redo_without_what_they_would_change(qtbot, undoing):
@@ -86,25 +80,25 @@ def test_the_sheet_of_keys_has_undo_and_redo_without_what_they_would_change(qtbo
 def test_settings_and_drives_go_back_while_it_plays(qtbot, undoing):
     bench, window = undoing._bench, undoing._window
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.newest.time > 0.05)
+    wait(qtbot, lambda: bench.robot.newest.time > 0.05)
     window.run.gravity.trigger()
     bench.joints.set_joint_drive(2, Drive("target", 0.2, "sine", 0.1, 1.0))
     bench.joints.set_gains(3, (50.0, 5.0))
     undo(qtbot, undoing)
-    assert bench.settings.gains == ()
+    assert bench.robot.settings.gains == ()
     undo(qtbot, undoing)
     wait(qtbot, lambda: bench.robot.drive_of(2).plain and bench.robot.drive_of(2).value == pytest.approx(0.0, abs=1e-6))
     undo(qtbot, undoing)
-    assert bench.settings.gravity
-    assert bench.playing
+    assert bench.robot.settings.gravity
+    assert bench.robot.playing
     redo(qtbot, undoing)
     redo(qtbot, undoing)
-    assert not bench.settings.gravity
+    assert not bench.robot.settings.gravity
     assert bench.robot.drive_of(2) == Drive("target", 0.2, "sine", 0.1, 1.0)
     window.run.hold.trigger()
-    assert not bench.settings.held
+    assert not bench.robot.settings.held
     undo(qtbot, undoing)
-    assert bench.settings.held
+    assert bench.robot.settings.held
     assert bench.robot.drive_of(2) == Drive("target", 0.2, "sine", 0.1, 1.0)  # which letting go had wiped
 
 
@@ -160,7 +154,7 @@ def test_obstacles_and_bodies_go_back(qtbot, undoing):
     wait(qtbot, lambda: np.allclose(bench.surroundings.part_pose(0), start))
     assert undoing.stack.undoText() == "Add cube"
     undo(qtbot, undoing)
-    wait(qtbot, lambda: not bench.loading and not bench.parts and bench.newest is not None)
+    wait(qtbot, lambda: not bench.loading and not bench.robot.parts and bench.robot.newest is not None)
     wait(qtbot, lambda: joint(undoing) == 0.5)
     assert window.statusBar().currentMessage() == "Undone: Add cube"
     assert scene.obstacles[0].size[0] == 0.5
@@ -175,7 +169,7 @@ def test_obstacles_and_bodies_go_back(qtbot, undoing):
         redo(qtbot, undoing)
         settled(qtbot, scene)
         qtbot.wait(50)
-    wait(qtbot, lambda: len(bench.parts) == 1 and np.allclose(bench.surroundings.part_pose(0), place))
+    wait(qtbot, lambda: len(bench.robot.parts) == 1 and np.allclose(bench.surroundings.part_pose(0), place))
     assert scene.obstacles[0].size[0] == 0.5
     assert joint(undoing) == 0.5
 
@@ -183,13 +177,13 @@ def test_obstacles_and_bodies_go_back(qtbot, undoing):
 def test_the_terrain_goes_back_and_the_robot_with_it(qtbot, opened):
     window = opened(engine.find_robot("quadruped"))
     bench, view = window.workbench, window.features[UndoView]
-    wait(qtbot, lambda: bench.newest is not None)
-    before = bench.newest.q.copy()
+    wait(qtbot, lambda: bench.robot.newest is not None)
+    before = bench.robot.newest.q.copy()
     window.features[GroundView].shapes[2].trigger()
-    wait(qtbot, lambda: not np.array_equal(bench.newest.q, before))
+    wait(qtbot, lambda: not np.array_equal(bench.robot.newest.q, before))
     undo(qtbot, view)
-    assert isinstance(bench.settings.scene.ground, engine.Plane)
-    wait(qtbot, lambda: np.allclose(bench.newest.q, before))
+    assert isinstance(bench.robot.settings.scene.ground, engine.Plane)
+    wait(qtbot, lambda: np.allclose(bench.robot.newest.q, before))
 
 
 def test_the_terrain_goes_back_while_the_robot_plays_on(qtbot, opened):
@@ -197,20 +191,20 @@ def test_the_terrain_goes_back_while_the_robot_plays_on(qtbot, opened):
     bench = window.workbench
     window.run.play.trigger()
     window.features[GroundView].shapes[1].trigger()
-    wait(qtbot, lambda: bench.settings.scene.ground != engine.Plane())
-    assert bench.playing
+    wait(qtbot, lambda: bench.robot.settings.scene.ground != engine.Plane())
+    assert bench.robot.playing
     undo(qtbot, window.features[UndoView])
-    assert bench.settings.scene.ground == engine.Plane()
-    assert bench.playing
-    began = bench.time
-    wait(qtbot, lambda: bench.time > began)
+    assert bench.robot.settings.scene.ground == engine.Plane()
+    assert bench.robot.playing
+    began = bench.robot.time
+    wait(qtbot, lambda: bench.robot.time > began)
 
 
 def test_another_robot_begins_with_nothing_to_undo(qtbot, undoing):
     undoing._window.run.gravity.trigger()
     assert undoing.undo.isEnabled()
     undoing._window.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: undoing._bench.model.name == "pendulum" and not undoing._bench.loading)
+    wait(qtbot, lambda: undoing._bench.robot.model.name == "pendulum" and not undoing._bench.loading)
     assert not undoing.undo.isEnabled()
 
 
@@ -221,26 +215,26 @@ def test_objects_stay_with_the_robot_that_is_left_and_undo_adds_them_to_the_next
     scene.add("cylinder", False)
     scene.add("box", True)
     settled(qtbot, scene)
-    wait(qtbot, lambda: len(bench.parts) == 1 and bench.newest is not None)
+    wait(qtbot, lambda: len(bench.robot.parts) == 1 and bench.robot.newest is not None)
     pose = np.eye(4)
     pose[:3, 3] = 0.9, -0.7, 0.4
     bench.surroundings.place_part(0, pose)
     wait(qtbot, lambda: np.allclose(bench.surroundings.part_pose(0), pose))
-    (cylinder,), terrain = scene.obstacles, bench.settings.scene.ground
+    (cylinder,), terrain = scene.obstacles, bench.robot.settings.scene.ground
     window.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: bench.model.name == "pendulum" and not bench.loading)
-    assert (scene.obstacles, bench.parts) == ((), ())
-    assert bench.settings.scene.ground == terrain
+    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.loading)
+    assert (scene.obstacles, bench.robot.parts) == ((), ())
+    assert bench.robot.settings.scene.ground == terrain
     assert window.statusBar().currentMessage() == "2 objects around arm7 were removed; Undo (Ctrl+Z) adds them here"
     assert undoing.undo.text() == "&Undo Remove 2 objects"
     undo(qtbot, undoing)
     settled(qtbot, scene)
-    wait(qtbot, lambda: len(bench.parts) == 1 and not bench.loading and bench.newest is not None)
+    wait(qtbot, lambda: len(bench.robot.parts) == 1 and not bench.loading and bench.robot.newest is not None)
     assert scene.obstacles == (cylinder,)
     np.testing.assert_allclose(bench.surroundings.part_pose(0), pose)
-    assert bench.model.parts[0].model.name == "pendulum"
+    assert bench.robot.model.parts[0].model.name == "pendulum"
     redo(qtbot, undoing)
-    wait(qtbot, lambda: not bench.parts and not bench.loading)
+    wait(qtbot, lambda: not bench.robot.parts and not bench.loading)
     assert scene.obstacles == ()
 
 
@@ -255,11 +249,11 @@ def test_keys_while_a_body_is_being_added_or_removed_are_taken_when_it_is(qtbot,
     for _ in range(3):
         undo(qtbot, undoing)
     assert bench.loading  # the ball goes
-    wait(qtbot, lambda: not bench.parts and not bench.loading)
+    wait(qtbot, lambda: not bench.robot.parts and not bench.loading)
     assert not scene.obstacles
     for _ in range(3):
         redo(qtbot, undoing)
-    wait(qtbot, lambda: len(bench.parts) == 2 and not bench.loading and len(scene.obstacles) == 1)
+    wait(qtbot, lambda: len(bench.robot.parts) == 2 and not bench.loading and len(scene.obstacles) == 1)
     assert [each.name for each in scene.objects] == ["Box 1", "cube", "ball"]
     assert undoing._window.statusBar().currentMessage() == "Redone: Add Box 1"
 
@@ -273,40 +267,40 @@ def test_keys_while_another_robot_opens_are_not_kept_for_it(qtbot, undoing):
     window.open(engine.find_robot("pendulum"))
     assert not undoing.undo.isEnabled()
     redo(qtbot, undoing)
-    wait(qtbot, lambda: bench.model.name == "pendulum" and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.loading)
     settled(qtbot, scene)
     assert not undoing._waiting
-    assert not bench.parts
+    assert not bench.robot.parts
 
 
 def test_a_robot_that_is_opened_again_keeps_its_obstacles(qtbot, undoing):
     window, bench = undoing._window, undoing._bench
     scene = window.features[SceneView]
     scene.add("box", False)
-    before = bench.model
+    before = bench.robot.model
     bench.open_again(floating=True)
-    wait(qtbot, lambda: bench.model is not before and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model is not before and not bench.loading)
     window.open(bench.path)
-    floating = bench.model
-    wait(qtbot, lambda: bench.model is not floating and not bench.loading)
+    floating = bench.robot.model
+    wait(qtbot, lambda: bench.robot.model is not floating and not bench.loading)
     assert len(scene.obstacles) == 1
     assert not undoing.undo.isEnabled()
     window.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: bench.model.name == "pendulum" and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.loading)
     assert window.statusBar().currentMessage() == "the object around arm7 was removed; Undo (Ctrl+Z) adds it here"
 
 
 def test_a_session_has_its_own_scene_and_nothing_to_undo(qtbot, undoing, tmp_path):
     window, bench = undoing._window, undoing._bench
     window.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: bench.model.name == "pendulum" and not bench.loading and bench.newest is not None)
+    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.loading and bench.robot.newest is not None)
     window.features[Sessions].save(str(tmp_path / "own.catena"))
     wait(qtbot, (tmp_path / "own.catena").is_file)
     window.open(engine.find_robot("arm7"))
-    wait(qtbot, lambda: bench.model.name == "arm7" and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model.name == "arm7" and not bench.loading)
     window.features[SceneView].add("box", False)
     window.open(tmp_path / "own.catena")
-    wait(qtbot, lambda: bench.model.name == "pendulum" and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.loading)
     assert window.features[SceneView].obstacles == ()
     assert not undoing.undo.isEnabled()
 
@@ -329,7 +323,8 @@ def test_a_run_opens_in_its_own_scene_and_undo_adds_the_other_objects(qtbot, und
     assert window.statusBar().currentMessage() == "2 objects around arm7 were removed; Undo (Ctrl+Z) adds them here"
     undo(qtbot, undoing)
     wait(qtbot, lambda: [each.size for each in scene.obstacles] == [box.size, larger.size, ball.size])
-    wait(qtbot, lambda: bench.newest is not None and bench.newest.time > 0.09)  # it continues from the run's end
+    # It continues from the run's end.
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.time > 0.09)
     assert not bench.replay.active
     assert window.viewport.overlays.world.count == 3
     redo(qtbot, undoing)

@@ -1,7 +1,5 @@
 """User code runs only when the user loads it: nothing that a robot, a session, a run or settings name is executed."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -15,7 +13,7 @@ from test_bad_luck_places import SETTINGS
 from windows import wait, wait_loaded
 
 import engine
-from app.features.sessions import Sessions
+from app.features.attaching import DiagnosticsView, Sessions
 from app.window import Window
 from engine import cli
 
@@ -55,7 +53,7 @@ def trap(tmp_path, marker) -> Path:
 
 def play(qtbot, window) -> None:
     window.run.play.trigger()
-    wait(qtbot, lambda: window.workbench.playing and window.workbench.time > 0.05)
+    wait(qtbot, lambda: window.workbench.robot.playing and window.workbench.robot.time > 0.05)
     window.close()
 
 
@@ -69,7 +67,7 @@ def test_a_session_that_names_a_controller(qtbot, opened, make_window, trap, tmp
     path.write_text(json.dumps(session))
     window = make_window()
     window.open(path)
-    wait(qtbot, lambda: window.workbench.model is not None)
+    wait(qtbot, lambda: window.workbench.robot.model is not None)
     wait_loaded(qtbot, window)
     assert window.workbench.controller.path == ""
     play(qtbot, window)
@@ -102,7 +100,8 @@ def test_a_robot_with_plugins_and_expressions(qtbot, window, trap, marker, tmp_p
     path.write_text(text.replace("</robot>", more))
     window.open(path)
     wait_loaded(qtbot, window)
-    wait(qtbot, lambda: window.workbench.model is not None or bool(window.diagnostics.diagnostics))
+    panel, robot = window.feature(DiagnosticsView).panel, window.workbench.robot
+    wait(qtbot, lambda: robot.model is not None or bool(panel.diagnostics))
     expressions = (
         f"__import__('os').mkdir('{marker}')", f"open('{marker}','w')", f"load_yaml('{trap}')",
         f"().__class__.__base__.__subclasses__()[0].__init__.__globals__['mkdir']('{marker}')",
@@ -112,7 +111,7 @@ def test_a_robot_with_plugins_and_expressions(qtbot, window, trap, marker, tmp_p
         window.open(path)
         wait(qtbot, lambda: not window.workbench.loading)
         wait_loaded(qtbot, window)
-        assert any(each.severity == "error" for each in window.diagnostics.diagnostics), expression
+        assert any(each.severity == "error" for each in window.feature(DiagnosticsView).panel.diagnostics), expression
 
 
 def test_modules_that_lie_beside_a_robot(trap, marker, tmp_path):
@@ -143,8 +142,9 @@ def test_pickles_in_the_place_of_a_run(qtbot, opened, marker, tmp_path, name):
         path.write_text(json.dumps(session))
     window.open(path)
     wait_loaded(qtbot, window)
-    wait(qtbot, lambda: bool(window.diagnostics.diagnostics) or bool(window.statusBar().currentMessage()))
-    assert window.workbench.model.name == "double_pendulum"
+    panel, bar = window.feature(DiagnosticsView).panel, window.statusBar()
+    wait(qtbot, lambda: bool(panel.diagnostics) or bool(bar.currentMessage()))
+    assert window.workbench.robot.model.name == "double_pendulum"
     assert not marker.exists()
 
 

@@ -1,7 +1,5 @@
 """The viewport: looked at, turned and closed as a user does."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from dataclasses import replace
@@ -160,7 +158,7 @@ def test_the_ground_stays_where_a_pose_goes_through_it(qtbot, arm):
     """Also where meshes, or their levels of detail, come later."""
     viewport, bench = arm.viewport, arm.workbench
     before = viewport.floor
-    bench.joints.set_coordinate(1, bench.coordinates[1].upper)
+    bench.joints.set_coordinate(1, bench.robot.coordinates[1].upper)
     qtbot.waitUntil(lambda: viewport.robot_bounds[0][2] < before - 0.1)
     viewport._settle()
     assert viewport.floor == before

@@ -1,7 +1,5 @@
 """While Play waits, the reason is shown over the picture."""
 
-from __future__ import annotations
-
 import threading
 from itertools import combinations
 
@@ -10,7 +8,7 @@ import pytest
 from windows import wait, wait_loaded
 
 import engine
-from app.features.ground_view import GroundView
+from app.features.attaching import GroundView, Status
 from app.features.waiting import Waiting, waits_for
 from engine.scene import mesh_reader
 
@@ -46,7 +44,7 @@ def test_what_play_waits_for_is_said_over_the_picture_until_the_robot_moves(qtbo
     window.run.play.trigger()
     wait(qtbot, waiting.note.isVisible)
     compiled.append(True)
-    wait(qtbot, lambda: window.workbench.time > 0)
+    wait(qtbot, lambda: window.workbench.robot.time > 0)
     wait(qtbot, lambda: not waiting.note.isVisible())
 
 
@@ -60,26 +58,26 @@ def test_the_robot_moves_on_until_there_is_code_for_the_terrain_that_was_chosen(
     compiled.append(True)
     window.open(engine.find_robot("quadruped"))
     bench, view = window.workbench, window.features[GroundView]
-    wait(qtbot, lambda: bench.model is not None and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model is not None and not bench.loading)
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 0.1)
+    wait(qtbot, lambda: bench.robot.time > 0.1)
     compiled.clear()
     view.shapes[2].trigger()
     wait(qtbot, view.note.isVisible)
     assert view.note.text().startswith("Rough: compiling once on this computer, about ")
     assert view.note.text().endswith("The robot stays on the present terrain until then.")
     assert view.shapes[0].isChecked()
-    now = bench.time
-    wait(qtbot, lambda: bench.time > now + 0.2)
-    assert isinstance(bench.settings.scene.ground, engine.Plane)
+    now = bench.robot.time
+    wait(qtbot, lambda: bench.robot.time > now + 0.2)
+    assert isinstance(bench.robot.settings.scene.ground, engine.Plane)
     view.shapes[3].trigger()  # chosen instead
     wait(qtbot, lambda: view.note.text().startswith("Stairs"))
     compiled.append(True)
-    wait(qtbot, lambda: len(bench.settings.scene.obstacles) == 5)
+    wait(qtbot, lambda: len(bench.robot.settings.scene.obstacles) == 5)
     assert not view.note.isVisible()
     assert view.shapes[3].isChecked()
-    wait(qtbot, lambda: 0 < bench.time < now)
-    assert bench.playing
+    wait(qtbot, lambda: 0 < bench.robot.time < now)
+    assert bench.robot.playing
 
 
 def test_the_collision_mesh_that_is_read_is_named_while_a_robot_loads(qtbot, window, monkeypatch, tmp_path):
@@ -101,11 +99,11 @@ def test_the_collision_mesh_that_is_read_is_named_while_a_robot_loads(qtbot, win
 
     monkeypatch.setattr(mesh_reader._Reader, "_answer", answer_later)
     window.open(tmp_path / "two.urdf")
-    label = window.loading_label
+    label = window.feature(Status).loading_label
     wait(qtbot, lambda: label.text() == "Loading two.urdf … convex hull of upper.obj, 1 of 2")
     window.statusBar().showMessage("another message")
     assert label.isVisible()
     go.set()
-    wait(qtbot, lambda: window.workbench.model is not None and window.workbench.model.name == "two")
+    wait(qtbot, lambda: window.workbench.robot.model is not None and window.workbench.robot.model.name == "two")
     wait_loaded(qtbot, window)
     assert engine.mesh_being_read() is None

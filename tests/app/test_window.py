@@ -1,7 +1,5 @@
 """The window, pressed as a user presses it."""
 
-from __future__ import annotations
-
 import re
 import threading
 import time
@@ -17,8 +15,9 @@ from windows import ANSWER, LOOKS, answers, press, shown_time, wait, wait_loaded
 import engine
 from app.desktop import dialogs
 from app.desktop.docks import SIDE_WIDTH
-from app.features.status import FALL_NOTE, GRAVITY_NOTE
-from app.panels.history import BEFORE, MEMORY, History
+from app.features.attaching import CompareView, DiagnosticsView, SimulationChoices, TimingView
+from app.features.status import FALL_NOTE, GRAVITY_NOTE, Status
+from app.panels.history import BEFORE
 from app.panels.joints import SLIDER, VALUE
 from app.panels.stacked_plot import StackedPlot
 from app.window import Window
@@ -78,11 +77,11 @@ def test_open_through_the_dialog(qtbot, window, monkeypatch):
     path = str(ROBOTS / "scara.urdf")
     monkeypatch.setattr(dialogs, "ask_file", lambda *_: path)
     qtbot.keyClick(window, Qt.Key.Key_O, Qt.KeyboardModifier.ControlModifier)
-    assert "scara.urdf" in window.loading_label.text()
+    assert "scara.urdf" in window.feature(Status).loading_label.text()
     wait_loaded(qtbot, window)
-    model = window.workbench.model
+    model = window.workbench.robot.model
     assert window.windowTitle().startswith(model.name)
-    assert window.status.size_label.text() == f"nq {model.nq}  nv {model.nv}"
+    assert window.feature(Status).size_label.text() == f"nq {model.nq}  nv {model.nv}"
     assert window.joints.table.rowCount() == model.nv
 
 
@@ -98,7 +97,7 @@ def test_open_a_shipped_robot_and_find_it_among_the_recent_ones(qtbot, window, m
     assert again.files.recent_menu.actions()[0].toolTip() == str(ROBOTS / "pendulum.urdf")
     again.files.recent_menu.actions()[0].trigger()
     wait_loaded(qtbot, again)
-    assert again.workbench.model.name == window.workbench.model.name
+    assert again.workbench.robot.model.name == window.workbench.robot.model.name
 
 
 @pytest.mark.parametrize("how", ["button", "key"])
@@ -112,15 +111,15 @@ def test_play_and_pause(qtbot, opened, how):
             qtbot.keyClick(window, Qt.Key.Key_Space)
 
     toggle()
-    assert window.workbench.playing
-    wait(qtbot, lambda: window.workbench.time > 0.05 and "achieved" in window.speed.achieved.text())
+    assert window.workbench.robot.playing
+    wait(qtbot, lambda: window.workbench.robot.time > 0.05 and "achieved" in window.speed.achieved.text())
     toggle()
-    assert not window.workbench.playing
+    assert not window.workbench.robot.playing
     wait(qtbot, lambda: window.speed.achieved.text() == "of real time")
-    stopped = window.workbench.time
+    stopped = window.workbench.robot.time
     press(qtbot, window, window.run.step)
-    wait(qtbot, lambda: window.workbench.time != stopped)
-    assert window.workbench.time == pytest.approx(stopped + 1e-3, abs=1e-9)
+    wait(qtbot, lambda: window.workbench.robot.time != stopped)
+    assert window.workbench.robot.time == pytest.approx(stopped + 1e-3, abs=1e-9)
 
 
 def test_step_by_button_and_both_keys(qtbot, opened):
@@ -138,8 +137,8 @@ def test_slide_a_joint_then_step_then_reset(qtbot, opened):
     qtbot.mousePress(panel.viewport(), Qt.MouseButton.LeftButton, pos=panel.slider_position(0, 0.0).toPoint())
     qtbot.mouseMove(panel.viewport(), panel.slider_position(0, target).toPoint())
     qtbot.mouseRelease(panel.viewport(), Qt.MouseButton.LeftButton, pos=panel.slider_position(0, target).toPoint())
-    wait(qtbot, lambda: abs(bench.initial[0] - target) < 0.05)
-    placed = bench.initial[0]
+    wait(qtbot, lambda: abs(bench.robot.initial[0] - target) < 0.05)
+    placed = bench.robot.initial[0]
     assert panel.table.data(panel.table.index(0, VALUE)).startswith(f"{np.degrees(placed):.1f}")
     for _ in range(20):
         qtbot.keyClick(window, Qt.Key.Key_S)
@@ -157,8 +156,8 @@ def test_a_joint_held_during_play_stays_in_the_hand(qtbot, opened):
     place = panel.slider_position(0, np.radians(90)).toPoint()
     qtbot.keyClick(window, Qt.Key.Key_Space)
     qtbot.mousePress(panel.viewport(), Qt.MouseButton.LeftButton, pos=place)
-    begun = window.workbench.time
-    wait(qtbot, lambda: window.workbench.time > begun + 0.3)
+    begun = window.workbench.robot.time
+    wait(qtbot, lambda: window.workbench.robot.time > begun + 0.3)
     assert np.degrees(panel.table.q[0]) == pytest.approx(90, abs=3)
     qtbot.mouseRelease(panel.viewport(), Qt.MouseButton.LeftButton, pos=place)
     wait(qtbot, lambda: abs(np.degrees(panel.table.q[0]) - 90) > 10)
@@ -172,7 +171,7 @@ def test_type_a_number(qtbot, opened):
     box = panel.findChild(QDoubleSpinBox)
     box.setValue(30.0)
     qtbot.keyClick(box, Qt.Key.Key_Return)
-    wait(qtbot, lambda: window.workbench.initial[1] == pytest.approx(np.radians(30)))
+    wait(qtbot, lambda: window.workbench.robot.initial[1] == pytest.approx(np.radians(30)))
 
 
 def test_drop_a_good_file(qtbot, window):
@@ -180,18 +179,18 @@ def test_drop_a_good_file(qtbot, window):
     wait_loaded(qtbot, window)
     assert window.workbench.path.endswith("pendulum.urdf")
     assert not window.docks["Diagnostics"].isVisible()
-    assert window.diagnostics.summary.text() == "pendulum.urdf: no problems"
+    assert window.feature(DiagnosticsView).panel.summary.text() == "pendulum.urdf: no problems"
     window.viewport.diagnostics.emit([engine.Diagnostic("warning", 3, "mesh", "cannot be read", "put it there")])
-    assert window.diagnostics.summary.text() == "pendulum.urdf: 1 warning"
+    assert window.feature(DiagnosticsView).panel.summary.text() == "pendulum.urdf: 1 warning"
 
 
 def test_drop_a_bad_file_shows_its_faults_and_leaves_the_robot(qtbot, opened, broken):
     window = opened()
-    model = window.workbench.model
+    model = window.workbench.robot.model
     assert drop(window, broken)
     wait(qtbot, window.docks["Diagnostics"].isVisible)
-    assert window.workbench.model is model
-    panel = window.diagnostics
+    assert window.workbench.robot.model is model
+    panel = window.feature(DiagnosticsView).panel
     assert panel.summary.text() == "broken.urdf was not loaded: 2 errors"
     lines = {each.line for each in panel.diagnostics}
     assert {4, 7} <= lines
@@ -203,7 +202,7 @@ def test_drop_a_bad_file_shows_its_faults_and_leaves_the_robot(qtbot, opened, br
     assert "broken.urdf was not loaded" in window.statusBar().currentMessage()
     qtbot.keyClick(window, Qt.Key.Key_Space)
     assert window.statusBar().currentMessage() == ""
-    wait(qtbot, lambda: window.workbench.time > 0.02)
+    wait(qtbot, lambda: window.workbench.robot.time > 0.02)
 
 
 def test_something_that_is_no_file_is_not_taken(window):
@@ -219,7 +218,7 @@ def test_something_that_is_no_file_is_not_taken(window):
 def test_a_file_that_is_not_there_is_told(qtbot, window, tmp_path):
     window.open(tmp_path / "absent.urdf")
     wait(qtbot, window.docks["Diagnostics"].isVisible)
-    assert window.diagnostics.count == 1
+    assert window.feature(DiagnosticsView).panel.count == 1
 
 
 def test_a_robot_with_a_free_base_stands_on_the_ground(qtbot, opened):
@@ -227,12 +226,12 @@ def test_a_robot_with_a_free_base_stands_on_the_ground(qtbot, opened):
     assert window.run.gravity.isChecked()
     assert window.run.ground.isChecked()
     assert window.run.ground.isEnabled()
-    assert window.status.note_label.text() == ""
+    assert window.feature(Status).note_label.text() == ""
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: window.workbench.time > 1.0)
+    wait(qtbot, lambda: window.workbench.robot.time > 1.0)
     assert abs(window.joints.table.q[2]) < 0.02
     window.run.ground.trigger()
-    wait(qtbot, lambda: window.status.note_label.text() == FALL_NOTE)
+    wait(qtbot, lambda: window.feature(Status).note_label.text() == FALL_NOTE)
     wait(qtbot, lambda: window.joints.table.q[2] < -0.1)
 
 
@@ -242,11 +241,11 @@ def test_a_floating_robot_without_shapes_starts_without_gravity_and_says_so(qtbo
     window = opened(tmp_path / "bare.urdf")
     assert not window.run.ground.isEnabled()
     assert not window.run.gravity.isChecked()
-    assert window.status.note_label.text() == GRAVITY_NOTE
+    assert window.feature(Status).note_label.text() == GRAVITY_NOTE
     press(qtbot, window, window.run.gravity)
-    wait(qtbot, lambda: window.status.note_label.text() == FALL_NOTE)
+    wait(qtbot, lambda: window.feature(Status).note_label.text() == FALL_NOTE)
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    base = window.workbench.model.joint_names.index("floating_base")
+    base = window.workbench.robot.model.joint_names.index("floating_base")
     assert base == 0
     wait(qtbot, lambda: window.joints.table.q[2] < -0.01)
 
@@ -261,9 +260,10 @@ def test_the_speed_slider_is_logarithmic(opened):
 
 def test_choosing_integrator_and_time_step(qtbot, opened):
     window = opened()
-    next(action for action in window.simulation_choices.integrators.actions() if action.text() == "rk4").trigger()
-    next(action for action in window.simulation_choices.time_steps.actions() if action.text() == "5 ms").trigger()
-    assert (window.workbench.settings.integrator, window.workbench.settings.dt) == ("rk4", 5e-3)
+    choices, robot = window.feature(SimulationChoices), window.workbench.robot
+    next(action for action in choices.integrators.actions() if action.text() == "rk4").trigger()
+    next(action for action in choices.time_steps.actions() if action.text() == "5 ms").trigger()
+    assert (robot.settings.integrator, robot.settings.dt) == ("rk4", 5e-3)
     press(qtbot, window, window.run.step)
     wait(qtbot, lambda: shown_time(window) == "0.005 s")
 
@@ -283,8 +283,9 @@ def test_the_timing_panel_names_every_phase_and_fills_its_columns(qtbot, opened)
     window = opened()
     qtbot.keyClick(window, Qt.Key.Key_Space)
     window.docks["Timing"].raise_()
-    table, frames = window.timing.table, window.timing.frame_table
-    wait(qtbot, lambda: bool(np.all(np.isfinite(table.seconds[:, :BEFORE]))) and window.timing.steps.count > 5)
+    panel = window.feature(TimingView).panel
+    table, frames = panel.table, panel.frame_table
+    wait(qtbot, lambda: bool(np.all(np.isfinite(table.seconds[:, :BEFORE]))) and panel.steps.count > 5)
     names = [each.data(each.index(row, 0)) for each in (table, frames) for row in range(each.rowCount())]
     phases = [name for name in engine.PHASES["cpu"]["abia"] if name != "constraints"]  # of which it has none
     assert names == ["Step", *phases, "Frame", "steps", "poses", "upload", "draw"]
@@ -292,34 +293,23 @@ def test_the_timing_panel_names_every_phase_and_fills_its_columns(qtbot, opened)
         wait(qtbot, lambda each=each: all(each.data(each.index(row, 2)) != "–" for row in range(each.rowCount())))
 
 
-def test_statistics_of_the_last_samples():
-    history = History(("one", "other"))
-    for number in range(MEMORY + 50):
-        history.add({"one": number, "other": 2 * number})
-    last = np.arange(50, MEMORY + 50)
-    expected = [last[-1], last[0], np.percentile(last, 99), np.median(last), np.nan]
-    np.testing.assert_allclose(history.statistics()[0], expected)
-    np.testing.assert_allclose(history.statistics()[2], np.multiply(3, expected))
-    np.testing.assert_array_equal(history.samples[:, 0], last)
-
-
 def test_a_diverged_run_is_shown_and_reset_revives_it(qtbot, opened, tmp_path):
     path = tmp_path / "stiff.urdf"
     path.write_text(STIFF, encoding="utf-8")
     window = opened(path)
-    assert window.workbench.settings.integrator == "implicit"  # which holds also this robot
-    integrators = window.simulation_choices.integrators.actions()
+    assert window.workbench.robot.settings.integrator == "implicit"  # which holds also this robot
+    integrators = window.feature(SimulationChoices).integrators.actions()
     next(action for action in integrators if action.text() == "semi-implicit").trigger()
-    wait(qtbot, lambda: window.loading_label.text() == "")
+    wait(qtbot, lambda: window.feature(Status).loading_label.text() == "")
     window.joints.moved.emit(0, 1.0)
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, window.docks["Diagnostics"].isVisible)
-    assert not window.workbench.playing
-    assert "diverged" in window.diagnostics.diagnostics[0].problem
-    assert window.status.findings_button.isVisible()
+    assert not window.workbench.robot.playing
+    assert "diverged" in window.feature(DiagnosticsView).panel.diagnostics[0].problem
+    assert window.feature(Status).findings_button.isVisible()
     qtbot.keyClick(window, Qt.Key.Key_R)
     wait(qtbot, lambda: shown_time(window) == "0.000 s")
-    assert not window.status.findings_button.isVisible()
+    assert not window.feature(Status).findings_button.isVisible()
     assert not window.docks["Diagnostics"].isVisible()
 
 
@@ -345,32 +335,32 @@ def test_a_minimised_window_shows_nothing_until_it_is_back(qtbot, opened):
     for _ in range(20):
         with qtbot.waitSignal(window._timer.timeout):
             pass
-    assert window.workbench.time == 0.0
+    assert window.workbench.robot.time == 0.0
     window.showNormal()
-    wait(qtbot, lambda: window.workbench.time > 0.1)
+    wait(qtbot, lambda: window.workbench.robot.time > 0.1)
 
 
 def pictures_in(qtbot, window, seconds: float) -> int:
     """Return the number of pictures drawn in `seconds`."""
-    before, end = window.timing.frames.count, time.perf_counter() + seconds
+    before, end = window.feature(TimingView).panel.frames.count, time.perf_counter() + seconds
     wait(qtbot, lambda: time.perf_counter() > end)
-    return window.timing.frames.count - before
+    return window.feature(TimingView).panel.frames.count - before
 
 
 def test_the_window_answers_while_a_thousand_links_move(qtbot, opened):
     # The chain's axes are upright, so it needs a gravity that is not; it swings for minutes without diverging.
     window = opened(engine.chain(1000, straight=True).with_gravity((3.0, 0.0, -9.0)))
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: window.workbench.time > 0.02)
-    begun = window.workbench.time
+    wait(qtbot, lambda: window.workbench.robot.time > 0.02)
+    begun = window.workbench.robot.time
     assert answers(qtbot, 50, 50)
     # Some ten frames per second, since the simulation comes first; of two loaded cores three still.
     assert any(pictures_in(qtbot, window, 2.0) >= 6 for _ in range(LOOKS))
     # Without a graphics card, drawing takes the processor too; without drawing, hardly a wait may be longer.
     window.viewport.hide()
     assert answers(qtbot, 100, 95)
-    assert window.workbench.playing
-    assert window.workbench.time > begun
+    assert window.workbench.robot.playing
+    assert window.workbench.robot.time > begun
 
 
 @pytest.mark.parametrize("when", ["idle", "playing", "loading"])
@@ -382,7 +372,7 @@ def test_closing_leaves_no_thread(qtbot, make_window, when):
         wait_loaded(qtbot, window)
     if when == "playing":
         qtbot.keyClick(window, Qt.Key.Key_Space)
-        wait(qtbot, lambda: window.workbench.time > 0.02)
+        wait(qtbot, lambda: window.workbench.robot.time > 0.02)
     window.close()
     assert set(threading.enumerate()) <= before
 
@@ -399,11 +389,12 @@ def test_a_small_window_leaves_the_panels_their_room(qtbot, opened):
     window.resize(900, 600)
     wait(qtbot, lambda: window.width() == 900)
     assert window.height() == 600
-    plots = window.timing.findChildren(StackedPlot)
-    assert all(plot.y() >= window.timing.view.geometry().bottom() for plot in plots if plot.isVisible())
+    panel = window.feature(TimingView).panel
+    plots = panel.findChildren(StackedPlot)
+    assert all(plot.y() >= panel.view.geometry().bottom() for plot in plots if plot.isVisible())
     assert window.joints.columnWidth(SLIDER) > 60
     press(qtbot, window, window.docks["Compare"].toggleViewAction())
-    wait(qtbot, window.compare.isVisible)
+    wait(qtbot, window.feature(CompareView).panel.isVisible)
     window.resize(900, 600)
     wait(qtbot, lambda: window.joints.width() >= SIDE_WIDTH)
     assert window.joints.columnWidth(SLIDER) > 60
@@ -419,29 +410,28 @@ def test_the_buttons_that_close_a_panel_can_be_seen(qtbot, window):
         )
         assert lightest > 100
     qtbot.mouseClick(
-        window.docks["Joints"].findChild(QAbstractButton, "qt_dockwidget_closebutton"),
-        Qt.MouseButton.LeftButton,
+        window.docks["Joints"].findChild(QAbstractButton, "qt_dockwidget_closebutton"), Qt.MouseButton.LeftButton
     )
     assert not window.docks["Joints"].isVisible()
 
 
 def test_the_times_of_another_robots_frames_are_forgotten(opened):
     window = opened()
-    window.timing.add_frame(90.0, 90.0)
+    window.feature(TimingView).panel.add_frame(90.0, 90.0)
     opened(ROBOTS / "pendulum.urdf")
-    assert np.all(window.timing.frames.samples < 90)
+    assert np.all(window.feature(TimingView).panel.frames.samples < 90)
 
 
 def test_pressing_keys_in_the_panels_still_plays(qtbot, opened):
     window = opened()
     window.joints.setFocus(Qt.FocusReason.OtherFocusReason)
     qtbot.keyClick(window.joints, Qt.Key.Key_Space)
-    assert window.workbench.playing
+    assert window.workbench.robot.playing
     QApplication.sendEvent(window.joints, QEvent(QEvent.Type.Leave))
 
 
 def test_what_was_not_opened_is_still_said_when_the_robot_is(qtbot, window):
     assert drop(window, ROBOTS / "arm6.urdf", ROBOTS / "scara.urdf")
-    wait(qtbot, lambda: window.workbench.model is not None)
+    wait(qtbot, lambda: window.workbench.robot.model is not None)
     said = "one robot at a time: arm6.urdf opens, scara.urdf did not"
     wait(qtbot, lambda: window.statusBar().currentMessage() == said)

@@ -1,7 +1,5 @@
 """The protocol of workbench and simulation thread: settings, holding, compilation, and closing."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading
@@ -114,12 +112,12 @@ def test_an_answer_to_earlier_settings_does_not_undo_later_ones(bench, swinging,
     answers = 0
     while answers < 2:
         answers += sum(isinstance(event, Configured) for event in bench.poll())
-        assert not bench.settings.held
+        assert not bench.robot.settings.held
     bench.configuring.set_dt(2e-4)
     bench._worker.configure(Settings(dt=5e-4))  # not the last that was asked for
     bench.configuring.set_gravity(False)
     until(lambda: any(isinstance(event, Configured) and not event.settings.gravity for event in bench.poll()))
-    assert (bench.settings.dt, bench.settings.gravity) == (2e-4, False)
+    assert (bench.robot.settings.dt, bench.robot.settings.gravity) == (2e-4, False)
 
 
 def test_a_robot_with_motors_starts_held_also_under_a_step_of_ones_own(bench):
@@ -127,8 +125,8 @@ def test_a_robot_with_motors_starts_held_also_under_a_step_of_ones_own(bench):
     bench.configuring.set_dt(5e-4)
     bench.joints.set_held(False)
     opened(bench, ROBOTS / "scara.urdf")
-    assert bench.settings.held
-    assert bench.settings.dt == 5e-4
+    assert bench.robot.settings.held
+    assert bench.robot.settings.dt == 5e-4
 
 
 def test_a_joint_moved_during_play_goes_there_held_until_it_is_released(bench, swinging):
@@ -140,7 +138,7 @@ def test_a_joint_moved_during_play_goes_there_held_until_it_is_released(bench, s
     until(lambda: (frame := bench.frame()) and (seen.append(frame.q[0]) or abs(frame.q[0] - 1.0) < 0.01))
     assert any(0.1 < q < 0.9 for q in seen), "it was put there at once"
     bench.joints.release(0)
-    assert not bench.settings.held
+    assert not bench.robot.settings.held
     until(lambda: (frame := bench.frame()) and frame.q[0] < 0.0)
 
 
@@ -160,7 +158,7 @@ def test_a_joint_driven_by_an_effort_is_held_by_its_slider_and_stays_so_if_it_wa
 def test_what_no_gains_can_hold_is_not_moved_during_play(bench):
     opened(bench, ROBOTS / "quadruped.urdf")
     bench.play()
-    free = next(index for index, row in enumerate(bench.coordinates) if not row.driveable and row.leader is None)
+    free = next(index for index, row in enumerate(bench.robot.coordinates) if not row.driveable and row.leader is None)
     with pytest.raises(ValueError, match="pause to set it"):
         bench.joints.set_coordinate(free, 0.5)
     bench.pause()
@@ -322,14 +320,15 @@ def test_what_was_held_by_hand_has_no_effort_left(bench, swinging):
     until(lambda: (frame := bench.frame()) and frame.tau[0] == 3.0)
     bench.joints.set_held(True)
     until(lambda: (frame := bench.frame()) and frame.tau[0] == 0.0)
-    np.testing.assert_array_equal(bench.newest.target, bench.newest.q)
+    np.testing.assert_array_equal(bench.robot.newest.target, bench.robot.newest.q)
 
 
 def test_settings_with_another_ground_move_where_a_second_reset_puts_the_robot(bench):
     opened(bench, str(ROBOTS / "quadruped.urdf"))
-    assert bench.settings.ground
+    assert bench.robot.settings.ground
     scene = engine.Scene(engine.Plane((0.0, 0.0, 1.0), 0.5))
-    bench.configuring.take_settings(replace(bench.settings, scene=scene))
+    bench.configuring.take_settings(replace(bench.robot.settings, scene=scene))
     bench.reset()
-    np.testing.assert_array_equal(bench.initial, engine.put_down(bench.model, scene, bench.model.neutral()))
-    assert bench.initial[2] > 0.4
+    robot = bench.robot
+    np.testing.assert_array_equal(robot.initial, engine.put_down(robot.model, scene, robot.model.neutral()))
+    assert robot.initial[2] > 0.4

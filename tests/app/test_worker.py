@@ -1,7 +1,5 @@
 """The simulation's thread and the workbench that drives it, without Qt."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import subprocess
@@ -307,9 +305,9 @@ def opened(bench: Workbench, source: object, floating: bool = False) -> Workbenc
 
 def test_a_refused_file_leaves_the_robot_there(bench, urdf):
     opened(bench, urdf(SWINGING))
-    model = bench.model
+    model = bench.robot.model
     opened(bench, urdf("<robot name='broken'><link name='a'/><link name='a'/></robot>"))
-    assert bench.model is model
+    assert bench.robot.model is model
     assert bench.findings.refused
     assert any(each.severity == "error" for each in bench.findings.diagnostics)
 
@@ -318,7 +316,7 @@ def test_reset_goes_back_to_the_pose_set_at_time_zero_and_then_to_neutral(bench,
     opened(bench, urdf(SWINGING))
     bench.joints.set_coordinate(0, 1.0)
     bench.step()
-    until(lambda: bench.frame() and bench.time > 0)
+    until(lambda: bench.frame() and bench.robot.time > 0)
     bench.reset()
     until(lambda: (frame := bench.frame()) and frame.time == 0 and frame.q[0] == 1.0)
     bench.reset()
@@ -329,10 +327,10 @@ def test_gravity_starts_off_where_nothing_would_stop_the_fall(bench, urdf):
     solid = '<inertial><mass value="5"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
     path = urdf(SWINGING.replace('<link name="base"/>', f'<link name="base">{solid}</link>'))
     opened(bench, path)
-    assert bench.settings.gravity
+    assert bench.robot.settings.gravity
     opened(bench, path, floating=True)
     assert bench.robot.floats
-    assert not bench.settings.gravity
+    assert not bench.robot.settings.gravity
     bench.step()
     until(lambda: (frame := bench.frame()) and frame.time > 0 and not np.any(frame.v))
     bench.configuring.set_gravity(True)
@@ -352,7 +350,7 @@ ARM = PENDULUM.format(kind="revolute", more='<limit lower="-2" upper="2" effort=
 
 def test_motors_hold_a_robot_and_a_joint_set_during_play_goes_there_by_its_gains(bench, urdf):
     opened(bench, urdf(ARM))
-    assert bench.settings.held
+    assert bench.robot.settings.held
     assert bench.robot.is_held(0)
     seen = []
 
@@ -363,7 +361,7 @@ def test_motors_hold_a_robot_and_a_joint_set_during_play_goes_there_by_its_gains
         return bool(seen) and abs(seen[-1] - q) < 0.01
 
     bench.play()
-    until(lambda: bench.frame() and bench.time > 0.1)
+    until(lambda: bench.frame() and bench.robot.time > 0.1)
     bench.joints.set_coordinate(0, 1.0)
     until(lambda: at(1.0))
     assert any(0.1 < q < 0.9 for q in seen), "it was put there at once"
@@ -378,14 +376,14 @@ def test_motors_hold_a_robot_and_a_joint_set_during_play_goes_there_by_its_gains
 
 def test_a_robot_without_motors_swings_and_one_is_let_go_and_held_where_it_is(bench, urdf):
     opened(bench, urdf(SWINGING))
-    assert not bench.settings.held
+    assert not bench.robot.settings.held
     bench.joints.set_coordinate(0, 1.0)
     bench.step()
     until(lambda: (frame := bench.frame()) and frame.v[0] != 0)
     bench.joints.set_held(True)
     bench.play()
     until(lambda: (frame := bench.frame()) and frame.time > 0.5)
-    assert bench.newest.q[0] == pytest.approx(1.0, abs=0.02)
+    assert bench.robot.newest.q[0] == pytest.approx(1.0, abs=0.02)
 
 
 FIRST_START = """
@@ -393,7 +391,7 @@ import sys, time
 from app.workbench import Workbench
 bench = Workbench()
 bench.open(sys.argv[1])
-while bench.model is None:
+while bench.robot.model is None:
     bench.poll(), time.sleep(0.01)
 assert bench.compiling > 0
 while bench.frame() is None:
@@ -424,7 +422,7 @@ def test_the_speed_stays_within_its_range(bench):
 
 def test_a_joint_that_mimics_is_shown_and_not_moved(bench, urdf):
     opened(bench, urdf(SWINGING.replace("</robot>", FOLLOWER + "</robot>")))
-    row = next(row for row in bench.coordinates if row.name == "follower")
+    row = next(row for row in bench.robot.coordinates if row.name == "follower")
     assert row.value(np.array([0.4])) == pytest.approx(-0.1)
     with pytest.raises(ValueError, match="follows hinge"):
-        bench.joints.set_coordinate(bench.coordinates.index(row), 0.2)
+        bench.joints.set_coordinate(bench.robot.coordinates.index(row), 0.2)

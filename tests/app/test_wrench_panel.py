@@ -1,7 +1,5 @@
 """The Forces dock: typed wrenches act on the running robot."""
 
-from __future__ import annotations
-
 import numpy as np
 from PyQt6.QtCore import QPoint, Qt
 from test_collision_shapes import pixels
@@ -29,26 +27,27 @@ def test_a_typed_force_acts_until_it_is_taken_away_or_reset(qtbot, opened):
     qtbot.mouseClick(panel.act, LEFT, pos=QPoint(8, panel.act.height() // 2))
     assert panel.acting.text() == "rod: (0, 0, 3) N, world"
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 0.2)
-    assert bench.newest.v[0] == 0
+    wait(qtbot, lambda: bench.robot.time > 0.2)
+    assert bench.robot.newest.v[0] == 0
     # A force at the pivot turns nothing; a moment about its axis, −y, does.
     type_in(qtbot, panel.moment[1], "-0.5")
     assert "(0, -0.5, 0) N m" in panel.acting.text()
-    wait(qtbot, lambda: bench.newest.v[0] > 0.02)
+    wait(qtbot, lambda: bench.robot.newest.v[0] > 0.02)
     window.run.reset.trigger()
     wait(qtbot, lambda: panel.acting.text() == "No wrench is applied.")
     assert not panel.act.isChecked()
-    wait(qtbot, lambda: bench.time > 0.05 and bench.newest.v[0] == 0)  # no frame from before the reset is at rest
+    # No frame from before the reset is at rest.
+    wait(qtbot, lambda: bench.robot.time > 0.05 and bench.robot.newest.v[0] == 0)
     assert panel.moment[1].value() == -0.5  # to be used again
     qtbot.mouseClick(panel.act, LEFT, pos=QPoint(8, panel.act.height() // 2))
-    wait(qtbot, lambda: bench.newest.v[0] > 0.02)
+    wait(qtbot, lambda: bench.robot.newest.v[0] > 0.02)
     qtbot.mouseClick(panel.clear, LEFT)
     assert not bench.forces.wrenches
-    before = bench.time
-    wait(qtbot, lambda: bench.time > before + 0.1)
-    speed = bench.newest.v[0]
-    wait(qtbot, lambda: bench.time > before + 0.3)
-    np.testing.assert_allclose(bench.newest.v[0], speed)
+    before = bench.robot.time
+    wait(qtbot, lambda: bench.robot.time > before + 0.1)
+    speed = bench.robot.newest.v[0]
+    wait(qtbot, lambda: bench.robot.time > before + 0.3)
+    np.testing.assert_allclose(bench.robot.newest.v[0], speed)
 
 
 def test_a_number_that_is_being_typed_stays_whatever_happens_meanwhile(qtbot, opened):
@@ -74,7 +73,7 @@ def test_a_number_that_is_being_typed_stays_whatever_happens_meanwhile(qtbot, op
 
 def test_it_follows_the_chosen_link_and_keeps_a_wrench_for_each(qtbot, arm):
     view, bench = arm.features[WrenchView], arm.workbench
-    panel, names = view.panel, arm.workbench.model.link_names
+    panel, names = view.panel, arm.workbench.robot.model.link_names
     press(qtbot, arm, view.action)
     arm.selection.choose(3)
     assert panel.link.currentText() == names[3]
@@ -98,9 +97,9 @@ def test_it_follows_the_chosen_link_and_keeps_a_wrench_for_each(qtbot, arm):
 
 def test_what_is_set_stands_in_the_picture_as_an_arrow_with_its_newtons(qtbot, arm):
     bench, overlays = arm.workbench, arm.viewport.overlays
-    wait(qtbot, lambda: arm.viewport._scene.ready and bench.newest is not None)
+    wait(qtbot, lambda: arm.viewport._scene.ready and bench.robot.newest is not None)
     plain = pixels(arm)
-    link = bench.model.link_names.index("hand")
+    link = bench.robot.model.link_names.index("hand")
     bench.forces.set(link, np.array([0.0, 0, 0, 0, 250.0, 0]), True)
     arm.refresh()
     wait(qtbot, lambda: bool(arm.viewport._view().extras.labels))
@@ -110,7 +109,7 @@ def test_what_is_set_stands_in_the_picture_as_an_arrow_with_its_newtons(qtbot, a
     np.testing.assert_allclose(along_y / np.linalg.norm(along_y), (0, 1, 0), atol=1e-9)
     assert (np.abs(pixels(arm) - plain) > 30).mean() > 5e-4
     arm.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 0.2)
+    wait(qtbot, lambda: bench.robot.time > 0.2)
     arm.run.play.trigger()
     bench.forces.clear()
     arm.refresh()
@@ -127,7 +126,7 @@ def test_forces_are_undone_and_redone_and_none_comes_back_that_a_reset_removed(q
     panel, bench = view.panel, window.workbench
     press(qtbot, window, view.action)
     window.run.hold.trigger()
-    before = bench.settings.held
+    before = bench.robot.settings.held
     type_in(qtbot, panel.moment[1], "-0.5")
     panel.act.click()
     wait(qtbot, lambda: undoing.undo.isEnabled())
@@ -135,11 +134,11 @@ def test_forces_are_undone_and_redone_and_none_comes_back_that_a_reset_removed(q
     qtbot.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     assert window.statusBar().currentMessage() == "Undone: Force on rod"
     assert panel.acting.text() == "No wrench is applied."
-    assert (panel.act.isChecked(), bench.settings.held) == (False, before)
+    assert (panel.act.isChecked(), bench.robot.settings.held) == (False, before)
     undoing.redo.trigger()
     assert panel.acting.text() == "rod: (0, -0.5, 0) N m, world"
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.time > 0.05)
+    wait(qtbot, lambda: bench.robot.time > 0.05)
     panel.act.click()
     assert undoing.stack.undoText() == "Remove the force on rod"
     undoing.undo.trigger()

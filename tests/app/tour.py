@@ -4,8 +4,6 @@
 for each feature and look; `--look dark-1920x1080` and `--only ghost` narrow it.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import subprocess
@@ -96,7 +94,7 @@ class Tour(DialogTour):
 
         self.robot("arm7")
         self.bench.posing.pose(np.array([0.2, 0.5, 0.1, 1.0, 0.2, 0.6, 0.0]))
-        self.window.selection.choose(len(self.bench.model.link_names) - 1)
+        self.window.selection.choose(len(self.bench.robot.model.link_names) - 1)
         self.spin(0.3)
         self.window.viewport.fit()
         self.rest()
@@ -124,7 +122,7 @@ class Tour(DialogTour):
 
     def _on_robot(self) -> tuple[float, float]:
         """Return the last link's position, relative to the picture's width and height."""
-        viewport, last = self.window.viewport, len(self.bench.model.link_names) - 1
+        viewport, last = self.window.viewport, len(self.bench.robot.model.link_names) - 1
         for link in range(last, 0, -1):
             for y in np.linspace(0.05, 0.95, 60):
                 for x in np.linspace(0.05, 0.95, 60):
@@ -280,8 +278,10 @@ class Tour(DialogTour):
         self.spin(0.5)
 
     def compare(self) -> Iterator[None]:
+        from app.features.compare_view import CompareView
+
         self.robot("arm7")
-        compare = self.window.compare
+        compare = self.window.feature(CompareView).panel
         self.window.docks["Compare"].toggleViewAction().trigger()
         compare.start()
         self.spin(120, lambda: not compare.running)
@@ -345,7 +345,7 @@ class Tour(DialogTour):
         view = self.window.features[SceneView]
         view.add("cylinder", False)
         view.add("box", True)
-        self.spin(PATIENCE, lambda: len(self.bench.parts) == 1 and not self.bench.loading)
+        self.spin(PATIENCE, lambda: len(self.bench.robot.parts) == 1 and not self.bench.loading)
         self.rest()
         yield
         palette = self.window.features[PaletteView]
@@ -354,7 +354,9 @@ class Tour(DialogTour):
         self.spin(0.3)
         yield
         palette.palette.close()
-        menu = self.window.menus.context.of(Clicked(LINK, "cube/body", self.bench.model.link_names.index("cube/body")))
+        menu = self.window.menus.context.of(
+            Clicked(LINK, "cube/body", self.bench.robot.model.link_names.index("cube/body"))
+        )
         menu.popup(self.window.viewport.mapToGlobal(self.window.viewport.rect().center()))
         self.spin(0.3)
         yield

@@ -1,7 +1,5 @@
 """The windows of a tour besides the main one: menus and dialogs."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -67,9 +65,9 @@ class Visitor(User):
         self.bench.pause()
 
     def play(self, seconds: float) -> None:
-        until = self.bench.time + seconds
+        until = self.bench.robot.time + seconds
         self.bench.play()
-        self.spin(PATIENCE, lambda: self.bench.time >= until)
+        self.spin(PATIENCE, lambda: self.bench.robot.time >= until)
 
     def rest(self, seconds: float = 1.2) -> None:
         """Until the picture is drawn in full."""
@@ -129,6 +127,7 @@ class DialogTour(Visitor):
     def menus(self) -> Iterator[None]:
         """Each menu of the bar, with one of its own beside it."""
         from app.features.run_exports import RunExports
+        from app.features.simulation_choices import SimulationChoices
 
         self.robot("arm7")
         self.play(1.0)
@@ -137,7 +136,7 @@ class DialogTour(Visitor):
         bar, features = window.menuBar(), window.features
         beside = {
             menus.file: features[RunExports].menu,
-            menus.simulation: window.step_menu,
+            menus.simulation: window.feature(SimulationChoices).step_menu,
             menus.view: menus.overlays,
         }
         for action in bar.actions():
@@ -157,6 +156,7 @@ class DialogTour(Visitor):
         from app.features.appearance import Appearance
         from app.features.camera_views import CameraViews
         from app.features.ground_view import GroundView
+        from app.features.simulation_choices import SimulationChoices
         from app.features.time_view import TimeView
 
         self.robot("quadruped")
@@ -165,10 +165,10 @@ class DialogTour(Visitor):
         window, features = self.window, self.window.features
         self.key("K")
         features[CameraViews].keep("from the left")
-        time, files = features[TimeView], window.files
+        time, files, choices = features[TimeView], window.files, features[SimulationChoices]
         (standard,) = (each.menu() for each in window.menus.view.actions() if each.text() == "Standard &views")
         for menus in (
-            (features[GroundView].menu, window.algorithm_menu, window.device_menu),
+            (features[GroundView].menu, choices.algorithm_menu, choices.device_menu),
             (standard, features[CameraViews].menu, features[Appearance].menu),
             (files.recent_menu, files.robots_menu, files.package_menu),
             (time.keyframes, window.joints.mode_menu(8)),
@@ -240,7 +240,7 @@ class DialogTour(Visitor):
         view.panel.y_box.setCurrentText("trunk position z")
         view.panel.sample.setValue(130)
         view.panel.open_run.click()
-        self.spin(PATIENCE, lambda: self.bench.model.name == "quadruped" and self.bench.replay.opened)
+        self.spin(PATIENCE, lambda: self.bench.robot.model.name == "quadruped" and self.bench.replay.opened)
         self.rest()
         yield
         self.dock("Study", False)

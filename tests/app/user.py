@@ -1,7 +1,5 @@
 """A simulated user of a window without pytest: waits, opens, drags and presses keys."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -35,10 +33,10 @@ class User:
 
     def load(self, path: Path | str) -> None:
         bench = self.window.workbench
-        before = bench.model
+        before = bench.robot.model
         self.window.open(path)
-        self.spin(PATIENCE, lambda: bench.model is not before and not bench.loading and not bench.compiling)
-        self.spin(PATIENCE, lambda: bench.newest is not None or bench.replay.active)
+        self.spin(PATIENCE, lambda: bench.robot.model is not before and not bench.loading and not bench.compiling)
+        self.spin(PATIENCE, lambda: bench.robot.newest is not None or bench.replay.active)
 
     def mouse(self, kind: str, x: float, y: float, button: str, held: bool) -> None:
         from PyQt6.QtCore import QEvent, QPointF, Qt

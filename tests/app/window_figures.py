@@ -8,8 +8,6 @@ of Python takes before each row, in ms: only rows with like yardsticks are compa
 measured on a busy machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess
@@ -113,9 +111,9 @@ class Figures:
     def playing(self, name: str, frames: float, real_time: bool) -> None:
         """Frames while it falls from a pose in which it cannot stay."""
         at, bench = yardstick(), self.bench.window.workbench
-        time_before, wall = bench.time, time.perf_counter()
+        time_before, wall = bench.robot.time, time.perf_counter()
         told = self.bench.playing(self.seconds)
-        factor = (bench.time - time_before) / (time.perf_counter() - wall)
+        factor = (bench.robot.time - time_before) / (time.perf_counter() - wall)
         beside = f"divisor {told['coarsest_divisor']:g}, {told['cpu_ms_per_frame']} ms of processor a frame"
         self.add(f"{name} plays", told["frames_per_second"], frames, "frames/s", True, at, beside)
         if real_time:
@@ -131,21 +129,23 @@ class Figures:
         at = yardstick()
         bench.play()
         self.bench.spin(1.5)
-        frames, simulated, wall = self.bench.frames, bench.time, time.perf_counter()
+        frames, simulated, wall = self.bench.frames, bench.robot.time, time.perf_counter()
         self.answered("a chain of 1000 links plays", self.seconds)
         wall = time.perf_counter() - wall
-        factor = (bench.time - simulated) / wall
+        factor = (bench.robot.time - simulated) / wall
         bench.pause()
         shown = (self.bench.frames - frames) / wall
         self.add("a chain of 1000 links plays", shown, 20, "frames/s", True, at, f"{factor:.2f} × real time")
 
     def comparing(self) -> None:
+        from app.features.compare_view import CompareView
+
         window = self.bench.window
         window.docks["Compare"].show()
-        window.compare.start()
+        window.feature(CompareView).panel.start()
         self.answered("a comparison runs", self.seconds)
-        window.compare.stop()
-        self.bench.spin(60, lambda: not window.compare.running)
+        window.feature(CompareView).panel.stop()
+        self.bench.spin(60, lambda: not window.feature(CompareView).panel.running)
         window.docks["Compare"].hide()
 
     def writing(self) -> None:
@@ -156,7 +156,7 @@ class Figures:
         bench, exports = self.bench.window.workbench, self.bench.window.features[RunExports]
         self.bench.load(str(engine.find_robot("humanoid")))
         bench.play()
-        self.bench.spin(4 * PLAYED, lambda: bench.time > PLAYED)
+        self.bench.spin(4 * PLAYED, lambda: bench.robot.time > PLAYED)
         with tempfile.TemporaryDirectory() as folder:
             exports.write(str(Path(folder) / "run.npz"), "npz")
             self.answered("a recording is written", 60.0, lambda: not exports.writing.running)
@@ -198,7 +198,7 @@ class Figures:
         panel = view.panel
         bench.load(robot)
         view.open(lesson)
-        bench.spin(60, lambda: panel.lesson is not None and panel.lesson.model is window.workbench.model)
+        bench.spin(60, lambda: panel.lesson is not None and panel.lesson.model is window.workbench.robot.model)
         bench.spin(60, lambda: not view._opening.running)
         bench.spin(1.0)
         at, count = yardstick(), len(panel.lesson.steps)

@@ -1,7 +1,5 @@
 """Helpers of the window's tests: waiting, pressing, and measuring delays."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +8,8 @@ import numpy as np
 from PyQt6.QtCore import Qt, QTimer
 from PyQt6.QtWidgets import QDialog, QFileDialog, QLineEdit
 
+from app.features.attaching import Status, TimeView
 from app.features.autosaved_runs import AutosavedRuns
-from app.features.time_view import TimeView
 from app.panels.run_dialog import INTERVAL, RunDialog
 from app.window import Window
 
@@ -26,7 +24,7 @@ def wait(qtbot, condition: Callable[[], bool]) -> None:
 
 
 def wait_loaded(qtbot, window: Window) -> None:
-    wait(qtbot, lambda: not window.workbench.loading and window.loading_label.text() == "")
+    wait(qtbot, lambda: not window.workbench.loading and window.feature(Status).loading_label.text() == "")
 
 
 def started(make_window: Callable[[], Window], folder: Path) -> Window:
@@ -49,16 +47,16 @@ def press(qtbot, window: Window, action) -> None:
 
 def play_for(qtbot, window: Window, seconds: float) -> None:
     """Play for that many simulated seconds, then pause."""
-    until = window.workbench.time + seconds
+    until = window.workbench.robot.time + seconds
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: window.workbench.time >= until)
+    wait(qtbot, lambda: window.workbench.robot.time >= until)
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: not window.workbench.playing)
+    wait(qtbot, lambda: not window.workbench.robot.playing)
 
 
 def second_state(window: Window):
     """The second robot's state, once the pause is obeyed."""
-    return window.workbench.newest.second_robot
+    return window.workbench.robot.newest.second_robot
 
 
 def type_in(qtbot, box, value: object) -> None:

@@ -6,8 +6,6 @@ plays robots for SECONDS each, polls for snapshots as the window does, and print
 second, one step and its phases, and what a snapshot took on host and device. Then batches, frame by frame.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 
@@ -47,7 +45,7 @@ def play(model: engine.Model, device: str, seconds: float, speed: float = 1.0) -
     bench.configuring.take_settings(Settings(device=device, automatic=True))
     bench.open(model)
     began = time.perf_counter()
-    while bench.model is None or (device == "cuda" and bench.device != "cuda") or bench.compiling:
+    while bench.robot.model is None or (device == "cuda" and bench.device != "cuda") or bench.compiling:
         for event in bench.poll():
             if isinstance(event, Configured) and event.refusal:
                 print("  refused:", event.refusal)
@@ -63,7 +61,7 @@ def play(model: engine.Model, device: str, seconds: float, speed: float = 1.0) -
     look(bench, time.perf_counter() + 1.0)
     seen = look(bench, time.perf_counter() + seconds)
     bench.pause()
-    where = f"{bench.device}, {bench.algorithm}, {bench.settings.integrator}, dt {bench.settings.dt:g}"
+    where = f"{bench.device}, {bench.algorithm}, {bench.robot.settings.integrator}, dt {bench.robot.settings.dt:g}"
     print(f"{model.name} on {where}, asked {speed:g} x; ready after {made:.1f} s; {bench.why}")
     factors = [factor for factor, *_ in seen if np.isfinite(factor)]
     print(f"  achieved {np.median(factors):.3f} x, {len(seen) / seconds:.0f} snapshots/s")

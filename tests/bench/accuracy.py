@@ -1,7 +1,5 @@
 """The accuracy of the reference algorithms: residuals by number type and length, for the documentation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 

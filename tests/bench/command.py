@@ -1,7 +1,5 @@
 """The command `python -m tests.bench`: suites for developers of the engine."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

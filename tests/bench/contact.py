@@ -1,7 +1,5 @@
 """Contact on the CPU compared with its goals: residuals, sticking, sliding, rebounds, and times."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The suite `contact`, bodies that touch each other and obstacles, on the CPU, in double precision."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The suite `contact`, case by case: robots and bodies on a plane, on the CPU, in double precision."""
 
-from __future__ import annotations
-
 import dataclasses
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Robots on the ground on the GPU compared with goals: steps per second, standing and falling, and MuJoCo Warp."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple

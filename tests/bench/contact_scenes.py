@@ -1,7 +1,5 @@
 """Closed-form motions of one body on a plane, and a simulator's deviation from them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Links × batch × algorithm × device × number type, each chain's candidates taking turns: the suite `grid`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Times over the numbers of links and of robots on the GPU: slopes and crossings of the curves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from itertools import combinations

@@ -4,8 +4,6 @@ It uses the settings that its documentation recommends against slip: elliptic co
 integrator for gains.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -4,8 +4,6 @@ Each has a folder with `robot.urdf`, which names hulls beside it, for peers, and
 standing posture and its gains, so that no URDF needs to be read.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import pickle
 import re

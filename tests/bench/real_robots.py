@@ -4,8 +4,6 @@ They come from `example-robot-data`, rewritten into a temporary folder such that
 base, no visuals, and the convex hulls of collision meshes.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import tempfile
 import xml.etree.ElementTree as ET

@@ -5,8 +5,6 @@ reference timings, including the device, to the fastest time. Algorithms that sh
 and ABIA do for few links, count as one, with the shorter time: otherwise noise would be their regret.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any

@@ -4,8 +4,6 @@ One comparison is repeated, each time in fresh processes; each interval is compa
 one with the first result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rounds of DCA-ABA for trees, those of its schedule that follow one another, over the bodies: no GPU is asked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Times of a simulation's step over the numbers of links and of robots, by every algorithm and device."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 from time import perf_counter

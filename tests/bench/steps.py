@@ -1,7 +1,5 @@
 """A simulation's step within a run of many, and launched by itself: chains, trees, threads and batches, and peers."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial

@@ -5,8 +5,6 @@ The pushed quadruped that ships, 2 s at 2 ms, with random directions. Its sample
 and its batches are compared with direct simulations. Needs a GPU but for --device cpu.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -4,8 +4,6 @@ Draws the values, pickles the transferred data, writes the part, and with Ray su
 object: seconds and bytes per batch and per sample; see docs/studies.md.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import pickle

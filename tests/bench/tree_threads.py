@@ -1,7 +1,5 @@
 """Single robots that branch or float: DCA-ABA on 1, 2, 4, … threads, and the ABA on one core."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any

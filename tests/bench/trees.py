@@ -1,7 +1,5 @@
 """Robots that branch, one each: DCA-ABA by a group of blocks, the ABA by one thread of the GPU and by one core."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple

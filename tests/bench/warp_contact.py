@@ -1,7 +1,5 @@
 """MuJoCo Warp on the ground, if installed: batches of robots that stand by gains, or fall limp."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """MuJoCo Warp, if installed: batches of a robot with individual states, on a plane, held or limp."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Callable
 from pathlib import Path

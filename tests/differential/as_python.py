@@ -8,8 +8,6 @@ words shared by threads (there is one thread), code at an address. Results diffe
 is no fused multiply-add.
 """
 
-from __future__ import annotations
-
 import ctypes
 import importlib
 import pkgutil

@@ -1,7 +1,5 @@
 """Draws that cases are made of, cheaper than those of NumPy for one number at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from math import exp, log
 from typing import Any, TypeVar

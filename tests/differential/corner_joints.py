@@ -1,7 +1,5 @@
 """Corners of joints and of steps: limits, friction, efforts, circles of the active set, divergence, threads' trees."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The parts of `corners`: bodies, robots of free bodies, chains, and their states."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -8,8 +8,6 @@
 Each corner is a family of cases, one for each seed; those of joints and of how steps end are in `corner_joints`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 

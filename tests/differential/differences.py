@@ -11,8 +11,6 @@ state before it:
 So a step is compared with the law, not with one of its solutions: with friction there may be several.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Equivalent cases: a robot moved, rotated, mirrored, renamed, or split in two."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 

@@ -12,8 +12,6 @@ together at least once:
 code cache, which a family shares.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import combinations, product
 from typing import NamedTuple

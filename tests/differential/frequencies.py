@@ -4,8 +4,6 @@
 takes the step and also reports contacts.
 """
 
-from __future__ import annotations
-
 import argparse
 import time
 import warnings

@@ -1,7 +1,5 @@
 """The inputs of a case's robots: velocities, efforts, setpoints, wrenches, gains and parameters."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from engine import lie

@@ -7,8 +7,6 @@ and on as many that change daily; a failing case is simplified and written to a 
     law(Case.load("catena-law-….json"))
 """
 
-from __future__ import annotations
-
 import dataclasses
 import tempfile
 from collections.abc import Callable, Iterable, Iterator

@@ -7,8 +7,6 @@ two outcomes of `x if condition else y`. They are counted in all kernels of a CP
 robot of each case and few steps. Uncovered items are listed, unless `unreached.toml` gives the reason.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import json

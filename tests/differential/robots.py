@@ -1,7 +1,5 @@
 """Random robots of cases, as the plain data that `urdf_text` describes: each one loads, with warnings at most."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -62,12 +60,7 @@ def _inertial(rng: Rng, mass: float, size: float) -> dict:
         second += mass * root @ root.T
     I = np.trace(second) * np.eye(3) - second
     centre = [0.0, 0.0, 0.0] if chance(rng, 0.2) else rounded(rng.uniform(-0.5, 0.5, 3) * size)
-    return {
-        "mass": rounded(mass),
-        "xyz": centre,
-        "rpy": angles(rng, 0.5),
-        "moments": rounded(I[np.triu_indices(3)], 6),
-    }
+    return {"mass": rounded(mass), "xyz": centre, "rpy": angles(rng, 0.5), "moments": rounded(I[np.triu_indices(3)], 6)}
 
 
 class _Maker:

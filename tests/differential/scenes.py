@@ -4,8 +4,6 @@ A scene is ground (None; kind "plane", normal, offset; or kind "field", heights,
 restitution, obstacles (kind and size as shapes of robots have them, pose (4, 4)) and self_collision.
 """
 
-from __future__ import annotations
-
 import json
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Energy and momentum change by the inputs, to the order of the integrator, and exactly with contact."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 

@@ -1,7 +1,5 @@
 """Equivalent robots and scenes give equivalent steps and results: moved, rotated, renamed, split, in other units."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 

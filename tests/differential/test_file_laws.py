@@ -3,8 +3,6 @@
 The files are of random robots, whose numbers are plain data here (`urdf_text`), independent of the engine's reader.
 """
 
-from __future__ import annotations
-
 import copy
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Holding, payloads, placement on the ground, and standing agree with their definitions, on random robots."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 

@@ -1,7 +1,5 @@
 """Each robot of a batch moves as if alone, with the model that its parameters define."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

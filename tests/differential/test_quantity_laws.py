@@ -1,7 +1,5 @@
 """The engine's quantities of random robots agree with `algorithms.motion`: sums over bodies, by definition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Random cases: reproducible by seed, accepted by the engine, of their family, saved in files, simplified."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Coverage of the kernels by random cases and corners, and agreement of the corners' steps with the reference."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Recordings and files of random runs are complete: frames, inputs, contacts, divergences, and byte counts."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs that are split, saved and resumed anywhere continue with the same bits and results."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

@@ -4,8 +4,6 @@ Each run takes some cases of a seed that never changes and as many of `CATENA_SE
 case, which is written to a file that the failure names: `Case.load(FILE)` gives it back.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

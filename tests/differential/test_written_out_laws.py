@@ -1,7 +1,5 @@
 """Kernels that are written out for a robot, as Python and as machine code of both number types, against definitions."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 

@@ -12,8 +12,6 @@ A robot is a dict of plain data:
 A shape is kind, size, xyz, rpy; a mesh also has parts, the corners of its convex parts, and file, "stl" or "obj".
 """
 
-from __future__ import annotations
-
 import atexit
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Random user actions on a running simulation: steps, inputs, and robots that diverge."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 

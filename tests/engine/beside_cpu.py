@@ -1,7 +1,5 @@
 """Robots in contact on device "cuda" compared with the CPU: helpers of the tests of both."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

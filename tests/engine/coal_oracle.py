@@ -1,7 +1,5 @@
 """Signed distances of convex shapes by coal."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

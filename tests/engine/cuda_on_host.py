@@ -4,8 +4,6 @@
 features, NumPy replaces CuPy, and the threads of a launch run in turn.
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import itertools

@@ -1,7 +1,5 @@
 """Robots that step on the CPU and on the GPU, from equal states and under equal forces."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import engine

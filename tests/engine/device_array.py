@@ -1,7 +1,5 @@
 """A substitute for CuPy without a GPU: it accepts NumPy's calls, and detects implicit copies to the host."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Robot files with one oddity each: those in `dialects/`, and those that expected.toml makes of one by a change."""
 
-from __future__ import annotations
-
 import shutil
 import tomllib
 from pathlib import Path

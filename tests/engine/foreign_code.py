@@ -1,7 +1,5 @@
 """Foreign code: cache entries with the right name and checksum but other content, and several users."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable, Iterator

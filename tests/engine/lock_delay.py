@@ -1,7 +1,5 @@
 """Measure how long a thread holds Python's lock while another waits for it, and the machine's share of that."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

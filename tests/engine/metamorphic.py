@@ -1,7 +1,5 @@
 """Equivalent descriptions of robots: bodies split, links renamed and shuffled, other units, mirrored."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from pathlib import Path

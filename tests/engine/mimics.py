@@ -1,7 +1,5 @@
 """Robots with joints that mimic others, for tests on both devices."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pinocchio's model of a URDF file, with the map between its coordinates and ours."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

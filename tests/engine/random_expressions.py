@@ -1,7 +1,5 @@
 """Expressions of random kernels, see `random_kernels`: each has a value in any context."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 

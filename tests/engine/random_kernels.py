@@ -8,8 +8,6 @@ What the translator refuses, or takes amiss (see `test_translator_amiss`), is no
 are kept away from only until they are mended: `Function.troubled`, and calls at the end of chained comparisons.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Statements of random kernels, see `random_kernels`."""
 
-from __future__ import annotations
-
 from random_expressions import MOST, Expressions, Helper, Thing
 
 from tests.differential.chances import Rng, chance, one_of, pick

@@ -1,7 +1,5 @@
 """Pairs of solids at poses, and their contacts."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A script that shows its simulation, and says its own states at the end: shown_script.py ROBOT STEPS [HOW …]."""
 
-from __future__ import annotations
-
 import sys
 import time
 

@@ -1,7 +1,5 @@
 """Two small studies, and their undisturbed results, for tests of how studies are run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Robots on which all algorithms must agree, their inputs, and their initial states."""
 
-from __future__ import annotations
-
 import dataclasses
 import tempfile
 from functools import cache

@@ -1,7 +1,5 @@
 """Arrays of every kind that NumPy users pass: real numbers in any form are accepted, others refused in a sentence."""
 
-from __future__ import annotations
-
 import dataclasses
 from decimal import Decimal
 

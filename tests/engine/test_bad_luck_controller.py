@@ -1,7 +1,5 @@
 """Misbehaving controllers: each is reported in a sentence, and leaves no process behind."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Files in bad conditions: full disks, a kill while writing, links, devices, read-only places."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

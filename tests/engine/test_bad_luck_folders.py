@@ -1,7 +1,5 @@
 """Caches and settings of a user's machine gone wrong: no home, a folder that cannot be, damage, a decimal comma."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import locale

@@ -1,7 +1,5 @@
 """A GPU that is lost, or out of memory, during a run of the shell: everything simulated until then is kept."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

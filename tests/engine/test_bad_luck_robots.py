@@ -1,7 +1,5 @@
 """Robots' files in odd places: pipes, devices, folders, names that are no text, and files that change or vanish."""
 
-from __future__ import annotations
-
 import json
 import os
 import struct
@@ -191,10 +189,7 @@ def test_what_a_file_names_must_be_a_file(tmp_path, endless, monkeypatch, capfd)
         assert main.main(["repeat", str(out)]) == 2
         assert f"{path.name} is a pipe or a device" in capfd.readouterr().err
     including = tmp_path / "r.xacro"
-    for tag in (
-        f'<xacro:include filename="{path}"/>',
-        f"<link name=\"${{load_yaml('{path}')}}\"/>",
-    ):
+    for tag in (f'<xacro:include filename="{path}"/>', f"<link name=\"${{load_yaml('{path}')}}\"/>"):
         including.write_text(f'<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">{tag}</robot>', "utf-8")
         (found,) = engine.check(including)
         assert "which is no regular file" in found.problem or "which lies outside" in found.problem

@@ -1,7 +1,5 @@
 """Commands in bad conditions: Ctrl-C at any time, closed or full standard streams, limited encodings."""
 
-from __future__ import annotations
-
 import io
 import os
 import signal

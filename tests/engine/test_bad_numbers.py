@@ -1,7 +1,5 @@
 """Extreme time steps, speeds, gains, damping, limits, masses and quaternions: states stay finite, or it is reported."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 

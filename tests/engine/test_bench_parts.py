@@ -1,7 +1,5 @@
 """Parts of comparisons in this process: loading a user's file, taking turns, and names in a command."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The suite of the choice's regret: algorithms that count as one, and its report."""
 
-from __future__ import annotations
-
 import pytest
 
 from engine.bench.suites import measure

@@ -1,7 +1,5 @@
 """The suite of branching robots on threads: the number of bodies from which DCA-ABA is reported faster."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

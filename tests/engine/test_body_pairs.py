@@ -1,7 +1,5 @@
 """Contacts between two moving bodies, by the inertias of the bodies: grips, immovable contacts, and too many pairs."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A broken CuPy, or one without driver, GPU or compiler, is reported in a sentence, and the CPU is used."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType, SimpleNamespace
 

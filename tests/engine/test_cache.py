@@ -1,7 +1,5 @@
 """Compiled code on disk: common to all users of the same kernels, and never trusted if incomplete."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

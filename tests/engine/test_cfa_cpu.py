@@ -84,17 +84,17 @@ class Prepared:
     """A chain at a state, as a step of either algorithm finds it."""
 
     def __init__(self, model, q, v):
-        self.n, (self.topology, self.constants), self.room = model.nv, pack(model), cfa.workspace(model)
+        self.n, (self.topology, self.constants), self.work = model.nv, pack(model), cfa.workspace(model)
         self.w = at.workspace(self.n, at.ONE)
         cfa.kinematics(q[None], v[None], self.topology, self.constants, self.w)
 
     def by_cfa(self, tau, extra, locked, target):
         qdd, reaction, fixed = np.zeros(self.n), np.zeros(self.n), (self.topology, self.constants, self.w)
         gravity = self.constants[self.n]
-        jsiia.bias(self.room.vectors[cfa.BIAS : cfa.BIAS + 1], *fixed, at.ONE, gravity, ())
-        constraint_system.assemble(self.room.blocks, *fixed)
-        cfa.eliminate(tau, extra, locked, target, qdd, self.room, *fixed)
-        cfa.refine(extra, locked, qdd, reaction, self.room, *fixed)
+        jsiia.bias(self.work.vectors[cfa.BIAS : cfa.BIAS + 1], *fixed, at.ONE, gravity, ())
+        constraint_system.assemble(self.work.blocks, *fixed)
+        cfa.eliminate(tau, extra, locked, target, qdd, self.work, *fixed)
+        cfa.refine(extra, locked, qdd, reaction, self.work, *fixed)
         return qdd, reaction
 
     def by_aba(self, tau, extra, locked, target):
@@ -138,8 +138,8 @@ def test_refinement_finds_the_digits_that_elimination_has_lost():
     model, (q, v, tau) = case(1000, "straight")
     prepared, zero = Prepared(model, q[0], v[0]), np.zeros(1000)
     qdd, _ = prepared.by_cfa(tau[0], zero, zero, zero)
-    plain, tau_delta = np.zeros(1000), tau[0] - prepared.room.vectors[cfa.BIAS]
-    constraint_system.solve(prepared.room.blocks, prepared.topology, prepared.w, zero, tau_delta, plain)
+    plain, tau_delta = np.zeros(1000), tau[0] - prepared.work.vectors[cfa.BIAS]
+    constraint_system.solve(prepared.work.blocks, prepared.topology, prepared.w, zero, tau_delta, plain)
     at_all = State(q[:1], v[:1], tau[:1])
     assert residual(model, at_all, plain[None])[0] > 1e-10
     assert residual(model, at_all, qdd[None])[0] < 1e-12

@@ -85,11 +85,7 @@ def test_never_measured_takes_the_default_at_once_and_offers_the_measurement(cac
             1,
             "abia: 25 µs beside 40 µs for dca on up to {cores} threads, interpolated from chains of 10 and 100 links",
         ),
-        (
-            4000,
-            1,
-            "dca on up to {cores} threads: 506 µs beside 4 ms for abia, extrapolated from chains of 1000 links",
-        ),
+        (4000, 1, "dca on up to {cores} threads: 506 µs beside 4 ms for abia, extrapolated from chains of 1000 links"),
         (
             100,
             4,

@@ -1,7 +1,5 @@
 """The device that the automatic choice takes, from made-up tables of both: no GPU is needed."""
 
-from __future__ import annotations
-
 import pytest
 
 import engine

@@ -1,7 +1,5 @@
 """Compilation in a child process: its selection, duration, and termination."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

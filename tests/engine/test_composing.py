@@ -1,7 +1,5 @@
 """Composed models: several robots and free bodies as one, with the dynamics of each and contact between them."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import pickle

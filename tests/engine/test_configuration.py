@@ -1,7 +1,5 @@
 """Integration of coordinates, velocities between two configurations, and resets of some robots of a batch."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Parts of contact by themselves: the ground of heights, meshes that are not there."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Users' controllers: their outputs, hold times, and failures."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ball joints on the GPU: the CPU's motion, with all inputs about their axes, and supporting algorithms."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

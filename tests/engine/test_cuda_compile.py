@@ -1,7 +1,5 @@
 """Every `.cu` file compiles for its chips, if nvcc is present; no GPU is needed."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import os

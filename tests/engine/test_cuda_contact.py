@@ -1,7 +1,5 @@
 """Contact by the GPU's kernels compared with the CPU's: on a GPU, and compiled for the host without one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import cache
@@ -113,8 +111,7 @@ def test_robots_that_fall_and_tumble_move_as_on_the_cpu(rng):
 
 @pytest.mark.usefixtures("cuda")
 @pytest.mark.parametrize(
-    ("integrator", "seed"),
-    [pytest.param("semi-implicit", 27, marks=WIDE), ("rk4", 93), ("implicit", 154)],
+    ("integrator", "seed"), [pytest.param("semi-implicit", 27, marks=WIDE), ("rk4", 93), ("implicit", 154)]
 )
 def test_joints_that_mimic_others_touch_as_on_the_cpu(integrator, seed, tmp_path, rng):
     model = mimics(tmp_path, seed, floating=True, shape=SHAPES["ball"])

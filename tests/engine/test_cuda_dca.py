@@ -1,7 +1,5 @@
 """DCA-ABA on the GPU: every way to cut a chain, against the compiled inverse dynamics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """Without a usable GPU: the reason in one sentence, and the CPU if permitted."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import re

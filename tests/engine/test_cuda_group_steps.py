@@ -3,8 +3,6 @@
 Chains by DCA-ABA, JSIIA and CFA, and what trees by DCA-ABA share with them; test_cuda_tree_steps.py has the rest.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import held_trees
@@ -187,8 +185,7 @@ def test_no_bit_depends_on_the_run_the_neighbours_or_the_watchdog(kind, algorith
 
 @gpu_only
 @pytest.mark.parametrize(
-    ("algorithm", "n", "fast"),
-    [("dca", 200, 150), *((name, n, n - 2) for name in ALGORITHMS for n in (7, 120))],
+    ("algorithm", "n", "fast"), [("dca", 200, 150), *((name, n, n - 2) for name in ALGORITHMS for n in (7, 120))]
 )
 def test_a_chain_that_diverges_stops_and_the_others_go_on(algorithm, n, fast, chance):
     model = plain(n, chance)

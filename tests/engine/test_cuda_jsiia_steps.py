@@ -1,7 +1,5 @@
 """Steps by JSIIA on the GPU, a thread a robot: the CPU's motion, with all that acts on joints, of any robot."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

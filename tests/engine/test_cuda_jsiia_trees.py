@@ -1,7 +1,5 @@
 """JSIIA on the GPU for any model: trees, free and ball joints, joints that mimic, robots in which nothing moves."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

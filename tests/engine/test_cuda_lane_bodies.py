@@ -1,7 +1,5 @@
 """Robots that have a warp each, a lane a body, against the CPU: on a GPU, and compiled for the host."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from beside_cpu import (

@@ -1,7 +1,5 @@
 """Steps of robots with even limbs, which a GPU keeps in registers: compared with the CPU's and other steps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from beside_cpu import SAME, alike, apart, assert_checkpoints_lead_on, beside, cuda, give, robot, told, tumbled  # noqa: F401 - a fixture
@@ -44,11 +42,7 @@ def contacts(name: str, dtype: str = "float32") -> Contacts:
 
 @pytest.mark.parametrize(
     ("options", "even"),
-    [
-        ({"name": "quadruped"}, True),
-        ({"name": "quadruped", "dtype": "float64"}, True),
-        ({"name": "humanoid"}, False),
-    ],
+    [({"name": "quadruped"}, True), ({"name": "quadruped", "dtype": "float64"}, True), ({"name": "humanoid"}, False)],
 )
 def test_robots_with_even_limbs_are_known(options, even):
     assert contacts(**options).even_limbs == even

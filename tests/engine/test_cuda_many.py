@@ -1,7 +1,5 @@
 """Many robots on the GPU, a thread each: ABIA, inverse dynamics and mass matrices against the CPU's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

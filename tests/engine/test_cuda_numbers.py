@@ -1,7 +1,5 @@
 """Numbers that a Python module and a CUDA header both have are equal: layouts of contacts, kinds of steps."""
 
-from __future__ import annotations
-
 import re
 
 from engine.cuda.constraints import contacts

@@ -1,7 +1,5 @@
 """Obstacles, and links that touch each other, by the GPU's kernels against the CPU's: on a GPU, and for the host."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -76,10 +74,7 @@ def test_any_two_shapes_touch_in_the_places_of_the_cpu(near, prism, tmp_path, rn
         assert len(mine["link"]) == len(theirs["link"])
         for name in ("link", "other"):
             np.testing.assert_array_equal(mine[name], theirs[name])
-        for name, within in (
-            ("point", 1e-4),
-            ("normal", 1e-5),
-        ):  # round surfaces are better known by the gap
+        for name, within in (("point", 1e-4), ("normal", 1e-5)):  # round surfaces are better known by the gap
             np.testing.assert_allclose(mine[name], theirs[name], atol=within)
         cans = np.isin(mine["link"], (4, 7)) | np.isin(mine["other"], (4, 7))
         assert np.all(np.abs(mine["gap"] - theirs["gap"]) < np.where(cans, 1e-6, 1e-9))

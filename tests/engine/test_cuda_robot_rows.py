@@ -1,7 +1,5 @@
 """Steps by a thread a robot, compiled for the host: the threads of a block move the states of their robots together."""
 
-from __future__ import annotations
-
 import cuda_on_host as on_host
 import numpy as np
 import pytest

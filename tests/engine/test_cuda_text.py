@@ -1,7 +1,5 @@
 """NVRTC's requirements on the kernels' sources that nvcc, used without a GPU, does not check."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

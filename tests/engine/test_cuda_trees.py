@@ -1,7 +1,5 @@
 """DCA-ABA for trees on the GPU: the schedule, the absence of races, and the kernel's results."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

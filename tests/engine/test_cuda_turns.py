@@ -3,8 +3,6 @@
 Compiled for the host each robot is alone, and changes its seat; on a GPU eight share a block.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from beside_cpu import cuda, give, robot, tumbled  # noqa: F401 - a fixture

@@ -1,7 +1,5 @@
 """External wrenches on the GPU: the forces that they are at the joints, and the motion that they bring about."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -3,8 +3,6 @@
 On device "cuda" of a GPU, or of the host, for which the very texts are compiled.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`engine.check`: every problem is found, at its line, on its element, with its fix, in one pass."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

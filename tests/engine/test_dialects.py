@@ -3,8 +3,6 @@
 `dialect_files` has the files, each with one oddity, and `dialects/expected.toml` the expected diagnostics.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

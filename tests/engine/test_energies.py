@@ -1,7 +1,5 @@
 """Energies of batches: on both devices those of each robot's own model."""
 
-from __future__ import annotations
-
 import pytest
 
 import engine

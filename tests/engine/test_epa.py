@@ -1,7 +1,5 @@
 """The expanding polytope of overlapping shapes stays within its capacity, whatever the rounding."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

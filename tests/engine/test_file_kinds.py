@@ -1,7 +1,5 @@
 """Files that are given as a URDF and are not XML are identified."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 

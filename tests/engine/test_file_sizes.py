@@ -1,7 +1,5 @@
 """Robot files that are large in one way each: reading them takes time in proportion, and never overflows a stack."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Users' files are replaced completely or left unchanged."""
 
-from __future__ import annotations
-
 import copy
 import errno
 import os

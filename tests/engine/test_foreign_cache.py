@@ -1,7 +1,5 @@
 """A cache that others could have written: its code is never run, nothing of it is read, and nothing written there."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

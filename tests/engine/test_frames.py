@@ -1,7 +1,5 @@
 """Frames: a simulation's state on the host for display, with the poses of the links, from either device."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Free joints in flight: conservation of momentum by Euler's steps, its order, and agreement with contact steps."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Diverged robots of a batch keep their last state, and the others are unaffected."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

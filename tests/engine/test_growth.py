@@ -1,7 +1,5 @@
 """Reading takes time proportional to a file's length, whatever its content, and little memory."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

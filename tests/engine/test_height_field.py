@@ -1,7 +1,5 @@
 """Contact with a height field: flat ones agree with a plane; valleys, slopes and steps."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

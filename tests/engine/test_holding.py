@@ -1,8 +1,8 @@
 """Gains that hold a robot, and steps that do not diverge."""
 
-from __future__ import annotations
-
 import dataclasses
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -59,6 +59,16 @@ def test_real_robots_stay_where_they_are_held_or_need_more_than_their_effort(exa
         tried += 1
         assert np.degrees(after_holding(model).max()) < 1, path.name
     assert tried > 50
+
+
+def test_effort_limits_far_above_what_legs_carry_make_them_no_stiffer(tmp_path):
+    """Such as 1000 N m for a quadruped, which then took off at its first target."""
+    text, kp = Path("robots/quadruped.urdf").read_text("utf-8"), {}
+    for effort in (33, 1000, 10**6):
+        (tmp_path / "dog.urdf").write_text(re.sub(r'effort="[^"]*"', f'effort="{effort}"', text), "utf-8")
+        kp[effort] = engine.holding_gains(engine.load(tmp_path / "dog.urdf"))[0]
+    np.testing.assert_array_equal(kp[1000], kp[10**6])
+    assert np.all(kp[1000][6:] < 3 * kp[33][6:])
 
 
 @pytest.mark.parametrize("integrator", ["semi-implicit", "rk4"])

@@ -1,7 +1,5 @@
 """The steps of a robot in a scene, in the stages of a GPU, compared with those of the CPU."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -121,8 +119,8 @@ def robot_of(of: StepSettings) -> in_scene.SceneRobot:
     touch = workspace.touch(workspace.contact_workspace(model, scene), model.nv, 1)
     rows = JointRows(of.dt, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
     known = in_scene.ModelArrays(*pack(model), pack_coupling(model))
-    room = in_scene.robot_workspace(len(model.parent), model.nq, model.nv, of.integrator)
-    return in_scene.SceneRobot(known, rows, of.rotations, room, touch)
+    work = in_scene.robot_workspace(len(model.parent), model.nq, model.nv, of.integrator)
+    return in_scene.SceneRobot(known, rows, of.rotations, work, touch)
 
 
 def staged(of: StepSettings, q: np.ndarray, v: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
@@ -272,10 +270,10 @@ def test_a_search_that_failed_leaves_nothing_in_the_passes_of_mimic_joints(
     bound = mimicking(tmp_path, {"RR_shank": "RR_hip", "FR_shank": "RL_thigh", "FR_thigh": "RL_shank"})
     of = replace(settings(bound, "standing", "float64"), algorithm="jsiia")
     robot, (q, v) = robot_of(of), states(bound, "standing", rng)
-    robot.room.state.q[0], robot.room.state.v[0] = q, v
+    robot.work.state.q[0], robot.work.state.v[0] = q, v
     fixed = in_scene.Fixed(of.integrator, "raise", "none", "untimed")
     in_scene._begin(0, 0, arguments_of(q, v, np.zeros(bound.nv)), 1, fixed, robot, False)
-    contact, (_, contacts, joints, *_) = robot.touch.contact, robot.room.counts
+    contact, (_, contacts, joints, *_) = robot.touch.contact, robot.work.counts
     problem, out = contact.solver.problem, np.zeros(bound.nv)
     assert contacts > 0
     for impulse in (np.nan, 1.0):

@@ -1,7 +1,5 @@
 """The interior point of the contact search: alone, begun near an iterate, and the cones' algebra it needs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -27,10 +25,10 @@ def asked(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, 
     robot = in_scene.SceneRobot(
         known, rows, of.rotations, in_scene.robot_workspace(len(model.parent), model.nq, model.nv, of.integrator), touch
     )
-    robot.room.state.q[:], robot.room.state.v[:] = q, v
+    robot.work.state.q[:], robot.work.state.v[:] = q, v
     kinds = in_scene.Fixed(of.integrator, "raise", "none", "untimed")
     in_scene._begin(0, 0, arguments_of(q, v, v), 1, kinds, robot, False)
-    _, contacts, joints = robot.room.counts[:3].tolist()
+    _, contacts, joints = robot.work.counts[:3].tolist()
     return contacts, joints, touch.contact.solver, robot
 
 
@@ -44,7 +42,7 @@ def test_the_interior_point_alone_finds_what_newtons_steps_find(name: str, rng: 
         v[:] = rng.uniform(-0.5, 0.5, model.nv)
         contacts, joints, work, robot = asked(model, q, v)
         assert contacts > 0
-        shared = robot.room.forces.inertia[0], robot.known.topology, robot.touch.contact.bodies, work
+        shared = robot.work.forces.inertia[0], robot.known.topology, robot.touch.contact.bodies, work
         found, count = [], np.zeros(3, np.int64)
         for plan in (search.INTERIOR, search.COLD_START):
             search.begin(plan, 1e-9, 1e-9, contacts, joints, *shared)
@@ -68,7 +66,7 @@ def test_the_interior_point_begins_near_what_newtons_steps_leave(rng: np.random.
         q = put_down(walker, engine.Scene(), q)
         v[:] = rng.uniform(-0.5, 0.5, walker.nv)
         contacts, joints, work, robot = asked(walker, q, v)
-        shared = robot.room.forces.inertia[0], robot.known.topology, robot.touch.contact.bodies, work
+        shared = robot.work.forces.inertia[0], robot.known.topology, robot.touch.contact.bodies, work
         search.begin(search.COLD_START, 1e-12, 1e-12, contacts, joints, *shared)
         while work.search.numbers[problem.BEST_RESIDUAL] > 1e-5:
             search.advance(contacts, joints, *shared, np.zeros(3, np.int64))

@@ -1,7 +1,5 @@
 """Long runs of steps: Ctrl-C is heard in them, leaves robots and time in step, and cutting them changes no bit."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Inverse kinematics: poses checked by Pinocchio's frames, closest poses by SciPy's search, and constraints."""
 
-from __future__ import annotations
-
 import numpy as np
 import pinocchio as pin
 import pytest

@@ -1,7 +1,5 @@
 """The lesson on contact: each law holds, points stick and slip, and the relaxed law lifts a box as stated."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

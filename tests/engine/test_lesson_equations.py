@@ -1,7 +1,5 @@
 """Equations of lessons, as the window and pages have them."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import partial

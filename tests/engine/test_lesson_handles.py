@@ -1,7 +1,5 @@
 """Parts of a chain by their two handles, selected in a lesson; and the effect of a pull, stage by stage."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from lxml import etree

@@ -1,7 +1,5 @@
 """Measured times beside counted ones: the phase of the engine's step that corresponds to a stage."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The statements of lessons are computed or shown here, and their pages are self-contained."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

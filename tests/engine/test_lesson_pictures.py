@@ -1,7 +1,5 @@
 """Pictures of lessons: well-formed, each other than the one before, and with what is known and when."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The lesson on precision: which algorithm loses digits, in which block, and with a heavy last link."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

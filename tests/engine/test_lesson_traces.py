@@ -1,7 +1,5 @@
 """Lessons: the observer of the algorithms, the counts, and the agreement of the text with the results."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The lesson on DCA for branching robots: its paths, the order of results, and agreement with the engine."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Twists of links, compared with Pinocchio, and with finite differences of poses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pinocchio as pin
 import pytest

@@ -1,7 +1,5 @@
 """A live link delivers complete data to its reader, whatever happens to the script."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import time

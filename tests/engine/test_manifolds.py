@@ -1,7 +1,5 @@
 """The kept contacts of a pair: boxes, hulls and cylinders that stand or lie on each other."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -3,8 +3,6 @@
 One child process reads them all; no thread of the program waits for it while holding the interpreter's lock.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

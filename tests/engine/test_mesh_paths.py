@@ -1,7 +1,5 @@
 """The meshes that a robot's file names are read from its folders, and from nowhere else."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Collision meshes: one hull, or several if the file has convex parts; meshes without volume are refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import trimesh

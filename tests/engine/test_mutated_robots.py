@@ -1,7 +1,5 @@
 """Properties of any robot's file, sound or not: files of robots and dialects, mutated by `tests/fuzz`."""
 
-from __future__ import annotations
-
 import random
 import sys
 from pathlib import Path

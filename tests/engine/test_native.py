@@ -1,7 +1,5 @@
 """Kernels compiled to machine code give Python's results, and unknown constructs are refused."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import subprocess

@@ -2,8 +2,6 @@
 out of reach by tilting in a step; over a height field all are found.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """An obstacle's own friction: between a body and it the smaller coefficient holds, in steps and in the text."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Unintended arguments are refused in a sentence at once, in the shell and from Python, or accepted as they are."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

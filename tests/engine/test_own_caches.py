@@ -1,7 +1,5 @@
 """Ownership of caches: modes of written files, each kind of entry, and folders as on users' machines."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import subprocess

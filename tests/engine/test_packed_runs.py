@@ -1,7 +1,5 @@
 """Compressed run files: the unpacked size is limited by the file's size, and by the parts read."""
 
-from __future__ import annotations
-
 import json
 import tracemalloc
 import zipfile

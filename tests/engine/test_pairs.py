@@ -1,7 +1,5 @@
 """Contacts of convex shapes against each other: distances and depths as coal has them, normals, places and features."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

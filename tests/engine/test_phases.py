@@ -1,7 +1,5 @@
 """The phases of a step: every algorithm that steps has its own, and together they are the step."""
 
-from __future__ import annotations
-
 import re
 import time
 

@@ -1,7 +1,5 @@
 """The mobility of a link's point, against the mass matrix and finite differences, and for a free body by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from mimics import mimics

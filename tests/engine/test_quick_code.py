@@ -1,7 +1,5 @@
 """Quickly compiled code runs first, and optimised code replaces it: the bits are equal, and nothing blocks."""
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import os

@@ -1,7 +1,5 @@
 """Rarely used parts: stored as source, and compiled at the first call, once for all threads."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

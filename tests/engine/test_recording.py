@@ -1,7 +1,5 @@
 """Recordings: states and inputs of a run; from any frame it can be simulated again to the bit."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Run files: after reading they continue to the same bits; invalid files are refused in a sentence."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Files of earlier formats, and of the command line, are read."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Runs that are written in parts while they continue: together they are the recording again, to the bit."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

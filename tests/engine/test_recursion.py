@@ -1,7 +1,5 @@
 """The articulated-body recursion for arbitrary inertias, compared with the reference's dense systems."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import NamedTuple

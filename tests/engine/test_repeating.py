@@ -1,7 +1,5 @@
 """Equal seed and inputs give equal bits: from Python, the shell and a file, for any number of threads."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """Runs simulated again with a frame at each step or at an interval: the inputs of each step, and equal states."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`run --controller`: a user's function drives the robot, the same way each time."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

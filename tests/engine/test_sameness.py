@@ -1,7 +1,5 @@
 """Equivalent robots move alike, also on the ground; and a robot's motion is independent of its batch."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from metamorphic import in_units, mirrored, scaled, shuffled, signs, split, standing

@@ -1,7 +1,5 @@
 """Forward dynamics on the CPU are written out for a robot's shape: its tree, and which of its constants are 0 or ±1."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

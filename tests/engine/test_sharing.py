@@ -1,7 +1,5 @@
 """Pickling, copying and forking, and objects common to several threads or processes."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import multiprocessing

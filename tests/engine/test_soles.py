@@ -1,7 +1,5 @@
 """Hulls with many corners on the ground: their kept contacts, and robots on such soles come to rest."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """SRDF files: disabled link pairs, and diagnostics of invalid files."""
 
-from __future__ import annotations
-
 import pickle
 import re
 import xml.etree.ElementTree as ET

@@ -1,7 +1,5 @@
 """On the ground by itself: which robots are, and that they do not sink into it."""
 
-from __future__ import annotations
-
 import argparse
 
 import numpy as np

@@ -6,8 +6,6 @@ A difference is the algorithm's only where ABIA's own motion is not chaotic: a f
 slightly different state.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor

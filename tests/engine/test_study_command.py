@@ -1,7 +1,5 @@
 """The command `study`: its output, reports and refusals."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

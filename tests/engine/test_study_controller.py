@@ -1,7 +1,5 @@
 """Studies with a user's controller: its parameters vary, and no bit depends on which samples went before."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

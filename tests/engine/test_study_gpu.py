@@ -1,7 +1,5 @@
 """Studies on either device: a sample's bits in any batch, and repeated as a single run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Results of a study that are opened: their columns, tables of them, summaries for charts, and runs of samples."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Studies on Ray: the bits of a single machine, also if nodes are killed and the head is lost."""
 
-from __future__ import annotations
-
 import gc
 import os
 import random

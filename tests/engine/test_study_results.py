@@ -1,7 +1,5 @@
 """Results of studies: none is lost, whatever ends the program or its processes, and studies are not mixed."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

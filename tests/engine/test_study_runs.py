@@ -1,7 +1,5 @@
 """Runs of studies: a sample's bits, kept quantities, divergence."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

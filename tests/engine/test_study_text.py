@@ -1,7 +1,5 @@
 """A study's text: the message for each problem, and samples' values as a function of text and number."""
 
-from __future__ import annotations
-
 import re
 from importlib import metadata
 from pathlib import Path

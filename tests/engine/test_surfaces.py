@@ -1,7 +1,5 @@
 """Friction and restitution of links, from their files to their contacts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Terrain from a few numbers: slopes, rough ground and stairs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Contacts between bodies, and with obstacles: kept contacts, reported contacts, and pairs."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import re

@@ -4,8 +4,6 @@ Each is the smallest text that was found, by `test_translator_fuzz` or by readin
 refusal that names the line. A fixed text keeps its place, without its reason.
 """
 
-from __future__ import annotations
-
 import copy
 import textwrap
 from pathlib import Path

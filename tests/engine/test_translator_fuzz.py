@@ -5,8 +5,6 @@ rounding tolerance; and compiled. Texts in which rounding decides a branch, or c
 failure names its seed: `check_ordinary(seed, folder)` and the like reproduce it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial

@@ -4,8 +4,6 @@ Each algorithm's relative residual, ‖ID(q̈) − τ‖ / ‖τ_δ‖, is withi
 which a failure reports; q̈ itself agrees with Pinocchio's to κ(M)·ε.
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`engine.load`: real robots against Pinocchio, lumping, joints of every type, mimic joints, files."""
 
-from __future__ import annotations
-
 import math
 import os
 import sys

@@ -4,8 +4,6 @@ Each is read by a process of its own, beside a thread that runs every millisecon
 how long the reader holds Python's lock.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import json

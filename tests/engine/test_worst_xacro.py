@@ -1,7 +1,5 @@
 """The worst xacro files of 1 MB: reported within 10 s, and 300 MB beside the process that expands them."""
 
-from __future__ import annotations
-
 import os
 import resource
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """xacro files: permitted and forbidden operations, and agreement with xacrodoc."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """xacro expressions are Python's: random ones have the value of Python's eval, or both fail."""
 
-from __future__ import annotations
-
 import builtins
 import random
 

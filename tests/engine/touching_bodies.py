@@ -1,7 +1,5 @@
 """Bodies that touch each other and obstacles: robots made of a few shapes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

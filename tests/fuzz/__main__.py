@@ -3,8 +3,6 @@
 Exit 0 where nothing was found, 1 where something was; each finding is written into the folder of --keep.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import json

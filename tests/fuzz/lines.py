@@ -1,7 +1,5 @@
 """Track the product's lines that an input is the first to reach."""
 
-from __future__ import annotations
-
 import sys
 from types import CodeType, FrameType
 from typing import Any

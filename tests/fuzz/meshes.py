@@ -1,7 +1,5 @@
 """Read mesh files as their child process does: within its limits of time and memory, many in one process."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 import signal

@@ -1,7 +1,5 @@
 """Bytes made into others: as bytes, as words of a text, as trees of XML, as JSON and as archives of arrays."""
 
-from __future__ import annotations
-
 import copy
 import io
 import json

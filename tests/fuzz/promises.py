@@ -1,7 +1,5 @@
 """The readers' guarantees, as the fuzzer checks them."""
 
-from __future__ import annotations
-
 
 class Broken(AssertionError):
     """The product has violated a guarantee without raising."""

@@ -1,7 +1,5 @@
 """The fuzz targets: readers of files, each with valid files, mutations, and permitted exceptions."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import random

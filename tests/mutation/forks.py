@@ -1,7 +1,5 @@
 """Run jobs in a limited number of forked processes, each in a folder of its own and with a CPU time limit."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -4,8 +4,6 @@ A comparison, an arithmetic operator or a constant is another one, a condition i
 two arguments change places. What is said to people (texts, messages of errors) and to type checkers stays as it is.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 import warnings

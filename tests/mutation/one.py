@@ -9,8 +9,6 @@ that has been compiled or made before: it suits modules of plain Python, and the
 call them as Python. Otherwise `run.py` is right.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import importlib

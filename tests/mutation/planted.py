@@ -8,8 +8,6 @@ more. The list has a line for each bug; `observable` says what a user would see 
 its file is taken out.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -5,8 +5,6 @@ from that text, and are not stored; all others come from the cache. Python progr
 text too, but unchanged kernels.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import math

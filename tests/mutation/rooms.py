@@ -5,8 +5,6 @@ more of them than any one mutant needs. Left out are `engine/cuda`, which needs 
 scripts: suites, the papers' experiments, peers and pictures.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple

@@ -10,8 +10,6 @@
 Which tests come by which function is looked up first, once for a checkout, and kept in --work.
 """
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import os

@@ -1,7 +1,5 @@
 """The outcomes of mutants: printed as they arrive, as a table by rooms, and in a file."""
 
-from __future__ import annotations
-
 import json
 import time
 import tomllib

@@ -1,7 +1,5 @@
 """The duration and coverage of each test: measured once, stored, carried to another machine, and queried."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

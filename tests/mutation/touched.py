@@ -4,8 +4,6 @@ A kernel counts with all functions that it is made of. What a fixture for severa
 it is read, counts for every test of the file.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import threading

@@ -1,7 +1,5 @@
 """The program's behaviour in small trials: signs, directions and conventions that pages state in words."""
 
-from __future__ import annotations
-
 import tempfile
 from functools import cache
 from pathlib import Path

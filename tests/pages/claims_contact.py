@@ -1,7 +1,5 @@
 """Claims of the pages on contact: the law, the solver, contact detection, and measurements on two cores."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 
@@ -15,7 +13,7 @@ from page_text import ROOT, e, exempt, g, word
 import engine
 from engine.cuda.constraints import contacts
 from engine.kernels.collision import convex, manifold, pair_workspace
-from engine.kernels.contact import rounding, search
+from engine.kernels.contact import interior, rounding, search
 from engine.kernels.contact.body_pairs import ALL_PAIRS, MOST_PAIRS
 from engine.kernels.contact.by_bodies import WARM_START_RESIDUAL
 from engine.lessons import contact as lesson_contact
@@ -95,12 +93,12 @@ def residual() -> Iterable[str]:
 def solver() -> Iterable[str]:
     """The tolerance, the stages of the solver and their numbers."""
     yield f"with at most {contacts._FEW} contacts on a plane, by friction, without restitution"
-    rounds, interior = (page_text.constants(f"constraints/{name}.cuh") for name in ("contact_rounds", "interior_point"))
-    first, nothing = int(interior["SOLVER_ROUNDS"]), int(interior["ROUNDS_FROM_NOTHING"])
+    rounds, dense = (page_text.constants(f"constraints/{name}.cuh") for name in ("contact_rounds", "interior_point"))
+    first, nothing = int(dense["SOLVER_ROUNDS"]), int(dense["ROUNDS_FROM_NOTHING"])
     steps = page_text.constants("constraints/interior_rows.cuh")["INTERIOR_STEPS:double"]
     yield f"with a tolerance of {g(engine.CONTACT_TOLERANCE)} on the residual (13) in double precision."
     yield f"1. {word(first)} **rounds** from the impulses of the step before, each of sweeps and Newton steps;"
-    damping, strong = (float(interior[name]) for name in ("DAMPING_OF_ROUNDS", "STRONG_DAMPING"))
+    damping, strong = (float(dense[name]) for name in ("DAMPING_OF_ROUNDS", "STRONG_DAMPING"))
     stronger = "stronger" if strong > damping else "weaker"
     yield f"2. {word(nothing)} rounds from no impulses, with {stronger} damping"
     yield (
@@ -145,6 +143,7 @@ def by_bodies() -> Iterable[str]:
     yield f"down to a residual of {e(search._HAND_OVER)} {single}, and Newton's steps"
     products = f"{word(round(search._PRODUCTS))} times that residual and at least {e(search._LEAST_PRODUCTS)}"
     yield f"leave less than {e(search._NEAR)}, as beside a kink, it begins near their impulses, with $\\nu$ {products}"
+    yield f"After a step of less than {g(interior._SHORT)}, $\\nu$ is made {word(round(interior._BACK))} times as large"
     assert search._STALLED == 0.5
     yield f"give up after {word(search._MOST_STALLED)} in a row that gain less than half"
     yield f"that change the merit by less than {search._STALLED_WHOLE:.0%}".replace("%", " %")

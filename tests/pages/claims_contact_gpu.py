@@ -1,7 +1,5 @@
 """Claims of the pages on contact about a GPU: the kernels' numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import page_text

@@ -1,7 +1,5 @@
 """Claims of docs/live.md."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import page_text

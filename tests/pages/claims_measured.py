@@ -1,7 +1,5 @@
 """Figures that a run of the bench printed: the pages state those of measured.json, with command, machine and date."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -44,13 +42,7 @@ def made_by(name: str) -> str:
 
 
 MADE_BY = {
-    MEASURED: (
-        "threads-16-cores",
-        "batches-16-cores",
-        "gpu-h200",
-        "steps-h200",
-        "window-2-cores",
-    ),
+    MEASURED: ("threads-16-cores", "batches-16-cores", "gpu-h200", "steps-h200", "window-2-cores"),
     ALGORITHMS: ("trees-h200", "tree-threads-16-cores", "growth-h200", "step-growth-h200"),
     CONTACT: ("contact-2-cores", "contact-h200", "real-robots-2-cores", "real-robots-h100"),
     "docs/papers.md": ("papers-h200",),

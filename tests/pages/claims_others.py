@@ -1,7 +1,5 @@
 """Claims of the pages of the scheme, docs/robustness.md, docs/papers.md and CONTRIBUTING.md."""
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib
@@ -213,11 +211,7 @@ exempt(
     "of joint $i$, the parent joint of link $i$ | 1 |",
     "operations on 6 × 6 blocks",
 )
-exempt(
-    ON_A_GPU,
-    "the arithmetic of the equations",
-    "by blocks of 3 × 3 without pivots",
-)
+exempt(ON_A_GPU, "the arithmetic of the equations", "by blocks of 3 × 3 without pivots")
 exempt(
     SCHEME,
     "times of scripts that no file keeps, and tables that test_docs.py has",

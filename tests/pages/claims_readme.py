@@ -1,7 +1,5 @@
 """Claims of README.md, and of the pages on installing, the window, the shell, Python and accuracy."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import tomllib
@@ -180,17 +178,8 @@ exempt(
     "under the terms of GPL 3",
     "licences that GPL 3 can be combined with",
 )
-exempt(
-    INSTALLING,
-    "other people's titles and programs",
-    "A bare Debian 12 lacks some",
-    "NVIDIA GPU",
-)
-exempt(
-    SHELL,
-    "other people's titles and programs",
-    "`urdfpy` cannot be imported on Python 3.10 or later",
-)
+exempt(INSTALLING, "other people's titles and programs", "A bare Debian 12 lacks some", "NVIDIA GPU")
+exempt(SHELL, "other people's titles and programs", "`urdfpy` cannot be imported on Python 3.10 or later")
 exempt(SHELL, "examples", "`0.07, 0, -0.69`", '`<?xml version="0.0"?>`', "(`1,5`)", "`main.py generate chain 100`")
 exempt(WINDOW, "an example, and the first number of any list", "--robots 4096`", "deviation from robot 0")
 exempt(MEASURED, "a run of the test of energy", "the frictionless double pendulum over 60 s")

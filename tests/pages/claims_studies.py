@@ -1,7 +1,5 @@
 """Claims of docs/studies.md."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -4,8 +4,6 @@
 asks that every displayed equation of a page, and every formula in a sentence that states a law, is among them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -1,8 +1,6 @@
 """The law of docs/contact.md and its solver: on a random problem with three contacts, of which one is open, one sticks
 and one slips, and three joints, of which one slides, one is at a bound and one sticks."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import equations
@@ -133,10 +131,7 @@ def factored() -> None:
     Omega, c = R.random.normal(size=(12, 12)) + 12 * np.eye(12), R.random.normal(size=12)
     Z = R.J @ inv(L) @ np.diag(np.diag(D) ** -0.5)
     same(R.G, Z @ Z.T), same(Z, W @ np.diag(np.diag(D) ** -0.5))
-    for rows, dy in (
-        (W, solve(D + W.T @ Omega @ W, W.T @ c)),
-        (Z, solve(np.eye(NV) + Z.T @ Omega @ Z, Z.T @ c)),
-    ):
+    for rows, dy in ((W, solve(D + W.T @ Omega @ W, W.T @ c)), (Z, solve(np.eye(NV) + Z.T @ Omega @ Z, Z.T @ c))):
         du = rows @ dy
         same(R.G @ (c - Omega @ du), du)
 
@@ -280,11 +275,7 @@ def by_the_inertias_of_bodies() -> None:
     same(R.M @ dv, J.T @ (s - Omega @ J @ dv))
 
 
-@law(
-    PAGE,
-    r"f = I a + u \ddot y + p \qquad \tau = w^T a + d \ddot y + r",
-    r"S^T I S + S^T u + w^T S",
-)
+@law(PAGE, r"f = I a + u \ddot y + p \qquad \tau = w^T a + d \ddot y + r", r"S^T I S + S^T u + w^T S")
 def mimic_joints() -> None:
     """Two joints in a row that one coordinate moves, beside what their bodies' own forces are."""
     I, p, S = R.random.normal(size=(2, 6, 6)), R.random.normal(size=(2, 6)), R.random.normal(size=(2, 6))
@@ -300,11 +291,7 @@ def mimic_joints() -> None:
     same(w @ a + d * ydd + r, S[0] @ inner + S[1] @ outer)
 
 
-@law(
-    PAGE,
-    r"(1 + K Z) F = s - K \rho_0 \qquad Z = J H^{-1} J^T \qquad \rho_0 = J H^{-1} r",
-    r"F = s - K \rho",
-)
+@law(PAGE, r"(1 + K Z) F = s - K \rho_0 \qquad Z = J H^{-1} J^T \qquad \rho_0 = J H^{-1} r", r"F = s - K \rho")
 def pairs_of_bodies() -> None:
     pairs, random = body_pairs.body_pairs(2, NV, 1), R.random
     H, r, (J, K, s) = R.M, R.free, (random.normal(size=size) for size in ((6, NV), (6, 6), 6))

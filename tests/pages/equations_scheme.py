@@ -1,7 +1,5 @@
 """The equations of docs/scheme.md, on a chain of six links, revolute and prismatic, of which numbers are random."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import equations

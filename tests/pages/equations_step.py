@@ -1,7 +1,5 @@
 """Equations of a step, of docs/step.md and docs/contact.md, on small robots that the program and its text step."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import equations
@@ -54,11 +52,7 @@ def free_velocity() -> None:
     same(simulation.v[0], v + 1e-3 * solve(engine.mass_matrix(model, q), tau - engine.bias(model, q, v)))
 
 
-@law(
-    CONTACT,
-    r"u = G \lambda + b \qquad G = J M^{-1} J^T \qquad b = J v_f + c \tag{6}",
-    r"c_n = \phi / h",
-)
+@law(CONTACT, r"u = G \lambda + b \qquad G = J M^{-1} J^T \qquad b = J v_f + c \tag{6}", r"c_n = \phi / h")
 @law(STEP, r"\tau + k_p (q^\ast - q) - k_d v", r"q + h v", r"h (k_d + h k_p)",
      r"u = G \lambda + b", r"G = J \tilde M^{-1} J^T", r"b = J v_f + c", r"s = \mu \lVert u_t \rVert n",
      r"v^+ = v_f + \tilde M^{-1} J^T \lambda", r"\tilde M = M + h (d + k_d + h k_p)",

@@ -5,8 +5,6 @@ page as it stands. `of` enters a function that yields the claims about one subje
 whose numbers no program has, with the reason.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """The exit statuses of commands, found by calling them."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io

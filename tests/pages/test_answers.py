@@ -1,7 +1,5 @@
 """The output of commands agrees with the engine's results for the robot, and determines the exit status."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Pages state what the program has, and every number in them is claimed, measured or exempted."""
 
-from __future__ import annotations
-
 import claims_contact
 import claims_contact_gpu
 import claims_lessons

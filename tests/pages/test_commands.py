@@ -1,7 +1,5 @@
 """`run` writes and reports the results of the engine's own `Simulation`, step by step, for any options."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from functools import cache

@@ -1,7 +1,5 @@
 """Comments on lines of the pages' examples: each line is listed here, is run, and its comment is true."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from types import SimpleNamespace

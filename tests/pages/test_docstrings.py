@@ -1,7 +1,5 @@
 """Docstrings of what `engine` exports name each argument, the shapes of arrays and what is raised."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

@@ -1,7 +1,5 @@
 """Every equation of the pages is listed here, is typeset correctly, and holds for the program's results."""
 
-from __future__ import annotations
-
 import re
 
 import equations

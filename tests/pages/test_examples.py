@@ -1,7 +1,5 @@
 """The examples of the pages run, and the results in their comments are correct."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

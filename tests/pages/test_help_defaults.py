@@ -1,7 +1,5 @@
 """Numbers and defaults in `main.py COMMAND --help` are the program's."""
 
-from __future__ import annotations
-
 import re
 
 import page_text

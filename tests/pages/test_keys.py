@@ -1,7 +1,5 @@
 """Keys named on pages and in tips are those of the window's actions."""
 
-from __future__ import annotations
-
 import re
 
 import page_text

@@ -1,7 +1,5 @@
 """Names that pages give are there: files, the engine's names and their arguments, entries of menus."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import subprocess

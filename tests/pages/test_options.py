@@ -1,7 +1,5 @@
 """Options that pages name exist, and do what help says of them: their signs, units and defaults, by running them."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -1,7 +1,5 @@
 """Words that pages, comments and docstrings avoid; CONTRIBUTING's word list has what to write instead."""
 
-from __future__ import annotations
-
 import ast
 import io
 import re

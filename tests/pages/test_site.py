@@ -1,7 +1,5 @@
 """The examples of docs/examples do what they show, docstrings say what the site shows of them, and the site builds."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import runpy

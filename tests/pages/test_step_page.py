@@ -1,7 +1,5 @@
 """docs/step.md quotes the step's text as it stands, and its example runs."""
 
-from __future__ import annotations
-
 import re
 
 import page_text

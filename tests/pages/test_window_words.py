@@ -1,7 +1,5 @@
 """Each word that the window takes on its command line reaches the window, and each headless command its own parser."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from collections.abc import Callable

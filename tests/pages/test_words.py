@@ -1,7 +1,5 @@
 """Words of sign, frame, order and unit, on pages, in help and in docstrings: each sentence, and a run that shows it."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from collections.abc import Callable
@@ -171,10 +169,7 @@ def slopes_rise_towards_less_x() -> None:
         near(lying.q[0, 2], z, 1e-6)
 
 
-@says(
-    "docs/python.md",
-    "Only `engine.link_twists`, `engine.momentum` and `engine.point_mobility` use world axes.",
-)
+@says("docs/python.md", "Only `engine.link_twists`, `engine.momentum` and `engine.point_mobility` use world axes.")
 @says("engine.link_twists", "ω (rad/s), and v (m/s) of the origin.", "Both are along the world's axes.")
 @says("engine.momentum", "as a wrench (n, f) about the world's origin, (6,): N m s, N s.")
 @says(

@@ -1,7 +1,5 @@
 """Small robots with every kind of joint, and the files that options of commands name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

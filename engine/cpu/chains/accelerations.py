@@ -40,7 +40,7 @@ from engine.phases import (
 class Dynamics(NamedTuple):
     """The inputs of the kernels: the model's arrays, see `layout`, the workspace and its lanes.
 
-    `algorithm` is "abia", "jsiia", "cfa" or "dca"; `room` is the workspace of the last three, else empty.
+    `algorithm` is "abia", "jsiia", "cfa" or "dca"; `work` is the workspace of the last three, else empty.
     """
 
     algorithm: str
@@ -49,10 +49,10 @@ class Dynamics(NamedTuple):
     constants: NDArray[np.floating]
     w: NDArray[np.floating]
     lanes: tuple[int, ...]
-    room: Dense | CfaWorkspace | dca_step.GroupArguments | tuple[()]
+    work: Dense | CfaWorkspace | dca_step.GroupArguments | tuple[()]
 
 
-_ROOM: Mapping[str, Callable[[Model], Dense | CfaWorkspace | dca_step.GroupArguments | tuple[()]]] = {
+_WORKSPACES: Mapping[str, Callable[[Model], Dense | CfaWorkspace | dca_step.GroupArguments | tuple[()]]] = {
     "abia": lambda _model: (),
     "jsiia": jsiia.dense,
     "cfa": cfa.workspace,
@@ -63,8 +63,8 @@ _ROOM: Mapping[str, Callable[[Model], Dense | CfaWorkspace | dca_step.GroupArgum
 
 def dynamics(algorithm: str, model: Model, lanes: tuple[int, ...]) -> Dynamics:
     """Return the inputs of an algorithm for a block of robots like a model."""
-    w, room = at.workspace(len(model.parent), lanes), _ROOM[algorithm](model)
-    return Dynamics(algorithm, pack_coupling(model), *pack(model), w, lanes, room)
+    w, work = at.workspace(len(model.parent), lanes), _WORKSPACES[algorithm](model)
+    return Dynamics(algorithm, pack_coupling(model), *pack(model), w, lanes, work)
 
 
 def example(algorithm: str, lanes: tuple[int, ...]) -> Dynamics:
@@ -72,14 +72,14 @@ def example(algorithm: str, lanes: tuple[int, ...]) -> Dynamics:
     real, whole = np.zeros(1), np.zeros(1, np.int64)
     matrix, cube = real[None], real[None, None]
     coupling = PackedCoupling(whole, real, real, whole, real, real)
-    room: Dense | CfaWorkspace | dca_step.GroupArguments | tuple[()] = ()
+    work: Dense | CfaWorkspace | dca_step.GroupArguments | tuple[()] = ()
     if algorithm == "jsiia":
-        room = Dense(matrix, matrix, cube, matrix, matrix)
+        work = Dense(matrix, matrix, cube, matrix, matrix)
     elif algorithm == "cfa":
-        room = CfaWorkspace(matrix, cube, matrix, 1.0)
+        work = CfaWorkspace(matrix, cube, matrix, 1.0)
     elif algorithm == "dca":
-        room = dca_step.GroupArguments(whole)
-    return Dynamics(algorithm, coupling, whole[None], matrix, matrix, lanes, room)
+        work = dca_step.GroupArguments(whole)
+    return Dynamics(algorithm, coupling, whole[None], matrix, matrix, lanes, work)
 
 
 class CoordinateForces(NamedTuple):
@@ -138,7 +138,7 @@ def _abia(forces, result, dynamics, loads, phases):
 def _prepare_jsiia(q, v, dynamics, loads, phases):
     gravity, wrenches = loads
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
-    coupling, dense = dynamics.coupling, dynamics.room
+    coupling, dense = dynamics.coupling, dynamics.work
     time = begin(phases)
     expand(q[0], coupling.q_index, coupling.q_factor, coupling.q_offset, dense.tree_q[0])
     expand(v[0], coupling.v_index, coupling.v_factor, coupling.v_offset, dense.tree_v[0])
@@ -155,7 +155,7 @@ def _prepare_jsiia(q, v, dynamics, loads, phases):
 
 @kernel
 def _jsiia(forces, result, dynamics, phases):
-    coupling, dense = dynamics.coupling, dynamics.room
+    coupling, dense = dynamics.coupling, dynamics.work
     time = begin(phases)
     jsiia.locked_system(
         forces.force[0], forces.inertia[0], forces.locked[0], forces.target[0], result.qdd[0], result.reaction[0],
@@ -175,20 +175,20 @@ def _prepare_cfa(q, v, dynamics, loads, phases):
     time = begin(phases)
     cfa.kinematics(q, v, topology, constants, w)
     time = lap(phases, KINEMATICS, time)
-    jsiia.bias(dynamics.room.vectors[cfa.BIAS : cfa.BIAS + 1], topology, constants, w, at.ONE, gravity, wrenches)
+    jsiia.bias(dynamics.work.vectors[cfa.BIAS : cfa.BIAS + 1], topology, constants, w, at.ONE, gravity, wrenches)
     time = lap(phases, BIAS, time)
-    constraint_system.assemble(dynamics.room.blocks, topology, constants, w)
+    constraint_system.assemble(dynamics.work.blocks, topology, constants, w)
     lap(phases, ASSEMBLY, time)
 
 
 @kernel
 def _cfa(forces, result, dynamics, phases):
     time = begin(phases)
-    extra, locked, qdd, room = forces.inertia[0], forces.locked[0], result.qdd[0], dynamics.room
+    extra, locked, qdd, work = forces.inertia[0], forces.locked[0], result.qdd[0], dynamics.work
     topology, constants, w = dynamics.topology, dynamics.constants, dynamics.w
-    cfa.eliminate(forces.force[0], extra, locked, forces.target[0], qdd, room, topology, constants, w)
+    cfa.eliminate(forces.force[0], extra, locked, forces.target[0], qdd, work, topology, constants, w)
     time = lap(phases, ELIMINATION, time)
-    cfa.refine(extra, locked, qdd, result.reaction[0], room, topology, constants, w)
+    cfa.refine(extra, locked, qdd, result.reaction[0], work, topology, constants, w)
     lap(phases, REFINEMENT, time)
 
 
@@ -203,7 +203,7 @@ def prepare(q, v, dynamics, loads, phases):
     elif dynamics.algorithm == "cfa":
         _prepare_cfa(q, v, dynamics, loads, phases)
     elif dynamics.algorithm == "dca":
-        dca_step.prepare(q, v, dynamics.room, loads, phases)
+        dca_step.prepare(q, v, dynamics.work, loads, phases)
     else:
         _prepare_jsiia(q, v, dynamics, loads, phases)
 
@@ -216,6 +216,6 @@ def accelerations(forces, result, dynamics, loads, phases):
     elif dynamics.algorithm == "cfa":
         _cfa(forces, result, dynamics, phases)
     elif dynamics.algorithm == "dca":
-        dca_step.accelerations(forces, result, dynamics.room)
+        dca_step.accelerations(forces, result, dynamics.work)
     else:
         _jsiia(forces, result, dynamics, phases)

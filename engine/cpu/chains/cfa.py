@@ -129,13 +129,13 @@ def _take_on(corrections, count, locked):
 
 
 @kernel
-def _refine(extra, locked, qdd, room, topology, constants, w):
+def _refine(extra, locked, qdd, work, topology, constants, w):
     """Refine q̈ (n,), prescribed or 0 at first, until the residual of TAU_DELTA, in MISSING, is small.
 
     Each step takes the constraint system's correction for the residual, and the combination of all corrections with the
     least residual: the generalized conjugate residual method, see `engine.algorithms.cfa.refined`.
     """
-    blocks, corrections, vectors, tolerance = room
+    blocks, corrections, vectors, tolerance = work
     tau_delta, missing, trial, left = vectors[TAU_DELTA], vectors[MISSING], vectors[TRIAL], vectors[LEFT]
     size, residual = _norm(missing, locked), 1.0
     if size == 0.0:
@@ -178,12 +178,12 @@ def kinematics(q, v, topology, constants, w):
 
 
 @kernel
-def eliminate(tau, extra, locked, target, qdd, room, topology, constants, w):
+def eliminate(tau, extra, locked, target, qdd, work, topology, constants, w):
     """Eliminate the constraint system; its right-hand side and q̈ (n,) are then as `refine` takes them.
 
     ``extra`` is E; where `locked` is not 0 the acceleration is `target`.
     """
-    vectors, prescribed = room.vectors, False
+    vectors, prescribed = work.vectors, False
     tau_delta, missing = vectors[TAU_DELTA], vectors[MISSING]
     for j in range(qdd.size):
         tau_delta[j] = tau[j] - vectors[BIAS, j]
@@ -193,19 +193,19 @@ def eliminate(tau, extra, locked, target, qdd, room, topology, constants, w):
     if prescribed:
         inertia_times(qdd, extra, vectors[LEFT], topology, constants, w)
         _add_times(vectors[LEFT], -1.0, missing)
-    constraint_system.eliminate(room.blocks, extra, locked)
+    constraint_system.eliminate(work.blocks, extra, locked)
 
 
 @kernel
-def refine(extra, locked, qdd, reaction, room, topology, constants, w):
+def refine(extra, locked, qdd, reaction, work, topology, constants, w):
     """Compute q̈ (n,) and the locks' reactions."""
-    _refine(extra, locked, qdd, room, topology, constants, w)
+    _refine(extra, locked, qdd, work, topology, constants, w)
     for j in range(qdd.size):
-        reaction[j] = -room.vectors[MISSING, j]
+        reaction[j] = -work.vectors[MISSING, j]
 
 
 @kernel
-def forward(topology, constants, w, room, nothing, reaction, q, v, tau, out):
+def forward(topology, constants, w, work, nothing, reaction, q, v, tau, out):
     """Compute q̈ into `out` (batch, n) from q, v and τ (batch, n); return a `status`.
 
     `nothing` are n zeros, and `reaction` is a work array (n,).
@@ -215,22 +215,22 @@ def forward(topology, constants, w, room, nothing, reaction, q, v, tau, out):
     finite = True
     for b in range(q.shape[0]):
         kinematics(q[b : b + 1], v[b : b + 1], topology, constants, w)
-        jsiia.bias(room.vectors[BIAS : BIAS + 1], topology, constants, w, at.ONE, constants[topology.shape[0]], ())
-        constraint_system.assemble(room.blocks, topology, constants, w)
-        eliminate(tau[b], nothing, nothing, nothing, out[b], room, topology, constants, w)
-        refine(nothing, nothing, out[b], reaction, room, topology, constants, w)
+        jsiia.bias(work.vectors[BIAS : BIAS + 1], topology, constants, w, at.ONE, constants[topology.shape[0]], ())
+        constraint_system.assemble(work.blocks, topology, constants, w)
+        eliminate(tau[b], nothing, nothing, nothing, out[b], work, topology, constants, w)
+        refine(nothing, nothing, out[b], reaction, work, topology, constants, w)
         for j in range(out.shape[1]):
             finite &= np.isfinite(out[b, j])
     return FITS if finite else NOT_FINITE
 
 
 @kernel
-def forward_one(topology, constants, w, room, nothing, reaction, q, v, tau, out):
+def forward_one(topology, constants, w, work, nothing, reaction, q, v, tau, out):
     """`forward` of one robot, with vectors as its state."""
     one_q, one_v, one_tau, one = (
         np.expand_dims(q, 0), np.expand_dims(v, 0), np.expand_dims(tau, 0), np.expand_dims(out, 0),
     )  # fmt: skip
-    return forward(topology, constants, w, room, nothing, reaction, one_q, one_v, one_tau, one)
+    return forward(topology, constants, w, work, nothing, reaction, one_q, one_v, one_tau, one)
 
 
 class Cfa:

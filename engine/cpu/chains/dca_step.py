@@ -41,9 +41,9 @@ class GroupArguments(NamedTuple):
 
 
 @kernel
-def prepare(q, v, room, loads, phases):
+def prepare(q, v, work, loads, phases):
     """Store the addresses of q and v (1, n) and of the loads, see `accelerations.prepare`."""
-    arguments = room.arguments
+    arguments = work.arguments
     gravity, wrenches = loads
     arguments[Q], arguments[V], arguments[GRAVITY] = address(q), address(v), address(gravity)
     arguments[WRENCHES] = 0
@@ -54,9 +54,9 @@ def prepare(q, v, room, loads, phases):
 
 
 @kernel
-def accelerations(forces, result, room):
+def accelerations(forces, result, work):
     """Compute q̈ and reactions (1, n) into `result`, see `accelerations.accelerations`."""
-    arguments = room.arguments
+    arguments = work.arguments
     arguments[TAU], arguments[INERTIA] = address(forces.force), address(forces.inertia)
     arguments[LOCKED], arguments[TARGET] = address(forces.locked), address(forces.target)
     arguments[OUT], arguments[REACTION] = address(result.qdd), address(result.reaction)

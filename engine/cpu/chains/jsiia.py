@@ -137,9 +137,9 @@ def solve(L, M, qdd, reaction):
 
 
 @kernel
-def forward(coupling, topology, constants, w, lanes, room, q, v, tau, out):
+def forward(coupling, topology, constants, w, lanes, work, q, v, tau, out):
     """Compute q̈ into `out` (batch, nv) from q (batch, nq), v and τ (batch, nv); return a `status`. L = 1."""
-    dense, nothing, reaction, nq = room
+    dense, nothing, reaction, nq = work
     batch, n, finite = q.shape[0], reaction.size, True
     if not (v.shape == (batch, n) and tau.shape == (batch, n) and out.shape == (batch, n) and q.shape[1] == nq):
         return WRONG_SHAPE
@@ -162,12 +162,12 @@ def forward(coupling, topology, constants, w, lanes, room, q, v, tau, out):
 
 
 @kernel
-def forward_one(coupling, topology, constants, w, room, q, v, tau, out):
+def forward_one(coupling, topology, constants, w, work, q, v, tau, out):
     """`forward` of one robot, with vectors as its state."""
     one_q, one_v, one_tau, one = (
         np.expand_dims(q, 0), np.expand_dims(v, 0), np.expand_dims(tau, 0), np.expand_dims(out, 0),
     )  # fmt: skip
-    return forward(coupling, topology, constants, w, at.ONE, room, one_q, one_v, one_tau, one)
+    return forward(coupling, topology, constants, w, at.ONE, work, one_q, one_v, one_tau, one)
 
 
 class Jsiia:

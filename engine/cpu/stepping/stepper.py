@@ -318,7 +318,7 @@ class Stepper:
             dynamics = dynamics._replace(constants=np.empty_like(dynamics.constants))
         if self._group is not None:
             rows = rows._replace(joints=_row(settings.joints, block))
-            dynamics = dynamics._replace(constants=_row(self._constants, block), room=self._group.room)
+            dynamics = dynamics._replace(constants=_row(self._constants, block), work=self._group.work)
         return _Arguments(
             Robots(self.q[block], self.v[block], self.tau[block], self.target[block]),
             () if wrench is None else Wrenches(wrench[block], pack_links(settings.model)),

@@ -141,7 +141,7 @@ def at_hand() -> bool:
 class TreeGroup:
     """Threads that share each call of a step for one robot of a packed tree.
 
-    `room` is the step loop's view of it. At most `threads` threads take part, as many as pay, the caller's among them;
+    `work` is the step loop's view of it. At most `threads` threads take part, as many as pay, the caller's among them;
     the others spin between the calls of a run of steps, and sleep half a millisecond after the last. `close`, or the
     end of the object, ends them.
     """
@@ -155,7 +155,7 @@ class TreeGroup:
         task = thread_group.step.address(3)
         group.arguments[dca_step.CONTROL], group.arguments[dca_step.TASK] = group.control.ctypes.data, task
         group.control[thread_group.TASK] = task
-        self.room = dca_step.GroupArguments(group.arguments)
+        self.work = dca_step.GroupArguments(group.arguments)
         self._pool = _threads(group, addresses(group, packed), self._blocks, "dca-step")
         self._end = weakref.finalize(self, self._pool.dismiss)
 

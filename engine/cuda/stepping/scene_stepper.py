@@ -8,18 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.compile.with_loops import (
-    WARP,
-    Exists,
-    Given,
-    Layout,
-    Number,
-    Number32,
-    OfBatch,
-    Own,
-    RobotNumber,
-    Table,
-)
+from engine.compile.with_loops import WARP, Exists, Given, Layout, Number, Number32, OfBatch, Own, RobotNumber, Table
 from engine.cuda.runtime import arrays, compiler, device
 from engine.cuda.stepping.stepper import Stepper, packed_constants
 from engine.device_arrays import to_host
@@ -247,9 +236,9 @@ def _robot(settings: StepSettings, threads: int) -> tuple[in_scene.SceneRobot, t
     joints = _each(settings.joints[0].copy(), Table if len(settings.joints) == 1 else Own)
     q_of_v = _each(settings.q_of_v, Table)
     rows = JointRows(dt, settings.has_limits, settings.has_constraints, q_of_v, joints)
-    own_room = _each(in_scene.robot_workspace(len(model.parent), model.nq, model.nv, settings.integrator), Own)
+    own_work = _each(in_scene.robot_workspace(len(model.parent), model.nq, model.nv, settings.integrator), Own)
     own_touch = workspace.Touch(own, *_each(touch[1:], Own))
-    robot = in_scene.SceneRobot(known, rows, _each(settings.rotations, Table), own_room, own_touch)
+    robot = in_scene.SceneRobot(known, rows, _each(settings.rotations, Table), own_work, own_touch)
     return robot, workspace.partners(contact)
 
 

@@ -7,7 +7,9 @@ w_t), w = u + μ|w_t| n:
 
     L_y dx + L_x dy = σν e − x∘y,   dw = B (du + r),   B = [[1, μ w_tᵀ/|w_t|], [0, 1]]
 
-so that dλ = c − Ω (du + r): a step is one of `newton.direction` with other Ω and s. A joint row has λ = fr + below −
+so that dλ = c − Ω (du + r): a step is one of `newton.direction` with other Ω and s. The law is not convex: a path may
+turn back, and steps towards lower ν end. With the slip |w_t| held during a step, B = 1, each step is one of a convex
+problem (Acary and others 2011), whose path does not; it converges linearly. A joint row has λ = fr + below −
 above and the complementarity pairs (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u), with u = β − α at the
 solution; eliminating all of them leaves a damping. Scaled quantities: λ = d size λ', u = size/d u', where d² is the
 row's r or 1/g and size the largest |u'| without impulses.
@@ -35,7 +37,7 @@ from engine.kernels.spatial import add, dot, load3, load9, mul, scale, store3, s
 
 _FRICTION, _LOWER, _UPPER = range(3)
 _UP, _BETA, _DOWN, _ALPHA, _BELOW, _TO_LOWER, _ABOVE, _TO_UPPER = range(8)
-"""The numbers of `RowIterate.on` and of `RowIterate.x`."""
+"""The numbers of `JointPairs.on` and of `JointPairs.x`."""
 _FAR, _GUESS, _LARGEST_GUESS = 1e9, 1e-4, 1e3
 """The velocity from which a bound is no limit; and of `_guess` the rows' compliance, in units of 1/r and g, and the
 largest estimate."""
@@ -44,7 +46,9 @@ _LEAST_CENTRING, _CENTRING, _MOST_CENTRING = 0.05, 0.3, 0.7
 _LONGEST, _SMOOTHING = 0.99, 1.0
 """The largest fraction of the way to the boundary in a step, and ε/ν of |w_t| smoothed to √(|w_t|² + ε²) − ε."""
 _MORE_CENTRING, _SHORTER, _SMOOTHER = 0.3, 0.9, 10.0
-"""On the smoother path: the least σ, the largest fraction, and ε/ν."""
+"""Where the slip is held: the least σ, the largest fraction, and ε/ν."""
+_SHORT, _SMALL, _BACK = 0.3, 1e-2, 5.0
+"""And σ after a step of less than this length, at ν below `_SMALL`: with ν larger again, the path is found again."""
 _BLOCKED, _BLOCKED_STEPS = 0.05, 4
 """The step length below which a step is blocked, and the number of successive ones that ends the plan."""
 
@@ -93,7 +97,7 @@ def _contact_near(i, nu, unit, p):
 @inline
 def _row_near(j, nu, unit, p):
     """Set a joint row's pairs near its impulse and velocity, with products ν; bounds that it has not are left."""
-    on, law, x, d = p.rows.on[j], p.rows.law[j], p.rows.x[j], np.sqrt(p.g[j]) * unit
+    on, law, x, d = p.joint_pairs.on[j], p.joint_pairs.law[j], p.joint_pairs.x[j], np.sqrt(p.g[j]) * unit
     impulse, u, f = p.joint_impulse[j] * p.g[j] / d, p.joint_u[j] / d, law[_FRICTION]
     friction = max(-f, min(f, impulse)) if on[_FRICTION] > 0.0 else 0.0
     if on[_FRICTION] > 0.0:
@@ -129,7 +133,7 @@ def begin_interior(nu, contacts, joints, inertia, topology, bodies, work):
             store3(p.cones.impulse[i], (largest, 0.0, 0.0))
             store3(p.cones.w[i], (1.0, 0.0, 0.0))
     for j in spread(joints):
-        on, law, x, e = p.rows.on[j], p.rows.law[j], p.rows.x[j], 1.0 / np.sqrt(p.g[j])
+        on, law, x, e = p.joint_pairs.on[j], p.joint_pairs.law[j], p.joint_pairs.x[j], 1.0 / np.sqrt(p.g[j])
         f, low, high = p.law[j, 0], p.law[j, 1], p.law[j, 2]
         on[_FRICTION], law[_FRICTION] = (1.0 if f > 0.0 else 0.0), f / e / unit
         on[_LOWER], law[_LOWER] = (1.0 if low > -_FAR else 0.0), (low * e / unit if low > -_FAR else 0.0)
@@ -139,7 +143,7 @@ def begin_interior(nu, contacts, joints, inertia, topology, bodies, work):
         x[_BELOW], x[_TO_LOWER], x[_ABOVE], x[_TO_UPPER] = on[_LOWER], 1.0, on[_UPPER], 1.0
         if nu > 0.0:
             _row_near(j, nu, unit, p)
-        p.rows.impulse[j] = 0.5 * (x[_UP] - x[_DOWN]) + x[_BELOW] - x[_ABOVE]
+        p.joint_pairs.impulse[j] = 0.5 * (x[_UP] - x[_DOWN]) + x[_BELOW] - x[_ABOVE]
     _put_impulses(contacts, joints, unit, p)
     respond(contacts, joints, topology, bodies, work, p.total)
 
@@ -150,7 +154,7 @@ def _put_impulses(contacts, joints, unit, p):
     for i in spread(contacts):
         store3(p.impulse[i], scale(unit * np.sqrt(p.r[i]), load3(p.cones.impulse[i])))
     for j in spread(joints):
-        p.joint_impulse[j] = p.rows.impulse[j] * unit / np.sqrt(p.g[j])
+        p.joint_impulse[j] = p.joint_pairs.impulse[j] * unit / np.sqrt(p.g[j])
 
 
 @inline
@@ -159,13 +163,13 @@ def _mean_complementarity(contacts, joints, p):
     for i in spread(contacts):
         p.part[i] = dot(load3(p.cones.impulse[i]), load3(p.cones.w[i]))
     for j in spread(joints):
-        x, products = p.rows.x[j], 0.0
+        x, products = p.joint_pairs.x[j], 0.0
         for pair in range(4):
             products += x[2 * pair] * x[2 * pair + 1]
         p.joint_part[j] = products
     total = sum_of_parts(contacts, joints, p)
     for j in spread(joints):
-        on = p.rows.on[j]
+        on = p.joint_pairs.on[j]
         p.joint_part[j] = 2.0 * on[_FRICTION] + on[_LOWER] + on[_UPPER]
     return total / max(sum_of_parts(0, joints, p) + contacts, 1.0)
 
@@ -191,13 +195,13 @@ def _velocity(i, unit, p):
 
 
 @inline
-def _equations(contacts, joints, smooth, p):
-    """Compute Ω of all rows; |w_t| is smoothed to √(|w_t|² + smooth²) − smooth."""
+def _equations(contacts, joints, smooth, slips, p):
+    """Compute Ω of all rows; |w_t| is smoothed to √(|w_t|² + smooth²) − smooth, and held where `slips` is 0, not 1."""
     for i in spread(contacts):
         mu, x, w = p.mu[i], load3(p.cones.impulse[i]), load3(p.cones.w[i])
         first_of = (mu * x[0], x[1], x[2])
         t = np.sqrt(w[1] * w[1] + w[2] * w[2] + smooth * smooth)
-        q, slope = (w[0] / mu, w[1], w[2]), (mu / t if t > 0.0 else 0.0)
+        q, slope = (w[0] / mu, w[1], w[2]), (slips * mu / t if t > 0.0 else 0.0)
         a = divided(q, first_of)
         b, c = divided(q, (x[1], first_of[0], 0.0)), divided(q, (x[2], 0.0, first_of[0]))
         a = (a[0] / (mu * mu), a[1] / mu, a[2] / mu)
@@ -209,7 +213,7 @@ def _equations(contacts, joints, smooth, p):
             r * A[0], r * A[1], r * A[2], r * A[3], r * A[4], r * A[5], r * A[6], r * A[7], r * A[8],
         ))  # fmt: skip
     for j in spread(joints):
-        p.joint_omega[j] = _damping(j, p.rows) / p.g[j]
+        p.joint_omega[j] = _damping(j, p.joint_pairs) / p.g[j]
 
 
 @inline
@@ -234,17 +238,18 @@ def _targets(contacts, joints, unit, smooth, target, p):
         store3(p.cones.impulse_step[i], step)
         store3(p.s[i], scale(unit * np.sqrt(p.r[i]), step))
     for j in spread(joints):
-        on, law, x, u = p.rows.on[j], p.rows.law[j], p.rows.x[j], p.joint_u[j] / (np.sqrt(p.g[j]) * unit)
-        apart = p.rows.impulse[j] - (x[_UP] - x[_DOWN]) / 2.0 - x[_BELOW] + x[_ABOVE]
-        c = -_friction_damping(j, p.rows) * (u - target / x[_UP] + target / x[_DOWN])
+        on, law, x = p.joint_pairs.on[j], p.joint_pairs.law[j], p.joint_pairs.x[j]
+        u = p.joint_u[j] / (np.sqrt(p.g[j]) * unit)
+        apart = p.joint_pairs.impulse[j] - (x[_UP] - x[_DOWN]) / 2.0 - x[_BELOW] + x[_ABOVE]
+        c = -_friction_damping(j, p.joint_pairs) * (u - target / x[_UP] + target / x[_DOWN])
         c += on[_LOWER] * (target - x[_BELOW] * (u - law[_LOWER])) / x[_TO_LOWER]
         c -= on[_UPPER] * (target + x[_ABOVE] * (u - law[_UPPER])) / x[_TO_UPPER]
-        p.rows.impulse_step[j] = c - apart
-        p.joint_s[j] = p.rows.impulse_step[j] * unit / np.sqrt(p.g[j])
+        p.joint_pairs.impulse_step[j] = c - apart
+        p.joint_s[j] = p.joint_pairs.impulse_step[j] * unit / np.sqrt(p.g[j])
 
 
 @inline
-def _length_to_boundary(contacts, joints, unit, smooth, target, p):
+def _length_to_boundary(contacts, joints, unit, smooth, slips, target, p):
     """Compute the steps of impulses, w and pairs; return the step length to the boundary."""
     longest = INFINITE
     for i in spread(contacts):
@@ -252,16 +257,16 @@ def _length_to_boundary(contacts, joints, unit, smooth, target, p):
         step = scale(1.0 / (unit * d), load3(p.change[i]))
         t = np.sqrt(w[1] * w[1] + w[2] * w[2] + smooth * smooth)
         du = add(scale(d / unit, load3(p.motion[i])), _residual_of_w(i, unit, smooth, p))
-        dw = (du[0] + (mu * (w[1] * du[1] + w[2] * du[2]) / t if t > 0.0 else 0.0), du[1], du[2])
+        dw = (du[0] + (slips * mu * (w[1] * du[1] + w[2] * du[2]) / t if t > 0.0 else 0.0), du[1], du[2])
         store3(p.cones.impulse_step[i], step)
         store3(p.cones.w_step[i], dw)
         dp, dq = (mu * step[0], step[1], step[2]), (dw[0] / mu, dw[1], dw[2])
         longest = min(longest, to_boundary((mu * x[0], x[1], x[2]), dp))
         longest = min(longest, to_boundary((w[0] / mu, w[1], w[2]), dq))
     for j in spread(joints):
-        on, law, x, step = p.rows.on[j], p.rows.law[j], p.rows.x[j], p.rows.step[j]
+        on, law, x, step = p.joint_pairs.on[j], p.joint_pairs.law[j], p.joint_pairs.x[j], p.joint_pairs.step[j]
         u = (p.joint_u[j] + p.joint_motion[j]) / (np.sqrt(p.g[j]) * unit)
-        d0 = -_friction_damping(j, p.rows) * (u - target / x[_UP] + target / x[_DOWN])
+        d0 = -_friction_damping(j, p.joint_pairs) * (u - target / x[_UP] + target / x[_DOWN])
         step[_UP], step[_DOWN] = d0, -d0
         step[_BETA] = on[_FRICTION] * ((target - x[_BETA] * d0) / x[_UP] - x[_BETA])
         step[_ALPHA] = on[_FRICTION] * ((target + x[_ALPHA] * d0) / x[_DOWN] - x[_ALPHA])
@@ -269,7 +274,7 @@ def _length_to_boundary(contacts, joints, unit, smooth, target, p):
         step[_TO_UPPER] = on[_UPPER] * (law[_UPPER] - u - x[_TO_UPPER])
         step[_BELOW] = on[_LOWER] * ((target - x[_BELOW] * step[_TO_LOWER]) / x[_TO_LOWER] - x[_BELOW])
         step[_ABOVE] = on[_UPPER] * ((target - x[_ABOVE] * step[_TO_UPPER]) / x[_TO_UPPER] - x[_ABOVE])
-        p.rows.impulse_step[j] = p.joint_change[j] * np.sqrt(p.g[j]) / unit
+        p.joint_pairs.impulse_step[j] = p.joint_change[j] * np.sqrt(p.g[j]) / unit
         for k in range(8):
             if x[k] > 0.0 and step[k] < 0.0:
                 longest = min(longest, -x[k] / step[k])
@@ -285,44 +290,49 @@ def _take_step(contacts, joints, length, unit, p):
         store3(w, add(load3(w), scale(length, load3(p.cones.w_step[i]))))
         store3(p.u[i], add(load3(p.u[i]), scale(length, load3(p.motion[i]))))
     for j in spread(joints):
-        p.rows.impulse[j] += length * p.rows.impulse_step[j]
+        p.joint_pairs.impulse[j] += length * p.joint_pairs.impulse_step[j]
         p.joint_u[j] += length * p.joint_motion[j]
         for k in range(8):
-            p.rows.x[j, k] += length * p.rows.step[j, k]
+            p.joint_pairs.x[j, k] += length * p.joint_pairs.step[j, k]
     _put_impulses(contacts, joints, unit, p)
 
 
 @inline
-def _smooth(smoother, complementarity):
+def _smooth(slip_held, complementarity):
     """The smoothing of |w_t|."""
-    return (_SMOOTHER if smoother else _SMOOTHING) * complementarity
+    return (_SMOOTHER if slip_held else _SMOOTHING) * complementarity
 
 
 @inline
-def prepare_interior(smoother, contacts, joints, p, numbers):
-    """Compute Ω and s of an interior-point step, for `newton.direction`."""
-    complementarity, length = _mean_complementarity(contacts, joints, p), numbers[INTERIOR_STEP]
+def _centring(slip_held, length, complementarity):
+    """σ after a step of `length`."""
+    if slip_held and length < _SHORT and complementarity < _SMALL:
+        return _BACK
     sigma = _LEAST_CENTRING if length > 0.9 else (_CENTRING if length > 0.5 else _MOST_CENTRING)
-    numbers[COMPLEMENTARITY], numbers[COMPLEMENTARITY_TARGET] = (
-        complementarity,
-        (max(sigma, _MORE_CENTRING) if smoother else sigma) * complementarity,
-    )
-    _equations(contacts, joints, _smooth(smoother, complementarity), p)
-    _targets(
-        contacts, joints, numbers[VELOCITY_UNIT], _smooth(smoother, complementarity), numbers[COMPLEMENTARITY_TARGET], p
-    )
+    return max(sigma, _MORE_CENTRING) if slip_held else sigma
 
 
 @inline
-def take_interior_step(smoother, contacts, joints, p, numbers, counts):
-    """Advance impulses and velocities of all rows along that direction; a plan whose steps stay short ends."""
+def prepare_interior(slip_held, contacts, joints, p, numbers):
+    """Compute Ω and s of an interior-point step, for `newton.direction`."""
+    complementarity = _mean_complementarity(contacts, joints, p)
+    smooth, target = _smooth(slip_held, complementarity), complementarity
+    target *= _centring(slip_held, numbers[INTERIOR_STEP], complementarity)
+    numbers[COMPLEMENTARITY], numbers[COMPLEMENTARITY_TARGET] = complementarity, target
+    _equations(contacts, joints, smooth, 0.0 if slip_held else 1.0, p)
+    _targets(contacts, joints, numbers[VELOCITY_UNIT], smooth, target, p)
+
+
+@inline
+def take_interior_step(slip_held, contacts, joints, p, numbers, counts):
+    """Advance impulses and velocities of all rows along that direction; a plan whose steps stay short ends, unless the
+    slip is held."""
     unit, complementarity = numbers[VELOCITY_UNIT], numbers[COMPLEMENTARITY]
-    longest = _length_to_boundary(
-        contacts, joints, unit, _smooth(smoother, complementarity), numbers[COMPLEMENTARITY_TARGET], p
-    )
-    length = min(1.0, min(_SHORTER if smoother else _LONGEST, max(0.9, 1.0 - complementarity)) * longest)
+    smooth, slips = _smooth(slip_held, complementarity), 0.0 if slip_held else 1.0
+    longest = _length_to_boundary(contacts, joints, unit, smooth, slips, numbers[COMPLEMENTARITY_TARGET], p)
+    length = min(1.0, min(_SHORTER if slip_held else _LONGEST, max(0.9, 1.0 - complementarity)) * longest)
     _take_step(contacts, joints, length, unit, p)
     numbers[INTERIOR_STEP], numbers[STEP_FRACTION] = length, length
     counts[STALLED_STEPS] = counts[STALLED_STEPS] + 1 if length < _BLOCKED else 0
-    if counts[STALLED_STEPS] == _BLOCKED_STEPS and not smoother:
+    if counts[STALLED_STEPS] == _BLOCKED_STEPS and not slip_held:
         counts[STEPS_LEFT] = 0

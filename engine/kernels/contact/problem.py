@@ -67,7 +67,7 @@ class ConeIterate(NamedTuple):
     w_step: NDArray[np.floating]
 
 
-class RowIterate(NamedTuple):
+class JointPairs(NamedTuple):
     """The iterate of `interior` for R joint rows, scaled.
 
     `on` (R, 3) is 1 where there is friction, a lower, an upper limit, and `law` (R, 3) holds f, lo and hi. The
@@ -124,7 +124,7 @@ class ProblemArrays(NamedTuple):
     dv: NDArray[np.floating]  # (nv,): its solution
     total: NDArray[np.floating]  # (nv,): the velocity change by all impulses
     cones: ConeIterate
-    rows: RowIterate
+    joint_pairs: JointPairs
 
 
 class ImpulseWorkspace(NamedTuple):
@@ -149,7 +149,7 @@ def impulse_workspace(
         head=np.zeros(n, np.int64), following=np.zeros(C, np.int64), frame=np.zeros((C, 9)), omega=np.zeros((C, 9)),
         **frames, **contacts_of, joint=np.zeros(R, np.int64), law=np.zeros((R, 3)), **rows,
         cones=ConeIterate(*(np.zeros((C, 3)) for _ in range(4))),
-        rows=RowIterate(*(np.zeros((R, *n)) for n in ((3,), (3,), (8,), (8,), (), ()))),
+        joint_pairs=JointPairs(*(np.zeros((R, *n)) for n in ((3,), (3,), (8,), (8,), (), ()))),
     )  # fmt: skip
     return ImpulseWorkspace(tree(parent, mimic, pairs), problem, Search(np.zeros(NUMBERS), np.zeros(COUNTS, np.int64)))
 

@@ -39,7 +39,7 @@ from engine.kernels.spatial import add, dot, load3, scale, store3
     POLISH_FIRST,  # by whole steps from the best impulses, if near: a line search stays at a kink of the map
     INTERIOR,  # the interior point, which needs friction at all contacts
     POLISH,  # from the best impulses
-    SMOOTH_INTERIOR,  # along a smoother path
+    HELD_SLIP_INTERIOR,  # each step with the slip of the one before: that of a convex problem
     POLISH_AGAIN,
     COLD_SMALL_R,  # from zero, with a smaller r and then a larger one: bodies that are wedged, whose impulses are not
     COLD_LARGE_R,  # unique, need one or the other
@@ -110,7 +110,7 @@ def _start_from_zero(contacts, joints, p, tree):
 def _is_interior(k):
     """Whether plan k uses the interior point."""
     first = k == INTERIOR
-    return first or k == SMOOTH_INTERIOR
+    return first or k == HELD_SLIP_INTERIOR
 
 
 @inline
@@ -142,7 +142,8 @@ def _plan(k, x):
     if k == COLD_START:  # single precision reaches its rounding in fewer
         return 3.0, 16 if is_single(x) else 25, 0.1
     if _is_interior(k):
-        return 3.0, 20 if is_single(x) else 40, 1.0
+        most = 40 if k == INTERIOR else 100
+        return 3.0, 20 if is_single(x) else most, 1.0
     if _polishes(k):  # whole steps may go astray and come back
         return 3.0, 30 if k == POLISH_LAST else 12, 0.1
     return 0.3 if k == COLD_SMALL_R else 30.0, 20, 1.0  # far from zero, wholly damped at first
@@ -285,10 +286,10 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
             return True
         following = _next_plan(counts[PLAN], counts[ALL_FRICTIONAL], numbers[BEST_RESIDUAL])
         _begin_plan(following, contacts, joints, inertia, topology, bodies, work)
-    interior, smoother = _is_interior(counts[PLAN]), counts[PLAN] == SMOOTH_INTERIOR
+    interior, slip_held = _is_interior(counts[PLAN]), counts[PLAN] == HELD_SLIP_INTERIOR
     r_scale, eps = 0.0, numbers[EPSILON]
     if interior:
-        prepare_interior(smoother, contacts, joints, p, numbers)
+        prepare_interior(slip_held, contacts, joints, p, numbers)
     else:
         r_scale = _plan(counts[PLAN], eps)[0]
         if numbers[BEST_RESIDUAL_OF_PLAN] <= numbers[TOLERANCE]:
@@ -297,7 +298,7 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
     counts[STEPS_LEFT] -= 1
     if interior:
         count[INTERIOR_COUNT] += 1
-        take_interior_step(smoother, contacts, joints, p, numbers, counts)
+        take_interior_step(slip_held, contacts, joints, p, numbers, counts)
     else:
         count[NEWTON_COUNT] += 1
         _take_newton_step(contacts, joints, eps, p, numbers, counts)

@@ -29,10 +29,7 @@ class Evaluator:
     """
 
     def __init__(
-        self,
-        functions: Mapping[Any, Function],
-        namespaces: tuple[type, ...] = (),
-        dictionaries: tuple[type, ...] = (),
+        self, functions: Mapping[Any, Function], namespaces: tuple[type, ...] = (), dictionaries: tuple[type, ...] = ()
     ):
         given = {
             **FUNCTIONS,

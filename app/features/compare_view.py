@@ -1,0 +1,38 @@
+"""The comparison of algorithms in the window."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import Qt
+
+from app.desktop.actions import MESSAGE
+from app.desktop.docks import BOTTOM, Dock
+from app.features.window_type import Window
+from app.panels.compare import ComparePanel
+from app.panels.panel_scroller import scroller
+from app.simulation.messages import Loaded
+
+TIP = "Compare algorithms (C)"
+
+
+class CompareView:
+    """Adds the panel, which compares the loaded robot's algorithms unless they are being measured."""
+
+    def __init__(self, window: Window):
+        self._window, self.panel = window, ComparePanel()
+        dock = Dock("Compare", scroller(self.panel), BOTTOM, "", "compare", Qt.Key.Key_C, TIP)
+        action = window.docks.add(dock)
+        window.toolbar.addAction(action)
+        action.triggered.connect(self._widen)
+        self.panel.message.connect(lambda text: window.bar.showMessage(text, MESSAGE))
+        window.loaded.connect(self._take)
+        window.refreshed.connect(lambda: self.panel.setEnabled(not window.run.measuring))
+        window.closing.connect(self.panel.close_thread)
+
+    def _take(self, event: Loaded) -> None:
+        self.panel.set_loaded(event.model, self._window.workbench.robot.floating)
+
+    def _widen(self, shown: bool) -> None:
+        """Extend the comparison to the window's full width if it would be cut off beside the right docks."""
+        docks = self._window.docks
+        beside = self._window.width() - docks["Joints"].width() >= self.panel.minimumSizeHint().width()
+        docks.let_reach_right(shown and not beside)
