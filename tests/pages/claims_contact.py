@@ -143,9 +143,13 @@ def by_bodies() -> Iterable[str]:
     yield f"down to a residual of {e(search._HAND_OVER)} {single}, and Newton's steps"
     products = f"{word(round(search._PRODUCTS))} times that residual and at least {e(search._LEAST_PRODUCTS)}"
     yield f"leave less than {e(search._NEAR)}, as beside a kink, it begins near their impulses, with $\\nu$ {products}"
-    yield f"After a step of less than {g(interior._SHORT)}, $\\nu$ is made {word(round(interior._BACK))} times as large"
+    small = f"After a step of less than {g(interior._SHORT)} at $\\nu$ below {g(interior._SMALL)}, $\\nu$ is made"
+    yield f"{small} {word(round(interior._BACK))} times as large"
     assert search._STALLED == 0.5
-    yield f"give up after {word(search._MOST_STALLED)} in a row that gain less than half"
+    yield (
+        f"give up after {word(search._MOST_STALLED)} in a row that gain less than half of a merit below "
+        f"{e(search._SMALL_MERIT)}, or by whole steps"
+    )
     yield f"that change the merit by less than {search._STALLED_WHOLE:.0%}".replace("%", " %")
     longest = (ROOT / "engine" / "kernels" / "contact" / "search.py").read_text("utf-8")
     halvings = int(re.findall(r"for _ in range\((\d+)\):\n        value = merit", longest)[0]) - 1
