@@ -68,7 +68,7 @@ class Chain:
     def J_inv(self) -> Array:
         """J⁻¹ (n, 6, 6), for `cfa`; raises ValueError naming a link with singular inertia."""
         if place := first_occurrence("massless", self.model):
-            raise ValueError(f"cfa does not serve {self.model.name}: {place}; use abia")
+            raise ValueError(f"cfa does not support {self.model.name}: {place}; use abia")
         J = self.model.J
         # Scaled by each link's own mass and size, the entries of J are of similar magnitude.
         diagonal = np.sqrt(np.diagonal(J, axis1=1, axis2=2))

@@ -73,7 +73,7 @@ def _refuse_idle_ends(chain: Chain, chunk: int) -> None:
     for i in range(2 * chunk - 1, chain.n - 1, chunk):
         if chain.own_inertia[i] <= 0:
             raise ValueError(
-                f"dca does not serve {chain.model.name} with chunks of {chunk}: the last joint of a chunk, "
+                f"dca does not support {chain.model.name} with chunks of {chunk}: the last joint of a chunk, "
                 f"{chain.model.joint_names[i]!r}, moves no inertia within it; use abia, or other chunks"
             )
 

@@ -138,7 +138,7 @@ _REFUSED: tuple[tuple[Feature, str], ...] = (("mimic", "jsiia"), ("still", "abia
 def _refuse(model: Model) -> None:
     for feature, fix in _REFUSED:
         if why := first_occurrence(feature, model):
-            raise ValueError(f"dca does not serve {model.name}: {why}; use {fix}")
+            raise ValueError(f"dca does not support {model.name}: {why}; use {fix}")
 
 
 def paths(parent: Indices) -> list[Level]:

@@ -113,7 +113,7 @@ def refusal(name: str, model: Model, device: str = "auto") -> str | None:
     elsewhere = any(reason(name, model, other) is None for other in ALGORITHMS[name].devices)
     here = f" on {resolve_device(device)}" if elsewhere else ""
     fix = others[0] if others else "the CPU"
-    return f"{name} does not serve {model.name}{here}: {why}; use {fix}"
+    return f"{name} does not support {model.name}{here}: {why}; use {fix}"
 
 
 def reasons_against(model: Model, device: str = "auto") -> dict[str, tuple[str, ...]]:

@@ -266,7 +266,7 @@ def test_what_does_not_serve_the_robot_cannot_be_chosen(qtbot, opened, tmp_path)
     able = {action.data(): action.isEnabled() for action in window.feature(SimulationChoices).algorithms.actions()}
     assert able == {"auto": True, "abia": False, "jsiia": True, "cfa": False, "dca": False}
     window.workbench.configuring.set_algorithm("abia")
-    wait(qtbot, lambda: "abia does not serve pair" in window.statusBar().currentMessage())
+    wait(qtbot, lambda: "abia does not support pair" in window.statusBar().currentMessage())
     assert window.workbench.robot.settings.algorithm == "auto"
     assert window.workbench.algorithm == "jsiia"
 

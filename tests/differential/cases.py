@@ -142,7 +142,7 @@ def _drawn(rng: Rng, family: Family) -> Case | str:
     model = load(robot)
     serving = engine.simulation_algorithms(model, "cpu")
     if family.algorithm not in serving:
-        return f"{family.algorithm} does not serve the robot"
+        return f"{family.algorithm} does not support the robot"
     if demands.touches and all(model.link_body[shape.link] == WORLD for shape in model.collisions):
         return "no shape moves"
     algorithm = "dca" if family.algorithm == "abia" and "dca" in serving and chance(rng, 0.3) else family.algorithm

@@ -254,7 +254,7 @@ def test_massless_links_are_served_or_refused_by_name():
     at = state(model, np.random.default_rng(0))
     for name in ("abia", "abia-hybrid", "jsiia", "dca, chunks of 5", "dca, one chunk"):
         assert residual(model, at, run(TEXTS[name], model, at)).max() <= TOLERANCE
-    with pytest.raises(ValueError, match=r"cfa does not serve chain12: link 'link6' has no mass.*; use abia"):
+    with pytest.raises(ValueError, match=r"cfa does not support chain12: link 'link6' has no mass.*; use abia"):
         run(TEXTS["cfa"], model, at)
     with pytest.raises(
         ValueError, match=r"dca .* chunks of 3: the last joint of a chunk, 'joint6', moves .*; use abia"

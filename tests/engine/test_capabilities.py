@@ -23,7 +23,7 @@ LINK = """<link name="{}"><inertial><origin xyz="0 0 0.1"/><mass value="1"/>
 
 @pytest.fixture
 def robots(tmp_path):
-    """A robot for each feature that some algorithm does not serve, and the words that name the culprit."""
+    """A robot for each feature that some algorithm does not support, and the words that name the culprit."""
 
     def load(name, text):
         path = tmp_path / f"{name}.urdf"
@@ -70,7 +70,7 @@ def test_an_algorithm_serves_what_the_table_says_and_refuses_the_rest(robots, fe
         engine.ForwardDynamics(model, algorithm=name)
     sentence = str(refused.value)
     elsewhere = " on cpu" if name in engine.algorithms(model, "cuda") else ""
-    assert sentence.startswith(f"{name} does not serve {model.name}{elsewhere}: ")
+    assert sentence.startswith(f"{name} does not support {model.name}{elsewhere}: ")
     assert "\n" not in sentence
     assert sentence.rpartition("; use ")[2] in engine.algorithms(model)
 
@@ -94,7 +94,7 @@ def test_parameters_make_no_robot_that_the_algorithm_does_not_serve(algorithm):
         if not refused:
             engine.Simulation(model, 3, algorithm=algorithm, parameters=parameters)
             continue
-        with pytest.raises(ValueError, match=f"robot 1 of the parameters: {algorithm} does not serve .* 'link6'"):
+        with pytest.raises(ValueError, match=f"robot 1 of the parameters: {algorithm} does not support .* 'link6'"):
             engine.Simulation(model, 3, algorithm=algorithm, parameters=parameters)
 
 

@@ -62,8 +62,8 @@ def test_a_robot_gets_the_same_bits_again_and_anywhere_in_a_batch():
 
 def test_what_it_does_not_serve_is_refused_in_a_sentence():
     refused = {
-        engine.tree(12): r"^cfa does not serve tree12: link .* carries several branches; use abia$",
-        engine.tree(4, branching=0, floating=True): r"^cfa does not serve tree4: joint 'joint1' is free; use abia$",
+        engine.tree(12): r"^cfa does not support tree12: link .* carries several branches; use abia$",
+        engine.tree(4, branching=0, floating=True): r"^cfa does not support tree4: joint 'joint1' is free; use abia$",
     }
     for model, sentence in refused.items():
         for make in (engine.ForwardDynamics, engine.Simulation):
@@ -75,7 +75,7 @@ def test_a_robot_without_mass_among_the_parameters_is_refused():
     parameters = engine.Parameters(engine.chain(4), 3)
     parameters.inertia[2, 1] = 0
     parameters.first_moment[2, 1] = 0
-    with pytest.raises(ValueError, match=r"^robot 2 of the parameters: cfa does not serve chain4: link .* use abia$"):
+    with pytest.raises(ValueError, match=r"^robot 2 of the parameters: cfa does not support chain4: link .* use abia$"):
         engine.Simulation(parameters.model, 3, algorithm="cfa", parameters=parameters)
     engine.Simulation(parameters.model, 3, algorithm="abia", parameters=parameters)
 

@@ -298,7 +298,7 @@ def test_mimic_joints_are_honoured_exactly(gripper, rng):
     expected = np.linalg.solve(M, tau - G.T @ engine.bias(loose, q, v))
     np.testing.assert_allclose(engine.forward_dynamics(model, y, yd, tau), expected, rtol=1e-12)
     np.testing.assert_allclose(engine.link_poses(model, y), engine.link_poses(loose, q), atol=1e-14)
-    with pytest.raises(ValueError, match="abia does not serve gripper: joint 'follow' mimics 'lead'; use jsiia"):
+    with pytest.raises(ValueError, match="abia does not support gripper: joint 'follow' mimics 'lead'; use jsiia"):
         engine.forward_dynamics(model, y, yd, tau, algorithm="abia")
     with pytest.raises(KeyError, match="follows 'lead'"):
         model.q_slice("follow")

@@ -50,7 +50,7 @@ def pinocchio_aba(model: Model) -> Pinocchio | None:
         return None
     if model.has_mimic:
         raise ValueError(
-            f"{model.name} has mimic joints, which Pinocchio's aba does not serve; load it with mimic=False"
+            f"{model.name} has mimic joints, which Pinocchio's aba does not support; load it with mimic=False"
         )
     theirs, order = pin.Model(), []
     joints = {
