@@ -12,7 +12,7 @@ from engine import lie, validation
 from engine.lie import Array
 from engine.model import FREE, PRISMATIC, SPHERICAL, WORLD, Model, poses
 from engine.model.joints import BODY_JOINTS, NV
-from engine.model.model import Indices
+from engine.model.model import EARTH, Indices
 from engine.step_settings import INTEGRATORS
 
 FREQUENCY = 20.0  # rad/s: the least natural frequency of each joint with what it carries
@@ -33,7 +33,7 @@ def holding_gains(
 
     A robot with a free base is supported by the joints above its lowest shapes, see `support`. They carry the rest of
     it: they give their full effort at `FULL_EFFORT`, and their damping is that of an inertia between the two. An effort
-    limit above twice the robot's weight times its height counts as that much: such limits are placeholders.
+    limit above twice the robot's weight on Earth times its height counts as that much: such limits are placeholders.
 
     The "implicit" integrator takes gains at the end of the step and is stable for all of them. For the others both are
     bounded by `dt` and the joint's mobility, see `mobility`; the hold may then be softer.
@@ -51,7 +51,7 @@ def holding_gains(
     kp = np.where(held, np.maximum(FREQUENCY**2 * inertia, weight / np.where(sliding, SAG[1], SAG[0])), 0.0)
     standing, height = support(model, pose[0])
     legs = np.isfinite(model.effort_limit) & held & standing & ~sliding
-    most = np.minimum(model.effort_limit, 2 * model.mass.sum() * np.linalg.norm(model.gravity) * height)
+    most = np.minimum(model.effort_limit, 2 * model.mass.sum() * np.linalg.norm(EARTH) * height)
     kp[legs] = np.maximum(kp[legs], most[legs] / FULL_EFFORT)
     kd = 2 * np.sqrt(kp * np.where(legs, np.sqrt(inertia * inertia.max(initial=0.0)), inertia))
     if integrator != "implicit":

@@ -104,7 +104,7 @@ def gains_hold(found: Case) -> None:
     model, dt = found.model(), found.settings["dt"]
     q = model.random(chances(found))
     held, inertia = model.q_of_v >= 0, holding.inertia_and_load(model, q)[0]
-    weight, standing = holding.inertia_and_load(model, q)[1], holding.standing(model, q)
+    weight, (standing, height) = holding.inertia_and_load(model, q)[1], holding.support(model, q)
     kp, kd = engine.holding_gains(model, dt, "implicit", q)
     sliding = np.zeros(model.nv, bool)
     for body in np.flatnonzero(model.kind == PRISMATIC):
@@ -112,7 +112,8 @@ def gains_hold(found: Case) -> None:
     sag = np.where(sliding, 0.0005, 0.004)
     legs = standing & held & np.isfinite(model.effort_limit) & ~sliding
     soft = np.maximum(400.0 * inertia, weight / sag)
-    expected = np.where(legs, np.maximum(soft, np.where(legs, model.effort_limit, 0.0) / 0.02), soft)
+    effort = np.minimum(np.where(legs, model.effort_limit, 0.0), 2 * 9.81 * model.mass.sum() * height)
+    expected = np.where(legs, np.maximum(soft, effort / 0.02), soft)
     np.testing.assert_allclose(kp, np.where(held, expected, 0.0), rtol=1e-12)
     between = np.where(legs, np.sqrt(inertia * inertia.max(initial=0.0)), inertia)
     np.testing.assert_allclose(kd, 2 * np.sqrt(kp * between), rtol=1e-12)
@@ -122,7 +123,7 @@ def gains_hold(found: Case) -> None:
         np.testing.assert_allclose(soft_p, np.where(held, np.minimum(kp, 0.1 / (dt * dt * moves)), 0), rtol=1e-12)
         np.testing.assert_allclose(soft_d, np.where(held, np.minimum(kd, 0.2 / (dt * moves)), 0), rtol=1e-12)
     if not np.any(model.kind == FREE):
-        assert not standing.any()
+        assert (standing.any(), height) == (False, 0)
 
 
 def suggested_steps_turn_little(found: Case) -> None:
