@@ -145,6 +145,8 @@ def by_bodies() -> Iterable[str]:
     yield f"leave less than {e(search._NEAR)}, as beside a kink, it begins near their impulses, with $\\nu$ {products}"
     small = f"After a step of less than {g(interior._SHORT)} at $\\nu$ below {g(interior._SMALL)}, $\\nu$ is made"
     yield f"{small} {word(round(interior._BACK))} times as large"
+    assert interior._IDLE == 60
+    yield "until sixty in a row gain nothing"
     assert search._STALLED == 0.5
     yield (
         f"give up after {word(search._MOST_STALLED)} in a row that gain less than half of a merit below "

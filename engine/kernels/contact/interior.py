@@ -51,6 +51,8 @@ _SHORT, _SMALL, _BACK = 0.3, 1e-2, 5.0
 """And σ after a step of less than this length, at ν below `_SMALL`: with ν larger again, the path is found again."""
 _BLOCKED, _BLOCKED_STEPS = 0.05, 4
 """The step length below which a step is blocked, and the number of successive ones that ends the plan."""
+_IDLE = 60
+"""The number of successive steps with the slip held that gain nothing and end the plan."""
 
 
 @inline
@@ -325,14 +327,16 @@ def prepare_interior(slip_held, contacts, joints, p, numbers):
 
 @inline
 def take_interior_step(slip_held, contacts, joints, p, numbers, counts):
-    """Advance impulses and velocities of all rows along that direction; a plan whose steps stay short ends, unless the
-    slip is held."""
+    """Advance impulses and velocities of all rows along that direction.
+
+    A plan whose steps stay short ends; with the slip held, one after `_IDLE` steps without a smaller residual.
+    """
     unit, complementarity = numbers[VELOCITY_UNIT], numbers[COMPLEMENTARITY]
     smooth, slips = _smooth(slip_held, complementarity), 0.0 if slip_held else 1.0
     longest = _length_to_boundary(contacts, joints, unit, smooth, slips, numbers[COMPLEMENTARITY_TARGET], p)
     length = min(1.0, min(_SHORTER if slip_held else _LONGEST, max(0.9, 1.0 - complementarity)) * longest)
     _take_step(contacts, joints, length, unit, p)
     numbers[INTERIOR_STEP], numbers[STEP_FRACTION] = length, length
-    counts[STALLED_STEPS] = counts[STALLED_STEPS] + 1 if length < _BLOCKED else 0
-    if counts[STALLED_STEPS] == _BLOCKED_STEPS and not slip_held:
+    counts[STALLED_STEPS] = counts[STALLED_STEPS] + 1 if length < _BLOCKED or slip_held else 0
+    if counts[STALLED_STEPS] == (_IDLE if slip_held else _BLOCKED_STEPS):
         counts[STEPS_LEFT] = 0

@@ -305,6 +305,8 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
     residual_now = residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY])
     if residual_now < numbers[BEST_RESIDUAL_OF_PLAN]:
         numbers[BEST_RESIDUAL_OF_PLAN] = residual_now
+        if slip_held:
+            counts[STALLED_STEPS] = 0
         # Rounding takes digits of an interior point's velocities.
         if residual_now < numbers[BEST_RESIDUAL] and not interior:
             numbers[BEST_RESIDUAL] = residual_now
