@@ -144,7 +144,7 @@ def by_bodies() -> Iterable[str]:
     products = f"{word(round(search._PRODUCTS))} times that residual and at least {e(search._LEAST_PRODUCTS)}"
     yield f"leave less than {e(search._NEAR)}, as beside a kink, it begins near their impulses, with $\\nu$ {products}"
     small = f"After a step of less than {g(interior._SHORT)} at $\\nu$ below {g(interior._SMALL)}, $\\nu$ is made"
-    yield f"{small} {word(round(interior._BACK))} times as large"
+    yield f"{small} {word(round(interior._RECENTRING))} times as large"
     assert interior._IDLE == 60
     yield "until sixty in a row gain nothing"
     assert search._STALLED == 0.5

@@ -47,8 +47,8 @@ _LONGEST, _SMOOTHING = 0.99, 1.0
 """The largest fraction of the way to the boundary in a step, and ε/ν of |w_t| smoothed to √(|w_t|² + ε²) − ε."""
 _MORE_CENTRING, _SHORTER, _SMOOTHER = 0.3, 0.9, 10.0
 """Where the slip is held: the least σ, the largest fraction, and ε/ν."""
-_SHORT, _SMALL, _BACK = 0.3, 1e-2, 5.0
-"""And σ after a step of less than this length, at ν below `_SMALL`: with ν larger again, the path is found again."""
+_SHORT, _SMALL, _RECENTRING = 0.3, 1e-2, 5.0
+"""And σ after a step shorter than `_SHORT`, at ν below `_SMALL`: with a larger ν the path is found again."""
 _BLOCKED, _BLOCKED_STEPS = 0.05, 4
 """The step length below which a step is blocked, and the number of successive ones that ends the plan."""
 _IDLE = 60
@@ -197,13 +197,13 @@ def _velocity(i, unit, p):
 
 
 @inline
-def _equations(contacts, joints, smooth, slips, p):
-    """Compute Ω of all rows; |w_t| is smoothed to √(|w_t|² + smooth²) − smooth, and held where `slips` is 0, not 1."""
+def _equations(contacts, joints, smooth, follows_slip, p):
+    """Compute Ω of all rows; |w_t| is smoothed to √(|w_t|² + smooth²) − smooth, and held unless `follows_slip` is 1."""
     for i in spread(contacts):
         mu, x, w = p.mu[i], load3(p.cones.impulse[i]), load3(p.cones.w[i])
         first_of = (mu * x[0], x[1], x[2])
         t = np.sqrt(w[1] * w[1] + w[2] * w[2] + smooth * smooth)
-        q, slope = (w[0] / mu, w[1], w[2]), (slips * mu / t if t > 0.0 else 0.0)
+        q, slope = (w[0] / mu, w[1], w[2]), (follows_slip * mu / t if t > 0.0 else 0.0)
         a = divided(q, first_of)
         b, c = divided(q, (x[1], first_of[0], 0.0)), divided(q, (x[2], 0.0, first_of[0]))
         a = (a[0] / (mu * mu), a[1] / mu, a[2] / mu)
@@ -251,7 +251,7 @@ def _targets(contacts, joints, unit, smooth, target, p):
 
 
 @inline
-def _length_to_boundary(contacts, joints, unit, smooth, slips, target, p):
+def _length_to_boundary(contacts, joints, unit, smooth, follows_slip, target, p):
     """Compute the steps of impulses, w and pairs; return the step length to the boundary."""
     longest = INFINITE
     for i in spread(contacts):
@@ -259,7 +259,7 @@ def _length_to_boundary(contacts, joints, unit, smooth, slips, target, p):
         step = scale(1.0 / (unit * d), load3(p.change[i]))
         t = np.sqrt(w[1] * w[1] + w[2] * w[2] + smooth * smooth)
         du = add(scale(d / unit, load3(p.motion[i])), _residual_of_w(i, unit, smooth, p))
-        dw = (du[0] + (slips * mu * (w[1] * du[1] + w[2] * du[2]) / t if t > 0.0 else 0.0), du[1], du[2])
+        dw = (du[0] + (follows_slip * mu * (w[1] * du[1] + w[2] * du[2]) / t if t > 0.0 else 0.0), du[1], du[2])
         store3(p.cones.impulse_step[i], step)
         store3(p.cones.w_step[i], dw)
         dp, dq = (mu * step[0], step[1], step[2]), (dw[0] / mu, dw[1], dw[2])
@@ -309,7 +309,7 @@ def _smooth(slip_held, complementarity):
 def _centring(slip_held, length, complementarity):
     """σ after a step of `length`."""
     if slip_held and length < _SHORT and complementarity < _SMALL:
-        return _BACK
+        return _RECENTRING
     sigma = _LEAST_CENTRING if length > 0.9 else (_CENTRING if length > 0.5 else _MOST_CENTRING)
     return max(sigma, _MORE_CENTRING) if slip_held else sigma
 
@@ -332,8 +332,8 @@ def take_interior_step(slip_held, contacts, joints, p, numbers, counts):
     A plan whose steps stay short ends; with the slip held, one after `_IDLE` steps without a smaller residual.
     """
     unit, complementarity = numbers[VELOCITY_UNIT], numbers[COMPLEMENTARITY]
-    smooth, slips = _smooth(slip_held, complementarity), 0.0 if slip_held else 1.0
-    longest = _length_to_boundary(contacts, joints, unit, smooth, slips, numbers[COMPLEMENTARITY_TARGET], p)
+    smooth, follows_slip = _smooth(slip_held, complementarity), 0.0 if slip_held else 1.0
+    longest = _length_to_boundary(contacts, joints, unit, smooth, follows_slip, numbers[COMPLEMENTARITY_TARGET], p)
     length = min(1.0, min(_SHORTER if slip_held else _LONGEST, max(0.9, 1.0 - complementarity)) * longest)
     _take_step(contacts, joints, length, unit, p)
     numbers[INTERIOR_STEP], numbers[STEP_FRACTION] = length, length
