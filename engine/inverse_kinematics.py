@@ -25,7 +25,7 @@ LEAST, MOST = 1e-12, 1e6
 """The bounds of λ²; at the upper one a step is too short to change anything."""
 
 
-class Reach(NamedTuple):
+class IKResult(NamedTuple):
     """The result of `inverse_kinematics`.
 
     `q` (nq,) is within the joints' limits; `distance` in m and `angle` in rad are the link's deviation from the target,
@@ -40,7 +40,7 @@ class Reach(NamedTuple):
 
 def inverse_kinematics(
     model: Model, q: ArrayLike, link: int, target: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0), iterations: int = 200
-) -> Reach:
+) -> IKResult:
     """The pose near q (nq,) in which a link, by its index in `model.link_names`, is at `target`.
 
     `target` is a position (3,) in the world, m, for a point of the link, in any orientation; or a pose (4, 4) of the
@@ -88,7 +88,7 @@ class _Descent:
         self.scalar, self.coordinate = np.flatnonzero(scalar), model.q_of_v[scalar]
         self.lever = 1.0
 
-    def run(self, q: Array, iterations: int) -> Reach:
+    def run(self, q: Array, iterations: int) -> IKResult:
         T = poses.body_poses(self.model, q[None])[0]
         self.lever = self._lever(T)
         damping, error = DAMPING, self._error(T)
@@ -111,7 +111,7 @@ class _Descent:
             else:
                 break
         distance = float(np.linalg.norm(error[3:])) * self.lever
-        return Reach(q, distance, float(np.linalg.norm(error[:3])), self._close(error))
+        return IKResult(q, distance, float(np.linalg.norm(error[:3])), self._close(error))
 
     def _close(self, error: Array) -> bool:
         return bool(np.linalg.norm(error[3:]) <= CLOSE and np.linalg.norm(error[:3]) <= CLOSE)

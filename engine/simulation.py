@@ -18,7 +18,7 @@ from engine.frame import FrameReader
 from engine.kernels.collision.shape_contacts import touching_pairs
 from engine.model import Model
 from engine.parameters import Parameters
-from engine.scene import Scene, Touches
+from engine.scene import Contacts, Scene
 from engine.scene.pairs import NO_PAIRS
 from engine.selection import capabilities, steppers
 from engine.step_settings import DIVERGED, INTEGRATORS, StepSettings, gains
@@ -204,8 +204,8 @@ class Simulation:
         return self._stepper.frozen
 
     @property
-    def contacts(self) -> Touches | None:
-        """The contacts of the last step, see `engine.Touches`; None without a scene."""
+    def contacts(self) -> Contacts | None:
+        """The contacts of the last step, see `engine.Contacts`; None without a scene."""
         return self._stepper.contacts()
 
     @property

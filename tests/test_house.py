@@ -192,7 +192,7 @@ def test_the_places_where_things_go_are_there() -> None:
 
 OF_FEWER_JOINTS = (
     "cpu/chains", "cuda/chains", "cuda/collision", "cuda/rigid_body/lane_bodies", "cuda/rigid_body/limbs",
-    "cuda/rigid_body/written_out.py", "cuda/runtime/header.py", "cuda/stepping/group_stepper.py",
+    "cuda/rigid_body/written_out.py", "cuda/runtime/header.py", "cuda/stepping/chain_group_stepper.py",
     "cuda/stepping/limb_step.cuh", "kernels/contact/body_pairs.py", "kernels/contact/mimics.py",
 )  # fmt: skip
 """What names a kind of joint, but takes robots with certain joints alone, or their axes one by one."""

@@ -57,7 +57,7 @@ class Posing:
         """Start posing a link by a point (3,) in its frame, m, by default its origin."""
         self.grasp = Grasp(link, np.zeros(3) if point is None else point, self._actions.state)
 
-    def move_link(self, target: np.ndarray) -> engine.Reach:
+    def move_link(self, target: np.ndarray) -> engine.IKResult:
         """Move the link to `target`, a position (3,) of its point or a pose (4, 4), as near as possible."""
         grasp, model, q = self.grasp, self._robot.model, self._robot.q
         base = free_base(model, grasp.link)
@@ -71,7 +71,7 @@ class Posing:
                 wanted = now.copy()
                 wanted[:3, 3] += target - now[:3, :3] @ grasp.point - now[:3, 3]
             put_base(model, base, grasp.link, wanted, q)
-            found = engine.Reach(q, 0.0, 0.0, True)
+            found = engine.IKResult(q, 0.0, 0.0, True)
         self.pose(found.q)
         return found
 

@@ -170,7 +170,7 @@ class HandPosing(QObject):
         self.handles.show_frame(np.asarray(frame.link_poses[link], float) if there else None)
 
 
-def left_text(found: engine.Reach) -> str:
+def left_text(found: engine.IKResult) -> str:
     """Format the remaining error of a pose; empty if it is within `SHOWN`."""
     if found.distance > SHOWN[0]:
         return f", {1e3 * found.distance:.0f} mm out of reach"

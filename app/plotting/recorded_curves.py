@@ -172,6 +172,6 @@ def _states(moments: Sequence[_Moment], wanted: Wanted, sampled: bool) -> tuple[
 def _contact(frame: engine.RecordedFrame, robot: int) -> ContactForces | None:
     if (frame.begins and not frame.setup.watched) or frame.setup.settings.scene is None:
         return None
-    if frame.touches is None:
+    if frame.contacts is None:
         return _NOTHING
-    return contact_forces(frame.touches, frame.setup.settings.dt, robot)
+    return contact_forces(frame.contacts, frame.setup.settings.dt, robot)

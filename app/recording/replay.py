@@ -212,9 +212,9 @@ def snapshot(frame: engine.RecordedFrame, robot: int, sampled: bool = False) -> 
     into.effort[:] = effort_in(frame, robot, sampled)
     into.wrench = None if at.wrench is None else at.wrench[robot].astype(float)
     into.phases = {} if frame.begins else frame.phases
-    if frame.touches is not None:
-        into.residual = float(frame.touches.residual.max())
-        into.contacts = contacts_of(frame.touches, frame.setup.settings.dt, robot)
+    if frame.contacts is not None:
+        into.residual = float(frame.contacts.residual.max())
+        into.contacts = contacts_of(frame.contacts, frame.setup.settings.dt, robot)
     if len(q) > 1:
         poses = poses.astype(np.float32)
         into.batch = BatchState(poses, np.full(len(q), math.nan), deviations(poses, link_points(model)), at.frozen)

@@ -30,7 +30,7 @@ class Contacts:
         return np.concatenate([self.force[self.link == link], -self.force[self.other == link]])
 
 
-def contacts_of(touches: engine.Touches | None, dt: float, robot: int) -> Contacts | None:
+def contacts_of(touches: engine.Contacts | None, dt: float, robot: int) -> Contacts | None:
     """Return one robot's contacts in the last step, of length dt; None if it touched nothing."""
     found = None if touches is None else touches.of_robot(robot)
     if found is None or found.number[0] == 0:
@@ -57,7 +57,7 @@ class ContactForces(NamedTuple):
     residual: float
 
 
-def contact_forces(touches: engine.Touches, dt: float, robot: int) -> ContactForces:
+def contact_forces(touches: engine.Contacts, dt: float, robot: int) -> ContactForces:
     """Return one robot's contact forces in the last step, of length dt."""
     found = touches.of_robot(robot)
     force, other = found.impulse[0] / dt, found.other[0]

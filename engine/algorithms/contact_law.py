@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.lie import Array
-from engine.scene.touches import VELOCITY_FLOOR
+from engine.scene.tolerances import VELOCITY_FLOOR
 
 ADMM_PENALTIES = (0.1, 1.0, 10.0)  # penalties of ADMM, tried in turn: each converges slowly on other problems
 ROUNDS, ADMM_ITERATIONS = 15, 200  # updates of s, and ADMM iterations for each

@@ -37,11 +37,11 @@ from engine.lie import Array
 from engine.model import Joint, Model
 from engine.scene import Scene
 
-IMPACT = 0.015  # m/s: slower impacts have no restitution
-SHUT = 1e-8  # m, or rad or m of a joint: tolerance of gaps, overlaps and distances to a limit
+RESTITUTION_SPEED = 0.015  # m/s: slower impacts have no restitution
+GAP_TOLERANCE = 1e-8  # m, or rad or m of a joint: tolerance of gaps, overlaps and distances to a limit
 LIMIT_TOLERANCE = 1e-12  # that tolerance for a joint without contact
 IMMOBILE = 1e-5  # m/rad: contacts whose normal motion is smaller are omitted
-BACK = 0.5  # β: the share of an overlap corrected per step
+ERP = 0.5  # β: the share of an overlap corrected per step
 HALVINGS = 4  # of the restitution, before it is set to zero
 NO_WORK = 1e-12  # relative to an impact's energy: rounding tolerance of "adds none"
 
@@ -207,13 +207,13 @@ def rows_of(
     rubs = [k for k in kept if found[k].friction > 0]
     smooth = [k for k in kept if found[k].friction <= 0]
     begun = free if settings.integrator == "rk4" and not found else v
-    joints, laws = joint_laws(model, q, begun, settings, SHUT if found else LIMIT_TOLERANCE)
+    joints, laws = joint_laws(model, q, begun, settings, GAP_TOLERANCE if found else LIMIT_TOLERANCE)
     J = np.concatenate([np.zeros((0, model.nv)), *(frames[k] for k in rubs), *(frames[k][:1] for k in smooth),
                         np.eye(model.nv)[joints]])  # fmt: skip
     normal = np.array([*(3 * i for i in range(len(rubs))), *(3 * len(rubs) + i for i in range(len(smooth)))], int)
     contacts, c = [found[k] for k in (*rubs, *smooth)], np.zeros(len(J))
     for x, k in zip(contacts, normal, strict=True):
-        c[k] = x.gap / settings.dt if x.gap > SHUT else 0.0
+        c[k] = x.gap / settings.dt if x.gap > GAP_TOLERANCE else 0.0
     laws = np.concatenate([np.tile([0.0, 0.0, np.inf], (len(smooth), 1)), laws])
     rows = ConstraintRows(J, J @ free + c, np.array([x.friction for x in contacts[: len(rubs)]]), laws)
     return ContactProblem(M, free, contacts, rows, joints, normal, c, J @ v)
@@ -269,7 +269,7 @@ def with_restitution(problem: ContactProblem, settings: StepSetup, share: float)
     c, springs, free = problem.c.copy(), False, problem.rows.J @ problem.free
     for x, k in zip(problem.contacts, problem.normal, strict=True):
         closes = x.gap + settings.dt * free[k] <= 0
-        if share * x.restitution > 0 and problem.before[k] < -IMPACT and closes:
+        if share * x.restitution > 0 and problem.before[k] < -RESTITUTION_SPEED and closes:
             springs, slows = True, min(free[k] - problem.before[k], 0.0) if settings.integrator == "rk4" else 0.0
             c[k] = min(c[k], -slows - np.hypot(share * x.restitution * problem.before[k], slows))
     return problem._replace(rows=problem.rows._replace(b=free + c), c=c), springs
@@ -294,7 +294,7 @@ def velocity(problem: ContactProblem, impulses: Array) -> Array:
 def coordinate_velocities(model: Model, q: Array, problem: ContactProblem, v: Array, settings: StepSetup) -> Array:
     """(nv,): the velocities that move the coordinates: v⁺, plus the correction of overlaps."""
     way = v.copy()
-    if min((x.gap for x in problem.contacts), default=0.0) <= -SHUT:
+    if min((x.gap for x in problem.contacts), default=0.0) <= -GAP_TOLERANCE:
         way += overlap_correction(problem) / settings.dt
         if settings.limits:  # the correction moves no joint beyond its limit
             for j in np.flatnonzero(model.q_of_v >= 0):
@@ -321,7 +321,7 @@ def overlap(problem: ContactProblem) -> tuple[ConstraintRows, Array]:
     J = problem.rows.J[problem.normal]
     gap = np.array([x.gap for x in problem.contacts])
     free = np.tile([0.0, 0.0, np.inf], (len(gap), 1))
-    return ConstraintRows(J, np.where(gap < 0, BACK * gap, gap), np.zeros(0), free), np.linalg.solve(problem.M, J.T)
+    return ConstraintRows(J, np.where(gap < 0, ERP * gap, gap), np.zeros(0), free), np.linalg.solve(problem.M, J.T)
 
 
 def integrate(model: Model, q: Array, way: Array, dt: float) -> Array:

@@ -21,11 +21,11 @@ from engine.model import FREE, WORLD, Collision, Model
 from engine.scene import Obstacle, Scene
 from engine.scene.hull import hulls, of_link
 
-NEAR = 1e-3  # m: gaps below this, now or within two steps, count as contacts
+CONTACT_MARGIN = 1e-3  # m: gaps below this, now or within two steps, count as contacts
 NEUTRAL = 1e-6  # m: links closer than this in the neutral pose are not a contact pair
 KEPT = 4  # contacts per shape and ground, and per pair of shapes
 MANY = 16  # number of corners from which a hull's contacts are limited to those reachable by tilting
-LEAN = 0.1  # rad/s: the tilting rate assumed in addition to the current one
+TILT_RATE = 0.1  # rad/s: the tilting rate assumed in addition to the current one
 GROUND = -1
 
 
@@ -84,13 +84,13 @@ def candidates(model: Model, scene: Scene, at: Motion, dt: float) -> list[Near]:
     """Return all candidate places, by shapes and pairs, before four of each are kept."""
     robot = [piece for shape in model.collisions for piece in _pieces(shape, shape.link, shape)]
     still = [piece for k, shape in enumerate(scene.obstacles) for piece in _pieces(shape, -2 - k, shape)]
-    found, reach = [], NEAR + 2 * dt * _fastest(at)
+    found, reach = [], CONTACT_MARGIN + 2 * dt * _fastest(at)
     for piece in robot:
         if scene.ground is not None and model.link_body[piece.link] != WORLD:
             places = ground_places(_standing(model, at, piece), scene.ground, reach)
             law = coefficients(scene, piece.surface, None)
             corners = piece.solid.vertices
-            lean = LEAN * dt if corners is not None and len(corners) >= MANY else 0.0
+            lean = TILT_RATE * dt if corners is not None and len(corners) >= MANY else 0.0
             here = [Contact(piece.link, GROUND, *_on_surface(x), *law) for x in places]
             radius = _radius(_standing(model, at, piece)) if lean > 0 else 1.0
             found.append(Near(here, len(places) <= KEPT and lean == 0.0, None, lean, radius))
@@ -119,7 +119,7 @@ def _ahead(model: Model, at: Motion, x: Contact, dt: float) -> Contact:
 
 
 def _is_near(x: Contact) -> bool:
-    return bool(x.gap <= NEAR + 2 * (x.gap - x.ahead))
+    return bool(x.gap <= CONTACT_MARGIN + 2 * (x.gap - x.ahead))
 
 
 def _fastest(at: Motion) -> float:

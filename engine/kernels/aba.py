@@ -57,7 +57,7 @@ def _cleared(A, B, C, axis):
 
 
 @inline
-def _past_axis(forces, k, axis, goes_on, n, f, A, B, C, kept):
+def _inertia_past_axis(forces, k, axis, goes_on, n, f, A, B, C, kept):
     """Pass p and I through a joint's axis; store U, 1/D, u and U's own entry in `kept`."""
     U, others = _column(A, B, C, axis)
     own, u = U[axis], joint_force(forces, k) - (n[0], n[1], n[2], f[0], f[1], f[2])[axis]
@@ -93,7 +93,7 @@ def leave(robot, i, forces, numbers, inertia, force, kept):
             force[parent] = add(force[parent][0], n), add(force[parent][1], f)
         return
     for j in range(NV[kind] - 1, -1, -1):
-        n, f, A, B, C = _past_axis(forces, at + j, AXIS[kind] + j, parent >= 0 or j > 0, n, f, A, B, C, kept)
+        n, f, A, B, C = _inertia_past_axis(forces, at + j, AXIS[kind] + j, parent >= 0 or j > 0, n, f, A, B, C, kept)
     if parent >= 0:
         A, B, C = inertia_in_parent(kind, c, x, A, B, C)
         n, f = force_to_parent(kind, c, x, n, f)

@@ -25,7 +25,7 @@ from engine.kernels.contact.recursion import factorise
 from engine.kernels.contact.search import advance as advance_search
 from engine.kernels.contact.step import move_on, report
 from engine.kernels.contact.warm_start import load_warm_start, store_contacts
-from engine.kernels.contact.workspace import Touch
+from engine.kernels.contact.workspace import ContactState
 from engine.kernels.coordinates import is_bounded
 from engine.kernels.joint_constraints import FORWARD, STUCK, joint_law
 from engine.kernels.joint_motion import stop_turning
@@ -95,7 +95,7 @@ class SceneRobot(NamedTuple):
     rows: JointRows
     rotations: Rotations
     work: RobotWorkspace
-    touch: Touch
+    contact_state: ContactState
 
 
 @inline
@@ -107,7 +107,7 @@ def _copy(x, out):
 @kernel
 def _take_stages(robot, loads):
     """Take RK4's stages: v_f is their velocity, and M is that of their coordinates."""
-    state, forces, contact, stages = robot.work.state, robot.work.forces, robot.touch.contact, robot.work.stages
+    state, forces, contact, stages = robot.work.state, robot.work.forces, robot.contact_state.contact, robot.work.stages
     q, v = state.q[0], state.v[0]
     rk4.begin_stages(q, v, 0, stages)
     for stage in range(4):
@@ -125,7 +125,7 @@ def _take_stages(robot, loads):
 @inline
 def _end_stages(joints, robot):
     """Move to the velocity `contact.free` and the coordinates of RK4's stages."""
-    state, stages, contact = robot.work.state, robot.work.stages, robot.touch.contact
+    state, stages, contact = robot.work.state, robot.work.stages, robot.contact_state.contact
     p, mode = contact.solver.problem, stages.v_sum[0]
     for j in spread(mode.size):
         mode[j], state.v[0, j] = FORWARD, contact.free[j]
@@ -141,7 +141,7 @@ def _end_stages(joints, robot):
 def _begin(number, row, given, batch, fixed, robot, watched):
     """Begin a step of robot `number`; return whether the previous step's impulses are those of this step."""
     state, before, forces, counts = robot.work.state, robot.work.before, robot.work.forces, robot.work.counts
-    known, rows, touch, contact = robot.known, robot.rows, robot.touch, robot.touch.contact
+    known, rows, contact_state, contact = robot.known, robot.rows, robot.contact_state, robot.contact_state.contact
     phases = given.report.phases
     start_watch(watched, phases)
     set_controls(given.controls, row, state.tau[0])
@@ -165,7 +165,7 @@ def _begin(number, row, given, batch, fixed, robot, watched):
         stop_turning(v, rows.dt, contact.free, robot.rotations)
     frictional, contacts, joints = rows_by_bodies(count, q, v, forces.inertia[0], rows, contact.topology, contact)
     counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS], counts[_OVERLAPS] = frictional, contacts, joints, 0
-    load_warm_start(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
+    load_warm_start(contacts, frictional, 2 * frictional + contacts + joints, contact_state, 0)
     inertia = forces.inertia[0]
     return accept_or_search(contacts, frictional, joints, rows.dt, keeps_energy, inertia, contact.topology, contact)
 
@@ -173,7 +173,7 @@ def _begin(number, row, given, batch, fixed, robot, watched):
 @kernel
 def _search(robot):
     """Take a Newton step of a search; return whether it is over."""
-    counts, contact = robot.work.counts, robot.touch.contact
+    counts, contact = robot.work.counts, robot.contact_state.contact
     joints = counts[_JOINTS] if counts[_OVERLAPS] == 0 else 0
     return advance_search(
         counts[_CONTACTS], joints, robot.work.forces.inertia[0], contact.topology, contact.bodies, contact.solver,
@@ -184,15 +184,20 @@ def _search(robot):
 @kernel
 def _end(found, fixed, robot, watched, phases):
     """End a step after its search, or directly if its impulses are `found`; return False if another search begins."""
-    counts, touch, contact, dt = robot.work.counts, robot.touch, robot.touch.contact, robot.rows.dt
+    counts, contact_state, contact, dt = (
+        robot.work.counts,
+        robot.contact_state,
+        robot.contact_state.contact,
+        robot.rows.dt,
+    )
     frictional, contacts, joints = counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS]
-    topology, state, ended = robot.touch.contact.topology, robot.work.state, True
+    topology, state, ended = robot.contact_state.contact.topology, robot.work.state, True
     inertia = robot.work.forces.inertia[0]
     if counts[_OVERLAPS] == 0:
         if found or accept_or_search_again(contacts, joints, dt, fixed.integrator == "rk4", inertia, topology, contact):
             store_impulses(contacts, frictional, joints, contact)
-            store_contacts(contacts, frictional, 2 * frictional + contacts + joints, touch, 0)
-            report(contact.solver.search.numbers[BEST_RESIDUAL] if contacts > 0 else 0.0, contacts, touch, 0)
+            store_contacts(contacts, frictional, 2 * frictional + contacts + joints, contact_state, 0)
+            report(contact.solver.search.numbers[BEST_RESIDUAL] if contacts > 0 else 0.0, contacts, contact_state, 0)
             for j in spread(state.v.shape[1]):
                 contact.free[j] += contact.column[j]
             if begin_overlap_correction(contacts, dt, inertia, topology, contact):

@@ -286,13 +286,13 @@ def solve6(A, B, C, n, f):
 
 
 @inline
-def motion_to_child(R, p, o, v):
+def transform_motion(R, p, o, v):
     """X (o, v) with X = Ad((R, p)⁻¹): a twist or acceleration in the child's frame."""
     return mul_t(R, o), mul_t(R, add(v, cross(o, p)))
 
 
 @inline
-def force_to_parent(R, p, n, f):
+def transform_force(R, p, n, f):
     """Xᵀ (n, f): a wrench in the parent's frame."""
     f = mul(R, f)
     return add(mul(R, n), cross(p, f)), f

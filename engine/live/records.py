@@ -15,9 +15,9 @@ import numpy as np
 from engine.device_arrays import to_host
 from engine.recording.frames import StoredFrame, checkpoint_of
 from engine.recording.inputs import Inputs, same
-from engine.recording.packing import Array, Header, alike, pack, pack_touches, same_bits, unbundle
+from engine.recording.packing import Array, Header, alike, pack, pack_contacts, same_bits, unbundle
 from engine.recording.setup import Setup
-from engine.scene import Touches
+from engine.scene import Contacts
 from engine.simulation import Simulation
 
 LARGEST = 32 * 2**20
@@ -142,13 +142,13 @@ class Reader:
                 raise ValueError(f"{name} has shape {x.shape}; expected {(s.batch, width)}")
         inputs = self._shared((alike(tau), alike(target), pack(rest.pop(0)) if wrenches else None))
         contact = tuple((rest.pop(0), rest.pop(0)) if packs else pack(rest.pop(0)) for packs in packed)
-        touches = pack_touches(Touches(*rest)) if rest else None
+        touches = pack_contacts(Contacts(*rest)) if rest else None
         frame = StoredFrame(
             setup.time(steps), int(steps), 0, True, np.array(q), np.array(v), inputs,
-            divergences=np.array(divergences) if divergences[0].any() else None, contact=contact, touches=touches,
+            divergences=np.array(divergences) if divergences[0].any() else None, contact=contact, contacts=touches,
         )  # fmt: skip
         if touches is None and contact and setup.device == "cpu":
-            frame = frame._replace(touches=self._told(frame, setup))
+            frame = frame._replace(contacts=self._told(frame, setup))
         return int(run), frame
 
     def _told(self, frame: StoredFrame, setup: Setup) -> tuple[Array, ...] | None:
@@ -158,7 +158,7 @@ class Reader:
         simulation = self._simulations[setup]
         shapes = tuple(x.shape for x in simulation.checkpoint().contact)
         simulation.restore(checkpoint_of(frame, setup, shapes))
-        return pack_touches(simulation.contacts)
+        return pack_contacts(simulation.contacts)
 
     def _shared(self, inputs: Inputs) -> Inputs:
         """Reuse the previous frame's arrays if they are equal, so that a recording stores them once."""

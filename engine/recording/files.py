@@ -33,7 +33,7 @@ from engine.recording.run_format import FORMAT, UNORDERED, arrays_of, require_ru
 from engine.recording.setup import Setup
 from engine.recording.trajectories import of_frames, of_one_batch
 from engine.rollout import Trajectory
-from engine.scene import Touches
+from engine.scene import Contacts
 from engine.simulation import Simulation
 from engine.stepper import UNKNOWN, fastest
 
@@ -112,9 +112,9 @@ def write_frames(
         mine = [contact or none_yet for contact in mine]
         for k in range(len(shapes_of[setup])):  # by setup, since number types depend on the device
             _put_packed(arrays, f"frame_contact{setup}_{k}", [contact[k] for contact in mine])
-    touched = [frame.touches for frame in frames if frame.touches is not None]
-    arrays["frame_touched"] = np.array([frame.touches is not None for frame in frames])
-    for k, name in enumerate(Touches._fields if touched else ()):
+    touched = [frame.contacts for frame in frames if frame.contacts is not None]
+    arrays["frame_touched"] = np.array([frame.contacts is not None for frame in frames])
+    for k, name in enumerate(Contacts._fields if touched else ()):
         arrays[f"frame_touch_{name}"] = np.concatenate([each[k] for each in touched])
     texts = [setup_text.write(setup, f"setup_{k}_", arrays, describe) for k, setup in enumerate(setups)]
     for text, shapes in zip(texts, shapes_of, strict=True):
@@ -143,7 +143,7 @@ def _least_size(frames: list[StoredFrame], batch: int, nv: int) -> int:
         rows += len(inputs) * (_rows(inputs, 0) + _rows(inputs, 1))
     total = rows * nv * frames[0].inputs[0].itemsize
     for frame in frames:
-        packed = (*frame.contact, frame.touches or (), frame.inputs[2] or ())
+        packed = (*frame.contact, frame.contacts or (), frame.inputs[2] or ())
         total += frame.q.nbytes + frame.v.nbytes + sum(x.nbytes for each in packed for x in each)
     return total
 
@@ -325,7 +325,7 @@ def _recorded(
             float(arrays["time"][k]), int(arrays["frame_steps"][k]), int(of_frame[k]), bool(arrays["frame_begins"][k]),
             _typed(q[:, k], setups[of_frame[k]]), _typed(v[:, k], setups[of_frame[k]]), inputs[k],
             tuple(changed[ends[k] : ends[k + 1]]), divergences[k] if divergences[k, 0].any() else None,
-            contact=contact.get(k, ()), touches=next(touches) if arrays["frame_touched"][k] else None,
+            contact=contact.get(k, ()), contacts=next(touches) if arrays["frame_touched"][k] else None,
         )
         for k in range(number)
     ]  # fmt: skip
@@ -416,7 +416,7 @@ def _touches(arrays: dict[str, Array], setups: Sequence[Setup]) -> list[tuple[Ar
         raise ValueError("frame_touch_number has numbers that are not whole, or negative")
     ends = np.concatenate([[0], np.cumsum(counts.sum(1))]).tolist()
     columns: list[Any] = []
-    for field in Touches._fields:
+    for field in Contacts._fields:
         x = arrays[f"frame_touch_{field}"]
         if field in ("number", "residual", "worst"):
             columns.append(x.reshape(number, batch))
@@ -425,7 +425,7 @@ def _touches(arrays: dict[str, Array], setups: Sequence[Setup]) -> list[tuple[Ar
         columns.append([x[a:b] for a, b in pairwise(ends)])
     found = [tuple(column[k] for column in columns) for k in range(number)]
     for setup, fields in zip(setups, found, strict=True):
-        scene, touched = setup.settings.scene, Touches(*fields)
+        scene, touched = setup.settings.scene, Contacts(*fields)
         least = -1 - (len(scene.obstacles) if scene else 0)
         for field, x, low in (("link", touched.link, 0), ("other", touched.other, least)):
             if x.dtype.kind != "i" or np.any((x < low) | (x >= links)):

@@ -13,7 +13,7 @@ from engine.checkpoint import Checkpoint
 from engine.recording.inputs import Change, Inputs, dense
 from engine.recording.packing import Array, size, unbundle, unpack
 from engine.recording.setup import Setup
-from engine.scene import Touches
+from engine.scene import Contacts
 
 _OF_A_FRAME, _OF_A_CHANGE, _OF_A_BUNDLE = 160, 200, 400  # bytes beside arrays and numbers
 
@@ -22,7 +22,7 @@ Stored = tuple[Any, ...]
 
 
 class StoredFrame(NamedTuple):
-    """The stored form of a frame, see `RecordedFrame`; `contact` and `touches` are bundled.
+    """The stored form of a frame, see `RecordedFrame`; `contact` and `contacts` are bundled.
 
     `setup` is an index within the run; `divergences` are None if no robot diverged; `bytes` is the total size.
     """
@@ -37,7 +37,7 @@ class StoredFrame(NamedTuple):
     changes: tuple[Change, ...] = ()
     divergences: Array | None = None
     contact: Any = ()
-    touches: Any = None
+    contacts: Any = None
     phases: Array = np.zeros(0)
     bytes: int = 0
 
@@ -47,7 +47,7 @@ class RecordedFrame:
     """The state of a simulation in a run, in the arrays of a `Checkpoint`; `time` in s since the run began.
 
     tau, target and wrench are the inputs of the step that ended here. `begins`: the state was set by hand or by another
-    simulation, and does not follow from the previous frame by steps. `touches` are the contacts of the last step, None
+    simulation, and does not follow from the previous frame by steps. `contacts` are those of the last step, None
     without any; `phases` its seconds by name.
     """
 
@@ -56,7 +56,7 @@ class RecordedFrame:
     setup: Setup
     begins: bool
     checkpoint: Checkpoint
-    touches: Touches | None
+    contacts: Contacts | None
     phases: Mapping[str, float]
 
 
@@ -64,7 +64,7 @@ def taken_out(frame: StoredFrame) -> StoredFrame:
     """Return a frame with its contact arrays unbundled."""
     arrays = unbundle(frame.contact) if frame.contact else ()
     contact = tuple(zip(arrays[::2], arrays[1::2], strict=True))
-    return frame._replace(contact=contact, touches=None if frame.touches is None else unbundle(frame.touches))
+    return frame._replace(contact=contact, contacts=None if frame.contacts is None else unbundle(frame.contacts))
 
 
 def are_samples(frames: Sequence[StoredFrame], setups: Sequence[Setup]) -> bool:
@@ -86,7 +86,7 @@ def size_of(frame: StoredFrame, before: Inputs | tuple[()]) -> int:
         if inputs is not before:
             new += [x for x in inputs if x is not None and id(x) not in known]
             known.update(map(id, inputs))
-    bundles = [part[0] for part in (frame.contact, frame.touches) if part]
+    bundles = [part[0] for part in (frame.contact, frame.contacts) if part]
     tuples = _OF_A_FRAME + _OF_A_CHANGE * len(frame.changes) + _OF_A_BUNDLE * len(bundles)
     return tuples + size(frame.q, frame.v, frame.divergences, frame.phases, *bundles, *new)
 

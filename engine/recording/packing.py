@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.scene import Touches
+from engine.scene import Contacts
 
 Array = NDArray[Any]
 Packed = tuple[Array, Array]
@@ -62,8 +62,8 @@ def unpack(packed: Packed, shape: tuple[int, ...]) -> Array:
     return x
 
 
-def pack_touches(touches: Touches | None) -> tuple[Array, ...] | None:
-    """Return the valid contacts, robot by robot, as the fields of a `Touches`; None without any."""
+def pack_contacts(touches: Contacts | None) -> tuple[Array, ...] | None:
+    """Return the valid contacts, robot by robot, as the fields of a `Contacts`; None without any."""
     touches = None if touches is None else touches.on_host()
     if touches is None or not touches.number.any():
         return None
@@ -71,21 +71,21 @@ def pack_touches(touches: Touches | None) -> tuple[Array, ...] | None:
     return tuple(np.array(x) if x.ndim == 1 else x[there] for x in touches)
 
 
-def unpack_touches(packed: tuple[Array, ...] | None) -> Touches | None:
+def unpack_contacts(packed: tuple[Array, ...] | None) -> Contacts | None:
     """Return those contacts, with the capacity that the robot with the most needs."""
     if packed is None:
         return None
     number = packed[0]
     there = np.arange(int(number.max())) < number[:, None]
     fields = []
-    for name, x in zip(Touches._fields, packed, strict=True):
+    for name, x in zip(Contacts._fields, packed, strict=True):
         if name in _OF_ROBOTS:
             fields.append(x)
             continue
         full = np.zeros((*there.shape, *x.shape[1:]), x.dtype)
         full[there] = x
         fields.append(full)
-    return Touches(*fields)
+    return Contacts(*fields)
 
 
 _OF_ROBOTS = ("number", "residual", "worst")
@@ -106,8 +106,8 @@ def bundle_packed(packed: Iterable[Packed]) -> Bundle | tuple[()]:
     return bundle(arrays) if arrays else ()
 
 
-def bundle_touches(packed: tuple[Array, ...] | None) -> Bundle | None:
-    """Concatenate the result of `pack_touches`."""
+def bundle_contacts(packed: tuple[Array, ...] | None) -> Bundle | None:
+    """Concatenate the result of `pack_contacts`."""
     return None if packed is None else bundle(packed)
 
 

@@ -22,7 +22,15 @@ from engine.recording.frames import (
     taken_out,
 )
 from engine.recording.inputs import Change, Inputs, act, acting, dense, same
-from engine.recording.packing import Array, bundle_packed, bundle_touches, pack, pack_touches, same_bits, unpack_touches
+from engine.recording.packing import (
+    Array,
+    bundle_contacts,
+    bundle_packed,
+    pack,
+    pack_contacts,
+    same_bits,
+    unpack_contacts,
+)
 from engine.recording.setup import Setup
 from engine.simulation import Simulation
 from engine.uncopyable import NotCopied
@@ -200,7 +208,9 @@ class Recording(NotCopied):
 
     def _keep(self, run: Run, frame: StoredFrame, before: Inputs | tuple[()]) -> None:
         """Append a frame with unbundled contacts to the run."""
-        bundled = frame._replace(contact=bundle_packed(frame.contact), touches=bundle_touches(frame.touches), bytes=0)
+        bundled = frame._replace(
+            contact=bundle_packed(frame.contact), contacts=bundle_contacts(frame.contacts), bytes=0
+        )
         taken = size_of(bundled, before)
         run._frames.append((*bundled[:-1], taken))
         self._bytes += taken
@@ -328,7 +338,7 @@ class Recording(NotCopied):
                 run._setups[setup].time(checkpoint.steps), checkpoint.steps, setup, begins, checkpoint.q, checkpoint.v,
                 self._inputs, changes=tuple(self._changes), divergences=diverged(checkpoint),
                 contact=bundle_packed(map(pack, checkpoint.contact)),
-                touches=bundle_touches(pack_touches(simulation.contacts)),
+                contacts=bundle_contacts(pack_contacts(simulation.contacts)),
                 phases=np.fromiter(phases.values(), float, len(phases)),
             )  # fmt: skip
             frame = frame._replace(bytes=size_of(frame, before))
@@ -365,7 +375,7 @@ class Recording(NotCopied):
         phases = dict(zip(names, stored.phases.tolist(), strict=False))  # frames from files have none
         return RecordedFrame(
             index, stored.time, setup, stored.begins, checkpoint_of(stored, setup, shapes),
-            unpack_touches(stored.touches), phases,
+            unpack_contacts(stored.contacts), phases,
         )  # fmt: skip
 
     def stored(self, run: Run, first: int = 0, most: int | None = None) -> list[StoredFrame]:

@@ -14,11 +14,11 @@ from engine.scene.obstacle import Obstacle
 from engine.scene.points import KEPT
 from engine.scene.scene import Scene, coefficients
 from engine.scene.shapes import Solid
-from engine.scene.thresholds import MOST
+from engine.scene.tolerances import MAX_CONTACTS
 
 Array = NDArray[np.floating]
 Indices = NDArray[np.int64]
-MOST_PAIRS = 8 * MOST
+MAX_PAIRS = 8 * MAX_CONTACTS
 """Maximum number of candidate pairs; those that touch in the neutral pose are removed later."""
 
 
@@ -60,7 +60,7 @@ class Pairs(NamedTuple):
 def pairs(model: Model, scene: Scene) -> Pairs:
     """Return the pairs of a scene, before those marked `neutral` are checked in the neutral pose.
 
-    Raises ValueError with one sentence for a mesh without volume, and for more than `MOST_PAIRS` pairs.
+    Raises ValueError with one sentence for a mesh without volume, and for more than `MAX_PAIRS` pairs.
     """
     shapes: list[Collision | Obstacle] = [*model.collisions, *scene.obstacles]
     body = np.array([_body(model, shape) for shape in shapes], np.int64)
@@ -71,7 +71,7 @@ def pairs(model: Model, scene: Scene) -> Pairs:
     pieces = [(int(k), solid) for k in np.unique(table[:, :2]) for solid in _solids(model, shapes[k])]
     solids, shape = tuple(solid for _, solid in pieces), np.array([k for k, _ in pieces], np.int64)
     places = {int(k): np.flatnonzero(shape == k).tolist() for k in np.unique(shape)}
-    if sum(len(places[i]) * len(places[j]) for i, j, _ in found) > MOST_PAIRS:
+    if sum(len(places[i]) * len(places[j]) for i, j, _ in found) > MAX_PAIRS:
         raise _too_many(model)
     rows = [(x, y, pair) for pair, (i, j, _) in enumerate(found) for x, y in product(places[i], places[j])]
     one, other, pair = np.array(rows, np.int64).reshape(-1, 3).T
@@ -118,14 +118,14 @@ def _own(model: Model, body: Indices, within: bool) -> list[tuple[int, int, bool
         if together and (_of(before, a) == b or _of(before, b) == a):
             continue
         found.append((j, i, together) if a == WORLD else (i, j, together))
-        if len(found) > MOST_PAIRS:
+        if len(found) > MAX_PAIRS:
             raise _too_many(model)
     return found
 
 
 def _too_many(model: Model) -> ValueError:
     return ValueError(
-        f"{model.name} has more than {MOST_PAIRS} pairs of shapes that may touch; give fewer shapes, or disable pairs "
+        f"{model.name} has more than {MAX_PAIRS} pairs of shapes that may touch; give fewer shapes, or disable pairs "
         "by an SRDF"
     )
 

@@ -100,9 +100,9 @@ class PretendedGpu(engine.Simulation):
         super().step(n)
 
     @property
-    def contacts(self) -> engine.Touches | None:
+    def contacts(self) -> engine.Contacts | None:
         found = super().contacts
-        return found if found is None or self.device == "cpu" else engine.Touches(*map(OnGpu, found))
+        return found if found is None or self.device == "cpu" else engine.Contacts(*map(OnGpu, found))
 
     def frames(self, robots: int = 1) -> FrameReader:
         reader = super().frames(robots)

@@ -132,7 +132,7 @@ def test_a_grasp_of_a_script_is_watched_replayed_and_exported(qtbot, window, scr
     assert frames[-1].checkpoint.q[0, -5] == pytest.approx(told["lifted_by"], abs=1e-6)
     model = frames[-1].setup.model
     fingers = {model.link_names.index(f"panda_{side}finger") for side in ("left", "right")}
-    pressed = set(frames[-1].touches.link[0]) | set(frames[-1].touches.other[0])
+    pressed = set(frames[-1].contacts.link[0]) | set(frames[-1].contacts.other[0])
     assert fingers < pressed
     bench.replay.seek(2.0)
     assert bench.replay.frame.checkpoint.q[0, -5] == pytest.approx(0.0, abs=2e-3)  # it is pressed, and lies

@@ -64,7 +64,7 @@ def check_standing(heard: Listener, loaded: Loaded, recording: engine.Recording)
     assert frame.contacts.force[:, 2].sum() == pytest.approx(weight, rel=0.3)
     assert 0 < frame.residual <= 1e-6
     run = recording.runs[-1]
-    last = recording.frame(run, run.last).touches
+    last = recording.frame(run, run.last).contacts
     assert last is not None
     assert type(last.number) is np.ndarray
     assert last.number[0] >= 3

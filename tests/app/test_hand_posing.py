@@ -267,10 +267,10 @@ def test_of_a_batch_no_robot_is_posed_by_hand(arm):
 
 def test_how_far_a_pose_is_off_is_said_in_its_unit():
     q = np.zeros(1)
-    assert left_text(engine.Reach(q, 0.0, 0.0, True)) == ""
-    assert left_text(engine.Reach(q, 0.034, 0.2, False)) == ", 34 mm out of reach"
-    assert left_text(engine.Reach(q, 1e-5, np.radians(12), False)) == ", 12.0 ° out of reach"
-    assert left_text(engine.Reach(q, 1e-5, 1e-6, False)) == ""
+    assert left_text(engine.IKResult(q, 0.0, 0.0, True)) == ""
+    assert left_text(engine.IKResult(q, 0.034, 0.2, False)) == ", 34 mm out of reach"
+    assert left_text(engine.IKResult(q, 1e-5, np.radians(12), False)) == ", 12.0 ° out of reach"
+    assert left_text(engine.IKResult(q, 1e-5, 1e-6, False)) == ""
 
 
 @pytest.mark.parametrize("parallel", [False, True])

@@ -94,7 +94,7 @@ def test_any_frames_of_a_run_are_computed_again_to_the_bit(name, robots, device,
     assert len(pulled) > FRAMES
     assert len({frame.checkpoint.tau.tobytes() for frame in frames}) > FRAMES
     assert len({frame.checkpoint.target.tobytes() for frame in frames}) > 5
-    assert (name == "arm7") or sum(frame.touches is not None for frame in frames) > FRAMES
+    assert (name == "arm7") or sum(frame.contacts is not None for frame in frames) > FRAMES
     assert frames[-1].checkpoint.q.shape[0] == robots
     chosen = rng.choice(np.arange(len(frames) - 1), FRAMES, replace=False)
     for number, index in enumerate(chosen.tolist()):

@@ -13,7 +13,7 @@ from engine.cuda.runtime import clock, device
 from engine.device_arrays import to_host
 from engine.holding import holding_gains
 from engine.scene import Scene, put_down
-from engine.scene.touches import BEARABLE_SINGLE
+from engine.scene.tolerances import ACCEPTED_RESIDUAL_SINGLE
 from engine.simulation import Simulation
 from engine.validation import Array
 from tests.bench import warp_contact
@@ -25,7 +25,7 @@ HEIGHT = 0.2
 """m above the ground from which robots fall, limp, in random postures and turned at random."""
 ALIKE = 200
 """Number of steps after which single robots and those in a batch must agree bit for bit."""
-LAWFUL = {"float32": BEARABLE_SINGLE, "float64": 1e-8}
+LAWFUL = {"float32": ACCEPTED_RESIDUAL_SINGLE, "float64": 1e-8}
 """The residual that is asked of a step."""
 
 

@@ -26,7 +26,7 @@ from engine.cuda.runtime import clock, device
 from engine.device_arrays import to_host
 from engine.robot_arguments import positive
 from engine.scene import Scene
-from engine.scene.touches import BEARABLE_SINGLE
+from engine.scene.tolerances import ACCEPTED_RESIDUAL_SINGLE
 from engine.simulation import Simulation
 from tests.bench import prepared_robots, warp_robots
 from tests.bench.real_robots import DT, FRICTION, ROBOTS, TOGETHER
@@ -271,7 +271,7 @@ class _Walk:
             robots.step(TOGETHER)
             touches = robots.contacts
             assert touches is not None
-            over = (~(x <= BEARABLE_SINGLE) for x in (touches.residual, touches.worst))
+            over = (~(x <= ACCEPTED_RESIDUAL_SINGLE) for x in (touches.residual, touches.worst))
             self.looks.append((*(x.mean() for x in over), touches.number.mean(), touches.worst.max()))
 
     def seconds(self, steps: int) -> float:
@@ -322,7 +322,9 @@ def line(row: dict[str, Any]) -> str:
         told = f"failed: {row['failure']}"
     else:
         told = f"{row['rate'] / 1e6:.3g} M steps/s, {row['contacts']:.3g} contacts, residual at most {_worst(row)}"
-        told += f", {row['over']:.2%} of steps above {BEARABLE_SINGLE:g}, first step after {row['first']:.1f} s"
+        told += (
+            f", {row['over']:.2%} of steps above {ACCEPTED_RESIDUAL_SINGLE:g}, first step after {row['first']:.1f} s"
+        )
         told += f"; {row['diverged']:.2%} DIVERGED" if row["diverged"] else ""
     if peer := row.get("peer"):
         told += f"; MuJoCo Warp {_of_peer(peer)}"
@@ -344,7 +346,15 @@ def _of_peer(peer: dict[str, Any]) -> str:
 
 def markdown(rows: list[dict[str, Any]]) -> str:
     """The rows as a table."""
-    heads = ("robots", "M steps/s", "MuJoCo Warp", "times", "contacts", "worst residual", f"above {BEARABLE_SINGLE:g}")
+    heads = (
+        "robots",
+        "M steps/s",
+        "MuJoCo Warp",
+        "times",
+        "contacts",
+        "worst residual",
+        f"above {ACCEPTED_RESIDUAL_SINGLE:g}",
+    )
     lines = [heads, ("---", *("---:",) * 6)]
     for row in rows:
         peer, ratio = row.get("peer"), f"{row['ratio']:.2f}" if "ratio" in row else ""

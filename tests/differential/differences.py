@@ -24,7 +24,7 @@ from engine.algorithms.motion import Motion, frame_of_link, motion
 from engine.algorithms.step import ContactProblem, Inputs, StepSetup
 from engine.algorithms.touching import Contact
 from engine.lie import Array
-from engine.scene.touches import VELOCITY_FLOOR
+from engine.scene.tolerances import VELOCITY_FLOOR
 from tests.differential.cases import Case
 from tests.differential.matching import DOUBLE, SINGLE, Precision, seen, told_contacts
 
@@ -138,7 +138,7 @@ def _gain(model: engine.Model, given: object, robot: int, name: str) -> Array:
 
 
 def _of_robot(
-    robot: Robot, q: Array, v: Array, told: engine.scene.Touches | None, wrench: Array, exact: Precision
+    robot: Robot, q: Array, v: Array, told: engine.scene.Contacts | None, wrench: Array, exact: Precision
 ) -> Iterator[str]:
     contacts, held = list[Contact](), list[Contact]()
     if robot.model.nv == 0:
@@ -200,7 +200,7 @@ def _compared(name: str, came: Array, expected: Array, limit: Array | float) -> 
 
 
 def _under_contact(
-    robot: Robot, q: Array, v: Array, contacts: list[Contact], told: engine.scene.Touches, wrench: Array,
+    robot: Robot, q: Array, v: Array, contacts: list[Contact], told: engine.scene.Contacts, wrench: Array,
     exact: Precision,
 ) -> Iterator[str]:  # fmt: skip
     """A step under contact: its impulses obey the law, and its velocity is what they give."""
@@ -225,7 +225,7 @@ def _under_contact(
     yield from _told(robot, ready, told, order, v_first, wrench, exact)
 
 
-def _impulses(ready: ContactProblem, told: engine.scene.Touches, order: list[int]) -> tuple[Array, list[str]]:
+def _impulses(ready: ContactProblem, told: engine.scene.Contacts, order: list[int]) -> tuple[Array, list[str]]:
     """The contacts' impulses along their rows; and what is wrong with them."""
     impulses, faults = np.zeros(len(ready.rows.b)), []
     for i, (x, c) in enumerate(zip(ready.contacts, order, strict=True)):
@@ -318,7 +318,7 @@ def _coordinates(
 
 
 def _told(
-    robot: Robot, ready: ContactProblem, told: engine.scene.Touches, order: list[int], v: Array, wrench: Array,
+    robot: Robot, ready: ContactProblem, told: engine.scene.Contacts, order: list[int], v: Array, wrench: Array,
     exact: Precision,
 ) -> Iterator[str]:  # fmt: skip
     """Check that slip, and the impulses on links in their own frames, follow from other reported quantities."""

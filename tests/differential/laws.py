@@ -122,7 +122,7 @@ _NAMES = (
 )  # fmt: skip
 
 
-def contacts(touches: engine.Touches | None) -> dict[str, Any]:
+def contacts(touches: engine.Contacts | None) -> dict[str, Any]:
     """Return the contacts in a simulation's or a recorded frame's results."""
     if touches is None or not np.any(touches.number):
         numbers = {} if touches is None else {"residual": touches.residual, "worst": touches.worst}

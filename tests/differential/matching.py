@@ -41,7 +41,7 @@ seen: Counter[str] = Counter()
 
 
 def told_contacts(
-    robot: Robot, told: engine.scene.Touches | None, exact: Precision
+    robot: Robot, told: engine.scene.Contacts | None, exact: Precision
 ) -> tuple[list[Contact], list[Contact], list[str]]:
     """Return the reported contacts, each with the reference's law, in reported order; the held ones; and mismatches."""
     dt, scene = robot.settings.dt, robot.settings.scene
@@ -79,7 +79,7 @@ def told_contacts(
             found and near.pair is not None
         ):  # along the best normal that is reported, which may be better than the text's
             deepest = max(gap_along(*near.pair, told.normal[0, c].astype(float)) for c in found)
-        if found and min(told.gap[0, c] for c in found) > deepest + slack and deepest <= touching.NEAR:
+        if found and min(told.gap[0, c] for c in found) > deepest + slack and deepest <= touching.CONTACT_MARGIN:
             faults.append(f"the deepest contact of link {near.contacts[0].link} is not among those that are kept")
         matched |= found
     faults += [
@@ -105,13 +105,13 @@ def _spread(places: list[Array]) -> float:
     return max((float(np.linalg.norm(x - y)) for k, x in enumerate(places) for y in places[:k]), default=0.0)
 
 
-def _of_the_same_two(x: Contact, told: engine.scene.Touches, own: list[int]) -> int:
+def _of_the_same_two(x: Contact, told: engine.scene.Contacts, own: list[int]) -> int:
     """Return the number of reported contacts of that link with the other surface there."""
     return sum(bool(told.link[0, c] == x.link and told.other[0, c] == x.other) for c in own)
 
 
 def _matched(
-    contacts: list[Contact], told: engine.scene.Touches, own: list[int], exact: Precision
+    contacts: list[Contact], told: engine.scene.Contacts, own: list[int], exact: Precision
 ) -> dict[int, Contact]:
     """Match reported contacts with the reference's, each at most once."""
     found: dict[int, Contact] = {}
@@ -123,7 +123,7 @@ def _matched(
 
 
 def _by_their_normals(
-    near: touching.Near, told: engine.scene.Touches, own: list[int], exact: Precision
+    near: touching.Near, told: engine.scene.Contacts, own: list[int], exact: Precision
 ) -> dict[int, Contact]:
     """Match along the reported normals, if several directions are equally good."""
     one, other = near.pair
@@ -149,7 +149,7 @@ def _by_their_normals(
     return found
 
 
-def _holds(near: touching.Near, told: engine.scene.Touches, c: int, n: Array, exact: Precision) -> bool:
+def _holds(near: touching.Near, told: engine.scene.Contacts, c: int, n: Array, exact: Precision) -> bool:
     """Whether a contact is at the closest points: each solid has a point half the gap away on its side."""
     x, half = told.point[0, c].astype(float), told.gap[0, c] / 2 * n
     points = [Standing(Solid("sphere", (1e-9,)), np.eye(3), x + side * half, np.eye(3)) for side in (1, -1)]
@@ -171,17 +171,17 @@ def _borderline(robot: Robot, x: Contact, exact: Precision) -> bool:
     return not touching.takes_part(robot.model, robot.at, further, robot.settings.dt)
 
 
-def _at_the_border(told: engine.scene.Touches, c: int, exact: Precision) -> bool:
+def _at_the_border(told: engine.scene.Contacts, c: int, exact: Precision) -> bool:
     """Whether only rounding decides that it is reported, and it has no effect."""
-    return bool(told.gap[0, c] > touching.NEAR - exact.place and not np.any(told.impulse[0, c]))
+    return bool(told.gap[0, c] > touching.CONTACT_MARGIN - exact.place and not np.any(told.impulse[0, c]))
 
 
-def _is_same(x: Contact, told: engine.scene.Touches, c: int, exact: Precision) -> bool:
+def _is_same(x: Contact, told: engine.scene.Contacts, c: int, exact: Precision) -> bool:
     if x.link != told.link[0, c] or x.other != told.other[0, c] or abs(x.gap - told.gap[0, c]) > exact.place:
         return False
     return _apart(x, told, c) < 100 * exact.place and float(np.linalg.norm(x.n - told.normal[0, c])) < 1e3 * exact.place
 
 
-def _apart(x: Contact, told: engine.scene.Touches, c: int) -> float:
+def _apart(x: Contact, told: engine.scene.Contacts, c: int) -> float:
     same = x.link == told.link[0, c] and x.other == told.other[0, c]
     return float(np.linalg.norm(x.x - told.point[0, c])) if same else np.inf

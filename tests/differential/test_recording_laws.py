@@ -85,8 +85,8 @@ def assert_frames(recording: engine.Recording, run: engine.Run, moments: dict[in
         was, checkpoint = moments[index]
         assert_checkpoint(frame.checkpoint, checkpoint, f"{where}, frame {index}")
         live = {name: x for name, x in was.items() if name.startswith("contacts")}
-        if frame.touches is not None:
-            assert_same(contacts(frame.touches), live, f"{where}, frame {index}")
+        if frame.contacts is not None:
+            assert_same(contacts(frame.contacts), live, f"{where}, frame {index}")
         else:
             assert not any("point" in name for name in live)
     index = run.first + len(run) // 2

@@ -115,7 +115,7 @@ def of_robots(dtype: str, folder: Path):
 def of_chains(dtype: str, clusters: bool):
     """The kernels for any serial chain, by a thread, a block or a cluster each."""
     from engine.cuda.chains import abia_hybrid, block_solvers, cfa, dca, jsiia
-    from engine.cuda.stepping import chain_stepper, group_stepper, tree_stepper
+    from engine.cuda.stepping import chain_group_stepper, dca_chain_stepper, dca_tree_stepper
     from engine.cuda.trees import dca as trees
     from engine.cuda.trees import jsiia as any_model
 
@@ -124,11 +124,14 @@ def of_chains(dtype: str, clusters: bool):
     cuts = [dca.Cut(1, False, 4), dca.Cut(40, False, 8), *([dca.Cut(16, True, 8)] if clusters else [])]
     gains, integrator = np.ones((1, 10)), {"float32": "semi-implicit", "float64": "rk4"}[dtype]
     settings = StepSettings(model, 1, 1e-3, integrator, "dca", dtype=dtype, kp=gains, kd=gains)
-    yield lambda: chain_stepper.ChainStepper(settings)
-    yield lambda: chain_stepper.ChainStepper(dataclasses.replace(settings, freezes=True))
-    yield lambda: pushed(chain_stepper.ChainStepper, settings)
+    yield lambda: dca_chain_stepper.DcaChainStepper(settings)
+    yield lambda: dca_chain_stepper.DcaChainStepper(dataclasses.replace(settings, freezes=True))
+    yield lambda: pushed(dca_chain_stepper.DcaChainStepper, settings)
     for algorithm in ("cfa", "jsiia"):
-        for n, stepper in ((10, partial(pushed, group_stepper.GroupStepper)), (300, group_stepper.GroupStepper)):
+        for n, stepper in (
+            (10, partial(pushed, chain_group_stepper.ChainGroupStepper)),
+            (300, chain_group_stepper.ChainGroupStepper),
+        ):
             group_settings = dataclasses.replace(
                 settings, model=engine.chain(n), algorithm=algorithm, kp=np.ones((1, n)), kd=np.ones((1, n))
             )
@@ -136,8 +139,8 @@ def of_chains(dtype: str, clusters: bool):
     for model in (engine.tree(9, spherical=0.5), engine.tree(400)):
         ones = np.ones((1, model.nv))
         settings = StepSettings(model, 1, 1e-3, integrator, "dca", dtype=dtype, kp=ones, kd=ones)
-        yield lambda settings=settings: tree_stepper.TreeStepper(settings)
-    yield lambda: pushed(tree_stepper.TreeStepper, settings)
+        yield lambda settings=settings: dca_tree_stepper.DcaTreeStepper(settings)
+    yield lambda: pushed(dca_tree_stepper.DcaTreeStepper, settings)
     for cut in cuts:
         yield lambda cut=cut: dca._kernel.__wrapped__(cut, dtype)
     for cut in (dca.Cut(1, False, trees.WARPS), *([dca.Cut(16, True, trees.WARPS)] if clusters else [])):

@@ -6,7 +6,7 @@ from beside_cpu import SAME, alike, apart, assert_checkpoints_lead_on, beside, c
 from cuda_on_host import compiled_for_host, cuda_on_host  # noqa: F401 - fixtures
 
 import engine
-from engine.cuda.constraints.contacts import Contacts
+from engine.cuda.constraints.contacts import PlaneContacts
 from engine.device_arrays import to_host
 from engine.step_settings import StepSettings
 
@@ -31,11 +31,11 @@ def each_step_alike(cpu: engine.Simulation, ours: engine.Simulation, steps: int,
     assert touching > (steps if touches is None else touches)
 
 
-def contacts(name: str, dtype: str = "float32") -> Contacts:
+def contacts(name: str, dtype: str = "float32") -> PlaneContacts:
     """Return the contacts of such robots."""
     model = robot(name)
     gains = np.zeros((1, model.nv))
-    return Contacts(
+    return PlaneContacts(
         StepSettings(model, 4, 2e-3, "implicit", "abia", dtype=dtype, kp=gains, kd=gains, scene=engine.Scene())
     )
 

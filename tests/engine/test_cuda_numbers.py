@@ -20,8 +20,8 @@ def layout(file: str, name: str) -> dict[str, int]:
 
 
 def test_the_layout_of_a_contact() -> None:
-    assert layout("collision/contact_room.cuh", "contact")["NUMBERS"] == contacts._CONTACT
-    assert layout("collision/contact_room.cuh", "memory")["NUMBERS"] == contacts._REMEMBERED
+    assert layout("collision/contact_workspace.cuh", "contact")["NUMBERS"] == contacts._CONTACT
+    assert layout("collision/contact_workspace.cuh", "memory")["NUMBERS"] == contacts._REMEMBERED
 
 
 def test_the_layout_of_a_reported_contact() -> None:

@@ -116,11 +116,11 @@ def robot_of(of: StepSettings) -> in_scene.SceneRobot:
     """The arrays of one robot."""
     model, scene = of.model, of.scene
     assert scene is not None
-    touch = workspace.touch(workspace.contact_workspace(model, scene), model.nv, 1)
+    contact_state = workspace.contact_state(workspace.contact_workspace(model, scene), model.nv, 1)
     rows = JointRows(of.dt, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
     known = in_scene.ModelArrays(*pack(model), pack_coupling(model))
     work = in_scene.robot_workspace(len(model.parent), model.nq, model.nv, of.integrator)
-    return in_scene.SceneRobot(known, rows, of.rotations, work, touch)
+    return in_scene.SceneRobot(known, rows, of.rotations, work, contact_state)
 
 
 def staged(of: StepSettings, q: np.ndarray, v: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
@@ -129,7 +129,7 @@ def staged(of: StepSettings, q: np.ndarray, v: np.ndarray, target: np.ndarray) -
     fixed = in_scene.Fixed(of.integrator, "raise", "none", "untimed")
     _, _, _, given, _, robot = arguments = in_type((0, True, 1, given, fixed, robot), of.dtype)
     assert specialise_in(in_scene.advance, of.dtype, *arguments)(*arguments) is not NotImplemented
-    return given.record.q.reshape(-1, of.model.nq), given.state.v[0], float(robot.touch.summary[0, 2])
+    return given.record.q.reshape(-1, of.model.nq), given.state.v[0], float(robot.contact_state.summary[0, 2])
 
 
 @pytest.mark.parametrize("way", ["standing", "falling", "on hills", "onto itself"])
@@ -273,7 +273,7 @@ def test_a_search_that_failed_leaves_nothing_in_the_passes_of_mimic_joints(
     robot.work.state.q[0], robot.work.state.v[0] = q, v
     fixed = in_scene.Fixed(of.integrator, "raise", "none", "untimed")
     in_scene._begin(0, 0, arguments_of(q, v, np.zeros(bound.nv)), 1, fixed, robot, False)
-    contact, (_, contacts, joints, *_) = robot.touch.contact, robot.work.counts
+    contact, (_, contacts, joints, *_) = robot.contact_state.contact, robot.work.counts
     problem, out = contact.solver.problem, np.zeros(bound.nv)
     assert contacts > 0
     for impulse in (np.nan, 1.0):

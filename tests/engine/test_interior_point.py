@@ -19,17 +19,21 @@ def asked(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, 
     """The contact problem of a limp robot: how many contacts and joint rows it has, and what it is solved in."""
     of = settings(model, "falling", "float64")
     assert of.scene is not None
-    touch = workspace.touch(workspace.contact_workspace(model, of.scene), model.nv, 1)
+    contact_state = workspace.contact_state(workspace.contact_workspace(model, of.scene), model.nv, 1)
     known = in_scene.ModelArrays(*pack(model), pack_coupling(model))
     rows = JointRows(DT, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
     robot = in_scene.SceneRobot(
-        known, rows, of.rotations, in_scene.robot_workspace(len(model.parent), model.nq, model.nv, of.integrator), touch
+        known,
+        rows,
+        of.rotations,
+        in_scene.robot_workspace(len(model.parent), model.nq, model.nv, of.integrator),
+        contact_state,
     )
     robot.work.state.q[:], robot.work.state.v[:] = q, v
     kinds = in_scene.Fixed(of.integrator, "raise", "none", "untimed")
     in_scene._begin(0, 0, arguments_of(q, v, v), 1, kinds, robot, False)
     _, contacts, joints = robot.work.counts[:3].tolist()
-    return contacts, joints, touch.contact.solver, robot
+    return contacts, joints, contact_state.contact.solver, robot
 
 
 @pytest.mark.parametrize("name", ["quadruped", "humanoid"])
@@ -42,7 +46,7 @@ def test_the_interior_point_alone_finds_what_newtons_steps_find(name: str, rng: 
         v[:] = rng.uniform(-0.5, 0.5, model.nv)
         contacts, joints, work, robot = asked(model, q, v)
         assert contacts > 0
-        shared = robot.work.forces.inertia[0], robot.known.topology, robot.touch.contact.bodies, work
+        shared = robot.work.forces.inertia[0], robot.known.topology, robot.contact_state.contact.bodies, work
         found, count = [], np.zeros(3, np.int64)
         for plan in (search.INTERIOR, search.COLD_START):
             search.begin(plan, 1e-9, 1e-9, contacts, joints, *shared)
@@ -66,7 +70,7 @@ def test_the_interior_point_begins_near_what_newtons_steps_leave(rng: np.random.
         q = put_down(walker, engine.Scene(), q)
         v[:] = rng.uniform(-0.5, 0.5, walker.nv)
         contacts, joints, work, robot = asked(walker, q, v)
-        shared = robot.work.forces.inertia[0], robot.known.topology, robot.touch.contact.bodies, work
+        shared = robot.work.forces.inertia[0], robot.known.topology, robot.contact_state.contact.bodies, work
         search.begin(search.COLD_START, 1e-12, 1e-12, contacts, joints, *shared)
         while work.search.numbers[problem.BEST_RESIDUAL] > 1e-5:
             search.advance(contacts, joints, *shared, np.zeros(3, np.int64))

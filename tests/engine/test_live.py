@@ -80,8 +80,8 @@ def test_contacts_wrenches_and_inputs_come_along() -> None:
     for name in ("q", "v", "tau", "target", "wrench"):
         assert np.array_equal(getattr(frame.checkpoint, name), getattr(own, name))
     number = int(contacts.number[0])
-    assert number == int(frame.touches.number[0]) > 0
-    for ours, theirs in zip(frame.touches, contacts, strict=True):
+    assert number == int(frame.contacts.number[0]) > 0
+    for ours, theirs in zip(frame.contacts, contacts, strict=True):
         assert np.array_equal(ours, theirs if theirs.ndim == 1 else theirs[:, :number])
 
 

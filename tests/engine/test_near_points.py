@@ -17,7 +17,7 @@ from engine.kernels.collision.surfaces import UPWARDS, surface
 from engine.kernels.spatial import load3, load9
 from engine.model import Collision
 from engine.scene.points import Points, points
-from engine.scene.thresholds import LEAN
+from engine.scene.tolerances import TILT_RATE
 
 DT = 2e-3
 
@@ -140,14 +140,15 @@ def test_over_a_height_field_a_wall_beside_a_ball_is_not_left_out(chance):
 
 def _within_reach(walked: Points, R: np.ndarray, p: np.ndarray, n: np.ndarray, speed: np.ndarray) -> np.ndarray:
     """Whether each corner may touch within a step, whichever is the lowest of those that rounding makes so: the hull
-    moves as it does, less what its lowest corner comes down by, and turns by twice that over its size and by LEAN."""
+    moves as it does, less what its lowest corner comes down by, and turns by twice that over its size and by TILT_RATE.
+    """
     x, size = walked.position @ R.T + p, 2 * walked.bound[0, 3]
     gap, down = x @ n - 0.1, -DT * (speed[3:] + np.cross(speed[:3], x - p)) @ n
     within = np.full(len(x), True)
     for lowest in np.flatnonzero(gap <= np.min(gap) + 1e-12):
         stops = max(down[lowest], 0)
         higher = np.minimum(gap, gap - down + stops) - gap[lowest]
-        within &= higher <= LEAN * DT * size + 2 * stops / size * np.linalg.norm(x - x[lowest], axis=1)
+        within &= higher <= TILT_RATE * DT * size + 2 * stops / size * np.linalg.norm(x - x[lowest], axis=1)
     return within
 
 

@@ -292,11 +292,11 @@ def test_frames_tell_contacts_and_phases():
     frame = recording.frame(run, run.last)
     assert dict(frame.phases) == simulation.phases
     live = simulation.contacts
-    assert frame.touches.number.tolist() == live.number.tolist() == [4]
+    assert frame.contacts.number.tolist() == live.number.tolist() == [4]
     for name in ("link", "point", "normal", "impulse", "slip"):
-        np.testing.assert_array_equal(getattr(frame.touches, name)[0], getattr(live, name)[0, :4])
-    assert frame.touches.states(0) == live.states(0)
-    assert recording.frame(run, 0).touches is None
+        np.testing.assert_array_equal(getattr(frame.contacts, name)[0], getattr(live, name)[0, :4])
+    assert frame.contacts.states(0) == live.states(0)
+    assert recording.frame(run, 0).contacts is None
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (2, 5, 3), (1, 0, 6), (4, 1)])

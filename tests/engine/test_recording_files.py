@@ -48,9 +48,9 @@ def test_a_run_goes_through_a_file_to_the_bit(tmp_path, recorded):
         assert (one.time, one.begins) == (other.time, other.begins)
         for a, b in zip(one.checkpoint.contact, other.checkpoint.contact, strict=True):
             np.testing.assert_array_equal(bits(a), bits(b))
-        assert (one.touches is None) == (other.touches is None)
-        if one.touches is not None:
-            for a, b in zip(one.touches, other.touches, strict=True):
+        assert (one.contacts is None) == (other.contacts is None)
+        if one.contacts is not None:
+            for a, b in zip(one.contacts, other.contacts, strict=True):
                 np.testing.assert_array_equal(a, b)
         assert other.setup.about == {"held": True}
     for index, computed in again.resimulate(read, 3):

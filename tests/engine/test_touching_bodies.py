@@ -33,7 +33,7 @@ def partners(simulation: engine.Simulation, robot: int = 0) -> list[tuple[int, i
 
 def test_more_pairs_than_are_looked_at_are_refused_before_they_are_made(tmp_path, monkeypatch):
     model = free(tmp_path, *[BALL] * 8)
-    monkeypatch.setattr(PAIRS, "MOST_PAIRS", 27)
+    monkeypatch.setattr(PAIRS, "MAX_PAIRS", 27)
     monkeypatch.setattr(PAIRS, "_solids", None)
     with pytest.raises(ValueError, match=r"has more than 27 pairs of shapes that may touch; give fewer shapes"):
         PAIRS.pairs(model, SELF)
@@ -42,9 +42,9 @@ def test_more_pairs_than_are_looked_at_are_refused_before_they_are_made(tmp_path
 def test_pairs_of_parts_and_obstacles_count_among_those_looked_at(tmp_path, monkeypatch):
     model = free(tmp_path, BALL, BALL)
     scene = engine.Scene(obstacles=[engine.Obstacle("sphere", (0.1,))] * 3)
-    monkeypatch.setattr(PAIRS, "MOST_PAIRS", 6)
+    monkeypatch.setattr(PAIRS, "MAX_PAIRS", 6)
     assert PAIRS.pairs(model, scene).capacity == 6
-    monkeypatch.setattr(PAIRS, "MOST_PAIRS", 5)
+    monkeypatch.setattr(PAIRS, "MAX_PAIRS", 5)
     with pytest.raises(ValueError, match="has more than 5 pairs of shapes that may touch"):
         PAIRS.pairs(model, scene)
 

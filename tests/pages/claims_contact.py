@@ -14,10 +14,10 @@ import engine
 from engine.cuda.constraints import contacts
 from engine.kernels.collision import convex, manifold, pair_workspace
 from engine.kernels.contact import interior, rounding, search
-from engine.kernels.contact.body_pairs import ALL_PAIRS, MOST_PAIRS
+from engine.kernels.contact.body_pairs import ALL_PAIRS, MAX_PAIRS
 from engine.kernels.contact.by_bodies import WARM_START_RESIDUAL
 from engine.lessons import contact as lesson_contact
-from engine.scene import Scene, pairs, points, thresholds, touches
+from engine.scene import Scene, pairs, points, tolerances
 from engine.scene.obstacle import Obstacle
 from engine.scene.points import KEPT, WALKED
 from tests.bench import contact, mujoco_contact, real_robots
@@ -54,18 +54,18 @@ def relaxed_law() -> Iterable[str]:
 @claims
 def restitution_and_gaps() -> Iterable[str]:
     """Rebounds, active contacts, and corrected overlaps."""
-    yield f"that approaches faster than {g(thresholds.IMPACT)} m/s and closes within"
+    yield f"that approaches faster than {g(tolerances.RESTITUTION_SPEED)} m/s and closes within"
     by_inertias = (ROOT / "engine" / "kernels" / "contact" / "restitution.py").read_text("utf-8")
     share = "0.5 * search.numbers[RESTITUTION_SHARE] if search.counts[RESTITUTION_ATTEMPT] <= HALVINGS else 0.0"
     assert share in " ".join(by_inertias.split())
-    yield f"system is solved again, up to {word(thresholds.HALVINGS)} times; then $e = 0$"
-    yield f"zero for joints and for closed contacts, to {thresholds.SHUT * 1e9:g} nm"
+    yield f"system is solved again, up to {word(tolerances.HALVINGS)} times; then $e = 0$"
+    yield f"zero for joints and for closed contacts, to {tolerances.GAP_TOLERANCE * 1e9:g} nm"
     yield (
-        f"An open contact with gap $\\phi$ is active when it is within {thresholds.NEAR * 1e3:g} mm, or comes "
-        "that near within two steps, with $c_n = \\phi / h$"
+        f"An open contact with gap $\\phi$ is active when it is within {tolerances.CONTACT_MARGIN * 1e3:g} mm, or "
+        "comes that near within two steps, with $c_n = \\phi / h$"
     )
-    yield f"with $\\beta = {g(thresholds.BACK)}$ for overlapping contacts, and 1"
-    yield f"no joint moves by more than {thresholds.IMMOBILE * 1e3:g} mm per rad along its normal"
+    yield f"with $\\beta = {g(tolerances.ERP)}$ for overlapping contacts, and 1"
+    yield f"no joint moves by more than {tolerances.IMMOBILE * 1e3:g} mm per rad along its normal"
     integrators = (ROOT / "engine" / "cpu" / "stepping" / "integrators.py").read_text("utf-8")
     assert integrators.index("if _touching_step(True") < integrators.index("    _rk4_stages(robots")
     yield "With `rk4`, a step with contact is the semi-implicit one, and so of first order."
@@ -74,7 +74,7 @@ def restitution_and_gaps() -> Iterable[str]:
 @claims
 def large_systems() -> Iterable[str]:
     """Limits of the pairs of bodies."""
-    yield f"On a GPU at most {MOST_PAIRS} pairs touch at a time; a step with more is computed without contacts"
+    yield f"On a GPU at most {MAX_PAIRS} pairs touch at a time; a step with more is computed without contacts"
 
 
 @claims
@@ -85,7 +85,7 @@ def residual() -> Iterable[str]:
         f"3 m/s it is {g(3 * engine.CONTACT_TOLERANCE)} m/s"
     )
     assert round(np.log10(engine.CONTACT_TOLERANCE * 9.81e-3)) == -11
-    assert (touches.VELOCITY_FLOOR, touches.VELOCITY_FLOOR_SINGLE) == (1e-9, 1e-6)
+    assert (tolerances.VELOCITY_FLOOR, tolerances.VELOCITY_FLOOR_SINGLE) == (1e-9, 1e-6)
     yield "Below 1 nm/s (1 µm/s in single precision)"
 
 
@@ -173,7 +173,7 @@ def geometry() -> Iterable[str]:
     kept = word(KEPT)
     yield f"At most {kept} points of a shape are contacts at a time: the deepest, the one farthest from it, and two"
     yield f"Of a hull with {WALKED} corners or more, height counts too"
-    yield f"at {g(thresholds.LEAN)} rad/s, or at the speed of the deepest corner"
+    yield f"at {g(tolerances.TILT_RATE)} rad/s, or at the speed of the deepest corner"
     yield f"touch in up to {kept} places, on triangles, edges and corners"
     yield f"Of more than {kept} the deepest, the farthest and the two that widen the area most are kept."
     shape, pair, ball = room()
@@ -181,7 +181,7 @@ def geometry() -> Iterable[str]:
         f"{word(shape).capitalize()} for a shape on the ground, {word(pair)} for a pair and {word(ball)} for a "
         "pair with"
     )
-    yield f"A robot that may have more than {thresholds.MOST} contacts"
+    yield f"A robot that may have more than {tolerances.MAX_CONTACTS} contacts"
     yield f"is refused if more than {ALL_PAIRS} pairs of its bodies may touch"
     assert manifold._BESIDE == 1e-5
     yield "Corners within a hundred-thousandth of the smaller shape of each other are one place"
@@ -208,7 +208,7 @@ def surfaces_and_pairs() -> Iterable[str]:
 
 def note_of(name: str) -> str:
     """Return the docstring of a threshold."""
-    text = (page_text.ROOT / "engine" / "scene" / "thresholds.py").read_text("utf-8")
+    text = (page_text.ROOT / "engine" / "scene" / "tolerances.py").read_text("utf-8")
     return str(re.findall(rf'^{name} = .+\n"""(.+?)"""', text, re.MULTILINE | re.DOTALL)[0])
 
 

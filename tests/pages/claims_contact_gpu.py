@@ -7,7 +7,7 @@ from page_text import e, exempt, word
 
 from engine.cuda.rigid_body import lane_bodies
 from engine.cuda.rigid_body import limbs as limbs_of
-from engine.scene import thresholds, touches
+from engine.scene import tolerances
 from engine.selection import steppers
 
 SOLVER, MEASURED = "docs/contact_solver_gpu.md", "docs/measured_contact.md"
@@ -21,11 +21,11 @@ def kernels() -> Iterable[str]:
     trunk = page_text.constants("rigid_body/limbs.cuh")["TRUNK_NV"]
     yield f"all lanes alike the trunk's {word(int(trunk))}"
     yield (
-        f"In single precision the tolerance on the residual is {e(touches.TOLERANCE_SINGLE)}; after two rounds "
-        f"{e(touches.BEARABLE_SINGLE)} is let pass"
+        f"In single precision the tolerance on the residual is {e(tolerances.RESIDUAL_TOLERANCE_SINGLE)}; after two "
+        f"rounds {e(tolerances.ACCEPTED_RESIDUAL_SINGLE)} is let pass"
     )
-    yield f"A gap of less than {e(thresholds.SHUT_SINGLE)} m for each metre of the coordinates counts as shut"
-    yield f"an overlap of less than {e(thresholds.OVERLAP_SINGLE)} m counts as none"
+    yield f"A gap of less than {e(tolerances.GAP_TOLERANCE_SINGLE)} m for each metre of the coordinates counts as shut"
+    yield f"an overlap of less than {e(tolerances.OVERLAP_TOLERANCE_SINGLE)} m counts as none"
 
 
 @page_text.of("docs/contact.md")

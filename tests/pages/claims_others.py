@@ -21,7 +21,7 @@ from engine.cuda.chains import dca
 from engine.cuda.rigid_body import written_out
 from engine.cuda.stepping.written_out_stepper import MOST_NUMBERS
 from engine.model import features
-from engine.scene import thresholds
+from engine.scene import tolerances
 from engine.selection import capabilities
 from engine.urdf.xacro import sandboxed_expansion
 from tests import test_house
@@ -173,7 +173,7 @@ def bounded() -> Iterable[str]:
     done, no, *_ = statuses()
     assert done == 0
     yield f"the window closes within {autosave.PARTING:g} s; no process is left"
-    yield f"contact has a length scale: less than {e(thresholds.SHUT)} m is no gap"
+    yield f"contact has a length scale: less than {e(tolerances.GAP_TOLERANCE)} m is no gap"
     yield f"a sentence with the commands that need none; exit {no} |"
     yield f"In the shell: `--out` has what was simulated, exit {no} |"
 

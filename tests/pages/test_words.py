@@ -97,7 +97,7 @@ def rk4_keeps_the_energy_of_a_flight() -> None:
     "engine.Simulation.contact_wrench",
     "the wrenches (n, f) of the last step's contacts, N m and N, each in its link's frame",
 )
-@says("engine.Touches", "`impulse` (batch, C, 3) the impulse on the link, N s",
+@says("engine.Contacts", "`impulse` (batch, C, 3) the impulse on the link, N s",
       "`wrench` (batch, C, 6) the impulse about the link's origin in its axes at the start of the step, N m s and N s",
       "`point` (batch, C, 3) the contact point in the world, m",
       "`gap` (batch, C) is the distance at the start of the step, m, negative for an overlap",
@@ -123,7 +123,7 @@ def what_presses_is_told_in_the_links_frame() -> None:
 @says("docs/contact_solver_gpu.md", "So what one is given the other gives")
 @says("docs/contact.md", "simulation.contacts.link, simulation.contacts.other # −1 the ground, −2 − k obstacle k, else "
       "a link", "it points from the `other` to the `link`")  # fmt: skip
-@says("engine.Touches", "`other` (batch, C) is the other surface: −1 the ground, −2 − k obstacle k of the scene, else "
+@says("engine.Contacts", "`other` (batch, C) is the other surface: −1 the ground, −2 − k obstacle k of the scene, else "
       "the index of another link of the robot; `other_wrench` (batch, C, 6) is then the impulse on that link, and 0 "
       "on ground and obstacles.", "`link` (batch, C) is the index of the robot's link")  # fmt: skip
 def others_have_their_numbers() -> None:

@@ -23,7 +23,7 @@ from engine.cpu.rigid_body import workspace as at
 from engine.cpu.runtime.arrays import copy_row
 from engine.cpu.runtime.cores import check_threads
 from engine.kernels.robot import KIND
-from engine.kernels.spatial import add, force_to_parent, full, load3, load6, load9, momentum, motion_to_child, store3
+from engine.kernels.spatial import add, full, load3, load6, load9, momentum, store3, transform_force, transform_motion
 from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model import REVOLUTE, Model, layout
 from engine.model.layout import pack
@@ -61,7 +61,7 @@ def inertia_times(x, extra, out, topology, constants, w):
         o, v = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
         if i > 0:
             R, p = load9(row, at.R), load3(row, at.P)
-            o, v = motion_to_child(R, p, load3(w[i - 1], at.ACC), load3(w[i - 1], at.ACC + 3))
+            o, v = transform_motion(R, p, load3(w[i - 1], at.ACC), load3(w[i - 1], at.ACC + 3))
         store3(row, o, at.ACC)
         store3(row, v, at.ACC + 3)
         row[at.ACC + (2 if topology[i, KIND] == REVOLUTE else 5)] += x[i]
@@ -75,7 +75,7 @@ def inertia_times(x, extra, out, topology, constants, w):
         out[i] = row[at.BIAS + (2 if topology[i, KIND] == REVOLUTE else 5)] + extra[i] * x[i]
         if i > 0:
             below, R, p = w[i - 1], load9(row, at.R), load3(row, at.P)
-            force, moment = force_to_parent(R, p, load3(row, at.BIAS), load3(row, at.BIAS + 3))
+            force, moment = transform_force(R, p, load3(row, at.BIAS), load3(row, at.BIAS + 3))
             store3(below, add(load3(below, at.BIAS), force), at.BIAS)
             store3(below, add(load3(below, at.BIAS + 3), moment), at.BIAS + 3)
 

@@ -36,13 +36,11 @@ from engine.kernels.spatial import (
     add,
     cross,
     cross_matrix,
-    force_to_parent,
     full,
     load3,
     load6,
     load9,
     matmul,
-    motion_to_child,
     mul,
     mul_t,
     plus,
@@ -51,6 +49,8 @@ from engine.kernels.spatial import (
     store3,
     store6,
     sub,
+    transform_force,
+    transform_motion,
     transpose,
 )
 from engine.model import REVOLUTE, layout
@@ -207,7 +207,7 @@ def eliminate(blocks, extra, locked):
 def _motion(blocks, w, i, n, f, n1, f1):
     """Compute J⁻¹ (I − Γ)ᵀ F of link i into its row, from the forces (n, f) in its joint and (n1, f1) in the next."""
     if i + 1 < blocks.shape[0]:
-        n1, f1 = force_to_parent(load9(w[i + 1], at.R), load3(w[i + 1], at.P), n1, f1)
+        n1, f1 = transform_force(load9(w[i + 1], at.R), load3(w[i + 1], at.P), n1, f1)
         n, f = sub(n, n1), sub(f, f1)
     o, v = _over_J(blocks[i], n, f)
     store3(blocks[i], o, MOTION)
@@ -221,7 +221,7 @@ def _across(blocks, w, i):
     if i > 0:
         above = blocks[i - 1]
         R, p = load9(w[i], at.R), load3(w[i], at.P)
-        o1, v1 = motion_to_child(R, p, load3(above, MOTION), load3(above, MOTION + 3))
+        o1, v1 = transform_motion(R, p, load3(above, MOTION), load3(above, MOTION + 3))
         o, v = sub(o, o1), sub(v, v1)
     return o, v
 

@@ -30,7 +30,6 @@ from engine.kernels.robot import KIND, PARENT
 from engine.kernels.spatial import (
     add,
     dot,
-    force_to_parent,
     full,
     inertia_to_parent,
     less_rank_one,
@@ -45,6 +44,7 @@ from engine.kernels.spatial import (
     store6,
     store9,
     sub,
+    transform_force,
     transpose,
 )
 from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
@@ -68,7 +68,7 @@ def _free(row, L):
         f = sub(load3(row, (at.U + 3) * L + k, L), load3(row, (at.BIAS + 3) * L + k, L))
         o, v = solve6(A, B, C, n, f)
         R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
-        n, f = force_to_parent(R, p, load3(row, at.U * L + k, L), load3(row, (at.U + 3) * L + k, L))
+        n, f = transform_force(R, p, load3(row, at.U * L + k, L), load3(row, (at.U + 3) * L + k, L))
         store3(row, n, at.BIAS * L + k, L)
         store3(row, f, (at.BIAS + 3) * L + k, L)
         store3(row, o, at.ACC * L + k, L)
@@ -108,7 +108,7 @@ def _to_parent(row, L):
         f = add(add(load3(row, (at.BIAS + 3) * L + k, L), scale(ud, y)), add(mul(transpose(B), o), mul(full(C), v)))
         R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
         A, B, C = inertia_to_parent(R, p, A, B, C)
-        n, f = force_to_parent(R, p, n, f)
+        n, f = transform_force(R, p, n, f)
         store6(row, A, at.I * L + k, L)
         store9(row, B, at.I_B * L + k, L)
         store6(row, C, at.I_C * L + k, L)
@@ -146,7 +146,7 @@ def _ball(w, i, parent, L):
             f = add(f, add(mul(transpose(B), o), mul(full(C), v)))
             R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
             A, B, C = inertia_to_parent(R, p, A, B, C)
-            n, f = force_to_parent(R, p, n, f)
+            n, f = transform_force(R, p, n, f)
             below = w[parent]
             store6(below, plus(load6(below, at.I * L + k, L), A), at.I * L + k, L)
             a, b = load6(below, at.I_B * L + k, L), load3(below, (at.I_B + 6) * L + k, L)
@@ -309,7 +309,7 @@ def solve(topology, w, lanes, weightless):
             for k in range(L):
                 n, f = load3(row, at.BIAS * L + k, L), load3(row, (at.BIAS + 3) * L + k, L)
                 if kind != FREE:
-                    n, f = force_to_parent(load9(row, at.R * L + k, L), load3(row, at.P * L + k, L), n, f)
+                    n, f = transform_force(load9(row, at.R * L + k, L), load3(row, at.P * L + k, L), n, f)
                 store3(below, add(load3(below, at.BIAS * L + k, L), n), at.BIAS * L + k, L)
                 store3(below, add(load3(below, (at.BIAS + 3) * L + k, L), f), (at.BIAS + 3) * L + k, L)
     accelerations(topology, w, lanes, weightless)

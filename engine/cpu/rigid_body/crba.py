@@ -7,7 +7,7 @@ from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.runtime.arrays import fill
 from engine.kernels.robot import KIND, PARENT, V_START
-from engine.kernels.spatial import force_to_parent, inertia_to_parent, load3, load6, load9, store6, store9
+from engine.kernels.spatial import inertia_to_parent, load3, load6, load9, store6, store9, transform_force
 
 
 @inline
@@ -54,7 +54,7 @@ def composite_bodies(M, topology, constants, w, lanes):
                     if above < 0:
                         break
                     R, p = load9(w[j], at.R * L + k, L), load3(w[j], at.P * L + k, L)
-                    n, f = force_to_parent(R, p, (F[0], F[1], F[2]), (F[3], F[4], F[5]))
+                    n, f = transform_force(R, p, (F[0], F[1], F[2]), (F[3], F[4], F[5]))
                     F, j = (n[0], n[1], n[2], f[0], f[1], f[2]), above
         if parent >= 0:
             for k in range(L):

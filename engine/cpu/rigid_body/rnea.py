@@ -11,7 +11,6 @@ from engine.kernels.robot import KIND, PARENT
 from engine.kernels.spatial import (
     add,
     dot,
-    force_to_parent,
     full,
     load3,
     load6,
@@ -21,6 +20,7 @@ from engine.kernels.spatial import (
     mul,
     store3,
     store9,
+    transform_force,
 )
 from engine.model import layout
 
@@ -61,7 +61,7 @@ def joint_forces(topology, w, lanes):
             below = w[parent]
             for k in range(L):
                 R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
-                n, f = force_to_parent(R, p, load3(row, at.BIAS * L + k, L), load3(row, (at.BIAS + 3) * L + k, L))
+                n, f = transform_force(R, p, load3(row, at.BIAS * L + k, L), load3(row, (at.BIAS + 3) * L + k, L))
                 store3(below, add(load3(below, at.BIAS * L + k, L), n), at.BIAS * L + k, L)
                 store3(below, add(load3(below, (at.BIAS + 3) * L + k, L), f), (at.BIAS + 3) * L + k, L)
 

@@ -23,13 +23,13 @@ from engine.kernels.spatial import (
     load9,
     matmul,
     momentum,
-    motion_to_child,
     mul,
     mul_t,
     scale,
     store3,
     store6,
     store9,
+    transform_motion,
     turned_about_z,
 )
 from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, layout
@@ -168,7 +168,7 @@ def _from_parent(row, above, place, L):
     for k in range(L):
         R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
         o, v = load3(above, place * L + k, L), load3(above, (place + 3) * L + k, L)
-        o, v = motion_to_child(R, p, o, v)
+        o, v = transform_motion(R, p, o, v)
         store3(row, o, place * L + k, L)
         store3(row, v, (place + 3) * L + k, L)
 

@@ -16,7 +16,7 @@ from engine.compile import kernel
 from engine.cpu.rigid_body import rnea, tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.runtime.arrays import fill
-from engine.kernels.spatial import add, force_to_parent, load3, load9, store3
+from engine.kernels.spatial import add, load3, load9, store3, transform_force
 from engine.model import Model
 
 
@@ -48,7 +48,7 @@ def on_bodies(on_links, start, links, out, lanes):
         row, R, p = out[links.body[link]], load9(links.rotation[link]), load3(links.position[link])
         for k in range(L):
             wrench = on_links[min(start + k, last), link]
-            n, f = force_to_parent(R, p, load3(wrench), load3(wrench, 3))
+            n, f = transform_force(R, p, load3(wrench), load3(wrench, 3))
             store3(row, add(load3(row, k, L), n), k, L)
             store3(row, add(load3(row, 3 * L + k, L), f), 3 * L + k, L)
 

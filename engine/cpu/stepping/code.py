@@ -86,7 +86,7 @@ class Code(NamedTuple):
         """`integrators.run` for these steps, compiled or read from disk."""
         return integrators.run.specialised(self._sorts())
 
-    def _touch(self) -> workspace.Touch | tuple[()]:
+    def _contact_state(self) -> workspace.ContactState | tuple[()]:
         if not self.contact:
             return ()
         return workspace.example(self.contact, self.pairs, self.mimic)
@@ -104,7 +104,7 @@ class Code(NamedTuple):
             False, JointRows(1e-3, False, False, whole, matrix),
             Rotations(table, table), place, example(self.algorithm, (0,) * self.lanes), whole,
             Divergences(whole, whole),
-            self._touch(),
+            self._contact_state(),
             OwnParameters(cube, cube) if self.own else (),
         )  # fmt: skip
         return tuple(map(sort_of, arguments))

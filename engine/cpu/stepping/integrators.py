@@ -97,42 +97,44 @@ def scratch(lanes: int, nq: int, nv: int) -> Scratch:
 
 
 @inline
-def _forget_contacts(touch, robot):
+def _forget_contacts(contact_state, robot):
     """Clear the previous step's impulses, as nothing touches."""
-    if touch.summary[robot, CONTACT_COUNT] > 0.0:
-        for j in range(touch.joint_memory.shape[1]):
-            touch.joint_memory[robot, j] = 0.0
-        touch.summary[robot, RESIDUAL], touch.summary[robot, CONTACT_COUNT] = 0.0, 0.0
+    if contact_state.summary[robot, CONTACT_COUNT] > 0.0:
+        for j in range(contact_state.joint_memory.shape[1]):
+            contact_state.joint_memory[robot, j] = 0.0
+        contact_state.summary[robot, RESIDUAL], contact_state.summary[robot, CONTACT_COUNT] = 0.0, 0.0
 
 
 @inline
-def _touching_step(keeps_energy, robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases):
+def _touching_step(keeps_energy, robot, robots, rows, rotations, scratch, dynamics, loads, contact_state, phases):
     """Take a step under contacts, if there are any: v⁺, and q⁺ = q ⊕ dt v⁺ with overlaps corrected. L = 1.
 
     Returns whether there are any. `keeps_energy`: steps without contacts do.
     """
     q, v, time = robots.q[0], robots.v[0], now() if phases.size else 0
-    count = find_contacts(q, v, rows, dynamics, loads, touch.contact)
+    count = find_contacts(q, v, rows, dynamics, loads, contact_state.contact)
     time = lap(phases, COLLISION, time)
     if count == 0:
-        _forget_contacts(touch, robot)
+        _forget_contacts(contact_state, robot)
         return False
-    overlap = contact_velocity(keeps_energy, count, q, v, scratch.forces, rows, rotations, loads[0], touch, robot)
-    move_on(overlap, q, v, rows, rotations, touch.contact)
+    overlap = contact_velocity(
+        keeps_energy, count, q, v, scratch.forces, rows, rotations, loads[0], contact_state, robot
+    )
+    move_on(overlap, q, v, rows, rotations, contact_state.contact)
     lap(phases, CONTACT, time)
     return True
 
 
 @inline
-def _euler_step(integrator, robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases):
+def _euler_step(integrator, robot, robots, rows, rotations, scratch, dynamics, loads, contact_state, phases):
     """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping and gains at the end.
 
     A free joint's linear velocity is integrated in the frame at the step's beginning, and rotated into that at its end.
     """
     q, v, forces, result = robots.q, robots.v, scratch.forces, scratch.result
     joint_forces(robots, q, v, rows, forces, integrator == "implicit")
-    if len(touch) > 0 and _touching_step(
-        False, robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases
+    if len(contact_state) > 0 and _touching_step(
+        False, robot, robots, rows, rotations, scratch, dynamics, loads, contact_state, phases
     ):
         return
     solve_constrained(robots, robots, rows, scratch, dynamics, loads, phases)
@@ -160,12 +162,12 @@ def _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases):
 
 
 @kernel
-def _rk4_step(robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases):
+def _rk4_step(robot, robots, rows, rotations, scratch, dynamics, loads, contact_state, phases):
     """Take a Runge-Kutta step, see `engine.kernels.rk4`, or one under contacts."""
     q, v, dt, forces, result, stages = robots.q, robots.v, rows.dt, scratch.forces, scratch.result, scratch.stages
-    if len(touch) > 0:
+    if len(contact_state) > 0:
         joint_forces(robots, q, v, rows, forces, False)
-        if _touching_step(True, robot, robots, rows, rotations, scratch, dynamics, loads, touch, phases):
+        if _touching_step(True, robot, robots, rows, rotations, scratch, dynamics, loads, contact_state, phases):
             return
     _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases)
     for k in range(v.shape[0]):
@@ -249,7 +251,7 @@ def _freeze(block, before, divergences, start, steps):
 @kernel
 def run(
     robots, controls, wrenches, record, steps, done, integrator, freezes, rows, rotations, scratch, dynamics,
-    phases, divergences, touch, own,
+    phases, divergences, contact_state, own,
 ):  # fmt: skip
     """Advance the robots in place by `steps` steps after `done`; return the first step that diverged, or −1.
 
@@ -285,9 +287,11 @@ def run(
                 going = _stand_in(block, divergences, start)
             if going >= 0:
                 if integrator == "rk4":
-                    _rk4_step(start, block, rows, rotations, scratch, dynamics, loads, touch, timed)
+                    _rk4_step(start, block, rows, rotations, scratch, dynamics, loads, contact_state, timed)
                 else:
-                    _euler_step(integrator, start, block, rows, rotations, scratch, dynamics, loads, touch, timed)
+                    _euler_step(
+                        integrator, start, block, rows, rotations, scratch, dynamics, loads, contact_state, timed
+                    )
             if timed.size:
                 timed[INTEGRATION] = now() - began
                 for phase in range(timed.size):

@@ -25,12 +25,12 @@ from engine.cpu.stepping.interruptible import CtrlCWaits, in_stretches, longest
 from engine.cpu.trees import dca as trees
 from engine.device_arrays import on_device
 from engine.kernels.contact import workspace
-from engine.kernels.contact.workspace import CONTACT_COUNT, OTHER, RESIDUAL, SEEN, WORST_RESIDUAL, WRENCH, Touch
+from engine.kernels.contact.workspace import CONTACT_COUNT, OTHER, RESIDUAL, SEEN, WORST_RESIDUAL, WRENCH, ContactState
 from engine.kernels.joint_rows import JointRows, Robots
 from engine.model import Model
 from engine.model.layout import pack
 from engine.per_process import OnePerProcess
-from engine.scene import Touches
+from engine.scene import Contacts
 from engine.step_settings import Rotations, StepSettings
 from engine.stepper import Row
 from engine.validation import Array
@@ -56,7 +56,7 @@ class _Workplace(NamedTuple):
 
     scratch: Scratch
     dynamics: Dynamics
-    touch: Touch | tuple[()]
+    contact_state: ContactState | tuple[()]
 
 
 class _Arguments(NamedTuple):
@@ -70,7 +70,7 @@ class _Arguments(NamedTuple):
     dynamics: Dynamics
     phases: NDArray[np.int64]
     divergences: Divergences
-    touch: Touch | tuple[()]
+    contact_state: ContactState | tuple[()]
     own: OwnParameters | tuple[()]
 
 
@@ -99,7 +99,7 @@ class Stepper:
             settings.dt, settings.has_limits, settings.has_constraints, settings.q_of_v, settings.joints[0]
         )
         self._wrench: Array | None = np.zeros((batch, len(model.link_names), 6)) if settings.wrenches else None
-        self._touch = workspace.touch(self._ground(), model.nv, batch) if code.contact else None
+        self._contact_state = workspace.contact_state(self._ground(), model.nv, batch) if code.contact else None
         self._workplaces = [self._workplace()]
         self._of_batch: _Arguments | None = None
         self._phases = np.zeros(phases.COUNT if settings.timed else 0, np.int64)
@@ -153,10 +153,10 @@ class Stepper:
         place = scratch(len(lanes), model.nq, model.nv)
         if self._wrench is not None:
             place = place._replace(wrenches=np.zeros((len(model.parent), 6 * len(lanes))))
-        touch: Touch | tuple[()] = ()
-        if self._touch is not None:
-            touch = self._touch._replace(contact=self._ground())
-        return _Workplace(place, dynamics(algorithm, model, lanes), touch)
+        contact_state: ContactState | tuple[()] = ()
+        if self._contact_state is not None:
+            contact_state = self._contact_state._replace(contact=self._ground())
+        return _Workplace(place, dynamics(algorithm, model, lanes), contact_state)
 
     def _ground(self) -> workspace.ContactWorkspace:
         """The contact workspace of a thread."""
@@ -168,41 +168,47 @@ class Stepper:
         """Set the robots to q (1 or batch, nq) and v, with no steps taken."""
         self.q[:], self.v[:], self._diverged = q, v, 0
         self._divergences.steps[:] = 0
-        if self._touch is not None:
-            for array in workspace.of_steps(self._touch):
+        if self._contact_state is not None:
+            for array in workspace.of_steps(self._contact_state):
                 array[:] = 0
 
     def restart(self, robots: NDArray[np.int64], q: Array, v: Array) -> None:
         """Set those robots alone to q (1 or as many, nq) and v, with no steps taken."""
         self.q[robots], self.v[robots] = q, v
         self._divergences.steps[robots] = 0
-        if self._touch is not None:
-            for array in workspace.of_steps(self._touch):
+        if self._contact_state is not None:
+            for array in workspace.of_steps(self._contact_state):
                 array[robots] = 0
 
     def memory(self) -> tuple[Array, ...]:
         """Return copies of the warm start and the contacts of the last step."""
-        if self._touch is None:
+        if self._contact_state is None:
             return ()
-        touch = Touch(self._touch.contact, *(x.copy() for x in workspace.of_steps(self._touch)))
-        beyond = np.arange(touch.which.shape[1]) >= touch.summary[:, CONTACT_COUNT, None]
-        touch.which[beyond], touch.key[beyond], touch.seen[beyond] = 0, 0, 0.0
-        return workspace.of_steps(touch)
+        contact_state = ContactState(
+            self._contact_state.contact, *(x.copy() for x in workspace.of_steps(self._contact_state))
+        )
+        beyond = np.arange(contact_state.which.shape[1]) >= contact_state.summary[:, CONTACT_COUNT, None]
+        contact_state.which[beyond], contact_state.key[beyond], contact_state.seen[beyond] = 0, 0, 0.0
+        return workspace.of_steps(contact_state)
 
     def glance(self) -> tuple[Array, ...]:
         """See `engine.stepper.Stepper`."""
-        touch = self._touch
-        if touch is None or len(touch.summary) > 1:
+        contact_state = self._contact_state
+        if contact_state is None or len(contact_state.summary) > 1:
             return self.memory()
-        number, which, key = int(touch.summary[0, CONTACT_COUNT]), touch.which.copy(), touch.key.copy()
+        number, which, key = (
+            int(contact_state.summary[0, CONTACT_COUNT]),
+            contact_state.which.copy(),
+            contact_state.key.copy(),
+        )
         which[0, number:] = key[0, number:] = 0
-        return workspace.of_steps(touch._replace(which=which, key=key, seen=touch.seen[:, :number]))
+        return workspace.of_steps(contact_state._replace(which=which, key=key, seen=contact_state.seen[:, :number]))
 
     def resume(self, q: Array, v: Array, divergences: NDArray[np.int64], memory: tuple[Array, ...]) -> None:
         """See `engine.stepper.Stepper`."""
         self.start(q, v)
         self._divergences.steps[:], self._divergences.velocity[:] = divergences
-        own = () if self._touch is None else workspace.of_steps(self._touch)
+        own = () if self._contact_state is None else workspace.of_steps(self._contact_state)
         for array, before in zip(own, memory, strict=True):
             array[:] = before
 
@@ -217,8 +223,8 @@ class Stepper:
         for name, x in inputs.items():
             if not all_finite(x.reshape(len(x), -1)):
                 raise ValueError(f"sim.{name}[{', '.join(map(str, np.argwhere(~np.isfinite(x))[0]))}] is not finite")
-        if self._touch is not None:
-            self._touch.summary[:, WORST_RESIDUAL] = 0.0
+        if self._contact_state is not None:
+            self._contact_state.summary[:, WORST_RESIDUAL] = 0.0
         if not self._settings.freezes:
             self._divergences.steps[:] = 0
         _ = self._steps, self._group  # compiled here, where Ctrl-C need not wait
@@ -282,9 +288,9 @@ class Stepper:
 
     def _let_go(self) -> None:
         """Clear the contacts of robots that diverged: the step was not taken and may have no numbers."""
-        if self._touch is not None and self._divergences.steps.any():
+        if self._contact_state is not None and self._divergences.steps.any():
             lost = self._divergences.steps != 0
-            for array in workspace.of_steps(self._touch):
+            for array in workspace.of_steps(self._contact_state):
                 array[lost] = 0
 
     def _run(
@@ -310,7 +316,7 @@ class Stepper:
     def _arguments(self, block: slice, place: _Workplace) -> _Arguments:
         """The arguments of a block's steps."""
         settings, wrench = self._settings, self._wrench
-        rows, dynamics, touch = self._rows, place.dynamics, place.touch
+        rows, dynamics, contact_state = self._rows, place.dynamics, place.contact_state
         own: OwnParameters | tuple[()] = ()
         if self._group is None and not self._alike:
             own = OwnParameters(*(x[block] if len(x) > 1 else x for x in (self._constants, settings.joints)))
@@ -325,7 +331,7 @@ class Stepper:
             rows, settings.rotations, place.scratch, dynamics,
             self._phases if block.start == 0 else self._phases[:0],
             Divergences(*(each[block] for each in self._divergences)),
-            workspace.of_robots(touch, block) if touch else (), own,
+            workspace.of_robots(contact_state, block) if contact_state else (), own,
         )  # fmt: skip
 
     @property
@@ -342,12 +348,12 @@ class Stepper:
         """The number of steps after which a state stopped being finite, or 0."""
         return self._diverged
 
-    def contacts(self) -> Touches | None:
+    def contacts(self) -> Contacts | None:
         """The contacts of the last step; None where there can be none."""
-        if self._touch is None:
+        if self._contact_state is None:
             return None
-        summary, seen = self._touch.summary, self._touch.seen
-        link, other = (table[self._touch.which] for table in workspace.partners(self._touch.contact))
+        summary, seen = self._contact_state.summary, self._contact_state.seen
+        link, other = (table[self._contact_state.which] for table in workspace.partners(self._contact_state.contact))
         wrench, other_wrench = np.zeros((*link.shape, 6)), np.zeros((*link.shape, 6))
         residual, number, worst = summary[:, RESIDUAL], summary[:, CONTACT_COUNT], summary[:, WORST_RESIDUAL]
         acting = np.arange(link.shape[1]) < number[:, None]
@@ -368,7 +374,7 @@ class Stepper:
     def phases(self) -> dict[str, float]:
         """The duration of each phase of the last step, s, for the first block of robots; 0 without timing."""
         seconds = self._phases * 1e-9 if self._settings.timed else np.zeros(phases.COUNT)
-        names = phases.names("cpu", self._algorithm, self._touch is not None)
+        names = phases.names("cpu", self._algorithm, self._contact_state is not None)
         return {name: float(seconds[phases.NAMES.index(name)]) for name in names}
 
     def frames(self, robots: int, steps: Callable[[], int]) -> FrameReader:

@@ -15,7 +15,7 @@ from engine.compile.vectors import load, store
 from engine.cpu.rigid_body.workspace import EIGHT, ONE
 from engine.cpu.trees import group as at
 from engine.cpu.trees import row_passes as row_of
-from engine.kernels.spatial import add, full, load3, load6, load9, motion_to_child, mul, mul_t, store3
+from engine.kernels.spatial import add, full, load3, load6, load9, mul, mul_t, store3, transform_motion
 
 _ROWS_OF_Y = (
     (0, 1, 2, 3, 4, 5),
@@ -68,7 +68,7 @@ def velocities(group, q, v, wrenches):
             chunk = group.chunk[k]
             store3(ports[k], o, at.MOTION)
             store3(ports[k], u, at.MOTION + 3)
-            o, u = motion_to_child(load9(chunk, at.CR), load3(chunk, at.CP), o, u)
+            o, u = transform_motion(load9(chunk, at.CR), load3(chunk, at.CP), o, u)
             o, u = add(o, load3(chunk, at.CV)), add(u, load3(chunk, at.CV + 3))
         store3(own, o, at.MOTION)
         store3(own, u, at.MOTION + 3)

@@ -18,18 +18,18 @@ from engine.kernels.spatial import (
     add,
     cross,
     dot,
-    force_to_parent,
     full,
     inertia_to_parent,
     less_rank_one,
     matmul,
     momentum,
-    motion_to_child,
     mul,
     scale,
     store3,
     store9,
     sub,
+    transform_force,
+    transform_motion,
 )
 from engine.kernels.spatial import load3 as number3
 from engine.kernels.spatial import load9 as number9
@@ -156,7 +156,7 @@ def own_twist(row, c, o, v, rate, lanes):
     """V = X V + S q̇."""
     R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
     turns, slides = _axes(c, lanes)
-    o, v = motion_to_child(R, p, o, v)
+    o, v = transform_motion(R, p, o, v)
     return (o[0], o[1], o[2] + rate * turns), (v[0], v[1], v[2] + rate * slides)
 
 
@@ -167,8 +167,8 @@ def velocity(row, c, motion, of_v, lanes, rates):
     turns, slides = _axes(c, lanes)
     rate = gather(rates, of_v, lanes)
     turn, slide = rate * turns, rate * slides
-    o, v = motion_to_child(R, p, motion[0], motion[1])
-    do, dv = motion_to_child(R, p, motion[2], motion[3])
+    o, v = transform_motion(R, p, motion[0], motion[1])
+    do, dv = transform_motion(R, p, motion[2], motion[3])
     x, y = o[0] - load(row, at.INNER, lanes), o[1] - load(row, at.INNER + 1, lanes)
     do = (do[0] + y * turn, do[1] - x * turn, do[2])
     a, b = v[0] - load(row, at.INNER + 2, lanes), v[1] - load(row, at.INNER + 3, lanes)
@@ -236,14 +236,14 @@ def absorb(row, c, share, of_v, lanes, acting, added):
     n, f = add(n, scale(ud, x)), add(f, scale(ud, y))
     R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
     A, B, C = inertia_to_parent(R, p, A, B, C)
-    n, f = force_to_parent(R, p, n, f)
+    n, f = transform_force(R, p, n, f)
     return A, B, C, n, f
 
 
 @inline
 def through(row, c, o, v, lanes):
     """(1 − S Uᵀ/D) X of an acceleration; and UᵀX of it, with and without 1/D."""
-    o, v = motion_to_child(load9(row, at.R, lanes), load3(row, at.P, lanes), o, v)
+    o, v = transform_motion(load9(row, at.R, lanes), load3(row, at.P, lanes), o, v)
     turns, slides = _axes(c, lanes)
     Ua = dot(load3(row, at.U, lanes), o) + dot(load3(row, at.U + 3, lanes), v)
     x = Ua * load(row, at.DINV, lanes)

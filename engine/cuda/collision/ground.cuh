@@ -1,7 +1,7 @@
 // Contacts between a robot's points and a plane, as in engine/kernels/collision/ground.py.
 #pragma once
 
-#include "collision/contact_room.cuh"
+#include "collision/contact_workspace.cuh"
 #include "rigid_body/limbs.cuh"
 
 // The sine of a rim's tilt below which its points are fixed.
@@ -73,45 +73,45 @@ template <typename Real> __device__ __forceinline__ bool adds_more(Real worth, R
     return worth > best + Real(1e-6) * fabs(best);
 }
 
-template <typename Real, class Room>
-__device__ __forceinline__ void put_contact(const Room& room, int slot, int k, int s, const Nearest<Real>& at,
+template <typename Real, class Workspace>
+__device__ __forceinline__ void put_contact(const Workspace& ws, int slot, int k, int s, const Nearest<Real>& at,
                                             const Placed<Real>& body) {
-    const int c = Room::FOUND + contact::NUMBERS * slot;
-    room(c + contact::POINT) = Real(k), room(c + contact::SHAPE) = Real(s), room(c + contact::GAP) = at.gap;
-    room.store(c + contact::PLACE, at.x), room.store(c + contact::NORMAL, at.n);
-    room.store(c + contact::INSIDE, mul_t(body.R, at.x - body.p));
+    const int c = Workspace::FOUND + contact::NUMBERS * slot;
+    ws(c + contact::POINT) = Real(k), ws(c + contact::SHAPE) = Real(s), ws(c + contact::GAP) = at.gap;
+    ws.store(c + contact::PLACE, at.x), ws.store(c + contact::NORMAL, at.n);
+    ws.store(c + contact::INSIDE, mul_t(body.R, at.x - body.p));
     const Tangents<Real> t = tangents(at.n);
-    room.store(c + contact::FRAME, mul_t(body.R, at.n));
-    room.store(c + contact::FRAME + 3, mul_t(body.R, t.first));
-    room.store(c + contact::FRAME + 6, mul_t(body.R, t.second));
+    ws.store(c + contact::FRAME, mul_t(body.R, at.n));
+    ws.store(c + contact::FRAME + 3, mul_t(body.R, t.first));
+    ws.store(c + contact::FRAME + 6, mul_t(body.R, t.second));
 }
 
 // Whether a contact may act within the step.
 template <typename Real>
 __device__ __forceinline__ bool comes_near(const Nearest<Real>& at, const Placed<Real>& body, Real dt) {
     const Real descent = dt * fmax(-dot(at.n, body.velocity + cross(body.omega, at.x - body.p)), Real(0));
-    return at.gap <= Real(NEAR) + 2 * descent;
+    return at.gap <= Real(CONTACT_MARGIN) + 2 * descent;
 }
 
 // The contacts of shape s from slot `total` on. Returns their number. Of more than KEPT points: the deepest, the
 // farthest from it, and those that widen the area most.
-template <typename Real, class Room>
+template <typename Real, class Workspace>
 __device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, int s, const Placed<Real>& body, Real dt,
-                                              const Room& room, int total) {
+                                              const Workspace& ws, int total) {
     const int first = int(scene.of_shape(s, shape::FIRST)), many = int(scene.of_shape(s, shape::COUNT));
-    const int place = Room::FOUND + contact::NUMBERS * total;
+    const int place = Workspace::FOUND + contact::NUMBERS * total;
     const auto comes = [&](const Nearest<Real>& at) { return comes_near(at, body, dt); };
     int kept = 0;
     if (many <= KEPT) {
 #pragma unroll 1
         for (int number = 0; number < many; ++number) {
             const Nearest<Real> at = nearest<Real>(scene, first + number, number, body);
-            if (comes(at)) put_contact(room, total + kept++, first + number, s, at, body);
+            if (comes(at)) put_contact(ws, total + kept++, first + number, s, at, body);
         }
         return kept;
     }
     Vector<Real> across = {0, 0, 1};
-    const auto kept_at = [&](int c) { return room.vector(place + contact::NUMBERS * c + contact::PLACE); };
+    const auto kept_at = [&](int c) { return ws.vector(place + contact::NUMBERS * c + contact::PLACE); };
 #pragma unroll 1
     while (kept < KEPT) {
         Real best = kept == 0 ? Real(-1e30) : Real(0);
@@ -122,14 +122,14 @@ __device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, i
             if (!comes(at)) continue;
             bool taken = false;
             for (int c = 0; c < kept; ++c)
-                taken |= int(room(place + contact::NUMBERS * c + contact::POINT)) == first + number;
+                taken |= int(ws(place + contact::NUMBERS * c + contact::POINT)) == first + number;
             if (taken) continue;
             const Real worth_here = kept == 0 ? -at.gap : worth(kept_at, kept, at.x, across);
             if (adds_more(worth_here, best)) best = worth_here, found = number;
         }
         if (found < 0) break;
         const Nearest<Real> at = nearest<Real>(scene, first + found, found, body);
-        put_contact(room, total + kept, first + found, s, at, body);
+        put_contact(ws, total + kept, first + found, s, at, body);
         if (kept == 0) across = at.n;
         ++kept;
     }
@@ -138,9 +138,9 @@ __device__ __forceinline__ int shape_contacts(const Surroundings<Real>& scene, i
 
 // The number of contacts that may act within a step, from the poses of `kinematics` and the velocities of `joints`: the
 // trunk's shapes by the first lane, then those of the limbs, point by point.
-template <typename Real, class Joints, class Robot, class Room>
+template <typename Real, class Joints, class Robot, class Workspace>
 __device__ __forceinline__ int limb_touches(const Joints& joints, const Robot& robot, const Surroundings<Real>& scene,
-                                            const Room& room, const Group& group) {
+                                            const Workspace& ws, const Group& group) {
     const auto& at = joints.at;
     Placed<Real> body = {};
     Motion<Real> V = {};
@@ -173,7 +173,7 @@ __device__ __forceinline__ int limb_touches(const Joints& joints, const Robot& r
         place(0);
 #pragma unroll 1
         for (int s = SHAPE_START[0]; s < SHAPE_START[1]; ++s)
-            total += shape_contacts(scene, s, body, joints.dt, room, total);
+            total += shape_contacts(scene, s, body, joints.dt, ws, total);
     }
     group.sync();
     total = group.first(total);
@@ -195,7 +195,7 @@ __device__ __forceinline__ int limb_touches(const Joints& joints, const Robot& r
                 const bool comes = near && comes_near(there, body, joints.dt);
                 int all = 0;
                 const int slot = total + group.before(comes, all);
-                if (comes) put_contact(room, slot, first + number, s, there, body);
+                if (comes) put_contact(ws, slot, first + number, s, there, body);
                 total += all;
             }
         }

@@ -14,16 +14,16 @@ static_assert(!LANE_A_BODY || NUMBERS == LANE_SLOTS, "what contacts.py makes roo
 }
 constexpr double OUT_OF_REACH = 1e30;  // a gap
 
-template <typename Real, class Room>
-__device__ __forceinline__ Placed<Real> placed_body(const Room& room, int first, int i) {
-    const Pose<Real> T = pose_of<Real>(room, first + lane_slot::POSE, i);
-    return {T.R, T.p, vector_of<Real>(room, first + lane_slot::OMEGA + i),
-            vector_of<Real>(room, first + lane_slot::VELOCITY + i)};
+template <typename Real, class Workspace>
+__device__ __forceinline__ Placed<Real> placed_body(const Workspace& ws, int first, int i) {
+    const Pose<Real> T = pose_of<Real>(ws, first + lane_slot::POSE, i);
+    return {T.R, T.p, vector_of<Real>(ws, first + lane_slot::OMEGA + i),
+            vector_of<Real>(ws, first + lane_slot::VELOCITY + i)};
 }
 
 // The poses and twists of all bodies in the world.
-template <typename Real, class Joints, class Robot, class Room>
-__device__ __forceinline__ void place_bodies(const Joints& joints, const Robot& robot, const Room& room, int first,
+template <typename Real, class Joints, class Robot, class Workspace>
+__device__ __forceinline__ void place_bodies(const Joints& joints, const Robot& robot, const Workspace& ws, int first,
                                              const Group& group) {
     const bool own = group.rank < BODIES;
     const int i = own ? group.rank : BODIES - 1, k = v_start(i);
@@ -48,9 +48,9 @@ __device__ __forceinline__ void place_bodies(const Joints& joints, const Robot& 
     V = summed(V, group);
     group.sync();
     if (own) {
-        put_pose(room, first + lane_slot::POSE, i, R, p);
+        put_pose(ws, first + lane_slot::POSE, i, R, p);
         const auto store = [&](int slot, Vector<Real> x) {
-            room(slot + i) = x.x, room(slot + WHOLE_WARP + i) = x.y, room(slot + 2 * WHOLE_WARP + i) = x.z;
+            ws(slot + i) = x.x, ws(slot + WHOLE_WARP + i) = x.y, ws(slot + 2 * WHOLE_WARP + i) = x.z;
         };
         store(first + lane_slot::OMEGA, V.o), store(first + lane_slot::VELOCITY, V.v + cross(V.o, arm));
     }
@@ -75,14 +75,14 @@ struct KeptPoints {
         return (count > 0 && first == number) || (count > 1 && second == number) || (count > 2 && third == number);
     }
 };
-template <typename Real, class Room>
-__device__ __forceinline__ KeptPoints kept_points(const Surroundings<Real>& scene, const Room& room, int slots,
+template <typename Real, class Workspace>
+__device__ __forceinline__ KeptPoints kept_points(const Surroundings<Real>& scene, const Workspace& ws, int slots,
                                                   int start, int many) {
     static_assert(KEPT == 4, "as many as KeptPoints has");
     KeptPoints kept = {};
     const Vector<Real> n = {scene.ground[0], scene.ground[1], scene.ground[2]};
-    const auto gap = [&](int number) { return room(slots + lane_slot::POINT_NUMBERS * (start + number) + 3); };
-    const auto place = [&](int number) { return room.vector(slots + lane_slot::POINT_NUMBERS * (start + number)); };
+    const auto gap = [&](int number) { return ws(slots + lane_slot::POINT_NUMBERS * (start + number) + 3); };
+    const auto place = [&](int number) { return ws.vector(slots + lane_slot::POINT_NUMBERS * (start + number)); };
     if (many <= KEPT) {
         for (int number = 0; number < many; ++number) {
             if (gap(number) < Real(OUT_OF_REACH)) kept.add(number);
@@ -108,20 +108,20 @@ __device__ __forceinline__ KeptPoints kept_points(const Surroundings<Real>& scen
 }
 
 // The number of contacts that may act within a step; the contacts are stored in `found`. The exchange slots are in
-// `room`, from `first` on.
-template <typename Real, class Joints, class Robot, class Found, class Room>
+// `ws`, from `first` on.
+template <typename Real, class Joints, class Robot, class Found, class Workspace>
 __device__ __forceinline__ int lane_touches(const Joints& joints, const Robot& robot, const Surroundings<Real>& scene,
-                                            const Found& found, const Room& room, int first, const Group& group) {
-    place_bodies<Real>(joints, robot, room, first, group);
+                                            const Found& found, const Workspace& ws, int first, const Group& group) {
+    place_bodies<Real>(joints, robot, ws, first, group);
     const int points = first + lane_slot::POINT;
     bool any = false;
 #pragma unroll 1
     for (int k = group.rank; k < POINTS; k += WHOLE_WARP) {
         const int s = POINT_SHAPE[k], slot = points + lane_slot::POINT_NUMBERS * k;
-        const Placed<Real> body = placed_body<Real>(room, first, SHAPE_BODY[s]);
+        const Placed<Real> body = placed_body<Real>(ws, first, SHAPE_BODY[s]);
         const Nearest<Real> there = nearest<Real>(scene, k, k - int(scene.of_shape(s, shape::FIRST)), body);
         const bool near = comes_near(there, body, joints.dt);
-        room.store(slot, there.x), room(slot + 3) = near ? there.gap : Real(OUT_OF_REACH);
+        ws.store(slot, there.x), ws(slot + 3) = near ? there.gap : Real(OUT_OF_REACH);
         any |= near;
     }
     if (!group.any(any)) return 0;
@@ -131,7 +131,7 @@ __device__ __forceinline__ int lane_touches(const Joints& joints, const Robot& r
     for (int from = 0; from < SHAPES; from += WHOLE_WARP) {
         const int s = min(from + group.rank, SHAPES - 1), start = int(scene.of_shape(s, shape::FIRST));
         const int many = from + group.rank < SHAPES ? int(scene.of_shape(s, shape::COUNT)) : 0;
-        const KeptPoints kept = kept_points(scene, room, points, start, many);
+        const KeptPoints kept = kept_points(scene, ws, points, start, many);
         int before = 0, all = 0;
 #pragma unroll
         for (int n = 0; n < KEPT; ++n) {
@@ -152,8 +152,8 @@ __device__ __forceinline__ int lane_touches(const Joints& joints, const Robot& r
         const int k = int(found(contact::NUMBERS * c + contact::POINT)),
             s = int(found(contact::NUMBERS * c + contact::SHAPE));
         const int slot = points + lane_slot::POINT_NUMBERS * k;
-        put_contact(found, c, k, s, Nearest<Real>{room.vector(slot), n, room(slot + 3)},
-                    placed_body<Real>(room, first, SHAPE_BODY[s]));
+        put_contact(found, c, k, s, Nearest<Real>{ws.vector(slot), n, ws(slot + 3)},
+                    placed_body<Real>(ws, first, SHAPE_BODY[s]));
     }
     group.sync();
     return total;

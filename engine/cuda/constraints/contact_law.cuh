@@ -1,9 +1,9 @@
 // The laws of contact, joint friction and joint limits at velocity level, and the residual of impulses. Equations:
-// docs/contact.md (1)–(3). Rows as in contact_room.cuh: three for each of `contacts` with friction, then
+// docs/contact.md (1)–(3). Rows as in contact_workspace.cuh: three for each of `contacts` with friction, then
 // `joints`.
 #pragma once
 
-#include "collision/contact_room.cuh"
+#include "collision/contact_workspace.cuh"
 #include "constraints/team.cuh"
 #include "constraints/active_set.cuh"
 
@@ -12,34 +12,36 @@ template <typename Real> constexpr Real TINY = sizeof(Real) == 8 ? 1e-300 : 1e-3
 template <typename Real> constexpr Real FLOOR = sizeof(Real) == 8 ? VELOCITY_FLOOR : VELOCITY_FLOOR_SINGLE;
 template <typename Real> constexpr Real EPS = sizeof(Real) == 8 ? 2.220446049250313e-16 : 1.1920929e-7;
 // The residual at which a step's impulses count as solved.
-template <typename Real> constexpr Real CONTACT_TOLERANCE = sizeof(Real) == 8 ? TOLERANCE : TOLERANCE_SINGLE;
+template <typename Real> constexpr Real CONTACT_TOLERANCE =
+    sizeof(Real) == 8 ? RESIDUAL_TOLERANCE : RESIDUAL_TOLERANCE_SINGLE;
 // The residual accepted where a further attempt would gain no more than rounding.
-template <typename Real> constexpr Real BEARABLE = sizeof(Real) == 8 ? TOLERANCE : BEARABLE_SINGLE;
+template <typename Real> constexpr Real ACCEPTED_RESIDUAL =
+    sizeof(Real) == 8 ? RESIDUAL_TOLERANCE : ACCEPTED_RESIDUAL_SINGLE;
 constexpr double UNKNOWN = 1e30;  // a residual
 // The most iterations of the search for a sliding contact's η; Newton's takes about four.
 constexpr int ETA_SEARCH = 40;
 
 // The rows of a robot's contact problem in its workspace.
-template <typename Real, class Room> struct System {
-    Room room;
+template <typename Real, class Workspace> struct System {
+    Workspace ws;
     int contacts, joints;
 
     __device__ __forceinline__ int rows() const { return 3 * contacts + joints; }
     // The symmetric G, stored by its lower triangle.
     __device__ __forceinline__ Real& G(int i, int j) const {
-        return room.far(Room::G + (i >= j ? i * (i + 1) / 2 + j : j * (j + 1) / 2 + i));
+        return ws.far(Workspace::G + (i >= j ? i * (i + 1) / 2 + j : j * (j + 1) / 2 + i));
     }
-    __device__ __forceinline__ Real& own(int k) const { return room(Room::OWN + k); }  // G's diagonal
-    __device__ __forceinline__ Real& b(int k) const { return room(Room::B + k); }
-    __device__ __forceinline__ Real mu(int i) const { return room(Room::MU + i); }
+    __device__ __forceinline__ Real& own(int k) const { return ws(Workspace::OWN + k); }  // G's diagonal
+    __device__ __forceinline__ Real& b(int k) const { return ws(Workspace::B + k); }
+    __device__ __forceinline__ Real mu(int i) const { return ws(Workspace::MU + i); }
     // f, lo and hi of a joint row.
-    __device__ __forceinline__ Real& law(int j, int which) const { return room(Room::LAW + 3 * j + which); }
+    __device__ __forceinline__ Real& law(int j, int which) const { return ws(Workspace::LAW + 3 * j + which); }
     // The current iterate: impulses λ and velocities u = G λ + b.
-    __device__ __forceinline__ Real& impulse(int k) const { return room(Room::TRIED + k); }
-    __device__ __forceinline__ Real& u(int k) const { return room(Room::U + k); }
+    __device__ __forceinline__ Real& impulse(int k) const { return ws(Workspace::TRIED + k); }
+    __device__ __forceinline__ Real& u(int k) const { return ws(Workspace::U + k); }
     // Both for the contact whose rows begin at k.
-    __device__ __forceinline__ Vector<Real> impulses(int k) const { return room.vector(Room::TRIED + k); }
-    __device__ __forceinline__ Vector<Real> velocities(int k) const { return room.vector(Room::U + k); }
+    __device__ __forceinline__ Vector<Real> impulses(int k) const { return ws.vector(Workspace::TRIED + k); }
+    __device__ __forceinline__ Vector<Real> velocities(int k) const { return ws.vector(Workspace::U + k); }
 
     // The mean of G's diagonal over the three rows of a contact that begin at k.
     __device__ __forceinline__ Real size(int k) const { return (own(k) + own(k + 1) + own(k + 2)) / 3; }
@@ -60,8 +62,8 @@ template <typename Real> __device__ __forceinline__ Real joint_law(Real y, Real 
 }
 
 // The residual of the law at λ and u, relative to the largest |b|; 0 only where they obey it.
-template <typename Real, class Room, class Team>
-__device__ __forceinline__ Real residual(const System<Real, Room>& system, const Team& team) {
+template <typename Real, class Workspace, class Team>
+__device__ __forceinline__ Real residual(const System<Real, Workspace>& system, const Team& team) {
     const int n = system.rows(), first = 3 * system.contacts;
     Real worst = 0, most = FLOOR<Real>;
 #pragma unroll 1

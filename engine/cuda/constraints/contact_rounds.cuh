@@ -12,83 +12,84 @@ constexpr int SWEEPS = 3, NEWTON_STEPS = 3;
 template <typename Real> constexpr Real REGULAR = sizeof(Real) == 8 ? 4.2e-10 : 7.0e-5;
 
 // The matrix of the linear system, (LONGEST, LONGEST).
-template <typename Real, class Room> __device__ __forceinline__ Real& entry(const Room& room, int i, int j) {
-    return room.far(Room::A + i * Room::LONGEST + j);
+template <typename Real, class Workspace> __device__ __forceinline__ Real& entry(const Workspace& ws, int i, int j) {
+    return ws.far(Workspace::A + i * Workspace::LONGEST + j);
 }
 
 // Factorise the leading n × n block of A into L and U in place, with row pivoting. Returns whether every pivot is
 // nonzero.
-template <typename Real, class Room, class Team> __device__ __noinline__ bool factorise(Room room, int n, Team team) {
+template <typename Real, class Workspace, class Team>
+__device__ __noinline__ bool factorise(Workspace ws, int n, Team team) {
 #pragma unroll 1
     for (int k = 0; k < n; ++k) {
-        Real best = fabs(entry<Real>(room, k, k));
+        Real best = fabs(entry<Real>(ws, k, k));
         int row = k;
 #pragma unroll 4
         for (int i = k + 1; i < n; ++i) {
-            const Real size = fabs(entry<Real>(room, i, k));
+            const Real size = fabs(entry<Real>(ws, i, k));
             if (size > best) best = size, row = i;
         }
         team.sync();
-        if (team.rank == 0) room.far(Room::PIVOT + k) = Real(row);
+        if (team.rank == 0) ws.far(Workspace::PIVOT + k) = Real(row);
         if (!(best > 0)) return false;
         if (row != k) {
             for (int j = team.rank; j < n; j += team.size) {
-                const Real upper = entry<Real>(room, k, j), lower = entry<Real>(room, row, j);
-                entry<Real>(room, k, j) = lower, entry<Real>(room, row, j) = upper;
+                const Real upper = entry<Real>(ws, k, j), lower = entry<Real>(ws, row, j);
+                entry<Real>(ws, k, j) = lower, entry<Real>(ws, row, j) = upper;
             }
             team.sync();
         }
-        const Real inverse = 1 / entry<Real>(room, k, k);
+        const Real inverse = 1 / entry<Real>(ws, k, k);
 #pragma unroll 1
         for (int j = k + 1 + team.rank; j < n; j += team.size) {
-            const Real right = entry<Real>(room, k, j);
+            const Real right = entry<Real>(ws, k, j);
 #pragma unroll 4
-            for (int i = k + 1; i < n; ++i) entry<Real>(room, i, j) -= entry<Real>(room, i, k) * inverse * right;
+            for (int i = k + 1; i < n; ++i) entry<Real>(ws, i, j) -= entry<Real>(ws, i, k) * inverse * right;
         }
         team.sync();
-        for (int i = k + 1 + team.rank; i < n; i += team.size) entry<Real>(room, i, k) *= inverse;
+        for (int i = k + 1 + team.rank; i < n; i += team.size) entry<Real>(ws, i, k) *= inverse;
         team.sync();
     }
     return true;
 }
 
 // Solve by the factors of `factorise`: the vector from far slot `b` on becomes the solution.
-template <typename Real, class Room, class Team>
-__device__ __noinline__ void substitute(Room room, int n, int b, Team team) {
+template <typename Real, class Workspace, class Team>
+__device__ __noinline__ void substitute(Workspace ws, int n, int b, Team team) {
     if (team.rank == 0) {
 #pragma unroll 1
         for (int k = 0; k < n; ++k) {
-            const int row = int(room.far(Room::PIVOT + k));
-            const Real upper = room.far(b + k), lower = room.far(b + row);
-            room.far(b + k) = lower, room.far(b + row) = upper;
+            const int row = int(ws.far(Workspace::PIVOT + k));
+            const Real upper = ws.far(b + k), lower = ws.far(b + row);
+            ws.far(b + k) = lower, ws.far(b + row) = upper;
         }
     }
     team.sync();
 #pragma unroll 1
     for (int k = 0; k < n; ++k) {
-        const Real x = room.far(b + k);
-        for (int i = k + 1 + team.rank; i < n; i += team.size) room.far(b + i) -= entry<Real>(room, i, k) * x;
+        const Real x = ws.far(b + k);
+        for (int i = k + 1 + team.rank; i < n; i += team.size) ws.far(b + i) -= entry<Real>(ws, i, k) * x;
         team.sync();
     }
 #pragma unroll 1
     for (int k = n - 1; k >= 0; --k) {
-        const Real x = room.far(b + k) / entry<Real>(room, k, k);
+        const Real x = ws.far(b + k) / entry<Real>(ws, k, k);
         team.sync();
-        if (team.rank == 0) room.far(b + k) = x;
-        for (int i = team.rank; i < k; i += team.size) room.far(b + i) -= entry<Real>(room, i, k) * x;
+        if (team.rank == 0) ws.far(b + k) = x;
+        for (int i = team.rank; i < k; i += team.size) ws.far(b + i) -= entry<Real>(ws, i, k) * x;
         team.sync();
     }
 }
 
 // u after impulse k grows by d.
-template <typename Real, class Room, class Team>
-__device__ __forceinline__ void move(const System<Real, Room>& system, int k, Real d, const Team& team) {
+template <typename Real, class Workspace, class Team>
+__device__ __forceinline__ void move(const System<Real, Workspace>& system, int k, Real d, const Team& team) {
     for (int j = team.rank; j < system.rows(); j += team.size) system.u(j) += system.G(k, j) * d;
 }
 
 // u = G λ + b.
-template <typename Real, class Room, class Team>
-__device__ __noinline__ void velocities(System<Real, Room> system, Team team) {
+template <typename Real, class Workspace, class Team>
+__device__ __noinline__ void velocities(System<Real, Workspace> system, Team team) {
     const int n = system.rows();
     team.sync();
 #pragma unroll 1
@@ -102,16 +103,16 @@ __device__ __noinline__ void velocities(System<Real, Room> system, Team team) {
 }
 
 // The exact change of joint row k's impulse at velocity u, with all other impulses fixed.
-template <typename Real, class Room>
-__device__ __forceinline__ Real joint_change(const System<Real, Room>& system, int k, Real u) {
+template <typename Real, class Workspace>
+__device__ __forceinline__ Real joint_change(const System<Real, Workspace>& system, int k, Real u) {
     const int j = k - 3 * system.contacts;
     const Real g = system.own(k);
     return (joint_law(u - g * system.impulse(k), g * system.law(j, 0), system.law(j, 1), system.law(j, 2)) - u) / g;
 }
 
 // One Gauss–Seidel sweep, which keeps u = G λ + b.
-template <typename Real, class Room, class Team>
-__device__ __noinline__ void sweep(System<Real, Room> system, Team team) {
+template <typename Real, class Workspace, class Team>
+__device__ __noinline__ void sweep(System<Real, Workspace> system, Team team) {
     const int n = system.rows(), first = 3 * system.contacts;
 #pragma unroll 1
     for (int i = 0; i < system.contacts; ++i) {
@@ -139,31 +140,31 @@ __device__ __noinline__ void sweep(System<Real, Room> system, Team team) {
 }
 
 // Row `place` of A: a weighted sum of three rows of G, from k on.
-template <typename Real, class Room, class Team>
-__device__ __forceinline__ void combine(const System<Real, Room>& system, int place, int k, Real a, Real b, Real c,
+template <typename Real, class Workspace, class Team>
+__device__ __forceinline__ void combine(const System<Real, Workspace>& system, int place, int k, Real a, Real b, Real c,
                                         const Team& team) {
     for (int j = team.rank; j < system.rows(); j += team.size)
-        entry<Real>(system.room, place, j) = a * system.G(k, j) + b * system.G(k + 1, j) + c * system.G(k + 2, j);
+        entry<Real>(system.ws, place, j) = a * system.G(k, j) + b * system.G(k + 1, j) + c * system.G(k + 2, j);
 }
 
 // Row k of A: that of G or zero, plus `own` on the diagonal.
-template <typename Real, class Room, class Team>
-__device__ __forceinline__ void plain_row(const System<Real, Room>& system, int k, bool of_G, Real own,
+template <typename Real, class Workspace, class Team>
+__device__ __forceinline__ void plain_row(const System<Real, Workspace>& system, int k, bool of_G, Real own,
                                           const Team& team) {
     for (int j = team.rank; j < system.rows(); j += team.size)
-        entry<Real>(system.room, k, j) = (of_G ? system.G(k, j) : Real(0)) + (j == k ? own : Real(0));
+        entry<Real>(system.ws, k, j) = (of_G ? system.G(k, j) : Real(0)) + (j == k ? own : Real(0));
 }
 
 // Newton's equations of the contact whose rows begin at k: open, sticking or sliding by z = λ − r u.
-template <typename Real, class Room, class Team>
-__device__ __forceinline__ void contact_equations(const System<Real, Room>& system, int k, Real mu, Real regular,
+template <typename Real, class Workspace, class Team>
+__device__ __forceinline__ void contact_equations(const System<Real, Workspace>& system, int k, Real mu, Real regular,
                                                   const Team& team) {
-    const Room& room = system.room;
+    const Workspace& ws = system.ws;
     const auto ask = [&](Real x, Real y, Real z) {
         if (team.rank == 0)
-            room.far(Room::STEP + k) = x, room.far(Room::STEP + k + 1) = y, room.far(Room::STEP + k + 2) = z;
+            ws.far(Workspace::STEP + k) = x, ws.far(Workspace::STEP + k + 1) = y, ws.far(Workspace::STEP + k + 2) = z;
     };
-    const auto A = [&](int i, int j) -> Real& { return entry<Real>(room, k + i, k + j); };
+    const auto A = [&](int i, int j) -> Real& { return entry<Real>(ws, k + i, k + j); };
     const Real size = system.size(k), r = 1 / size;
     const Vector<Real> x = {system.impulse(k), system.impulse(k + 1), system.impulse(k + 2)};
     const Vector<Real> u = {system.u(k), system.u(k + 1), system.u(k + 2)}, z = x - r * u;
@@ -197,10 +198,10 @@ __device__ __forceinline__ void contact_equations(const System<Real, Room>& syst
 
 // A semismooth Newton step, with u = G λ + b. Returns whether the matrix was regular. `regular` times 1/r is added to
 // G's diagonal in the matrix only.
-template <typename Real, class Room, class Team>
-__device__ __noinline__ bool newton_step(System<Real, Room> system, Real regular, Team team) {
+template <typename Real, class Workspace, class Team>
+__device__ __noinline__ bool newton_step(System<Real, Workspace> system, Real regular, Team team) {
     const int n = system.rows(), first = 3 * system.contacts;
-    const Room& room = system.room;
+    const Workspace& ws = system.ws;
 #pragma unroll 1
     for (int i = 0; i < system.contacts; ++i) contact_equations(system, 3 * i, system.mu(i), regular, team);
 #pragma unroll 1
@@ -211,22 +212,23 @@ __device__ __noinline__ bool newton_step(System<Real, Room> system, Real regular
             p = joint_law(y, g * f, low, high);
         const bool slides = fabs(y) > g * f && low < p && p < high;
         plain_row(system, k, !slides, slides ? Real(1) : regular * g, team);
-        if (team.rank == 0) room.far(Room::STEP + k) = slides ? (y > 0 ? -f : f) - impulse : p - u;
+        if (team.rank == 0) ws.far(Workspace::STEP + k) = slides ? (y > 0 ? -f : f) - impulse : p - u;
     }
     team.sync();
-    if (!factorise<Real>(room, n, team)) return false;
-    substitute<Real>(room, n, Room::STEP, team);
-    for (int k = team.rank; k < n; k += team.size) system.impulse(k) += room.far(Room::STEP + k);
+    if (!factorise<Real>(ws, n, team)) return false;
+    substitute<Real>(ws, n, Workspace::STEP, team);
+    for (int k = team.rank; k < n; k += team.size) system.impulse(k) += ws.far(Workspace::STEP + k);
     velocities(system, team);
     return true;
 }
 
 // The residual of the current iterate, which is copied to BEST if it is below `least`.
-template <typename Real, class Room, class Team>
-__device__ __noinline__ Real judged(System<Real, Room> system, Real least, Team team) {
+template <typename Real, class Workspace, class Team>
+__device__ __noinline__ Real judged(System<Real, Workspace> system, Real least, Team team) {
     const Real left = residual(system, team);
     if (left < least) {
-        for (int k = team.rank; k < system.rows(); k += team.size) system.room.far(Room::BEST + k) = system.impulse(k);
+        for (int k = team.rank; k < system.rows(); k += team.size)
+            system.ws.far(Workspace::BEST + k) = system.impulse(k);
     }
     return left;
 }
@@ -234,12 +236,13 @@ __device__ __noinline__ Real judged(System<Real, Room> system, Real least, Team 
 // At most `many` rounds from the current impulses. Returns the best residual. `damping` times the residual, times 1/r,
 // is added to G's diagonal in Newton's matrix, which keeps impulses that are not unique near the last ones. `swept`:
 // the first round's sweep is done.
-template <typename Real, class Room, class Team>
-__device__ __noinline__ Real rounds(System<Real, Room> system, int many, Real damping, bool swept, Team team) {
+template <typename Real, class Workspace, class Team>
+__device__ __noinline__ Real rounds(System<Real, Workspace> system, int many, Real damping, bool swept, Team team) {
     velocities(system, team);
     Real left = judged(system, Real(UNKNOWN), team), least = fmin(left, Real(UNKNOWN));
 #pragma unroll 1
-    for (int turn = 0; turn < many && !(least <= (turn < 2 ? CONTACT_TOLERANCE<Real> : BEARABLE<Real>)); ++turn) {
+    const auto enough = [&](int turn) { return turn < 2 ? CONTACT_TOLERANCE<Real> : ACCEPTED_RESIDUAL<Real>; };
+    for (int turn = 0; turn < many && !(least <= enough(turn)); ++turn) {
         for (int k = turn == 0 && swept; k < (turn == 0 ? 1 : SWEEPS); ++k) sweep(system, team);
         left = judged(system, least, team), least = fmin(left, least);
         Real before = UNKNOWN;

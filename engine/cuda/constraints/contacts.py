@@ -12,15 +12,18 @@ from engine.cuda.runtime import arrays, header
 from engine.device_arrays import to_host
 from engine.kernels.contact.workspace import SEEN, WRENCH, reported
 from engine.model.joints import NV
-from engine.scene import Plane, Points, Touches, points, thresholds
+from engine.scene import Contacts, Plane, Points, points, tolerances
 from engine.scene.points import KEPT, WALKED
-from engine.scene.touches import BEARABLE_SINGLE, TOLERANCE, TOLERANCE_SINGLE, VELOCITY_FLOOR, VELOCITY_FLOOR_SINGLE
 from engine.step_settings import StepSettings
 from engine.validation import Array
 
-_CONTACT, _REMEMBERED = 21, 4  # numbers per contact, and per contact kept for the next step, see contact_room.cuh
+_CONTACT, _REMEMBERED = 21, 4  # numbers per contact, and per contact kept for the next step, see contact_workspace.cuh
 _MOST_VELOCITIES = 64  # of robots solved by several lanes
 _FEW = 32  # their most contacts
+_TOLERANCES = (
+    "CONTACT_MARGIN", "LIMIT_MARGIN", "ERP", "GAP_TOLERANCE_SINGLE", "OVERLAP_TOLERANCE_SINGLE", "RESIDUAL_TOLERANCE",
+    "RESIDUAL_TOLERANCE_SINGLE", "ACCEPTED_RESIDUAL_SINGLE", "VELOCITY_FLOOR", "VELOCITY_FLOOR_SINGLE",
+)  # fmt: skip
 _LARGEST_INDEX = 2**31 - 1  # kernels index a block's workspace by int
 
 
@@ -45,11 +48,11 @@ def lanes(settings: StepSettings) -> int:
     return lane_bodies.WARP if lane_bodies.fits(model) else 1
 
 
-class Contacts:
+class PlaneContacts:
     """The contacts of a batch whose robots have `lanes`.
 
-    After `place`, `preamble` is the C++ text that defines them for contact_room.cuh, and `bytes` the memory that `make`
-    allocates.
+    After `place`, `preamble` is the C++ text that defines them for contact_workspace.cuh, and `bytes` the memory that
+    `make` allocates.
     """
 
     def __init__(self, settings: StepSettings):
@@ -86,7 +89,7 @@ class Contacts:
         self._few, self._in_turns = few, in_turns
         numbers = self._numbers
         rooms = 2 if few < self.capacity else 1  # of robots, unless all are `few`, and of teams
-        room = robots * (numbers["KEPT_SLOTS"] + numbers["FAR_SLOTS"] + rooms * numbers["ROOM_SLOTS"])
+        room = robots * (numbers["KEPT_SLOTS"] + numbers["FAR_SLOTS"] + rooms * numbers["WORKSPACE_SLOTS"])
         self._refuse_beyond(room)
         self._robots, self._grid, self._room = robots, grid, grid * room
         self.preamble = self._preamble()
@@ -132,7 +135,7 @@ class Contacts:
             together = self._kept.shape[2]
             self._kept[robots // together, :, robots % together] = 0
 
-    def touches(self) -> Touches:
+    def touches(self) -> Contacts:
         """Return the contacts of the last step, as arrays on the GPU."""
         return reported(
             self._number, self._link, self._seen, self._seen[..., WRENCH:], self._residual, self._worst, self._other,
@@ -178,8 +181,8 @@ class Contacts:
     def _report(self) -> tuple[Any, ...]:
         return self._number, self._link, self._seen, self._residual, self._worst
 
-    def room(self, contacts: int) -> int:
-        """Return the numbers of a step's workspace for at most `contacts` contacts: `Places` in contact_room.cuh."""
+    def workspace_size(self, contacts: int) -> int:
+        """Return the size of a step's workspace for at most `contacts` contacts: `Places` in contact_workspace.cuh."""
         C, J, nv, rows = contacts, self._joint_rows, self._model.nv, self._matrix
         N = 3 * C + J
         found = _CONTACT * C + rows.numbers + 3 * nv + max(N * int(rows.level.max()), self._lane_slots)
@@ -206,21 +209,16 @@ class Contacts:
         return {
             "CONTACTS": C, "JOINT_ROWS": J, "DEPTH": int(rows.level.max()), "KEPT": KEPT,
             "SHAPES": len(self._points.body), "POINTS": len(self._points.radius),
-            "FACTOR_SLOTS": rows.numbers, "KEPT_SLOTS": _REMEMBERED * C + nv, "ROOM_SLOTS": self.room(C),
+            "FACTOR_SLOTS": rows.numbers, "KEPT_SLOTS": _REMEMBERED * C + nv, "WORKSPACE_SLOTS": self.workspace_size(C),
             "FAR_SLOTS": N * (N + 1) // 2 + 2 * N + (16 + longest) * longest + 22 * (J + C),
-            "LANE_SLOTS": self._lane_slots, "FEW": self._few, "FEW_SLOTS": self.room(self._few),
+            "LANE_SLOTS": self._lane_slots, "FEW": self._few, "FEW_SLOTS": self.workspace_size(self._few),
         }  # fmt: skip
 
     def _preamble(self) -> str:
         runs = (limbs(self._model) if self.lanes == LANES else None) or (0, 0)
         one = self._points.body[self._order]
-        reals = {
-            "NEAR": thresholds.NEAR, "REACH": thresholds.REACH, "BACK": thresholds.BACK,
-            "SHUT_DOUBLE": thresholds.SHUT, "SHUT_SINGLE": thresholds.SHUT_SINGLE,
-            "OVERLAP_SINGLE": thresholds.OVERLAP_SINGLE, "TOLERANCE": TOLERANCE, "TOLERANCE_SINGLE": TOLERANCE_SINGLE,
-            "BEARABLE_SINGLE": BEARABLE_SINGLE,
-            "VELOCITY_FLOOR": VELOCITY_FLOOR, "VELOCITY_FLOOR_SINGLE": VELOCITY_FLOOR_SINGLE,
-        }  # fmt: skip
+        reals = {"GAP_TOLERANCE_DOUBLE": tolerances.GAP_TOLERANCE}
+        reals |= {name: getattr(tolerances, name) for name in _TOLERANCES}
         bodies = np.arange(len(self._model.parent) + 1)
         tables = {
             "SHAPE_START": np.searchsorted(one, bodies),
@@ -244,7 +242,7 @@ class Contacts:
         )
 
     def _shape_table(self) -> Array:
-        """(shapes, 16), in the order of their bodies: see `shape` in contact_room.cuh."""
+        """(shapes, 16), in the order of their bodies: see `shape` in contact_workspace.cuh."""
         found, model, order = self._points, self._model, self._order
         link = found.link[order]
         columns = found.first[:-1][order], np.diff(found.first)[order], link, found.friction[order]
@@ -252,7 +250,7 @@ class Contacts:
         return np.concatenate([np.stack(columns, 1), *frames], 1).astype(float)
 
     def _point_table(self) -> Array:
-        """(points, 8): see `point` in contact_room.cuh."""
+        """(points, 8): see `point` in contact_workspace.cuh."""
         found = self._points
         return np.concatenate([found.position, found.radius[:, None], found.axis, found.rim[:, None]], 1)
 

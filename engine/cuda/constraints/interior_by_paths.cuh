@@ -25,13 +25,13 @@ template <typename Real> struct Held {
 };
 
 // A lane's contact and joint row, those of its rank, if there are such.
-template <typename Real, class Room> struct HeldRows {
-    const System<Real, Room>& system;
+template <typename Real, class Workspace> struct HeldRows {
+    const System<Real, Workspace>& system;
     Held<Real> contact, joint;
     int k, j, i;  // the rows of the contact and of the joint, and the rank
     Real mu, size;  // scale of impulses
 
-    __device__ __forceinline__ HeldRows(const System<Real, Room>& system, const Group& group)
+    __device__ __forceinline__ HeldRows(const System<Real, Workspace>& system, const Group& group)
         : system(system), k(3 * group.rank), j(3 * system.contacts + group.rank), i(group.rank), mu(0) {
         Real most = TINY<Real>;
         if (touches()) {
@@ -57,7 +57,7 @@ template <typename Real, class Room> struct HeldRows {
 
     // λ as the current iterate.
     __device__ __forceinline__ void put_impulses() const {
-        if (touches()) system.room.store(Room::TRIED + k, unit(contact) * three(contact, scaled::IMPULSE, 0));
+        if (touches()) system.ws.store(Workspace::TRIED + k, unit(contact) * three(contact, scaled::IMPULSE, 0));
         if (acts()) system.impulse(j) = unit(joint) * joint.vec(scaled::IMPULSE, 0);
     }
     // The velocities in U, into `which`.
@@ -75,7 +75,7 @@ template <typename Real, class Room> struct HeldRows {
     }
     // Ω, and λ + c − Ω r in place of c.
     __device__ __forceinline__ void put_equations(Real smooth, Real aim) const {
-        const Room& room = system.room;
+        const Workspace& ws = system.ws;
         if (touches()) {
             put_three(contact, scaled::R, 0, three(contact, scaled::U, 0) - three(contact, scaled::W, 0));
             put_three(contact, scaled::CORRECTION, 0, Vector<Real>{});
@@ -85,14 +85,14 @@ template <typename Real, class Room> struct HeldRows {
             const auto column = [&](int c) { return e * e * three(contact, scaled::OMEGA + c, 0); };
             const Vector<Real> c =
                 unit(contact) * (three(contact, scaled::IMPULSE, 0) + three(contact, scaled::STEP, 0));
-            put_resistance(room, i,
+            put_resistance(ws, i,
                            Resistance<Real>{transpose(Matrix<Real>{column(0), column(1), column(2)}), c, false});
         }
         if (acts()) {
             const Real e = joint.vec(scaled::D, 0), c = joint_target(joint, 0, 0, aim);
             joint.vec(scaled::STEP, 0) = c;
-            room(Room::DAMPING + i) = e * e * damping(joint, 0);
-            room(Room::TARGET + j) = unit(joint) * (joint.vec(scaled::IMPULSE, 0) + c);
+            ws(Workspace::DAMPING + i) = e * e * damping(joint, 0);
+            ws(Workspace::TARGET + j) = unit(joint) * (joint.vec(scaled::IMPULSE, 0) + c);
         }
     }
     // The step, with du in U. Returns the step length to the boundary.
@@ -115,28 +115,29 @@ template <typename Real, class Room> struct HeldRows {
 };
 
 // From a cold start, an iterate from which Newton's steps converge, with its HALF. A lane has at most one contact.
-template <typename Real, class Room>
-__device__ __noinline__ void interior_by_paths(Room room, RowsOf rows, Group group) {
-    room.assume_memory();
-    const auto system = rows.system<Real>(room);
-    const HeldRows<Real, Room> held(system, group);
+template <typename Real, class Workspace>
+__device__ __noinline__ void interior_by_paths(Workspace ws, RowsOf rows, Group group) {
+    ws.assume_memory();
+    const auto system = rows.system<Real>(ws);
+    const HeldRows<Real, Workspace> held(system, group);
     held.put_impulses();
-    lane_half<Real>(room, rows, group);
+    lane_half<Real>(ws, rows, group);
 #pragma unroll 1
     for (int step = 0; step < INTERIOR_BY_PATHS; ++step) {
-        const Real left = residual_by_paths<Real>(room, rows, group);
+        const Real left = residual_by_paths<Real>(ws, rows, group);
         if (left <= INTERIOR_ENOUGH<Real> || !(left < Real(INFINITE))) break;
         const Real gap = held.gap(group), aim = Real(CENTRING_BY_PATHS) * gap;
         held.take_velocities(scaled::U);
         held.put_equations(gap, aim);
         group.sync();
-        solve_by_paths<Real>(room, rows, Real(1), group);
+        solve_by_paths<Real>(ws, rows, Real(1), group);
         const Real reach = held.reach(gap, aim, group);
         const Real length = fmin(Real(1), fmin(Real(LONGEST_BY_PATHS), fmax(Real(0.9), 1 - gap)) * reach);
         held.go(length);
         held.put_impulses();
-        for (int v = group.rank; v < NV; v += LANES) room(Room::HALF + v) += length * room(Room::LOWER + ROW_START[v]);
+        for (int v = group.rank; v < NV; v += LANES)
+            ws(Workspace::HALF + v) += length * ws(Workspace::LOWER + ROW_START[v]);
         group.sync();
     }
-    lane_half<Real>(room, rows, group);
+    lane_half<Real>(ws, rows, group);
 }

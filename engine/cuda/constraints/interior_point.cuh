@@ -22,23 +22,23 @@ constexpr int SOLVER_ROUNDS = 4, ROUNDS_FROM_NOTHING = 6;
 constexpr double DAMPING_OF_ROUNDS = 1, STRONG_DAMPING = 10;
 
 // The method's data: a system, the paths of its rows, and the threads. HALF holds D^(−1/2).
-template <typename Real, class Room, class Team> struct Interior {
+template <typename Real, class Workspace, class Team> struct Interior {
     using Number = Real;
 
-    System<Real, Room> system;
+    System<Real, Workspace> system;
     RowsOf rows;
     Team team;
 
     __device__ __forceinline__ Real& vec(int which, int k) const {
-        return system.room.far(Room::VECTORS + which * Room::LONGEST + k);
+        return system.ws.far(Workspace::VECTORS + which * Workspace::LONGEST + k);
     }
     __device__ __forceinline__ Real& pair(int which, int j) const {
-        return system.room.far(Room::PAIRS + which * Room::LAWS + j);
+        return system.ws.far(Workspace::PAIRS + which * Workspace::LAWS + j);
     }
-    __device__ __forceinline__ Real& K(int i, int j) const { return entry<Real>(system.room, i, j); }
+    __device__ __forceinline__ Real& K(int i, int j) const { return entry<Real>(system.ws, i, j); }
     // The entry of H at level l of row i, whose path is at velocity v there.
     __device__ __forceinline__ Real H(int i, int l, int v) const {
-        return vec(scaled::D, i) * system.room(Room::W + i * DEPTH + l) * system.room(Room::HALF + v);
+        return vec(scaled::D, i) * system.ws(Workspace::W + i * DEPTH + l) * system.ws(Workspace::HALF + v);
     }
     // f(k) for this lane's share of k from `first` up to `end`, between barriers.
     template <class F> __device__ __forceinline__ void share(int first, int end, const F& f) const {
@@ -53,7 +53,7 @@ template <typename Real, class Room, class Team> struct Interior {
             const int level = ROW_LEVEL[v];
             Real total = 0;
             for (int i = 0; i < system.rows(); ++i) {
-                if (COMMON[v * NV + rows.tip(system.room, i)] == level) total += vec(x, i) * H(i, level - 1, v);
+                if (COMMON[v * NV + rows.tip(system.ws, i)] == level) total += vec(x, i) * H(i, level - 1, v);
             }
             vec(out, v) = total;
         });
@@ -61,7 +61,7 @@ template <typename Real, class Room, class Team> struct Interior {
     // out ← H z, with z of velocities.
     __device__ __forceinline__ void to_rows(int z, int out) const {
         share(0, system.rows(), [&](int i) {
-            const int first = rows.tip(system.room, i);
+            const int first = rows.tip(system.ws, i);
             Real total = 0;
             for (int v = first, l = ROW_LEVEL[first] - 1; v >= 0; v = ROW_PARENT[v], --l)
                 total += H(i, l, v) * vec(z, v);
@@ -81,7 +81,7 @@ template <typename Real, class Room, class Team> struct Interior {
     }
     // K += factor · hᵀ h for row i.
     __device__ __forceinline__ void add_row(int i, Real factor) const {
-        const int first = rows.tip(system.room, i), last = ROW_LEVEL[first] - 1;
+        const int first = rows.tip(system.ws, i), last = ROW_LEVEL[first] - 1;
         columns(first, [&](int w, int e) {
             const Real x = factor * H(i, e, w);
             for (int v = first, l = last; v >= 0; v = ROW_PARENT[v], --l) K(v, w) += x * H(i, l, v);
@@ -89,7 +89,7 @@ template <typename Real, class Room, class Team> struct Interior {
     }
     // K += Hᵀ Ω H for the contact whose rows begin at k.
     __device__ __forceinline__ void add_contact(int k) const {
-        const int first = rows.tip(system.room, k), last = ROW_LEVEL[first] - 1;
+        const int first = rows.tip(system.ws, k), last = ROW_LEVEL[first] - 1;
         columns(first, [&](int w, int e) {
             const Vector<Real> x = resisted(*this, k, Vector<Real>{H(k, e, w), H(k + 1, e, w), H(k + 2, e, w)});
             for (int v = first, l = last; v >= 0; v = ROW_PARENT[v], --l)
@@ -114,14 +114,14 @@ __device__ __forceinline__ Vector<Real> resisted(const In& in, int k, Vector<Rea
 
 // The scaling of rows. Returns the scale of impulses and an estimate of the largest scaled impulse.
 template <typename Real> struct Scales { Real size, wide; };
-template <typename Real, class Room, class Team>
-__device__ __noinline__ Scales<Real> scales(Interior<Real, Room, Team> in) {
+template <typename Real, class Workspace, class Team>
+__device__ __noinline__ Scales<Real> scales(Interior<Real, Workspace, Team> in) {
     using namespace scaled;
     const auto& system = in.system;
-    const Room& room = system.room;
+    const Workspace& ws = system.ws;
     const int n = system.rows(), first = 3 * system.contacts;
     Real size = TINY<Real>, wide = 1;
-    in.share(0, NV, [&](int v) { room(Room::HALF + v) = sqrt(room(Room::FACTOR + diagonal(v))); });
+    in.share(0, NV, [&](int v) { ws(Workspace::HALF + v) = sqrt(ws(Workspace::FACTOR + diagonal(v))); });
     in.share(0, n, [&](int k) { in.vec(D, k) = sqrt(1 / (k < first ? system.size(k - k % 3) : system.own(k))); });
     for (int k = 0; k < n; ++k) size = fmax(size, fabs(system.b(k) * in.vec(D, k)));
     in.begin_matrix(Real(FIRST_GUESS));
@@ -129,8 +129,8 @@ __device__ __noinline__ Scales<Real> scales(Interior<Real, Room, Team> in) {
     for (int k = 0; k < n; ++k) in.add_row(k, Real(1));
     in.share(0, n, [&](int k) { in.vec(B, k) = system.b(k) * in.vec(D, k) / size; });
     in.to_velocities(B, DZ);
-    if (factorise<Real>(room, NV, in.team)) {
-        substitute<Real>(room, NV, Room::VECTORS + DZ * Room::LONGEST, in.team);
+    if (factorise<Real>(ws, NV, in.team)) {
+        substitute<Real>(ws, NV, Workspace::VECTORS + DZ * Workspace::LONGEST, in.team);
         in.to_rows(DZ, STEP);
         for (int i = 0; i < system.contacts; ++i) {
             const Vector<Real> x = three(in, B, 3 * i) - three(in, STEP, 3 * i);
@@ -157,8 +157,8 @@ __device__ __forceinline__ void first_pairs(const In& in, int j, int k, Real siz
 }
 
 // The first iterate.
-template <typename Real, class Room, class Team>
-__device__ __forceinline__ void first_iterate(const Interior<Real, Room, Team>& in, const Scales<Real>& scales) {
+template <typename Real, class Workspace, class Team>
+__device__ __forceinline__ void first_iterate(const Interior<Real, Workspace, Team>& in, const Scales<Real>& scales) {
     using namespace scaled;
     const auto& system = in.system;
     const int first = 3 * system.contacts;
@@ -185,8 +185,8 @@ template <class In> __device__ __forceinline__ auto pairs_of(const In& in, int j
 }
 
 // ν: the mean of all complementarity products.
-template <typename Real, class Room, class Team>
-__device__ __forceinline__ Real mean_gap(const Interior<Real, Room, Team>& in) {
+template <typename Real, class Workspace, class Team>
+__device__ __forceinline__ Real mean_gap(const Interior<Real, Workspace, Team>& in) {
     const auto& system = in.system;
     Real total = 0, count = Real(system.contacts);
     for (int k = 0; k < 3 * system.contacts; ++k) total += in.vec(scaled::IMPULSE, k) * in.vec(scaled::W, k);
@@ -286,8 +286,8 @@ __device__ __forceinline__ Real cone_step(const In& in, int k, Real mu, Real smo
 }
 
 // Newton's matrix, factorised. Returns whether it was regular. |w_t| is smoothed to √(|w_t|² + smooth²) − smooth.
-template <typename Real, class Room, class Team>
-__device__ __noinline__ bool equations(Interior<Real, Room, Team> in, Real smooth) {
+template <typename Real, class Workspace, class Team>
+__device__ __noinline__ bool equations(Interior<Real, Workspace, Team> in, Real smooth) {
     using namespace scaled;
     const auto& system = in.system;
     const int n = system.rows(), first = 3 * system.contacts;
@@ -303,12 +303,12 @@ __device__ __noinline__ bool equations(Interior<Real, Room, Team> in, Real smoot
 #pragma unroll 1
     for (int k = first; k < n; ++k) in.add_row(k, damping(in, k - first));
     in.team.sync();
-    return factorise<Real>(system.room, NV, in.team);
+    return factorise<Real>(system.ws, NV, in.team);
 }
 
 // The step towards complementarity products `aim`. Returns the step length to the boundary.
-template <typename Real, class Room, class Team>
-__device__ __noinline__ Real direction(Interior<Real, Room, Team> in, Real smooth, Real aim) {
+template <typename Real, class Workspace, class Team>
+__device__ __noinline__ Real direction(Interior<Real, Workspace, Team> in, Real smooth, Real aim) {
     using namespace scaled;
     const auto& system = in.system;
     const int n = system.rows(), first = 3 * system.contacts;
@@ -317,7 +317,7 @@ __device__ __noinline__ Real direction(Interior<Real, Room, Team> in, Real smoot
     in.share(0, n, [&](int k) { in.vec(DU, k) = in.vec(STEP, k) + in.vec(IMPULSE, k); });
     in.to_velocities(DU, DZ);
     in.share(0, NV, [&](int v) { in.vec(DZ, v) -= in.vec(Z, v); });
-    substitute<Real>(system.room, NV, Room::VECTORS + DZ * Room::LONGEST, in.team);
+    substitute<Real>(system.ws, NV, Workspace::VECTORS + DZ * Workspace::LONGEST, in.team);
     in.to_rows(DZ, DU);
     Real reach = INFINITE;
     in.share(0, system.contacts, [&](int i) { reach = fmin(reach, cone_step(in, 3 * i, system.mu(i), smooth)); });
@@ -327,10 +327,10 @@ __device__ __noinline__ Real direction(Interior<Real, Room, Team> in, Real smoot
 
 // The best iterate from a cold start, as the current one. `least_centring` bounds σ from below, `longest` is the
 // fraction to the boundary. `smoothing` times ν smooths |w_t|, whose gradient jumps where a contact comes to rest.
-template <typename Real, class Room, class Team>
-__device__ __noinline__ void interior_point(System<Real, Room> system, RowsOf rows, Real least_centring, Real longest,
-                                            Real smoothing, Team team) {
-    const Interior<Real, Room, Team> in = {system, rows, team};
+template <typename Real, class Workspace, class Team>
+__device__ __noinline__ void interior_point(System<Real, Workspace> system, RowsOf rows, Real least_centring,
+                                            Real longest, Real smoothing, Team team) {
+    const Interior<Real, Workspace, Team> in = {system, rows, team};
     const int n = system.rows(), first = 3 * system.contacts;
     const Scales<Real> found = scales(in);
     first_iterate(in, found);
@@ -344,7 +344,7 @@ __device__ __noinline__ void interior_point(System<Real, Room> system, RowsOf ro
         const Real left = residual(system, team);
         if (left < least) {
             least = left;
-            in.share(0, n, [&](int k) { system.room.far(Room::STEP + k) = system.impulse(k); });
+            in.share(0, n, [&](int k) { system.ws.far(Workspace::STEP + k) = system.impulse(k); });
         }
         if (least <= CONTACT_TOLERANCE<Real> || step == INTERIOR_STEPS<Real> || !(left < Real(INFINITE))) break;
         const Real gap = mean_gap(in), smooth = smoothing * gap;
@@ -366,21 +366,21 @@ __device__ __noinline__ void interior_point(System<Real, Room> system, RowsOf ro
             in.pair(pair::X + e % 8, e / 8) += length * in.pair(pair::DX + e % 8, e / 8);
         });
     }
-    in.share(0, n, [&](int k) { system.impulse(k) = system.room.far(Room::STEP + k); });
+    in.share(0, n, [&](int k) { system.impulse(k) = system.ws.far(Workspace::STEP + k); });
 }
 
 // Impulses that obey the law, in place of a warm start, which may be `swept`, and u = G λ + b. Returns the residual.
-template <typename Real, class Room, class Team>
-__device__ __noinline__ Real solve_contacts(System<Real, Room> system, RowsOf rows, bool swept, Team team) {
+template <typename Real, class Workspace, class Team>
+__device__ __noinline__ Real solve_contacts(System<Real, Workspace> system, RowsOf rows, bool swept, Team team) {
     const int n = system.rows();
-    const Room& room = system.room;
+    const Workspace& ws = system.ws;
     const auto choose = [&] {
-        for (int k = team.rank; k < n; k += team.size) room.far(Room::CHOSEN + k) = room.far(Room::BEST + k);
+        for (int k = team.rank; k < n; k += team.size) ws.far(Workspace::CHOSEN + k) = ws.far(Workspace::BEST + k);
     };
     Real least = rounds(system, SOLVER_ROUNDS, Real(DAMPING_OF_ROUNDS), swept, team);
     choose();
 #pragma unroll 1
-    for (int attempt = 0; attempt < 3 && !(least <= BEARABLE<Real>); ++attempt) {
+    for (int attempt = 0; attempt < 3 && !(least <= ACCEPTED_RESIDUAL<Real>); ++attempt) {
         if (attempt > 0) {
             const bool second = attempt == 2;
             interior_point(system, rows, second ? Real(0.1) : Real(1e-4), second ? Real(0.9) : Real(0.99),
@@ -392,7 +392,7 @@ __device__ __noinline__ Real solve_contacts(System<Real, Room> system, RowsOf ro
                                  Real(attempt == 0 ? STRONG_DAMPING : DAMPING_OF_ROUNDS), false, team);
         if (left < least) least = left, choose();
     }
-    for (int k = team.rank; k < n; k += team.size) system.impulse(k) = room.far(Room::CHOSEN + k);
+    for (int k = team.rank; k < n; k += team.size) system.impulse(k) = ws.far(Workspace::CHOSEN + k);
     velocities(system, team);
     return least;
 }

@@ -59,8 +59,8 @@ __device__ __forceinline__ void joint_laws(LimbRows<Real, N>& rows, const Joints
             rows.acts[k] = row.acts();
             if (rows.acts[k]) {
                 rows.friction[k] = row.friction * joints.dt;
-                rows.low[k] = row.within.low * joints.dt < -SHUT<Real> ? row.within.low : Real(0);
-                rows.high[k] = row.within.high * joints.dt > SHUT<Real> ? row.within.high : Real(0);
+                rows.low[k] = row.within.low * joints.dt < -GAP_TOLERANCE<Real> ? row.within.low : Real(0);
+                rows.high[k] = row.within.high * joints.dt > GAP_TOLERANCE<Real> ? row.within.high : Real(0);
             }
         }
     }

@@ -13,7 +13,8 @@ constexpr double LEAST_CENTRING = 1e-4, LONGEST = 0.99;
 constexpr double INWARDS = 0.2, SHORT = 0.1;
 constexpr int INTERIOR_STEPS_OF_LIMBS = 30, SHORT_STEPS = 4;
 // The residual at which it stops.
-template <typename Real> constexpr double ASKED_OF_INTERIOR = sizeof(Real) == 8 ? TOLERANCE : BEARABLE_SINGLE / 2;
+template <typename Real> constexpr double INTERIOR_TOLERANCE =
+    sizeof(Real) == 8 ? RESIDUAL_TOLERANCE : ACCEPTED_RESIDUAL_SINGLE / 2;
 
 template <typename Real> struct LimbInterior {
     static constexpr int N = LIMB_POINTS, ROWS = ROWS_OF<N>;
@@ -276,7 +277,7 @@ __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, Lim
     for (int turn = effort.first;; ++turn) {
         add_up(rows, x, group);
         const Real now = limb_residual(rows, x, u, group);
-        if (searching) left = now, found = left <= (turn < PATIENCE ? ASKED_OF_LIMBS<Real> : BEARABLE<Real>);
+        if (searching) left = now, found = left <= (turn < PATIENCE ? LIMB_TOLERANCE<Real> : ACCEPTED_RESIDUAL<Real>);
         if (searching && left < least) {
             least = left;
 #pragma unroll WRITTEN_OUT<N>
@@ -292,7 +293,7 @@ __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, Lim
                 LimbImpulses<double, LIMB_POINTS> from;
 #pragma unroll 1
                 for (int r = 0; r < rows.rows(); ++r) from.of[r] = best[r];
-                interior_point(widened(rows), from, ASKED_OF_INTERIOR<Real>, searching, group);
+                interior_point(widened(rows), from, INTERIOR_TOLERANCE<Real>, searching, group);
 #pragma unroll 1
                 for (int r = 0; r < rows.rows(); ++r) {
                     if (searching) x.of[r] = Real(from.of[r]);

@@ -16,10 +16,11 @@ constexpr double DAMPING_OF_LIMBS = 0.1;  // the damping per unit of the residua
 constexpr double MUCH_DAMPED = 0.3;
 template <typename Real> constexpr Real LESS_DAMPED = sizeof(Real) == 8 ? 0.1 : 0.3;
 // The residual required up to PATIENCE; below the tolerance in double precision, where a further step costs little.
-template <typename Real> constexpr Real ASKED_OF_LIMBS = sizeof(Real) == 8 ? 0.01 * TOLERANCE : TOLERANCE_SINGLE;
+template <typename Real> constexpr Real LIMB_TOLERANCE =
+    sizeof(Real) == 8 ? 0.01 * RESIDUAL_TOLERANCE : RESIDUAL_TOLERANCE_SINGLE;
 constexpr int QUICK = 3,        // the turn by which most robots have converged
               LIMB_STEPS = 26,  // the turn of the interior point method
-              PATIENCE = 6,     // the turn from which rounds start at the best iterate, and BEARABLE suffices
+              PATIENCE = 6,     // the turn from which rounds start at the best iterate, and ACCEPTED_RESIDUAL suffices
               WAY_STEPS = 16;   // steps that resolve overlaps, at most
 constexpr int DAMPED_IN_ROUND = 4,   // damped steps of a round
               LEADING_IN_ROUND = 8;  // steps of a round to the next active set
@@ -28,7 +29,7 @@ constexpr double STALLED = 0.2,      // relative change below which a residual h
                  FARTHEST = 1e6,     // length of a leading step, at most
                  LEAST_PART = 0.05;  // fraction of a leading step, at least
 // The tolerance of resolved overlaps, relative to the largest; in single precision about that of one step.
-template <typename Real> constexpr Real ASKED_OF_WAYS = sizeof(Real) == 8 ? CONTACT_TOLERANCE<Real> : Real(2e-3);
+template <typename Real> constexpr Real OVERLAP_RESIDUAL = sizeof(Real) == 8 ? CONTACT_TOLERANCE<Real> : Real(2e-3);
 
 // Ω and c of a limb's rows.
 template <typename Real, int N> struct LimbResistance {
@@ -272,7 +273,7 @@ __device__ __forceinline__ bool correct_overlap_by_limbs(const LimbRows<Real, N>
     for (int j = 0; j < COLUMNS; ++j) x.sum[j] = 0;
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < rows.contacts(); ++c) {
-        b[c] = !rows.touches[c] ? Real(0) : gap[c] < 0 ? Real(BACK) * gap[c] : gap[c];
+        b[c] = !rows.touches[c] ? Real(0) : gap[c] < 0 ? Real(ERP) * gap[c] : gap[c];
         most = fmax(most, fabs(b[c]));
     }
     most = group.greatest(most);
@@ -290,7 +291,7 @@ __device__ __forceinline__ bool correct_overlap_by_limbs(const LimbRows<Real, N>
             if (rows.touches[c]) left = off > left || !(off == off) ? off : left;
         }
         left = group.greatest(left);
-        searching = searching && !(left <= ASKED_OF_WAYS<Real> * most);
+        searching = searching && !(left <= OVERLAP_RESIDUAL<Real> * most);
         if (!group.any_of_all(searching)) break;
         take_step<true>(rows, by, x, searching, group);
         add_up(rows, x, group);

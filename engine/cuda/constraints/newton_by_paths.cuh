@@ -34,9 +34,9 @@ __device__ __forceinline__ Resistance<Real> sliding(Vector<Real> x, Vector<Real>
 }
 
 // Ω and c of all rows in their slots, by the active sets of the current iterate.
-template <typename Real, class Room>
-__device__ __forceinline__ void resistances(const System<Real, Room>& system, Real regular, const Group& group) {
-    const Room& room = system.room;
+template <typename Real, class Workspace>
+__device__ __forceinline__ void resistances(const System<Real, Workspace>& system, Real regular, const Group& group) {
+    const Workspace& ws = system.ws;
 #pragma unroll 1
     for (int i = group.rank; i < system.contacts; i += LANES) {
         const int k = 3 * i;
@@ -45,7 +45,7 @@ __device__ __forceinline__ void resistances(const System<Real, Room>& system, Re
         Resistance<Real> is = {{{stiff, 0, 0}, {0, stiff, 0}, {0, 0, stiff}}, -stiff * u, true};
         if (z.x <= 0) is = {{}, -x, true};
         else if (z.y * z.y + z.z * z.z > mu * mu * z.x * z.x) is = sliding(x, u, z, mu, r, regular);
-        put_resistance(room, i, is);
+        put_resistance(ws, i, is);
     }
 #pragma unroll 1
     for (int j = group.rank; j < system.joints; j += LANES) {
@@ -55,46 +55,46 @@ __device__ __forceinline__ void resistances(const System<Real, Room>& system, Re
             p = joint_law(y, g * f, low, high);
         const bool slides = fabs(y) > g * f && low < p && p < high;
         const Real stiff = slides ? Real(0) : 1 / (regular * g);
-        room(Room::DAMPING + j) = stiff;
-        room(Room::TARGET + k) = slides ? (y > 0 ? -f : f) - impulse : stiff * (p - u);
+        ws(Workspace::DAMPING + j) = stiff;
+        ws(Workspace::TARGET + k) = slides ? (y > 0 ? -f : f) - impulse : stiff * (p - u);
     }
     group.sync();
 }
 
 // A step from the current iterate, with damping `regular` times 1/r; HALF is updated.
-template <typename Real, class Room>
-__device__ __noinline__ void step_by_paths(Room room, RowsOf rows, Real regular, Group group) {
-    room.assume_memory();
-    const auto system = rows.system<Real>(room);
+template <typename Real, class Workspace>
+__device__ __noinline__ void step_by_paths(Workspace ws, RowsOf rows, Real regular, Group group) {
+    ws.assume_memory();
+    const auto system = rows.system<Real>(ws);
     resistances(system, fmin(fmax(REGULAR_BY_PATHS<Real>, regular), Real(1)), group);
-    solve_by_paths<Real>(room, rows, Real(0), group);
+    solve_by_paths<Real>(ws, rows, Real(0), group);
 #pragma unroll 1
     for (int i = group.rank; i < system.contacts; i += LANES) {
         const Vector<Real> x =
-            room.vector(Room::TARGET + 3 * i) - mul(resistance<Real>(room, i), system.velocities(3 * i));
-        room.store(Room::TRIED + 3 * i, system.impulses(3 * i) + x);
+            ws.vector(Workspace::TARGET + 3 * i) - mul(resistance<Real>(ws, i), system.velocities(3 * i));
+        ws.store(Workspace::TRIED + 3 * i, system.impulses(3 * i) + x);
     }
 #pragma unroll 1
     for (int j = group.rank; j < system.joints; j += LANES) {
         const int k = 3 * system.contacts + j;
-        system.impulse(k) += room(Room::TARGET + k) - room(Room::DAMPING + j) * system.u(k);
+        system.impulse(k) += ws(Workspace::TARGET + k) - ws(Workspace::DAMPING + j) * system.u(k);
     }
-    lane_half<Real>(room, rows, group);
+    lane_half<Real>(ws, rows, group);
 }
 
 // Newton steps, and the interior point method if they fail, from the current iterate, whose residual is `left`. Returns
 // the residual of the best iterate, which becomes the current one.
-template <typename Real, class Room>
-__device__ __forceinline__ Real solve_by_warp(const Room& room, const RowsOf& rows, Real left, const Group& group) {
+template <typename Real, class Workspace>
+__device__ __forceinline__ Real solve_by_warp(const Workspace& ws, const RowsOf& rows, Real left, const Group& group) {
     if (left <= CONTACT_TOLERANCE<Real>) return left;
-    const auto system = rows.system<Real>(room);
+    const auto system = rows.system<Real>(ws);
     const int n = rows.all();
     Real least = UNKNOWN;
     const auto judge = [&] {
         if (left < least) {
             least = left;
 #pragma unroll 1
-            for (int k = group.rank; k < n; k += LANES) room.far(Room::BEST + k) = system.impulse(k);
+            for (int k = group.rank; k < n; k += LANES) ws.far(Workspace::BEST + k) = system.impulse(k);
         }
     };
     judge();
@@ -102,32 +102,32 @@ __device__ __forceinline__ Real solve_by_warp(const Room& room, const RowsOf& ro
         group.sync();
 #pragma unroll 1
         for (int k = group.rank; k < n; k += LANES)
-            system.impulse(k) = least < Real(UNKNOWN) ? room.far(Room::BEST + k) : Real(0);
-        lane_half<Real>(room, rows, group);
-        left = residual_by_paths<Real>(room, rows, group);
+            system.impulse(k) = least < Real(UNKNOWN) ? ws.far(Workspace::BEST + k) : Real(0);
+        lane_half<Real>(ws, rows, group);
+        left = residual_by_paths<Real>(ws, rows, group);
     };
     // A step from wrong active sets may increase the residual; the next ones continue from there.
     const auto newton = [&](bool damped) {
         const auto enough = [&](int step) {
-            return least <= (step < 2 && !damped ? CONTACT_TOLERANCE<Real> : BEARABLE<Real>);
+            return least <= (step < 2 && !damped ? CONTACT_TOLERANCE<Real> : ACCEPTED_RESIDUAL<Real>);
         };
         Real regular = MUCH_DAMPED_BY_PATHS;
 #pragma unroll 1
         for (int step = 0; step < (damped ? DAMPED_BY_PATHS : STEPS_BY_PATHS) && !enough(step) && left < Real(UNKNOWN);
              ++step) {
-            step_by_paths<Real>(room, rows, damped ? regular : Real(DAMPING_BY_PATHS) * left, group);
-            left = residual_by_paths<Real>(room, rows, group);
+            step_by_paths<Real>(ws, rows, damped ? regular : Real(DAMPING_BY_PATHS) * left, group);
+            left = residual_by_paths<Real>(ws, rows, group);
             judge();
             regular *= LESS_DAMPED_BY_PATHS<Real>;
         }
     };
     const bool held = system.contacts <= WHOLE_WARP && system.joints <= WHOLE_WARP;
 #pragma unroll 1
-    for (int trial = 0; trial < (held ? 3 : 2) && !(least <= BEARABLE<Real>); ++trial) {
+    for (int trial = 0; trial < (held ? 3 : 2) && !(least <= ACCEPTED_RESIDUAL<Real>); ++trial) {
         if (trial == 1) recall();
-        if (trial == 2) interior_by_paths<Real>(room, rows, group);
-        else if (trial == 0 && sizeof(Real) == 8) sweep_by_paths<Real>(room, rows, group, true);
-        if (trial == 2 || (trial == 0 && sizeof(Real) == 8)) left = residual_by_paths<Real>(room, rows, group), judge();
+        if (trial == 2) interior_by_paths<Real>(ws, rows, group);
+        else if (trial == 0 && sizeof(Real) == 8) sweep_by_paths<Real>(ws, rows, group, true);
+        if (trial == 2 || (trial == 0 && sizeof(Real) == 8)) left = residual_by_paths<Real>(ws, rows, group), judge();
         if (sizeof(Real) == 8 && trial == 0 && left > Real(FAR_OFF)) break;
         newton(trial == 1);
     }

@@ -13,60 +13,62 @@
 
 // For each joint's velocity v, the contacts and joint rows whose paths pass through it: those from the first of v up to
 // the first after v's subtree, as both are ordered by the velocities at which their paths begin.
-template <typename Real, class Room>
-__device__ __forceinline__ void note_rows(const Room& room, const RowsOf& rows, const Group& group) {
+template <typename Real, class Workspace>
+__device__ __forceinline__ void note_rows(const Workspace& ws, const RowsOf& rows, const Group& group) {
     static_assert(!LANE_A_BODY || NV - 6 < WHOLE_WARP, "a lane has one");
     const int v = group.rank + 6;
     const bool all = rows.joints == NV - 6;
     int contacts = 0, joints = all ? group.rank : 0;
 #pragma unroll 1
-    for (int i = 0; i < rows.count; ++i) contacts += SHAPE_TIP[shape_of(room, i)] < v;
+    for (int i = 0; i < rows.count; ++i) contacts += SHAPE_TIP[shape_of(ws, i)] < v;
 #pragma unroll 1
-    for (int j = 0; j < (all ? 0 : rows.joints); ++j) joints += int(room(Room::JOINT_OF + j)) < v;
-    if (v <= NV) room(Room::FIRST_CONTACT + v) = Real(contacts), room(Room::FIRST_JOINT + v) = Real(joints);
+    for (int j = 0; j < (all ? 0 : rows.joints); ++j) joints += int(ws(Workspace::JOINT_OF + j)) < v;
+    if (v <= NV) ws(Workspace::FIRST_CONTACT + v) = Real(contacts), ws(Workspace::FIRST_JOINT + v) = Real(joints);
     group.sync();
 }
 struct RowRange {
     int contact, contact_end, joint, joint_end;  // joint rows by index among all rows
 
-    template <class Room>
-    __device__ __forceinline__ RowRange(const Room& room, const RowsOf& rows, int v)
-        : contact(int(room(Room::FIRST_CONTACT + v))), contact_end(int(room(Room::FIRST_CONTACT + END_OF_SUBTREE[v]))),
-          joint(rows.first_joint() + int(room(Room::FIRST_JOINT + v))),
-          joint_end(rows.first_joint() + int(room(Room::FIRST_JOINT + END_OF_SUBTREE[v]))) {}
+    template <class Workspace>
+    __device__ __forceinline__ RowRange(const Workspace& ws, const RowsOf& rows, int v)
+        : contact(int(ws(Workspace::FIRST_CONTACT + v))),
+          contact_end(int(ws(Workspace::FIRST_CONTACT + END_OF_SUBTREE[v]))),
+          joint(rows.first_joint() + int(ws(Workspace::FIRST_JOINT + v))),
+          joint_end(rows.first_joint() + int(ws(Workspace::FIRST_JOINT + END_OF_SUBTREE[v]))) {}
 };
 
 // Wᵀ x at velocity v, with x from slot `from` on.
-template <typename Real, class Room>
-__device__ __forceinline__ Real gathered(const Room& room, const RowRange& range, int level, int from) {
-    const int column = Room::W + level - 1;
+template <typename Real, class Workspace>
+__device__ __forceinline__ Real gathered(const Workspace& ws, const RowRange& range, int level, int from) {
+    const int column = Workspace::W + level - 1;
     Real total = 0;
 #pragma unroll 3
-    for (int k = 3 * range.contact; k < 3 * range.contact_end; ++k) total += room(column + k * DEPTH) * room(from + k);
+    for (int k = 3 * range.contact; k < 3 * range.contact_end; ++k) total += ws(column + k * DEPTH) * ws(from + k);
 #pragma unroll 4
-    for (int k = range.joint; k < range.joint_end; ++k) total += room(column + k * DEPTH) * room(from + k);
+    for (int k = range.joint; k < range.joint_end; ++k) total += ws(column + k * DEPTH) * ws(from + k);
     return total;
 }
 
 // HALF ← D⁻¹ Wᵀ λ.
-template <typename Real, class Room> __device__ __noinline__ void lane_half(Room room, RowsOf rows, Group group) {
-    room.assume_memory();
+template <typename Real, class Workspace>
+__device__ __noinline__ void lane_half(Workspace ws, RowsOf rows, Group group) {
+    ws.assume_memory();
     group.sync();
     const LanePlace place(group);
-    const Real own = gathered<Real>(room, RowRange(room, rows, place.v), place.level, Room::TRIED);
+    const Real own = gathered<Real>(ws, RowRange(ws, rows, place.v), place.level, Workspace::TRIED);
     Real first[FREE_NV] = {};
 #pragma unroll 1
     for (int k = group.rank; k < rows.all(); k += LANES) {
-        const Real impulse = room(Room::TRIED + k);
+        const Real impulse = ws(Workspace::TRIED + k);
 #pragma unroll
-        for (int n = 0; n < FREE_NV; ++n) first[n] += room(Room::W + k * DEPTH + n) * impulse;
+        for (int n = 0; n < FREE_NV; ++n) first[n] += ws(Workspace::W + k * DEPTH + n) * impulse;
     }
 #pragma unroll
     for (int n = 0; n < FREE_NV; ++n) first[n] = group.sum(first[n]);
-    if (place.own) room(Room::HALF + place.v) = own * room(Room::FACTOR + diagonal(place.v));
+    if (place.own) ws(Workspace::HALF + place.v) = own * ws(Workspace::FACTOR + diagonal(place.v));
     if (group.rank == 0) {
 #pragma unroll
-        for (int n = 0; n < FREE_NV; ++n) room(Room::HALF + n) = first[n] * room(Room::FACTOR + diagonal(n));
+        for (int n = 0; n < FREE_NV; ++n) ws(Workspace::HALF + n) = first[n] * ws(Workspace::FACTOR + diagonal(n));
     }
     group.sync();
 }
@@ -77,37 +79,38 @@ template <typename Real> struct Resistance {
     Vector<Real> c;
     bool plain;
 };
-template <typename Real, class Room> __device__ __forceinline__ Matrix<Real> resistance(const Room& room, int i) {
-    const int slot = Room::RESISTANCE + 10 * i;
-    return {room.vector(slot), room.vector(slot + 3), room.vector(slot + 6)};
+template <typename Real, class Workspace>
+__device__ __forceinline__ Matrix<Real> resistance(const Workspace& ws, int i) {
+    const int slot = Workspace::RESISTANCE + 10 * i;
+    return {ws.vector(slot), ws.vector(slot + 3), ws.vector(slot + 6)};
 }
-template <typename Real, class Room>
-__device__ __forceinline__ void put_resistance(const Room& room, int i, const Resistance<Real>& is) {
-    const int slot = Room::RESISTANCE + 10 * i;
-    room.store(slot, is.omega.x), room.store(slot + 3, is.omega.y), room.store(slot + 6, is.omega.z);
-    room(slot + 9) = is.plain;
-    room.store(Room::TARGET + 3 * i, is.c);
+template <typename Real, class Workspace>
+__device__ __forceinline__ void put_resistance(const Workspace& ws, int i, const Resistance<Real>& is) {
+    const int slot = Workspace::RESISTANCE + 10 * i;
+    ws.store(slot, is.omega.x), ws.store(slot + 3, is.omega.y), ws.store(slot + 6, is.omega.z);
+    ws(slot + 9) = is.plain;
+    ws.store(Workspace::TARGET + 3 * i, is.c);
 }
 
 // D + Wᵀ Ω W, and its right-hand side Wᵀ c − share D y.
-template <typename Real, class Room> struct PathSystem {
-    const Room& room;
+template <typename Real, class Workspace> struct PathSystem {
+    const Workspace& ws;
     const RowsOf& rows;
     Real share;
 
     __device__ __forceinline__ Vector<Real> three(int i, int level) const {
-        const int row = Room::W + 3 * i * DEPTH + level - 1;
-        return {room(row), room(row + DEPTH), room(row + 2 * DEPTH)};
+        const int row = Workspace::W + 3 * i * DEPTH + level - 1;
+        return {ws(row), ws(row + DEPTH), ws(row + 2 * DEPTH)};
     }
-    __device__ __forceinline__ Real one(int k, int level) const { return room(Room::W + k * DEPTH + level - 1); }
-    __device__ __forceinline__ Real damping(int k) const { return room(Room::DAMPING + k - rows.first_joint()); }
-    __device__ __forceinline__ Real stiffness(int v) const { return 1 / room(Room::FACTOR + diagonal(v)); }
+    __device__ __forceinline__ Real one(int k, int level) const { return ws(Workspace::W + k * DEPTH + level - 1); }
+    __device__ __forceinline__ Real damping(int k) const { return ws(Workspace::DAMPING + k - rows.first_joint()); }
+    __device__ __forceinline__ Real stiffness(int v) const { return 1 / ws(Workspace::FACTOR + diagonal(v)); }
 
     // Row and column of a lane's joint.
     __device__ __forceinline__ void fill(const LanePlace& place, LaneRow<Real, false>& x, const Group& group) const {
         const int level = place.level;
-        const RowRange range(room, rows, place.v);
-        x.pivot = stiffness(place.v), x.rhs = -share * x.pivot * room(Room::HALF + place.v);
+        const RowRange range(ws, rows, place.v);
+        x.pivot = stiffness(place.v), x.rhs = -share * x.pivot * ws(Workspace::HALF + place.v);
 #pragma unroll
         for (int n = 0; n < DEPTH; ++n) x.row[n] = 0;
         const int joints = place.own ? range.joint_end - range.joint : 0, most = group.most(joints);
@@ -116,7 +119,7 @@ template <typename Real, class Room> struct PathSystem {
             const int k = range.joint + number, bound = number < UNFORKED ? DEPTH : FORK_LEVEL;  // levels
             if (number < joints) {
                 const Real here = one(k, level), z = damping(k) * here;
-                x.rhs += here * room(Room::TARGET + k), x.pivot += here * z;
+                x.rhs += here * ws(Workspace::TARGET + k), x.pivot += here * z;
 #pragma unroll
                 for (int n = 1; n < DEPTH; ++n) {
                     if (n % 4 == 1 && n >= bound) break;  // further entries are harmless
@@ -128,8 +131,8 @@ template <typename Real, class Room> struct PathSystem {
         for (int n = 0; n < DEPTH; ++n) x.column[n] = x.row[n];
 #pragma unroll 1
         for (int i = place.own ? range.contact : range.contact_end; i < range.contact_end; ++i) {
-            const Vector<Real> here = three(i, level), c = room.vector(Room::TARGET + 3 * i);
-            const Matrix<Real> omega = resistance<Real>(room, i);
+            const Vector<Real> here = three(i, level), c = ws.vector(Workspace::TARGET + 3 * i);
+            const Matrix<Real> omega = resistance<Real>(ws, i);
             const Vector<Real> lower = mul_t(omega, here), upper = mul(omega, here);
             x.rhs += dot(here, c), x.pivot += dot(here, upper);
 #pragma unroll
@@ -145,31 +148,31 @@ template <typename Real, class Room> struct PathSystem {
         const bool right = n == 0;
         const Real D = right || n == level ? stiffness(v) : Real(0);
         Entries<Real> total = {D, D};
-        if (right) total.lower *= -share * room(Room::HALF + v);
+        if (right) total.lower *= -share * ws(Workspace::HALF + v);
 #pragma unroll 1
         for (int i = 0; i < rows.count; ++i) {
-            const Vector<Real> x = three(i, level), y = three(i, other), c = room.vector(Room::TARGET + 3 * i);
-            const Matrix<Real> omega = resistance<Real>(room, i);
+            const Vector<Real> x = three(i, level), y = three(i, other), c = ws.vector(Workspace::TARGET + 3 * i);
+            const Matrix<Real> omega = resistance<Real>(ws, i);
             const Vector<Real> z = mul(omega, y);
             total.lower += right ? dot(x, c) : dot(x, z), total.upper += dot(y, mul(omega, x));
         }
         Real joints = 0;
 #pragma unroll 4
         for (int k = rows.first_joint(); k < rows.all(); ++k)
-            joints += one(k, level) * (right ? room(Room::TARGET + k) : damping(k) * one(k, other));
+            joints += one(k, level) * (right ? ws(Workspace::TARGET + k) : damping(k) * one(k, other));
         return {total.lower + joints, total.upper + joints};
     }
 };
 
 // U ← W dy with (D + Wᵀ Ω W) dy = Wᵀ c − share D y, from Ω and c in their slots; dy replaces the right-hand side in
 // LOWER.
-template <typename Real, class Room>
-__device__ __noinline__ void solve_by_paths(Room room, RowsOf rows, Real share, Group group) {
-    room.assume_memory();
-    const PathSystem<Real, Room> system = {room, rows, share};
+template <typename Real, class Workspace>
+__device__ __noinline__ void solve_by_paths(Workspace ws, RowsOf rows, Real share, Group group) {
+    ws.assume_memory();
+    const PathSystem<Real, Workspace> system = {ws, rows, share};
     const auto fill = [&](const LanePlace& place, LaneRow<Real, false>& x) { system.fill(place, x, group); };
     const auto root = [&](int level, int n) { return system.root(level, n); };
-    lane_solve<Real, false>(room, Room::LOWER, Room::UPPER, fill, root, group);
-    const auto put = [&](int k, Real x) { room(Room::U + k) = x; };
-    lane_products<Real>(room, rows, [&](int v) { return room(Room::LOWER + ROW_START[v]); }, put, group);
+    lane_solve<Real, false>(ws, Workspace::LOWER, Workspace::UPPER, fill, root, group);
+    const auto put = [&](int k, Real x) { ws(Workspace::U + k) = x; };
+    lane_products<Real>(ws, rows, [&](int v) { return ws(Workspace::LOWER + ROW_START[v]); }, put, group);
 }

@@ -17,7 +17,7 @@ constexpr int FORCE = 0, QDD = 1, EXTRA = 2, TARGET = EXTRA + ADDITIONS, LOCKED 
               Q_STAGE = FEASIBLE + HAS_CONSTRAINTS, V_STAGE = Q_STAGE + HAS_STAGES, Q_SUM = V_STAGE + HAS_STAGES,
               V_SUM = Q_SUM + HAS_STAGES, Q_BEFORE = V_SUM + HAS_STAGES, V_BEFORE = Q_BEFORE + FREEZES,
               ALL_FIELDS = V_BEFORE + FREEZES;
-static_assert(ALL_FIELDS == STATE_FIELDS, "what tree_stepper.py makes room for");
+static_assert(ALL_FIELDS == STATE_FIELDS, "what dca_tree_stepper.py makes room for");
 
 template <typename Real> struct State {
     Greatest<Real>* board;  // two of WARPS entries
@@ -28,7 +28,7 @@ template <typename Real> struct State {
     __device__ __forceinline__ State(Real* memory, int width)
         : board(reinterpret_cast<Greatest<Real>*>(memory)), stop(reinterpret_cast<int*>(board + 2 * WARPS)),
           first(memory + BOARD_NUMBERS), width(width) {
-        static_assert(sizeof(Greatest<Real>) == 2 * sizeof(Real) && BOARD_NUMBERS > 4 * WARPS, "see tree_stepper.py");
+        static_assert(sizeof(Greatest<Real>) == 2 * sizeof(Real) && BOARD_NUMBERS > 4 * WARPS, "see dca_tree_stepper");
     }
     __device__ __forceinline__ Real* field(int which) const { return first + (size_t)which * width; }
     __device__ __forceinline__ Real& operator()(int which, int k) const { return field(which)[k]; }

@@ -28,20 +28,22 @@ FUNCTION Body<Real> of_lane(Body<Real> x, int lane) {
 // Poses of all bodies, interleaved over lanes, from slot `first` of a robot's workspace on, followed by the twists of
 // their frames in the world.
 constexpr int POSE_NUMBERS = 12, PLACED_NUMBERS = POSE_NUMBERS + 6;
-template <typename Real, class Room>
-__device__ __forceinline__ void put_pose(const Room& room, int first, int i, const Matrix<Real>& R, Vector<Real> p) {
+template <typename Real, class Workspace>
+__device__ __forceinline__ void put_pose(const Workspace& ws, int first, int i, const Matrix<Real>& R, Vector<Real> p) {
     const Vector<Real> of[4] = {R.x, R.y, R.z, p};
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
         const int slot = first + 3 * r * WHOLE_WARP + i;
-        room(slot) = of[r].x, room(slot + WHOLE_WARP) = of[r].y, room(slot + 2 * WHOLE_WARP) = of[r].z;
+        ws(slot) = of[r].x, ws(slot + WHOLE_WARP) = of[r].y, ws(slot + 2 * WHOLE_WARP) = of[r].z;
     }
 }
-template <typename Real, class Room> __device__ __forceinline__ Vector<Real> vector_of(const Room& room, int slot) {
-    return {room(slot), room(slot + WHOLE_WARP), room(slot + 2 * WHOLE_WARP)};
+template <typename Real, class Workspace>
+__device__ __forceinline__ Vector<Real> vector_of(const Workspace& ws, int slot) {
+    return {ws(slot), ws(slot + WHOLE_WARP), ws(slot + 2 * WHOLE_WARP)};
 }
-template <typename Real, class Room> __device__ __forceinline__ Pose<Real> pose_of(const Room& room, int first, int i) {
-    const auto row = [&](int r) { return vector_of<Real>(room, first + 3 * r * WHOLE_WARP + i); };
+template <typename Real, class Workspace>
+__device__ __forceinline__ Pose<Real> pose_of(const Workspace& ws, int first, int i) {
+    const auto row = [&](int r) { return vector_of<Real>(ws, first + 3 * r * WHOLE_WARP + i); };
     return {{row(0), row(1), row(2)}, row(3)};
 }
 
@@ -107,18 +109,18 @@ __device__ __forceinline__ void along_root(const Pose<Real>& root, Vector<Real> 
 }
 
 // (2a)–(2d) and M: take(k, τ) for velocity k, enter(k, l, value) for the entry of M in row k and column l ≤ k. The
-// poses in the world are stored in `room` from slot `poses` on, with the twists. Bodies are expressed along the world's
+// poses in the world are stored in `ws` from slot `poses` on, with the twists. Bodies are expressed along the world's
 // axes, and summed about the first body's origin.
-template <typename Real, class Given, class Room, class Robot, class Take, class Enter>
-__device__ __forceinline__ void lane_loads(const Given& given, const Room& room, int poses, const Robot& robot,
+template <typename Real, class Given, class Workspace, class Robot, class Take, class Enter>
+__device__ __forceinline__ void lane_loads(const Given& given, const Workspace& ws, int poses, const Robot& robot,
                                            const Group& group, const Take& take, const Enter& enter) {
     const bool own = group.rank < BODIES;
     const int i = own ? group.rank : BODIES - 1, k = v_start(i);
-    const Pose<Real> here = pose_of<Real>(room, poses, i);
+    const Pose<Real> here = pose_of<Real>(ws, poses, i);
     const Vector<Real> axis = axis_of(here), arm = here.p - of_lane(here.p, 0);
     const bool turns = kind(i) == REVOLUTE;
     const int twists = poses + POSE_NUMBERS * WHOLE_WARP + i;
-    const Motion<Real> V = {vector_of<Real>(room, twists), vector_of<Real>(room, twists + 3 * WHOLE_WARP)};
+    const Motion<Real> V = {vector_of<Real>(ws, twists), vector_of<Real>(ws, twists + 3 * WHOLE_WARP)};
     // each joint's contribution to the acceleration, about the first body's origin
     Motion<Real> a = {{}, -robot.gravity()};
     if (i > 0) {
@@ -141,7 +143,7 @@ __device__ __forceinline__ void lane_loads(const Given& given, const Room& room,
     if (own && i == 0) along_root(here, here.p, F, take);
     if (own && i > 0) take(k, dot(axis, turns ? F.n : F.f));
     const Body<Real> whole = of_lane(J, 0);
-    const Pose<Real> root = pose_of<Real>(room, poses, 0);
+    const Pose<Real> root = pose_of<Real>(ws, poses, 0);
     if (group.rank < 6) {
         const int r = group.rank;
         const Vector<Real> unit = mul(root.R, Vector<Real>{Real(r % 3 == 0), Real(r % 3 == 1), Real(r % 3 == 2)});
@@ -153,7 +155,7 @@ __device__ __forceinline__ void lane_loads(const Given& given, const Room& room,
         enter(k, k, dot(axis, turns ? unit.n : unit.f));
 #pragma unroll 1
         for (int j = parent(i); j > 0; j = parent(j)) {
-            const Pose<Real> there = pose_of<Real>(room, poses, j);
+            const Pose<Real> there = pose_of<Real>(ws, poses, j);
             enter(k, v_start(j), along_axis(j, axis_of(there), there.p, here.p, unit.n, unit.f));
         }
         along_root(root, here.p, unit, [&](int l, Real value) { enter(k, l, value); });

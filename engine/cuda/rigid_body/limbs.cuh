@@ -82,19 +82,19 @@ __device__ __forceinline__ void put_load(const Memory& at, int slot, const Load<
 }
 
 // (2c), (2d) and M from the tips, like `forces` and `composite_bodies`: take(k, τ) for velocity k, enter(i, c, j, F)
-// for the entries of M. Limbs pass their loads to the trunk in `room`, from slot `loads` on.
-template <typename Real, class Memory, class Room, class Robot, class Take, class Enter>
-__device__ __forceinline__ void limb_loads(const Memory& at, const Room& room, int loads, const Robot& robot,
+// for the entries of M. Limbs pass their loads to the trunk in `ws`, from slot `loads` on.
+template <typename Real, class Memory, class Workspace, class Robot, class Take, class Enter>
+__device__ __forceinline__ void limb_loads(const Memory& at, const Workspace& ws, int loads, const Robot& robot,
                                            const Group& group, const Take& take, const Enter& enter) {
     const int own_slot = loads + Load<Real>::NUMBERS * group.rank;
     Load<Real> L = {};
-    put_load(room, own_slot, L);
+    put_load(ws, own_slot, L);
     inwards(group, [&](int i) {
         const int above = parent(i);
         const Load<Real> own = {robot.body(i), at.force(first_slot(i) + (kind(i) == FREE ? FREE_WRENCH : WRENCH))};
         L = i > 0 && continues(i) ? L + own : own;
         if (i == 0) {
-            for (int n = 0; n < LANES; ++n) L = L + load_at<Real>(room, loads + Load<Real>::NUMBERS * n);
+            for (int n = 0; n < LANES; ++n) L = L + load_at<Real>(ws, loads + Load<Real>::NUMBERS * n);
         } else if (branches(i)) {
             L = L + load_at<Real>(at, branch_slot(i));
         }
@@ -113,7 +113,7 @@ __device__ __forceinline__ void limb_loads(const Memory& at, const Room& room, i
         if (above < 0) return;
         const Pose<Real> T = pose<Real>(i, at, robot);
         L = {body_to_parent(T, L.J), force_to_parent(T, L.F)};
-        if (above == 0) put_load(room, own_slot, L + load_at<Real>(room, own_slot));
+        if (above == 0) put_load(ws, own_slot, L + load_at<Real>(ws, own_slot));
         else if (above != i - 1)
             put_load(at, branch_slot(above), is_last(i) ? L : L + load_at<Real>(at, branch_slot(above)));
     });

@@ -71,10 +71,10 @@ link_poses(const Real* __restrict__ q, Out* __restrict__ out, int robots, int wi
     const Tree<Real> tree = {nq, n, links, rounds, kind, q_start, index, scale, offset, home, above, link_body,
                              link_frame};
     const int items = width * n;
-    Real* room = workspace ? workspace + size_t(blockIdx.x) * 24 * items : reinterpret_cast<Real*>(shared);
+    Real* ws = workspace ? workspace + size_t(blockIdx.x) * 24 * items : reinterpret_cast<Real*>(shared);
     for (int first = blockIdx.x * width; first < robots; first += gridDim.x * width) {
         const int here = min(width, robots - first);
-        Poses<Real> now = {room, items}, next = {room + 12 * items, items};
+        Poses<Real> now = {ws, items}, next = {ws + 12 * items, items};
         for (int item = threadIdx.x; item < here * n; item += THREADS) {
             now.store(item, in_parent(tree, q + size_t(first + item / n) * nq, item % n));
         }

@@ -10,7 +10,7 @@ _JOINT_ROWS = ("LOWER", "UPPER", "VELOCITY_LIMIT", "EFFORT_LIMIT", "DAMPING", "F
 
 
 def text() -> str:
-    """Return the text before every source: kinds of joints, rows of packed tables, integrators, phases, thresholds."""
+    """Return the text before every source: kinds of joints, rows of packed tables, integrators, phases, tolerances."""
     kinds = {name: getattr(joints, name) for name in ("REVOLUTE", "PRISMATIC", "FREE", "SPHERICAL")}
     packed = {name: getattr(layout, name) for name in _CONSTANTS}
     rows = {name: getattr(step_settings, name) for name in _JOINT_ROWS} | {"COUNT": len(_JOINT_ROWS)}

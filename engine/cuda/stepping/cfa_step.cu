@@ -1,5 +1,5 @@
-// Simulation steps of serial chains by CFA, any number in one launch: group_step.cuh over chains/cfa.cuh. The preamble
-// has REFINEMENTS, the most, and the TOLERANCE that ends them.
+// Simulation steps of serial chains by CFA, any number in one launch: chain_group_step.cuh over chains/cfa.cuh. The
+// preamble has REFINEMENTS, the most, and the TOLERANCE that ends them.
 #include "chains/cfa.cuh"
 
 template <typename Group> struct Solver {
@@ -20,4 +20,4 @@ template <typename Group> struct Solver {
     }
 };
 
-#include "stepping/group_step.cuh"
+#include "stepping/chain_group_step.cuh"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from engine.cuda.stepping import robot_stepper, written_out_stepper
-from engine.cuda.stepping.chain_stepper import ChainStepper
-from engine.cuda.stepping.group_stepper import GroupStepper
+from engine.cuda.stepping.chain_group_stepper import ChainGroupStepper
+from engine.cuda.stepping.dca_chain_stepper import DcaChainStepper
+from engine.cuda.stepping.dca_tree_stepper import DcaTreeStepper
 from engine.cuda.stepping.robot_stepper import RobotStepper
 from engine.cuda.stepping.scene_stepper import SceneStepper
 from engine.cuda.stepping.stepper import StillStepper
-from engine.cuda.stepping.tree_stepper import TreeStepper
 from engine.cuda.stepping.written_out_stepper import WrittenOutStepper
 from engine.cuda.trees.jsiia import in_threads
 from engine.model import features
@@ -32,9 +32,9 @@ def _in_groups(settings: StepSettings) -> bool:
 STEPPERS = (
     Row(("abia", "jsiia"), StillStepper, takes=_still),
     Row(("abia",), WrittenOutStepper, in_scene=False, takes=written_out_stepper.serves),
-    Row(("dca",), ChainStepper, in_scene=False, takes=_serial),
-    Row(("dca",), TreeStepper, in_scene=False),
-    Row(("jsiia", "cfa"), GroupStepper, in_scene=False, takes=_in_groups),
+    Row(("dca",), DcaChainStepper, in_scene=False, takes=_serial),
+    Row(("dca",), DcaTreeStepper, in_scene=False),
+    Row(("jsiia", "cfa"), ChainGroupStepper, in_scene=False, takes=_in_groups),
     Row(("abia", "jsiia"), RobotStepper, takes=robot_stepper.serves),
     Row(("abia", "jsiia"), SceneStepper),
 )

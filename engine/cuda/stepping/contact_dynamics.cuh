@@ -16,107 +16,108 @@
 #endif
 
 // The factors of M̃, and v_f in FREE_V, without the rotation of free joints' frames.
-template <typename Real, class Joints, class Robot, class Room>
-__device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot& robot, const Room& room,
+template <typename Real, class Joints, class Robot, class Workspace>
+__device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot& robot, const Workspace& ws,
                                                const Group& group) {
     const auto& at = joints.at;
     const Real dt = joints.dt;
-    for (int k = group.rank; k < NV; k += LANES) room(Room::FACTOR + ROW_START[k]) = 0;
-    const auto take = [&](int k, Real force) { room(Room::FACTOR + ROW_START[k]) -= force; };
+    for (int k = group.rank; k < NV; k += LANES) ws(Workspace::FACTOR + ROW_START[k]) = 0;
+    const auto take = [&](int k, Real force) { ws(Workspace::FACTOR + ROW_START[k]) -= force; };
     if constexpr (LANE_A_BODY) {
         const auto put = [&](int k, int l, Real x) {
-            if (l <= k) room(Room::FACTOR + ROW_START[k] + ROW_LEVEL[l]) = x;
+            if (l <= k) ws(Workspace::FACTOR + ROW_START[k] + ROW_LEVEL[l]) = x;
         };
-        lane_loads<Real>(joints, room, Room::W + lane_slot::POSE, robot, group, take, put);
+        lane_loads<Real>(joints, ws, Workspace::W + lane_slot::POSE, robot, group, take, put);
     } else {
-        const auto put = [&](int i, int c, int j, const Force<Real>& F) { enter(room, Room::FACTOR, i, c, j, F); };
+        const auto put = [&](int i, int c, int j, const Force<Real>& F) { enter(ws, Workspace::FACTOR, i, c, j, F); };
         limb_bias<Real>(at, joints, robot, group);
-        limb_loads<Real>(at, room.here, Room::W, robot, group, take, put);
+        limb_loads<Real>(at, ws.here, Workspace::W, robot, group, take, put);
     }
     for (int k = group.rank; k < NV; k += LANES) {
         const int i = max(0, k - TRUNK_NV + 1);
-        if (i > 0) room(Room::FACTOR + diagonal(k)) += joints.extra(i, k);
-        room(Room::FACTOR + ROW_START[k]) += joints.smooth(i, k);
+        if (i > 0) ws(Workspace::FACTOR + diagonal(k)) += joints.extra(i, k);
+        ws(Workspace::FACTOR + ROW_START[k]) += joints.smooth(i, k);
     }
     group.sync();
     if constexpr (LANE_A_BODY) {
-        lane_factor_and_solve<Real>(room, Room::FACTOR, Room::UPPER, group);
+        lane_factor_and_solve<Real>(ws, Workspace::FACTOR, Workspace::UPPER, group);
     } else {
-        limb_factor_and_solve<Real>(room, Room::FACTOR, group);
+        limb_factor_and_solve<Real>(ws, Workspace::FACTOR, group);
     }
     for (int k = group.rank; k < NV; k += LANES)
-        room(Room::FREE_V + k) = at(V + k) + dt * room(Room::FACTOR + ROW_START[k]);
+        ws(Workspace::FREE_V + k) = at(V + k) + dt * ws(Workspace::FACTOR + ROW_START[k]);
     group.sync();
-    constexpr int f = Room::FREE_V;
-    if (group.rank == 0) room.store(f + 3, room.vector(f + 3) + dt * cross(at.vector(V), at.vector(V + 3)));
+    constexpr int f = Workspace::FREE_V;
+    if (group.rank == 0) ws.store(f + 3, ws.vector(f + 3) + dt * cross(at.vector(V), at.vector(V + 3)));
     group.sync();
 }
 
 // The impulse of contact i in the world.
-template <typename Real, class Room> __device__ __forceinline__ Vector<Real> in_world(const Room& room, int i) {
-    const Vector<Real> n = room.vector(room.contact(i) + contact::NORMAL), x = room.vector(Room::TRIED + 3 * i);
+template <typename Real, class Workspace> __device__ __forceinline__ Vector<Real> in_world(const Workspace& ws, int i) {
+    const Vector<Real> n = ws.vector(ws.contact(i) + contact::NORMAL), x = ws.vector(Workspace::TRIED + 3 * i);
     const Tangents<Real> t = tangents(n);
     return x.x * n + x.y * t.first + x.z * t.second;
 }
 
 // Rows of contacts with the last step's impulses: J, W and G's diagonal.
-template <typename Real, class Joints, class Robot, class Room>
+template <typename Real, class Joints, class Robot, class Workspace>
 __device__ __forceinline__ void contact_rows(const Joints& joints, const Robot& robot, const Surroundings<Real>& scene,
-                                             const Room& room, const RowsOf& rows, int memories, const Group& group) {
-    if constexpr (LANE_A_BODY) return lane_contact_rows(scene, room, rows, memories, group);
+                                             const Workspace& ws, const RowsOf& rows, int memories,
+                                             const Group& group) {
+    if constexpr (LANE_A_BODY) return lane_contact_rows(scene, ws, rows, memories, group);
 #pragma unroll 1
     for (int i = group.rank; i < rows.count; i += LANES) {
-        const int k = 3 * i, s = shape_of(room, i);
-        const Vector<Real> n = room.vector(room.contact(i) + contact::NORMAL),
-            before = stored_impulse<Real>(room, i, memories);
+        const int k = 3 * i, s = shape_of(ws, i);
+        const Vector<Real> n = ws.vector(ws.contact(i) + contact::NORMAL),
+            before = stored_impulse<Real>(ws, i, memories);
         const Tangents<Real> t = tangents(n);
-        room.store(Room::TRIED + k, {dot(n, before), dot(t.first, before), dot(t.second, before)});
-        room(Room::MU + i) = scene.of_shape(s, shape::FRICTION);
-        jacobian<Real>(joints.at, robot, room, i, k);
-        half_rows<Real, 3>(room, k, SHAPE_TIP[s]);
+        ws.store(Workspace::TRIED + k, {dot(n, before), dot(t.first, before), dot(t.second, before)});
+        ws(Workspace::MU + i) = scene.of_shape(s, shape::FRICTION);
+        jacobian<Real>(joints.at, robot, ws, i, k);
+        half_rows<Real, 3>(ws, k, SHAPE_TIP[s]);
     }
 }
 
 // Solve the law where sweeps from the warm start do not suffice, and recompute HALF. Returns the residual.
-template <typename Real, class Room, class Team>
-__device__ __noinline__ Real solve_anew(Room room, RowsOf rows, Team team) {
-    delassus<Real>(room, rows, team);
-    const Real left = solve_contacts(rows.system<Real>(room), rows, true, team);
-    half_impulses<Real>(room, rows, rows.all(), Room::TRIED, team);
+template <typename Real, class Workspace, class Team>
+__device__ __noinline__ Real solve_anew(Workspace ws, RowsOf rows, Team team) {
+    delassus<Real>(ws, rows, team);
+    const Real left = solve_contacts(rows.system<Real>(ws), rows, true, team);
+    half_impulses<Real>(ws, rows, rows.all(), Workspace::TRIED, team);
     return left;
 }
 
 // The displacement that resolves overlaps, into DISPLACEMENT: M̃⁻¹ Jᵀ π with 0 ≤ π ⟂ G_nn π + β gap ≥ 0.
-template <typename Real, class Room, class Team>
-__device__ __noinline__ void correct_overlap(Room room, RowsOf rows, Team team) {
-    delassus<Real>(room, rows, team);
+template <typename Real, class Workspace, class Team>
+__device__ __noinline__ void correct_overlap(Workspace ws, RowsOf rows, Team team) {
+    delassus<Real>(ws, rows, team);
     const int last = rows.first_joint();
     if (team.rank == 0) {
 #pragma unroll 1
         for (int i = 0; i < rows.count; ++i) {
-            const Real gap = room(room.contact(i) + contact::GAP);
-            const int law = Room::LAW + 3 * i, k = 3 * i;
-            room(Room::B + i) = gap < 0 ? Real(BACK) * gap : gap, room(Room::TRIED + i) = 0;
-            room(law) = 0, room(law + 1) = 0, room(law + 2) = Real(INFINITE);
-            room(Room::OWN + i) = room(Room::OWN + k);
+            const Real gap = ws(ws.contact(i) + contact::GAP);
+            const int law = Workspace::LAW + 3 * i, k = 3 * i;
+            ws(Workspace::B + i) = gap < 0 ? Real(ERP) * gap : gap, ws(Workspace::TRIED + i) = 0;
+            ws(law) = 0, ws(law + 1) = 0, ws(law + 2) = Real(INFINITE);
+            ws(Workspace::OWN + i) = ws(Workspace::OWN + k);
             for (int j = 0; j <= i; ++j)  // in place: reads never follow writes
-                room.far(Room::G + i * (i + 1) / 2 + j) = room.far(Room::G + k * (k + 1) / 2 + 3 * j);
+                ws.far(Workspace::G + i * (i + 1) / 2 + j) = ws.far(Workspace::G + k * (k + 1) / 2 + 3 * j);
         }
     }
     team.sync();
-    rounds(System<Real, Room>{room, 0, rows.count}, 2 * SOLVER_ROUNDS, Real(DAMPING_OF_ROUNDS), false, team);
-    for (int k = team.rank; k < last; k += team.size) room(Room::TRIED + k) = 0;
+    rounds(System<Real, Workspace>{ws, 0, rows.count}, 2 * SOLVER_ROUNDS, Real(DAMPING_OF_ROUNDS), false, team);
+    for (int k = team.rank; k < last; k += team.size) ws(Workspace::TRIED + k) = 0;
     team.sync();
-    for (int i = team.rank; i < rows.count; i += team.size) room(Room::TRIED + 3 * i) = room.far(Room::BEST + i);
-    half_impulses<Real>(room, rows, last, Room::TRIED, team);
-    if constexpr (LANE_A_BODY) to_velocities<Real>(room, team);
-    else if (team.rank == 0) to_velocities<Real>(room);
+    for (int i = team.rank; i < rows.count; i += team.size) ws(Workspace::TRIED + 3 * i) = ws.far(Workspace::BEST + i);
+    half_impulses<Real>(ws, rows, last, Workspace::TRIED, team);
+    if constexpr (LANE_A_BODY) to_velocities<Real>(ws, team);
+    else if (team.rank == 0) to_velocities<Real>(ws);
 }
 
 // The slots of contacts during detection: the first FEW in the small workspace, the others in the large one.
 template <typename Real, int PITCH> struct DetectedContacts {
-    using Few = Room<Real, PITCH, FEW>;
-    using All = Room<Real, PITCH, CONTACTS>;
+    using Few = Workspace<Real, PITCH, FEW>;
+    using All = Workspace<Real, PITCH, CONTACTS>;
     static constexpr int FOUND = All::FOUND;
     static_assert(Few::FOUND == FOUND, "as contacts.py has it");
 
@@ -177,10 +178,10 @@ template <typename Real, int PITCH> struct RobotContacts {
 
     // A step with `count` contacts. Returns whether v⁺ is finite; with FREEZES the state is unchanged if not. With
     // `reports`, write the contact report.
-    template <class Room, class Joints, class Robot>
-    __device__ __forceinline__ bool step_in(const Room& room, const Joints& joints, const Robot& own_robot, int count,
-                                            bool reports) {
-        using Own = typename Room::Together;
+    template <class Workspace, class Joints, class Robot>
+    __device__ __forceinline__ bool step_in(const Workspace& ws, const Joints& joints, const Robot& own_robot,
+                                            int count, bool reports) {
+        using Own = typename Workspace::Together;
         Group group = this->group;
         group.meet();
         const auto team = [&] {  // lanes that are active here stay so
@@ -188,107 +189,108 @@ template <typename Real, int PITCH> struct RobotContacts {
             else return Team(group.lanes);
         }();
         const Real dt = joints.dt;
-        begin_contacts<Real>(joints, own_robot, room, group);
-        for (int v = group.rank; v < NV; v += LANES) room(Room::HALF + v) = 0;
+        begin_contacts<Real>(joints, own_robot, ws, group);
+        for (int v = group.rank; v < NV; v += LANES) ws(Workspace::HALF + v) = 0;
         RowsOf rows = {count, 0};
-        contact_rows(joints, own_robot, scene, room, rows, number, group);
-        rows.joints = joint_rows<Real>(joints, room, rows, number > 0, group);
-        if constexpr (LANE_A_BODY) lane_half_rows<Real>(room, rows, group);
+        contact_rows(joints, own_robot, scene, ws, rows, number, group);
+        rows.joints = joint_rows<Real>(joints, ws, rows, number > 0, group);
+        if constexpr (LANE_A_BODY) lane_half_rows<Real>(ws, rows, group);
         group.sync();
-        right_side(room, rows, dt, group);
+        right_side(ws, rows, dt, group);
         if constexpr (LANE_A_BODY) {
-            note_rows<Real>(room, rows, group);
-            lane_half<Real>(room, rows, group);
+            note_rows<Real>(ws, rows, group);
+            lane_half<Real>(ws, rows, group);
         } else {
-            half_by_levels<Real>(room, rows, group);
+            half_by_levels<Real>(ws, rows, group);
             group.sync();
-            for (int v = group.rank; v < NV; v += LANES) room(Room::HALF + v) *= room(Room::FACTOR + diagonal(v));
+            for (int v = group.rank; v < NV; v += LANES) ws(Workspace::HALF + v) *= ws(Workspace::FACTOR + diagonal(v));
             group.sync();
         }
-        left = residual_by_paths<Real>(room, rows, group);
-        Real enough = left <= BEARABLE<Real> / 2 ? SWEPT<Real> : CONTACT_TOLERANCE<Real>;
+        left = residual_by_paths<Real>(ws, rows, group);
+        Real enough = left <= ACCEPTED_RESIDUAL<Real> / 2 ? SWEPT<Real> : CONTACT_TOLERANCE<Real>;
         bool searching = !(left <= CONTACT_TOLERANCE<Real>);
         if constexpr (LANE_A_BODY)
-            left = solve_by_warp(room, rows, left, group), enough = BEARABLE<Real>, searching = false;
+            left = solve_by_warp(ws, rows, left, group), enough = ACCEPTED_RESIDUAL<Real>, searching = false;
         for (int turn = 0; !LANE_A_BODY && turn < SWEEPS_BY_PATHS<Real> && group.any_of_all(searching); ++turn) {
-            sweep_by_paths<Real>(room, rows, group, searching);
-            const Real found = residual_by_paths<Real>(room, rows, group);
+            sweep_by_paths<Real>(ws, rows, group, searching);
+            const Real found = residual_by_paths<Real>(ws, rows, group);
             if (searching) left = found;
             searching = searching && !(left <= CONTACT_TOLERANCE<Real>);
         }
         const bool solved = left <= enough;
         team.sync();
-        together(room, team, !solved, rows, [&](const Own& own, const RowsOf& theirs, int lane) {
+        together(ws, team, !solved, rows, [&](const Own& own, const RowsOf& theirs, int lane) {
             const Real found = solve_anew<Real>(own, theirs, team);
             if (int(threadIdx.x % 32) / LANES == lane / LANES) left = found;
         });
-        store_impulses(room, rows, reports, group);
+        store_impulses(ws, rows, reports, group);
         worst = left > worst ? left : worst;
-        to_velocities<Real>(room, group);
-        for (int v = group.rank; v < NV; v += LANES) room(Room::FREE_V + v) += room(Room::DISPLACEMENT + v);
+        to_velocities<Real>(ws, group);
+        for (int v = group.rank; v < NV; v += LANES) ws(Workspace::FREE_V + v) += ws(Workspace::DISPLACEMENT + v);
         bool deep = false;
 #pragma unroll 1
         for (int i = group.rank; i < rows.count; i += LANES)
-            deep |= room(room.contact(i) + contact::GAP) < -OVERLAP<Real>;
+            deep |= ws(ws.contact(i) + contact::GAP) < -OVERLAP<Real>;
         const bool overlaps = group.any(deep);
         team.sync();
-        together(room, team, overlaps, rows,
+        together(ws, team, overlaps, rows,
                  [&](const Own& own, const RowsOf& theirs, int) { correct_overlap<Real>(own, theirs, team); });
-        return finish_step(room, joints, dt, overlaps, group);
+        return finish_step(ws, joints, dt, overlaps, group);
     }
 
     // Store the impulses for the next step and, with `reports`, report the contacts.
-    template <class Room>
-    __device__ __forceinline__ void store_impulses(const Room& room, const RowsOf& rows, bool reports,
+    template <class Workspace>
+    __device__ __forceinline__ void store_impulses(const Workspace& ws, const RowsOf& rows, bool reports,
                                                    const Group& group) {
         number = rows.count;
 #pragma unroll 1
         for (int i = group.rank; i < rows.count; i += LANES) {
-            const int c = room.contact(i), slot = kept::MEMORY + memory::NUMBERS * i;
-            const Vector<Real> world = in_world<Real>(room, i);
-            room.kept(slot) = room(c + contact::POINT);
-            room.kept.store(slot + memory::IMPULSE, world);
-            if (reports) report_contact(room, i, world);
+            const int c = ws.contact(i), slot = kept::MEMORY + memory::NUMBERS * i;
+            const Vector<Real> world = in_world<Real>(ws, i);
+            ws.kept(slot) = ws(c + contact::POINT);
+            ws.kept.store(slot + memory::IMPULSE, world);
+            if (reports) report_contact(ws, i, world);
         }
         for (int j = group.rank; j < rows.joints; j += LANES)
-            room.kept(kept::JOINT_MEMORY + int(room(Room::JOINT_OF + j))) = room(Room::TRIED + rows.first_joint() + j);
+            ws.kept(kept::JOINT_MEMORY + int(ws(Workspace::JOINT_OF + j))) =
+                ws(Workspace::TRIED + rows.first_joint() + j);
     }
-    template <class Room>
-    __device__ __forceinline__ void report_contact(const Room& room, int i, Vector<Real> world) const {
-        const int c = room.contact(i), s = shape_of(room, i), k = 3 * i;
+    template <class Workspace>
+    __device__ __forceinline__ void report_contact(const Workspace& ws, int i, Vector<Real> world) const {
+        const int c = ws.contact(i), s = shape_of(ws, i), k = 3 * i;
         const size_t place = robot * CONTACTS + i;
         Real* const row = reported.seen + place * seen::NUMBERS;
         const auto store = [&](int first, Vector<Real> x) {
             row[first] = x.x, row[first + 1] = x.y, row[first + 2] = x.z;
         };
         reported.link[place] = int(scene.of_shape(s, shape::LINK));
-        store(seen::PLACE, room.vector(c + contact::PLACE)), store(seen::NORMAL, room.vector(c + contact::NORMAL));
+        store(seen::PLACE, ws.vector(c + contact::PLACE)), store(seen::NORMAL, ws.vector(c + contact::NORMAL));
         store(seen::IMPULSE, world);
-        const Real x = room(Room::U + k + 1), y = room(Room::U + k + 2);
-        row[seen::GAP] = room(c + contact::GAP), row[seen::SLIP] = sqrt(x * x + y * y);
-        const Vector<Real> force = room(Room::TRIED + k) * room.vector(c + contact::FRAME) +  // in the body's frame
-                                   room(Room::TRIED + k + 1) * room.vector(c + contact::FRAME + 3) +
-                                   room(Room::TRIED + k + 2) * room.vector(c + contact::FRAME + 6);
+        const Real x = ws(Workspace::U + k + 1), y = ws(Workspace::U + k + 2);
+        row[seen::GAP] = ws(c + contact::GAP), row[seen::SLIP] = sqrt(x * x + y * y);
+        const Vector<Real> force = ws(Workspace::TRIED + k) * ws.vector(c + contact::FRAME) +  // in the body's frame
+                                   ws(Workspace::TRIED + k + 1) * ws.vector(c + contact::FRAME + 3) +
+                                   ws(Workspace::TRIED + k + 2) * ws.vector(c + contact::FRAME + 6);
         const auto of_shape = [&](int first) {
             return Vector<Real>{scene.of_shape(s, first), scene.of_shape(s, first + 1), scene.of_shape(s, first + 2)};
         };
         const Matrix<Real> R = {of_shape(shape::ROTATION), of_shape(shape::ROTATION + 3),
                                 of_shape(shape::ROTATION + 6)};
-        const Vector<Real> arm = room.vector(c + contact::INSIDE) - of_shape(shape::POSITION);
+        const Vector<Real> arm = ws.vector(c + contact::INSIDE) - of_shape(shape::POSITION);
         store(seen::WRENCH, mul_t(R, cross(arm, force))), store(seen::WRENCH + 3, mul_t(R, force));
     }
 
     // v⁺ into the state, and q⁺ = q ⊕ dt v⁺ plus DISPLACEMENT, which resolves overlaps; no joint moves past its
     // limit.
-    template <class Room, class Joints>
-    __device__ __forceinline__ bool finish_step(const Room& room, const Joints& joints, Real dt, bool overlaps,
+    template <class Workspace, class Joints>
+    __device__ __forceinline__ bool finish_step(const Workspace& ws, const Joints& joints, Real dt, bool overlaps,
                                                 const Group& group) const {
         const auto& at = joints.at;
         bool sound = true;
         group.sync();
         for (int v = group.rank; v < NV; v += LANES) {
-            const Real next = room(Room::FREE_V + v);
-            room(Room::DISPLACEMENT + v) = overlaps ? next + room(Room::DISPLACEMENT + v) / dt : next;
+            const Real next = ws(Workspace::FREE_V + v);
+            ws(Workspace::DISPLACEMENT + v) = overlaps ? next + ws(Workspace::DISPLACEMENT + v) / dt : next;
             sound &= fabs(next) < Real(DIVERGED);
         }
         sound = !group.any(!sound);
@@ -301,11 +303,12 @@ template <typename Real, int PITCH> struct RobotContacts {
                 const Real here = at(Q + q_start(i));
                 const Real low = (joints.table(joint_row::LOWER, k) - here) / dt,
                     high = (joints.table(joint_row::UPPER, k) - here) / dt;
-                Real& way = room(Room::DISPLACEMENT + k);
+                Real& way = ws(Workspace::DISPLACEMENT + k);
                 way = clip(way, fmin(low, Real(0)), fmax(high, Real(0)));
             }
-            for (int j = 0; j < dofs(i); ++j) v(j) = room(Room::FREE_V + k + j);
-            advance_joint<Real, false>(kind(i), numbers(at, Q + q_start(i)), numbers(room.here, Room::DISPLACEMENT + k),
+            for (int j = 0; j < dofs(i); ++j) v(j) = ws(Workspace::FREE_V + k + j);
+            advance_joint<Real, false>(kind(i), numbers(at, Q + q_start(i)),
+                                       numbers(ws.here, Workspace::DISPLACEMENT + k),
                                        v, dt);
         }
         group.sync();

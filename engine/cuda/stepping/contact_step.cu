@@ -1,5 +1,5 @@
 // Simulation steps of robots in a scene, LANES threads a robot; see advance_robot in robot_step.cuh for the first
-// parameters, and contact_room.cuh and contact_dynamics.cuh for the contacts and their report.
+// parameters, and contact_workspace.cuh and contact_dynamics.cuh for the contacts and their report.
 #include "stepping/robot_step.cuh"
 #include "stepping/contact_dynamics.cuh"
 #if EVEN_LIMBS
@@ -14,21 +14,21 @@ advance_touching(int batch, int steps, int first, int last, long long done, Real
                  const Real* __restrict__ joint_table, Real* workspace, unsigned long long* diverged,
                  volatile int* alarm, long long* phases, const Real* __restrict__ wrenches, long long* frozen,
                  const Real* __restrict__ shapes, const Real* __restrict__ points, const Real* __restrict__ ground,
-                 Real* room, int* told_number, int* told_link, Real* told_contacts, Real* told_residual,
+                 Real* memory, int* told_number, int* told_link, Real* told_contacts, Real* told_residual,
                  Real* told_worst) {
     constexpr int ROBOTS = THREADS / LANES, PITCH = pitch_of(ROBOTS);
     const Surroundings<Real> scene = {shapes, points, ground};
     // Global memory of ROBOTS: the state between steps, the workspace for all contacts unless FEW are all, and that of
     // teams.
-    constexpr size_t ROOMY = FEW < CONTACTS ? ROOM_SLOTS : 0, EACH = KEPT_SLOTS + ROOMY + TEAM_SLOTS;
+    constexpr size_t SPACIOUS = FEW < CONTACTS ? WORKSPACE_SLOTS : 0, EACH = KEPT_SLOTS + SPACIOUS + TEAM_SLOTS;
     extern __shared__ __align__(16) unsigned char shared[];
     const auto touch_of = [&](size_t robot, bool begins) {
         const int own = robot % ROBOTS;
-        Real* const kept = room + robot / ROBOTS * EACH * ROBOTS + begin_of_slots(own, EACH);
+        Real* const kept = memory + robot / ROBOTS * EACH * ROBOTS + begin_of_slots(own, EACH);
         Real* const all = kept + KEPT_SLOTS * PITCH;
         Real* const few = reinterpret_cast<Real*>(shared) + (SHARED ? ALL_SLOTS * ROBOTS : 0) +
             begin_of_slots(own, FEW_SLOTS);
-        Real* const far = PITCH == 1 ? all + ROOMY : all - own + ROOMY * ROBOTS + own * TEAM_SLOTS;
+        Real* const far = PITCH == 1 ? all + SPACIOUS : all - own + SPACIOUS * ROBOTS + own * TEAM_SLOTS;
         return RobotContacts<Real, PITCH>{
             scene, {{few, far, kept}, {FEW < CONTACTS ? all : few, far, kept}},
             {told_number, told_link, told_contacts, told_residual, told_worst}, Group(), robot, told_number[robot],

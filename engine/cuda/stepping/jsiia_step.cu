@@ -1,4 +1,4 @@
-// Simulation steps of serial chains by JSIIA, any number in one launch: group_step.cuh over chains/jsiia.cuh.
+// Simulation steps of serial chains by JSIIA, any number in one launch: chain_group_step.cuh over chains/jsiia.cuh.
 #include "chains/jsiia.cuh"
 #include "constraints/chain_constraints.cuh"
 
@@ -33,4 +33,4 @@ template <typename Group> struct Solver {
     }
 };
 
-#include "stepping/group_step.cuh"
+#include "stepping/chain_group_step.cuh"

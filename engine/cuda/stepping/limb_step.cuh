@@ -29,14 +29,14 @@ template <typename Real> struct Ground {
     // Whether a point at `gap` with the twist V may act within the step.
     __device__ __forceinline__ bool comes_near(Real gap, Vector<Real> x, const Motion<Real>& V, Real dt) const {
         const Real closing = -dot(n, V.v + cross(V.o, x));
-        return gap <= Real(NEAR) + 2 * dt * fmax(closing, Real(0));
+        return gap <= Real(CONTACT_MARGIN) + 2 * dt * fmax(closing, Real(0));
     }
 };
 
 // The open part of a gap: `open_gap` of contact_rows.cuh.
 template <typename Real> __device__ __forceinline__ Real open_part(Real gap, Vector<Real> n, Vector<Real> x) {
-    if constexpr (sizeof(Real) == 8) return gap > SHUT<Real> ? gap : Real(0);
-    return fmax(gap - SHUT<Real> * (1 + fabs(n.x * x.x) + fabs(n.y * x.y) + fabs(n.z * x.z)), Real(0));
+    if constexpr (sizeof(Real) == 8) return gap > GAP_TOLERANCE<Real> ? gap : Real(0);
+    return fmax(gap - GAP_TOLERANCE<Real> * (1 + fabs(n.x * x.x) + fabs(n.y * x.y) + fabs(n.z * x.z)), Real(0));
 }
 
 // The points of a lane that may act within the step: all are counted, N are kept.

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.cuda.constraints.contacts import Contacts, lanes, touches_something
+from engine.cuda.constraints.contacts import PlaneContacts, lanes, touches_something
 from engine.cuda.rigid_body import thread_per_robot, tree
 from engine.cuda.rigid_body.lane_bodies import WARP
 from engine.cuda.rigid_body.limbs import LANES
 from engine.cuda.runtime import compiler, device, header
 from engine.cuda.stepping.stepper import Stepper, constraint_facts, packed_constants
 from engine.model.layout import CONSTANTS
-from engine.scene import Touches
+from engine.scene import Contacts
 from engine.step_settings import INTEGRATORS, StepSettings
 from engine.validation import Array
 
@@ -91,7 +91,7 @@ class RobotStepper(Stepper):
             self._shape.contacts.remember(memory)
             self._current_stream().synchronize()
 
-    def contacts(self) -> Touches | None:
+    def contacts(self) -> Contacts | None:
         return self._shape.contacts.touches() if self._shape.contacts else None
 
     @property
@@ -131,7 +131,7 @@ class _Sharing(NamedTuple):
     """Whether a block may have more robots than seats, which are scheduled in turns."""
 
 
-def _sharing(contacts: Contacts, slots: int, itemsize: int) -> _Sharing | None:
+def _sharing(contacts: PlaneContacts, slots: int, itemsize: int) -> _Sharing | None:
     """None where shared memory does not suffice for a robot on four feet."""
     properties = device.properties()
 
@@ -142,7 +142,7 @@ def _sharing(contacts: Contacts, slots: int, itemsize: int) -> _Sharing | None:
         for seats in _SEATS:
             if seats * slots * itemsize + _turns_bytes(seats) <= most_shared(1):
                 return _Sharing(seats, 1, 0, True)
-    robot = [itemsize * (slots + contacts.room(few)) for few in range(contacts.capacity + 1)]
+    robot = [itemsize * (slots + contacts.workspace_size(few)) for few in range(contacts.capacity + 1)]
     for robots, blocks in _ON_GROUND[contacts.lanes]:
         most = most_shared(blocks)
         few = sum(robots * size <= most for size in robot) - 1
@@ -183,7 +183,7 @@ def serves(settings: StepSettings) -> bool:
     if not touches_something(settings):
         return True
     size = np.dtype(settings.dtype).itemsize
-    return lanes(settings) > 1 and _sharing(Contacts(settings), _slots(settings).all, size) is not None
+    return lanes(settings) > 1 and _sharing(PlaneContacts(settings), _slots(settings).all, size) is not None
 
 
 class _Shape:
@@ -196,7 +196,7 @@ class _Shape:
         size = np.dtype(settings.dtype).itemsize
         table = joints[0].size * size
         self.joint_table_bytes = table if len(joints) == 1 and table <= _JOINT_TABLE_BYTES else 0
-        self.contacts = Contacts(settings) if touching else None
+        self.contacts = PlaneContacts(settings) if touching else None
         sharing = _sharing(self.contacts, slots, size) if self.contacts else None
         if self.contacts:
             assert sharing is not None, "`serves` refuses others"
@@ -207,7 +207,7 @@ class _Shape:
             in_turns = False
         self.threads = robots * threads
         self.grid = -(-settings.batch // robots)
-        room = self.contacts.room(few) * robots if self.contacts and few else 0
+        room = self.contacts.workspace_size(few) * robots if self.contacts and few else 0
         self.shared = (slots * (robots + (not touching)) + room) * size if in_shared else 0
         self.shared += _turns_bytes(robots) if in_turns else 0
         self.workspace = 0 if in_shared else slots * robots * self.grid

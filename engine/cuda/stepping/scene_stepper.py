@@ -16,12 +16,12 @@ from engine.kernels import in_scene
 from engine.kernels.collision import near_points
 from engine.kernels.collision.shape_contacts import OF_ALL_ROBOTS
 from engine.kernels.contact import workspace
-from engine.kernels.contact.body_pairs import MOST_PAIRS
+from engine.kernels.contact.body_pairs import MAX_PAIRS
 from engine.kernels.contact.workspace import CONTACT_COUNT, OTHER, RESIDUAL, SEEN, WORST_RESIDUAL, WRENCH
 from engine.kernels.joint_rows import JointRows
 from engine.kernels.step_arguments import State, step_arguments
 from engine.model.layout import pack, pack_coupling
-from engine.scene import Touches
+from engine.scene import Contacts
 from engine.step_settings import StepSettings
 from engine.validation import Array
 
@@ -109,7 +109,7 @@ class SceneStepper(Stepper):
     def advance(
         self, n: int, done: int, controls: Any, every: int, record: tuple[Any, Any], count: Callable[[int], None]
     ) -> None:
-        self._view(self._touch.summary)[:, WORST_RESIDUAL] = 0
+        self._view(self._contact_state.summary)[:, WORST_RESIDUAL] = 0
         super().advance(n, done, controls, every, record, count)
 
     def start(self, q: Array, v: Array) -> None:
@@ -123,14 +123,14 @@ class SceneStepper(Stepper):
             self._view(own)[robots // together, :, robots % together] = 0
 
     @property
-    def _touch(self) -> Any:
+    def _contact_state(self) -> Any:
         """The robots' own arrays of contacts."""
-        return self._robot.touch
+        return self._robot.contact_state
 
     @property
     def _left(self) -> tuple[Any, ...]:
         """The state that steps carry over, and the last step's report."""
-        return tuple(self._touch[1:])
+        return tuple(self._contact_state[1:])
 
     def memory(self) -> tuple[Array, ...]:
         self._stream.synchronize()
@@ -148,7 +148,7 @@ class SceneStepper(Stepper):
             self._put(own, arrays.to_device(np.asarray(before), str(self._view(own).dtype)))
         self._current_stream().synchronize()
 
-    def contacts(self) -> Touches:
+    def contacts(self) -> Contacts:
         """Return copies of the last step's contacts on the GPU; none for a frozen robot."""
         import cupy
 
@@ -214,8 +214,8 @@ def _robot(settings: StepSettings, threads: int) -> tuple[in_scene.SceneRobot, t
     by `workspace.partners`."""
     model, scene = settings.model, settings.scene
     assert scene is not None
-    contact = workspace.contact_workspace(model, scene, MOST_PAIRS)
-    contact = contact._replace(near=near_points.room(contact.points, threads))
+    contact = workspace.contact_workspace(model, scene, MAX_PAIRS)
+    contact = contact._replace(near=near_points.workspace(contact.points, threads))
     own = _each(contact, Own)
     tables = {"flow": Table(contact.solver.tree.flow), "limbs": _each(contact.solver.tree.limbs, Table)}
     solver = own.solver._replace(tree=own.solver.tree._replace(**tables))
@@ -226,7 +226,7 @@ def _robot(settings: StepSettings, threads: int) -> tuple[in_scene.SceneRobot, t
         points=_each(contact.points, Table), surface=_each(contact.surface, Table), solver=solver, pairs=pairs,
         topology=Table(contact.topology),
     )  # fmt: skip
-    touch = workspace.touch(contact, model.nv, 1)
+    contact_state = workspace.contact_state(contact, model.nv, 1)
     topology, constants = pack(model)
     known = in_scene.ModelArrays(
         _each(topology, Table), _each(constants, Table if settings.parameters is None else Own),
@@ -237,8 +237,8 @@ def _robot(settings: StepSettings, threads: int) -> tuple[in_scene.SceneRobot, t
     q_of_v = _each(settings.q_of_v, Table)
     rows = JointRows(dt, settings.has_limits, settings.has_constraints, q_of_v, joints)
     own_work = _each(in_scene.robot_workspace(len(model.parent), model.nq, model.nv, settings.integrator), Own)
-    own_touch = workspace.Touch(own, *_each(touch[1:], Own))
-    robot = in_scene.SceneRobot(known, rows, _each(settings.rotations, Table), own_work, own_touch)
+    own_state = workspace.ContactState(own, *_each(contact_state[1:], Own))
+    robot = in_scene.SceneRobot(known, rows, _each(settings.rotations, Table), own_work, own_state)
     return robot, workspace.partners(contact)
 
 

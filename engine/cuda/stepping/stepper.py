@@ -16,7 +16,7 @@ from engine.cuda.rigid_body.wrenches import BodyWrenches
 from engine.cuda.runtime import arrays, compiler, device
 from engine.cuda.stepping.frame_reader import FrameReader
 from engine.model.layout import pack
-from engine.scene import Touches
+from engine.scene import Contacts
 from engine.step_settings import DAMPING, EFFORT_LIMIT, FRICTION, KD, KP, StepSettings
 from engine.stepper import fastest
 from engine.validation import Array
@@ -212,7 +212,7 @@ class Stepper(ABC):
         """Return each robot's step of divergence, see `engine.stepper.UNKNOWN`, and its largest velocity's index."""
         return self._frozen.get(), fastest(self.v.get())
 
-    def contacts(self) -> Touches | None:
+    def contacts(self) -> Contacts | None:
         """Return the contacts of the last step, or None for robots without contacts."""
         return None
 

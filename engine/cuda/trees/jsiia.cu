@@ -318,7 +318,7 @@ template <typename Number> __device__ __forceinline__ void bring(Number* to, con
     for (int e = threadIdx.x; e < count; e += blockDim.x) to[e] = from[e];
 }
 
-// q̈ (batch, nv) from q (batch, nq), v and τ (batch, nv). A robot's numbers, `room` of them, are in shared memory, or
+// q̈ (batch, nv) from q (batch, nq), v and τ (batch, nv). A robot's numbers, `count` of them, are in shared memory, or
 // if they do not fit in `workspace`, per block; the tables, with their counts of reals and integers, are in shared
 // memory if STAGED.
 template <typename Real, bool MIMIC, bool STAGED>
@@ -326,12 +326,12 @@ __global__ void __launch_bounds__(MOST_THREADS)
 tree_jsiia(const Real* __restrict__ q, const Real* __restrict__ v, const Real* __restrict__ tau, Real* __restrict__ out,
            const Real* __restrict__ reals, const int* __restrict__ whole, int count_reals, int count_whole, int n,
            int tree_nq, int tree_nv, int nq, int nv, int entries, int depths, int levels, int batch, Real* workspace,
-           long long room) {
+           long long count) {
     extern __shared__ __align__(16) unsigned char memory[];
     const Sizes sizes = {n, tree_nq, tree_nv, nq, nv, entries, depths, levels};
-    Real* const own = workspace ? workspace + blockIdx.x * room : reinterpret_cast<Real*>(memory);
+    Real* const own = workspace ? workspace + blockIdx.x * count : reinterpret_cast<Real*>(memory);
     if constexpr (STAGED) {
-        Real* const near_reals = reinterpret_cast<Real*>(memory) + room;
+        Real* const near_reals = reinterpret_cast<Real*>(memory) + count;
         int* const near_whole = reinterpret_cast<int*>(near_reals + count_reals);
         bring(near_whole, whole, count_whole), bring(near_reals, reals, count_reals);
         __syncthreads();

@@ -8,12 +8,12 @@ static_assert(sizeof(Pose<double>) == 12 * 8 && sizeof(Travel<double>) == TRAVEL
               sizeof(Inertia<double>) == INERTIA_NUMBERS * 8, "what dca.py makes room for");
 
 // A warp's shared memory: the links of its chunk, or two elements that it joins; and scratch for the elimination.
-template <typename Real> struct Room {
+template <typename Real> struct Workspace {
     Link<Real>* link;
     Element<Real>* element;
     Six<Real>* scratch;
 
-    __device__ __forceinline__ Room(char* memory, int warp, int numbers)
+    __device__ __forceinline__ Workspace(char* memory, int warp, int numbers)
         : link(reinterpret_cast<Link<Real>*>(reinterpret_cast<Real*>(memory) + size_t(warp) * numbers)),
           element(reinterpret_cast<Element<Real>*>(link)),
           scratch(reinterpret_cast<Six<Real>*>(reinterpret_cast<Real*>(link) + numbers - SCRATCH_NUMBERS)) {}

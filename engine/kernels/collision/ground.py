@@ -14,10 +14,10 @@ from engine.kernels.collision.frames import tangents
 from engine.kernels.collision.near_points import motion_of, near_points, near_shapes, of_thread, turn
 from engine.kernels.spatial import load3, load9, store3, store9
 from engine.scene.points import KEPT, WALKED
-from engine.scene.thresholds import LEAN
+from engine.scene.tolerances import TILT_RATE
 
 
-class Contacts(NamedTuple):
+class DetectedContacts(NamedTuple):
     """The contacts of a robot, the leading ones in use.
 
     `point` (C,) of `scene.Points` touches, on `shape` (C,). `at` (C, 3) is the place in the world, `frame` (C, 9) its
@@ -31,11 +31,11 @@ class Contacts(NamedTuple):
     gap: NDArray[np.floating]
 
 
-def contacts(capacity: int) -> Contacts:
+def contacts(capacity: int) -> DetectedContacts:
     """Return the arrays for C contacts."""
     n = max(capacity, 1)
     whole = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    return Contacts(*whole, np.zeros((n, 3)), np.zeros((n, 9)), np.zeros(n))
+    return DetectedContacts(*whole, np.zeros((n, 3)), np.zeros((n, 9)), np.zeros(n))
 
 
 @inline
@@ -56,7 +56,7 @@ def _contacts_of(place, points, bodies, surface, dt, near, out):
     found, kept = near_points(s, points, motion_of(s, points, bodies), dt, surface, near), 0
     many = points.first[s + 1] - points.first[s]
     while kept < min(found, KEPT):
-        lean = LEAN * dt + turn(s, points, near.gap[0] - near.ahead[0]) if many >= WALKED else 0.0
+        lean = TILT_RATE * dt + turn(s, points, near.gap[0] - near.ahead[0]) if many >= WALKED else 0.0
         k = kept if many <= KEPT else best_near_point(kept, found, near, lean)
         if k < 0:
             break

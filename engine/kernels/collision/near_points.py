@@ -19,7 +19,7 @@ from engine.kernels.collision.height_field import GAP, NEAREST, NORMAL, PLACE, h
 from engine.kernels.collision.surfaces import UPWARDS
 from engine.kernels.spatial import add, cross, dot, load3, load9, mul, mul_t, scale, store3, sub
 from engine.scene.points import KEPT, Points
-from engine.scene.thresholds import LEAN, NEAR
+from engine.scene.tolerances import CONTACT_MARGIN, TILT_RATE
 
 _FLAT = 1e-3  # the sine of a rim's tilt below which its points are fixed in the body
 
@@ -48,7 +48,7 @@ class Near(NamedTuple):
     kept: NDArray[np.int64]
 
 
-def room(points: Points, threads: int = 1) -> Near:
+def workspace(points: Points, threads: int = 1) -> Near:
     """Return the workspace for any one of these shapes, for each of a robot's `threads`."""
     n, m = max(1, int(np.max(np.diff(points.first), initial=1))), max(1, len(points.body))
     lowest, seen = np.zeros(m, np.int64), np.zeros((threads, -(-n // 32)), np.int64)
@@ -108,7 +108,7 @@ def _on_surface(x, n, gap):
 def _take(count, k, x, n, gap, motion, dt, near):
     """Store point k, at x, after `count` others if it is near now or within two steps; return the number stored."""
     way = dt * max(-dot(n, add(motion.velocity, cross(motion.omega, sub(x, motion.p)))), 0.0)
-    if gap <= NEAR + 2.0 * way:
+    if gap <= CONTACT_MARGIN + 2.0 * way:
         near.point[count], near.gap[count], near.ahead[count] = k, gap, gap - way
         store3(near.at[count], _on_surface(x, n, gap))
         store3(near.normal[count], n)
@@ -130,7 +130,7 @@ def _is_far(s, points, motion, dt, n, offset):
     arm, radius = mul(motion.R, load3(points.bound[s])), points.bound[s, 3]
     towards = -dot(n, add(motion.velocity, cross(motion.omega, arm)))
     closing = max(0.0, towards + radius * np.sqrt(dot(motion.omega, motion.omega)))
-    return dot(n, add(motion.p, arm)) - offset - radius > NEAR + 2.0 * dt * closing
+    return dot(n, add(motion.p, arm)) - offset - radius > CONTACT_MARGIN + 2.0 * dt * closing
 
 
 @inline
@@ -198,7 +198,7 @@ def _take_corner(count, k, corner, plane, rate, motion, dt, surface, lowest, nea
     """
     gap, way, arm = plane[1] + dot(plane[0], corner), _way(corner, rate, dt), sub(corner, lowest.corner)
     higher = max(gap - max(way - lowest.stops, 0.0) - lowest.highest, 0.0)
-    if gap <= NEAR + 2.0 * way and higher * higher <= lowest.turn * lowest.turn * dot(arm, arm):
+    if gap <= CONTACT_MARGIN + 2.0 * way and higher * higher <= lowest.turn * lowest.turn * dot(arm, arm):
         n, x = load3(surface.plane), add(motion.p, mul(motion.R, corner))
         above = dot(n, x) - surface.plane[3]
         near.point[count], near.gap[count], near.ahead[count] = k, above, gap - way
@@ -219,7 +219,10 @@ def _walk(s, points, motion, dt, surface, near):
     near.lowest[s] = k
     _is_new(k, first, near)
     corner = load3(points.position[k])
-    stops, highest = _way(corner, rate, dt), plane[1] + dot(plane[0], corner) + LEAN * dt * 2.0 * points.bound[s, 3]
+    stops, highest = (
+        _way(corner, rate, dt),
+        plane[1] + dot(plane[0], corner) + TILT_RATE * dt * 2.0 * points.bound[s, 3],
+    )
     lowest = _Lowest(corner, stops, turn(s, points, stops), highest)
     count = _take_corner(0, k, corner, plane, rate, motion, dt, surface, lowest, near)
     k = _lowest(k, add(plane[0], scale(dt, rate[0])), points)
@@ -250,7 +253,7 @@ def _clear_height(s, points, motion, dt, field):
     own, omega = add(motion.velocity, cross(motion.omega, arm)), motion.omega
     fastest = np.sqrt(dot(own, own)) + radius * np.sqrt(dot(omega, omega))
     top = highest_around(field, add(motion.p, arm), radius)
-    return top + (2.0 * NEAR + 2.0 * dt * fastest) / field.grid[UPWARDS]
+    return top + (2.0 * CONTACT_MARGIN + 2.0 * dt * fastest) / field.grid[UPWARDS]
 
 
 @inline
@@ -272,7 +275,7 @@ def _over_field(s, points, motion, dt, field, near):
             if number % KEPT == 0:
                 own = add(motion.velocity, cross(motion.omega, arm))
                 turning = points.radius[k] * np.sqrt(dot(motion.omega, motion.omega))
-                ahead = NEAR + 2.0 * dt * (np.sqrt(dot(own, own)) + turning)
+                ahead = CONTACT_MARGIN + 2.0 * dt * (np.sqrt(dot(own, own)) + turning)
                 near_sphere(field, x, points.radius[k], ahead, near.nearest)
             count = _take(count, k, load3(row, PLACE), load3(row, NORMAL), row[GAP], motion, dt, near)
         elif points.rim[k] > 0.0 or not x[2] > height:

@@ -19,13 +19,13 @@ from engine.model.poses import body_poses
 from engine.scene import Pairs, Scene
 from engine.scene import pairs as scene_pairs
 from engine.scene.shapes import Shapes, shapes
-from engine.scene.thresholds import NEAR
+from engine.scene.tolerances import CONTACT_MARGIN
 
 _TOUCHES = 1e-6
 """m: the gap in the neutral pose up to which shapes touch there."""
 
 
-class PairRoom(NamedTuple):
+class PairsWorkspace(NamedTuple):
     """N pairs of S shapes that may touch, and the workspace for their contacts, for one robot at a time.
 
     `one`, `other`, `friction`, `restitution` (N,), `first` (N + 1,), `body`, `link` (S,) are those of `scene.Pairs`;
@@ -53,16 +53,16 @@ class PairRoom(NamedTuple):
 
 
 OF_ALL_ROBOTS = ("shapes", "one", "other", "friction", "restitution", "first", "body", "link", "inner")
-"""The fields of `PairRoom` that no step changes."""
+"""The fields of `PairsWorkspace` that no step changes."""
 
 
-def pair_room(chosen: Pairs, solids: Shapes) -> PairRoom:
+def pairs_workspace(chosen: Pairs, solids: Shapes) -> PairsWorkspace:
     """Return the workspace for these pairs of shapes, with fixed ones in place."""
     S = len(chosen.body)
     inner = np.concatenate([chosen.rotation.reshape(S, 9), chosen.position], 1)
     rotation, position = inner[:, :9].copy(), inner[:, 9:].copy()
     middle = np.einsum("sij,sj->si", chosen.rotation, solids.bound[:, :3]) + position
-    return PairRoom(
+    return PairsWorkspace(
         solids, chosen.one, chosen.other, chosen.friction, chosen.restitution, chosen.first, chosen.body, chosen.link,
         inner, rotation, position, middle, np.zeros((S, 3)), np.zeros((S, 3)), pair_workspace.workspace(solids),
         np.zeros(max(chosen.capacity, 1), np.int64),
@@ -124,7 +124,7 @@ def _relative(a, b, dt, pairs):
     turn = sub(load3(pairs.omega[a]), load3(pairs.omega[b]))
     store3(nearing, scale(2.0 * dt, turn))
     store3(nearing, scale(2.0 * dt, sub(_velocity(a, origin, pairs), _velocity(b, origin, pairs))), 3)
-    nearing[6] = NEAR
+    nearing[6] = CONTACT_MARGIN
 
 
 @compiled_apart
@@ -139,7 +139,7 @@ def shape_contacts(total, points, shapes, pairs, bodies, dt, out):
         apart = sub(load3(pairs.middle[a]), load3(pairs.middle[b]))
         speed = sub(load3(pairs.velocity[a]), load3(pairs.velocity[b]))
         fastest = np.sqrt(dot(speed, speed)) + _reach(a, pairs) + _reach(b, pairs)
-        reach = NEAR + 2.0 * dt * fastest
+        reach = CONTACT_MARGIN + 2.0 * dt * fastest
         limit = pairs.shapes.bound[a, 3] + pairs.shapes.bound[b, 3] + reach
         if not dot(apart, apart) <= limit * limit:
             continue
@@ -149,7 +149,7 @@ def shape_contacts(total, points, shapes, pairs, bodies, dt, out):
             x, n = load3(pairs.found.at[c]), load3(pairs.found.normal[c])
             gap = pairs.found.gap[c]
             closing = -dot(n, sub(_velocity(a, x, pairs), _velocity(b, x, pairs)))
-            if gap <= NEAR + 2.0 * dt * max(closing, 0.0):
+            if gap <= CONTACT_MARGIN + 2.0 * dt * max(closing, 0.0):
                 slot = pairs.first[k] + c
                 pairs.feature[slot] = pairs.found.feature[c]
                 put(out, total, points + slot, shapes + k, x, n, gap)

@@ -29,7 +29,7 @@ from engine.kernels.bodies import ZERO
 from engine.kernels.spatial import ZERO6, ZERO9, add, cross, dot, load3, load9, plus, scale, store3, store9, sub, upper
 from engine.model import REVOLUTE, WORLD
 
-MOST_PAIRS, ALL_PAIRS = 100, 1500
+MAX_PAIRS, ALL_PAIRS = 100, 1500
 """The maximum numbers of pairs of bodies that touch at a time on a GPU, where each robot has memory of its own for
 them, and on a CPU, or on either for robots with very many contacts."""
 TOUCH, UNKNOWNS = 0, 1

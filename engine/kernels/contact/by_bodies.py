@@ -158,22 +158,22 @@ def impulses_by_bodies(count, frictional, joints, dt, keeps_energy, forces, topo
 
 
 @compiled_apart
-def contact_velocity(keeps_energy, count, q, v, forces, rows, rotations, gravity, touch, robot):
+def contact_velocity(keeps_energy, count, q, v, forces, rows, rotations, gravity, contact_state, robot):
     """Compute v⁺ into `contact.free` under the `count` contacts that were found.
 
     Returns whether shapes overlap; `contact.shift` is then a displacement of the coordinates. `keeps_energy`: see
     `restitution`. q (nq,) and v (nv,) are those of one `robot`, `forces` its first; its rows of `touch` are read and
     written.
     """
-    contact, topology = touch.contact, touch.contact.topology
+    contact, topology = contact_state.contact, contact_state.contact.topology
     free_velocity(v, forces, rows, topology, gravity, contact)
     stop_turning(v, rows.dt, contact.free, rotations)
     frictional, contacts, joints = rows_by_bodies(count, q, v, forces.inertia[0], rows, topology, contact)
     n = 2 * frictional + contacts + joints
-    load_warm_start(contacts, frictional, n, touch, robot)
+    load_warm_start(contacts, frictional, n, contact_state, robot)
     residual_now = impulses_by_bodies(contacts, frictional, joints, rows.dt, keeps_energy, forces, topology, contact)
-    store_contacts(contacts, frictional, n, touch, robot)
-    report(residual_now, contacts, touch, robot)
+    store_contacts(contacts, frictional, n, contact_state, robot)
+    report(residual_now, contacts, contact_state, robot)
     for j in range(v.size):
         contact.free[j] += contact.column[j]
     return overlap_correction_by_bodies(contacts, rows.dt, forces, topology, contact)

@@ -9,7 +9,7 @@ from engine.kernels.contact.tree import has_one_axis
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import cross, load3, load9, mul_t, sub
 from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD
-from engine.scene.thresholds import IMMOBILE
+from engine.scene.tolerances import IMMOBILE
 
 
 @inline

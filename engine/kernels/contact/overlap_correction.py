@@ -12,7 +12,7 @@ from engine.kernels.contact.problem import LARGEST_VELOCITY
 from engine.kernels.contact.rounding import overlap_slack, overlap_target_residual
 from engine.kernels.contact.search import OVERLAP_START, begin, finish_search, restore_significant
 from engine.kernels.spatial import store3
-from engine.scene.thresholds import BACK
+from engine.scene.tolerances import ERP
 
 
 @inline
@@ -32,7 +32,7 @@ def begin_overlap_correction(count, dt, inertia, topology, contact):
         return False
     for i in spread(count):
         gap = touching.gap[i]
-        p.mu[i], p.offset[i] = 0.0, (BACK * gap if gap < 0.0 else gap) / dt
+        p.mu[i], p.offset[i] = 0.0, (ERP * gap if gap < 0.0 else gap) / dt
         store3(p.free[i], (p.offset[i], 0.0, 0.0))
     tolerance = overlap_target_residual(dt)
     begin(OVERLAP_START, tolerance, tolerance, count, 0, inertia, topology, contact.bodies, contact.solver)

@@ -28,7 +28,7 @@ from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import ZERO6, ZERO9, add, cross, dot, load3, load6, load9, store3, store6, store9, sub
 from engine.kernels.world import joint_twist
 from engine.model import WORLD
-from engine.scene.thresholds import REACH
+from engine.scene.tolerances import LIMIT_MARGIN
 
 
 @inline
@@ -77,7 +77,7 @@ def _joints(q, v, rows, contact):
         if is_row(rows, j):
             low, high = bounds(rows, j, q)
             after = contact.free[j]
-            if friction(rows.joints, j, v[j]) > 0.0 or after < low + REACH or after > high - REACH:
+            if friction(rows.joints, j, v[j]) > 0.0 or after < low + LIMIT_MARGIN or after > high - LIMIT_MARGIN:
                 p.right[j] = 1.0
     for j in range(contact.free.size):
         if p.right[j] > 0.0:

@@ -358,7 +358,7 @@ def shifted_mobility(r, E, F, H):
 
 
 @inline
-def _past_axis(i, k, kind, e, E, F, H, tree):
+def _mobility_past_axis(i, k, kind, e, E, F, H, tree):
     """The mobility behind axis k of body i's joint, S = e, from that before it: S D⁻¹ Sᵀ + (1 − S G) Y (1 − S G)ᵀ.
 
     Returns also the axis's own mobility.
@@ -386,10 +386,12 @@ def mobility_of(i, E, F, H, topology, bodies, tree, own):
     if kind == FREE:
         return upper(load9(D)), load9(D, 9), upper(load9(D, 18))
     if has_one_axis(kind):
-        E, F, H, own[start] = _past_axis(i, 0, kind, mimics.axis(i, axis_of(bodies.rotation[i]), tree), E, F, H, tree)
+        E, F, H, own[start] = _mobility_past_axis(
+            i, 0, kind, mimics.axis(i, axis_of(bodies.rotation[i]), tree), E, F, H, tree
+        )
     else:
         for k in range(2, -1, -1):
-            E, F, H, own[start + k] = _past_axis(i, k, REVOLUTE, column(bodies.rotation[i], k), E, F, H, tree)
+            E, F, H, own[start + k] = _mobility_past_axis(i, k, REVOLUTE, column(bodies.rotation[i], k), E, F, H, tree)
     return E, F, H
 
 

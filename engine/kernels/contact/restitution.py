@@ -10,7 +10,7 @@ from engine.kernels.contact.problem import HAS_RESTITUTION, RESTITUTION_ATTEMPT,
 from engine.kernels.contact.properties import coefficients_of
 from engine.kernels.contact.rounding import closing_gap
 from engine.kernels.spatial import add, dot, load3
-from engine.scene.thresholds import HALVINGS, IMPACT
+from engine.scene.tolerances import HALVINGS, RESTITUTION_SPEED
 
 
 @inline
@@ -36,7 +36,7 @@ def restitution_offsets(count, restitution, dt, keeps_energy, contact):
         gap, before = touching.gap[i], contact.before[i]
         c = closing_gap(gap, load3(touching.frame[i]), load3(touching.at[i])) / dt
         e = restitution * coefficients_of(touching.shape[i], contact)[1]
-        if e > 0.0 and before < -IMPACT and gap + dt * p.along[i] <= 0.0:
+        if e > 0.0 and before < -RESTITUTION_SPEED and gap + dt * p.along[i] <= 0.0:
             rebounds = 1.0
             c = min(c, -rebound_velocity(e * before, p.along[i] - before) if keeps_energy else e * before)
         p.offset[i], p.free[i, 0] = c, p.along[i] + c

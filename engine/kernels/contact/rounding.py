@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from engine.compile import inline
 from engine.compile.operations import is_single
-from engine.scene.thresholds import OVERLAP_SINGLE, SHUT, SHUT_SINGLE
-from engine.scene.touches import BEARABLE_SINGLE, TOLERANCE, TOLERANCE_SINGLE, VELOCITY_FLOOR, VELOCITY_FLOOR_SINGLE
+from engine.scene.tolerances import (
+    ACCEPTED_RESIDUAL_SINGLE,
+    GAP_TOLERANCE,
+    GAP_TOLERANCE_SINGLE,
+    OVERLAP_TOLERANCE_SINGLE,
+    RESIDUAL_TOLERANCE,
+    RESIDUAL_TOLERANCE_SINGLE,
+    VELOCITY_FLOOR,
+    VELOCITY_FLOOR_SINGLE,
+)
 
 
 @inline
@@ -17,19 +25,19 @@ def velocity_floor(x):
 @inline
 def target_residual(x):
     """The residual that Newton's steps aim at: half the tolerance, since the step's own residual is computed again."""
-    return 0.5 * TOLERANCE_SINGLE if is_single(x) else 0.5 * TOLERANCE
+    return 0.5 * RESIDUAL_TOLERANCE_SINGLE if is_single(x) else 0.5 * RESIDUAL_TOLERANCE
 
 
 @inline
 def acceptable_residual(x):
     """The residual at which no other plan is tried."""
-    return 0.5 * BEARABLE_SINGLE if is_single(x) else 0.5 * TOLERANCE
+    return 0.5 * ACCEPTED_RESIDUAL_SINGLE if is_single(x) else 0.5 * RESIDUAL_TOLERANCE
 
 
 @inline
 def residual_tolerance(x):
     """The residual that a step is to reach."""
-    return TOLERANCE_SINGLE if is_single(x) else TOLERANCE
+    return RESIDUAL_TOLERANCE_SINGLE if is_single(x) else RESIDUAL_TOLERANCE
 
 
 @inline
@@ -59,13 +67,13 @@ def stalled_damping(x):
 @inline
 def limit_slack(x):
     """m, rad: the distance at which a joint is at its limit."""
-    return SHUT_SINGLE if is_single(x) else SHUT
+    return GAP_TOLERANCE_SINGLE if is_single(x) else GAP_TOLERANCE
 
 
 @inline
 def overlap_slack(x):
     """m: the depth below which shapes do not overlap."""
-    return OVERLAP_SINGLE if is_single(x) else SHUT
+    return OVERLAP_TOLERANCE_SINGLE if is_single(x) else GAP_TOLERANCE
 
 
 @inline
@@ -75,5 +83,5 @@ def closing_gap(gap, n, at):
     In single precision it is reduced by the error of the coordinates, so that a robot at rest does not sink in jumps.
     """
     if is_single(gap):
-        return max(gap - SHUT_SINGLE * (1.0 + abs(n[0] * at[0]) + abs(n[1] * at[1]) + abs(n[2] * at[2])), 0.0)
-    return gap if gap > SHUT else 0.0
+        return max(gap - GAP_TOLERANCE_SINGLE * (1.0 + abs(n[0] * at[0]) + abs(n[1] * at[1]) + abs(n[2] * at[2])), 0.0)
+    return gap if gap > GAP_TOLERANCE else 0.0

@@ -12,10 +12,10 @@ from engine.step_settings import LOWER, UPPER
 
 
 @inline
-def report(residual, count, touch, robot):
+def report(residual, count, contact_state, robot):
     """Report the residual of the step's impulses and the number of contacts; a residual of ∞ where there was no room
     for them, a `count` of −1."""
-    summary, residual = touch.summary[robot], residual if count >= 0 else np.inf
+    summary, residual = contact_state.summary[robot], residual if count >= 0 else np.inf
     summary[RESIDUAL], summary[CONTACT_COUNT] = residual, max(count, 0)
     summary[WORST_RESIDUAL] = max(residual, summary[WORST_RESIDUAL])
 

@@ -22,22 +22,22 @@ def _key(i, contact):
 
 
 @inline
-def _impulse_before(i, touch, robot):
+def _impulse_before(i, contact_state, robot):
     """The impulse of a contact in the previous step, in the world; 0 if it did not exist."""
-    shape, key, found = touch.contact.contacts.shape[i], _key(i, touch.contact), (0.0, 0.0, 0.0)
-    for k in range(int(touch.summary[robot, CONTACT_COUNT])):
-        if touch.which[robot, k] == shape and touch.key[robot, k] == key:
-            found = load3(touch.seen[robot, k], IMPULSE)
+    shape, key, found = contact_state.contact.contacts.shape[i], _key(i, contact_state.contact), (0.0, 0.0, 0.0)
+    for k in range(int(contact_state.summary[robot, CONTACT_COUNT])):
+        if contact_state.which[robot, k] == shape and contact_state.key[robot, k] == key:
+            found = load3(contact_state.seen[robot, k], IMPULSE)
     return found
 
 
 @inline
-def load_warm_start(count, frictional, n, touch, robot):
+def load_warm_start(count, frictional, n, contact_state, robot):
     """Load the previous step's impulses, in the contacts' frames."""
-    contact = touch.contact
-    touching, impulses, joint_memory = contact.contacts, contact.impulses, touch.joint_memory[robot]
+    contact = contact_state.contact
+    touching, impulses, joint_memory = contact.contacts, contact.impulses, contact_state.joint_memory[robot]
     for i in spread(count):
-        before = _impulse_before(i, touch, robot)
+        before = _impulse_before(i, contact_state, robot)
         for r in range(3 if i < frictional else 1):
             k = 3 * i + r if i < frictional else 2 * frictional + i
             impulses[k] = dot(load3(touching.frame[i], 3 * r), before)
@@ -59,10 +59,10 @@ def _put_wrench(seen, place, body, x, impulse, contact):
 
 
 @inline
-def store_contacts(count, frictional, n, touch, robot):
+def store_contacts(count, frictional, n, contact_state, robot):
     """Store this step's impulses, in the world, for the next step and for reports; 0 for contacts that do not act."""
-    contact = touch.contact
-    touching, impulses, joint_memory = contact.contacts, contact.impulses, touch.joint_memory[robot]
+    contact = contact_state.contact
+    touching, impulses, joint_memory = contact.contacts, contact.impulses, contact_state.joint_memory[robot]
     for j in spread(joint_memory.size):
         joint_memory[j] = 0.0
     for i in spread(count):
@@ -72,8 +72,8 @@ def store_contacts(count, frictional, n, touch, robot):
             x = (impulses[k], impulses[k + 1], impulses[k + 2])
             slip = np.sqrt(u[k + 1] * u[k + 1] + u[k + 2] * u[k + 2])
         world = mul_t(load9(touching.frame[i]), x)
-        seen = touch.seen[robot, i]
-        touch.which[robot, i], touch.key[robot, i] = touching.shape[i], _key(i, contact)
+        seen = contact_state.seen[robot, i]
+        contact_state.which[robot, i], contact_state.key[robot, i] = touching.shape[i], _key(i, contact)
         seen[GAP], seen[SLIP] = touching.gap[i], slip
         store3(seen, load3(touching.at[i]), PLACE)
         store3(seen, load3(touching.frame[i]), NORMAL)

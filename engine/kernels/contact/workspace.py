@@ -8,27 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.kernels.collision import near_points, surfaces
-from engine.kernels.collision.ground import Contacts, contacts
+from engine.kernels.collision.ground import DetectedContacts, contacts
 from engine.kernels.collision.near_points import Near
-from engine.kernels.collision.shape_contacts import PairRoom, pair_room, touching_pairs
+from engine.kernels.collision.shape_contacts import PairsWorkspace, pairs_workspace, touching_pairs
 from engine.kernels.collision.surfaces import Kind, Surface
 from engine.kernels.contact import mimics
 from engine.kernels.contact.body_pairs import ALL_PAIRS, body_pairs
 from engine.kernels.contact.problem import ImpulseWorkspace, impulse_workspace
 from engine.kernels.world import Bodies, bodies
 from engine.model import WORLD, Model
-from engine.scene import Pairs, Plane, Points, Scene, Touches, points
+from engine.scene import Contacts, Pairs, Plane, Points, Scene, points
 from engine.scene.pairs import NO_PAIRS
 from engine.scene.shapes import shapes
-from engine.scene.thresholds import MOST
+from engine.scene.tolerances import MAX_CONTACTS
 
 PLACE, NORMAL, GAP, IMPULSE, SLIP, WRENCH, SEEN = 0, 3, 6, 7, 10, 11, 17
-"""Columns of `Touch.seen`, and their number: place, normal, gap and impulse in the world, the sliding speed, and the
+"""Columns of `ContactState.seen`, and their number: place, normal, gap and impulse in the world, sliding speed, and the
 impulse as a wrench on the body, in its frame."""
 OTHER, SEEN_OF_PAIRS = SEEN, SEEN + 6
 """The column of the wrench on the other body, in scenes with pairs, and the number of columns there."""
 RESIDUAL, CONTACT_COUNT, WORST_RESIDUAL = range(3)
-"""Columns of `Touch.summary`."""
+"""Columns of `ContactState.summary`."""
 NEWTON_COUNT, INTERIOR_COUNT = range(2)
 """Entries of `ContactWorkspace.work`."""
 
@@ -42,7 +42,7 @@ class ContactWorkspace(NamedTuple):
     points: Points
     surface: Surface
     near: Near
-    contacts: Contacts
+    contacts: DetectedContacts
     bodies: Bodies
     tree_q: NDArray[np.floating]  # (1, tree_nq): the tree's coordinates
     tree_v: NDArray[np.floating]  # (1, tree_nv): its velocities
@@ -54,12 +54,12 @@ class ContactWorkspace(NamedTuple):
     joint_of: NDArray[np.int64]  # (nv,): the velocities of joint rows
     before: NDArray[np.floating]  # (N,): normal velocities before the step
     work: NDArray[np.int64]  # (2,): counts of Newton steps and interior-point steps
-    pairs: PairRoom | tuple[()]  # empty without pairs of shapes
+    pairs: PairsWorkspace | tuple[()]  # empty without pairs of shapes
     solver: ImpulseWorkspace
     topology: NDArray[np.int64]  # (n, 4), which counts velocities without mimicking joints
 
 
-class Touch(NamedTuple):
+class ContactState(NamedTuple):
     """Contact of a batch of robots: the workspace, and the contacts of the last step.
 
     `which` and `key` identify a contact in the next step.
@@ -78,25 +78,26 @@ def contact_workspace(model: Model, scene: Scene, most_pairs: int = ALL_PAIRS) -
 
     Raises ValueError where both possible contacts and the pairs of bodies that may touch are too many.
 
-    At most `most_pairs` pairs of bodies touch at a time, or `ALL_PAIRS` of robots with more than `MOST` contacts.
+    At most `most_pairs` pairs of bodies touch at a time, or `ALL_PAIRS` of robots with more than
+    `MAX_CONTACTS` contacts.
     """
     found, (pairs, solids) = points(model, scene), touching_pairs(model, scene)
     C, nv, touching = found.capacity + pairs.capacity, model.nv, len(_pairs_of_bodies(pairs))
-    if C > MOST and touching > ALL_PAIRS:
+    if C > MAX_CONTACTS and touching > ALL_PAIRS:
         raise ValueError(
             f"{model.name} may have {C} contacts at a time, {pairs.capacity} of them in {len(pairs.one)} pairs of "
-            f"shapes, and at most {MOST} are solved together, or {ALL_PAIRS} pairs of bodies; give fewer shapes, or "
-            "disable pairs by an SRDF"
+            f"shapes, and at most {MAX_CONTACTS} are solved together, or {ALL_PAIRS} pairs of bodies; give fewer "
+            "shapes, or disable pairs by an SRDF"
         )
     N, (column, free, shift) = 3 * C + nv, np.zeros((3, nv))
-    most = min(touching, most_pairs if C <= MOST else ALL_PAIRS)
+    most = min(touching, most_pairs if C <= MAX_CONTACTS else ALL_PAIRS)
     room = body_pairs(len(model.parent), nv, most) if pairs.capacity else ()
     return ContactWorkspace(
-        points=found, surface=surfaces.surface(scene.ground or Plane()), near=near_points.room(found),
+        points=found, surface=surfaces.surface(scene.ground or Plane()), near=near_points.workspace(found),
         contacts=contacts(C), bodies=bodies(len(model.parent)), tree_q=np.zeros((1, model.tree_nq)),
         tree_v=np.zeros((1, model.tree_nv)), column=column, free=free, shift=shift, impulses=np.zeros(N), u=np.zeros(N),
         joint_of=np.zeros(nv, np.int64), before=np.zeros(N), work=np.zeros(2, np.int64),
-        pairs=pair_room(pairs, solids) if pairs.capacity else (), topology=mimics.topology(model),
+        pairs=pairs_workspace(pairs, solids) if pairs.capacity else (), topology=mimics.topology(model),
         solver=impulse_workspace(model.parent, nv, C, mimics.mimics(model), room),
     )  # fmt: skip
 
@@ -108,25 +109,25 @@ def _pairs_of_bodies(pairs: Pairs) -> NDArray[np.int64]:
     return found
 
 
-def of_robots(touch: Touch, block: slice) -> Touch:
-    """The part of `Touch` that belongs to a block of robots."""
-    return Touch(touch.contact, *(left[block] for left in of_steps(touch)))
+def of_robots(contact_state: ContactState, block: slice) -> ContactState:
+    """The part of `ContactState` that belongs to a block of robots."""
+    return ContactState(contact_state.contact, *(left[block] for left in of_steps(contact_state)))
 
 
-def touch(contact: ContactWorkspace, nv: int, batch: int) -> Touch:
-    """Return the `Touch` of a batch without contacts."""
+def contact_state(contact: ContactWorkspace, nv: int, batch: int) -> ContactState:
+    """Return the `ContactState` of a batch without contacts."""
     C, seen = len(contact.contacts.gap), SEEN_OF_PAIRS if contact.pairs else SEEN
     which, key = (np.zeros((batch, C), np.int64) for _ in range(2))
-    return Touch(contact, np.zeros((batch, nv)), np.zeros((batch, 3)), which, key, np.zeros((batch, C, seen)))
+    return ContactState(contact, np.zeros((batch, nv)), np.zeros((batch, 3)), which, key, np.zeros((batch, C, seen)))
 
 
-def of_steps(touch: Touch) -> tuple[NDArray[Any], ...]:
+def of_steps(contact_state: ContactState) -> tuple[NDArray[Any], ...]:
     """The arrays that steps keep or report: all but the workspace."""
-    return touch[1:]
+    return contact_state[1:]
 
 
 def partners(contact: ContactWorkspace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return, by the numbers in `Touch.which`, the link of a contact and what it touches, as in `Touches.other`."""
+    """By the numbers in `ContactState.which`: the link of a contact and what it touches, as in `Contacts.other`."""
     links, pairs = contact.points.link, contact.pairs
     others = np.full(len(links), -1)
     if pairs:
@@ -137,16 +138,16 @@ def partners(contact: ContactWorkspace) -> tuple[NDArray[np.int64], NDArray[np.i
 
 def reported(
     number: Any, link: Any, seen: Any, wrench: Any, residual: Any, worst: Any, other: Any, other_wrench: Any
-) -> Touches:
+) -> Contacts:
     """Return contacts, most of them columns of `seen` (batch, C, …), in arrays on the host or on a GPU."""
     place, normal, impulse = (seen[..., column : column + 3] for column in (PLACE, NORMAL, IMPULSE))
-    return Touches(
+    return Contacts(
         number, link, place, normal, seen[..., GAP], impulse, seen[..., SLIP], wrench, residual, worst, other,
         other_wrench,
     )  # fmt: skip
 
 
-def example(kind: Kind, pairs: bool, mimic: bool) -> Touch:
+def example(kind: Kind, pairs: bool, mimic: bool) -> ContactState:
     """Return arrays of the types and dimensions of those in `touch`, for compiling kernels."""
     real, whole = np.zeros(1), np.zeros(1, np.int64)
     matrix, cube, table = real[None], real[None, None], whole[None]
@@ -156,7 +157,7 @@ def example(kind: Kind, pairs: bool, mimic: bool) -> Touch:
     contact = ContactWorkspace(
         points=found, surface=surfaces.example(kind), near=near, contacts=contacts(1), bodies=bodies(1), tree_q=matrix,
         tree_v=matrix, column=real, free=real, shift=real, impulses=real, u=real, joint_of=whole, before=real,
-        work=whole, pairs=pair_room(NO_PAIRS, shapes(())) if pairs else (), topology=table,
+        work=whole, pairs=pairs_workspace(NO_PAIRS, shapes(())) if pairs else (), topology=table,
         solver=impulse_workspace(np.array([-1]), 1, 1, mimicking, touching),
     )  # fmt: skip
-    return Touch(contact, matrix, matrix, whole[None], whole[None], cube)
+    return ContactState(contact, matrix, matrix, whole[None], whole[None], cube)

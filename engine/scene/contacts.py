@@ -1,4 +1,4 @@
-"""`Touches`: the contacts of a simulation's robots in its last step."""
+"""`Contacts`: the contacts of a simulation's robots in its last step."""
 
 from __future__ import annotations
 
@@ -7,22 +7,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.scene.tolerances import STICKING_SPEED, STICKING_SPEED_SINGLE
+
 Array = NDArray[np.floating]
-STICKING_SPEED = 1e-6
-"""m/s: a smaller tangential speed counts as sticking."""
-STICKING_SPEED_SINGLE = 1e-4
-"""That speed in single precision."""
-TOLERANCE = 1e-9
-"""The residual required of a step's impulses."""
-TOLERANCE_SINGLE, BEARABLE_SINGLE = 2e-5, 1e-4
-"""That residual in single precision, and the one accepted if the solver's iterations end above it."""
-VELOCITY_FLOOR, VELOCITY_FLOOR_SINGLE = 1e-9, 1e-6
-"""m/s or rad/s: residuals are relative to the largest velocity of their rows, but at least to these. Where robots fall
-and no contact closes, velocities of rows are rounding alone.
-"""
 
 
-class Touches(NamedTuple):
+class Contacts(NamedTuple):
     """The contacts of a batch: of robot k the first `number[k]` of C entries are valid, the others undefined.
 
     `link` (batch, C) is the index of the robot's link, `point` (batch, C, 3) the contact point in the world, m,
@@ -48,14 +38,14 @@ class Touches(NamedTuple):
     other: NDArray[np.int64]
     other_wrench: Array
 
-    def on_host(self) -> Touches:
+    def on_host(self) -> Contacts:
         """Return the contacts in NumPy arrays, copied from a GPU."""
-        return Touches(*map(_on_host, self))
+        return Contacts(*map(_on_host, self))
 
-    def of_robot(self, robot: int) -> Touches:
+    def of_robot(self, robot: int) -> Contacts:
         """Return the contacts of one robot, (1, number), in NumPy arrays."""
         number, rows = int(_on_host(self.number[robot])), slice(robot, robot + 1)
-        return Touches(*(_on_host(x[rows, :number] if x.ndim > 1 else x[rows]) for x in self))
+        return Contacts(*(_on_host(x[rows, :number] if x.ndim > 1 else x[rows]) for x in self))
 
     def wrenches(self, shape: tuple[int, int, int], dt: float) -> Array:
         """Those of all contacts of arrays on the host, over dt, added up by link: shape (batch, links, 6), N m, N."""

@@ -1,4 +1,4 @@
-"""Steps of serial chains by CFA or JSIIA, a group of threads each: one launch of group_step.cuh for a whole run."""
+"""Steps of serial chains by CFA or JSIIA, a group of threads each: a launch of chain_group_step.cuh a run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Solver(NamedTuple):
     """Bytes of shared memory."""
 
 
-class GroupStepper(Stepper):
+class ChainGroupStepper(Stepper):
     """Serial chains advanced by the settings' algorithm, "cfa" or "jsiia"."""
 
     def __init__(self, settings: StepSettings):

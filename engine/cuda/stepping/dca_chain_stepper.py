@@ -1,4 +1,4 @@
-"""Steps of long serial chains, a group of blocks each: one launch of chain_step.cu for any number of steps."""
+"""Steps of long serial chains, a group of blocks each: one launch of dca_chain_step.cu for any number of steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.cuda.stepping.stepper import Stepper, packed_constants
 from engine.step_settings import INTEGRATORS, StepSettings
 
 
-class ChainStepper(Stepper):
+class DcaChainStepper(Stepper):
     """Serial chains advanced by DCA-ABA; the joints' state stays in registers from step to step."""
 
     def __init__(self, settings: StepSettings):
@@ -35,7 +35,7 @@ class ChainStepper(Stepper):
         integrator = header.numbers({"INTEGRATOR": INTEGRATORS.index(self._settings.integrator)})
         name = f"advance_chains<{compiler.REAL[self._settings.dtype]}>"
         preamble = "\n".join([*header.flags(self._facts), *integrator])
-        self._kernel = dca.kernel(self._cut, "stepping/chain_step.cu", name, preamble)
+        self._kernel = dca.kernel(self._cut, "stepping/dca_chain_step.cu", name, preamble)
 
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
         cut, size = self._cut, (np.int32(self._n), np.int32(self._cut.longest(self._n)))

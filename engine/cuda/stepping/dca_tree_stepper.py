@@ -1,4 +1,4 @@
-"""Steps of any trees, a group of blocks each: one launch of tree_step.cu for any number of steps."""
+"""Steps of any trees, a group of blocks each: one launch of dca_tree_step.cu for any number of steps."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engine.model import SPHERICAL
 from engine.step_settings import INTEGRATORS, StepSettings
 
 
-class TreeStepper(Stepper):
+class DcaTreeStepper(Stepper):
     """Trees advanced by DCA-ABA; a group takes robot after robot, each through all steps."""
 
     def __init__(self, settings: StepSettings):
@@ -58,7 +58,7 @@ class TreeStepper(Stepper):
         wrenches = facts.pop("HAS_WRENCHES")
         preamble = [dca.preamble(self._shape.balls, wrenches), *header.flags(facts), *header.numbers(numbers)]
         name = f"advance_trees<{compiler.REAL[settings.dtype]}>"
-        self._kernel = kernel(self._cut, "stepping/tree_step.cu", name, "\n".join(preamble))
+        self._kernel = kernel(self._cut, "stepping/dca_tree_step.cu", name, "\n".join(preamble))
 
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
         given = (

@@ -58,19 +58,19 @@ template <int MOST> struct Places {
                          PAIRS = VECTORS + 14 * LONGEST,
                          FAR = PAIRS + 22 * LAWS;
 };
-static_assert(Places<CONTACTS>::SIZE == ROOM_SLOTS && Places<FEW>::SIZE == FEW_SLOTS &&
+static_assert(Places<CONTACTS>::SIZE == WORKSPACE_SLOTS && Places<FEW>::SIZE == FEW_SLOTS &&
               Places<CONTACTS>::FAR == FAR_SLOTS && kept::NUMBERS == KEPT_SLOTS, "what contacts.py makes room for");
 
 // A robot's workspace for at most MOST contacts, in its memories; FAR numbers are contiguous. A team has TEAM_SLOTS,
 // for one robot at a time.
-constexpr int TEAM_SLOTS = ROOM_SLOTS + FAR_SLOTS;
-template <typename Real, int PITCH, int MOST> struct Room : Places<MOST> {
-    using Together = Room<Real, 1, MOST>;  // for a team
+constexpr int TEAM_SLOTS = WORKSPACE_SLOTS + FAR_SLOTS;
+template <typename Real, int PITCH, int MOST> struct Workspace : Places<MOST> {
+    using Together = Workspace<Real, 1, MOST>;  // for a team
 
     Slots<Real, PITCH> here, kept;
     Slots<Real, 1> far;
 
-    __device__ __forceinline__ Room(Real* here, Real* far, Real* kept) : here{here}, kept{kept}, far{far} {}
+    __device__ __forceinline__ Workspace(Real* here, Real* far, Real* kept) : here{here}, kept{kept}, far{far} {}
     __device__ __forceinline__ Real& operator()(int slot) const { return here(slot); }
     __device__ __forceinline__ Vector<Real> vector(int slot) const { return here.vector(slot); }
     __device__ __forceinline__ void store(int slot, Vector<Real> x) const { here.store(slot, x); }

@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
     extern __shared__ __align__(16) char memory[];
     const int lane = threadIdx.x % LANES, group = blockIdx.x / BLOCKS;
     const int warp = threadIdx.x / LANES * BLOCKS + blockIdx.x % BLOCKS;
-    const Room<Real> room(memory, threadIdx.x / LANES, warp_numbers);
+    const Workspace<Real> ws(memory, threadIdx.x / LANES, warp_numbers);
     const State<Real> state(states + group * state_numbers, width);
     Real* const numbers = workspace + group * workspace_numbers;
     Element<Real>* const first_element = reinterpret_cast<Element<Real>*>(numbers + size_t(FIELDS) * stride);
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
                     if (round > 0) watch.lap(phase::CONSTRAINTS);
                     if (round > BLOCK_PIVOTS) everyone(nullptr);  // a descent changes modes after its last barrier
                     int met = round > 0 ? doublings : 0;
-                    carry_out_program(tree, room, program, begins[round > 0 ? WARPS + warp : warp], lane, [&] {
+                    carry_out_program(tree, ws, program, begins[round > 0 ? WARPS + warp : warp], lane, [&] {
                         ++met;
                         watch.lap(met <= doublings            ? phase::KINEMATICS
                                   : met <= doublings + inward ? phase::INERTIA_RECURSION

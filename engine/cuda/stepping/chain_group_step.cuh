@@ -14,7 +14,7 @@
 #include "stepping/chain_step.cuh"
 
 static_assert(sizeof(Joint<double>) <= JOINT_NUMBERS * 8 && sizeof(Joint<float>) <= JOINT_NUMBERS * 4,
-              "what group_stepper.py makes room for");
+              "what chain_group_stepper.py makes room for");
 
 // A thread's part of the steps of its chains: its joints, in registers if it has one, and the interface to the solver.
 template <typename Group> struct GroupChain {
