@@ -91,7 +91,7 @@ def residual() -> Iterable[str]:
 @page_text.of(DENSE)
 def solver() -> Iterable[str]:
     """The tolerance, the stages of the solver and their numbers."""
-    yield f"with at most {contacts._FEW} contacts on a plane, by friction, without restitution"
+    yield f"at most {contacts._FEW} contacts, on a plane, with friction and without restitution"
     rounds, dense = (page_text.constants(f"constraints/{name}.cuh") for name in ("contact_rounds", "interior_point"))
     first, nothing = int(dense["SOLVER_ROUNDS"]), int(dense["ROUNDS_FROM_NOTHING"])
     steps = page_text.constants("constraints/interior_rows.cuh")["INTERIOR_STEPS:double"]

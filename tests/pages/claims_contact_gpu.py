@@ -16,8 +16,8 @@ SOLVER, MEASURED = "docs/contact_solver_gpu.md", "docs/measured_contact.md"
 @page_text.of(SOLVER)
 def kernels() -> Iterable[str]:
     """Which robots have kernels of their own, and what single precision is held to."""
-    yield f"without restitution: {word(limbs_of.LANES)} limbs of as many revolute joints on a free body"
-    yield f"– {lane_bodies._LEAST} to {lane_bodies.WARP} bodies on a free first one, all other joints of one coordinate"
+    yield f"| {word(limbs_of.LANES)} limbs of as many revolute joints on a free body"
+    yield f"| {lane_bodies._LEAST} to {lane_bodies.WARP} bodies on a free first one, all other joints of one coordinate"
     trunk = page_text.constants("rigid_body/limbs.cuh")["TRUNK_NV"]
     yield f"all lanes alike the trunk's {word(int(trunk))}"
     yield (
