@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 from PyQt6.QtCore import QObject, QPoint, Qt, QTimer, pyqtSignal
-from PyQt6.QtGui import QKeySequence, QShortcut
 from PyQt6.QtWidgets import QMenu
 
 import engine
@@ -21,7 +20,7 @@ from app.acting.loaded_robot import alone
 from app.acting.scene_objects import SceneObject, body_of
 from app.acting.surroundings import read_beside
 from app.acting.undoing import State
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, give_reason, make_action
 from app.desktop.context_menus import LINK, OBJECT, SPACE, Clicked
 from app.desktop.dialogs import ask_file
 from app.desktop.docks import LEFT, Dock
@@ -75,7 +74,14 @@ class SceneView(QObject):
         self._window, self._bench, self._overlays = window, window.workbench, window.viewport.overlays
         self.adding = QMenu("&Add to the scene", window, toolTipsVisible=True)
         self._fill()
-        self.panel = ScenePanel(self.adding)
+        tip = "Add a copy of the selected object beside it"
+        self.duplicating = make_action(window, "&Duplicate object", self._duplicate_selected, "Ctrl+D", tip=tip)
+        tip = "Remove the selected object"
+        self.removing = make_action(window, "&Remove object", self._remove_selected, Qt.Key.Key_Delete, tip=tip)
+        for each in (self.duplicating, self.removing):
+            give_reason(each, "select an object in the Scene dock or in the picture first")
+        window.menus.edit.put(self.duplicating, self.removing, apart=True)
+        self.panel = ScenePanel(self.adding, self.duplicating, self.removing)
         area = scroller(self.panel, sideways=False)
         self.action = window.docks.add(Dock("Scene", area, LEFT, "Robot", "scene", "O", TIP))
         window.toolbar.addAction(self.action)
@@ -88,11 +94,6 @@ class SceneView(QObject):
         self._mesh_read.connect(self._put_mesh)
         self.panel.chosen.connect(self._follow)
         self.panel.changed.connect(self.change)
-        self.panel.removed.connect(self.remove)
-        self.panel.duplicated.connect(self.duplicate)
-        for where in (self.panel.list, window.viewport):
-            key = QShortcut(QKeySequence.StandardKey.Delete, where, context=Qt.ShortcutContext.WidgetShortcut)
-            key.activated.connect(self._remove_selected)
         window.selection.changed.connect(self._follow_link)
         window.loaded.connect(self._take)
         window.refreshed.connect(self.show)
@@ -160,7 +161,7 @@ class SceneView(QObject):
         self.adding.setEnabled(there)
         self.panel.setEnabled(there)
         self.panel.usual = self._bench.robot.settings.scene.friction
-        if there and self.panel.isVisible():
+        if there and (self.panel.isVisible() or self.panel.row >= 0):
             self.panel.show_objects(self.objects, not self._bench.robot.playing and not self._bench.replay.active)
         self._overlays.choose_obstacle(self.panel.row if self.panel.row < len(self.obstacles) else -1)
 
@@ -182,9 +183,9 @@ class SceneView(QObject):
         self._overlays.choose_obstacle(row if part < 0 else -1)
 
     def _follow_link(self, link: int) -> None:
-        part = self._bench.surroundings.part_of_link(link) if link >= 0 else -1
-        if part >= 0:
-            self.choose(len(self.obstacles) + part)
+        if link >= 0:
+            part = self._bench.surroundings.part_of_link(link)
+            self.choose(len(self.obstacles) + part if part >= 0 else -1)
 
     def choose(self, row: int) -> None:
         """Select a row of the list, −1 for none."""
@@ -262,8 +263,10 @@ class SceneView(QObject):
             self._set_parts(lambda: [*parts[:number], *parts[number + 1 :]], row - 1, told)
 
     def _remove_selected(self) -> None:
-        if self.panel.remove.isEnabled():
-            self.remove(self.panel.row)
+        self.remove(self.panel.row)
+
+    def _duplicate_selected(self) -> None:
+        self.duplicate(self.panel.row)
 
     def duplicate(self, row: int) -> None:
         """Add a copy of a row's object beside it."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 from PyQt6.QtCore import QSignalBlocker, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QIcon, QPixmap
+from PyQt6.QtGui import QAction, QColor, QIcon, QPixmap
 from PyQt6.QtWidgets import QColorDialog, QGridLayout, QLabel, QListWidget, QMenu, QPushButton, QWidget
 
 import engine
@@ -42,16 +42,17 @@ class ScenePanel(QWidget):
     """The row that the user selected, −1 for none."""
     changed = pyqtSignal(int, object)
     """A row, and the `SceneObject` to replace it with."""
-    removed = pyqtSignal(int)
-    duplicated = pyqtSignal(int)
 
-    def __init__(self, adding: QMenu) -> None:
+    def __init__(self, adding: QMenu, duplicating: QAction, removing: QAction) -> None:
         super().__init__()
+        self._edits = duplicating, removing  # of the selected object
         self.terrain, self.surface, self.gravity = TerrainForm(), SurfaceForm(), GravityForm()
         self.add, self.duplicate, self.remove = (QPushButton(name) for name in ("Add", "Duplicate", "Remove"))
         self.add.setMenu(adding)
         self.add.setToolTip("A fixed obstacle, a free body, or another robot")
-        self.remove.setToolTip("Remove the selected object (Delete)")
+        for button, action in zip((self.duplicate, self.remove), self._edits, strict=True):
+            button.setToolTip(action.toolTip())
+            button.clicked.connect(action.trigger)
         self.list, self.note = QListWidget(), QLabel(EMPTY, wordWrap=True)
         self.list.setAccessibleName("objects of the scene")
         theme.tint(self.note, "faint")
@@ -67,8 +68,6 @@ class ScenePanel(QWidget):
         self._movable = True
         self._arrange()
         self.list.currentRowChanged.connect(self._turn_to)
-        self.remove.clicked.connect(lambda: self.removed.emit(self.list.currentRow()))
-        self.duplicate.clicked.connect(lambda: self.duplicated.emit(self.list.currentRow()))
         for box in (*self.sizes, *self.place, *self.turn, self.mass, self.friction):
             box.valueChanged.connect(self._change)
         self.color.clicked.connect(self._ask_color)
@@ -144,8 +143,8 @@ class ScenePanel(QWidget):
         row = self.row
         there = 0 <= row < len(self._objects)
         self.form.setVisible(there)
-        for button in (self.duplicate, self.remove):
-            button.setEnabled(there)
+        for each in (self.duplicate, self.remove, *self._edits):
+            each.setEnabled(there)
         if not there:
             self.note.setText(EMPTY if not self._objects else "Select an object in the list or in the picture.")
             return
