@@ -102,6 +102,21 @@ def test_settings_and_drives_go_back_while_it_plays(qtbot, undoing):
     assert bench.robot.drive_of(2) == Drive("target", 0.2, "sine", 0.1, 1.0)  # which letting go had wiped
 
 
+def test_setpoints_go_back_with_a_pose_that_had_sunk_below_them(qtbot, undoing):
+    bench, window = undoing._bench, undoing._window
+    bench.joints.set_coordinate(1, 0.4)
+    bench.joints.set_gains(1, (100.0, 10.0))  # too soft for its load
+    window.run.play.trigger()
+    wait(qtbot, lambda: joint(undoing, 1) > 0.45)
+    window.run.play.trigger()
+    bench.joints.set_coordinate(0, 0.3)
+    wait(qtbot, lambda: joint(undoing) == 0.3)
+    undo(qtbot, undoing)
+    wait(qtbot, lambda: joint(undoing) != 0.3)
+    assert joint(undoing, 1) > 0.45
+    assert bench.robot.newest.target[1] == 0.4
+
+
 def test_each_action_says_what_was_done_and_how(undoing):
     """In the words of the window: with the value in its unit, and on or off."""
     bench = undoing._bench
