@@ -72,11 +72,12 @@ class Surroundings:
         return state
 
     def left_by(self, event: Loaded) -> RemovedObjects | None:
-        """Return the objects that are around the robot, and not around the loaded one that follows it."""
+        """Return the objects around the robot, where its run began, without those around the loaded one after it."""
         model, kept = self._robot.model, [_values(each) for each in event.settings.scene.obstacles]
         obstacles = tuple(each for each in self._robot.settings.scene.obstacles if _values(each) not in kept)
         every = () if event.model.parts else self._robot.parts
-        parts = tuple(replace(part, pose=self.part_pose(k)) for k, part in enumerate(every))
+        began = engine.link_poses(model, self._robot.initial)
+        parts = tuple(replace(part, pose=began[self.root_of_part(k)]) for k, part in enumerate(every))
         return RemovedObjects(alone(model).name, obstacles, parts) if obstacles or parts else None
 
     def report_left(self, left: RemovedObjects) -> int:

@@ -253,6 +253,23 @@ def test_objects_stay_with_the_robot_that_is_left_and_undo_adds_them_to_the_next
     assert scene.obstacles == ()
 
 
+def test_a_body_that_fell_away_is_added_to_the_next_robot_where_it_began(qtbot, undoing):
+    window, bench = undoing._window, undoing._bench
+    scene = window.features[SceneView]
+    scene.add("sphere", True)
+    settled(qtbot, scene)
+    bench.configuring.set_ground(False)
+    settled(qtbot, scene)
+    began = bench.surroundings.part_pose(0)
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.surroundings.part_pose(0)[2, 3] < began[2, 3] - 0.5)
+    window.open(engine.find_robot("pendulum"))
+    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.loading)
+    undo(qtbot, undoing)
+    settled(qtbot, scene)
+    np.testing.assert_allclose(bench.surroundings.part_pose(0), began, atol=1e-12)
+
+
 def test_keys_while_a_body_is_being_added_or_removed_are_taken_when_it_is(qtbot, undoing):
     scene, bench = undoing._window.features[SceneView], undoing._bench
     entry(scene, "Free body: cube")
