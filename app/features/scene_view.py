@@ -150,10 +150,7 @@ class SceneView(QObject):
     @property
     def objects(self) -> tuple[SceneObject, ...]:
         """All objects of the list, in their current state."""
-        around = self._bench.surroundings
-        fast = [scene_objects.of_obstacle(each, k) for k, each in enumerate(self.obstacles)]
-        parts = enumerate(self._bench.robot.parts)
-        return (*fast, *(scene_objects.of_part(each, around.part_pose(k), around.is_free(k)) for k, each in parts))
+        return self._bench.surroundings.objects()
 
     def show(self) -> None:
         """Update the panel."""
@@ -162,8 +159,14 @@ class SceneView(QObject):
         self.panel.setEnabled(there)
         self.panel.usual = self._bench.robot.settings.scene.friction
         if there and (self.panel.isVisible() or self.panel.row >= 0):
-            self.panel.show_objects(self.objects, not self._bench.robot.playing and not self._bench.replay.active)
+            self._show_objects()
         self._overlays.choose_obstacle(self.panel.row if self.panel.row < len(self.obstacles) else -1)
+
+    def _show_objects(self) -> None:
+        bench, replay = self._bench, self._bench.replay
+        why_not = f"{replay.reason}; to move objects {replay.ways_on}" if replay.active else ""
+        objects = bench.surroundings.objects(bench.shown if replay.active else None)
+        self.panel.show_objects(objects, bench.robot.playing, why_not)
 
     def _show_if(self, shown: bool) -> None:
         """Update the list when the dock opens."""
@@ -172,7 +175,8 @@ class SceneView(QObject):
 
     def _show_frame(self, _: Snapshot) -> None:
         now = time.perf_counter()
-        if self._bench.robot.parts and (not self._bench.robot.playing or now > self._due):
+        moves = self._bench.robot.playing or self._bench.replay.playing
+        if self._bench.robot.parts and (not moves or now > self._due):
             self._due = now + REFRESH
             self.show()
 
@@ -189,7 +193,7 @@ class SceneView(QObject):
 
     def choose(self, row: int) -> None:
         """Select a row of the list, −1 for none."""
-        self.panel.show_objects(self.objects, not self._bench.robot.playing)
+        self._show_objects()
         self.panel.choose(row)
         self._overlays.choose_obstacle(row if row < len(self.obstacles) else -1)
 
@@ -237,12 +241,12 @@ class SceneView(QObject):
     def change(self, row: int, item: SceneObject) -> None:
         """Replace the object in a row."""
         if row < len(self.obstacles):
-            told = _changed(self.objects[row], item)
+            told = scene_objects.change_text(self.objects[row], item)
             self._set_obstacles([*self.obstacles[:row], item, *self.obstacles[row + 1 :]], row, told)
             return
         number = row - len(self.obstacles)
         part, before = self._bench.robot.parts[number], self.objects[row]
-        if not _redefines(before, item) and self._bench.surroundings.is_free(number):
+        if not scene_objects.redefines(before, item) and self._bench.surroundings.is_free(number):
             self._bench.surroundings.place_part(number, item.pose)
             return
         parts = self._bench.robot.parts
@@ -252,7 +256,7 @@ class SceneView(QObject):
             one = engine.Part(part.model, item.pose, part.prefix) if of_file else body_of(item, part.pose)
             return [*parts[:number], one, *parts[number + 1 :]]
 
-        self._set_parts(made, row, _changed(before, item))
+        self._set_parts(made, row, scene_objects.change_text(before, item))
 
     def remove(self, row: int) -> None:
         """Remove the object in a row."""
@@ -429,19 +433,3 @@ class SceneView(QObject):
             pose[:3, 3] = self._place(OBSTACLE * self._window.viewport.robot_size)
             self._add_part(lambda: engine.Part(found, pose, f"{name}/"), name)
             self._window.statusBar().clearMessage()
-
-
-def _redefines(before: SceneObject, after: SceneObject) -> bool:
-    """Whether more than the pose differs, which of a moving body is another by the time its edit comes."""
-    own = ("size", "mass", "friction", "color")
-    return any(getattr(before, name) != getattr(after, name) for name in own)
-
-
-def _changed(before: SceneObject, after: SceneObject) -> str:
-    """Describe a change of an object."""
-    if before.friction != after.friction:
-        return f"Friction of {before.name}: {after.friction:g}"
-    if before.color != after.color:
-        return f"Colour of {before.name}"
-    sized, weighed = before.size != after.size, before.mass != after.mass
-    return f"{'Resize' if sized else 'Change' if weighed else 'Move'} {before.name}"

@@ -65,7 +65,7 @@ class ScenePanel(QWidget):
         self.usual = 0.0
         """The friction of objects without their own: the scene's."""
         self._objects: tuple[SceneObject, ...] = ()
-        self._movable = True
+        self._playing, self._why_not = False, ""
         self._arrange()
         self.list.currentRowChanged.connect(self._turn_to)
         for box in (*self.sizes, *self.place, *self.turn, self.mass, self.friction):
@@ -118,10 +118,10 @@ class ScenePanel(QWidget):
             self.list.setCurrentRow(row)
         self._show()
 
-    def show_objects(self, objects: Sequence[SceneObject], movable: bool = True) -> None:
-        """Show the current objects; bodies are `movable` by hand unless the simulation plays."""
+    def show_objects(self, objects: Sequence[SceneObject], playing: bool = False, why_not: str = "") -> None:
+        """Show the objects; those that are simulated cannot be moved by hand during play, and none if `why_not`."""
         names = [_line(item) for item in objects]
-        row, self._objects, self._movable = self.row, tuple(objects), movable
+        row, self._objects, self._playing, self._why_not = self.row, tuple(objects), playing, why_not
         if names != [self.list.item(k).text() for k in range(self.list.count())]:
             with QSignalBlocker(self.list):
                 self.list.clear()
@@ -150,11 +150,12 @@ class ScenePanel(QWidget):
             return
         item = self._objects[row]
         fixed = item.mass is None
+        simulated = self._playing and not fixed and item.placed
         angles = ANGLES.scale * engine.rpy_from_rotation(item.pose[:3, :3])
         for boxes, values in ((self.place, item.pose[:3, 3]), (self.turn, angles), (self.sizes, item.size)):
             for box, value in zip(boxes, values, strict=False):
                 _put(box, float(value))
-                box.setEnabled(boxes is self.sizes or fixed or not item.placed or self._movable)
+                box.setEnabled(boxes is self.sizes or not (self._why_not or simulated))
         for k, (label, box) in enumerate(zip(self.size_names, self.sizes, strict=True)):
             names = SIZES[item.shape]
             box.setAccessibleName(names[k] if k < len(names) else "")
@@ -174,7 +175,8 @@ class ScenePanel(QWidget):
         swatch = QPixmap(SWATCH)
         swatch.fill(_shown(item))
         self.color.setIcon(QIcon(swatch))
-        self.note.setText(FIXED if not item.placed else HELP if fixed or self._movable else PLAYING)
+        why_not = self._why_not and self._why_not[0].upper() + self._why_not[1:]
+        self.note.setText(why_not or (PLAYING if simulated else HELP if item.placed else FIXED))
 
     def _turn_to(self, row: int) -> None:
         self._show()
