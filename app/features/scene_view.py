@@ -33,12 +33,14 @@ from app.panels.panel_scroller import scroller
 from app.panels.scene import ScenePanel
 from app.reasons import refusal
 from app.simulation.messages import Loaded, Snapshot
+from app.simulation.running import can_stand
 
 TIP = "Terrain, obstacles, free bodies and other robots around the robot (O)"
 LINE = 160  # characters of a message in the status bar, at most
 SETTLING = 50  # ms between two looks whether parts are still being added
 REFRESH = 0.1  # s between two updates of the numbers while the simulation plays
 NEW_RUN = "; a new run begins, and File › Open last run (Ctrl+Shift+T) opens the one before"
+BELOW = "the ground stays off: {robot} reaches below it in its neutral pose"
 CHANGING = "Change the objects"
 LEFT_ONE = "the object around {robot} was removed; Undo (Ctrl+Z) adds it here"
 LEFT_MANY = "{count} objects around {robot} were removed; Undo (Ctrl+Z) adds them here"
@@ -337,11 +339,19 @@ class SceneView(QObject):
         if before.playing:
             bench.play()
         self._window.refresh()
-        if before.told:
-            self._window.statusBar().showMessage(before.told, MESSAGE)
+        if told := "; ".join(filter(None, (self._why_no_ground(before.state), before.told))):
+            self._window.statusBar().showMessage(told, MESSAGE)
         self.choose(before.row)
         if len(bench.robot.parts) > max(len(before.state.model.parts) - 1, 0):
             self._bring_into_view(self.objects[before.row])
+
+    def _why_no_ground(self, before: State) -> str:
+        """Return why the first free body has no ground, where the robot is the reason."""
+        bench = self._bench
+        bare = len(before.parts) < 2 and bench.robot.floats and not (bench.robot.base_floats or before.settings.ground)
+        if not bare or not bench.stands or can_stand(bench.robot.model):
+            return ""
+        return BELOW.format(robot=alone(bench.robot.model).name)
 
     def restore(self, state: State, told: str) -> None:
         """Restore a state: its robot and the parts beside it, settings, pose and drives; then say `told`."""
