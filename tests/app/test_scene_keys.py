@@ -31,7 +31,7 @@ def test_ctrl_d_duplicates_the_selected_object_from_list_and_picture(qtbot, scen
     window, panel, bench = scene._window, scene.panel, scene._bench
     entry(scene, "Free body: cube")
     settled(qtbot, scene)
-    for count, focused in enumerate((panel.list, window.viewport, panel.duplicate), 2):
+    for count, focused in enumerate((panel.list, window.viewport, panel.duplicate, panel.mass), 2):
         focused.setFocus()
         qtbot.keyClick(focused, Qt.Key.Key_D, CTRL)
         wait(qtbot, lambda count=count: len(bench.robot.parts) == count)
