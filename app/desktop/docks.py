@@ -53,6 +53,7 @@ class Docks(QObject):
         self._heights: dict[str, int] = {}  # px, of bottom docks when shown; 0 for the maximum
         self._as_restored: set[str] = set()
         self._folded: list[str] | None = None  # titles of the docks that `fold` hid; None if it is off
+        self._in_sight: set[str] = set()  # titles
         self._in_front: list[str] = []  # titles in the order in which they were last visible
         self._to_fit, self._fitting = dict[str, None](), QTimer(window, singleShot=True)  # an ordered set of titles
         self._fitting.timeout.connect(self._fit_all)
@@ -66,6 +67,10 @@ class Docks(QObject):
     @property
     def titles(self) -> tuple[str, ...]:
         return tuple(self._docks)
+
+    def is_in_sight(self, title: str) -> bool:
+        """Whether a dock is shown, and not behind another, where Qt takes it for visible too."""
+        return title in self._in_sight
 
     def bring(self, title: str) -> None:
         """Show a dock, in front of those that share its place."""
@@ -112,6 +117,7 @@ class Docks(QObject):
     def _seen(self, title: str, seen: bool) -> None:
         """Handle a dock that appeared or disappeared; when one closes, raise the tab that was in front before it."""
         self._naming.start(0)
+        (self._in_sight.add if seen else self._in_sight.discard)(title)
         if seen:
             self._in_front = [each for each in self._in_front if each != title] + [title]
             if title in self._heights:

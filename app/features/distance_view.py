@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
-from PyQt6.QtGui import QKeyEvent, QMouseEvent
+from PyQt6.QtGui import QGuiApplication, QKeyEvent, QMouseEvent
 from PyQt6.QtWidgets import QMenu, QPushButton
 
 from app.desktop.actions import check, make_action
@@ -84,7 +84,8 @@ class DistanceView(QObject):
         """Take clicks while measuring, and Escape; drags turn the view as usual."""
         kind = event.type()
         if isinstance(event, QKeyEvent):
-            escaped = kind == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_Escape
+            drags = QGuiApplication.mouseButtons() != Qt.MouseButton.NoButton  # which Escape ends first
+            escaped = kind == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_Escape and not drags
             if escaped and (self.ends or self.action.isChecked()) and not self._window.isFullScreen():
                 self.remove()
                 return True

@@ -1,4 +1,4 @@
-"""A button over the viewport that points to the robot when it is out of view, and shows it."""
+"""A button over the viewport that points to the robot when it is out of view, or too small to be seen, and shows it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from PyQt6.QtCore import QEvent, QObject, QTimer
 from PyQt6.QtWidgets import QPushButton
 
 from app.features.window_type import Window
-from app.gl.picking import seen_at, way_to
+from app.gl.picking import corners_at, seen_at, way_to
 from app.simulation.messages import Loaded, Snapshot
 
 BEAT = 150  # ms from a frame to the check whether it contains the robot
+TINY = 3.0  # px, below which a robot in the picture cannot be seen
 MARGIN = 16  # px from the viewport's edges
 ARROWS = "→↘↓↙←↖↑↗"  # by eighths of a turn
 
@@ -54,10 +55,16 @@ class OutOfView(QObject):
         viewport = self._viewport
         size, center = (viewport.width(), viewport.height()), viewport.center
         origins = seen_at(viewport.camera, size, frame.link_poses[self._moving, :3, 3] + center)
-        if np.any(np.all((origins > 0) & (origins < size), axis=1)):
+        inside = origins[np.all((origins > 0) & (origins < size), axis=1)]
+        if len(inside) and np.ptp(inside, axis=0).max() >= TINY:
             return None  # in most frames, and faster than computing the robot's bounds
         low, high = viewport.robot_bounds
-        return way_to(viewport.camera, size, low + center, high + center)
+        if (way := way_to(viewport.camera, size, low + center, high + center)) is not None:
+            return way
+        corners = corners_at(viewport.camera, size, low + center, high + center)
+        toward = corners.mean(0) - np.array(size) / 2
+        tiny = np.ptp(corners, axis=0).max() < TINY  # not if a corner is behind the eye, and so nan
+        return toward / max(float(np.linalg.norm(toward)), 1e-9) if tiny else None
 
     def _place(self) -> None:
         self.button.setVisible(self._toward is not None)

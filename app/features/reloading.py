@@ -1,24 +1,23 @@
-"""Reload a robot's file when it changes: pose, camera and settings stay, and playing continues."""
+"""Reload a robot's file when it changes: pose, drives, camera and settings stay, and playing continues."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 from PyQt6.QtCore import QTimer
 
-import engine
+from app.acting.undoing import State
 from app.desktop.actions import MESSAGE, check, make_action
 from app.desktop.settings import setting
 from app.features.robot_files import RELOADING
 from app.features.run_exports import RunExports
-from app.features.state_transfer import transfer_pose, transfer_settings
+from app.features.state_transfer import restore_state
 from app.features.time_view import TimeView
 from app.features.window_type import Window
 from app.file_signature import GONE, signature
 from app.gl.camera import Camera
-from app.simulation.messages import Event, Loaded, Refused, Settings
+from app.simulation.messages import Event, Loaded, Refused
 
 LOOK = 400  # ms between two checks of the file
 LASTING = 10.0  # s of recording that are not discarded automatically
@@ -31,9 +30,7 @@ class Before:
     """The state to restore after reloading."""
 
     path: str
-    model: engine.Model
-    q: np.ndarray
-    settings: Settings
+    state: State
     camera: Camera
     playing: bool
 
@@ -48,7 +45,7 @@ class Reloading:
 
     def __init__(self, window: Window):
         self._window, self._bench, self._settings = window, window.workbench, window.settings
-        tip = "Reload the robot's file; pose, camera and settings are kept, the recording is discarded"
+        tip = "Reload the robot's file; pose, drives, camera and settings are kept, the recording is discarded"
         self.action = make_action(window, "&Reload", self._press, "F5", tip=tip)
         tip = f"Reload the robot's file when it changes, unless keyframes or {LASTING:g} s of recording would be lost"
         self.watching = make_action(window, "Reload on &change", self._set_watching, tip=tip, checkable=True)
@@ -128,8 +125,7 @@ class Reloading:
         if not self._path or bench.robot.model is None or bench.robot.newest is None:
             return
         camera = replace(self._window.viewport.camera)
-        state = bench.robot.newest.q.copy()
-        self._before = Before(self._path, bench.robot.model, state, bench.robot.settings, camera, bench.robot.playing)
+        self._before = Before(self._path, bench.actions.state, camera, bench.robot.playing)
         self._asked = self._path, signature(self._path)
         self._known[self._path] = self._seen[self._path] = self._asked[1]
         self._window.statusBar().clearMessage()
@@ -143,8 +139,7 @@ class Reloading:
         self._keep(event.path)
         if before is None or before.path != event.path:
             return
-        self._bench.configuring.take_settings(transfer_settings(before.settings, before.model, event.model))
-        self._bench.posing.pose(transfer_pose(before.model, before.q, event.model, event.start))
+        restore_state(self._bench, before.state, event.start, posed=True)
         self._window.viewport.see(before.camera)
         if before.playing:
             self._bench.play()

@@ -36,8 +36,9 @@ class RobotView:
         self.panel.tree.chosen.connect(self.selection.choose)
         self._viewport.clicked.connect(self.selection.choose)
         self.selection.changed.connect(self._follow)
-        window.docks["Robot"].visibilityChanged.connect(self._show_again)
-        self._facts.shown.connect(self._show_again)
+        for title in ("Robot", "Joints"):
+            window.docks[title].visibilityChanged.connect(self._show_again)
+        self._facts.visibility_changed.connect(self._show_again)
         window.loaded.connect(self._take_robot)
         window.framed.connect(self._show)
         window.refreshed.connect(self._show_again)  # after other gravity
@@ -76,13 +77,14 @@ class RobotView:
 
     def _show_again(self, *_: object) -> None:
         self._due = 0.0
-        self._column.ask(self.selection.link >= 0 and not self.panel.isVisible())
+        self._column.ask(self.selection.link >= 0 and not self._docks.is_in_sight("Robot"))
         self._list(self._bench.robot.model)
         if self._bench.shown is not None:
             self._show(self._bench.shown)
 
     def _show(self, frame: Snapshot) -> None:
-        now, shown = time.perf_counter(), [each for each in (self.panel.inspector, self._facts) if each.isVisible()]
+        now, places = time.perf_counter(), {"Robot": self.panel.inspector, "Joints": self._facts}
+        shown = [each for title, each in places.items() if self._docks.is_in_sight(title) and each.isVisible()]
         if not shown or (self._bench.robot.playing and now < self._due):
             return
         self._due = now + REFRESH

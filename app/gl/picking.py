@@ -47,13 +47,22 @@ def seen_at(camera: Camera, size: tuple[float, float], points: ArrayLike) -> Vec
     return np.c_[(0.5 + 0.5 * clip[:, 0] / w) * size[0], (0.5 - 0.5 * clip[:, 1] / w) * size[1]]
 
 
+def corners_at(camera: Camera, size: tuple[float, float], lower: ArrayLike, upper: ArrayLike) -> Vector:
+    """(8, 2): the pixels, as of `seen_at`, of the corners of a box between `lower` and `upper` (3,)."""
+    return seen_at(camera, size, _corners(lower, upper))
+
+
+def _corners(lower: ArrayLike, upper: ArrayLike) -> Vector:
+    ends = zip(np.asarray(lower, float), np.asarray(upper, float), strict=True)
+    return np.array(np.meshgrid(*ends)).reshape(3, -1).T
+
+
 def way_to(camera: Camera, size: tuple[float, float], lower: ArrayLike, upper: ArrayLike) -> Vector | None:
     """Return the direction to a box, with corners (3,), outside a picture of this size; None if it is inside.
 
     (2,): a unit vector from the picture's middle, x to the right and y down.
     """
-    corners = np.array(np.meshgrid(*zip(np.asarray(lower, float), np.asarray(upper, float), strict=True)))
-    clip = np.c_[corners.reshape(3, -1).T, np.ones(8)] @ (camera.projection(size[0] / size[1]) @ camera.view()).T
+    clip = np.c_[_corners(lower, upper), np.ones(8)] @ (camera.projection(size[0] / size[1]) @ camera.view()).T
     x, y, w = clip[:, 0], clip[:, 1], clip[:, 3]
     if not any(np.all(beyond) for beyond in (x > w, x < -w, y > w, y < -w, w < 0)):
         return None

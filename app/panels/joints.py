@@ -6,6 +6,7 @@ its height grows by that of a widget shown below its line.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -56,7 +57,8 @@ WIDE = 560  # px, the least width at which velocities and efforts are shown
 HANDLE = 6.0  # px, the radius of a slider's handle
 ROW_HEIGHT = 26  # px
 MOST_EFFORT = 1e5  # N m or N, the largest effort to type if a joint has no effort limit
-STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: -10, Qt.Key.Key_PageUp: 10}
+ENDS = {Qt.Key.Key_Home: -math.inf, Qt.Key.Key_End: math.inf}
+STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: -10, Qt.Key.Key_PageUp: 10} | ENDS
 """The keys that move a slider with the focus, and by how many steps."""
 PLAIN = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier)
 FINEST = 100  # steps, the least number from end to end
@@ -382,7 +384,7 @@ class JointPanel(QTableView):
         self._held = (index, row.lower + share * (row.upper - row.lower))
         self.move_to(*self._held)
 
-    def _steps(self, event: QKeyEvent) -> int:
+    def _steps(self, event: QKeyEvent) -> float:
         """Return the steps by which a key moves the slider with the focus; 0 for other keys, or without one."""
         index = self.currentIndex()
         if not self.live or index.column() != SLIDER or self.table.rows[index.row()].leader is not None:
@@ -410,6 +412,9 @@ class JointPanel(QTableView):
             return
         index = self.currentIndex().row()
         row = self.table.rows[index]
+        if math.isinf(steps):
+            self.move_to(index, row.upper if steps > 0 else row.lower)
+            return
         self.stepped.emit(index, steps * min(1.0 / row.scale, (row.upper - row.lower) / FINEST))
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:

@@ -2,38 +2,15 @@
 
 from __future__ import annotations
 
-from PyQt6.QtCore import QEvent, Qt, pyqtSignal
-from PyQt6.QtGui import QFont, QKeyEvent
-from PyQt6.QtWidgets import QButtonGroup, QLabel, QLineEdit, QPushButton, QRadioButton, QSlider, QVBoxLayout, QWidget
+from PyQt6.QtGui import QFont
+from PyQt6.QtWidgets import QButtonGroup, QLabel, QLineEdit, QPushButton, QRadioButton, QVBoxLayout, QWidget
 
 import engine
 from app.desktop import theme
 from app.desktop.layouts import horizontal, vertical
+from app.panels.moving_keys import KeySlider
 
 RIGHT, NOT_YET = "Right.", "Not yet."
-_ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-_KEYS = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End, *_ENTER)
-_HELD = ~Qt.KeyboardModifier.KeypadModifier  # modifiers with which a key has another meaning
-
-
-class KeySlider(QSlider):
-    """A slider that takes its keys before the window's shortcuts, some of which they are."""
-
-    entered = pyqtSignal()
-    """Return was pressed."""
-
-    def __init__(self) -> None:
-        super().__init__(Qt.Orientation.Horizontal)
-
-    def event(self, event: QEvent | None) -> bool:
-        if isinstance(event, QKeyEvent) and event.key() in _KEYS and not event.modifiers() & _HELD:
-            if event.type() == QEvent.Type.ShortcutOverride:
-                event.accept()
-                return True
-            if event.type() == QEvent.Type.KeyPress and event.key() in _ENTER:
-                self.entered.emit()
-                return True
-        return super().event(event)
 
 
 class QuestionForm(QWidget):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,9 +15,9 @@ import engine
 from app.gl.batch import Batch, Box
 from app.gl.camera import Camera
 from app.gl.contact_marks import Marks, marks
-from app.gl.picking import Hit, pick, ray
+from app.gl.picking import Hit, corners_at, pick, ray
 from app.gl.renderer import DETAILS
-from app.gl.scene import Scene
+from app.gl.scene import FAR, Scene
 from app.gl.view import View
 from app.picture.drawing_problem import DrawingProblem
 from app.picture.frame_limit import FrameLimit
@@ -244,10 +243,11 @@ class Viewport(SteeredView):
         self._change()
 
     def bring_into_view(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
-        """Refit the camera to a box, given by two corners (3,), and the robot, if a corner is outside the view."""
-        ends = [self.place(np.array(corner)) for corner in product(*zip(lower, upper, strict=True))]
-        if any(end is None or not self.rect().contains(end.toPoint()) for end in ends):
-            camera, (low, high) = replace(self.camera), self.robot_bounds
+        """Refit the camera to a box, (3,) corners, and the robot, if a corner is out of view, unless it is far away."""
+        (low, high), size = self.robot_bounds, (self.width(), self.height())
+        x = corners_at(self.camera, size, lower + self._center, upper + self._center)  # nan behind the eye
+        if not np.all((x >= 0) & (x < size)) and np.maximum(lower - high, low - upper).max() <= FAR * self.robot_size:
+            camera = replace(self.camera)
             camera.fit(np.minimum(low, lower), np.maximum(high, upper))
             self.see(camera)
 

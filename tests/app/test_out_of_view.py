@@ -74,3 +74,13 @@ def test_a_camera_that_was_turned_away_is_told_too(qtbot, arm):
     wait(qtbot, lambda: arm.viewport.rect().contains(button.geometry()))
     qtbot.keyClick(arm, Qt.Key.Key_F)
     wait(qtbot, lambda: not button.isVisible())
+
+
+def test_a_robot_too_small_to_be_seen_is_told_too(qtbot, arm):
+    button, camera = arm.features[OutOfView].button, arm.viewport.camera
+    wait(qtbot, lambda: arm.workbench.robot.newest is not None)
+    arm.viewport.see(replace(camera, target=camera.target + 400 * camera.axes()[0], distance=2000.0))
+    wait(qtbot, button.isVisible)
+    assert button.text().startswith("←")
+    arm.viewport.see(replace(camera, distance=20 * camera.distance))
+    wait(qtbot, lambda: not button.isVisible())

@@ -13,7 +13,8 @@ from windows import wait, wait_loaded
 import engine
 from app.acting.drives import Drive
 from app.features.attaching import DiagnosticsView, TimeView
-from app.features.reloading import LASTING, Reloading, transfer_pose
+from app.features.reloading import LASTING, Reloading
+from app.features.state_transfer import transfer_pose
 
 
 @pytest.fixture
@@ -77,6 +78,32 @@ def test_gains_and_drives_stay_with_their_joints(qtbot, opened, file):
     window.run.play.trigger()
     wait(qtbot, lambda: bench.robot.time > 0.05 or not bench.robot.playing)
     assert bench.robot.playing
+
+
+def test_setpoints_and_drives_stay_when_a_held_robot_has_sunk(qtbot, opened, file):
+    window = opened(file)
+    bench = window.workbench
+    wait(qtbot, lambda: bench.robot.newest is not None)
+    bench.joints.set_coordinate(1, 0.4)
+    bench.joints.set_gains(1, (100.0, 10.0))  # too soft for its load
+    bench.joints.set_joint_drive(5, Drive("velocity", 0.1, wave="sine", amplitude=0.2))
+    for _ in range(2):
+        window.run.play.trigger()
+        wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.q[1] > 0.45)
+        window.run.play.trigger()
+        before = bench.robot.model
+        qtbot.keyClick(window, Qt.Key.Key_F5)
+        wait(qtbot, lambda before=before: bench.robot.model is not before and bench.robot.newest is not None)
+        wait(qtbot, lambda: bench.robot.newest.q[1] > 0.45)  # the pose stays as well
+        assert bench.robot.drive_of(1) == Drive(value=0.4)
+        assert bench.robot.drive_of(5) == Drive("velocity", 0.1, wave="sine", amplitude=0.2)
+    file.write_text(
+        file.read_text().replace('<joint name="joint2" type="revolute"', '<joint name="joint2" type="prismatic"')
+    )
+    before = bench.robot.model
+    qtbot.keyClick(window, Qt.Key.Key_F5)
+    wait(qtbot, lambda: bench.robot.model is not before and bench.robot.newest is not None)
+    assert bench.robot.drive_of(1) == Drive(value=0.0)  # 0.4 rad is no setpoint of a joint in metres
 
 
 def test_a_reload_during_play_goes_on_playing(qtbot, opened, file):
