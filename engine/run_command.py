@@ -27,6 +27,7 @@ from engine.model import EARTH, FREE, Model
 from engine.recording.files import how_made
 from engine.recording.robot_text import robot_as_text
 from engine.recording.run_format import save_trajectory
+from engine.recording.tables import save_csv
 from engine.robot_arguments import (
     DONE,
     INTERRUPTED,
@@ -82,7 +83,7 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("--no-limits", action="store_true", help="ignore position and velocity limits")
     run.add_argument("--every", type=count, default=1, metavar="N", help="keep every N-th state (default 1)")
     run.add_argument("--seed", type=seed, default=0, help="for --q random (default 0)")
-    run.add_argument("--out", type=Path, metavar="FILE.npz", help="file of the trajectory (default: none)")
+    run.add_argument("--out", type=Path, metavar="FILE", help=".npz: trajectory and settings; .csv: one robot's table")
     add_parts(run)
     _add_scene(run)
 
@@ -169,10 +170,7 @@ def run_robot(args: argparse.Namespace) -> int:
             f"--seconds {args.seconds:g} with --dt {args.dt:g} are {asked:.3g} steps; expected at most {MOST_STEPS:.3g}"
         )
     steps = round(asked / every) * every
-    if args.out is not None and not args.out.parent.is_dir():
-        raise CallError(f"--out is in {str(args.out.parent)!r}, which is no folder; make it first")
-    if args.out is not None:
-        files.require_writable(args.out)
+    _require_out(args)
     if steps < 1:
         raise CallError(f"--seconds {args.seconds:g}, --dt {args.dt:g} and --every {every} leave no step to keep")
     q, v = _start(args, model)
@@ -213,7 +211,10 @@ def run_robot(args: argparse.Namespace) -> int:
     if args.out is not None:
         with _undisturbed():
             trajectory, settings = recorder.trajectory(), _settings(args, simulation)
-            save_trajectory(args.out, model, trajectory, settings, recorder.controls, made)
+            if _is_table(args.out):
+                save_csv(args.out, model, trajectory)
+            else:
+                save_trajectory(args.out, model, trajectory, settings, recorder.controls, made)
     seconds = loaded - began, compiled - loaded, wall, perf_counter() - start - wall
     phases = {} if lost and not recorder.end else recorder.phases()
     result = _result(args, simulation, phases, energies, seconds) | {"failure": failure or None}
@@ -221,6 +222,23 @@ def run_robot(args: argparse.Namespace) -> int:
     if failure:
         print_message(failure)
     return INTERRUPTED if failure == _INTERRUPTED else NO if failure else DONE
+
+
+def _require_out(args: argparse.Namespace) -> None:
+    """Raise CallError, before anything is simulated, where the trajectory cannot be written to --out."""
+    if args.out is None:
+        return
+    if not _is_table(args.out) and args.out.suffix.lower() != ".npz":
+        raise CallError(f"--out is {str(args.out)!r}; end the name with .npz, or with .csv for a table")
+    if _is_table(args.out) and args.batch > 1:
+        raise CallError(f"--out {args.out}: a table holds one robot, and --batch is {args.batch}; write .npz")
+    if not args.out.parent.is_dir():
+        raise CallError(f"--out is in {str(args.out.parent)!r}, which is no folder; make it first")
+    files.require_writable(args.out)
+
+
+def _is_table(path: Path) -> bool:
+    return path.suffix.lower() == ".csv"
 
 
 def _gpu_failure(recorder: Recorder, error: Exception) -> str:

@@ -81,6 +81,19 @@ def test_run_holds_a_robot_by_gains_for_its_integrator_and_time_step(call, tmp_p
     assert integrator not in ("auto", "implicit") or (result["integrator"], result["steps"]) == ("implicit", 50)
 
 
+def test_run_writes_a_table_where_the_name_ends_in_csv(call, tmp_path):
+    words = ("run", "arm6", "--seconds", "0.1", "--dt", "0.001", "--every", "10", "--v", "0.5", "--out")
+    table, file, again = tmp_path / "e.csv", tmp_path / "e.npz", tmp_path / "again.csv"
+    assert [call(*words, path)[0] for path in (table, file)] == [0, 0]
+    with np.load(file) as run:
+        trajectory = engine.Trajectory(*(run[name] for name in ("time", "q", "v", "tau")))
+        engine.save_csv(again, engine.load(engine.find_robot("arm6")), trajectory)
+    assert table.read_bytes() == again.read_bytes()
+    assert table.read_text("utf-8").startswith("time [s],q:")
+    code, _, error = call(*words, table, "--batch", 2)
+    assert (code, "a table holds one robot, and --batch is 2" in error) == (2, True)
+
+
 def test_run_holds_each_robot_of_a_batch_where_it_starts(call, tmp_path):
     out = tmp_path / "held.npz"
     words = ("run", "arm6", "--hold", "--batch", 3, "--q", "random", "--seconds", "0.2", "--every", 200, "--out", out)
@@ -250,6 +263,8 @@ def test_generate_makes_a_urdf_that_loads_as_the_same_model(call, tmp_path, rng)
         (("run", "arm7", "--every", "0"), "0 is not a whole number of 1 or more"),
         (("run", "arm7", "--seconds", "1e8", "--out", "far.npz"), "Unable to allocate"),
         (("run", "arm7", "--out", "no/such/folder/x.npz"), "which is no folder; make it first"),
+        (("run", "arm7", "--out", "e.txt"), "--out is 'e.txt'; end the name with .npz, or with .csv for a table"),
+        (("unpack", "run.npz", "e.csv"), "NEW.npz is 'e.csv'; end the name with .npz"),
         (("generate", "chain", "0"), "got 0 links"),
         (("fly",), "'fly' is neither a command nor a robot; commands: run, "),
     ],
