@@ -17,6 +17,7 @@ from engine.model import Model
 from engine.model.composition import Part, compose
 from engine.text import in_one_line
 from engine.urdf.load import load
+from engine.validation import Array
 
 DONE, NO, WRONG_CALL = 0, 1, 2
 INTERRUPTED = 130
@@ -73,6 +74,19 @@ def load_parts(args: argparse.Namespace, model: Model) -> Model:
         count = sum(part.model.name == robot.name for part in parts)
         parts.append(Part(robot, where, f"{robot.name}{count + 1 if count else ''}/"))
     return compose(*parts)
+
+
+def numbers(name: str, text: str, width: int) -> Array:
+    """Return the `width` numbers of option `name`, of which one stands for all. Raises CallError."""
+    try:
+        values = np.array([float(part) for part in text.split(",")])
+    except ValueError:
+        raise CallError(f"--{name} is {text!r}; expected {width} numbers with commas between") from None
+    if values.size == 1:
+        values = np.repeat(values, width)
+    if values.shape != (width,):
+        raise CallError(f"--{name} has {values.size} numbers; this robot takes {width}")
+    return values
 
 
 def count(text: str) -> int:

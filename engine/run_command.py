@@ -38,6 +38,7 @@ from engine.robot_arguments import (
     count,
     load_parts,
     load_robot,
+    numbers,
     positive,
     print_message,
     seed,
@@ -114,18 +115,6 @@ def _add_scene(run: argparse.ArgumentParser) -> None:
     run.add_argument("--hold", action="store_true", help="joint gains hold the robot in its initial pose")
 
 
-def _numbers(name: str, text: str, width: int) -> Array:
-    try:
-        values = np.array([float(part) for part in text.split(",")])
-    except ValueError:
-        raise CallError(f"--{name} is {text!r}; expected {width} numbers with commas between") from None
-    if values.size == 1:
-        values = np.repeat(values, width)
-    if values.shape != (width,):
-        raise CallError(f"--{name} has {values.size} numbers; this robot takes {width}")
-    return values
-
-
 def _start(args: argparse.Namespace, model: Model) -> tuple[Array, Array]:
     q: Array
     if args.q == "neutral":
@@ -133,8 +122,8 @@ def _start(args: argparse.Namespace, model: Model) -> tuple[Array, Array]:
     elif args.q == "random":
         q = model.random(np.random.default_rng(args.seed), args.batch)
     else:
-        q = _numbers("q", args.q, model.nq)[None]
-    return q, _numbers("v", args.v, model.nv)
+        q = numbers("q", args.q, model.nq)[None]
+    return q, numbers("v", args.v, model.nv)
 
 
 def _controls(args: argparse.Namespace, model: Model, steps: int) -> Array | None:
@@ -275,7 +264,13 @@ def _require_controller(args: argparse.Namespace) -> None:
 
 def _controller(args: argparse.Namespace, model: Model) -> AbstractContextManager[Controller | None]:
     """Return the controller, without a time limit, or a null context."""
-    return nullcontext() if args.controller is None else Controller(args.controller, model, patience=None)
+    if args.controller is None:
+        return nullcontext()
+
+    def late(words: str) -> None:
+        print_message(f"{words}; Ctrl+C ends the run")
+
+    return Controller(args.controller, model, patience=None, late=late)
 
 
 def _recorder(
