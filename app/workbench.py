@@ -275,6 +275,14 @@ class Workbench:
         return start if stands else None
 
     @property
+    def shown_model(self) -> engine.Model | None:
+        """The robot, with the gravity that acts in the state that is shown; None without a robot."""
+        recorded, robot = self.replay.frame, self.robot
+        if recorded is not None or robot.model is None:
+            return None if recorded is None else recorded.setup.model
+        return robot.settings.under_gravity(robot.model)
+
+    @property
     def algorithm_refusals(self) -> dict[str, str]:
         """The reasons why algorithms cannot simulate the robot on the requested device, by name."""
         model, settings = self.robot.model, self.robot.settings
