@@ -11,7 +11,7 @@ from app.desktop import theme
 from app.desktop.layouts import horizontal, vertical
 
 RIGHT, NOT_YET = "Right.", "Not yet."
-MARGIN = 10  # px beside the answers
+MARGIN = 10  # px at both sides
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _KEYS = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End, *_ENTER)
 _HELD = ~Qt.KeyboardModifier.KeypadModifier  # modifiers with which a key has another meaning
@@ -70,7 +70,7 @@ class QuestionForm(QWidget):
         self._keep_room()
 
     def _keep_room(self) -> None:
-        """Keep the height of the longest verdict free, so that answers stay where they are when one appears."""
+        """Keep the height of the longest verdict free, so that the choices stay where they are when one appears."""
         if self._question is not None:
             said, width = self.said, self.contentsRect().width() - 2 * MARGIN
             text = f"{NOT_YET} {self._question.hint}"
