@@ -26,7 +26,16 @@ from engine.info_command import info
 from engine.lessons.command import add_arguments as add_lessons_arguments
 from engine.model import ModelError
 from engine.repeat_command import add_arguments as add_repeat_arguments
-from engine.robot_arguments import INTERRUPTED, NO, WRONG_CALL, CallError, add_robot, add_sources, print_message
+from engine.robot_arguments import (
+    INTERRUPTED,
+    NO,
+    WRONG_CALL,
+    CallError,
+    add_robot,
+    add_sources,
+    print_message,
+    without_xacro_args,
+)
 from engine.run_command import add_arguments as add_run_arguments
 from engine.run_command import run_robot
 from engine.simulation import Diverged
@@ -92,7 +101,12 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
     if argv and not argv[0].startswith("-") and argv[0] not in commands.choices:
         known = f"commands: {', '.join(commands.choices)}; robots: a file, or the name of one that ships, such as arm7"
         root.error(f"{argv[0]!r} is neither a command nor a robot; {known}")
+    argv, xacro_args = without_xacro_args(argv)
     args = root.parse_args(argv)
+    if xacro_args and "xacro_args" not in args:
+        root.error(f"{next(iter(xacro_args))}:= is an argument of a xacro file; {args.command} loads none")
+    if xacro_args:
+        args.xacro_args = xacro_args
     prints_result = getattr(args, "json", False) or (args.command == "generate" and args.out is None)
     if prints_result and getattr(sys.stdout, "name", "") == os.devnull:  # in place of a closed one
         print_message(f"catena {args.command}: standard output, which the result goes to, is closed; leave it open")

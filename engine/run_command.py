@@ -396,10 +396,15 @@ def _undisturbed() -> Iterator[None]:
 
 def _settings(args: argparse.Namespace, simulation: Simulation) -> dict[str, Any]:
     """Return all settings to run it again, as JSON."""
-    settings = {key: value for key, value in vars(args).items() if key not in ("function", "command", "json", "out")}
+    settings = {
+        key: value
+        for key, value in vars(args).items()
+        if key not in ("function", "command", "json", "out", "xacro_args")
+    }
     return settings | {
         "robot": str(files.find_robot(args.robot).resolve()),
         **({"parts": robot_as_text(simulation.model)["parts"]} if simulation.model.parts else {}),
+        **({"xacro_args": args.xacro_args} if args.xacro_args else {}),
         "package_dir": [str(Path(folder).resolve()) for folder in args.package_dir],
         "controls": str(args.controls.resolve()) if args.controls else None,
         "controller": str(args.controller.resolve()) if args.controller else None,

@@ -23,6 +23,7 @@ from engine import files, robot_words
 from engine.cpu.runtime.cores import cores
 from engine.holding import holding_gains
 from engine.model import Model, ModelError
+from engine.robot_arguments import without_xacro_args
 from engine.scene import Scene, put_down, stands
 from engine.selection import steppers
 from engine.study.controlling import Program
@@ -122,10 +123,12 @@ class Plan:
         return found or [(("robot",), self.study.robot)]
 
     def _load(self, name: str) -> Model:
+        parts, xacro_args = without_xacro_args(name.split(" "))
+        name = " ".join(parts)
         beside = self.folder / name
         folders = [str(self.folder / folder) for folder in self.study.package_dirs]
         words = str(beside) if beside.is_file() else str(_installed(name)) if _is_installed(name) else name
-        return robot_words.model_named(words, folders, self.study.floating, True, self._trust)
+        return robot_words.model_named(words, folders, self.study.floating, True, self._trust, xacro_args)
 
     def _read_program(self, problems: Problems) -> Program | None:
         """Read the controller's file, and check it as far as possible without executing it."""
