@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -93,13 +93,16 @@ def _add(commands: Any, name: str, function: Command, text: str, robot: bool) ->
     return command
 
 
-def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
-    """Run a headless command; `extend` may add more commands to the parser."""
+def main(argv: list[str], extend: Callable[[Any], None] | None = None, windowed: Sequence[str] = ()) -> int:
+    """Run a headless command; `extend` may add more commands to the parser, `windowed` names those of the window."""
     root, commands = parser()
     if extend is not None:
         extend(commands)
+    if windowed:
+        root.epilog = f"In the window: {', '.join(windowed)}; each has --help."
     if argv and not argv[0].startswith("-") and argv[0] not in commands.choices:
-        known = f"commands: {', '.join(commands.choices)}; robots: a file, or the name of one that ships, such as arm7"
+        names = ", ".join([*commands.choices, *windowed])
+        known = f"commands: {names}; robots: a file, or the name of one that ships, such as arm7"
         root.error(f"{argv[0]!r} is neither a command nor a robot; {known}")
     argv, xacro_args = without_xacro_args(argv)
     args = root.parse_args(argv)

@@ -1,8 +1,10 @@
 """The headless commands: printed and written output, and exit status."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ import pytest
 import engine
 import main
 from engine.bench.suites import cpu
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -285,6 +289,14 @@ def test_bench_measures_every_case_beside_pinocchio(call, monkeypatch, few):
     rows = json.loads(text)["rows"]
     assert len(rows) == len(cpu.CASES) >= (2 if few else 6)
     assert all(row["catena_us"] > 0 and row["pinocchio_us"] > 0 and len(row["ratio"]) == 3 for row in rows)
+
+
+def test_all_commands_are_named_where_a_word_is_none(call):
+    table = (ROOT / "docs" / "shell.md").read_text("utf-8").partition("\n\n## ")[0]
+    names = set(re.findall(r"^\| `main\.py (\w+)", table, re.MULTILINE))
+    (listed,) = re.findall(r"commands: ([\w, ]+);", call("rollout", "arm7")[2])
+    assert set(listed.split(", ")) == names
+    assert "In the window: view, connect, lesson; each has --help." in call("--help")[1]
 
 
 def test_a_reader_that_leaves_early_is_no_fault():
