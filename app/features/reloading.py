@@ -49,7 +49,7 @@ class Reloading:
     def __init__(self, window: Window):
         self._window, self._bench, self._settings = window, window.workbench, window.settings
         tip = "Reload the robot's file; pose, camera and settings are kept, the recording is discarded"
-        self.action = make_action(window, "&Reload", self._press, "F5", tip=tip)
+        self.action = make_action(window, "&Reload", self.press, "F5", tip=tip)
         tip = f"Reload the robot's file when it changes, unless keyframes or {LASTING:g} s of recording would be lost"
         self.watching = make_action(window, "Reload on &change", self._set_watching, tip=tip, checkable=True)
         check(self.watching, setting(self._settings, KEY, True))
@@ -120,9 +120,14 @@ class Reloading:
         if loading and loading != self._asked[0]:
             self._asked = loading, self._signatures(loading)
 
-    def _press(self) -> None:
+    @property
+    def file(self) -> str:
+        """The file that F5 reads: the one whose problems are shown, else the robot's; empty if there is none."""
+        return self._refused if self._refused and self._window.docks["Diagnostics"].isVisible() else self._path
+
+    def press(self) -> None:
         """Open the file whose problems are shown once more, else reload the robot's."""
-        if self._refused and self._window.docks["Diagnostics"].isVisible():
+        if self._refused and self.file == self._refused:
             self._window.open(self._refused)
         else:
             self.reload()
