@@ -72,6 +72,7 @@ class GroundView:
         window.loaded.connect(lambda _: self._forget())
         window.closing.connect(self._forget)
         window.menus.simulation.put(self.menu)
+        window.files.dropped[".npy"] = self._drop
         self._shown: tuple[engine.Scene, World] | None = None
         window.refreshed.connect(self._refresh)
 
@@ -169,8 +170,17 @@ class GroundView:
     def _ask(self) -> None:
         self._refresh()  # the present kind remains checked unless a file is selected
         files = "Heights (*.npy);;All files (*)"
-        if not (path := ask_file(self._window, "Open a height field", kinds=files)):
-            return
+        if path := ask_file(self._window, "Open a height field", kinds=files):
+            self._open(path)
+
+    def _drop(self, path: str) -> None:
+        """Open a dropped height field, once the drop is over, or say why there can be none."""
+        if self._bench.stands and self._bench.robot.settings.ground:
+            QTimer.singleShot(0, partial(self._open, path))
+        else:
+            self._window.statusBar().showMessage(f"{Path(path).name}: {' '.join(self._tip().split())}", MESSAGE)
+
+    def _open(self, path: str) -> None:
         try:
             grounds.of_file(path, CELL)  # reject a file without heights before the dialog opens
             cell, given = QInputDialog.getDouble(

@@ -45,12 +45,6 @@ class RobotView:
         window.menus.context.watch(self.panel.tree, self._link_at)
         window.menus.context.offer("first", self._put_entry, LINK)
 
-    @property
-    def _model(self) -> engine.Model:
-        """The robot, with the gravity that acts in the state that is shown."""
-        recorded, robot = self._bench.replay.frame, self._bench.robot
-        return robot.settings.under_gravity(robot.model) if recorded is None else recorded.setup.model
-
     def _link_at(self, at: QPoint) -> Clicked | None:
         link = self.panel.tree.indexAt(at).data(LINK_ROLE)
         return None if link is None else Clicked(LINK, self._bench.robot.model.link_names[int(link)], int(link))
@@ -90,7 +84,7 @@ class RobotView:
         self._due = now + REFRESH
         link = self.selection.link
         of_link = (*live_facts(self._bench.robot.model, link, frame), *self._fixed) if link >= 0 else ()
-        robot = robot_facts(self._model, frame) if not of_link or len(shown) > 1 else ()
+        robot = robot_facts(self._bench.shown_model, frame) if not of_link or len(shown) > 1 else ()
         for each in shown:  # if both are visible, the link is beside the tree and the robot below its joints
             alone = len(shown) == 1
             each.show_sections((of_link or robot) if alone else robot if each is self._facts else of_link)

@@ -168,7 +168,7 @@ class Sessions:
         q = robot.newest.q if there else robot.initial
         return {
             "catena session": VERSION,
-            "robot": {"path": bench.path, "floating": robot.floating},
+            "robot": {"path": bench.path, "floating": robot.floating, "xacro args": bench.xacro_args(bench.path)},
             "parts": engine.robot_as_text(model)["parts"][1:] if model.parts else [],
             "pose": {joint.name: q[joint.q].tolist() for joint in model.joints if joint.leader is None},
             "settings": {
@@ -212,6 +212,7 @@ class Sessions:
         self._opening, robot = opening, opening.session["robot"]
         if opening.recording and not opening.parts:  # otherwise the recording contains them with the robot
             self._bench.set_robot_of_run(opening.recording, robot["path"])
+        self._bench.set_xacro_args(robot["path"], session_text.xacro_args(opening.session))
         floating, told = bool(robot.get("floating", False)), opening.parts
         self._bench.open(
             opening.file, floating, parts=lambda load: engine.parts_of_text(told, "the session", load) if told else ()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PyQt6.QtGui import QFont
+from PyQt6.QtCore import Qt
+from PyQt6.QtGui import QFont, QResizeEvent
 from PyQt6.QtWidgets import QButtonGroup, QLabel, QLineEdit, QPushButton, QRadioButton, QVBoxLayout, QWidget
 
 import engine
@@ -11,6 +12,7 @@ from app.desktop.layouts import horizontal, vertical
 from app.panels.moving_keys import KeySlider
 
 RIGHT, NOT_YET = "Right.", "Not yet."
+MARGIN = 10  # px at both sides
 
 
 class QuestionForm(QWidget):
@@ -31,7 +33,7 @@ class QuestionForm(QWidget):
         self.answer.textEdited.connect(self.said.clear)
         self.drag.entered.connect(self._judge)
         self._buttons, row = QVBoxLayout(), horizontal(self.answer, self.drag, self.dragged, self.check)
-        vertical(self._buttons, row, self.said, of=self, margins=(10, 0, 10, 6))
+        vertical(self._buttons, row, self.said, of=self, margins=(MARGIN, 0, MARGIN, 6))
         self._question: engine.LessonQuestion | None = None
 
     def present(self, font: QFont) -> None:
@@ -39,6 +41,19 @@ class QuestionForm(QWidget):
         self.setFont(font)
         for each in self.findChildren(QWidget):
             each.setFont(font)
+        self._keep_room()
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._keep_room()
+
+    def _keep_room(self) -> None:
+        """Keep the height of the longest verdict free, so that the choices stay where they are when one appears."""
+        if self._question is not None:
+            said, width = self.said, self.contentsRect().width() - 2 * MARGIN
+            text = f"{NOT_YET} {self._question.hint}"
+            rows = said.fontMetrics().boundingRect(0, 0, width, 0, Qt.TextFlag.TextWordWrap, text)
+            said.setMinimumHeight(rows.height())
 
     def ask(self, question: engine.LessonQuestion | None) -> None:
         """Show a question; hide the form for None."""
@@ -46,6 +61,7 @@ class QuestionForm(QWidget):
         if question == self._question:
             return
         self._question = question
+        self._keep_room()
         self.answer.clear()
         self.said.clear()
         for button in self.choices.buttons():

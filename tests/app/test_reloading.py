@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import trimesh
 from PyQt6.QtCore import Qt
 from windows import wait, wait_loaded
 
@@ -15,6 +16,7 @@ from app.acting.drives import Drive
 from app.features.attaching import DiagnosticsView, TimeView
 from app.features.reloading import LASTING, Reloading
 from app.features.state_transfer import transfer_pose
+from tests.engine.xacro_arm import ARM, PART
 
 
 @pytest.fixture
@@ -55,6 +57,34 @@ def test_a_change_is_read_and_pose_camera_and_settings_stay(qtbot, opened, file)
     window.run.play.trigger()
     wait(qtbot, lambda: bench.robot.time > 0.1)
     np.testing.assert_allclose(bench.robot.newest.q[1], 0.4, atol=1e-3)  # it is held where it was put
+
+
+def test_a_file_that_is_included_and_a_mesh_are_watched_like_the_robot_s(qtbot, opened, tmp_path):
+    pytest.importorskip("xacrodoc")
+    part, mesh, path = (tmp_path / name for name in ("part.xacro", "box.stl", "arm.xacro"))
+    part.write_text(PART, "utf-8")
+    trimesh.creation.box((0.1, 0.1, 0.2)).export(mesh)
+    path.write_text(ARM.replace('<box size="0.05 0.05 0.2"/>', f'<mesh filename="{mesh.as_uri()}"/>'), "utf-8")
+    window = opened(path)
+    bench, bar = window.workbench, window.statusBar()
+    before = bench.robot.model
+    change(part, "1.5", "2.5")
+    wait(qtbot, lambda: bench.robot.model is not before)
+    assert bench.robot.model.mass.tolist() == [2.5, 2.5]
+    wait(qtbot, lambda: bar.currentMessage() == "arm.xacro was reloaded")
+    before = bench.robot.model
+    change(part, "2.5", "${wrong}")
+    wait(qtbot, lambda: bench.findings.refused)
+    assert bench.robot.model is before
+    change(part, "${wrong}", "3.5")
+    wait(qtbot, lambda: bench.robot.model is not before)
+    before = bench.robot.model
+    trimesh.creation.box((0.1, 0.1, 0.4)).export(mesh)
+    wait(qtbot, lambda: bench.robot.model is not before)
+    wait(qtbot, lambda: not bench.loading)
+    window.feature(TimeView).keyframe.trigger()
+    change(part, "3.5", "4.5")
+    wait(qtbot, lambda: "part.xacro has changed; F5 reloads the robot, and discards" in bar.currentMessage())
 
 
 def test_gains_and_drives_stay_with_their_joints(qtbot, opened, file):
