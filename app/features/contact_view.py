@@ -32,7 +32,7 @@ class ContactView:
         window.framed.connect(self.show)
         self.label = QLabel()
         theme.tint(self.label, "warning")
-        window.statusBar().addPermanentWidget(self.label)
+        window.bar.add_note(self.label)
         self._until = 0.0
 
     def _set_shown(self, on: bool) -> None:

@@ -46,7 +46,7 @@ class ControllerView(QObject):
         window.menus.simulation.put(self.action, self.end_action, apart=True)
         window.files.dropped[".py"] = self._refuse
         self.label = QLabel()
-        window.statusBar().addPermanentWidget(self.label)
+        window.bar.add_note(self.label)
         self._read, self._held, self._told = GONE, False, ""
         self._slow: tuple[float, float] | None = None  # see `Snapshot.control`, if it slows the simulation down
         self._due = 0.0

@@ -2,7 +2,7 @@
 
 import pytest
 from PyQt6.QtCore import QPoint, QSize, Qt
-from PyQt6.QtWidgets import QInputDialog, QLineEdit, QMainWindow, QScrollArea, QStyleOptionViewItem
+from PyQt6.QtWidgets import QInputDialog, QLabel, QLineEdit, QMainWindow, QScrollArea, QStyleOptionViewItem
 from windows import press, wait
 
 import engine
@@ -11,7 +11,16 @@ from app.acting.drives import Drive
 from app.desktop.docks import SIDE_WIDTH
 from app.desktop.message_bar import EDGE, MessageBar
 from app.desktop.numbers import si_text
-from app.features.attaching import BatchView, CompareView, DriveView, Status, TimeView, WrenchView
+from app.features.attaching import (
+    BatchView,
+    CompareView,
+    ContactView,
+    ControllerView,
+    DriveView,
+    Status,
+    TimeView,
+    WrenchView,
+)
 from app.panels.diagnostics import ELEMENT_WIDTH, DiagnosticsPanel
 from app.panels.joint_table import DRIVE, common_ending
 from app.panels.joints import (
@@ -310,6 +319,21 @@ def test_words_of_the_status_bar_widen_no_window(qtbot, arm):
     assert arm.width() == SMALL.width()
     arm.refresh()
     wait(qtbot, status.size_label.isVisible)
+
+
+def test_words_that_come_and_go_leave_the_lists_of_the_status_bar_in_their_places(qtbot, arm):
+    status = arm.feature(Status)
+    lists = status.step_button, status.algorithm_button, status.device_button
+    notes = [each for each in arm.statusBar().findChildren(QLabel) if each.parent() is not status.name_label.parent()]
+    assert {arm.feature(ContactView).label, arm.feature(ControllerView).label, status.note_label} < set(notes)
+    wait(qtbot, status.device_button.isVisible)
+    before = [each.x() for each in lists]
+    for note in notes:
+        note.setText("takes 1.76 ms for 1 ms of motion")
+        note.show()
+        wait(qtbot, lambda note=note: note.width() > 100)
+        assert [each.x() for each in lists] == before
+        note.clear()
 
 
 def test_a_message_without_room_is_cut_with_an_ellipsis(qtbot):
