@@ -12,14 +12,15 @@ from pathlib import Path
 import numpy as np
 from PyQt6.QtCore import QTimer
 from PyQt6.QtGui import QAction, QActionGroup
-from PyQt6.QtWidgets import QInputDialog, QMenu
+from PyQt6.QtWidgets import QMenu
 
 import engine
 from app.desktop.actions import MESSAGE, make_action
-from app.desktop.dialogs import ask_file
+from app.desktop.dialogs import accepts, ask_file
 from app.features.window_type import Window
 from app.gl.world import World, world_of
 from app.jobs.code_ahead import CodeAhead
+from app.panels.number_box import NumberBox
 from app.panels.scene import ScenePanel
 from app.picture.note import PictureNote
 from app.reasons import reason
@@ -173,12 +174,11 @@ class GroundView:
             return
         try:
             grounds.of_file(path, CELL)  # reject a file without heights before the dialog opens
-            cell, given = QInputDialog.getDouble(
-                self._window, "Height field", f"Metres from one height of {Path(path).name} to the next:",
-                CELL, FEWEST, MOST, 4,
-            )  # fmt: skip
-            if given:
-                self._put(grounds.of_file(path, cell), Terrain(grounds.FIELD))
+            box = NumberBox(FEWEST, MOST, 4)
+            box.setSuffix(" m")
+            box.setValue(CELL)
+            if accepts(self._window, "Height field", f"From one height of {Path(path).name} to the next:", box):
+                self._put(grounds.of_file(path, box.value()), Terrain(grounds.FIELD))
         except (OSError, ValueError, EOFError) as error:
             self._window.statusBar().showMessage(f"{Path(path).name}: {reason(error)}", MESSAGE)
 

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QPoint, QSize, Qt
 from PyQt6.QtGui import QGuiApplication
-from PyQt6.QtWidgets import QInputDialog, QMenu, QToolButton, QWidget
+from PyQt6.QtWidgets import QMenu, QToolButton, QWidget
 
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.context_menus import MOMENT, Clicked
+from app.desktop.dialogs import accepts
 from app.desktop.layouts import NO_MARGINS, vertical
 from app.desktop.menus import TopMenu
 from app.desktop.settings import setting
 from app.features.keyframes import Keyframe, Keyframes
 from app.features.looping import Looping
 from app.features.window_type import Window
+from app.panels.number_box import WholeBox
 from app.panels.timeline import Timeline
 from app.simulation.messages import Snapshot
 
@@ -239,10 +241,13 @@ class TimeView:
         self._refresh()
 
     def _ask_budget(self) -> None:
-        text = "Limit in MB; beyond it the oldest frames are dropped:"
-        megabytes, done = QInputDialog.getInt(self._window, "Recording limit", text, self.budget, *BUDGETS, 64)
-        if done:
-            self.set_budget(megabytes)
+        box = WholeBox()
+        box.setRange(*BUDGETS)
+        box.setSingleStep(64)
+        box.setSuffix(" MB")
+        box.setValue(self.budget)
+        if accepts(self._window, "Recording limit", "Beyond it the oldest frames are dropped:", box):
+            self.set_budget(box.value())
 
     # Display.
 
