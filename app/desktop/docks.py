@@ -53,6 +53,7 @@ class Docks(QObject):
         self._heights: dict[str, int] = {}  # px, of bottom docks when shown; 0 for the maximum
         self._as_restored: set[str] = set()
         self._folded: list[str] | None = None  # titles of the docks that `fold` hid; None if it is off
+        self._behind: set[str] = set()  # titles of the open docks that are behind another's tab
         self._in_front: list[str] = []  # titles in the order in which they were last visible
         self._to_fit, self._fitting = dict[str, None](), QTimer(window, singleShot=True)  # an ordered set of titles
         self._fitting.timeout.connect(self._fit_all)
@@ -110,8 +111,14 @@ class Docks(QObject):
         return False
 
     def _seen(self, title: str, seen: bool) -> None:
-        """Handle a dock that appeared or disappeared; when one closes, raise the tab that was in front before it."""
+        """Handle a dock that appeared or disappeared; when one closes, raise the tab that was in front before it.
+
+        Its action is checked while it can be seen, so that it brings a dock behind another forward, and else closes it.
+        """
         self._naming.start(0)
+        self._docks[title].toggleViewAction().setChecked(seen)
+        behind = not seen and not self._docks[title].isHidden()
+        (self._behind.add if behind else self._behind.discard)(title)
         if seen:
             self._in_front = [each for each in self._in_front if each != title] + [title]
             if title in self._heights:
@@ -128,7 +135,7 @@ class Docks(QObject):
 
     def _opened(self, title: str, on: bool) -> None:
         """Handle a dock at a side that was opened, and did not only come in front of others."""
-        if on:
+        if on and title not in self._behind:
             self._to_fit[title] = None
             self._fitting.start(0)
 

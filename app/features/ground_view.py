@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from PyQt6.QtCore import QTimer
 from PyQt6.QtGui import QAction, QActionGroup
-from PyQt6.QtWidgets import QMenu
+from PyQt6.QtWidgets import QMenu, QWidget
 
 import engine
 from app.desktop.actions import MESSAGE, make_action
@@ -42,6 +42,7 @@ FIXED_TIP = (
     "Simulation › Floating base frees it, Simulation › Ground has the ground as it is"
 )
 SETTINGS_TIP = "Numbers of the terrain, such as angle, height and seed: in the Scene panel"
+SURFACES_TIP = "Friction and restitution of the scene: in the Scene panel"
 SOON = 0.5  # s until the reason for a delay is shown
 BEAT = 50  # ms between two checks whether the code is ready
 KNOWN = 256  # scenes with remembered parameters, more than can be undone
@@ -58,9 +59,11 @@ class GroundView:
         self.shapes = [self._add(group, text, tip, partial(self.choose, kind)) for text, kind, tip in SHAPES]
         self.from_file = self._add(group, "Height &field…", "Heights in m from a file of numpy.save", self._ask)
         self.menu.addSeparator()
-        self.menu.addAction(make_action(window, "S&ettings…", self._show_form, tip=SETTINGS_TIP))
         panel = window.docks["Scene"].findChild(ScenePanel)
         self.form, self.surface = panel.terrain, panel.surface
+        of_terrain, of_surfaces = partial(self._go_to, self.form.kind), partial(self._go_to, self.surface.friction)
+        self.menu.addAction(make_action(window, "S&ettings…", of_terrain, tip=SETTINGS_TIP))
+        surfaces = make_action(window, "Friction and restitution…", of_surfaces, tip=SURFACES_TIP)
         self.surface.changed.connect(self._bench.configuring.set_surfaces)
         self.form.chosen.connect(self.choose)
         self.form.changed.connect(self.take)
@@ -72,7 +75,7 @@ class GroundView:
         self._timer.timeout.connect(self._look)
         window.loaded.connect(lambda _: self._forget())
         window.closing.connect(self._forget)
-        window.menus.simulation.put(self.menu)
+        window.menus.simulation.put(self.menu, surfaces)
         self._shown: tuple[engine.Scene, World] | None = None
         window.refreshed.connect(self._refresh)
 
@@ -83,9 +86,9 @@ class GroundView:
         self.menu.addAction(action)
         return action
 
-    def _show_form(self) -> None:
+    def _go_to(self, field: QWidget) -> None:
         self._window.docks.bring("Scene")
-        self.form.kind.setFocus()
+        field.setFocus()
 
     def choose(self, kind: str) -> None:
         """Select a kind of ground, one of `grounds.KINDS`, scaled to the robot."""

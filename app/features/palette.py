@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from PyQt6.QtCore import QEvent, QObject, QPoint, QSize, Qt
 from PyQt6.QtGui import QAction, QIcon, QKeyEvent, QPixmap
-from PyQt6.QtWidgets import QDialog, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem
+from PyQt6.QtWidgets import QDialog, QDockWidget, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem
 
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, is_offered, make_action, reason_of
@@ -25,7 +25,8 @@ ALSO = {
     "Joints": "slider drive stiffness gains",
     "Timing": "fps frame rate performance",
     "Forces": "torque wrench",
-    "Scene": "friction restitution bounce mass color",
+    "Scene": "mass color",
+    "Friction and restitution": "bounce rebound coefficient",
     "Self-collision": "collide",
     "Pose a link": "ik inverse kinematics",
 }
@@ -111,7 +112,11 @@ class Palette(QDialog):
             command = item.data(0, Qt.ItemDataRole.UserRole)
             self.close()
             self._last[:] = [command.name, *(name for name in self._last if name != command.name)][:LAST]
-            command.action.trigger()
+            dock, words = command.action.parent(), self.line.text().casefold().split()
+            if isinstance(dock, QDockWidget) and not all(word in command.name.casefold() for word in words):
+                self._window.docks.bring(dock.windowTitle())  # what was sought is in it
+            else:
+                command.action.trigger()
         elif item is None and (first := self.list.topLevelItem(0)) is not None and first.text(0) != NOTHING:
             command = first.data(0, Qt.ItemDataRole.UserRole)
             if reason := reason_of(command.action):

@@ -38,7 +38,8 @@ def asked(widget, at: QPoint) -> None:
 @pytest.mark.parametrize(
     ("words", "name"),
     [
-        ("friction", "View › Scene"),
+        ("friction", "Simulation › Friction and restitution"),
+        ("bounce", "Simulation › Friction and restitution"),
         ("degrees", "View › Angles in radians"),
         ("fps", "View › Timing"),
         ("screenshot", "File › Export › Picture (.png)"),
@@ -55,6 +56,51 @@ def test_the_palette_finds_a_command_by_the_words_of_other_programs(qtbot, arm, 
     qtbot.keyClicks(view.palette.line, words)
     found = [view.palette.list.topLevelItem(k).text(0) for k in range(view.palette.list.topLevelItemCount())]
     assert name in [each.removesuffix("  ✓") for each in found[:5]]
+
+
+def test_a_panel_behind_another_comes_forward_by_its_command_and_is_then_closed_by_it(qtbot, arm):
+    action, dock, joints = arm.docks["Timing"].toggleViewAction(), arm.docks["Timing"], arm.docks["Joints"]
+    wait(qtbot, lambda: joints.toggleViewAction().isChecked() and not dock.isHidden())
+    assert not action.isChecked()
+    action.trigger()
+    wait(qtbot, lambda: action.isChecked() and not dock.visibleRegion().isEmpty())
+    wait(qtbot, lambda: not joints.toggleViewAction().isChecked())
+    action.trigger()
+    wait(qtbot, lambda: dock.isHidden() and joints.toggleViewAction().isChecked())
+    compare, study = (arm.docks[title].toggleViewAction() for title in ("Compare", "Study"))
+    compare.trigger()
+    study.trigger()
+    wait(qtbot, lambda: study.isChecked() and not compare.isChecked())
+    qtbot.keyClick(arm, Qt.Key.Key_C)
+    wait(qtbot, lambda: compare.isChecked() and not arm.docks["Study"].isHidden())
+    view = arm.features[PaletteView]
+    view.show()
+    qtbot.keyClicks(view.palette.line, "view study")
+    qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)
+    wait(qtbot, lambda: study.isChecked() and not compare.isChecked())
+
+
+def test_plots_behind_another_panel_go_on_with_their_curves(qtbot, arm):
+    panel = arm.features[PlotsView].panel
+    arm.docks["Compare"].toggleViewAction().trigger()
+    arm.docks["Plots"].toggleViewAction().trigger()
+    panel.plot_group("robot", ("energy drift",))
+    wait(qtbot, lambda: bool(arm.features[PlotsView]._watched))
+    arm.docks["Compare"].raise_()
+    wait(qtbot, lambda: not panel.seen)
+    assert arm.features[PlotsView]._watched
+    arm.docks["Plots"].hide()
+    wait(qtbot, lambda: not arm.features[PlotsView]._watched)
+
+
+@pytest.mark.parametrize("words", ["restitution", "mass color"])
+def test_words_of_what_is_in_a_panel_never_close_it(qtbot, arm, words):
+    view, dock = arm.features[PaletteView], arm.docks["Scene"]
+    for _ in range(2):
+        view.show()
+        qtbot.keyClicks(view.palette.line, words)
+        qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)
+        wait(qtbot, lambda: not dock.visibleRegion().isEmpty())
 
 
 def test_every_word_of_other_programs_is_for_a_command(arm):
