@@ -17,18 +17,52 @@ from app.features.window_type import Window
 
 WIDTH, HEIGHT, ABOVE, ICON = 560, 380, 90, 16  # px
 ALSO = {
-    "Picture (.png)": "screenshot image",
+    "Picture (.png)": "screenshot image snapshot",
     "Video of the run (.mp4)": "record movie film",
+    "Run as table (.csv)": "data log",
+    "Run as trajectory (.npz)": "data log save",
     "Fit": "reset camera zoom",
     "Dark": "mode",
     "Light": "mode",
-    "Joints": "slider drive stiffness gains",
-    "Timing": "fps frame rate performance",
-    "Forces": "torque wrench",
-    "Scene": "mass color",
-    "Friction and restitution": "bounce rebound coefficient",
+    "Quit": "exit close",
+    "Open": "load import urdf xacro model",
+    "Preferences": "settings options",
+    "Keyboard shortcuts": "hotkeys keybindings",
+    "Log": "console terminal messages",
+    "User guide": "manual help documentation",
+    "Reset": "restart",
+    "Step": "single advance",
+    "Go to start": "rewind",
+    "Joints": "slider drive stiffness gains pd setpoint target actuator motor control damping",
+    "Hold": "pd position control",
+    "Timing": "fps frame rate performance profile",
+    "Compare": "benchmark profile",
+    "Diagnostics": "errors warnings problems",
+    "Batch": "parallel environments envs vectorized domain randomization",
+    "Robot": "tree hierarchy inertia mass properties",
+    "Forces": "torque wrench perturbation",
+    "Pull a link": "perturbation mouse drag",
+    "Plots": "graph chart curve scope",
+    "Scene": "mass color environment",
+    "Ground": "floor plane",
+    "Height field": "hfield heightmap terrain",
+    "Floating base": "fixed free joint weld unfix",
+    "Friction and restitution": "bounce rebound coefficient mu",
     "Self-collision": "collide",
     "Pose a link": "ik inverse kinematics",
+    "Collision shapes": "geoms geometry hulls",
+    "Contacts": "grf reaction normal friction forces",
+    "Link frames": "axes coordinates tf",
+    "Centres of mass": "com cog gravity",
+    "Transparent": "xray opacity alpha",
+    "Trails": "trace path trajectory",
+    "Other": "timestep dt custom",
+    "Automatic": "timestep dt solver",
+    "ABA": "featherstone forward dynamics solver",
+    "CRBA": "mass matrix inertia forward dynamics solver",
+    "semi-implicit": "explicit symplectic euler integrator",
+    "implicit": "backward euler implicitfast integrator",
+    "rk4": "runge kutta rk explicit integrator",
 }
 """Words of other programs for commands, by their names without menus."""
 NOTHING = "No command has these words"
@@ -41,8 +75,13 @@ class Command(NamedTuple):
 
     name: str
     action: QAction
-    more: str = ""
-    """Other words by which it is found: its tooltip's, and those of other programs."""
+    also: str = ""
+    """The words of other programs for it."""
+    tip: str = ""
+
+    @property
+    def words(self) -> str:
+        return f"{self.name} {self.also}".casefold()
 
 
 class Palette(QDialog):
@@ -144,9 +183,7 @@ class PaletteView:
         last = [] if self.palette is None else self.palette.last
         found = of_menus(self._window)
         commands = [
-            Command(
-                f"{menu} › {name}", action, f"{action.toolTip()} {ALSO.get(name.rpartition('› ')[2], '')}".casefold()
-            )
+            Command(f"{menu} › {name}", action, ALSO.get(name.rpartition("› ")[2], ""), action.toolTip())
             for menu, name, action in found
             if action is not self.action
         ]
@@ -157,14 +194,14 @@ class PaletteView:
 
 def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -> list[Command]:
     """Return commands with all words of a text: enabled ones first, then those of just this name, then those whose
-    name begins with it, then those with words that begin with its words, then in menu order.
+    name begins with it, then those with words, also those of `ALSO`, that begin with its words, then in menu order.
 
-    If there are none, return those with these words in name, tooltip or `ALSO`, else those whose own name contains
-    the letters in that order.
+    If there are none, return those with these words in the tooltip, too, else those whose own name contains the letters
+    in that order.
     """
     words = text.casefold().split()
-    found = [each for each in commands if all(word in each.name.casefold() for word in words)]
-    found = found or [each for each in commands if all(word in f"{each.name.casefold()} {each.more}" for word in words)]
+    found = [each for each in commands if all(word in each.words for word in words)]
+    found = found or [each for each in commands if all(word in f"{each.words} {each.tip.casefold()}" for word in words)]
     found = found or [each for each in commands if _in_order("".join(words), _own(each))]
     if not words:
         return sorted(found, key=lambda each: last.index(each.name) if each.name in last else len(last))
@@ -174,7 +211,7 @@ def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -
     def rank(command: Command) -> tuple[bool, bool, bool, int, bool]:
         name = _own(command)
         exact = name == sought or f"› {command.name.casefold()}".endswith(f"› {sought}")
-        begins = sum(any(part.startswith(word) for part in name.split()) for word in words)
+        begins = sum(any(part.startswith(word) for part in f"{name} {command.also}".split()) for word in words)
         return (
             not is_offered(command.action),
             not exact,

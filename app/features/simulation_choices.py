@@ -20,6 +20,13 @@ STEP_REACH = (1e-6, 0.1)  # s
 TIME_STEPS = (5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 5e-3)  # s
 
 
+INTEGRATOR_TIPS = {
+    "semi-implicit": "Semi-implicit (symplectic) Euler: the new velocity moves the coordinates",
+    "rk4": "Classical Runge-Kutta method, of fourth order while neither friction nor a limit acts",
+    "implicit": "Semi-implicit Euler with joint damping and gains at the end of the step: stable for any of them",
+}
+
+
 class SimulationChoices:
     """Exclusive choices of integrator, time step, algorithm and device, in menus."""
 
@@ -71,6 +78,7 @@ class SimulationChoices:
             each.addActions(group.actions())
             each.setToolTipsVisible(True)
         self.step_menu = menu.addMenu("&Time step and integrator")
+        self.step_menu.setToolTipsVisible(True)
         self.step_menu.addAction(self.chosen)
         for group in (self.time_steps, self.integrators):
             self.step_menu.addSeparator()
@@ -92,6 +100,7 @@ class SimulationChoices:
         self.other.setText(f"Other: {settings.dt * 1e3:g} ms…" if own else OTHER)
         for action in self.integrators.actions():
             check(action, action.text() == settings.integrator)
+            action.setToolTip(INTEGRATOR_TIPS[action.text()])
         _show(self.algorithms, settings.algorithm, self._bench.algorithm_refusals, algorithm_name, ALGORITHM_TIPS)
         _show(self.devices, settings.device, self._bench.device_refusals, device_name)
 
