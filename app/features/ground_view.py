@@ -15,7 +15,7 @@ from PyQt6.QtGui import QAction, QActionGroup
 from PyQt6.QtWidgets import QMenu, QWidget
 
 import engine
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, NO_ROBOT, REASON, make_action, offer
 from app.desktop.dialogs import accepts, ask_file
 from app.features.window_type import Window
 from app.gl.world import World, world_of
@@ -185,21 +185,16 @@ class GroundView:
         except (OSError, ValueError, EOFError) as error:
             self._window.statusBar().showMessage(f"{Path(path).name}: {reason(error)}", MESSAGE)
 
-    def _tip(self) -> str:
-        """Return what the terrain is, or why it cannot be selected and what to do."""
-        bench = self._bench
-        if bench.robot.model is None or (bench.stands and bench.robot.settings.ground):
-            return TIP
-        if not bench.stands:
-            return NO_SHAPES_TIP
-        return NO_GROUND_TIP if bench.robot.base_floats or bench.source is None else FIXED_TIP
+    @property
+    def _no_ground(self) -> str:
+        return NO_GROUND_TIP if self._bench.robot.base_floats or self._bench.source is None else FIXED_TIP
 
     def _refresh(self) -> None:
         settings = self._bench.robot.settings
-        for each in (self.menu, self.form):
-            each.setEnabled(self._bench.stands and settings.ground)
-        for where in (self.menu.menuAction(), self.form.kind):
-            where.setToolTip(self._tip())
+        there, stands = self._bench.robot.model is not None, self._bench.stands
+        for each, where in ((self.menu, self.menu.menuAction()), (self.form, self.form.kind)):
+            offer(each, (there, NO_ROBOT), (stands, NO_SHAPES_TIP), (settings.ground, self._no_ground))
+            where.setToolTip(each.property(REASON) if there and not each.isEnabled() else TIP)
         if self._present[0] is not settings.scene:
             self._present = settings.scene, self._of(settings.scene)[1]
         terrain = self._present[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -65,6 +66,7 @@ ALSO = {
     "rk4": "runge kutta rk explicit integrator",
 }
 """Words of other programs for commands, by their names without menus."""
+REASON_AFTER = "\t"  # in a menu
 NOTHING = "No command has these words"
 LAST = 5
 """The number of recent commands, listed first while no text is entered."""
@@ -117,7 +119,7 @@ class Palette(QDialog):
             action = command.action
             on = "  ✓" if action.isCheckable() and action.isChecked() else ""
             reason = reason_of(action)
-            item = QTreeWidgetItem(self.list, [command.name + on, reason.split(";")[0] or keys_of(action)])
+            item = QTreeWidgetItem(self.list, [command.name + on, re.split("[:;]", reason)[0] or keys_of(action)])
             item.setIcon(0, QIcon(blank) if action.icon().isNull() else action.icon())
             item.setToolTip(0, reason or action.toolTip())
             item.setData(0, Qt.ItemDataRole.UserRole, command)
@@ -159,8 +161,7 @@ class Palette(QDialog):
         elif item is None and (first := self.list.topLevelItem(0)) is not None and first.text(0) != NOTHING:
             command = first.data(0, Qt.ItemDataRole.UserRole)
             if reason := reason_of(command.action):
-                name = command.name.rpartition("› ")[2].partition("\t")[0]
-                self._window.statusBar().showMessage(f"{name}: {reason}", MESSAGE)
+                self._window.statusBar().showMessage(f"{_last(command.name)}: {' '.join(reason.split())}", MESSAGE)
 
     @property
     def last(self) -> list[str]:
@@ -183,9 +184,9 @@ class PaletteView:
         last = [] if self.palette is None else self.palette.last
         found = of_menus(self._window)
         commands = [
-            Command(f"{menu} › {name}", action, ALSO.get(name.rpartition("› ")[2], ""), action.toolTip())
+            Command(f"{menu} › {name.partition(REASON_AFTER)[0]}", action, ALSO.get(_last(name), ""), action.toolTip())
             for menu, name, action in found
-            if action is not self.action
+            if action is not self.action and reason_of(action) != _last(name)  # as where a menu is empty
         ]
         self.palette = Palette(self._window, commands, last)
         self.palette.show()
@@ -225,7 +226,12 @@ def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -
 
 def _own(command: Command) -> str:
     """Return a command's name without the menus, in lower case."""
-    return command.name.casefold().rpartition("› ")[2]
+    return _last(command.name).casefold()
+
+
+def _last(name: str) -> str:
+    """Return a name without the menus that lead to it, and without a reason beside it."""
+    return name.rpartition("› ")[2].partition(REASON_AFTER)[0]
 
 
 def _in_order(letters: str, name: str) -> bool:

@@ -10,7 +10,7 @@ from PyQt6.QtGui import QAction, QActionGroup
 from PyQt6.QtWidgets import QInputDialog, QMenu
 
 import engine
-from app.desktop.actions import ALGORITHM_TIPS, algorithm_name, check, device_name
+from app.desktop.actions import ALGORITHM_TIPS, NO_ROBOT, algorithm_name, check, device_name, offer
 from app.desktop.numbers import seconds_of
 from app.features.window_type import Window
 from app.workbench import ALGORITHMS, DEVICES
@@ -87,7 +87,7 @@ class SimulationChoices:
     def _refresh(self) -> None:
         self.show()
         for menu in (self.algorithm_menu, self.device_menu):
-            menu.setEnabled(self._bench.robot.model is not None)
+            offer(menu, (self._bench.robot.model is not None, NO_ROBOT))
 
     def show(self, *_: object) -> None:
         """Check the current choices, and enable those that the robot supports."""
@@ -117,6 +117,6 @@ def _show(
         name = action.data()
         why = refusals.get(name, "")
         check(action, name == chosen)
-        action.setEnabled(not why)
+        offer(action, (not why, why))
         action.setText(f"{label(name)}\t{why.split(';')[0]}" if why else label(name))
         action.setToolTip(why or tips.get(name, label(name)))

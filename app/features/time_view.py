@@ -12,7 +12,7 @@ from PyQt6.QtGui import QGuiApplication
 from PyQt6.QtWidgets import QMenu, QToolButton, QWidget
 
 from app.desktop import theme
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, NO_ROBOT, NO_RUN, make_action, offer
 from app.desktop.context_menus import MOMENT, Clicked
 from app.desktop.dialogs import accepts
 from app.desktop.layouts import NO_MARGINS, vertical
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 REFRESH = 0.1  # s between two updates while the recording grows
 SKIP = 1.0  # s
 NEAR = 7  # px, from a keyframe's mark on the timeline
+AT_END = "the last frame is shown"
 BUDGETS, DEFAULT_BUDGET = (16, 65536), 512  # MB
 FULL = "the recording has {} MB, its limit: the oldest frames are dropped; Time › Recording limit changes it"
 
@@ -268,7 +269,9 @@ class TimeView:
         seen = self.keyframes.seen_in(self._replay.chosen, self._replay.runs)
         self.bar.track.show_marks([each.frame.time for each in seen])
         for action, on in zip(self.jumps, (False, True), strict=True):
-            action.setEnabled(self._next(on) is not None)
+            offer(
+                action, (self._next(on) is not None, f"there is no keyframe {'after' if on else 'before'} this frame")
+            )
 
     def _refresh(self) -> None:
         replay, recording = self._replay, self._replay.recording
@@ -287,12 +290,12 @@ class TimeView:
         self.bar.show_runs([(each.number, _name(each)) for each in replay.runs], run.number if run else 0)
         recorded = end > start or replay.active
         for action in (self.first, self.back, self.play, *self.skips):
-            action.setEnabled(recorded)
-        self.last.setEnabled(not replay.at_end if replay.opened else replay.active)
+            offer(action, (recorded, NO_RUN))
+        offer(self.last, (not replay.at_end if replay.opened else replay.active, AT_END))
         self.last.setToolTip(self._last_tip())
-        self.forward.setEnabled(replay.active and not replay.at_end)
-        self.branch.setEnabled(replay.active)
-        self.keyframe.setEnabled(there and run is not None)
+        offer(self.forward, (replay.active and not replay.at_end, AT_END))
+        offer(self.branch, (replay.active, "no recorded frame is shown"))
+        offer(self.keyframe, (there, NO_ROBOT), (run is not None, NO_RUN))
         self.play.setIcon(theme.icon("pause" if replay.playing else "playback"))
         self.play.setText("&Pause" if replay.playing else "&Play back")
         self.loop.refresh()

@@ -11,9 +11,12 @@ from test_dragging import place_of
 from test_scene_view import entry, seen_at, settled, shown
 from windows import wait
 
+import engine
+from app.desktop.actions import NO_ROBOT, is_offered, reason_of
 from app.desktop.context_menus import LINK, PLOT, SPACE, Clicked
 from app.features.attaching import PlotsView, RobotView, SceneView, TimeView
-from app.features.palette import ALSO, PaletteView
+from app.features.ground_view import FIXED_TIP
+from app.features.palette import ALSO, PaletteView, rank_commands
 from app.features.shortcuts_sheet import of_menus
 
 RIGHT = Qt.MouseButton.RightButton
@@ -90,6 +93,41 @@ def test_the_palette_finds_a_command_by_the_words_of_other_programs(qtbot, arm, 
     qtbot.keyClicks(view.palette.line, words)
     found = [view.palette.list.topLevelItem(k).text(0) for k in range(view.palette.list.topLevelItemCount())]
     assert name in [each.removesuffix("  ✓").partition("\t")[0] for each in found[:5]]
+
+
+def unexplained(window) -> list[str]:
+    """The disabled entries of a window's menus without a reason, which is what the palette says."""
+    return [name for _, name, action in of_menus(window) if not is_offered(action) and not reason_of(action)]
+
+
+def test_every_disabled_command_says_why(qtbot, window, opened):
+    assert unexplained(window) == []
+    assert reason_of(window.run.play) == NO_ROBOT
+    fixed = opened(engine.find_robot("arm7"))
+    assert unexplained(fixed) == []
+    fixed.run.play.trigger()
+    wait(qtbot, lambda: fixed.workbench.robot.time > 0.1)
+    assert unexplained(fixed) == []
+    fixed.run.play.trigger()
+    fixed.features[TimeView].first.trigger()
+    wait(qtbot, lambda: fixed.workbench.replay.active)
+    assert unexplained(fixed) == []
+    assert unexplained(opened(engine.find_robot("double_pendulum"))) == []
+
+
+def test_the_palette_says_why_there_is_no_height_field(qtbot, arm):
+    arm.workbench.configuring.set_ground(False)
+    arm.refresh()
+    view = arm.features[PaletteView]
+    view.show()
+    qtbot.keyClicks(view.palette.line, "height field")
+    item = view.palette.list.topLevelItem(0)
+    assert item.isDisabled()
+    assert item.text(1) == FIXED_TIP.split(":")[0]
+    qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)
+    assert arm.statusBar().currentMessage() == f"Height field: {' '.join(FIXED_TIP.split())}"
+    view.palette.line.setText("yet")  # the line of an empty menu is no command
+    assert not any("yet" in each.name for each in rank_commands(view.palette._commands, "yet", []))
 
 
 def test_a_panel_behind_another_comes_forward_by_its_command_and_is_then_closed_by_it(qtbot, arm):
