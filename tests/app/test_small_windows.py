@@ -8,7 +8,7 @@ from windows import press, wait
 import engine
 from app.acting.coordinates import coordinates
 from app.acting.drives import Drive
-from app.desktop.docks import SIDE_WIDTH
+from app.desktop.docks import NARROW_WIDTH, SIDE_WIDTH
 from app.desktop.message_bar import EDGE, MessageBar
 from app.desktop.numbers import si_text
 from app.features.attaching import (
@@ -19,6 +19,7 @@ from app.features.attaching import (
     DriveView,
     Status,
     TimeView,
+    TimingView,
     WrenchView,
 )
 from app.panels.diagnostics import ELEMENT_WIDTH, DiagnosticsPanel
@@ -29,6 +30,7 @@ from app.panels.joints import (
     NO_ROBOT,
     ROW_HEIGHT,
     SLIDER,
+    SLIDER_FAIR,
     SLIDER_LEAST,
     SLIDER_WIDE,
     VALUE,
@@ -111,19 +113,33 @@ def test_the_common_ending_of_names_leaves_something_of_each(names, ending):
     assert common_ending(names) == ending
 
 
-@pytest.mark.parametrize("title", ["Scene", "Robot"])
-def test_a_dock_on_the_left_leaves_the_picture_a_third_of_the_window(qtbot, arm, title):
+@pytest.mark.parametrize("opened_first", [False, True])
+@pytest.mark.parametrize(("title", "share"), [("Scene", 0.42), ("Robot", 0.45)])
+def test_a_dock_on_the_left_leaves_the_picture_almost_half_of_the_window(qtbot, arm, title, share, opened_first):
     """Also where the docks had more room before the window became small."""
     arm.resize(1440, 900)
     arm.docks[title].toggleViewAction().trigger()
     wait(qtbot, lambda: arm.docks["Joints"].width() > 400)
     wide = arm.docks[title].width()
-    arm.docks[title].toggleViewAction().trigger()
+    if not opened_first:
+        arm.docks[title].toggleViewAction().trigger()
     arm.resize(SMALL)
-    arm.docks[title].toggleViewAction().trigger()
-    wait(qtbot, lambda: arm.viewport.width() > arm.width() / 3 - 10)
-    assert arm.docks["Joints"].width() >= SIDE_WIDTH
+    if not opened_first:
+        arm.docks[title].toggleViewAction().trigger()
+    wait(qtbot, lambda: arm.viewport.width() >= share * arm.width() - 5)
+    assert arm.docks["Joints"].width() >= NARROW_WIDTH
+    assert arm.joints.columnWidth(SLIDER) >= SLIDER_FAIR
     assert arm.docks[title].width() <= wide
+    arm.docks[title].toggleViewAction().trigger()
+    wait(qtbot, lambda: arm.docks["Joints"].width() > 400)  # as before, since there is room again
+    arm.docks["Timing"].raise_()
+    arm.docks[title].toggleViewAction().trigger()
+    table = arm.feature(TimingView).panel.view
+    wait(qtbot, lambda: arm.docks["Timing"].width() < 350)
+    assert not table.isColumnHidden(1)
+    assert sum(map(table.columnWidth, range(1, 4))) + 110 <= table.viewport().width()
+    arm.docks["Joints"].raise_()
+    wait(qtbot, lambda: arm.docks["Joints"].toggleViewAction().isChecked())
     arm.resizeDocks([arm.docks["Joints"]], [420], Qt.Orientation.Horizontal)  # as by dragging the edge
     arm.docks["Timing"].raise_()
     arm.docks["Joints"].raise_()
