@@ -66,8 +66,8 @@ class Workbench:
 
     def __init__(self, recent: list[str] | None = None):
         self.path = ""
-        self.stands = False
-        """Whether the robot has shapes that can touch the ground."""
+        self.stands = self.reaches_below = False
+        """Whether the robot has shapes that can touch the ground; whether it is fixed, with some below the ground."""
         self.loading = ""
         """The path of the file being loaded; empty if none."""
         self.reading: tuple[str, ...] = ()
@@ -358,6 +358,7 @@ class Workbench:
         self.shown = None
         self.path, self.loading, self._plays_on_refusal = event.path, "", False
         self.robot.floating, self.trusted, self.stands = self.opening_floating, self._opening_trusted, event.touches
+        self.reaches_below = event.reaches_below
         self.replay.leave()
         self.named = ()
         if (opened := self._recorder.opened) is not None and opened.model is event.model:

@@ -12,7 +12,7 @@ from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
 from PyQt6.QtGui import QKeyEvent, QMouseEvent
 
 import engine
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.desktop.angles import ANGLES
 from app.features.dragging import SpringLayer
 from app.features.state_transfer import restore_state
@@ -65,7 +65,7 @@ class HandPosing(QObject):
         self._window.statusBar().showMessage(HELP, MESSAGE)
 
     def _refresh(self) -> None:
-        self.action.setEnabled(self._bench.robot.model is not None)
+        offer(self.action, (self._bench.robot.model is not None, NO_ROBOT))
         if self.hold is not None and (self._bench.robot.playing or self._bench.posing.grasp is None):
             self._let_go()
         self._show()

@@ -145,7 +145,8 @@ class LiveView(QObject):
             self._tips.setdefault(each, each.toolTip())
             why_not = f"{self._why_not()}; {self._replay.ways_on}" if driven else ""
             each.setToolTip(why_not or self._tips[each])
-            give_reason(each, why_not)
+            if driven:
+                give_reason(each, why_not)
             if driven or isinstance(each, QWidget):
                 each.setEnabled(not driven)
         if not driven:

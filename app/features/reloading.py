@@ -9,7 +9,7 @@ from PyQt6.QtCore import QTimer
 
 import engine
 from app.acting.undoing import State
-from app.desktop.actions import MESSAGE, check, make_action
+from app.desktop.actions import MESSAGE, check, make_action, offer
 from app.desktop.settings import setting
 from app.features.robot_files import RELOADING
 from app.features.run_exports import RunExports
@@ -69,7 +69,7 @@ class Reloading:
         self._settings.setValue(KEY, on)
 
     def _refresh(self) -> None:
-        self.action.setEnabled(bool(self._path or self._refused))
+        offer(self.action, (self._path or self._refused, "no file is open"))
 
     def look(self) -> None:
         """Reload or report a file if it has changed, and is unchanged since the last check."""

@@ -20,7 +20,7 @@ from app.acting.loaded_robot import alone
 from app.acting.scene_objects import SceneObject, body_of
 from app.acting.surroundings import read_beside
 from app.acting.undoing import State
-from app.desktop.actions import MESSAGE, give_reason, make_action
+from app.desktop.actions import MESSAGE, NO_ROBOT, give_reason, make_action, offer
 from app.desktop.context_menus import LINK, OBJECT, SPACE, Clicked
 from app.desktop.dialogs import ask_file
 from app.desktop.docks import LEFT, Dock
@@ -157,7 +157,7 @@ class SceneView(QObject):
     def show(self) -> None:
         """Update the panel."""
         there = self._bench.robot.model is not None
-        self.adding.setEnabled(there)
+        offer(self.adding, (there, NO_ROBOT))
         self.panel.setEnabled(there)
         self.panel.usual = self._bench.robot.settings.scene.friction
         if there and (self.panel.isVisible() or self.panel.row >= 0):

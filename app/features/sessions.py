@@ -19,7 +19,7 @@ import numpy as np
 from PyQt6.QtCore import QByteArray
 
 import engine
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.desktop.dialogs import ask_file, ask_path, file_name
 from app.features import session_scene, session_text
 from app.features.camera_views import CameraViews
@@ -76,7 +76,7 @@ class Sessions:
 
     def _refresh(self) -> None:
         for action in (self.save_action, self.save_as):
-            action.setEnabled(self._bench.robot.model is not None)
+            offer(action, (self._bench.robot.model is not None, NO_ROBOT))
 
     def _save_again(self) -> None:
         """Save to the file of the session that is open, else ask for one."""

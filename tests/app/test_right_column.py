@@ -63,7 +63,7 @@ def test_a_tab_is_closed_by_its_button(qtbot, arm):
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     wait(qtbot, lambda: in_front(arm) == ["Joints"])
     assert not arm.docks["Forces"].toggleViewAction().isChecked()
-    arm.docks["Timing"].toggleViewAction().trigger()
+    arm.docks["Timing"].hide()
     wait(qtbot, lambda: arm.docks["Joints"].titleBarWidget() is None)  # alone now, it has its title again
 
 
@@ -148,6 +148,7 @@ def test_what_the_user_hides_stays_hidden_when_a_robot_comes(qtbot, make_window)
     window.open(engine.find_robot("pendulum"))
     wait(qtbot, lambda: in_front(window) == ["Joints"])
     for title in ("Joints", "Timing"):
+        wait(qtbot, lambda title=title: in_front(window) == [title])
         window.docks[title].toggleViewAction().trigger()
     window.open(engine.find_robot("arm7"))
     wait_loaded(qtbot, window)
