@@ -36,9 +36,11 @@ class RobotView:
         self.panel.tree.chosen.connect(self.selection.choose)
         self._viewport.clicked.connect(self.selection.choose)
         self.selection.changed.connect(self._follow)
-        for title in ("Robot", "Joints"):
-            window.docks[title].visibilityChanged.connect(self._show_again)
-        self._facts.visibility_changed.connect(self._show_again)
+        self._closing = False  # then docks are destroyed one by one
+        window.closing.connect(self._end)
+        docks = (window.docks[title].visibilityChanged for title in ("Robot", "Joints"))
+        for signal in (*docks, self._facts.visibility_changed):
+            signal.connect(self._show_again)
         window.loaded.connect(self._take_robot)
         window.framed.connect(self._show)
         window.refreshed.connect(self._show_again)  # after other gravity
@@ -69,7 +71,12 @@ class RobotView:
         self._fixed = fixed_facts(self._bench.robot.model, link) if link >= 0 else ()
         self._show_again()
 
+    def _end(self) -> None:
+        self._closing = True
+
     def _show_again(self, *_: object) -> None:
+        if self._closing:
+            return
         self._due = 0.0
         self._column.ask(self.selection.link >= 0 and not self._docks.is_in_sight("Robot"))
         self._list(self._bench.robot.model)
