@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -165,9 +165,11 @@ def resolved(path: str | Path) -> str:
         return str(path)
 
 
-def read_beside(path: str | Path, package_dirs: Iterable[str], floating: bool = False) -> engine.Model:
+def read_beside(
+    path: str | Path, package_dirs: Iterable[str], xacro_args: Mapping[str, str], floating: bool = False
+) -> engine.Model:
     """Read the file of another robot as `Workbench.open` reads the first one's. Raises the errors of `engine.load`."""
-    return engine.load(resolved(path), package_dirs, floating, srdf="beside")
+    return engine.load(resolved(path), package_dirs, floating, srdf="beside", xacro_args=xacro_args)
 
 
 def loader_with_parts(load: Load, parts: Parts) -> Load:

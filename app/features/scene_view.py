@@ -416,11 +416,11 @@ class SceneView(QObject):
 
     def add_robot(self, path: str, free: bool) -> None:
         """Load a robot's file in a thread and add it to the scene, on a fixed or a free base."""
-        beside, package_dirs = self._robot, self._bench.package_dirs
+        beside, package_dirs, xacro_args = self._robot, self._bench.package_dirs, self._bench.xacro_args(path)
 
         def read() -> None:
             try:
-                found: engine.Model | str = read_beside(path, package_dirs, free)
+                found: engine.Model | str = read_beside(path, package_dirs, xacro_args, free)
             except (ValueError, OSError) as error:
                 found = refusal(path, error)
             with suppress(RuntimeError):  # the window is closed

@@ -140,10 +140,11 @@ class SecondRobotView(QObject):
             return
         folders, self._opening, self._reading = self._bench.package_dirs, (str(path), kept), _reading()
         self._bench.second_robot.expect(kept is not None)
+        xacro_args = self._bench.xacro_args(path)
 
         def work(_: threading.Event) -> Read:
             try:
-                return Read(read_beside(path, folders))
+                return Read(read_beside(path, folders, xacro_args))
             except (engine.ModelError, OSError, ValueError) as error:
                 return Read(None, refusal(str(path), error))
 

@@ -5,11 +5,11 @@ import json
 import pytest
 from PyQt6.QtCore import QTimer
 from PyQt6.QtWidgets import QApplication
-from windows import play_for, wait, wait_loaded
+from windows import play_for, second_state, wait, wait_loaded
 
 import app
 import engine
-from app.features.attaching import Reloading, RunExports, Sessions, XacroArguments
+from app.features.attaching import Reloading, RunExports, SceneView, SecondRobotView, Sessions, XacroArguments
 from app.features.xacro_arguments import NO_ARGUMENTS_TIP
 from app.panels.xacro_dialog import XacroDialog
 from tests.engine.xacro_arm import ARM, PART
@@ -92,6 +92,19 @@ def test_sessions_and_runs_keep_them(qtbot, opened, path, tmp_path):
         window.open(tmp_path / name)
         wait(qtbot, lambda: bench.robot.model.nv == 4)
         wait_loaded(qtbot, window)
+
+
+def test_the_same_file_beside_the_robot_has_them_too(qtbot, opened, path):
+    window = opened(path)
+    bench = window.workbench
+    give(window, n="4")
+    wait(qtbot, lambda: bench.robot.model.nv == 4)
+    wait_loaded(qtbot, window)
+    window.feature(SecondRobotView).open(path)
+    wait(qtbot, lambda: second_state(window) is not None)
+    assert len(second_state(window).q) == 4
+    window.feature(SceneView).add_robot(str(path), False)
+    wait(qtbot, lambda: bench.robot.model.nv == 8)
 
 
 @pytest.mark.parametrize("words", [["{}", "n:=5"], ["n:=5", "--trust-xacro", "{}"]])
