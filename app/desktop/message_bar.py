@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PyQt6.QtCore import QEvent, QRect, QSize, Qt
-from PyQt6.QtGui import QPainter, QPaintEvent, QResizeEvent
+from PyQt6.QtGui import QFontMetrics, QPainter, QPaintEvent, QResizeEvent
 from PyQt6.QtWidgets import QStatusBar, QStyle, QStyleOption, QWidget
 
+from app.desktop import type_scale
 from app.desktop.layouts import NO_MARGINS, horizontal
 
 EDGE = 6  # px to the left of a message, and between it and its neighbour
 
 
 class MessageBar(QStatusBar):
-    """Hides yielding widgets one after another until a message fits; then elides it with an ellipsis.
+    """Hides yielding widgets one after another until a message fits; then it takes two lines, the second one elided.
 
     The tooltip shows the whole message. No message widens the window.
     """
@@ -73,8 +74,24 @@ class MessageBar(QStatusBar):
         self.style().drawPrimitive(QStyle.PrimitiveElement.PE_PanelStatusBar, option, painter, self)
         end = min((each.x() for each in self._beside()), default=self.width()) - EDGE
         painter.setPen(self.palette().windowText().color())
-        shown = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, end - EDGE)
-        painter.drawText(QRect(EDGE, 0, end - EDGE, self.height()), Qt.AlignmentFlag.AlignVCenter, shown)
+        lines = two_lines(text, end - EDGE, self.fontMetrics())
+        if len(lines) > 1:
+            painter.setFont(type_scale.font("small"))
+            lines = two_lines(text, end - EDGE, painter.fontMetrics())
+        painter.drawText(QRect(EDGE, 0, end - EDGE, self.height()), Qt.AlignmentFlag.AlignVCenter, "\n".join(lines))
+
+
+def two_lines(text: str, width: int, metrics: QFontMetrics) -> list[str]:
+    """Return a text of a width, px, as one line, or broken at a space into two with an ellipsis for what is left."""
+    if metrics.horizontalAdvance(text) <= width:
+        return [text]
+    words, first = text.split(" "), 1
+    while metrics.horizontalAdvance(" ".join(words[: first + 1])) <= width:
+        first += 1
+    return [
+        metrics.elidedText(" ".join(part), Qt.TextElideMode.ElideRight, width)
+        for part in (words[:first], words[first:])
+    ]
 
 
 def _width(widget: QWidget) -> int:

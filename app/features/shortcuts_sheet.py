@@ -13,7 +13,7 @@ from app.desktop import theme, type_scale
 from app.desktop.actions import make_action
 from app.features.window_type import Window
 
-OTHER = "Other"
+OTHER, NOTHING = "Other", "No action with keys has these words; the command palette (Ctrl+Shift+P) has all actions"
 SIZE, SHARE = (560, 640), 0.9  # px, and the maximum share of the window
 MOUSE = (
     "Shortcuts work whatever has the focus, except while text is edited; Return presses, Up and Down change the "
@@ -73,6 +73,9 @@ class ShortcutsSheet:
                 rows = [each for each in rows if all(word in " ".join(each).casefold() for word in words)]
                 if rows:
                     _add(tree, menu, rows)
+            if not tree.topLevelItemCount():
+                QTreeWidgetItem(tree, [NOTHING]).setDisabled(True)
+                tree.topLevelItem(0).setFirstColumnSpanned(True)
             tree.expandAll()
             tree.resizeColumnToContents(0)
 

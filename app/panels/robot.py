@@ -20,6 +20,7 @@ from PyQt6.QtGui import (
 from PyQt6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
+    QLabel,
     QLineEdit,
     QMenu,
     QSplitter,
@@ -38,6 +39,7 @@ from app.panels.robot_tree import Entry, entries
 LINK = Qt.ItemDataRole.UserRole
 HEADINGS = ["Link", "Joint", ""]
 EYE, EYE_WIDTH = 2, 28  # the column of the eyes, px
+NOTHING = "No link or joint has these letters"
 SELECT = "Select a link to see its properties"
 OPEN = 60  # largest number of links at which the tree is expanded
 
@@ -271,15 +273,21 @@ class RobotPanel(QWidget):
         super().__init__()
         self.tree, self.inspector = LinkTree(), Inspector()
         self.search = QLineEdit(placeholderText="Filter links and joints", clearButtonEnabled=True)
-        self.search.textChanged.connect(self.tree.filter)
-        upper = QWidget()
-        vertical(vertical(self.search, margins=(6, 6, 6, 6)), self.tree, of=upper, margins=NO_MARGINS, spacing=0)
+        self.search.textChanged.connect(self._filter)
+        self.nothing, upper = QLabel(NOTHING, wordWrap=True, visible=False), QWidget()
+        theme.tint(self.nothing, "faint")
+        above = vertical(self.search, self.nothing, margins=(6, 6, 6, 6))
+        vertical(above, self.tree, of=upper, margins=NO_MARGINS, spacing=0)
         self.splitter = QSplitter(Qt.Orientation.Vertical)
         self.splitter.addWidget(upper)
         self.splitter.addWidget(self.inspector)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.setSizes([300, 330])
         vertical(self.splitter, of=self, margins=NO_MARGINS)
+
+    def _filter(self, text: str) -> None:
+        self.tree.filter(text)
+        self.nothing.setVisible(bool(text) and not self.tree.model().rowCount())
 
     def set_robot(self, model: engine.Model) -> None:
         """Show another robot."""

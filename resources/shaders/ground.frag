@@ -15,7 +15,7 @@ void main() {
 
     bool above = dot(plane.xyz, eye.xyz) > plane.w;
 #ifdef SHADED
-    float shade = above ? glow.w * (1.0 - lit(position, 2.0)) : 0.0;
+    float shade = above ? glow.w * (1.0 - softly_lit(position)) : 0.0;
 #else
     const float shade = 0.0;
 #endif

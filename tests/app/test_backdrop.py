@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from test_gl import project
 
 import engine
 from app.desktop import theme
 from app.features.appearance import Appearance
-from app.gl import contact_marks, glyphs, pushes
+from app.gl import contact_marks, context, glyphs, pushes
 from app.gl.backdrop import DARK, KNEE, LIGHT
 from app.gl.camera import Camera
 from app.gl.extras import Extras
@@ -94,3 +95,33 @@ def test_the_viewport_follows_the_theme(opened):
         corner = image.pixelColor(4, 4).lightnessF()
         assert (corner > 0.6) if name == "light" else (corner < 0.4)
     window.features[Appearance].actions["dark"].trigger()
+
+
+@pytest.mark.usefixtures("gl")
+@pytest.mark.parametrize("detail", [0, 1])
+def test_a_shadow_on_the_ground_has_a_soft_edge(detail):
+    """Also on a software renderer that has to be fast: several texels of the shadow map wide, and nowhere else gray."""
+    from OpenGL import GL
+
+    from app.gl.renderer import Renderer
+
+    box = engine.free_body("box", (0.4, 0.4, 0.4), 1.0, "box")
+    camera, width, height, seen = Camera(np.array([-0.5, 0.0, 0.0]), 0.1, -np.pi / 2, np.pi / 2 - 1e-3), 600, 300, []
+    with context.canvas(width, height):
+        renderer = Renderer()
+        renderer.initialize()
+        renderer.set_scene(Scene(box).read())
+        GL.glPixelStorei(GL.GL_PACK_ALIGNMENT, 1)
+        for x in (50.0, 0.0):  # without the shadow, then with it
+            renderer.draw(camera, engine.link_poses(box, [x, 0, 0.2, 0, 0, 0, 1]), width, height, detail)
+            pixels = np.empty((height, width, 3), np.uint8)
+            GL.glReadPixels(0, 0, width, height, GL.GL_RGB, GL.GL_UNSIGNED_BYTE, pixels)
+            seen.append(pixels[height // 2 - 5 : height // 2 + 5].mean(axis=(0, 2)))
+        texel = renderer._texel
+        renderer.release()
+    away = seen[0] - seen[1]
+    ends = [project(camera, np.array([x, 0.0, 0.0]), width / height)[0] for x in (-0.5, -0.49)]
+    pixel = 0.01 / ((ends[1] - ends[0]) / 2 * width)  # m
+    shade = away / np.median(away[-50:])
+    edge = np.count_nonzero((shade > 0.1) & (shade < 0.9)) * pixel / texel
+    assert 5.0 < edge < 11.0

@@ -12,7 +12,7 @@ import engine
 from app.desktop import about, type_scale
 from app.features.log_view import KEPT, LogView
 from app.features.plots_view import PlotsView
-from app.features.shortcuts_sheet import OTHER, ShortcutsSheet, shortcuts
+from app.features.shortcuts_sheet import NOTHING, OTHER, ShortcutsSheet, shortcuts
 from app.picture.pictures import renderer_name
 
 
@@ -36,6 +36,10 @@ def test_the_sheet_lists_every_action_that_has_keys(qtbot, window):
     assert ("Open second robot › File", "Ctrl+Alt+O") in listed
     qtbot.keyClicks(sheet.dialog.findChild(QLineEdit), "plot any")
     assert rows(tree) == {("Plots", "P")}
+    search = sheet.dialog.findChild(QLineEdit)
+    search.clear()
+    qtbot.keyClicks(search, "no such thing")
+    assert [tree.topLevelItem(k).text(0) for k in range(tree.topLevelItemCount())] == [NOTHING]
     sheet.dialog.close()
 
 

@@ -96,6 +96,9 @@ def test_the_filter_finds_links_by_their_joints_too(qtbot, arm):
     assert way == ["base", *(f"link{k}" for k in range(1, 7))]  # what leads there, and no link beyond
     panel.search.clear()
     assert panel.tree.model().rowCount(shown.index(0, 0)) == 1
+    assert panel.nothing.isHidden()
+    qtbot.keyClicks(panel.search, "no such link")
+    assert not panel.nothing.isHidden()
 
 
 def test_the_inspector_follows_while_it_plays_and_keeps_what_is_selected(qtbot, arm):

@@ -2,21 +2,25 @@
 
 import pytest
 from PyQt6.QtCore import QPoint, QSize, Qt
+from PyQt6.QtGui import QFontMetrics
 from PyQt6.QtWidgets import QInputDialog, QLabel, QLineEdit, QMainWindow, QScrollArea, QStyleOptionViewItem
 from windows import press, wait
 
 import engine
 from app.acting.coordinates import coordinates
 from app.acting.drives import Drive
+from app.desktop import type_scale
 from app.desktop.docks import NARROW_WIDTH, SIDE_WIDTH
-from app.desktop.message_bar import EDGE, MessageBar
+from app.desktop.message_bar import EDGE, MessageBar, two_lines
 from app.desktop.numbers import si_text
 from app.features.attaching import (
     BatchView,
     CompareView,
     ContactView,
     ControllerView,
+    Dragging,
     DriveView,
+    HandPosing,
     Status,
     TimeView,
     TimingView,
@@ -351,17 +355,41 @@ def test_words_that_come_and_go_leave_the_lists_of_the_status_bar_in_their_place
         note.clear()
 
 
-def test_a_message_without_room_is_cut_with_an_ellipsis(qtbot):
-    bars = [MessageBar(None), MessageBar(None)]
-    whole = "a message that is cut with an ellipsis"
-    for bar, text in zip(bars, (whole, f"{whole}, since it is too long"), strict=True):
-        qtbot.addWidget(bar)
-        bar.setSizeGripEnabled(False)
-        bar.resize(bar.fontMetrics().horizontalAdvance(whole) + 1 + 2 * EDGE, 30)  # which is rounded
+def test_a_message_without_room_takes_two_lines_and_is_cut_with_an_ellipsis(qtbot):
+    bar = MessageBar(None)
+    qtbot.addWidget(bar)
+    metrics = bar.fontMetrics()
+    words = "a message that takes two lines"
+    width = metrics.horizontalAdvance(words)
+    assert two_lines(words, width, metrics) == [words]
+    assert two_lines(words, width - 1, metrics) == ["a message that takes two", "lines"]
+    assert two_lines(f"{words} {words}", width, metrics) == [words, words]
+    first, second = two_lines(f"{words} {words} {words}", width, metrics)
+    assert first == words
+    assert second.endswith("…")
+    assert metrics.horizontalAdvance(second) <= width
+    assert two_lines(words.replace(" ", "_"), width // 2, metrics)[0].endswith("…")
+    bar.setSizeGripEnabled(False)
+    bar.resize(width + 2 * EDGE, 33)
+    seen = []
+    for text in (words, f"{words} {words}"):
         bar.showMessage(text)
-    half = bars[0].rect().adjusted(0, 0, -bars[0].width() // 2, 0)
-    assert bars[0].grab(half).toImage() == bars[1].grab(half).toImage()
-    assert bars[0].grab().toImage() != bars[1].grab().toImage()
+        seen.append(bar.grab().toImage())
+    upper = seen[1].rect().adjusted(0, 0, 0, -22)  # above a single line
+    assert seen[0] != seen[1]
+    assert seen[0].copy(upper) != seen[1].copy(upper)
+
+
+@pytest.mark.parametrize("view", [Dragging, HandPosing])
+def test_an_instruction_is_read_whole_in_a_small_window(qtbot, arm, view):
+    arm.resize(SMALL)
+    bar = arm.bar
+    wait(qtbot, lambda: bar.width() == SMALL.width())
+    arm.feature(view).action.trigger()
+    room = arm.feature(Status).step_button.x() - 60 - 2 * EDGE  # beside a number of diagnostics
+    lines = two_lines(bar.currentMessage(), room, QFontMetrics(type_scale.font("small")))
+    assert not any("…" in line for line in lines)
+    assert bar.toolTip() == bar.currentMessage()
 
 
 def test_a_message_is_seen_in_a_window_that_opens_maximised(qtbot):
