@@ -201,3 +201,20 @@ def test_options_of_the_suite_of_batches_are_read_and_refused_elsewhere(capsys):
         with pytest.raises(SystemExit):
             parser.parse_args(words.split()[:2] + wrong.split())
         assert f"argument {wrong.split()[0]}: " in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("example_robots")
+def test_feet_that_sliding_relieves_of_their_load_come_off(tmp_path):
+    """Between sticking and coming off such a foot has no velocity; of Solo12, nudged while it stands, some feet do."""
+    case, batch = real_robots._case("Solo12", "standing", tmp_path), 100
+    rng = np.random.default_rng(2026)
+    simulation = engine.Simulation(
+        case.model, batch, real_robots.DT, "implicit", "abia", scene=engine.Scene(friction=real_robots.FRICTION),
+        q=np.tile(case.q, (batch, 1)), v=0.05 * rng.standard_normal((batch, case.model.nv)), kp=case.kp, kd=case.kd,
+        timed=False,
+    )  # fmt: skip
+    residuals = []
+    for _ in range(40):
+        simulation.step()
+        residuals.append(simulation.contacts.residual)
+    assert np.mean(np.array(residuals) <= 1e-8) >= 0.9995

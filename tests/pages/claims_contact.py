@@ -122,7 +122,7 @@ def solver() -> Iterable[str]:
 
 PLANS = (
     "WARM_START", "OVERLAP_START", "COLD_START", "POLISH_FIRST", "INTERIOR", "POLISH", "HELD_SLIP_INTERIOR",
-    "POLISH_AGAIN", "COLD_SMALL_R", "COLD_LARGE_R", "POLISH_LAST",
+    "POLISH_AGAIN", "DETACH", "COLD_SMALL_R", "COLD_LARGE_R", "POLISH_LAST",
 )  # fmt: skip
 
 
@@ -134,6 +134,7 @@ def plan_rows() -> Iterable[str]:
         "COLD_START": "no impulses", "POLISH_FIRST": f"the best impulses, {near}",
         "INTERIOR": "no impulses, or near the best ones", "HELD_SLIP_INTERIOR": "as `INTERIOR`",
         "COLD_SMALL_R": "no impulses", "COLD_LARGE_R": "no impulses",
+        "DETACH": "the best impulses, without those of these contacts",
     }  # fmt: skip
     for k, name in enumerate(PLANS):
         if name == "OVERLAP_START":
@@ -150,7 +151,9 @@ def plan_rows() -> Iterable[str]:
             how, r = how + " held within a step" * (name != "INTERIOR"), None
         bracket = f" ({single})" if single != most else ""
         times = "–" if r is None else g(r)
-        yield f"| `{name}` | {how} | {begins.get(name, 'the best impulses')} | {times} | {most}{bracket} |"
+        times_tried = f"`, up to {search._MOST_DETACHED} times" if name == "DETACH" else "`"
+        how = f"{how} with contacts held open" if name == "DETACH" else how
+        yield f"| `{name}{times_tried} | {how} | {begins.get(name, 'the best impulses')} | {times} | {most}{bracket} |"
 
 
 @page_text.of(SOLVER)
@@ -158,8 +161,8 @@ def by_bodies() -> Iterable[str]:
     """Where Newton's steps over the bodies begin, and their damping."""
     plans = range(search.COLD_START, search.POLISH_LAST + 1)
     follows = search._next_plan.function
-    assert [follows(k, 1, 0.0) for k in (search.WARM_START, *plans[:-1])] == list(plans)
-    assert (follows(search.COLD_START, 1, 1.0), follows(search.COLD_START, 0, 1.0)) == (
+    assert [follows(k, 1, 4, 0.0) for k in (search.WARM_START, *plans[:-1])] == list(plans)
+    assert (follows(search.COLD_START, 1, 0, 1.0), follows(search.COLD_START, 0, 0, 1.0)) == (
         search.INTERIOR, search.COLD_SMALL_R
     )  # fmt: skip
     yield from plan_rows()

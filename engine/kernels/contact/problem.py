@@ -46,8 +46,9 @@ from engine.kernels.spatial import add, dot, load3, scale, sub
     HAS_RESTITUTION,  # 1 where any contact rebounds
     ALL_FRICTIONAL,  # 1 where all contacts have friction
     STALLED_STEPS,  # in a row, without enough progress
+    DETACHED,  # the number of contacts that are held open
     COUNTS,
-) = range(9)
+) = range(10)
 """Columns of `Search.counts`, and their number."""
 
 
@@ -108,6 +109,8 @@ class ProblemArrays(NamedTuple):
     omega: NDArray[np.floating]  # (C, 9): Ω
     joint: NDArray[np.int64]  # (R,): the row's velocity
     law: NDArray[np.floating]  # (R, 3): f, lo and hi
+    detached: NDArray[np.int64]  # (C,): the contacts that are held open, the leading ones in use
+    attached: NDArray[np.floating]  # (C,): their normal velocities without impulses
     part: NDArray[np.floating]  # (C,): terms of `sum_of_parts`
     joint_part: NDArray[np.floating]  # (R,)
     g: NDArray[np.floating]  # (R,): the row's mobility
@@ -142,11 +145,12 @@ def impulse_workspace(
     """Return the workspace for bodies with these parents, nv velocities, C `contacts`, mimic joints and pairs."""
     n, C, R = max(len(parent), 1), max(contacts, 1), max(nv, 1)
     frames = {name: np.zeros((C, 3)) for name in ("arm", "free", "impulse", "u", "change", "motion", "best", "s")}
-    contacts_of = {name: np.zeros(C) for name in ("mu", "offset", "along", "r", "part")}
+    contacts_of = {name: np.zeros(C) for name in ("mu", "offset", "along", "r", "part", "attached")}
     joints = ("g", "joint_free", "joint_impulse", "joint_u", "joint_change", "joint_motion", "joint_best", "joint_s")
     rows = {name: np.zeros(R) for name in (*joints, "joint_omega", "joint_part", "added", "right", "dv", "total")}
     problem = ProblemArrays(
-        head=np.zeros(n, np.int64), following=np.zeros(C, np.int64), frame=np.zeros((C, 9)), omega=np.zeros((C, 9)),
+        head=np.zeros(n, np.int64), following=np.zeros(C, np.int64), detached=np.zeros(C, np.int64),
+        frame=np.zeros((C, 9)), omega=np.zeros((C, 9)),
         **frames, **contacts_of, joint=np.zeros(R, np.int64), law=np.zeros((R, 3)), **rows,
         cones=ConeIterate(*(np.zeros((C, 3)) for _ in range(4))),
         joint_pairs=JointPairs(*(np.zeros((R, *n)) for n in ((3,), (3,), (8,), (8,), (), ()))),
@@ -166,17 +170,23 @@ def greatest_velocity(contacts, joints, p):
     return most_of(largest)
 
 
+@inline
+def contact_violation(i, p, length):
+    """The distance of a contact's impulse from the law, `length` of the step ahead, as a velocity."""
+    mu, r = p.mu[i], p.r[i]
+    x = add(load3(p.impulse[i]), scale(length, load3(p.change[i])))
+    u = add(load3(p.u[i]), scale(length, load3(p.motion[i])))
+    slip = mu * np.sqrt(u[1] * u[1] + u[2] * u[2])
+    difference = sub(x, project_on_cone((x[0] - r * (u[0] + slip), x[1] - r * u[1], x[2] - r * u[2]), mu))
+    return np.sqrt(dot(difference, difference)) / r
+
+
 @kernel
 def residual(contacts, joints, p, length, unit):
     """The residual of λ and u, `length` of the step ahead; 0 only where they obey the law. `unit` is its unit."""
     largest = 0.0
     for i in spread(contacts):
-        mu, r = p.mu[i], p.r[i]
-        x = add(load3(p.impulse[i]), scale(length, load3(p.change[i])))
-        u = add(load3(p.u[i]), scale(length, load3(p.motion[i])))
-        slip = mu * np.sqrt(u[1] * u[1] + u[2] * u[2])
-        difference = sub(x, project_on_cone((x[0] - r * (u[0] + slip), x[1] - r * u[1], x[2] - r * u[2]), mu))
-        violation = np.sqrt(dot(difference, difference)) / r
+        violation = contact_violation(i, p, length)
         largest = violation if not violation <= largest and largest == largest else largest  # NaN stays
     for j in spread(joints):
         g = p.g[j]

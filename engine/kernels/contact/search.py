@@ -16,6 +16,7 @@ from engine.kernels.contact.problem import (
     BEST_MERIT,
     BEST_RESIDUAL,
     BEST_RESIDUAL_OF_PLAN,
+    DETACHED,
     EPSILON,
     FINAL_STEPS,
     LARGEST_VELOCITY,
@@ -24,6 +25,7 @@ from engine.kernels.contact.problem import (
     STEP_FRACTION,
     STEPS_LEFT,
     TOLERANCE,
+    contact_violation,
     greatest_velocity,
     merit,
     residual,
@@ -41,10 +43,11 @@ from engine.kernels.spatial import add, dot, load3, scale, store3
     POLISH,  # from the best impulses
     HELD_SLIP_INTERIOR,  # each step with the slip of the one before: that of a convex problem
     POLISH_AGAIN,
+    DETACH,  # from the best impulses, with the least loaded contact that violates the law held open; then with another
     COLD_SMALL_R,  # from zero, with a smaller r and then a larger one: bodies that are wedged, whose impulses are not
     COLD_LARGE_R,  # unique, need one or the other
     POLISH_LAST,  # by whole steps
-) = range(11)
+) = range(12)
 """The plans: Newton's steps but for the interior point's."""
 _FINAL_EPSILON, _MOST_FINAL_STEPS = 1e-4, 3
 """ε of a plan's final steps, where rounding of some 1e-16/ε dominates, and their maximum number."""
@@ -59,6 +62,9 @@ _NEAR, _PRODUCTS, _LEAST_PRODUCTS = 1e-4, 10.0, 1e-5
 """The best residual below which the interior point begins near the best impulses, and ν there: a multiple of that
 residual, but at least so much. Newton's steps end there beside a kink."""
 _FAR = 1e30
+_MOST_DETACHED, _AWAY, _VIOLATING = 4, 1e3, 0.1
+"""The most contacts that are held open at a time, the velocity that holds them, in units of the largest one, and the
+share of the largest violation from which a contact is one of them."""
 
 
 @inline
@@ -144,7 +150,7 @@ def _plan(k, x):
     if _is_interior(k):
         most = 40 if k == INTERIOR else 100
         return 3.0, 20 if is_single(x) else most, 1.0
-    if _polishes(k):  # whole steps may go astray and come back
+    if _polishes(k) or k == DETACH:  # whole steps may go astray and come back
         return 3.0, 30 if k == POLISH_LAST else 12, 0.1
     return 0.3 if k == COLD_SMALL_R else 30.0, 20, 1.0  # far from zero, wholly damped at first
 
@@ -156,14 +162,21 @@ def _hand_over_residual(x):
 
 
 @inline
-def _next_plan(k, all_frictional, best):
-    """The plan after plan k and the residual `best`; `all_frictional` is 1 where all contacts have friction."""
+def _next_plan(k, all_frictional, detached, best):
+    """The plan after plan k and the residual `best`.
+
+    `all_frictional` is 1 where all contacts have friction, `detached` the number of contacts that are held open.
+    """
     if k < COLD_START:
         return COLD_START
     if k == COLD_START and best < _hand_over_residual(best):
         return POLISH_FIRST
     if k <= POLISH_FIRST:
         return INTERIOR if all_frictional == 1 else COLD_SMALL_R
+    if k == POLISH_AGAIN and is_single(best):
+        return COLD_SMALL_R
+    if k == DETACH and detached > 0 and detached < _MOST_DETACHED:
+        return DETACH
     return min(k + 1, POLISH_LAST)
 
 
@@ -182,6 +195,60 @@ def _line_search(contacts, joints, p, r_scale, best, unit):
 
 
 @inline
+def _least_loaded(contacts, p, detached):
+    """The contact with the least impulse of those that are loaded, violate the law and are not held open, or −1.
+
+    A contact whose load sliding relieves may have no velocity beside that at which it sticks: it comes off. Iterates
+    stay where it still sticks, with all contacts around it a little off the law.
+    """
+    chosen, least, largest = -1, _FAR, 0.0
+    for i in range(contacts):
+        largest = max(largest, contact_violation(i, p, 0.0))
+    for i in range(contacts):
+        there = contact_violation(i, p, 0.0) < _VIOLATING * largest or p.impulse[i, 0] <= 0.0
+        for k in range(detached):
+            there = there or p.detached[k] == i
+        if p.impulse[i, 0] < least and not there:
+            chosen, least = i, p.impulse[i, 0]
+    return chosen
+
+
+@inline
+def _detach(contacts, joints, topology, bodies, work):
+    """Hold one more contact open, as if it moved away from what it touches; if there is none, let go of all."""
+    p, counts, unit = work.problem, work.search.counts, work.search.numbers[LARGEST_VELOCITY]
+    if counts[DETACHED] == 0:
+        _restore_best(contacts, joints, p)
+        respond(contacts, joints, topology, bodies, work, p.total)
+    i = _least_loaded(contacts, p, counts[DETACHED])
+    if i < 0:
+        for k in range(counts[DETACHED]):
+            p.free[p.detached[k], 0] = p.attached[k]
+        counts[DETACHED] = 0
+    else:
+        p.detached[counts[DETACHED]], p.attached[counts[DETACHED]] = i, p.free[i, 0]
+        counts[DETACHED] += 1
+    for k in range(counts[DETACHED]):
+        i = p.detached[k]
+        p.free[i, 0] = p.attached[k] + _AWAY * unit
+        store3(p.impulse[i], (0.0, 0.0, 0.0))
+    respond(contacts, joints, topology, bodies, work, p.total)
+
+
+@inline
+def _attach(contacts, joints, topology, bodies, work):
+    """Let go of the contacts that are held open; the impulses count if they obey the law."""
+    p, numbers, counts = work.problem, work.search.numbers, work.search.counts
+    for k in range(counts[DETACHED]):
+        p.free[p.detached[k], 0] = p.attached[k]
+    respond(contacts, joints, topology, bodies, work, p.total)
+    residual_now = residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY])
+    if residual_now < numbers[BEST_RESIDUAL]:
+        numbers[BEST_RESIDUAL] = residual_now
+        _keep_best(contacts, joints, p)
+
+
+@inline
 def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
     """Initialise a plan."""
     p, numbers, counts = work.problem, work.search.numbers, work.search.counts
@@ -195,8 +262,10 @@ def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
         if not residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY]) < numbers[BEST_RESIDUAL]:
             _restore_best(contacts, joints, p)
             respond(contacts, joints, topology, bodies, work, p.total)
-    elif plan != WARM_START:
+    elif plan != WARM_START and plan != DETACH:
         _start_from_zero(contacts, joints, p, work.tree)
+    if not is_single(numbers[LARGEST_VELOCITY]) and plan == DETACH:
+        _detach(contacts, joints, topology, bodies, work)
     if _is_interior(plan):
         nu = max(_LEAST_PRODUCTS, _PRODUCTS * numbers[BEST_RESIDUAL]) if near else 0.0
         begin_interior(nu, contacts, joints, inertia, topology, bodies, work)
@@ -205,7 +274,7 @@ def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
     counts[PLAN], counts[STEPS_LEFT], counts[FINAL_STEPS], counts[STALLED_STEPS] = plan, most_steps, 0, 0
     numbers[BEST_MERIT], numbers[BEST_RESIDUAL_OF_PLAN], numbers[STEP_FRACTION] = merit_now, residual_now, 0.0
     numbers[EPSILON] = max(least_damping(merit_now), eps_per_merit * min(1.0, merit_now))
-    if residual_now < numbers[BEST_RESIDUAL]:
+    if residual_now < numbers[BEST_RESIDUAL] and plan != DETACH:
         numbers[BEST_RESIDUAL] = residual_now
         _keep_best(contacts, joints, p)
 
@@ -220,6 +289,7 @@ def begin(plan, tolerance, accepted, contacts, joints, inertia, topology, bodies
     numbers, least = work.search.numbers, 1.0
     for i in spread(contacts):
         least = min(least, work.problem.mu[i])
+    work.search.counts[DETACHED] = 0
     work.search.counts[ALL_FRICTIONAL] = 1 if least_of(least) > 0.0 else 0
     numbers[LARGEST_VELOCITY] = greatest_velocity(contacts, joints, work.problem)
     numbers[BEST_RESIDUAL], numbers[TOLERANCE], numbers[ACCEPTED_RESIDUAL] = _FAR, tolerance, accepted
@@ -282,9 +352,11 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
     """
     p, numbers, counts = work.problem, work.search.numbers, work.search.counts
     while _is_over(numbers, counts):
+        if not is_single(numbers[LARGEST_VELOCITY]) and counts[PLAN] == DETACH:
+            _attach(contacts, joints, topology, bodies, work)
         if _is_done(numbers, counts):
             return True
-        following = _next_plan(counts[PLAN], counts[ALL_FRICTIONAL], numbers[BEST_RESIDUAL])
+        following = _next_plan(counts[PLAN], counts[ALL_FRICTIONAL], counts[DETACHED], numbers[BEST_RESIDUAL])
         _begin_plan(following, contacts, joints, inertia, topology, bodies, work)
     interior, slip_held = _is_interior(counts[PLAN]), counts[PLAN] == HELD_SLIP_INTERIOR
     r_scale, eps = 0.0, numbers[EPSILON]
@@ -308,7 +380,7 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
         if slip_held:
             counts[STALLED_STEPS] = 0
         # Rounding takes digits of an interior point's velocities.
-        if residual_now < numbers[BEST_RESIDUAL] and not interior:
+        if residual_now < numbers[BEST_RESIDUAL] and not interior and counts[PLAN] != DETACH:
             numbers[BEST_RESIDUAL] = residual_now
             _keep_best(contacts, joints, p)
     if not residual_now < _FAR:
