@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from PyQt6.QtCore import QEvent, QObject, QPoint, QSize, Qt
@@ -45,11 +45,14 @@ class Command(NamedTuple):
 
 
 class Palette(QDialog):
-    """A search field above the commands that match all its words, the best match first."""
+    """A search field above the commands that match all its words, the best match first.
 
-    def __init__(self, window: Window, commands: Sequence[Command], last: Sequence[str]):
+    It keeps names only, and calls `find` for the actions: menus that are filled again delete theirs.
+    """
+
+    def __init__(self, window: Window, find: Callable[[], list[Command]], last: Sequence[str]):
         super().__init__(window, Qt.WindowType.Popup)
-        self._window, self._commands, self._last = window, commands, list(last)
+        self._window, self._find, self._last = window, find, list(last)
         self.line, self.list = QLineEdit(placeholderText="Type a command"), QTreeWidget()
         self.list.setColumnCount(2)
         self.list.setHeaderHidden(True)
@@ -73,14 +76,14 @@ class Palette(QDialog):
         self.list.clear()
         blank = QPixmap(ICON, ICON)
         blank.fill(Qt.GlobalColor.transparent)
-        for command in rank_commands(self._commands, text, self._last):
+        for command in rank_commands(self._find(), text, self._last):
             action = command.action
             on = "  ✓" if action.isCheckable() and action.isChecked() else ""
             reason = reason_of(action)
             item = QTreeWidgetItem(self.list, [command.name + on, reason.split(";")[0] or keys_of(action)])
             item.setIcon(0, QIcon(blank) if action.icon().isNull() else action.icon())
             item.setToolTip(0, reason or action.toolTip())
-            item.setData(0, Qt.ItemDataRole.UserRole, command)
+            item.setData(0, Qt.ItemDataRole.UserRole, command.name)
             item.setForeground(1, theme.color("faint"))
             item.setDisabled(not is_offered(action))
         if not self.list.topLevelItemCount():
@@ -106,17 +109,18 @@ class Palette(QDialog):
         return super().eventFilter(watched, event)
 
     def _run(self) -> None:
-        item = self.list.currentItem()
-        if item is not None and not item.isDisabled():
-            command = item.data(0, Qt.ItemDataRole.UserRole)
+        item = self.list.currentItem() or self.list.topLevelItem(0)
+        name = None if item is None else item.data(0, Qt.ItemDataRole.UserRole)
+        command = next((each for each in self._find() if each.name == name), None)
+        if command is None:
+            self._fill(self.line.text())
+        elif is_offered(command.action):
             self.close()
             self._last[:] = [command.name, *(name for name in self._last if name != command.name)][:LAST]
             command.action.trigger()
-        elif item is None and (first := self.list.topLevelItem(0)) is not None and first.text(0) != NOTHING:
-            command = first.data(0, Qt.ItemDataRole.UserRole)
-            if reason := reason_of(command.action):
-                name = command.name.rpartition("› ")[2].partition("\t")[0]
-                self._window.statusBar().showMessage(f"{name}: {reason}", MESSAGE)
+        elif reason := reason_of(command.action):
+            own = command.name.rpartition("› ")[2].partition("\t")[0]
+            self._window.statusBar().showMessage(f"{own}: {reason}", MESSAGE)
 
     @property
     def last(self) -> list[str]:
@@ -137,17 +141,18 @@ class PaletteView:
     def show(self) -> None:
         """Open the palette, and focus its search field."""
         last = [] if self.palette is None else self.palette.last
-        found = of_menus(self._window)
-        commands = [
+        self.palette = Palette(self._window, self._find, last)
+        self.palette.show()
+        self.palette.line.setFocus()
+
+    def _find(self) -> list[Command]:
+        return [
             Command(
                 f"{menu} › {name}", action, f"{action.toolTip()} {ALSO.get(name.rpartition('› ')[2], '')}".casefold()
             )
-            for menu, name, action in found
+            for menu, name, action in of_menus(self._window)
             if action is not self.action
         ]
-        self.palette = Palette(self._window, commands, last)
-        self.palette.show()
-        self.palette.line.setFocus()
 
 
 def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -> list[Command]:

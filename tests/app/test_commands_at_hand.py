@@ -12,7 +12,7 @@ from test_scene_view import entry, seen_at, settled, shown
 from windows import wait
 
 from app.desktop.context_menus import LINK, PLOT, SPACE, Clicked
-from app.features.attaching import PlotsView, RobotView, SceneView, TimeView
+from app.features.attaching import PlotsView, PoseMenu, RobotView, SceneView, TimeView
 from app.features.palette import ALSO, PaletteView
 from app.features.shortcuts_sheet import of_menus
 
@@ -136,6 +136,22 @@ def test_a_command_that_cannot_be_is_there_and_does_nothing(qtbot, window):
     assert view.palette.list.currentItem() is None
     qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)
     assert view.palette.isVisible()
+    view.palette.close()
+
+
+def test_the_palette_finds_what_menus_have_made_again_since_it_was_opened(qtbot, arm):
+    """A robot that is loaded meanwhile brings its own poses, and the entries of the former one's are deleted."""
+    view, menu = arm.features[PaletteView], arm.features[PoseMenu].menu
+    view.show()
+    qtbot.keyClicks(view.palette.line, "pose neutral")
+    menu.clear()
+    qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)  # the row is of an entry that is no more
+    assert not view.palette.isVisible()
+    assert view.palette.last[0] == "Simulation › Pose › neutral"
+    view.show()
+    menu.clear()
+    qtbot.keyClicks(view.palette.line, "reset layout")
+    assert view.palette.list.currentItem().text(0) == "View › Reset layout"
     view.palette.close()
 
 
