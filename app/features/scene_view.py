@@ -304,6 +304,7 @@ class SceneView(QObject):
             self._window.statusBar().showMessage("the scene is still being changed; try again in a moment", MESSAGE)
             return
         said = told + NEW_RUN if bench.robot.time > 0 else told if state is not None else ""
+        said = "; ".join(filter(None, (self.panel.told, said)))
         stays = state is None or state.floating == bench.robot.floating
         camera = replace(self._window.viewport.camera) if stays else None
         playing = bench.robot.playing

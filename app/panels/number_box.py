@@ -1,4 +1,4 @@
-"""Boxes for typed numbers.
+"""Boxes for typed numbers, which show as many digits as there is room for.
 
 `DecimalBox`, `PlainBox` without buttons, `NumberBox` without trailing zeros; `WholeBox` for whole numbers.
 """
@@ -9,11 +9,12 @@ import ast
 import math
 import operator
 import re
+from collections.abc import Callable
 from typing import Any, cast
 
-from PyQt6.QtCore import QEvent, QObject, Qt
-from PyQt6.QtGui import QKeyEvent, QMouseEvent, QValidator
-from PyQt6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox, QWidget
+from PyQt6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt
+from PyQt6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QResizeEvent, QShowEvent, QValidator
+from PyQt6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox, QToolTip, QWidget
 
 from app.desktop.actions import MESSAGE
 
@@ -23,6 +24,8 @@ NO_NUMBERS = (Qt.Key.Key_Space, Qt.Key.Key_S, Qt.Key.Key_R)
 UNDOES = (Qt.Key.Key_Z, Qt.Key.Key_Y)
 """Keys that undo and redo, with Ctrl."""
 LONGEST = 100  # largest number of characters typed
+LONGEST_SHORT = 9  # most significant digits of a number for which there is no room
+LINE_MARGIN = 2  # px, Qt's, on both sides of a text that is edited
 _BEGUN = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d*)?")
 _WHOLE = re.compile(rf"[+-]?\d{{0,{LONGEST}}}")
 _TERM = re.compile(r"(?!.*\d\.\d*\.)[\d.eE+\-*/() πpi]*")  # no number with two points
@@ -58,22 +61,28 @@ def _state(box: Any, possible: object, number: float | None) -> QValidator.State
     return QValidator.State.Acceptable if within else QValidator.State.Intermediate
 
 
-def _clamped(box: Any, typed: float | None, form: str) -> str:
-    """Return the text of a typed number clamped to a box's limits, or of its value where none was typed.
+def _clamped(box: Any, typed: float | None, form: str, write: Callable[[Any], str]) -> str:
+    """Return the text of a typed number clamped to a box's limits, or of its value where none was typed, by `write`.
 
     The status bar says, by `form`, what replaced it.
     """
     number = box.value() if typed is None else typed
     taken = min(max(number, box.minimum()), box.maximum())
-    window = box.parentWidget()
+    box.clamped, window = "", box.parentWidget()
     while window is not None and not isinstance(window, QMainWindow):
         window = window.parentWidget()
     if number != taken and window is not None:
         name, unit = f"{box.accessibleName()}: " if box.accessibleName() else "", box.suffix()
         which = "above the maximum" if number > taken else "below the minimum"
-        said = f"{name}{number:{form}}{unit} is {which}; {taken:{form}}{unit} is set instead"
-        window.statusBar().showMessage(said, MESSAGE)
-    return f"{box.prefix()}{box.textFromValue(taken)}{box.suffix()}"
+        box.clamped = f"{name}{number:{form}}{unit} is {which}; {taken:{form}}{unit} is set instead"
+        window.statusBar().showMessage(box.clamped, MESSAGE)
+    return f"{box.prefix()}{write(taken)}{box.suffix()}"
+
+
+def _short(box: QDoubleSpinBox, value: float, digits: int) -> str:
+    """Return a number with some significant digits, as 0.534 or 1.2e6."""
+    text = re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.{digits}g}")
+    return text.replace(".", box.locale().decimalPoint())
 
 
 def is_for_window(box: Any, event: QEvent) -> bool:
@@ -111,7 +120,12 @@ class _Typing(QObject):
         self._before = self._box.value() if self._before is None else self._before
 
     def _end(self) -> None:
-        self._before = None
+        self._before, self._box.clamped = None, ""
+
+    @property
+    def begun(self) -> bool:
+        """Whether a number is being typed."""
+        return self._before is not None
 
     def eventFilter(self, box: Any, event: QEvent) -> bool:
         if self._before is None or event.type() != QEvent.Type.KeyPress or event.key() != Qt.Key.Key_Escape:
@@ -126,12 +140,71 @@ class DecimalBox(QDoubleSpinBox):
     """Accepts numbers as 12.5, 12,5 or 1e3, whatever the language, terms as 3*pi/2, and units of its suffix's kind.
 
     Else a comma would group digits in some languages and be the decimal mark in others: 12.5 could become 125.
-    A number beyond the limits becomes the limit once editing ends, with a message in the window's status bar.
+    A number beyond the limits becomes the limit once editing ends, with a message in the window's status bar. One with
+    more digits than there is room for is shown rounded, perhaps with an exponent, and its tooltip has all of them.
     """
+
+    clamped = ""
+    """What the status bar says of the number that is being entered, if it was beyond the limits."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        _Typing(self)
+        self._typing, self._measures = _Typing(self), False
+
+    def sizeHint(self) -> QSize:
+        return self._measured(super().sizeHint)
+
+    def minimumSizeHint(self) -> QSize:
+        return self._measured(super().minimumSizeHint)
+
+    def _measured(self, hint: Callable[[], QSize]) -> QSize:
+        """Return a size for all digits, whatever room there is now."""
+        self._measures = True
+        try:
+            return hint()
+        finally:
+            self._measures = False
+
+    def textFromValue(self, value: float) -> str:
+        whole = self._whole(value)
+        if self._measures or not self.isVisible() or self._fits(whole):
+            return whole
+        return next(filter(self._fits, (_short(self, value, digits) for digits in range(LONGEST_SHORT, 0, -1))), whole)
+
+    def _whole(self, value: float) -> str:
+        """Return a number with all its digits."""
+        return super().textFromValue(value)
+
+    def _fits(self, text: str) -> bool:
+        line = self.lineEdit()
+        room = line.contentsRect().width() - 2 * LINE_MARGIN
+        return line.fontMetrics().horizontalAdvance(f"{self.prefix()}{text}{self.suffix()}") <= room
+
+    def _shown(self) -> str:
+        return f"{self.prefix()}{self.textFromValue(self.value())}{self.suffix()}"
+
+    def _fit(self) -> None:
+        """Show as many digits as there is room for now."""
+        line, text = self.lineEdit(), self._shown()
+        if not self._typing.begun and line.text() != text:
+            with QSignalBlocker(line):
+                line.setText(text)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._fit()
+
+    def event(self, event: QEvent) -> bool:
+        whole = self._whole(self.value()) if event.type() == QEvent.Type.ToolTip else ""
+        if isinstance(event, QHelpEvent) and whole != self.textFromValue(self.value()):
+            tip = f"{self.prefix()}{whole}{self.suffix()}\n{self.toolTip()}".strip()
+            QToolTip.showText(event.globalPos(), tip, self)
+            return True
+        return super().event(event)
 
     def _plain(self, text: str) -> str:
         """Return the text between prefix and suffix, with a point in place of a comma."""
@@ -151,6 +224,8 @@ class DecimalBox(QDoubleSpinBox):
         return next((units for units in _UNITS if self.suffix().strip() in units), {})
 
     def _number(self, text: str) -> float | None:
+        if not self.lineEdit().isModified() and text == self._shown():
+            return self.value()  # with the digits that there is no room for
         (plain, unit), units = self._parted(text), self._units
         if unit and unit not in units:
             return None
@@ -167,7 +242,7 @@ class DecimalBox(QDoubleSpinBox):
         return _state(self, possible, self._number(text) if complete else None), text, place
 
     def fixup(self, text: str | None) -> str:
-        return _clamped(self, self._number(text or ""), "g")
+        return _clamped(self, self._number(text or ""), "g", self._whole)
 
     def valueFromText(self, text: str | None) -> float:
         number = self._number(text or "")
@@ -195,8 +270,8 @@ class PlainBox(DecimalBox):
 class NumberBox(PlainBox):
     """A box that shows no trailing zeros."""
 
-    def textFromValue(self, value: float) -> str:
-        text, point = super().textFromValue(value), self.locale().decimalPoint()
+    def _whole(self, value: float) -> str:
+        text, point = super()._whole(value), self.locale().decimalPoint()
         return text.rstrip("0").rstrip(point) if point in text else text
 
 
@@ -222,7 +297,7 @@ class WholeBox(QSpinBox):
         return _state(self, _WHOLE.fullmatch(self._plain(text)), self._number(text)), text, place
 
     def fixup(self, text: str | None) -> str:
-        return _clamped(self, self._number(text or ""), "d")
+        return _clamped(self, self._number(text or ""), "d", self.textFromValue)
 
     def valueFromText(self, text: str | None) -> int:
         number = self._number(text or "")

@@ -11,7 +11,7 @@ from app.acting.drives import Drive
 from app.desktop.docks import SIDE_WIDTH
 from app.desktop.message_bar import EDGE, MessageBar
 from app.desktop.numbers import si_text
-from app.features.attaching import BatchView, CompareView, DriveView, Status, TimeView, WrenchView
+from app.features.attaching import BatchView, CompareView, DriveView, SceneView, Status, TimeView, WrenchView
 from app.panels.diagnostics import ELEMENT_WIDTH, DiagnosticsPanel
 from app.panels.joint_table import DRIVE, common_ending
 from app.panels.joints import (
@@ -337,3 +337,18 @@ def test_a_message_is_seen_in_a_window_that_opens_maximised(qtbot):
         bar.showMessage(text)
         seen.append(bar.grab().toImage())
     assert seen[0] != seen[1]
+
+
+def test_the_scenes_numbers_are_whole_in_a_small_window(qtbot, opened):
+    """Half of 1920 × 1200, as at scale 2."""
+    window = opened(engine.find_robot("scara"))
+    window.resize(QSize(960, 600))
+    scene = window.feature(SceneView)
+    window.docks.bring("Scene")
+    scene.add("box", False)
+    scene.choose(0)
+    panel = scene.panel
+    wait(qtbot, lambda: panel.form.isVisible() and panel.place[0].width() < 100)
+    for box, value in zip((*panel.place, *panel.turn), (-0.1234, 9.8765, 0.5338) * 2, strict=True):
+        box.setValue(value)
+        assert box.text() == f"{round(value, box.decimals()):g}"
