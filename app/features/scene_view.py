@@ -30,7 +30,6 @@ from app.features import object_places
 from app.features.state_transfer import restore_state
 from app.features.window_type import Window
 from app.gl.camera import Camera
-from app.panels.panel_scroller import scroller
 from app.panels.scene import ScenePanel
 from app.reasons import refusal
 from app.simulation.messages import Loaded, Snapshot
@@ -76,8 +75,7 @@ class SceneView(QObject):
         self.adding = QMenu("&Add to the scene", window, toolTipsVisible=True)
         self._fill()
         self.panel = ScenePanel(self.adding)
-        area = scroller(self.panel, sideways=False)
-        self.action = window.docks.add(Dock("Scene", area, LEFT, "Robot", "scene", "O", TIP))
+        self.action = window.docks.add(Dock("Scene", self.panel, LEFT, "Robot", "scene", "O", TIP, sideways=False))
         window.toolbar.addAction(self.action)
         window.menus.simulation.put(self.adding)
         self._before: Before | None = None
