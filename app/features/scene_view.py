@@ -227,7 +227,8 @@ class SceneView(QObject):
         if item.mass is None:
             count = len(self.obstacles)
             self._set_obstacles([*self.obstacles, item], count, f"Add {scene_objects.LABELS[item.shape]} {count + 1}")
-            self._bring_into_view(item)
+            if len(self.obstacles) > count:
+                self._bring_into_view(item)
         else:
             self._add_part(lambda: body_of(item, item.pose), item.name)
 
