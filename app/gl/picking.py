@@ -47,17 +47,18 @@ def seen_at(camera: Camera, size: tuple[float, float], points: ArrayLike) -> Vec
     return np.c_[(0.5 + 0.5 * clip[:, 0] / w) * size[0], (0.5 - 0.5 * clip[:, 1] / w) * size[1]]
 
 
-def way_to(camera: Camera, size: tuple[float, float], lower: ArrayLike, upper: ArrayLike) -> Vector | None:
-    """Return the direction to a box, with corners (3,), outside a picture of this size; None if it is inside.
+def way_to(camera: Camera, size: tuple[float, float], bodies: ArrayLike) -> Vector | None:
+    """Return the direction to bodies, with corners (n, k, 3), all outside a picture of this size; else None.
 
     (2,): a unit vector from the picture's middle, x to the right and y down.
     """
-    corners = np.array(np.meshgrid(*zip(np.asarray(lower, float), np.asarray(upper, float), strict=True)))
-    clip = np.c_[corners.reshape(3, -1).T, np.ones(8)] @ (camera.projection(size[0] / size[1]) @ camera.view()).T
-    x, y, w = clip[:, 0], clip[:, 1], clip[:, 3]
-    if not any(np.all(beyond) for beyond in (x > w, x < -w, y > w, y < -w, w < 0)):
+    corners = np.asarray(bodies, float)
+    ends = np.concatenate([corners, np.ones((*corners.shape[:2], 1))], 2)
+    clip = ends @ (camera.projection(size[0] / size[1]) @ camera.view()).T
+    x, y, w = (clip[..., k] for k in (0, 1, 3))
+    if not np.all(np.any([np.all(beyond, 1) for beyond in (x > w, x < -w, y > w, y < -w, w < 0)], axis=0)):
         return None
-    toward = clip[:, :2].mean(0) * [size[0], -size[1]]
+    toward = clip[..., :2].mean((0, 1)) * [size[0], -size[1]]
     length = float(np.linalg.norm(toward))
     return toward / length if length > 0 else np.array([0.0, 1.0])
 
