@@ -57,7 +57,7 @@ def _carry_out(words: list[str]) -> int:
             from app.picture import render
             from engine import cli
 
-        return cli.main(words, extend=render.add_parser)
+        return cli.main(words, extend=render.add_parser, windowed=WINDOWED)
     from app import connect, lesson, run_app, view
 
     if words and words[0] in WINDOWED:

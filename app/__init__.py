@@ -19,11 +19,13 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,12 +39,12 @@ def run_app(argv: Sequence[str]) -> int:
     """Open the window with the robot, run or session in `argv`, if any; return the exit status when it is closed."""
     parser = argparse.ArgumentParser(prog="catena", description="Open the simulator's window.")
     what = (
-        "a URDF or xacro file to open, the name of a robot that ships, a run (.npz), which plays, "
-        "or a session (.catena) that File › Save session wrote"
+        "a URDF file to open, a xacro file with its arguments NAME:=VALUE, the name of a robot that ships, "
+        "a run (.npz), which plays, or a session (.catena) that File › Save session wrote"
     )
     parser.add_argument("robot", nargs="?", help=what)
     _add_sources(parser)
-    return _open(parser.parse_args(argv), "")
+    return _open(_parsed(parser, argv), "")
 
 
 def view(argv: Sequence[str]) -> int:
@@ -52,7 +54,7 @@ def view(argv: Sequence[str]) -> int:
     parser.add_argument("robot", metavar="RUN.npz", help="the run")
     parser.add_argument("--robot", dest="of", default="", metavar="FILE", help="the file of its robot, if it has moved")
     _add_sources(parser)
-    args = parser.parse_args(argv)
+    args = _parsed(parser, argv)
     if not Path(args.robot).exists():
         print(
             f"catena view: there is no file {args.robot!r}; give a run that `main.py run … --out` wrote",
@@ -69,7 +71,7 @@ def connect(argv: Sequence[str]) -> int:
     what = "link.folder of the script; by default of the one that called engine.show last"
     parser.add_argument("link", nargs="?", default="", help=what)
     _add_sources(parser)
-    args = parser.parse_args(argv)
+    args = _parsed(parser, argv)
     import engine
 
     try:
@@ -91,7 +93,7 @@ def lesson(argv: Sequence[str]) -> int:
     what = "a URDF or xacro file, or the name of a robot that ships (default arm7)"
     parser.add_argument("--robot", default="arm7", metavar="FILE", help=what)
     _add_sources(parser)
-    args = parser.parse_args(argv)
+    args = _parsed(parser, argv)
     if args.stage < 1:
         parser.error(f"--stage is {args.stage}; expected the number of a step, 1 or more")
     return _open(args, "", (args.name, args.stage - 1))
@@ -104,12 +106,20 @@ def _add_sources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trust-xacro", action="store_true", help="let that xacro file run any Python, as xacro does")
 
 
+def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
+    """Parse words, among which NAME:=VALUE are arguments of a xacro file."""
+    given = [re.fullmatch(r"([A-Za-z_]\w*):=(.*)", word, re.DOTALL) for word in argv]
+    args = parser.parse_args([word for word, found in zip(argv, given, strict=True) if found is None])
+    args.xacro_args = {found[1]: found[2] for found in given if found is not None}
+    return args
+
+
 def _open(args: argparse.Namespace, robot_of_run: str, lesson: tuple[str, int] | None = None) -> int:
     if _no_screen():
         print(f"There is no screen: neither DISPLAY nor WAYLAND_DISPLAY is set. {HEADLESS}", file=sys.stderr)
         return 1
-    given = args.robot, args.package_dir, args.trust_xacro, robot_of_run
-    return _show_window(*given, lesson) if lesson else _show_window(*given)
+    more = (lesson, args.xacro_args) if args.xacro_args else (lesson,) if lesson else ()
+    return _show_window(args.robot, args.package_dir, args.trust_xacro, robot_of_run, *more)
 
 
 def _no_screen() -> bool:
@@ -161,6 +171,7 @@ def _show_window(
     trust_xacro: bool,
     robot_of_run: str,
     lesson: tuple[str, int] | None = None,
+    xacro_args: Mapping[str, str] = MappingProxyType({}),
 ) -> int:
     os.environ.setdefault("PYTHONSAFEPATH", "1")  # our processes run no Python file of the current folder
     from PyQt6.QtCore import QSettings
@@ -189,6 +200,7 @@ def _show_window(
     if robot:
         with suppress(FileNotFoundError):  # a missing file: the window reports it
             robot = str(engine.find_robot(robot))
+        window.workbench.set_xacro_args(robot, xacro_args)
         if robot_of_run:
             window.workbench.set_robot_of_run(robot, robot_of_run)
         window.open(robot, trust_xacro=trust_xacro)

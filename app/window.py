@@ -26,7 +26,7 @@ from PyQt6.QtWidgets import (
 
 from app.desktop import about, dialogs
 from app.desktop.actions import MESSAGE, make_action, make_link
-from app.desktop.docks import RIGHT, Dock, Docks
+from app.desktop.docks import NARROW_WIDTH, RIGHT, Dock, Docks
 from app.desktop.menus import Menus
 from app.desktop.message_bar import MessageBar
 from app.desktop.settings import setting
@@ -86,7 +86,7 @@ class Window(QMainWindow):
         self.view_controls = ViewControls(self)
         self._make_toolbar()
         self.docks = Docks(self, self.menus.view)
-        self.docks.add(Dock("Joints", self.joint_column, RIGHT))
+        self.docks.add(Dock("Joints", self.joint_column, RIGHT, least=NARROW_WIDTH))
         self.features: dict[Callable[[Window], object], object] = {}
         for kind in FEATURES:
             self.features[kind] = kind(self)

@@ -7,7 +7,7 @@ newest state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -66,8 +66,8 @@ class Workbench:
 
     def __init__(self, recent: list[str] | None = None):
         self.path = ""
-        self.stands = False
-        """Whether the robot has shapes that can touch the ground."""
+        self.stands = self.reaches_below = False
+        """Whether the robot has shapes that can touch the ground; whether it is fixed, with some below the ground."""
         self.loading = ""
         """The path of the file being loaded; empty if none."""
         self.reading: tuple[str, ...] = ()
@@ -91,6 +91,7 @@ class Workbench:
         self._leaves = False
         self.left: RemovedObjects | None = None
         """The objects around the previous robot that another one, opened since, lacks; None if there are none."""
+        self._xacro_args: dict[str, dict[str, str]] = {}  # by the path of the file
         self._robots_of_runs: dict[str, str] = {}  # by the run's path, if other than the robot that the run names
         self.trusted = False
         """Whether the file was allowed to run any Python, if it was a xacro file."""
@@ -154,7 +155,8 @@ class Workbench:
         run = source if isinstance(source, str) and source.endswith((run_files.SUFFIX, run_files.KEPT_SUFFIX)) else ""
         if self.robot.model is not None and self.loading != self.path and not run:  # frames of a run have their scene
             settings = replace(settings, scene=replace(settings.scene, obstacles=()))
-        arguments = source, settings, floating, self.package_dirs, trust_xacro
+        given = self.xacro_args(source) if isinstance(source, str) else {}
+        arguments = source, settings, floating, self.package_dirs, trust_xacro, given
         if run:
             robot = self._robots_of_runs.get(run, "")
             self._worker.open(
@@ -176,6 +178,14 @@ class Workbench:
         self.opening_floating, self._opening_trusted = floating, self.trusted
         source = self.path if Path(self.path).is_file() else model
         self._worker.open(source, self.robot.settings, floating, opener=lambda _: lambda *_, **__: model)
+
+    def xacro_args(self, path: str | Path) -> dict[str, str]:
+        """Return the values given for the arguments of a xacro file, by name."""
+        return self._xacro_args.get(resolved(path), {})
+
+    def set_xacro_args(self, path: str | Path, values: Mapping[str, str]) -> None:
+        """Open that file, or a run with its robot, with these arguments of a xacro file."""
+        self._xacro_args[resolved(path)] = dict(values)
 
     def set_robot_of_run(self, run: str | Path, robot: str) -> None:
         """Open that run with the robot in the file `robot`, whatever robot it names."""
@@ -277,6 +287,14 @@ class Workbench:
         return start if stands else None
 
     @property
+    def shown_model(self) -> engine.Model | None:
+        """The robot, with the gravity that acts in the state that is shown; None without a robot."""
+        recorded, robot = self.replay.frame, self.robot
+        if recorded is not None or robot.model is None:
+            return None if recorded is None else recorded.setup.model
+        return robot.settings.under_gravity(robot.model)
+
+    @property
     def algorithm_refusals(self) -> dict[str, str]:
         """The reasons why algorithms cannot simulate the robot on the requested device, by name."""
         model, settings = self.robot.model, self.robot.settings
@@ -342,6 +360,7 @@ class Workbench:
         self.shown = None
         self.path, self.loading, self._plays_on_refusal = event.path, "", False
         self.robot.floating, self.trusted, self.stands = self.opening_floating, self._opening_trusted, event.touches
+        self.reaches_below = event.reaches_below
         self.replay.leave()
         self.named = ()
         if (opened := self._recorder.opened) is not None and opened.model is event.model:

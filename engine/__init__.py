@@ -79,10 +79,11 @@ from engine.scene.mesh_parts import MeshPart
 from engine.scene.mesh_reader import mesh_being_read, read_mesh
 from engine.scene.tolerances import RESIDUAL_TOLERANCE as CONTACT_TOLERANCE
 from engine.selection.capabilities import algorithms
+from engine.selection.choice import why_no_gpu
 from engine.selection.steppers import ALGORITHMS as SIMULATION_ALGORITHMS
 from engine.selection.steppers import simulation_algorithms, simulation_refusal
 from engine.selection.timings import measured
-from engine.simulation import INTEGRATORS, Diverged, Simulation, why_no_gpu
+from engine.simulation import INTEGRATORS, Diverged, Simulation
 from engine.timestep import SuggestedStep, suggested_step
 from engine.urdf.load import check, load
 from engine.urdf.repair import repair

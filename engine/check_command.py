@@ -57,7 +57,7 @@ def check_files(args: argparse.Namespace) -> int:
 
 def _found(path: Path, args: argparse.Namespace) -> list[Diagnostic]:
     """Return all problems of a robot's file and of its collision meshes."""
-    model, found = examine(path, args.package_dir, trust_xacro=args.trust_xacro)
+    model, found = examine(path, args.package_dir, trust_xacro=args.trust_xacro, xacro_args=args.xacro_args)
     return found if model is None else found + _of_meshes(model)
 
 

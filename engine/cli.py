@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -26,7 +26,16 @@ from engine.info_command import info
 from engine.lessons.command import add_arguments as add_lessons_arguments
 from engine.model import ModelError
 from engine.repeat_command import add_arguments as add_repeat_arguments
-from engine.robot_arguments import INTERRUPTED, NO, WRONG_CALL, CallError, add_robot, add_sources, print_message
+from engine.robot_arguments import (
+    INTERRUPTED,
+    NO,
+    WRONG_CALL,
+    CallError,
+    add_robot,
+    add_sources,
+    print_message,
+    without_xacro_args,
+)
 from engine.run_command import add_arguments as add_run_arguments
 from engine.run_command import run_robot
 from engine.simulation import Diverged
@@ -84,15 +93,23 @@ def _add(commands: Any, name: str, function: Command, text: str, robot: bool) ->
     return command
 
 
-def main(argv: list[str], extend: Callable[[Any], None] | None = None) -> int:
-    """Run a headless command; `extend` may add more commands to the parser."""
+def main(argv: list[str], extend: Callable[[Any], None] | None = None, windowed: Sequence[str] = ()) -> int:
+    """Run a headless command; `extend` may add more commands to the parser, `windowed` names those of the window."""
     root, commands = parser()
     if extend is not None:
         extend(commands)
+    if windowed:
+        root.epilog = f"In the window: {', '.join(windowed)}; each has --help."
     if argv and not argv[0].startswith("-") and argv[0] not in commands.choices:
-        known = f"commands: {', '.join(commands.choices)}; robots: a file, or the name of one that ships, such as arm7"
+        names = ", ".join([*commands.choices, *windowed])
+        known = f"commands: {names}; robots: a file, or the name of one that ships, such as arm7"
         root.error(f"{argv[0]!r} is neither a command nor a robot; {known}")
+    argv, xacro_args = without_xacro_args(argv)
     args = root.parse_args(argv)
+    if xacro_args and "xacro_args" not in args:
+        root.error(f"{next(iter(xacro_args))}:= is an argument of a xacro file; {args.command} loads none")
+    if xacro_args:
+        args.xacro_args = xacro_args
     prints_result = getattr(args, "json", False) or (args.command == "generate" and args.out is None)
     if prints_result and getattr(sys.stdout, "name", "") == os.devnull:  # in place of a closed one
         print_message(f"catena {args.command}: standard output, which the result goes to, is closed; leave it open")

@@ -54,6 +54,10 @@ FIRST, PATIENCE = 30.0, 2.0
 """The time limits in s of loading with the first call, and of every later call."""
 NAME = "user_controller"
 LOOK = 0.5  # s between two checks whether the process has ended
+LATE = 1.0
+"""Seconds after which a call, or loading, is reported."""
+LATE_CALL = "{} has not returned for 1 s: the simulation waits"
+LATE_LOADING = "{} is still being started: the simulation waits"
 SEED = 0
 LONGEST, LONGEST_DETAIL = 500, 20_000
 """Reported characters of an error that a file raises, and of its traceback."""
@@ -100,9 +104,13 @@ class Controller(NotCopied):
         patience: float | None = PATIENCE,
         parameters: Mapping[str, float] | None = None,
         seed: int = SEED,
+        late: Callable[[str], None] | None = None,
     ):
-        """`patience`: the time limit of a call in s; None for no limit. `parameters`, `seed`: see `load`."""
-        self.path, self.model, self._patience = Path(path), model, patience
+        """`patience`: the time limit of a call in s; None for no limit. `parameters`, `seed`: see `load`.
+
+        `late` is called once, with a message, when a call or loading is waited for longer than 1 s.
+        """
+        self.path, self.model, self._patience, self._late = Path(path), model, patience, late
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
         self._number = 0  # of the last question
@@ -198,6 +206,7 @@ class Controller(NotCopied):
                 if self._process is not None and _has_ended(self._process) and not self._pipe.poll(0):
                     raise EOFError  # a process that it has started may still hold the pipe open
                 if perf_counter() < min(until, limit):
+                    self._report_late()
                     continue
                 if until <= limit:
                     return None
@@ -212,6 +221,11 @@ class Controller(NotCopied):
         if isinstance(heard, _Ready):
             self._ready, self._loading, self._period = True, False, heard.period
         return heard  # type: ignore[no-any-return]
+
+    def _report_late(self) -> None:
+        if self._late is not None and perf_counter() > self._asked + LATE:
+            self._late((LATE_CALL if self._ready else LATE_LOADING).format(self.path.name))
+            self._late = None
 
     def _failed(self, message: str, line: int | None = None, detail: str = "") -> ControllerError:
         self.end()

@@ -22,7 +22,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--robot", metavar="FILE", help="the robot's file, where it has moved")
     command.add_argument("--trust-xacro", action="store_true", help="let xacro files run any Python, as xacro does")
     command.add_argument("--json", action="store_true", help="print one JSON object on standard output")
-    command.set_defaults(function=repeat_run)
+    command.set_defaults(function=repeat_run, xacro_args={})
 
 
 def repeat_run(args: argparse.Namespace) -> int:
@@ -33,8 +33,13 @@ def repeat_run(args: argparse.Namespace) -> int:
     folders = [folder for folder in given if isinstance(folder, str)] if isinstance(given, list) else []
 
     def read(file: str | Path, **options: Any) -> Model:
+        told = settings.get("xacro_args")
         own = {"floating": bool(settings.get("floating")), "mimic": not settings.get("no_mimic")} | (
-            {"package_dirs": folders, "srdf": srdf if isinstance(srdf, str) else None}
+            {
+                "package_dirs": folders,
+                "srdf": srdf if isinstance(srdf, str) else None,
+                "xacro_args": args.xacro_args or (told if isinstance(told, dict) else {}),
+            }
         )
         return load(file, trust_xacro=args.trust_xacro, **(options or own))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from engine.model.composition import Part, compose
 from engine.text import in_one_line
 from engine.urdf.load import load
 from engine.urdf.topology import OWN_BASE
+from engine.validation import Array
 
 DONE, NO, WRONG_CALL = 0, 1, 2
 INTERRUPTED = 130
@@ -28,9 +30,20 @@ class CallError(Exception):
     """A command that cannot be carried out; its message is shown unchanged."""
 
 
+_XACRO_ARGUMENT = re.compile(r"([A-Za-z_]\w*):=(.*)", re.DOTALL)
+
+
+def without_xacro_args(words: list[str]) -> tuple[list[str], dict[str, str]]:
+    """Return a command's words, and the arguments of xacro files among them, ``NAME:=VALUE`` as xacro takes them."""
+    found = [_XACRO_ARGUMENT.fullmatch(word) for word in words]
+    rest = [word for word, match in zip(words, found, strict=True) if match is None]
+    return rest, {match[1]: match[2] for match in found if match is not None}
+
+
 def add_robot(command: argparse.ArgumentParser) -> None:
     """Add the arguments that name a robot and say how to load it."""
-    command.add_argument("robot", help="a URDF or xacro file, or the name of a robot that ships, such as arm7")
+    what = "a URDF file, a xacro file with its arguments NAME:=VALUE, or the name of a robot that ships, such as arm7"
+    command.add_argument("robot", help=what)
     add_sources(command)
     command.add_argument("--floating", action="store_true", help="put the root link on a free joint")
     command.add_argument("--no-mimic", action="store_true", help="let joints that mimic others move freely")
@@ -42,6 +55,7 @@ def add_sources(command: argparse.ArgumentParser) -> None:
         "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
     )
     command.add_argument("--trust-xacro", action="store_true", help="let xacro files run any Python, as xacro does")
+    command.set_defaults(xacro_args={})
 
 
 def add_parts(command: argparse.ArgumentParser) -> None:
@@ -56,13 +70,20 @@ def add_parts(command: argparse.ArgumentParser) -> None:
 def load_robot(args: argparse.Namespace, srdf: Path | None = None) -> Model:
     """Return the robot named by the arguments of `add_robot`, with an SRDF. Raises FileNotFoundError or ModelError."""
     path = files.find_robot(args.robot)
-    return _load(args, path, args.floating, "leave out --floating", srdf)
+    return _load(args, path, args.floating, "leave out --floating", srdf, args.xacro_args)
 
 
-def _load(args: argparse.Namespace, path: Path, free: bool, instead: str, srdf: Path | None = None) -> Model:
+def _load(
+    args: argparse.Namespace,
+    path: Path,
+    free: bool,
+    instead: str,
+    srdf: Path | None = None,
+    xacro_args: dict[str, str] | None = None,
+) -> Model:
     """Return a robot, its root link on a free joint if `free`; `instead` is what to do if its file has one there."""
     try:
-        return load(path, args.package_dir, free, not args.no_mimic, args.trust_xacro, srdf)
+        return load(path, args.package_dir, free, not args.no_mimic, args.trust_xacro, srdf, xacro_args)
     except ModelError as error:
         if any(each.fix == OWN_BASE for each in error.diagnostics):
             raise CallError(f"{path.name} has a free base already; {instead}") from None
@@ -84,6 +105,19 @@ def load_parts(args: argparse.Namespace, model: Model) -> Model:
         count = sum(part.model.name == robot.name for part in parts)
         parts.append(Part(robot, where, f"{robot.name}{count + 1 if count else ''}/"))
     return compose(*parts)
+
+
+def numbers(name: str, text: str, width: int) -> Array:
+    """Return the `width` numbers of option `name`, of which one stands for all. Raises CallError."""
+    try:
+        values = np.array([float(part) for part in text.split(",")])
+    except ValueError:
+        raise CallError(f"--{name} is {text!r}; expected {width} numbers with commas between") from None
+    if values.size == 1:
+        values = np.repeat(values, width)
+    if values.shape != (width,):
+        raise CallError(f"--{name} has {values.size} numbers; this robot takes {width}")
+    return values
 
 
 def count(text: str) -> int:

@@ -25,6 +25,7 @@ def model_named(
     floating: bool = False,
     mimic: bool = True,
     trust_xacro: bool = False,
+    xacro_args: Mapping[str, str] | None = None,
 ) -> Model:
     """Return the model of a robot's file, of one that ships, or of N links by chain:N and tree:N.
 
@@ -35,7 +36,7 @@ def model_named(
         if not links.isdecimal() or int(links) < 1:
             raise ValueError(f"robot {words!r}: expected a number of links of 1 or more, such as {kind}:200")
         return GENERATED[kind](int(links))
-    return load(files.find_robot(words), package_dirs, floating, mimic, trust_xacro)
+    return load(files.find_robot(words), package_dirs, floating, mimic, trust_xacro, xacro_args=xacro_args)
 
 
 @lru_cache(maxsize=64)
@@ -47,10 +48,11 @@ def words(model: Model) -> tuple[str, ...]:
     if model.source is not None:
         path = Path(model.source)
         ships = path.resolve().parent == files.ROBOTS and path.suffix == ".urdf"
-        found = [path.stem if ships else os.fspath(path)]
+        given = model.options.get("xacro_args", {})
+        found = [path.stem if ships else os.fspath(path), *(f"{name}:={value}" for name, value in given.items())]
         for floating, mimic in product((False, True), (True, False)):
             with suppress(ModelError):
-                again = load(path, floating=floating, mimic=mimic)
+                again = load(path, floating=floating, mimic=mimic, xacro_args=given)
                 if (again.nq, again.nv) == (model.nq, model.nv):
                     found += ["--floating"] * floating + ["--no-mimic"] * (not mimic)
                     break

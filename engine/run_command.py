@@ -27,6 +27,7 @@ from engine.model import EARTH, FREE, Model
 from engine.recording.files import how_made
 from engine.recording.robot_text import robot_as_text
 from engine.recording.run_format import save_trajectory
+from engine.recording.tables import save_csv
 from engine.robot_arguments import (
     DONE,
     INTERRUPTED,
@@ -37,6 +38,7 @@ from engine.robot_arguments import (
     count,
     load_parts,
     load_robot,
+    numbers,
     positive,
     print_message,
     seed,
@@ -82,7 +84,7 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("--no-limits", action="store_true", help="ignore position and velocity limits")
     run.add_argument("--every", type=count, default=1, metavar="N", help="keep every N-th state (default 1)")
     run.add_argument("--seed", type=seed, default=0, help="for --q random (default 0)")
-    run.add_argument("--out", type=Path, metavar="FILE.npz", help="file of the trajectory (default: none)")
+    run.add_argument("--out", type=Path, metavar="FILE", help=".npz: trajectory and settings; .csv: one robot's table")
     add_parts(run)
     _add_scene(run)
 
@@ -113,18 +115,6 @@ def _add_scene(run: argparse.ArgumentParser) -> None:
     run.add_argument("--hold", action="store_true", help="joint gains hold the robot in its initial pose")
 
 
-def _numbers(name: str, text: str, width: int) -> Array:
-    try:
-        values = np.array([float(part) for part in text.split(",")])
-    except ValueError:
-        raise CallError(f"--{name} is {text!r}; expected {width} numbers with commas between") from None
-    if values.size == 1:
-        values = np.repeat(values, width)
-    if values.shape != (width,):
-        raise CallError(f"--{name} has {values.size} numbers; this robot takes {width}")
-    return values
-
-
 def _start(args: argparse.Namespace, model: Model) -> tuple[Array, Array]:
     q: Array
     if args.q == "neutral":
@@ -132,8 +122,8 @@ def _start(args: argparse.Namespace, model: Model) -> tuple[Array, Array]:
     elif args.q == "random":
         q = model.random(np.random.default_rng(args.seed), args.batch)
     else:
-        q = _numbers("q", args.q, model.nq)[None]
-    return q, _numbers("v", args.v, model.nv)
+        q = numbers("q", args.q, model.nq)[None]
+    return q, numbers("v", args.v, model.nv)
 
 
 def _controls(args: argparse.Namespace, model: Model, steps: int) -> Array | None:
@@ -169,10 +159,7 @@ def run_robot(args: argparse.Namespace) -> int:
             f"--seconds {args.seconds:g} with --dt {args.dt:g} are {asked:.3g} steps; expected at most {MOST_STEPS:.3g}"
         )
     steps = round(asked / every) * every
-    if args.out is not None and not args.out.parent.is_dir():
-        raise CallError(f"--out is in {str(args.out.parent)!r}, which is no folder; make it first")
-    if args.out is not None:
-        files.require_writable(args.out)
+    _require_out(args)
     if steps < 1:
         raise CallError(f"--seconds {args.seconds:g}, --dt {args.dt:g} and --every {every} leave no step to keep")
     q, v = _start(args, model)
@@ -213,7 +200,10 @@ def run_robot(args: argparse.Namespace) -> int:
     if args.out is not None:
         with _undisturbed():
             trajectory, settings = recorder.trajectory(), _settings(args, simulation)
-            save_trajectory(args.out, model, trajectory, settings, recorder.controls, made)
+            if _is_table(args.out):
+                save_csv(args.out, model, trajectory)
+            else:
+                save_trajectory(args.out, model, trajectory, settings, recorder.controls, made)
     seconds = loaded - began, compiled - loaded, wall, perf_counter() - start - wall
     phases = {} if lost and not recorder.end else recorder.phases()
     result = _result(args, simulation, phases, energies, seconds) | {"failure": failure or None}
@@ -221,6 +211,23 @@ def run_robot(args: argparse.Namespace) -> int:
     if failure:
         print_message(failure)
     return INTERRUPTED if failure == _INTERRUPTED else NO if failure else DONE
+
+
+def _require_out(args: argparse.Namespace) -> None:
+    """Raise CallError, before anything is simulated, where the trajectory cannot be written to --out."""
+    if args.out is None:
+        return
+    if not _is_table(args.out) and args.out.suffix.lower() != ".npz":
+        raise CallError(f"--out is {str(args.out)!r}; end the name with .npz, or with .csv for a table")
+    if _is_table(args.out) and args.batch > 1:
+        raise CallError(f"--out {args.out}: a table holds one robot, and --batch is {args.batch}; write .npz")
+    if not args.out.parent.is_dir():
+        raise CallError(f"--out is in {str(args.out.parent)!r}, which is no folder; make it first")
+    files.require_writable(args.out)
+
+
+def _is_table(path: Path) -> bool:
+    return path.suffix.lower() == ".csv"
 
 
 def _gpu_failure(recorder: Recorder, error: Exception) -> str:
@@ -257,7 +264,13 @@ def _require_controller(args: argparse.Namespace) -> None:
 
 def _controller(args: argparse.Namespace, model: Model) -> AbstractContextManager[Controller | None]:
     """Return the controller, without a time limit, or a null context."""
-    return nullcontext() if args.controller is None else Controller(args.controller, model, patience=None)
+    if args.controller is None:
+        return nullcontext()
+
+    def late(words: str) -> None:
+        print_message(f"{words}; Ctrl+C ends the run")
+
+    return Controller(args.controller, model, patience=None, late=late)
 
 
 def _recorder(
@@ -383,10 +396,15 @@ def _undisturbed() -> Iterator[None]:
 
 def _settings(args: argparse.Namespace, simulation: Simulation) -> dict[str, Any]:
     """Return all settings to run it again, as JSON."""
-    settings = {key: value for key, value in vars(args).items() if key not in ("function", "command", "json", "out")}
+    settings = {
+        key: value
+        for key, value in vars(args).items()
+        if key not in ("function", "command", "json", "out", "xacro_args")
+    }
     return settings | {
         "robot": str(files.find_robot(args.robot).resolve()),
         **({"parts": robot_as_text(simulation.model)["parts"]} if simulation.model.parts else {}),
+        **({"xacro_args": args.xacro_args} if args.xacro_args else {}),
         "package_dir": [str(Path(folder).resolve()) for folder in args.package_dir],
         "controls": str(args.controls.resolve()) if args.controls else None,
         "controller": str(args.controller.resolve()) if args.controller else None,

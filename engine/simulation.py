@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine import validation
 from engine.checkpoint import Checkpoint
-from engine.cuda.runtime import arrays
-from engine.cuda.runtime import device as gpu
 from engine.device_arrays import on_device, to_host
 from engine.divergence import Diverged, described
 from engine.frame import FrameReader
@@ -120,12 +118,7 @@ class Simulation:
         if chosen is not None and not len(chosen):  # as of a mask where no robot is done: no rows are no state
             return
         q, v = self.model.neutral() if q is None else q, np.zeros(self.model.nv) if v is None else v
-        if on_device(q) or on_device(v):
-            start = [
-                arrays.states(self.model, self.dtype, **{name: self.array(x)})[0][0] for name, x in (("q", q), ("v", v))
-            ]
-        else:
-            start, _ = validation.states(self.model, q=q, v=v)
+        start = self._stepper.states(q, v)
         many, what = (self.batch, "the batch") if chosen is None else (len(chosen), "the robots to reset")
         for name, rows in zip("qv", map(len, start), strict=True):
             if rows not in (1, many):
@@ -402,11 +395,3 @@ def _made_again(kind: type[Simulation], how: dict[str, Any], checkpoint: Checkpo
     made.restore(checkpoint)
     made.why = why
     return made
-
-
-def why_no_gpu(load: bool = True) -> str | None:
-    """Why device "cuda" cannot be used here, in a sentence; None where it can. The first call may take a second.
-
-    With `load` false nothing is loaded to find out, and None may also mean that it is not known.
-    """
-    return gpu.why_not() if load or not gpu.installed() else None

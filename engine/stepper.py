@@ -37,6 +37,9 @@ class Stepper(Protocol):
     def array(self, x: Any) -> Any:
         """Return x as a contiguous array of the device and number type. Raises TypeError for another device's array."""
 
+    def states(self, q: Any, v: Any) -> list[Any]:
+        """Return q (1 or more, nq) and v of states from either device. Raises ValueError for what is no state."""
+
     def empty(self, *shape: int) -> Any: ...
     @property
     def wrench(self) -> Any: ...

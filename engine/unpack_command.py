@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine import array_files
 from engine.recording.files import LARGEST
-from engine.robot_arguments import DONE
+from engine.robot_arguments import DONE, CallError
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -21,6 +21,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def unpack(args: argparse.Namespace) -> int:
     """Write the file of a run uncompressed."""
+    if args.out.suffix.lower() != ".npz":
+        raise CallError(f"NEW.npz is {str(args.out)!r}; end the name with .npz")
     array_files.unpack(args.run, args.out, LARGEST)
     if args.json:
         print(json.dumps({"run": str(args.run), "file": str(args.out)}))

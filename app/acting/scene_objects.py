@@ -104,3 +104,19 @@ def free_name(stem: str, taken: Collection[str]) -> str:
     """Return the stem, with a number if it is taken."""
     names = (stem if number == 1 else f"{stem} {number}" for number in range(1, len(taken) + 2))
     return next(name for name in names if name not in taken)
+
+
+def redefines(before: SceneObject, after: SceneObject) -> bool:
+    """Whether more than the pose differs, which of a moving body is another by the time its edit comes."""
+    own = ("size", "mass", "friction", "color")
+    return any(getattr(before, name) != getattr(after, name) for name in own)
+
+
+def change_text(before: SceneObject, after: SceneObject) -> str:
+    """Describe a change of an object."""
+    if before.friction != after.friction:
+        return f"Friction of {before.name}: {after.friction:g}"
+    if before.color != after.color:
+        return f"Colour of {before.name}"
+    sized, weighed = before.size != after.size, before.mass != after.mass
+    return f"{'Resize' if sized else 'Change' if weighed else 'Move'} {before.name}"

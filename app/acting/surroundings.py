@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import engine
+from app.acting import scene_objects
 from app.acting.configuring import Configuring
 from app.acting.loaded_robot import LoadedRobot, alone
 from app.acting.posing import put_base
+from app.acting.scene_objects import SceneObject
 from app.acting.undoing import Action, Actions, State, undoable
 from app.recording.replay import Replay
-from app.simulation.messages import Loaded
+from app.simulation.messages import Loaded, Snapshot
 from app.simulation.running import can_stand
 from app.simulation.worker import Worker
 
@@ -89,11 +91,12 @@ class Surroundings:
         return state
 
     def left_by(self, event: Loaded) -> RemovedObjects | None:
-        """Return the objects that are around the robot, and not around the loaded one that follows it."""
+        """Return the objects around the robot, where its run began, without those around the loaded one after it."""
         model, kept = self._robot.model, [_values(each) for each in event.settings.scene.obstacles]
         obstacles = tuple(each for each in self._robot.settings.scene.obstacles if _values(each) not in kept)
         every = () if event.model.parts else self._robot.parts
-        parts = tuple(replace(part, pose=self.part_pose(k)) for k, part in enumerate(every))
+        began = engine.link_poses(model, self._robot.initial)
+        parts = tuple(replace(part, pose=began[self.root_of_part(k)]) for k, part in enumerate(every))
         return RemovedObjects(alone(model).name, obstacles, parts) if obstacles or parts else None
 
     def report_left(self, left: RemovedObjects) -> int:
@@ -106,12 +109,18 @@ class Surroundings:
         self.actions.report(Action(f"Remove {count} {'object' if count == 1 else 'objects'}", before, after))
         return count
 
-    def part_pose(self, number: int) -> np.ndarray:
-        """Return the pose (4, 4) of a part's root; `number` is its index in `parts`."""
-        link = self.root_of_part(number)
-        if self._robot.newest is None:
+    def objects(self, shown: Snapshot | None = None) -> tuple[SceneObject, ...]:
+        """Return the obstacles, and then the other parts, now or in a recorded frame."""
+        fast = (scene_objects.of_obstacle(each, k) for k, each in enumerate(self._robot.settings.scene.obstacles))
+        parts = enumerate(self._robot.parts)
+        return (*fast, *(scene_objects.of_part(each, self.part_pose(k, shown), self.is_free(k)) for k, each in parts))
+
+    def part_pose(self, number: int, shown: Snapshot | None = None) -> np.ndarray:
+        """Return the pose (4, 4) of a part's root, now or in a recorded frame; `number` is its index in `parts`."""
+        link, frame = self.root_of_part(number), shown or self._robot.newest
+        if frame is None:
             return np.asarray(engine.link_poses(self._robot.model, self._robot.initial)[link])
-        return self._robot.newest.link_poses[link].copy()
+        return frame.link_poses[link].copy()
 
     def is_free(self, number: int) -> bool:
         """Whether a part has a free base, so that it can be placed anywhere."""

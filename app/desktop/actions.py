@@ -22,6 +22,7 @@ ALGORITHM_TIPS = {
     "dca": "Divide and conquer by articulated bodies; Bhalerao, Critchley, Anderson 2012; dca on the command line",
 }
 REASON = "reason"  # a property of what is disabled
+NO_ROBOT, NO_RUN = "no robot is open", "nothing is recorded yet"  # reasons
 MESSAGE = 6000  # ms that a temporary message is shown
 
 
@@ -50,6 +51,18 @@ def make_action(
 def give_reason(each: QAction | QWidget, reason: str) -> None:
     """Set why an action or a menu is disabled, which the palette says; "" where there is nothing to say."""
     each.setProperty(REASON, reason)
+
+
+def offer(each: QAction | QWidget, *needs: tuple[object, str]) -> None:
+    """Enable an action or a menu if all its needs are met; the first that is not, with its words, is the reason."""
+    reason = next((words for met, words in needs if not met), "")
+    each.setEnabled(not reason)
+    give_reason(each, reason)
+
+
+def say_empty(menu: QMenu, words: str) -> None:
+    """Add a disabled line which says that a menu has no entries of its own yet."""
+    offer(menu.addAction(words), (False, words))
 
 
 def is_offered(action: QAction) -> bool:

@@ -9,10 +9,22 @@ from pathlib import Path
 
 from PyQt6.QtCore import QBuffer, QDir, QFileInfo, QIODevice, QRect, QSize
 from PyQt6.QtGui import QIcon, QPixmap
-from PyQt6.QtWidgets import QDialog, QFileDialog, QFileIconProvider, QHeaderView, QToolButton, QTreeView, QWidget
+from PyQt6.QtWidgets import (
+    QAbstractSpinBox,
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QFileIconProvider,
+    QHeaderView,
+    QLabel,
+    QToolButton,
+    QTreeView,
+    QWidget,
+)
 
 import engine
 from app.desktop import theme
+from app.desktop.layouts import vertical
 from app.reasons import reason
 
 ROBOTS = "Robots, runs and sessions (*.urdf *.xacro *.xml *.npz *.catena);;All files (*)"
@@ -43,6 +55,18 @@ def file_dialog(parent: QWidget, title: str, folder: str = "", kinds: str = "") 
     available = parent.screen().availableGeometry()
     dialog.resize(min(940, available.width() - 40), min(580, available.height() - 60))
     return dialog
+
+
+def accepts(parent: QWidget, title: str, text: str, box: QAbstractSpinBox) -> bool:
+    """Ask for the number of a box, whose value is then what was typed; return whether the user accepted."""
+    choices = QDialogButtonBox.StandardButton
+    dialog, buttons = QDialog(parent, windowTitle=title), QDialogButtonBox(choices.Ok | choices.Cancel)
+    buttons.accepted.connect(dialog.accept)
+    buttons.rejected.connect(dialog.reject)
+    vertical(QLabel(text), box, buttons, of=dialog)
+    box.setFocus()
+    box.selectAll()
+    return dialog.exec() == QDialog.DialogCode.Accepted
 
 
 class _FileIcons(QFileIconProvider):

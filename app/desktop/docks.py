@@ -8,7 +8,7 @@ from functools import partial
 from typing import cast
 
 from PyQt6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer
-from PyQt6.QtGui import QAction
+from PyQt6.QtGui import QAction, QResizeEvent
 from PyQt6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
 from app.desktop.actions import dock_action
@@ -20,9 +20,10 @@ RIGHT, BOTTOM, LEFT = (
     Qt.DockWidgetArea.BottomDockWidgetArea,
     Qt.DockWidgetArea.LeftDockWidgetArea,
 )
-SIDE_WIDTH, LEFT_WIDTH = 360, 240  # px, minimum widths of the panels on the right and on the left
+SIDE_WIDTH, LEFT_WIDTH = 360, 240  # px, minimum widths of the panels on the right and on the left, unless they have one
+NARROW_WIDTH = 280  # px, the minimum width of those on the right that are there from the start
 CLOSABLE = 54  # px of a tab with a button that closes it, beside its title
-MIDDLE = 0.4  # of the window's width: where a side dock that is shown leaves less, those at both sides are narrowed
+MIDDLE = 0.45  # of the window's width: where side docks leave less, those at both sides are narrowed
 HIGHEST = 0.45  # of the window's height, at most, for a bottom dock when it is shown
 
 
@@ -30,8 +31,8 @@ HIGHEST = 0.45  # of the window's height, at most, for a bottom dock when it is 
 class Dock:
     """A panel and its place. With an `icon`, it is hidden at first, and an action with `key` and `tip` shows it.
 
-    `beside` is the title of the dock with which it is tabbed, so that side docks have the full height.
-    A bottom dock opens `height` px high, at most `HIGHEST` of the window; 0 means that maximum.
+    `beside` is the title of the dock with which it is tabbed, so that side docks have the full height, and `least`
+    their minimum width, px. A bottom dock opens `height` px high, at most `HIGHEST` of the window; 0: that maximum.
     The panel scrolls where it has less space than it needs; unless `sideways`, the dock is as wide as it needs.
     """
 
@@ -43,6 +44,7 @@ class Dock:
     key: Qt.Key | str = ""
     tip: str = ""
     height: int = 0
+    least: int = 0
     sideways: bool = True
 
 
@@ -56,10 +58,15 @@ class Docks(QObject):
         self._heights: dict[str, int] = {}  # px, of bottom docks when shown; 0 for the maximum
         self._as_restored: set[str] = set()
         self._folded: list[str] | None = None  # titles of the docks that `fold` hid; None if it is off
+        self._in_sight: set[str] = set()  # titles
+        self._behind: set[str] = set()  # titles of the open docks that are behind another's tab
         self._in_front: list[str] = []  # titles in the order in which they were last visible
         self._to_fit, self._fitting = dict[str, None](), QTimer(window, singleShot=True)  # an ordered set of titles
         self._fitting.timeout.connect(self._fit_all)
         self._naming = QTimer(window, singleShot=True, timeout=self._name_once)
+        self._sharing = QTimer(window, singleShot=True, timeout=self._narrow)
+        self._widths, self._wanted = [0, 0], [0, 0]  # px, of the docks on each side as narrowed, and before
+        window.installEventFilter(self)
         window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
         self.let_reach_right(False)
 
@@ -69,6 +76,10 @@ class Docks(QObject):
     @property
     def titles(self) -> tuple[str, ...]:
         return tuple(self._docks)
+
+    def is_in_sight(self, title: str) -> bool:
+        """Whether a dock is shown, and not behind another, where Qt takes it for visible too."""
+        return title in self._in_sight
 
     def bring(self, title: str) -> None:
         """Show a dock, in front of those that share its place."""
@@ -81,7 +92,7 @@ class Docks(QObject):
         widget.setObjectName(dock.title.lower())
         widget.setWidget(scroller(dock.panel, dock.sideways))
         if dock.area in (LEFT, RIGHT):
-            widget.setMinimumWidth(SIDE_WIDTH if dock.area is RIGHT else LEFT_WIDTH)
+            widget.setMinimumWidth(dock.least or (SIDE_WIDTH if dock.area is RIGHT else LEFT_WIDTH))
         self._window.addDockWidget(dock.area, widget)
         self._docks[dock.title] = widget
         self._menu.addAction(widget.toggleViewAction())
@@ -105,16 +116,26 @@ class Docks(QObject):
             self._as_restored = {title for title, dock in self._docks.items() if not dock.isHidden()}
 
     def eventFilter(self, dock: QObject, event: QEvent) -> bool:
-        """Remember the height to which the user drags a dock; fit tabs to the width of their bar."""
-        if event.type() == QEvent.Type.Resize and isinstance(dock, QTabBar):
+        """Remember the height to which the user drags a dock; fit tabs to their bar, and docks to a narrower window."""
+        if dock is self._window and isinstance(event, QResizeEvent):
+            if event.size().width() < event.oldSize().width() or any(self._widths):  # else they are as restored
+                self._sharing.start(0)
+        elif event.type() == QEvent.Type.Resize and isinstance(dock, QTabBar):
             self._naming.start(0)
         elif event.type() == QEvent.Type.Resize and QApplication.mouseButtons() and isinstance(dock, QDockWidget):
             self._heights[dock.windowTitle()] = dock.height()
         return False
 
     def _seen(self, title: str, seen: bool) -> None:
-        """Handle a dock that appeared or disappeared; when one closes, raise the tab that was in front before it."""
+        """Handle a dock that appeared or disappeared; when one closes, raise the tab that was in front before it.
+
+        Its action is checked while it can be seen, so that it brings a dock behind another forward, and else closes it.
+        """
         self._naming.start(0)
+        (self._in_sight.add if seen else self._in_sight.discard)(title)
+        self._docks[title].toggleViewAction().setChecked(seen)
+        behind = not seen and not self._docks[title].isHidden()
+        (self._behind.add if behind else self._behind.discard)(title)
         if seen:
             self._in_front = [each for each in self._in_front if each != title] + [title]
             if title in self._heights:
@@ -124,6 +145,8 @@ class Docks(QObject):
         if self._docks[title].isAncestorOf(QApplication.focusWidget()):  # behind another, where Qt leaves the focus
             self._window.centralWidget().setFocus()
         if self._docks[title].isHidden():
+            if any(self._widths):
+                self._sharing.start(0)
             beside = self._window.tabifiedDockWidgets(self._docks[title])
             before = [dock for each in self._in_front if (dock := self._docks[each]) in beside and not dock.isHidden()]
             if before:
@@ -131,7 +154,7 @@ class Docks(QObject):
 
     def _opened(self, title: str, on: bool) -> None:
         """Handle a dock at a side that was opened, and did not only come in front of others."""
-        if on:
+        if on and title not in self._behind:
             self._to_fit[title] = None
             self._fitting.start(0)
 
@@ -171,13 +194,35 @@ class Docks(QObject):
             fit(title)
 
     def _fit_widths(self, title: str) -> None:
-        window, aside = self._window, (LEFT, RIGHT)
-        if title in self._as_restored or window.centralWidget().width() >= MIDDLE * window.width():
-            self._as_restored.discard(title)
-            return
+        if title not in self._as_restored:
+            self._narrow()
+        self._as_restored.discard(title)
+
+    def _narrow(self) -> None:
+        """Narrow the docks at both sides, each by the same share of what it can spare, for the sake of the picture.
+
+        They become as wide as they were once there is room again, unless the user has set their width meanwhile.
+        """
+        window = self._window
         shown = [dock for dock in self._docks.values() if dock.isVisible() and not dock.isFloating()]
-        docks = [dock for dock in shown if window.dockWidgetArea(dock) in aside]
-        window.resizeDocks(docks, [dock.minimumWidth() for dock in docks], Qt.Orientation.Horizontal)
+        sides = [[dock for dock in shown if window.dockWidgetArea(dock) is area] for area in (LEFT, RIGHT)]
+        seen = [
+            [dock for dock in side if not dock.visibleRegion().isEmpty()] for side in sides
+        ]  # behind them: as before
+        widths = [max((dock.width() for dock in side), default=0) for side in seen]
+        least = [max((_least_width(dock) for dock in side), default=0) for side in sides]
+        for k, width in enumerate(widths):
+            if width and abs(width - self._widths[k]) > 2:
+                self._wanted[k] = width
+        wanted = [most if width else 0 for width, most in zip(widths, self._wanted, strict=True)]
+        middle = window.centralWidget().width() + sum(widths) - sum(wanted)
+        lacking, spare = max(0, round(MIDDLE * window.width()) - middle), sum(wanted) - sum(least)
+        share = min(1.0, lacking / spare) if spare > 0 else 0.0
+        for k, side in enumerate(sides):
+            size = wanted[k] - round(share * (wanted[k] - least[k]))
+            if size != widths[k]:
+                window.resizeDocks(side, [size] * len(side), Qt.Orientation.Horizontal)
+                self._widths[k] = size
 
     def _fit_height(self, title: str) -> None:
         window, dock = self._window, self._docks[title]
@@ -213,3 +258,7 @@ class Docks(QObject):
     def share(self, orientation: Qt.Orientation, sizes: dict[str, int]) -> None:
         """Set the sizes of docks, px, along one direction."""
         self._window.resizeDocks([self._docks[title] for title in sizes], list(sizes.values()), orientation)
+
+
+def _least_width(dock: QDockWidget) -> int:
+    return max(dock.minimumWidth(), dock.minimumSizeHint().width())

@@ -9,6 +9,7 @@ from PyQt6.QtCore import QSettings, pyqtSignal
 from PyQt6.QtGui import QAction
 from PyQt6.QtWidgets import QFileDialog, QMainWindow, QMenu, QWidget
 
+from app.desktop.actions import say_empty
 from app.desktop.context_menus import ContextMenus
 from app.desktop.settings import setting
 
@@ -68,7 +69,7 @@ class RecentMenu(QMenu):
             action.setToolTip(path)
             action.triggered.connect(lambda _, path=path: self.chosen.emit(path))
         if self.isEmpty():
-            self.addAction("No files yet").setEnabled(False)
+            say_empty(self, "No files yet")
 
 
 def short_names(paths: Iterable[str]) -> dict[str, str]:
@@ -110,7 +111,7 @@ class PackageMenu(QMenu):
             action.setToolTip(FORGET_TIP.format(folder))
             action.triggered.connect(lambda _, folder=folder: self.forget(folder))
         if not self.folders:
-            self.addAction("No folders yet").setEnabled(False)
+            say_empty(self, "No folders yet")
 
     def ask(self) -> None:
         """Ask the user for a folder and add it."""

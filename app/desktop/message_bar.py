@@ -8,6 +8,8 @@ from PyQt6.QtCore import QEvent, QRect, QSize, Qt
 from PyQt6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PyQt6.QtWidgets import QStatusBar, QStyle, QStyleOption, QWidget
 
+from app.desktop.layouts import NO_MARGINS, horizontal
+
 EDGE = 6  # px to the left of a message, and between it and its neighbour
 
 
@@ -20,11 +22,18 @@ class MessageBar(QStatusBar):
     def __init__(self, parent: QWidget | None):
         super().__init__(parent)
         self._yielding: Sequence[QWidget] = ()
+        notes = QWidget(self)
+        self._notes = horizontal(of=notes, margins=NO_MARGINS)
+        self.addPermanentWidget(notes)
         self.messageChanged.connect(self._make_room)
 
     def give_way(self, *widgets: QWidget) -> None:
         """Set the widgets to hide, the first one first; only the bar may show or hide them."""
         self._yielding = widgets
+
+    def add_note(self, widget: QWidget) -> None:
+        """Add a widget whose text comes and goes, left of the permanent ones, which keep their places."""
+        self._notes.addWidget(widget)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(0, super().minimumSizeHint().height())

@@ -60,6 +60,7 @@ from app.features.undo_view import UndoView
 from app.features.waiting import Waiting
 from app.features.window_type import Window
 from app.features.wrench_view import WrenchView
+from app.features.xacro_arguments import XacroArguments
 
 FEATURES: tuple[Callable[[Window], object], ...] = (
     SimulationChoices,
@@ -98,6 +99,7 @@ FEATURES: tuple[Callable[[Window], object], ...] = (
     AngleUnits,
     FrameRate,
     Reloading,
+    XacroArguments,
     Generating,
     Sessions,
     Preferences,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PyQt6.QtCore import QObject, QStandardPaths, QTimer
 
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, make_action, offer
 from app.features.log_view import LogView
 from app.features.window_type import Window
 from app.recording import autosave, run_files
@@ -48,7 +48,7 @@ class AutosavedRuns(QObject):
 
     def _refresh(self) -> None:
         last = self.last
-        self.action.setEnabled(last is not None)
+        offer(self.action, (last is not None, "no run has been kept"))
         tip = "the runs recorded last and not exported"
         self.action.setToolTip(f"Open {tip if last is None else autosave.words(last)} (Ctrl+Shift+T)")
 

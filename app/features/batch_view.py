@@ -8,6 +8,7 @@ import time
 import numpy as np
 from PyQt6.QtCore import Qt
 
+from app.desktop.actions import MESSAGE
 from app.desktop.docks import RIGHT, Dock
 from app.features.window_type import Window
 from app.gl.batch import Batch
@@ -97,7 +98,13 @@ class BatchView:
             self.panel.show_state(frame.batch.energy, frame.batch.deviation, frame.batch.diverged, frame.robot)
 
     def _ask(self, spread: BatchSpread) -> None:
-        self._bench.configuring.set_spread(spread)
+        """Change the batch, unless a recorded frame is shown, whose robots it would not change."""
+        replay = self._bench.replay
+        if not replay.active:
+            self._bench.configuring.set_spread(spread)
+        elif spread != self._bench.robot.settings.spread:
+            told = f"{replay.reason}; to change the batch {replay.ways_on}"
+            self._window.statusBar().showMessage(told, MESSAGE)
         self._window.refresh()
 
     def _arrange(self, arrangement: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QInputDialog, QMenu
 
-from app.desktop.actions import MESSAGE, check, make_action
+from app.desktop.actions import MESSAGE, check, make_action, say_empty
 from app.desktop.settings import setting
 from app.features.undo_view import UndoView
 from app.features.window_type import Window
@@ -79,7 +79,7 @@ class CameraViews:
         for name in self._saved:
             self._add(self.menu, name, self._go_to)
         if not self._saved:
-            self.menu.addAction("No views yet").setEnabled(False)
+            say_empty(self.menu, "No views yet")
             return
         for text, slot in (("&Rename", self._ask_to_rename), ("&Forget", self._forget)):
             menu = self.menu.addMenu(text)

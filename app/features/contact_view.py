@@ -13,7 +13,10 @@ from app.desktop.settings import setting
 from app.features.window_type import Window
 from app.simulation.messages import Snapshot
 
-TIP = "Contact points and forces: green sticks, orange slips"
+TIP = (
+    "Contact points and forces: green sticks, orange slips.\n"
+    "Arrows are in proportion up to the robot's weight, 0.6 of its height, and a larger force stays below its height"
+)
 READ = 2.0  # s that a residual remains displayed
 MISSED = (
     "Contact forces are not exact: since the last frame a step left a residual of {:.1e} of the maximum velocity,\n"
@@ -32,7 +35,7 @@ class ContactView:
         window.framed.connect(self.show)
         self.label = QLabel()
         theme.tint(self.label, "warning")
-        window.statusBar().addPermanentWidget(self.label)
+        window.bar.add_note(self.label)
         self._until = 0.0
 
     def _set_shown(self, on: bool) -> None:

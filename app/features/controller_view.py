@@ -9,7 +9,7 @@ from PyQt6.QtCore import QObject, QTimer
 from PyQt6.QtWidgets import QLabel
 
 from app.desktop import theme
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.desktop.dialogs import ask_file
 from app.desktop.settings import setting
 from app.features.diagnostics_view import DiagnosticsView
@@ -46,7 +46,7 @@ class ControllerView(QObject):
         window.menus.simulation.put(self.action, self.end_action, apart=True)
         window.files.dropped[".py"] = self._refuse
         self.label = QLabel()
-        window.statusBar().addPermanentWidget(self.label)
+        window.bar.add_note(self.label)
         self._read, self._held, self._told = GONE, False, ""
         self._slow: tuple[float, float] | None = None  # see `Snapshot.control`, if it slows the simulation down
         self._due = 0.0
@@ -127,8 +127,8 @@ class ControllerView(QObject):
 
     def _show(self, *_: object) -> None:
         controller, there = self._bench.controller, self._bench.robot.model is not None
-        self.action.setEnabled(there)
-        self.end_action.setEnabled(bool(controller.path))
+        offer(self.action, (there, NO_ROBOT))
+        offer(self.end_action, (controller.path, "no controller drives the joints"))
         if not controller.path:
             self._timer.stop()
         name = Path(controller.path).name

@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QMenu
 
 from app.acting import q_text, saved_poses
 from app.acting.undoing import Action
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.desktop.context_menus import JOINT, LINK, Clicked
 from app.features.window_type import Window
 
@@ -39,7 +39,7 @@ class Copying:
 
     def _refresh(self) -> None:
         for action in self.actions:
-            action.setEnabled(self._bench.robot.model is not None)
+            offer(action, (self._bench.robot.model is not None, NO_ROBOT))
 
     def _copy(self, with_v: bool) -> None:
         bench, robot = self._bench, self._bench.robot

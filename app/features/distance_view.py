@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
-from PyQt6.QtGui import QKeyEvent, QMouseEvent
+from PyQt6.QtGui import QGuiApplication, QKeyEvent, QMouseEvent
 from PyQt6.QtWidgets import QMenu, QPushButton
 
-from app.desktop.actions import check, make_action
+from app.desktop.actions import NO_ROBOT, check, make_action, offer
 from app.desktop.context_menus import LINK, SPACE, Clicked
 from app.desktop.numbers import si_text
 from app.features.window_type import Window
@@ -20,6 +20,8 @@ MARGIN = 16  # px from the viewport's edges
 GAP = "   "
 ASKS = ("Click the first point on a link, an object or the ground; Escape cancels", "Click the second point")
 TIP = "Measure the distance between two points that you click on surfaces, while the robot moves, too"
+
+NONE_MEASURED = "no distance is measured"
 
 
 class DistanceView(QObject):
@@ -84,7 +86,8 @@ class DistanceView(QObject):
         """Take clicks while measuring, and Escape; drags turn the view as usual."""
         kind = event.type()
         if isinstance(event, QKeyEvent):
-            escaped = kind == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_Escape
+            drags = QGuiApplication.mouseButtons() != Qt.MouseButton.NoButton  # which Escape ends first
+            escaped = kind == QEvent.Type.KeyPress and event.key() == Qt.Key.Key_Escape and not drags
             if escaped and (self.ends or self.action.isChecked()) and not self._window.isFullScreen():
                 self.remove()
                 return True
@@ -168,13 +171,13 @@ class DistanceView(QObject):
         if count != self._obstacles and any(end.obstacle >= 0 for end in self.ends):
             self.remove()
         self._obstacles = count
-        self.action.setEnabled(self._bench.robot.model is not None)
-        self.removal.setEnabled(bool(self.ends))
+        offer(self.action, (self._bench.robot.model is not None, NO_ROBOT))
+        offer(self.removal, (self.ends, NONE_MEASURED))
 
     def _show(self) -> None:
         vector = self.vector
         self.button.setVisible(vector is not None)
-        self.removal.setEnabled(bool(self.ends))
+        offer(self.removal, (self.ends, NONE_MEASURED))
         if vector is None:
             return
         parts = GAP.join(f"{axis} {si_text(float(x), 'm')}" for axis, x in zip("xyz", vector, strict=True))

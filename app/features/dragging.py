@@ -15,7 +15,7 @@ from PyQt6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
 from PyQt6.QtWidgets import QWidget
 
 from app.desktop import theme
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.features.window_type import Window
 from app.picture.labels import write_beside
 from app.simulation.messages import Loaded, Snapshot
@@ -64,7 +64,7 @@ class Dragging(QObject):
         self._status.showMessage(HELP, MESSAGE)
 
     def _refresh(self) -> None:
-        self.action.setEnabled(self._bench.robot.model is not None)
+        offer(self.action, (self._bench.robot.model is not None, NO_ROBOT))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Handle the mouse events of a drag; leave all others to the viewport."""

@@ -14,7 +14,7 @@ from PyQt6.QtWidgets import QMenu, QWidget
 
 from app.acting.drives import Drive
 from app.acting.loaded_robot import JointDrives
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.desktop.context_menus import JOINT, Clicked
 from app.features.window_type import Window
 from app.panels.joint_form import JointForm
@@ -90,7 +90,8 @@ class DriveView:
         """Update table and form from the joints' drives."""
         bench = self._bench
         self._table.live = not bench.replay.active
-        self.weight_action.setEnabled(any(row.driveable for row in bench.robot.coordinates))
+        driveable = any(row.driveable for row in bench.robot.coordinates)
+        offer(self.weight_action, (bench.robot.model is not None, NO_ROBOT), (driveable, "no joint can be driven"))
         drives = bench.inputs.drives(bench.shown)
         self._show_in_table(drives)
         if not 0 <= self.index < len(bench.robot.coordinates):

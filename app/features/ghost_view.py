@@ -11,7 +11,7 @@ import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
 import engine
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.desktop.dialogs import ask_file
 from app.desktop.docks import RIGHT, Dock
 from app.features.window_type import Window
@@ -76,7 +76,7 @@ class GhostView(QObject):
 
     def _refresh(self) -> None:
         for control in (self.recording, self.panel.recording):
-            control.setEnabled(self._bench.robot.model is not None)
+            offer(control, (self._bench.robot.model is not None, NO_ROBOT))
 
     def _ask(self, settings: GhostSettings | None) -> None:
         if self._recorded is not None:

@@ -7,7 +7,7 @@ from functools import partial
 from PyQt6.QtGui import QActionGroup
 from PyQt6.QtWidgets import QMenu
 
-from app.desktop.actions import check, make_action
+from app.desktop.actions import NO_ROBOT, check, make_action, offer
 from app.features.window_type import Window
 from app.panels.gravity import STANDARD, Vector
 from app.panels.scene import ScenePanel
@@ -56,11 +56,11 @@ class GravityView:
 
     def _show(self) -> None:
         there, vector = self._bench.robot.model is not None, self.vector
-        self.menu.setEnabled(there)
+        offer(self.menu, (there, NO_ROBOT))
         self.form.setEnabled(there)
         for name, action in self.entries.items():
             check(action, there and STANDARD[name] == vector)
-            action.setEnabled(there)
+            offer(action, (there, NO_ROBOT))
         self.form.show_gravity(vector)
 
     def _show_form(self) -> None:

@@ -12,14 +12,15 @@ from pathlib import Path
 import numpy as np
 from PyQt6.QtCore import QTimer
 from PyQt6.QtGui import QAction, QActionGroup
-from PyQt6.QtWidgets import QInputDialog, QMenu
+from PyQt6.QtWidgets import QMenu, QWidget
 
 import engine
-from app.desktop.actions import MESSAGE, make_action
-from app.desktop.dialogs import ask_file
+from app.desktop.actions import MESSAGE, NO_ROBOT, REASON, make_action, offer
+from app.desktop.dialogs import accepts, ask_file
 from app.features.window_type import Window
 from app.gl.world import World, world_of
 from app.jobs.code_ahead import CodeAhead
+from app.panels.number_box import NumberBox
 from app.panels.scene import ScenePanel
 from app.picture.note import PictureNote
 from app.reasons import reason
@@ -41,6 +42,7 @@ FIXED_TIP = (
     "Simulation › Floating base frees it, Simulation › Ground has the ground as it is"
 )
 SETTINGS_TIP = "Numbers of the terrain, such as angle, height and seed: in the Scene panel"
+SURFACES_TIP = "Friction and restitution of the scene: in the Scene panel"
 SOON = 0.5  # s until the reason for a delay is shown
 BEAT = 50  # ms between two checks whether the code is ready
 KNOWN = 256  # scenes with remembered parameters, more than can be undone
@@ -57,9 +59,11 @@ class GroundView:
         self.shapes = [self._add(group, text, tip, partial(self.choose, kind)) for text, kind, tip in SHAPES]
         self.from_file = self._add(group, "Height &field…", "Heights in m from a file of numpy.save", self._ask)
         self.menu.addSeparator()
-        self.menu.addAction(make_action(window, "S&ettings…", self._show_form, tip=SETTINGS_TIP))
         panel = window.docks["Scene"].findChild(ScenePanel)
         self.form, self.surface = panel.terrain, panel.surface
+        of_terrain, of_surfaces = partial(self._go_to, self.form.kind), partial(self._go_to, self.surface.friction)
+        self.menu.addAction(make_action(window, "S&ettings…", of_terrain, tip=SETTINGS_TIP))
+        surfaces = make_action(window, "Friction and restitution…", of_surfaces, tip=SURFACES_TIP)
         self.surface.changed.connect(self._bench.configuring.set_surfaces)
         self.form.chosen.connect(self.choose)
         self.form.changed.connect(self.take)
@@ -71,7 +75,8 @@ class GroundView:
         self._timer.timeout.connect(self._look)
         window.loaded.connect(lambda _: self._forget())
         window.closing.connect(self._forget)
-        window.menus.simulation.put(self.menu)
+        window.menus.simulation.put(self.menu, surfaces)
+        window.files.dropped[".npy"] = self._drop
         self._shown: tuple[engine.Scene, World] | None = None
         window.refreshed.connect(self._refresh)
 
@@ -82,9 +87,9 @@ class GroundView:
         self.menu.addAction(action)
         return action
 
-    def _show_form(self) -> None:
+    def _go_to(self, field: QWidget) -> None:
         self._window.docks.bring("Scene")
-        self.form.kind.setFocus()
+        field.setFocus()
 
     def choose(self, kind: str) -> None:
         """Select a kind of ground, one of `grounds.KINDS`, scaled to the robot."""
@@ -169,34 +174,38 @@ class GroundView:
     def _ask(self) -> None:
         self._refresh()  # the present kind remains checked unless a file is selected
         files = "Heights (*.npy);;All files (*)"
-        if not (path := ask_file(self._window, "Open a height field", kinds=files)):
-            return
+        if path := ask_file(self._window, "Open a height field", kinds=files):
+            self._open(path)
+
+    def _drop(self, path: str) -> None:
+        """Open a dropped height field, once the drop is over, or say why there can be none."""
+        if self.menu.isEnabled():
+            QTimer.singleShot(0, partial(self._open, path))
+        else:
+            why_not = " ".join(str(self.menu.property(REASON)).split())
+            self._window.statusBar().showMessage(f"{Path(path).name}: {why_not}", MESSAGE)
+
+    def _open(self, path: str) -> None:
         try:
             grounds.of_file(path, CELL)  # reject a file without heights before the dialog opens
-            cell, given = QInputDialog.getDouble(
-                self._window, "Height field", f"Metres from one height of {Path(path).name} to the next:",
-                CELL, FEWEST, MOST, 4,
-            )  # fmt: skip
-            if given:
-                self._put(grounds.of_file(path, cell), Terrain(grounds.FIELD))
+            box = NumberBox(FEWEST, MOST, 4)
+            box.setSuffix(" m")
+            box.setValue(CELL)
+            if accepts(self._window, "Height field", f"From one height of {Path(path).name} to the next:", box):
+                self._put(grounds.of_file(path, box.value()), Terrain(grounds.FIELD))
         except (OSError, ValueError, EOFError) as error:
             self._window.statusBar().showMessage(f"{Path(path).name}: {reason(error)}", MESSAGE)
 
-    def _tip(self) -> str:
-        """Return what the terrain is, or why it cannot be selected and what to do."""
-        bench = self._bench
-        if bench.robot.model is None or (bench.stands and bench.robot.settings.ground):
-            return TIP
-        if not bench.stands:
-            return NO_SHAPES_TIP
-        return NO_GROUND_TIP if bench.robot.base_floats or bench.source is None else FIXED_TIP
+    @property
+    def _no_ground(self) -> str:
+        return NO_GROUND_TIP if self._bench.robot.base_floats or self._bench.source is None else FIXED_TIP
 
     def _refresh(self) -> None:
         settings = self._bench.robot.settings
-        for each in (self.menu, self.form):
-            each.setEnabled(self._bench.stands and settings.ground)
-        for where in (self.menu.menuAction(), self.form.kind):
-            where.setToolTip(self._tip())
+        there, stands = self._bench.robot.model is not None, self._bench.stands
+        for each, where in ((self.menu, self.menu.menuAction()), (self.form, self.form.kind)):
+            offer(each, (there, NO_ROBOT), (stands, NO_SHAPES_TIP), (settings.ground, self._no_ground))
+            where.setToolTip(each.property(REASON) if there and not each.isEnabled() else TIP)
         if self._present[0] is not settings.scene:
             self._present = settings.scene, self._of(settings.scene)[1]
         terrain = self._present[1]

@@ -1,4 +1,7 @@
-"""Pose the paused robot with the mouse: drag a link, or its handles for translation and rotation."""
+"""Pose the paused robot with the mouse: drag a link, or its handles for translation and rotation.
+
+Escape during the drag puts it back.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
-from PyQt6.QtGui import QMouseEvent
+from PyQt6.QtGui import QKeyEvent, QMouseEvent
 
 import engine
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.desktop.angles import ANGLES
 from app.features.dragging import SpringLayer
+from app.features.state_transfer import restore_state
 from app.features.window_type import Window
 from app.picture.handles import ARROW, AXES, Drag, HandleLayer
 from app.picture.steering import CLICK
@@ -46,6 +50,7 @@ class HandPosing(QObject):
         super().__init__(window)
         self._window, self._bench, self._viewport = window, window.workbench, window.viewport
         self.hold: Hold | None = None
+        self._still_down = Qt.MouseButton.NoButton  # the button of a drag that ended before its release
         self.handles, self.line = HandleLayer(self._viewport), SpringLayer(self._viewport)
         self._viewport.setMouseTracking(True)
         self._viewport.installEventFilter(self)
@@ -60,16 +65,26 @@ class HandPosing(QObject):
         self._window.statusBar().showMessage(HELP, MESSAGE)
 
     def _refresh(self) -> None:
-        self.action.setEnabled(self._bench.robot.model is not None)
+        offer(self.action, (self._bench.robot.model is not None, NO_ROBOT))
         if self.hold is not None and (self._bench.robot.playing or self._bench.posing.grasp is None):
             self._let_go()
         self._show()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Handle the mouse events of a drag; leave all others to the viewport."""
+        """Handle the mouse events of a drag, and Escape during it; leave all others to the viewport."""
+        if self.hold is not None and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
+            event.accept()  # as a key press, not as a shortcut
+            if event.type() == QEvent.Type.KeyPress:
+                self._put_back()
+            return True
         if not isinstance(event, QMouseEvent):
             return super().eventFilter(watched, event)
         kind = event.type()
+        if kind == QEvent.Type.MouseMove and event.buttons() & self._still_down:
+            return True  # else it would turn the view
+        ends, self._still_down = event.button() == self._still_down, Qt.MouseButton.NoButton
+        if kind == QEvent.Type.MouseButtonRelease and ends:
+            return True
         if kind == QEvent.Type.MouseButtonPress and self.hold is None:
             return self._take_handle(event) or self._take_point(event)
         if kind == QEvent.Type.MouseMove and self.hold is None:
@@ -80,6 +95,7 @@ class HandPosing(QObject):
         elif kind == QEvent.Type.MouseButtonRelease and self.hold is not None:
             if event.button() == self.hold.button:
                 self._let_go()
+                self._still_down = Qt.MouseButton.NoButton
             return True
         return super().eventFilter(watched, event)
 
@@ -148,8 +164,16 @@ class HandPosing(QObject):
             self._viewport.place(pose[:3, :3] @ self.hold.point + pose[:3, 3]), at, text, self.hold.link
         )
 
+    def _put_back(self) -> None:
+        """End the drag, with pose and setpoints as they were before it."""
+        posing, moved = self._bench.posing, self.hold.moved
+        grasp, posing.grasp = posing.grasp, None
+        if moved and grasp is not None:
+            restore_state(self._bench, grasp.before, grasp.before.q, posed=True)
+        self._let_go()
+
     def _let_go(self) -> None:
-        self.hold = None
+        self._still_down, self.hold = self.hold.button, None
         self._bench.posing.let_go_of_link()
         self.line.show_spring(None, None, "")
         self.handles.held, self.handles.text = False, ""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from PyQt6.QtWidgets import QInputDialog, QMenu, QWidget
 
 import engine
+from app.desktop.actions import say_empty
 
 NAMELESS = "Keyframe {}"
 NONE_YET = "No keyframes yet"
@@ -84,7 +85,7 @@ class Keyframes(QMenu):
         for each in self.all:
             self.put_entries(self.addMenu(f"{each.name}  ·  {each.frame.time:.3f} s".replace("&", "&&")), each)
         if not self.all:
-            self.addAction(NONE_YET).setEnabled(False)
+            say_empty(self, NONE_YET)
 
     def put_entries(self, menu: QMenu, keyframe: Keyframe) -> None:
         """Add the commands for a keyframe to a menu."""

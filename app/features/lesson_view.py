@@ -36,6 +36,7 @@ class LessonView(QObject):
         self._wanted: tuple[str, int] | None = None  # the lesson and the step, from 0, waiting for a robot
         self._refused: tuple[str, int] | None = None  # those that the open robot was refused for
         self._state: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self._robot: engine.Model | None = None  # of the lesson, which may have another gravity
         self.action = window.docks.add(Dock("Lesson", self.panel, RIGHT, beside="Joints", icon="lesson", tip="Lesson"))
         self._dock = window.docks["Lesson"]
         self.menu = QMenu("&Lessons", window)
@@ -108,7 +109,8 @@ class LessonView(QObject):
     def _start(self) -> None:
         if self._wanted is None or self._state is None or self._opening.running or self._bench.robot.model is None:
             return
-        self._opening.start(self._wanted[0], self._bench.robot.model, self._state)
+        self._robot = self._bench.robot.model
+        self._opening.start(self._wanted[0], self._bench.shown_model, self._state)
         self._timer.start()
 
     def _look(self) -> None:
@@ -124,7 +126,7 @@ class LessonView(QObject):
             return
         name, step = self._wanted
         lesson = found.lesson
-        if lesson is not None and (lesson.name != name or lesson.model is not self._bench.robot.model):
+        if lesson is not None and (lesson.name != name or self._robot is not self._bench.robot.model):
             self._start()  # another lesson was requested or another robot opened meanwhile
             return
         self._wanted = None
@@ -149,7 +151,7 @@ class LessonView(QObject):
     def _light(self, step: engine.LessonStep | None) -> None:
         """Colour links by their state in the step; restore their own colours if no lesson is visible."""
         overlays = self._viewport.overlays
-        if step is None or not self._in_sight or step.lesson.model is not self._bench.robot.model:
+        if step is None or not self._in_sight or self._robot is not self._bench.robot.model:
             overlays.light(None)
             return
         lit = step.lights(self.panel.marks)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from PyQt6.QtCore import QEvent, QObject
 from PyQt6.QtWidgets import QMenu, QPushButton
 
-from app.desktop.actions import make_action
+from app.desktop.actions import make_action, offer
 from app.desktop.context_menus import LINK, SPACE, Clicked
 from app.features.robot_view import RobotView
 from app.features.window_type import Window
@@ -100,10 +100,10 @@ class LinkHiding(QObject):
             (self.hide_chosen, "&Hide selected link", HIDES),
             (self.hide_rest, "Hide &others", HIDES_REST),
         ):
-            action.setEnabled(chosen)
+            offer(action, (chosen, UNCHOSEN))
             action.setText(name if chosen else f"{name} ({UNCHOSEN})")
             action.setToolTip(tip)
-        self.show_all.setEnabled(bool(self.hidden))
+        offer(self.show_all, (self.hidden, "no link is hidden"))
 
     def _place(self) -> None:
         self.button.setVisible(bool(self.hidden))

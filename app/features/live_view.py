@@ -90,7 +90,7 @@ class LiveView(QObject):
         reader, replay, before = self.reader, self._replay, self._replay.growing
         if reader is None or before is None or self._bench.loading:
             return
-        follows = replay.follows
+        follows, diverged = replay.follows, reader.divergence
         try:
             replay.growing = run = reader.read_into(replay.recording, before)
         except (OSError, ValueError) as error:
@@ -99,7 +99,10 @@ class LiveView(QObject):
         if follows and not replay.follows:
             replay.show(run.last, run)
         if reader.ended:
-            self._end(f"{reader.script} has ended; its run stays on the timeline")
+            why = f": {reader.divergence}" if reader.divergence else ""
+            self._end(f"{reader.script} has ended{why}; its run stays on the timeline")
+        elif reader.divergence and not diverged:
+            self._tell(f"{reader.script}: {reader.divergence}")
 
     def _end(self, message: str) -> None:
         """Finish the script: keep its run, and wait for another script."""
@@ -142,7 +145,8 @@ class LiveView(QObject):
             self._tips.setdefault(each, each.toolTip())
             why_not = f"{self._why_not()}; {self._replay.ways_on}" if driven else ""
             each.setToolTip(why_not or self._tips[each])
-            give_reason(each, why_not)
+            if driven:
+                give_reason(each, why_not)
             if driven or isinstance(each, QWidget):
                 each.setEnabled(not driven)
         if not driven:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from app.desktop.actions import MESSAGE, check, make_action
+from app.desktop.actions import MESSAGE, NO_RUN, check, make_action, offer
 from app.features.window_type import Window
 from app.panels.timeline import Track
 
@@ -69,7 +69,7 @@ class Looping:
         replay, run = self._replay, self._replay.chosen
         there = run is not None and replay.recording.span(run)[1] > replay.recording.span(run)[0]
         for action in self.actions:
-            action.setEnabled(there)
+            offer(action, (there, NO_RUN))
         loop = replay.loop_of(run)
         check(self.on, loop is not None)
         self._track.show_loop(loop)

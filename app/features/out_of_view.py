@@ -1,4 +1,4 @@
-"""A button over the viewport that points to the robot when it is out of view, and shows it."""
+"""A button over the viewport that points to the robot when it is out of view, or too small to be seen, and shows it."""
 
 from __future__ import annotations
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from PyQt6.QtCore import QEvent, QObject, QPoint, QSize, Qt
 from PyQt6.QtGui import QAction, QIcon, QKeyEvent, QPixmap
-from PyQt6.QtWidgets import QDialog, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem
+from PyQt6.QtWidgets import QDialog, QDockWidget, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem
 
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, is_offered, make_action, reason_of
@@ -17,19 +18,55 @@ from app.features.window_type import Window
 
 WIDTH, HEIGHT, ABOVE, ICON = 560, 380, 90, 16  # px
 ALSO = {
-    "Picture (.png)": "screenshot image",
+    "Picture (.png)": "screenshot image snapshot",
     "Video of the run (.mp4)": "record movie film",
+    "Run as table (.csv)": "data log",
+    "Run as trajectory (.npz)": "data log save",
     "Fit": "reset camera zoom",
     "Dark": "mode",
     "Light": "mode",
-    "Joints": "slider drive stiffness gains",
-    "Timing": "fps frame rate performance",
-    "Forces": "torque wrench",
-    "Scene": "friction restitution bounce mass color",
+    "Quit": "exit close",
+    "Open": "load import urdf xacro model",
+    "Preferences": "settings options",
+    "Keyboard shortcuts": "hotkeys keybindings",
+    "Log": "console terminal messages",
+    "User guide": "manual help documentation",
+    "Reset": "restart",
+    "Step": "single advance",
+    "Go to start": "rewind",
+    "Joints": "slider drive stiffness gains pd setpoint target actuator motor control damping",
+    "Hold": "pd position control",
+    "Timing": "fps frame rate performance profile",
+    "Compare": "benchmark profile",
+    "Diagnostics": "errors warnings problems",
+    "Batch": "parallel environments envs vectorized domain randomization",
+    "Robot": "tree hierarchy inertia mass properties",
+    "Forces": "torque wrench perturbation",
+    "Pull a link": "perturbation mouse drag",
+    "Plots": "graph chart curve scope",
+    "Scene": "mass color environment",
+    "Ground": "floor plane",
+    "Height field": "hfield heightmap terrain",
+    "Floating base": "fixed free joint weld unfix",
+    "Friction and restitution": "bounce rebound coefficient mu",
     "Self-collision": "collide",
     "Pose a link": "ik inverse kinematics",
+    "Collision shapes": "geoms geometry hulls",
+    "Contacts": "grf reaction normal friction forces",
+    "Link frames": "axes coordinates tf",
+    "Centres of mass": "com cog gravity",
+    "Transparent": "xray opacity alpha",
+    "Trails": "trace path trajectory",
+    "Other": "timestep dt custom",
+    "Automatic": "timestep dt solver",
+    "ABA": "featherstone forward dynamics solver",
+    "CRBA": "mass matrix inertia forward dynamics solver",
+    "semi-implicit": "explicit symplectic euler integrator",
+    "implicit": "backward euler implicitfast integrator",
+    "rk4": "runge kutta rk explicit integrator",
 }
 """Words of other programs for commands, by their names without menus."""
+REASON_AFTER = "\t"  # in a menu
 NOTHING = "No command has these words"
 LAST = 5
 """The number of recent commands, listed first while no text is entered."""
@@ -40,8 +77,13 @@ class Command(NamedTuple):
 
     name: str
     action: QAction
-    more: str = ""
-    """Other words by which it is found: its tooltip's, and those of other programs."""
+    also: str = ""
+    """The words of other programs for it."""
+    tip: str = ""
+
+    @property
+    def words(self) -> str:
+        return f"{self.name} {self.also}".casefold()
 
 
 class Palette(QDialog):
@@ -80,7 +122,7 @@ class Palette(QDialog):
             action = command.action
             on = "  ✓" if action.isCheckable() and action.isChecked() else ""
             reason = reason_of(action)
-            item = QTreeWidgetItem(self.list, [command.name + on, reason.split(";")[0] or keys_of(action)])
+            item = QTreeWidgetItem(self.list, [command.name + on, re.split("[:;]", reason)[0] or keys_of(action)])
             item.setIcon(0, QIcon(blank) if action.icon().isNull() else action.icon())
             item.setToolTip(0, reason or action.toolTip())
             item.setData(0, Qt.ItemDataRole.UserRole, command.name)
@@ -117,10 +159,13 @@ class Palette(QDialog):
         elif is_offered(command.action):
             self.close()
             self._last[:] = [command.name, *(name for name in self._last if name != command.name)][:LAST]
-            command.action.trigger()
+            dock, words = command.action.parent(), self.line.text().casefold().split()
+            if isinstance(dock, QDockWidget) and not all(word in command.name.casefold() for word in words):
+                self._window.docks.bring(dock.windowTitle())  # what was sought is in it
+            else:
+                command.action.trigger()
         elif reason := reason_of(command.action):
-            own = command.name.rpartition("› ")[2].partition("\t")[0]
-            self._window.statusBar().showMessage(f"{own}: {reason}", MESSAGE)
+            self._window.statusBar().showMessage(f"{_last(command.name)}: {' '.join(reason.split())}", MESSAGE)
 
     @property
     def last(self) -> list[str]:
@@ -147,24 +192,22 @@ class PaletteView:
 
     def _find(self) -> list[Command]:
         return [
-            Command(
-                f"{menu} › {name}", action, f"{action.toolTip()} {ALSO.get(name.rpartition('› ')[2], '')}".casefold()
-            )
+            Command(f"{menu} › {name.partition(REASON_AFTER)[0]}", action, ALSO.get(_last(name), ""), action.toolTip())
             for menu, name, action in of_menus(self._window)
-            if action is not self.action
+            if action is not self.action and reason_of(action) != _last(name)  # as where a menu is empty
         ]
 
 
 def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -> list[Command]:
     """Return commands with all words of a text: enabled ones first, then those of just this name, then those whose
-    name begins with it, then those with words that begin with its words, then in menu order.
+    name begins with it, then those with words, also those of `ALSO`, that begin with its words, then in menu order.
 
-    If there are none, return those with these words in name, tooltip or `ALSO`, else those whose own name contains
-    the letters in that order.
+    If there are none, return those with these words in the tooltip, too, else those whose own name contains the letters
+    in that order.
     """
     words = text.casefold().split()
-    found = [each for each in commands if all(word in each.name.casefold() for word in words)]
-    found = found or [each for each in commands if all(word in f"{each.name.casefold()} {each.more}" for word in words)]
+    found = [each for each in commands if all(word in each.words for word in words)]
+    found = found or [each for each in commands if all(word in f"{each.words} {each.tip.casefold()}" for word in words)]
     found = found or [each for each in commands if _in_order("".join(words), _own(each))]
     if not words:
         return sorted(found, key=lambda each: last.index(each.name) if each.name in last else len(last))
@@ -174,7 +217,7 @@ def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -
     def rank(command: Command) -> tuple[bool, bool, bool, int, bool]:
         name = _own(command)
         exact = name == sought or f"› {command.name.casefold()}".endswith(f"› {sought}")
-        begins = sum(any(part.startswith(word) for part in name.split()) for word in words)
+        begins = sum(any(part.startswith(word) for part in f"{name} {command.also}".split()) for word in words)
         return (
             not is_offered(command.action),
             not exact,
@@ -188,7 +231,12 @@ def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -
 
 def _own(command: Command) -> str:
     """Return a command's name without the menus, in lower case."""
-    return command.name.casefold().rpartition("› ")[2]
+    return _last(command.name).casefold()
+
+
+def _last(name: str) -> str:
+    """Return a name without the menus that lead to it, and without a reason beside it."""
+    return name.rpartition("› ")[2].partition(REASON_AFTER)[0]
 
 
 def _in_order(letters: str, name: str) -> bool:

@@ -15,7 +15,7 @@ from PyQt6.QtCore import QTimer
 from PyQt6.QtWidgets import QDialog
 
 import engine
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, NO_ROBOT, NO_RUN, make_action, offer
 from app.desktop.dialogs import ask_path, file_name
 from app.features.batch_view import BatchView
 from app.features.window_type import Window
@@ -27,6 +27,7 @@ from app.recording.replay import snapshot
 if TYPE_CHECKING:
     from app.features.run_exports import RunExports
 
+BUSY = "an export is running"
 AHEAD = 3  # views queued for the thread
 FEED = 5  # ms between two views
 WAIT = 0.1  # s between two checks by the thread for a stop request
@@ -57,8 +58,8 @@ class PictureExports:
     def refresh(self, busy: bool) -> None:
         """Enable the actions that are available."""
         run = self._bench.replay.chosen
-        self.picture.setEnabled(self._bench.robot.model is not None and not busy)
-        self.film.setEnabled(run is not None and len(run) > 1 and not busy)
+        offer(self.picture, (self._bench.robot.model is not None, NO_ROBOT), (not busy, BUSY))
+        offer(self.film, (not busy, BUSY), (run is not None and len(run) > 1, NO_RUN))
 
     # Images.
 

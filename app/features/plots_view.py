@@ -62,7 +62,6 @@ class PlotsView:
         self.panel.shown.connect(self._begin)
         self.panel.sought.connect(self._seek)
         self.panel.message.connect(lambda text: window.statusBar().showMessage(text, MESSAGE))
-        self.action.toggled.connect(self._close)
         self.action.triggered.connect(
             lambda on: self.panel.list.search.setFocus() if on else window.viewport.setFocus()
         )
@@ -226,17 +225,15 @@ class PlotsView:
 
     def _set_seen(self, seen: bool) -> None:
         self.panel.seen = seen  # Qt also reports a dock behind another tab as visible
+        if self._window.docks["Plots"].isHidden():
+            self._active = False
+            self._watch()
 
     def _begin(self) -> None:
         if not self._active:
             self.panel.interrupt()
         self._active = True
         self._watch()
-
-    def _close(self, shown: bool) -> None:
-        if not shown:
-            self._active = False
-            self._watch()
 
     def _watch(self) -> None:
         wanted = self.panel.quantities if self._active else ()

@@ -13,7 +13,7 @@ from PyQt6.QtWidgets import QInputDialog, QMenu, QToolButton
 
 import engine
 from app.acting import saved_poses
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.desktop.context_menus import JOINT
 from app.desktop.settings import setting, write
 from app.features.undo_view import UndoView
@@ -119,9 +119,10 @@ class PoseMenu(QObject):
     def _refresh(self) -> None:
         bench = self._bench
         for entry in self._entries:
-            entry.setEnabled(not bench.robot.playing and not bench.replay.active)
+            replayed = bench.replay.active
+            offer(entry, (not replayed, "a recorded frame is shown"), (not bench.robot.playing, "the simulation plays"))
         for part in (self.menu, self.button, self.save):
-            part.setEnabled(bench.robot.model is not None)
+            offer(part, (bench.robot.model is not None, NO_ROBOT))
         self.button.setVisible(bench.robot.model is not None and bool(bench.robot.coordinates))
 
     def _say(self, text: str) -> None:

@@ -1,24 +1,24 @@
-"""Reload a robot's file when it changes: pose, camera and settings stay, and playing continues."""
+"""Reload a robot's file when it changes: pose, drives, camera and settings stay, and playing continues."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
 from PyQt6.QtCore import QTimer
 
 import engine
-from app.desktop.actions import MESSAGE, check, make_action
+from app.acting.undoing import State
+from app.desktop.actions import MESSAGE, check, make_action, offer
 from app.desktop.settings import setting
 from app.features.robot_files import RELOADING
 from app.features.run_exports import RunExports
-from app.features.state_transfer import transfer_pose, transfer_settings
+from app.features.state_transfer import restore_state
 from app.features.time_view import TimeView
 from app.features.window_type import Window
 from app.file_signature import GONE, signature
 from app.gl.camera import Camera
-from app.simulation.messages import Event, Loaded, Refused, Settings
+from app.simulation.messages import Event, Loaded, Refused
 
 LOOK = 400  # ms between two checks of the file
 LASTING = 10.0  # s of recording that are not discarded automatically
@@ -31,15 +31,13 @@ class Before:
     """The state to restore after reloading."""
 
     path: str
-    model: engine.Model
-    q: np.ndarray
-    settings: Settings
+    state: State
     camera: Camera
     playing: bool
 
 
 class Reloading:
-    """Checks the file twice a second, and reloads it once it no longer changes.
+    """Checks the file, and those that it includes or names, twice a second; reloads it once they no longer change.
 
     A file that was refused is opened in the same way, once it is repaired.
     If keyframes or a long recording would be lost, or the file may run any Python, it only reports the change, and
@@ -48,16 +46,17 @@ class Reloading:
 
     def __init__(self, window: Window):
         self._window, self._bench, self._settings = window, window.workbench, window.settings
-        tip = "Reload the robot's file; pose, camera and settings are kept, the recording is discarded"
-        self.action = make_action(window, "&Reload", self._press, "F5", tip=tip)
+        tip = "Reload the robot's file; pose, drives, camera and settings are kept, the recording is discarded"
+        self.action = make_action(window, "&Reload", self.press, "F5", tip=tip)
         tip = f"Reload the robot's file when it changes, unless keyframes or {LASTING:g} s of recording would be lost"
         self.watching = make_action(window, "Reload on &change", self._set_watching, tip=tip, checkable=True)
         check(self.watching, setting(self._settings, KEY, True))
         window.menus.file.put(self.action, self.watching, apart=True)
         self._path = self._refused = ""  # the robot's file, and the one that was refused since
+        self._besides: tuple[str, ...] = ()  # files that the robot's file includes, and meshes
         self._known: dict[str, Signature] = {}  # of these files as read
         self._seen: dict[str, Signature] = {}  # and as last checked
-        self._asked: tuple[str, Signature] = "", GONE  # the path being opened, and its signature at that time
+        self._asked: tuple[str, dict[str, Signature]] = "", {}  # the path being opened, and signatures at that time
         self._before: Before | None = None
         self._timer = QTimer(window, timeout=self.look)
         self._timer.start(LOOK)
@@ -70,33 +69,40 @@ class Reloading:
         self._settings.setValue(KEY, on)
 
     def _refresh(self) -> None:
-        self.action.setEnabled(bool(self._path or self._refused))
+        offer(self.action, (self._path or self._refused, "no file is open"))
 
     def look(self) -> None:
         """Reload or report a file if it has changed, and is unchanged since the last check."""
         if self._bench.loading or not self.watching.isChecked():
             return
         for file in filter(None, (self._refused, self._path)):
-            now, before = signature(file), self._seen[file]
-            self._seen[file] = now
-            if now == before and now not in (self._known[file], GONE):
-                self._answer(file)
+            now = self._signatures(file)
+            rests = all(now[name] == self._seen.get(name) for name in now)
+            self._seen |= now
+            changed = [name for name in now if now[name] != self._known[name]]
+            if changed and rests and now[file] != GONE:
+                self._answer(file, changed[0])
                 return
 
-    def _answer(self, file: str) -> None:
+    def _signatures(self, file: str) -> dict[str, Signature]:
+        """Return the signatures of a file, and of those beside it if it is the robot's."""
+        return {name: signature(name) for name in (file, *(self._besides if file == self._path else ()))}
+
+    def _answer(self, file: str, changed: str) -> None:
         if self._bench.trusted:
-            self._tell(file, "and lets it run any Python")
+            self._tell(file, changed, "and lets it run any Python")
         elif self._would_go():
-            self._tell(file, "and discards the recording")
+            self._tell(file, changed, "and discards the recording")
         elif file == self._refused:
             self._window.open(file)
         else:
             self.reload()
 
-    def _tell(self, file: str, what_follows: str) -> None:
-        """Report once that the file has changed."""
-        self._known[file] = self._seen[file]
-        self._window.statusBar().showMessage(f"{Path(file).name} has changed; F5 reloads it, {what_follows}")
+    def _tell(self, file: str, changed: str, what_follows: str) -> None:
+        """Report once that the file, or one beside it, has changed."""
+        self._known |= {name: self._seen[name] for name in self._signatures(file)}
+        what = "it" if changed == file else "the robot"
+        self._window.statusBar().showMessage(f"{Path(changed).name} has changed; F5 reloads {what}, {what_follows}")
 
     def _would_go(self) -> bool:
         """Return whether reloading would discard recorded data that the user may want."""
@@ -110,11 +116,16 @@ class Reloading:
         """Store a file's signature before it is read, so that later writes count as changes."""
         loading = self._bench.loading
         if loading and loading != self._asked[0]:
-            self._asked = loading, signature(loading)
+            self._asked = loading, self._signatures(loading)
 
-    def _press(self) -> None:
+    @property
+    def file(self) -> str:
+        """The file that F5 reads: the one whose problems are shown, else the robot's; empty if there is none."""
+        return self._refused if self._refused and self._window.docks["Diagnostics"].isVisible() else self._path
+
+    def press(self) -> None:
         """Open the file whose problems are shown once more, else reload the robot's."""
-        if self._refused and self._window.docks["Diagnostics"].isVisible():
+        if self._refused and self.file == self._refused:
             self._window.open(self._refused)
         else:
             self.reload()
@@ -128,10 +139,10 @@ class Reloading:
         if not self._path or bench.robot.model is None or bench.robot.newest is None:
             return
         camera = replace(self._window.viewport.camera)
-        state = bench.robot.newest.q.copy()
-        self._before = Before(self._path, bench.robot.model, state, bench.robot.settings, camera, bench.robot.playing)
-        self._asked = self._path, signature(self._path)
-        self._known[self._path] = self._seen[self._path] = self._asked[1]
+        self._before = Before(self._path, bench.actions.state, camera, bench.robot.playing)
+        self._asked = self._path, self._signatures(self._path)
+        self._known |= self._asked[1]
+        self._seen |= self._asked[1]
         self._window.statusBar().clearMessage()
         bench.open_again(bench.robot.floating)
         self._window.refresh()
@@ -140,11 +151,11 @@ class Reloading:
         before, self._before, self._refused = self._before, None, ""
         file = Path(event.path)
         self._path = event.path if file.is_file() and file.suffix != ".npz" else ""
+        self._besides = _files_of(event.model) if self._path else ()
         self._keep(event.path)
         if before is None or before.path != event.path:
             return
-        self._bench.configuring.take_settings(transfer_settings(before.settings, before.model, event.model))
-        self._bench.posing.pose(transfer_pose(before.model, before.q, event.model, event.start))
+        restore_state(self._bench, before.state, event.start, posed=True)
         self._window.viewport.see(before.camera)
         if before.playing:
             self._bench.play()
@@ -160,6 +171,15 @@ class Reloading:
 
     def _keep(self, file: str) -> None:
         """Keep the signature of a file that was opened or refused, as it was before it was read."""
-        (asked, known), self._asked = self._asked, ("", GONE)
-        self._known[file] = self._seen[file] = known if asked == file else signature(file)
+        (asked, known), self._asked = self._asked, ("", {})
+        now = self._signatures(file) | (known if asked == file else {})
+        self._known |= now
+        self._seen |= now
         self._refresh()
+
+
+def _files_of(model: engine.Model) -> tuple[str, ...]:
+    """Return the files that the robot's own file includes, and its meshes."""
+    own = model.parts[0].model if model.parts else model
+    meshes = [each.mesh for each in own.visuals] + [each.mesh for each in own.collisions]
+    return tuple(dict.fromkeys(file for file in (*own.included, *meshes) if file and Path(file).is_file()))

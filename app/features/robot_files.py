@@ -20,6 +20,8 @@ from app.workbench import Workbench
 
 RECENT_FILES = "recent"  # the settings' key
 RELOADING = "Reload the robot"
+OPENED = ".urdf", ".xacro", ".xml", ".npz"
+NO_KIND = "no robot, run, session or mesh has such a name"
 NAMED = 3  # ignored files of a drop that the message names
 
 
@@ -84,20 +86,31 @@ class RobotFiles:
         self.open(path, self._bench.opening_floating, trust_xacro=True)
 
     def drop(self, event: QDropEvent) -> None:
-        """Take dropped files of kinds that belong to the robot that is open; else open the first of the others."""
+        """Open the first dropped robot, run or session; without one, take files that belong to the robot that is open.
+
+        Files of other kinds are named; only where there is nothing else is the first of them opened, to say what it is.
+        """
         event.acceptProposedAction()
         files = [(path, self._taker(path)) for path in dropped_files(event)]
-        if all(take for _, take in files):
-            for path, take in files:
-                take(path)
+        taken = [path for path, take in files if take is not None]
+        others = sorted((path for path, take in files if take is None), key=self._opens, reverse=True)
+        if others and (self._opens(others[0]) or not taken):
+            first, *left = others + taken
+            self.open(first)
+            if left:
+                self._left = f"one robot at a time: {Path(first).name} opens, {_named(left)} did not"
+                self._window.statusBar().showMessage(self._left, MESSAGE)
             return
-        first, *others = (path for path, _ in sorted(files, key=lambda each: each[1] is not None))
-        self.open(first)
+        for path, take in files:
+            if take is not None:
+                take(path)
         if others:
-            names = ", ".join(Path(path).name for path in others[:NAMED])
-            names += f" and {len(others) - NAMED} more" * (len(others) > NAMED)
-            self._left = f"one robot at a time: {Path(first).name} opens, {names} did not"
-            self._window.statusBar().showMessage(self._left, MESSAGE)
+            was = "was" if len(others) == 1 else "were"
+            self._window.statusBar().showMessage(f"{_named(others)} {was} not taken: {NO_KIND}", MESSAGE)
+
+    def _opens(self, path: str) -> bool:
+        """Return whether a file's name, or a folder, is that of what can be opened."""
+        return Path(path).is_dir() or Path(path).suffix.lower() in (*OPENED, *self.others)
 
     def _taker(self, path: str) -> Callable[[str], None] | None:
         return None if self._bench.robot.model is None else self.dropped.get(Path(path).suffix.lower())
@@ -123,6 +136,11 @@ class RobotFiles:
         folders = self._bench.package_dirs = self.package_menu.folders
         self.start(partial(self._bench.set_package_dirs, folders), RELOADING)
         self._refresh()
+
+
+def _named(files: list[str]) -> str:
+    names = ", ".join(Path(path).name for path in files[:NAMED])
+    return names + f" and {len(files) - NAMED} more" * (len(files) > NAMED)
 
 
 def dropped_files(event: QDropEvent) -> list[str]:

@@ -36,19 +36,14 @@ class RobotView:
         self.panel.tree.chosen.connect(self.selection.choose)
         self._viewport.clicked.connect(self.selection.choose)
         self.selection.changed.connect(self._follow)
-        window.docks["Robot"].visibilityChanged.connect(self._show_again)
-        self._facts.shown.connect(self._show_again)
+        for title in ("Robot", "Joints"):
+            window.docks[title].visibilityChanged.connect(self._show_again)
+        self._facts.visibility_changed.connect(self._show_again)
         window.loaded.connect(self._take_robot)
         window.framed.connect(self._show)
         window.refreshed.connect(self._show_again)  # after other gravity
         window.menus.context.watch(self.panel.tree, self._link_at)
         window.menus.context.offer("first", self._put_entry, LINK)
-
-    @property
-    def _model(self) -> engine.Model:
-        """The robot, with the gravity that acts in the state that is shown."""
-        recorded, robot = self._bench.replay.frame, self._bench.robot
-        return robot.settings.under_gravity(robot.model) if recorded is None else recorded.setup.model
 
     def _link_at(self, at: QPoint) -> Clicked | None:
         link = self.panel.tree.indexAt(at).data(LINK_ROLE)
@@ -76,19 +71,20 @@ class RobotView:
 
     def _show_again(self, *_: object) -> None:
         self._due = 0.0
-        self._column.ask(self.selection.link >= 0 and not self.panel.isVisible())
+        self._column.ask(self.selection.link >= 0 and not self._docks.is_in_sight("Robot"))
         self._list(self._bench.robot.model)
         if self._bench.shown is not None:
             self._show(self._bench.shown)
 
     def _show(self, frame: Snapshot) -> None:
-        now, shown = time.perf_counter(), [each for each in (self.panel.inspector, self._facts) if each.isVisible()]
+        now, places = time.perf_counter(), {"Robot": self.panel.inspector, "Joints": self._facts}
+        shown = [each for title, each in places.items() if self._docks.is_in_sight(title) and each.isVisible()]
         if not shown or (self._bench.robot.playing and now < self._due):
             return
         self._due = now + REFRESH
         link = self.selection.link
         of_link = (*live_facts(self._bench.robot.model, link, frame), *self._fixed) if link >= 0 else ()
-        robot = robot_facts(self._model, frame) if not of_link or len(shown) > 1 else ()
+        robot = robot_facts(self._bench.shown_model, frame) if not of_link or len(shown) > 1 else ()
         for each in shown:  # if both are visible, the link is beside the tree and the robot below its joints
             alone = len(shown) == 1
             each.show_sections((of_link or robot) if alone else robot if each is self._facts else of_link)

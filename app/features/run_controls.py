@@ -7,7 +7,7 @@ from functools import partial
 from PyQt6.QtCore import QObject, Qt, pyqtSignal
 
 from app.desktop import theme
-from app.desktop.actions import MESSAGE, check, give_reason, make_action
+from app.desktop.actions import MESSAGE, NO_ROBOT, REASON, check, make_action, offer
 from app.features.status import too_heavy
 from app.features.timing_view import TimingView
 from app.features.window_type import Window
@@ -75,9 +75,9 @@ class RunControls(QObject):
     def _refresh(self) -> None:
         bench, there = self._bench, self._bench.robot.model is not None
         for action in (self.reset, self.gravity, self.hold):
-            action.setEnabled(there)
+            offer(action, (there, NO_ROBOT))
         for action in (self.play, self.step):
-            action.setEnabled(there and not self.measuring)
+            offer(action, (there, NO_ROBOT), (not self.measuring, "the algorithms are being measured"))
         playing = bench.robot.playing or bench.replay.playing
         recorded = bench.replay.active and not bench.replay.at_present
         self.play.setIcon(theme.icon("pause" if playing else "playback" if recorded else "play"))
@@ -86,14 +86,12 @@ class RunControls(QObject):
         check(self.gravity, bench.robot.settings.gravity)
         check(self.hold, bench.robot.settings.held)
         check(self.ground, bench.robot.settings.ground)
-        self.ground.setEnabled(bench.stands)
+        offer(self.ground, (there, NO_ROBOT), (bench.stands, "the robot has no collision shapes to stand on"))
         free = bench.robot.base_floats and not bench.robot.floating  # by the file
         check(self.floating, bench.robot.floating or free)
-        self.floating.setEnabled(bench.source is not None and not free)  # a file is reloaded
-        lacks = there and bench.source is None
-        reason = FREE_ALREADY_TIP if free else NO_FILE_TIP if lacks else ""
-        self.floating.setToolTip(reason or FREE_TIP)
-        give_reason(self.floating, reason)
+        has_file = bench.source is not None  # which is reloaded
+        offer(self.floating, (there, NO_ROBOT), (not free, FREE_ALREADY_TIP), (has_file, NO_FILE_TIP))
+        self.floating.setToolTip(self.floating.property(REASON) if there and (free or not has_file) else FREE_TIP)
 
     def _toggle(self) -> None:
         self.begun.emit()

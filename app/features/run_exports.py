@@ -14,9 +14,9 @@ from PyQt6.QtGui import QCloseEvent
 from PyQt6.QtWidgets import QDialog, QMenu, QMessageBox
 
 import engine
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, NO_RUN, make_action, offer
 from app.desktop.dialogs import ask_path, file_name
-from app.features.picture_exports import PictureExports
+from app.features.picture_exports import BUSY, PictureExports
 from app.features.time_view import TimeView
 from app.features.window_type import Window
 from app.jobs.background import Background
@@ -82,10 +82,10 @@ class RunExports:
 
     def _refresh(self) -> None:
         run = self._bench.replay.chosen
-        there = run is not None and len(run) > 1 and not self.writing.running
+        there = run is not None and len(run) > 1
         for action in (self.trajectory, self.table):
-            action.setEnabled(there)
-        self.stop.setEnabled(self.writing.running and self._stoppable)
+            offer(action, (not self.writing.running, BUSY), (there, NO_RUN))
+        offer(self.stop, (self.writing.running and self._stoppable, "no export is running that can be stopped"))
         self.pictures.refresh(self.writing.running)
 
     def _follow(self, _: Snapshot) -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 from PyQt6.QtCore import QObject, QPoint, Qt, QTimer, pyqtSignal
-from PyQt6.QtGui import QKeySequence, QShortcut
 from PyQt6.QtWidgets import QMenu
 
 import engine
@@ -21,7 +20,7 @@ from app.acting.loaded_robot import alone
 from app.acting.scene_objects import SceneObject, body_of
 from app.acting.surroundings import read_beside
 from app.acting.undoing import State
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, NO_ROBOT, give_reason, make_action, offer
 from app.desktop.context_menus import LINK, OBJECT, SPACE, Clicked
 from app.desktop.dialogs import ask_file
 from app.desktop.docks import LEFT, Dock
@@ -33,12 +32,14 @@ from app.gl.camera import Camera
 from app.panels.scene import ScenePanel
 from app.reasons import refusal
 from app.simulation.messages import Loaded, Snapshot
+from app.simulation.running import can_stand
 
 TIP = "Terrain, obstacles, free bodies and other robots around the robot (O)"
 LINE = 160  # characters of a message in the status bar, at most
 SETTLING = 50  # ms between two looks whether parts are still being added
 REFRESH = 0.1  # s between two updates of the numbers while the simulation plays
 NEW_RUN = "; a new run begins, and File › Open last run (Ctrl+Shift+T) opens the one before"
+BELOW = "the ground stays off: {robot} reaches below it in its neutral pose"
 CHANGING = "Change the objects"
 LEFT_ONE = "the object around {robot} was removed; Undo (Ctrl+Z) adds it here"
 LEFT_MANY = "{count} objects around {robot} were removed; Undo (Ctrl+Z) adds them here"
@@ -74,7 +75,14 @@ class SceneView(QObject):
         self._window, self._bench, self._overlays = window, window.workbench, window.viewport.overlays
         self.adding = QMenu("&Add to the scene", window, toolTipsVisible=True)
         self._fill()
-        self.panel = ScenePanel(self.adding)
+        tip = "Add a copy of the selected object beside it"
+        self.duplicating = make_action(window, "&Duplicate object", self._duplicate_selected, "Ctrl+D", tip=tip)
+        tip = "Remove the selected object"
+        self.removing = make_action(window, "&Remove object", self._remove_selected, Qt.Key.Key_Delete, tip=tip)
+        for each in (self.duplicating, self.removing):
+            give_reason(each, "select an object in the Scene dock or in the picture first")
+        window.menus.edit.put(self.duplicating, self.removing, apart=True)
+        self.panel = ScenePanel(self.adding, self.duplicating, self.removing)
         self.action = window.docks.add(Dock("Scene", self.panel, LEFT, "Robot", "scene", "O", TIP, sideways=False))
         window.toolbar.addAction(self.action)
         window.menus.simulation.put(self.adding)
@@ -86,11 +94,6 @@ class SceneView(QObject):
         self._mesh_read.connect(self._put_mesh)
         self.panel.chosen.connect(self._follow)
         self.panel.changed.connect(self.change)
-        self.panel.removed.connect(self.remove)
-        self.panel.duplicated.connect(self.duplicate)
-        for where in (self.panel.list, window.viewport):
-            key = QShortcut(QKeySequence.StandardKey.Delete, where, context=Qt.ShortcutContext.WidgetShortcut)
-            key.activated.connect(self._remove_selected)
         window.selection.changed.connect(self._follow_link)
         window.loaded.connect(self._take)
         window.refreshed.connect(self.show)
@@ -147,20 +150,23 @@ class SceneView(QObject):
     @property
     def objects(self) -> tuple[SceneObject, ...]:
         """All objects of the list, in their current state."""
-        around = self._bench.surroundings
-        fast = [scene_objects.of_obstacle(each, k) for k, each in enumerate(self.obstacles)]
-        parts = enumerate(self._bench.robot.parts)
-        return (*fast, *(scene_objects.of_part(each, around.part_pose(k), around.is_free(k)) for k, each in parts))
+        return self._bench.surroundings.objects()
 
     def show(self) -> None:
         """Update the panel."""
         there = self._bench.robot.model is not None
-        self.adding.setEnabled(there)
+        offer(self.adding, (there, NO_ROBOT))
         self.panel.setEnabled(there)
         self.panel.usual = self._bench.robot.settings.scene.friction
-        if there and self.panel.isVisible():
-            self.panel.show_objects(self.objects, not self._bench.robot.playing and not self._bench.replay.active)
+        if there and (self.panel.isVisible() or self.panel.row >= 0):
+            self._show_objects()
         self._overlays.choose_obstacle(self.panel.row if self.panel.row < len(self.obstacles) else -1)
+
+    def _show_objects(self) -> None:
+        bench, replay = self._bench, self._bench.replay
+        why_not = f"{replay.reason}; to move objects {replay.ways_on}" if replay.active else ""
+        objects = bench.surroundings.objects(bench.shown if replay.active else None)
+        self.panel.show_objects(objects, bench.robot.playing, why_not)
 
     def _show_if(self, shown: bool) -> None:
         """Update the list when the dock opens."""
@@ -169,7 +175,8 @@ class SceneView(QObject):
 
     def _show_frame(self, _: Snapshot) -> None:
         now = time.perf_counter()
-        if self._bench.robot.parts and (not self._bench.robot.playing or now > self._due):
+        moves = self._bench.robot.playing or self._bench.replay.playing
+        if self._bench.robot.parts and (not moves or now > self._due):
             self._due = now + REFRESH
             self.show()
 
@@ -180,13 +187,13 @@ class SceneView(QObject):
         self._overlays.choose_obstacle(row if part < 0 else -1)
 
     def _follow_link(self, link: int) -> None:
-        part = self._bench.surroundings.part_of_link(link) if link >= 0 else -1
-        if part >= 0:
-            self.choose(len(self.obstacles) + part)
+        if link >= 0:
+            part = self._bench.surroundings.part_of_link(link)
+            self.choose(len(self.obstacles) + part if part >= 0 else -1)
 
     def choose(self, row: int) -> None:
         """Select a row of the list, −1 for none."""
-        self.panel.show_objects(self.objects, not self._bench.robot.playing)
+        self._show_objects()
         self.panel.choose(row)
         self._overlays.choose_obstacle(row if row < len(self.obstacles) else -1)
 
@@ -235,12 +242,12 @@ class SceneView(QObject):
     def change(self, row: int, item: SceneObject) -> None:
         """Replace the object in a row."""
         if row < len(self.obstacles):
-            told = _changed(self.objects[row], item)
+            told = scene_objects.change_text(self.objects[row], item)
             self._set_obstacles([*self.obstacles[:row], item, *self.obstacles[row + 1 :]], row, told)
             return
         number = row - len(self.obstacles)
         part, before = self._bench.robot.parts[number], self.objects[row]
-        if not _redefines(before, item) and self._bench.surroundings.is_free(number):
+        if not scene_objects.redefines(before, item) and self._bench.surroundings.is_free(number):
             self._bench.surroundings.place_part(number, item.pose)
             return
         parts = self._bench.robot.parts
@@ -250,7 +257,7 @@ class SceneView(QObject):
             one = engine.Part(part.model, item.pose, part.prefix) if of_file else body_of(item, part.pose)
             return [*parts[:number], one, *parts[number + 1 :]]
 
-        self._set_parts(made, row, _changed(before, item))
+        self._set_parts(made, row, scene_objects.change_text(before, item))
 
     def remove(self, row: int) -> None:
         """Remove the object in a row."""
@@ -261,8 +268,10 @@ class SceneView(QObject):
             self._set_parts(lambda: [*parts[:number], *parts[number + 1 :]], row - 1, told)
 
     def _remove_selected(self) -> None:
-        if self.panel.remove.isEnabled():
-            self.remove(self.panel.row)
+        self.remove(self.panel.row)
+
+    def _duplicate_selected(self) -> None:
+        self.duplicate(self.panel.row)
 
     def duplicate(self, row: int) -> None:
         """Add a copy of a row's object beside it."""
@@ -330,11 +339,19 @@ class SceneView(QObject):
         if before.playing:
             bench.play()
         self._window.refresh()
-        if before.told:
-            self._window.statusBar().showMessage(before.told, MESSAGE)
+        if told := "; ".join(filter(None, (self._why_no_ground(before.state), before.told))):
+            self._window.statusBar().showMessage(told, MESSAGE)
         self.choose(before.row)
         if len(bench.robot.parts) > max(len(before.state.model.parts) - 1, 0):
             self._bring_into_view(self.objects[before.row])
+
+    def _why_no_ground(self, before: State) -> str:
+        """Return why the first free body has no ground, where the robot is the reason."""
+        bench = self._bench
+        bare = len(before.parts) < 2 and bench.robot.floats and not (bench.robot.base_floats or before.settings.ground)
+        if not bare or not bench.stands or can_stand(bench.robot.model):
+            return ""
+        return BELOW.format(robot=alone(bench.robot.model).name)
 
     def restore(self, state: State, told: str) -> None:
         """Restore a state: its robot and the parts beside it, settings, pose and drives; then say `told`."""
@@ -426,19 +443,3 @@ class SceneView(QObject):
             pose[:3, 3] = self._place(OBSTACLE * self._window.viewport.robot_size)
             self._add_part(lambda: engine.Part(found, pose, f"{name}/"), name)
             self._window.statusBar().clearMessage()
-
-
-def _redefines(before: SceneObject, after: SceneObject) -> bool:
-    """Whether more than the pose differs, which of a moving body is another by the time its edit comes."""
-    own = ("size", "mass", "friction", "color")
-    return any(getattr(before, name) != getattr(after, name) for name in own)
-
-
-def _changed(before: SceneObject, after: SceneObject) -> str:
-    """Describe a change of an object."""
-    if before.friction != after.friction:
-        return f"Friction of {before.name}: {after.friction:g}"
-    if before.color != after.color:
-        return f"Colour of {before.name}"
-    sized, weighed = before.size != after.size, before.mass != after.mass
-    return f"{'Resize' if sized else 'Change' if weighed else 'Move'} {before.name}"

@@ -18,7 +18,7 @@ import engine
 from app.acting.loaded_robot import alone
 from app.acting.surroundings import read_beside
 from app.desktop import dialogs
-from app.desktop.actions import MESSAGE, algorithm_name, make_action
+from app.desktop.actions import MESSAGE, NO_ROBOT, algorithm_name, make_action, offer
 from app.desktop.docks import RIGHT, Dock
 from app.features.diagnostics_view import DiagnosticsView
 from app.features.window_type import Window
@@ -116,9 +116,9 @@ class SecondRobotView(QObject):
 
     def _refresh(self) -> None:
         for entry in (self.menu, self.open_action):  # the action's keys work without the menu
-            entry.setEnabled(self._bench.robot.model is not None)
+            offer(entry, (self._bench.robot.model is not None, NO_ROBOT))
         self.panel.open_button.setEnabled(self._bench.robot.model is not None)
-        self.close_action.setEnabled(self.model is not None)
+        offer(self.close_action, (self.model is not None, "no second robot is open"))
         if self._bench.robot.playing and self._bench.second_robot.expected:
             self._window.statusBar().showMessage(WAITS, MESSAGE)
 

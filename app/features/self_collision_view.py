@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.desktop.actions import check, make_action
+from app.desktop.actions import NO_ROBOT, check, make_action, offer
 from app.features.window_type import Window
 
 TIP = "Contacts between links, but for neighbours and shapes that touch in the neutral pose"
@@ -24,6 +24,6 @@ class SelfCollisionView:
         model = self._bench.robot.model
         bare = model is not None and not model.collisions
         on = self._bench.robot.settings.scene.self_collision
-        self.action.setEnabled(model is not None and (on or not bare))  # it can always be turned off
+        offer(self.action, (model is not None, NO_ROBOT), (on or not bare, NO_SHAPES))  # it can always be turned off
         self.action.setToolTip(NO_SHAPES if bare else TIP)
         check(self.action, on)

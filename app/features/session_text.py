@@ -95,6 +95,12 @@ def parts(session: dict[str, Any]) -> list[Any]:
     return list(_part(session, "parts", []))
 
 
+def xacro_args(session: dict[str, Any]) -> dict[str, str]:
+    """Return the arguments of the robot's xacro file."""
+    told = session["robot"].get("xacro args", {})
+    return {name: str(value) for name, value in told.items()} if isinstance(told, dict) else {}
+
+
 def scene(session: dict[str, Any], present: engine.Scene) -> engine.Scene:
     """Return the ground and the obstacles; the present ones if the session has none."""
     kept = session.get("scene")

@@ -19,7 +19,7 @@ import numpy as np
 from PyQt6.QtCore import QByteArray
 
 import engine
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.desktop.dialogs import ask_file, ask_path, file_name
 from app.features import session_scene, session_text
 from app.features.camera_views import CameraViews
@@ -76,7 +76,7 @@ class Sessions:
 
     def _refresh(self) -> None:
         for action in (self.save_action, self.save_as):
-            action.setEnabled(self._bench.robot.model is not None)
+            offer(action, (self._bench.robot.model is not None, NO_ROBOT))
 
     def _save_again(self) -> None:
         """Save to the file of the session that is open, else ask for one."""
@@ -168,7 +168,7 @@ class Sessions:
         q = robot.newest.q if there else robot.initial
         return {
             "catena session": VERSION,
-            "robot": {"path": bench.path, "floating": robot.floating},
+            "robot": {"path": bench.path, "floating": robot.floating, "xacro args": bench.xacro_args(bench.path)},
             "parts": engine.robot_as_text(model)["parts"][1:] if model.parts else [],
             "pose": {joint.name: q[joint.q].tolist() for joint in model.joints if joint.leader is None},
             "settings": {
@@ -212,6 +212,7 @@ class Sessions:
         self._opening, robot = opening, opening.session["robot"]
         if opening.recording and not opening.parts:  # otherwise the recording contains them with the robot
             self._bench.set_robot_of_run(opening.recording, robot["path"])
+        self._bench.set_xacro_args(robot["path"], session_text.xacro_args(opening.session))
         floating, told = bool(robot.get("floating", False)), opening.parts
         self._bench.open(
             opening.file, floating, parts=lambda load: engine.parts_of_text(told, "the session", load) if told else ()

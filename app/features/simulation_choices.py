@@ -10,7 +10,7 @@ from PyQt6.QtGui import QAction, QActionGroup
 from PyQt6.QtWidgets import QInputDialog, QMenu
 
 import engine
-from app.desktop.actions import ALGORITHM_TIPS, algorithm_name, check, device_name
+from app.desktop.actions import ALGORITHM_TIPS, NO_ROBOT, algorithm_name, check, device_name, offer
 from app.desktop.numbers import seconds_of
 from app.features.window_type import Window
 from app.workbench import ALGORITHMS, DEVICES
@@ -18,6 +18,13 @@ from app.workbench import ALGORITHMS, DEVICES
 OTHER = "&Other…"
 STEP_REACH = (1e-6, 0.1)  # s
 TIME_STEPS = (5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2e-3, 5e-3)  # s
+
+
+INTEGRATOR_TIPS = {
+    "semi-implicit": "Semi-implicit (symplectic) Euler: the new velocity moves the coordinates",
+    "rk4": "Classical Runge-Kutta method, of fourth order while neither friction nor a limit acts",
+    "implicit": "Semi-implicit Euler with joint damping and gains at the end of the step: stable for any of them",
+}
 
 
 class SimulationChoices:
@@ -71,6 +78,7 @@ class SimulationChoices:
             each.addActions(group.actions())
             each.setToolTipsVisible(True)
         self.step_menu = menu.addMenu("&Time step and integrator")
+        self.step_menu.setToolTipsVisible(True)
         self.step_menu.addAction(self.chosen)
         for group in (self.time_steps, self.integrators):
             self.step_menu.addSeparator()
@@ -79,7 +87,7 @@ class SimulationChoices:
     def _refresh(self) -> None:
         self.show()
         for menu in (self.algorithm_menu, self.device_menu):
-            menu.setEnabled(self._bench.robot.model is not None)
+            offer(menu, (self._bench.robot.model is not None, NO_ROBOT))
 
     def show(self, *_: object) -> None:
         """Check the current choices, and enable those that the robot supports."""
@@ -92,6 +100,7 @@ class SimulationChoices:
         self.other.setText(f"Other: {settings.dt * 1e3:g} ms…" if own else OTHER)
         for action in self.integrators.actions():
             check(action, action.text() == settings.integrator)
+            action.setToolTip(INTEGRATOR_TIPS[action.text()])
         _show(self.algorithms, settings.algorithm, self._bench.algorithm_refusals, algorithm_name, ALGORITHM_TIPS)
         _show(self.devices, settings.device, self._bench.device_refusals, device_name)
 
@@ -108,6 +117,6 @@ def _show(
         name = action.data()
         why = refusals.get(name, "")
         check(action, name == chosen)
-        action.setEnabled(not why)
+        offer(action, (not why, why))
         action.setText(f"{label(name)}\t{why.split(';')[0]}" if why else label(name))
         action.setToolTip(why or tips.get(name, label(name)))

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 import engine
+from app.acting.coordinates import coordinates
 from app.acting.undoing import State
 from app.simulation.messages import Settings
 from app.workbench import Workbench
@@ -37,6 +38,7 @@ def transfer_settings(settings: Settings, before: engine.Model, model: engine.Mo
 def restore_state(bench: Workbench, state: State, start: np.ndarray, posed: bool) -> None:
     """Restore a state's settings and drives, its pose only if `posed`; joints without a match are as in `start`.
 
+    A pose sets all setpoints, so the state's are set after it even if they are those of the newest frame.
     Playing ends where a pose is restored, but continues where the robot was only put on another ground.
     """
     model, plays_on = bench.robot.model, bench.robot.playing and state.settings.scene is not bench.robot.settings.scene
@@ -47,10 +49,12 @@ def restore_state(bench: Workbench, state: State, start: np.ndarray, posed: bool
             if bench.robot.playing:
                 bench.pause()
             bench.posing.pose(transfer_pose(state.model, state.q, model, start))
-        now = bench.actions.state.drives
+        now, before = bench.actions.state.drives, {row.name: row for row in coordinates(state.model)}
         for k, row in enumerate(bench.robot.coordinates):
             drive = state.drives.get(row.name)
-            if row.driveable and drive is not None and drive != now[row.name]:
+            if not row.driveable or drive is None or before[row.name].angular != row.angular:
+                continue
+            if (posed or drive != now[row.name]) and (drive.mode == "effort" or row.holdable):
                 bench.joints.set_joint_drive(k, drive)
         if plays_on:
             bench.play()

@@ -20,6 +20,15 @@ from app.workbench import Workbench
 GRAVITY_NOTE = "gravity is off: floating base and no ground"
 FALL_NOTE = "no ground: the floating base falls"
 BODIES_NOTE = "no ground: free bodies fall; Simulation › Ground puts them on it"
+BODIES_TIP = (
+    "The first free body switches the ground on, unless the robot reaches below it in its neutral pose,\n"
+    "as one that hangs from its base does; where it is switched on, those links are in contact with it"
+)
+LOW_NOTE = "the fixed robot reaches below the ground"
+LOW_TIP = (
+    "Moving links are below the ground in the neutral pose, and its contacts press them out, with large forces.\n"
+    "Simulation › Ground switches it off; Simulation › Floating base frees the robot, which is then put on the ground"
+)
 SOFT = 2.0  # times, the minimum factor at which softer gains are reported
 SOFT_TIP = (
     "{integrator} bounds automatic gains by the time step, so that held joints sag, {joint} most.\n"
@@ -83,9 +92,12 @@ class Status:
         heavy = f"{count} joint{'s sag' if count > 1 else ' sags'}: effort limit below gravity load" if count else ""
         joint, times = bench.joints.softest
         soft = f"Hold is {times:.{times < 10:d}f} × softer with {settings.integrator}" if times >= SOFT else ""
-        self.note_label.setText(note if bench.robot.floats and not settings.ground else heavy or soft)
+        low = LOW_NOTE if bench.reaches_below and settings.ground else ""
+        note = note if bench.robot.floats and not settings.ground else low
+        self.note_label.setText(note or heavy or soft)
         tip = SOFT_TIP.format(integrator=settings.integrator, dt=settings.dt * 1e3, joint=joint) if soft else ""
-        self.note_label.setToolTip(too_heavy(bench.robot.overloaded, every=True) if heavy else tip)
+        tip = too_heavy(bench.robot.overloaded, every=True) if heavy else tip
+        self.note_label.setToolTip({BODIES_NOTE: BODIES_TIP, LOW_NOTE: LOW_TIP}.get(note, "" if note else tip))
         self.name_label.setText(model.name if model else "no robot")
         self.size_label.setText(f"nq {model.nq}  nv {model.nv}" if model else "")
         for button in (self.step_button, self.algorithm_button, self.device_button):

@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QPoint, QSize, Qt
 from PyQt6.QtGui import QGuiApplication
-from PyQt6.QtWidgets import QInputDialog, QMenu, QToolButton, QWidget
+from PyQt6.QtWidgets import QMenu, QToolButton, QWidget
 
 from app.desktop import theme
-from app.desktop.actions import MESSAGE, make_action
+from app.desktop.actions import MESSAGE, NO_ROBOT, NO_RUN, make_action, offer
 from app.desktop.context_menus import MOMENT, Clicked
+from app.desktop.dialogs import accepts
 from app.desktop.layouts import NO_MARGINS, vertical
 from app.desktop.menus import TopMenu
 from app.desktop.settings import setting
 from app.features.keyframes import Keyframe, Keyframes
 from app.features.looping import Looping
 from app.features.window_type import Window
+from app.panels.number_box import WholeBox
 from app.panels.timeline import Timeline
 from app.simulation.messages import Snapshot
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 REFRESH = 0.1  # s between two updates while the recording grows
 SKIP = 1.0  # s
 NEAR = 7  # px, from a keyframe's mark on the timeline
+AT_END = "the last frame is shown"
 BUDGETS, DEFAULT_BUDGET = (16, 65536), 512  # MB
 FULL = "the recording has {} MB, its limit: the oldest frames are dropped; Time › Recording limit changes it"
 
@@ -239,10 +242,13 @@ class TimeView:
         self._refresh()
 
     def _ask_budget(self) -> None:
-        text = "Limit in MB; beyond it the oldest frames are dropped:"
-        megabytes, done = QInputDialog.getInt(self._window, "Recording limit", text, self.budget, *BUDGETS, 64)
-        if done:
-            self.set_budget(megabytes)
+        box = WholeBox()
+        box.setRange(*BUDGETS)
+        box.setSingleStep(64)
+        box.setSuffix(" MB")
+        box.setValue(self.budget)
+        if accepts(self._window, "Recording limit", "Beyond it the oldest frames are dropped:", box):
+            self.set_budget(box.value())
 
     # Display.
 
@@ -263,7 +269,9 @@ class TimeView:
         seen = self.keyframes.seen_in(self._replay.chosen, self._replay.runs)
         self.bar.track.show_marks([each.frame.time for each in seen])
         for action, on in zip(self.jumps, (False, True), strict=True):
-            action.setEnabled(self._next(on) is not None)
+            offer(
+                action, (self._next(on) is not None, f"there is no keyframe {'after' if on else 'before'} this frame")
+            )
 
     def _refresh(self) -> None:
         replay, recording = self._replay, self._replay.recording
@@ -282,12 +290,12 @@ class TimeView:
         self.bar.show_runs([(each.number, _name(each)) for each in replay.runs], run.number if run else 0)
         recorded = end > start or replay.active
         for action in (self.first, self.back, self.play, *self.skips):
-            action.setEnabled(recorded)
-        self.last.setEnabled(not replay.at_end if replay.opened else replay.active)
+            offer(action, (recorded, NO_RUN))
+        offer(self.last, (not replay.at_end if replay.opened else replay.active, AT_END))
         self.last.setToolTip(self._last_tip())
-        self.forward.setEnabled(replay.active and not replay.at_end)
-        self.branch.setEnabled(replay.active)
-        self.keyframe.setEnabled(there and run is not None)
+        offer(self.forward, (replay.active and not replay.at_end, AT_END))
+        offer(self.branch, (replay.active, "no recorded frame is shown"))
+        offer(self.keyframe, (there, NO_ROBOT), (run is not None, NO_RUN))
         self.play.setIcon(theme.icon("pause" if replay.playing else "playback"))
         self.play.setText("&Pause" if replay.playing else "&Play back")
         self.loop.refresh()

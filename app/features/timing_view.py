@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import engine
-from app.desktop.docks import RIGHT, Dock
+from app.desktop.docks import NARROW_WIDTH, RIGHT, Dock
 from app.features.compare_view import CompareView
 from app.features.window_type import Window
 from app.panels.timing import TimingPanel
@@ -16,7 +16,7 @@ class TimingView:
     def __init__(self, window: Window):
         self._window, self._bench, self.panel = window, window.workbench, TimingPanel()
         self._play_after: engine.Model | None = None  # the robot that plays on after the measurement
-        window.docks.add(Dock("Timing", self.panel, RIGHT, beside="Joints"))
+        window.docks.add(Dock("Timing", self.panel, RIGHT, beside="Joints", least=NARROW_WIDTH))
         self.panel.measure_asked.connect(self._measure)
         self.panel.measured.connect(self._measured)
         window.viewport.drawn.connect(self._drawn)

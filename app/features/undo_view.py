@@ -13,7 +13,7 @@ from PyQt6.QtGui import QKeySequence, QUndoCommand, QUndoStack
 import engine
 from app.acting.loaded_robot import alone
 from app.acting.undoing import Action, State
-from app.desktop.actions import MESSAGE, algorithm_words
+from app.desktop.actions import MESSAGE, algorithm_words, offer
 from app.features.floating_base import FloatingBase
 from app.features.scene_view import CHANGING, SceneView
 from app.features.state_transfer import restore_state
@@ -23,6 +23,7 @@ from app.simulation.messages import Loaded
 MOST = 200
 """The maximum number of actions that can be undone."""
 UNDO_TIP, REDO_TIP = "Undo the last change (Ctrl+Z)", "Redo the change that was undone last (Ctrl+Shift+Z)"
+LOADS = "a robot is loading"
 TOGETHER = 1.0  # s within which actions of one kind are merged, such as steps of a slider
 
 
@@ -56,8 +57,8 @@ class UndoView:
     def _refresh(self) -> None:
         """Disable undo and redo while another robot is loading; take those that waited for parts of this one."""
         still = not self._bench.loading or self._window.feature(SceneView).composing
-        self.undo.setEnabled(still and self.stack.canUndo())
-        self.redo.setEnabled(still and self.stack.canRedo())
+        offer(self.undo, (still, LOADS), (self.stack.canUndo(), "nothing has been changed"))
+        offer(self.redo, (still, LOADS), (self.stack.canRedo(), "nothing has been undone"))
         if not still:
             self._waiting.clear()
         elif self._waiting and not self._bench.loading:

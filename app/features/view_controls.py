@@ -7,7 +7,7 @@ from dataclasses import replace
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QMenu
 
-from app.desktop.actions import make_action
+from app.desktop.actions import NO_ROBOT, make_action, offer
 from app.desktop.context_menus import LINK, OBJECT, SPACE, Clicked
 from app.features.window_type import Window
 from app.simulation.messages import Snapshot
@@ -59,5 +59,6 @@ class ViewControls:
 
     def _refresh(self) -> None:
         model = self._bench.robot.model
-        self.fit.setEnabled(model is not None)
-        self.collisions.setEnabled(model is not None and len(model.collisions) > 0)
+        offer(self.fit, (model is not None, NO_ROBOT))
+        shapes = model is not None and len(model.collisions) > 0
+        offer(self.collisions, (model is not None, NO_ROBOT), (shapes, "the robot's file has no <collision> shapes"))

@@ -16,6 +16,7 @@ from app.gl.mesh import BLOCK, Mesh
 from app.gl.scene import Content
 
 Vector = NDArray[np.float64]
+TINY = 3.0  # px, below which a robot in the picture cannot be seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,12 @@ def seen_at(camera: Camera, size: tuple[float, float], points: ArrayLike) -> Vec
     return np.c_[(0.5 + 0.5 * clip[:, 0] / w) * size[0], (0.5 - 0.5 * clip[:, 1] / w) * size[1]]
 
 
+def corners_at(camera: Camera, size: tuple[float, float], lower: ArrayLike, upper: ArrayLike) -> Vector:
+    """(8, 2): the pixels, as of `seen_at`, of the corners of a box between `lower` and `upper` (3,)."""
+    ends = zip(np.asarray(lower, float), np.asarray(upper, float), strict=True)
+    return seen_at(camera, size, np.array(np.meshgrid(*ends)).reshape(3, -1).T)
+
+
 def way_to(camera: Camera, size: tuple[float, float], bodies: ArrayLike) -> Vector | None:
     """Return the direction to bodies, with corners (n, k, 3), all outside a picture of this size; else None.
 
@@ -61,6 +68,14 @@ def way_to(camera: Camera, size: tuple[float, float], bodies: ArrayLike) -> Vect
     toward = clip[..., :2].mean((0, 1)) * [size[0], -size[1]]
     length = float(np.linalg.norm(toward))
     return toward / length if length > 0 else np.array([0.0, 1.0])
+
+
+def way_to_tiny(camera: Camera, size: tuple[float, float], bodies: ArrayLike) -> Vector | None:
+    """Return the direction, as of `way_to`, to bodies that are together less than `TINY` in a picture; else None."""
+    corners = seen_at(camera, size, np.reshape(bodies, (-1, 3)))
+    toward = corners.mean(0) - np.array(size) / 2
+    tiny = np.ptp(corners, axis=0).max() < TINY  # not if a corner is behind the eye, and so nan
+    return toward / max(float(np.linalg.norm(toward)), 1e-9) if tiny else None
 
 
 def pick(content: Content, link_poses: ArrayLike, eye: ArrayLike, direction: ArrayLike) -> Hit | None:

@@ -8,13 +8,14 @@ from contextlib import ExitStack
 import numpy as np
 from numpy.typing import NDArray
 from PyQt6.QtCore import QSignalBlocker, Qt, QTimer, pyqtSignal
-from PyQt6.QtWidgets import QComboBox, QDoubleSpinBox, QGridLayout, QHBoxLayout, QLabel, QPushButton, QSlider, QWidget
+from PyQt6.QtWidgets import QComboBox, QDoubleSpinBox, QGridLayout, QHBoxLayout, QLabel, QPushButton, QWidget
 
 import engine
 from app.desktop import theme
 from app.desktop.angles import ANGLES
 from app.desktop.layouts import horizontal, vertical
 from app.panels.heat_map import HeatMap
+from app.panels.moving_keys import KeySlider
 from app.panels.number_box import DecimalBox, WholeBox
 from app.picture.crowd import ARRANGEMENTS, COLORINGS, DEVIATION, ENERGY, UNITS
 from app.simulation.batch_spread import LARGEST, BatchSpread
@@ -45,7 +46,7 @@ class BatchPanel(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.robots, self.slider = WholeBox(), QSlider(Qt.Orientation.Horizontal)
+        self.robots, self.slider = WholeBox(), KeySlider()
         self.robots.setRange(1, LARGEST)
         self.robots.setStepType(WholeBox.StepType.AdaptiveDecimalStepType)
         self.robots.setButtonSymbols(WholeBox.ButtonSymbols.NoButtons)

@@ -19,7 +19,6 @@ from PyQt6.QtWidgets import (
     QLabel,
     QListWidgetItem,
     QPushButton,
-    QSlider,
     QWidget,
 )
 
@@ -28,6 +27,7 @@ from app.desktop.actions import ALGORITHM_TIPS, algorithm_name
 from app.desktop.dialogs import ask_file
 from app.desktop.layouts import horizontal
 from app.jobs.comparing import Measurement
+from app.panels.moving_keys import KeySlider
 from app.panels.number_box import DecimalBox, WholeBox
 from app.panels.pick_box import Checked, PickBox, Role, Unchecked
 
@@ -69,7 +69,7 @@ class CompareForm(QWidget):
         for name in ALGORITHMS:
             item = self.algorithm_box.add(algorithm_name(name), name, checked=True)
             item.setToolTip(ALGORITHM_TIPS.get(name, name))
-        self.links = QSlider(Qt.Orientation.Horizontal)
+        self.links = KeySlider()
         self.links.setRange(0, LONGEST * STEPS)
         self.links.setToolTip("The length of the generated chain, from 1 to 4096 links")
         self.links_label = QLabel()

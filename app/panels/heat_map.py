@@ -13,6 +13,7 @@ from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 from app.desktop import theme
 from app.desktop.numbers import si_text
 from app.panels.axes import image
+from app.panels.moving_keys import keeps_key
 from app.panels.study_rasters import colors_of
 from app.picture.crowd import shares
 
@@ -140,6 +141,8 @@ class HeatMap(QWidget):
             painter.drawText(below, side, text)
 
     def event(self, event: QEvent | None) -> bool:
+        if keeps_key(event):
+            return True
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             self._tell(event.pos(), event.globalPos())
             return True

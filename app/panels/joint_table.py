@@ -40,10 +40,8 @@ class JointTable(QAbstractTableModel):
         """The rows whose position gains hold; the others are driven by an effort."""
         self.drives: Mapping[int, Drive] = {}
         """The drives of rows with a velocity, a wave, or gravity compensation."""
-        self.ending: str | None = None
-        """The ending of names that is not displayed; None if they are complete."""
-        self.base_whole = True
-        """Whether the names of a free base's rows are displayed with their beginning."""
+        self.short: Mapping[str, str] = {}
+        """The names displayed in place of those for which the column is too narrow."""
         self.q = self.target = self.tau = self.v = self.effort = np.zeros(0)
 
     def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
@@ -77,7 +75,7 @@ class JointTable(QAbstractTableModel):
         if column in (VELOCITY, EFFORT) and role in (Role.DisplayRole, Role.ToolTipRole):
             return self._motion(row, column, role)
         if role == Role.DisplayRole and column != SLIDER:
-            return self._name(row) if column == NAME else row.format(row.value(self.q))
+            return self.short.get(row.label, row.label) if column == NAME else row.format(row.value(self.q))
         if role == Role.EditRole and column == VALUE:
             return row.value(self.q) * row.scale
         if role == Role.ToolTipRole:
@@ -99,10 +97,6 @@ class JointTable(QAbstractTableModel):
             return False
         self.edited.emit(index.row(), float(value) / self.rows[index.row()].scale)
         return True
-
-    def _name(self, row: Coordinate) -> str:
-        whole = self.ending is None or (self.base_whole and row.label.startswith(BASE))
-        return row.label if whole else shortened(row.label, self.ending)
 
     def _drive(self, number: int, role: int) -> object:
         """The setpoint or effort of a row: as text, or as a number in the displayed unit."""

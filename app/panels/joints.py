@@ -6,6 +6,7 @@ its height grows by that of a widget shown below its line.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import cast
 
@@ -52,20 +53,22 @@ from app.panels.joint_table import (
 )
 from app.panels.number_box import DecimalBox
 
-WIDE = 560  # px, the least width at which velocities and efforts are shown
+NARROW, WIDE = 350, 560  # px, the least widths at which drives are shown, and velocities and efforts
 HANDLE = 6.0  # px, the radius of a slider's handle
 ROW_HEIGHT = 26  # px
 MOST_EFFORT = 1e5  # N m or N, the largest effort to type if a joint has no effort limit
-STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: -10, Qt.Key.Key_PageUp: 10}
+ENDS = {Qt.Key.Key_Home: -math.inf, Qt.Key.Key_End: math.inf}
+STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: -10, Qt.Key.Key_PageUp: 10} | ENDS
 """The keys that move a slider with the focus, and by how many steps."""
 PLAIN = (Qt.KeyboardModifier.NoModifier, Qt.KeyboardModifier.KeypadModifier)
 FINEST = 100  # steps, the least number from end to end
 CELL = 20  # px, of a cell's width beside its text
 LEAST = "-000.0 °"  # that fits into a column of numbers, whatever its rows can have
-NAMES, WIDEST_NAME = 0.4, 220  # largest share of the width for names, and px
+LEAST_NAME, WIDEST_NAME = 50, 200  # px, of the names
 NO_ROBOT, NO_JOINTS = "The joints of the robot, each with its slider", "This robot has no joint that moves"
 SLIDER_LEAST = 62  # px, the least width of a slider; longer names are elided, with the full name in the tooltip
-SLIDER_WIDE = 110  # px, the width of a slider for which names lose their common ending
+SLIDER_FAIR = 80  # px, the least width for which names are shown with their ending
+SLIDER_WIDE = 110  # px, the least width for which names of joints that follow others are whole
 
 
 def _table(index: QModelIndex) -> JointTable:
@@ -166,7 +169,7 @@ class JointPanel(QTableView):
         self.table.edited.connect(self.move_to)
         self._held: tuple[int, float] | None = None
         self._shown = np.zeros(0)  # (nq,): the last state shown
-        self._names = "", 0, 0, 0  # the common ending of the rows' names, and the largest widths of `show_units`, px
+        self._names: tuple[str, dict[str, int], list[int]] = "", {}, 5 * [0]  # see `show_units`
         self.live = True
         """Whether keys move a slider with the focus; else they are the window's shortcuts, as in a recorded frame."""
         self.nothing = NO_ROBOT
@@ -203,10 +206,13 @@ class JointPanel(QTableView):
         rows, advance = self.table.rows, self.fontMetrics().horizontalAdvance
         ending = common_ending([row.label for row in rows if row.driveable])
         widths = {row.label: advance(row.label) for row in rows}
-        shorts = {shortened(name, ending) for name in widths}
-        shorter = (widths[name] if name in widths else advance(name) for name in shorts)
-        base = (width for name, width in widths.items() if name.startswith(BASE))
-        self._names = ending, max(widths.values(), default=0), max(shorter, default=0), max(base, default=0)
+        own = {row.label for row in rows if row.leader is None}
+        base = {name for name in own if name.startswith(BASE)}
+        shorts = {shortened(name, ending) for name in own - base}
+        short = max((widths[name] if name in widths else advance(name) for name in shorts), default=0)
+        every, owned, based = (max((widths[each] for each in names), default=0) for names in (widths, own, base))
+        # What the column of names would rather hold: all, those of sliders, those with an ellipsis for their ending.
+        self._names = ending, widths, [every, owned, max(short, based), short, short]
         self._show_numbers()
 
     def _show_numbers(self) -> None:
@@ -219,16 +225,21 @@ class JointPanel(QTableView):
         self.viewport().update()
 
     def _fit(self) -> None:
-        """Give the names the width they need, without their common ending if sliders need it; they get the rest."""
-        for column in (VELOCITY, EFFORT):
-            self.setColumnHidden(column, self.width() < WIDE)
+        """Give the names what the sliders can spare, which get the rest; those that do not fit lose their ending."""
+        for column, least in ((DRIVE, NARROW), (VELOCITY, WIDE), (EFFORT, WIDE)):
+            self.setColumnHidden(column, self.width() < least)
         numbers = sum(self.columnWidth(column) for column in (VALUE, DRIVE, VELOCITY, EFFORT))  # 0 for hidden columns
-        room, (ending, whole, short, base) = self.viewport().width() - numbers, self._names
-        most = max(70, min(WIDEST_NAME, int(NAMES * self.width()), room - SLIDER_LEAST))
-        fitting = min(most, room - SLIDER_WIDE) - CELL
-        self.table.ending, self.table.base_whole = None if whole <= fitting else ending, base <= fitting
-        widest = whole if whole <= fitting else max(short, base) if base <= fitting else short
-        self.setColumnWidth(NAME, min(max(70, widest + CELL), most))
+        room, (ending, widths, wanted) = self.viewport().width() - numbers - CELL, self._names
+        spared = [min(WIDEST_NAME, room - slider) for slider in (SLIDER_WIDE, *3 * (SLIDER_FAIR,), SLIDER_LEAST)]
+        width = next((each for each, limit in zip(wanted, spared, strict=True) if each <= limit), spared[1])
+        width = max(LEAST_NAME, width)
+        self.setColumnWidth(NAME, width + CELL)
+        bases = any(name.startswith(BASE) and needed > width for name, needed in widths.items())
+        self.table.short = {
+            name: shortened(name, ending)
+            for name, needed in widths.items()
+            if needed > width or (bases and name.startswith(BASE))
+        }
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -382,7 +393,7 @@ class JointPanel(QTableView):
         self._held = (index, row.lower + share * (row.upper - row.lower))
         self.move_to(*self._held)
 
-    def _steps(self, event: QKeyEvent) -> int:
+    def _steps(self, event: QKeyEvent) -> float:
         """Return the steps by which a key moves the slider with the focus; 0 for other keys, or without one."""
         index = self.currentIndex()
         if not self.live or index.column() != SLIDER or self.table.rows[index.row()].leader is not None:
@@ -410,6 +421,9 @@ class JointPanel(QTableView):
             return
         index = self.currentIndex().row()
         row = self.table.rows[index]
+        if math.isinf(steps):
+            self.move_to(index, row.upper if steps > 0 else row.lower)
+            return
         self.stepped.emit(index, steps * min(1.0 / row.scale, (row.upper - row.lower) / FINEST))
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:

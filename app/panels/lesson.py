@@ -14,7 +14,8 @@ import engine
 from app.desktop import theme, type_scale
 from app.desktop.layouts import NO_MARGINS, horizontal, vertical
 from app.panels.drawing import Drawing
-from app.panels.lesson_question import KeySlider, QuestionForm
+from app.panels.lesson_question import QuestionForm
+from app.panels.moving_keys import KeySlider
 
 SECONDS = 2.5  # per step, at speed 1
 LARGER = 1.5  # font scale for a lecture

@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-from PyQt6.QtCore import QEvent, Qt, pyqtSignal
-from PyQt6.QtGui import QFont, QKeyEvent
-from PyQt6.QtWidgets import QButtonGroup, QLabel, QLineEdit, QPushButton, QRadioButton, QSlider, QVBoxLayout, QWidget
+from PyQt6.QtCore import Qt
+from PyQt6.QtGui import QFont, QResizeEvent
+from PyQt6.QtWidgets import QButtonGroup, QLabel, QLineEdit, QPushButton, QRadioButton, QVBoxLayout, QWidget
 
 import engine
 from app.desktop import theme
 from app.desktop.layouts import horizontal, vertical
+from app.panels.moving_keys import KeySlider
 
 RIGHT, NOT_YET = "Right.", "Not yet."
-_ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-_KEYS = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End, *_ENTER)
-_HELD = ~Qt.KeyboardModifier.KeypadModifier  # modifiers with which a key has another meaning
-
-
-class KeySlider(QSlider):
-    """A slider that takes its keys before the window's shortcuts, some of which they are."""
-
-    entered = pyqtSignal()
-    """Return was pressed."""
-
-    def __init__(self) -> None:
-        super().__init__(Qt.Orientation.Horizontal)
-
-    def event(self, event: QEvent | None) -> bool:
-        if isinstance(event, QKeyEvent) and event.key() in _KEYS and not event.modifiers() & _HELD:
-            if event.type() == QEvent.Type.ShortcutOverride:
-                event.accept()
-                return True
-            if event.type() == QEvent.Type.KeyPress and event.key() in _ENTER:
-                self.entered.emit()
-                return True
-        return super().event(event)
+MARGIN = 10  # px at both sides
 
 
 class QuestionForm(QWidget):
@@ -54,7 +33,7 @@ class QuestionForm(QWidget):
         self.answer.textEdited.connect(self.said.clear)
         self.drag.entered.connect(self._judge)
         self._buttons, row = QVBoxLayout(), horizontal(self.answer, self.drag, self.dragged, self.check)
-        vertical(self._buttons, row, self.said, of=self, margins=(10, 0, 10, 6))
+        vertical(self._buttons, row, self.said, of=self, margins=(MARGIN, 0, MARGIN, 6))
         self._question: engine.LessonQuestion | None = None
 
     def present(self, font: QFont) -> None:
@@ -62,6 +41,19 @@ class QuestionForm(QWidget):
         self.setFont(font)
         for each in self.findChildren(QWidget):
             each.setFont(font)
+        self._keep_room()
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._keep_room()
+
+    def _keep_room(self) -> None:
+        """Keep the height of the longest verdict free, so that the choices stay where they are when one appears."""
+        if self._question is not None:
+            said, width = self.said, self.contentsRect().width() - 2 * MARGIN
+            text = f"{NOT_YET} {self._question.hint}"
+            rows = said.fontMetrics().boundingRect(0, 0, width, 0, Qt.TextFlag.TextWordWrap, text)
+            said.setMinimumHeight(rows.height())
 
     def ask(self, question: engine.LessonQuestion | None) -> None:
         """Show a question; hide the form for None."""
@@ -69,6 +61,7 @@ class QuestionForm(QWidget):
         if question == self._question:
             return
         self._question = question
+        self._keep_room()
         self.answer.clear()
         self.said.clear()
         for button in self.choices.buttons():

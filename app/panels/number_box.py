@@ -27,7 +27,6 @@ LONGEST = 100  # largest number of characters typed
 LONGEST_SHORT = 9  # most significant digits of a number for which there is no room
 LINE_MARGIN = 2  # px, Qt's, on both sides of a text that is edited
 _BEGUN = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d*)?")
-_WHOLE = re.compile(rf"[+-]?\d{{0,{LONGEST}}}")
 _TERM = re.compile(r"(?!.*\d\.\d*\.)[\d.eE+\-*/() πpi]*")  # no number with two points
 _TURN = math.pi / 180
 _UNITS = (
@@ -57,25 +56,32 @@ def _state(box: Any, possible: object, number: float | None) -> QValidator.State
     """Return whether a box takes a text: one of a number in its limits, of one that may follow, or impossible."""
     if not possible:
         return QValidator.State.Invalid
-    within = number is not None and box.minimum() <= number <= box.maximum()
+    within = number is not None and number == _taken(box, number)
     return QValidator.State.Acceptable if within else QValidator.State.Intermediate
 
 
-def _clamped(box: Any, typed: float | None, form: str, write: Callable[[Any], str]) -> str:
-    """Return the text of a typed number clamped to a box's limits, or of its value where none was typed, by `write`.
+def _taken(box: Any, number: float) -> float:
+    """Return a number clamped to a box's limits, and rounded where it takes whole ones only."""
+    within = min(box.maximum(), max(box.minimum(), number))
+    return round(within) if isinstance(box, QSpinBox) else within
+
+
+def _corrected(box: Any, typed: float | None, form: str, write: Callable[[Any], str]) -> str:
+    """Return the text, by `write`, of what a box takes of a typed number, or of its value where none was typed.
 
     The status bar says, by `form`, what replaced it.
     """
     number = box.value() if typed is None else typed
-    taken = min(max(number, box.minimum()), box.maximum())
-    box.clamped, window = "", box.parentWidget()
+    taken = _taken(box, number)
+    box.corrected, window = "", box.parentWidget()
     while window is not None and not isinstance(window, QMainWindow):
         window = window.parentWidget()
     if number != taken and window is not None:
         name, unit = f"{box.accessibleName()}: " if box.accessibleName() else "", box.suffix()
-        which = "above the maximum" if number > taken else "below the minimum"
-        box.clamped = f"{name}{number:{form}}{unit} is {which}; {taken:{form}}{unit} is set instead"
-        window.statusBar().showMessage(box.clamped, MESSAGE)
+        which = "not a whole number" if box.minimum() <= number <= box.maximum() else "below the minimum"
+        which = "above the maximum" if number > box.maximum() else which
+        box.corrected = f"{name}{number:{form}}{unit} is {which}; {taken:{form}}{unit} is set instead"
+        window.statusBar().showMessage(box.corrected, MESSAGE)
     return f"{box.prefix()}{write(taken)}{box.suffix()}"
 
 
@@ -120,7 +126,7 @@ class _Typing(QObject):
         self._before = self._box.value() if self._before is None else self._before
 
     def _end(self) -> None:
-        self._before, self._box.clamped = None, ""
+        self._before, self._box.corrected = None, ""
 
     @property
     def begun(self) -> bool:
@@ -136,16 +142,56 @@ class _Typing(QObject):
         return True
 
 
-class DecimalBox(QDoubleSpinBox):
-    """Accepts numbers as 12.5, 12,5 or 1e3, whatever the language, terms as 3*pi/2, and units of its suffix's kind.
+class _Terms:
+    """What is typed into a box as a number: 12.5, 12,5 or 1e3, whatever the language, and terms as 3*pi/2.
 
     Else a comma would group digits in some languages and be the decimal mark in others: 12.5 could become 125.
-    A number beyond the limits becomes the limit once editing ends, with a message in the window's status bar. One with
-    more digits than there is room for is shown rounded, perhaps with an exponent, and its tooltip has all of them.
+    A number beyond the limits becomes the limit once editing ends, with a message in the window's status bar.
     """
 
-    clamped = ""
-    """What the status bar says of the number that is being entered, if it was beyond the limits."""
+    corrected = ""
+    """What the status bar says of the number that is being entered, if another is set instead."""
+
+    def _plain(self: Any, text: str) -> str:
+        """Return the text between prefix and suffix, with a point in place of a comma."""
+        text = text.removeprefix(self.prefix()).removesuffix(self.suffix()).strip()
+        return text.replace(",", ".").replace("\N{MINUS SIGN}", "-")
+
+    def _parted(self: Any, text: str) -> tuple[str, str]:
+        """Return the typed number and the unit after it, of which the last letters may be missing."""
+        plain = self._plain(text)
+        unit = re.search(r"[a-z°]*$", plain)[0]
+        if any(name.startswith(unit) for name in self._units):
+            return plain[: len(plain) - len(unit)].strip(), unit
+        return plain, ""
+
+    @property
+    def _units(self: Any) -> dict[str, float]:
+        return next((units for units in _UNITS if self.suffix().strip() in units), {})
+
+    def _number(self: Any, text: str) -> float | None:
+        (plain, unit), units = self._parted(text), self._units
+        if unit and unit not in units:
+            return None
+        try:
+            number = float(plain) if _BEGUN.fullmatch(plain) else _value(ast.parse(plain, mode="eval").body)
+            return number * units[unit] / units[self.suffix().strip()] if unit else number
+        except (ValueError, SyntaxError, ArithmeticError, RecursionError):
+            return None
+
+    def validate(self: Any, text: str | None, place: int) -> tuple[QValidator.State, str, int]:
+        text = text or ""
+        plain, unit = self._parted(text)
+        possible, complete = _TERM.fullmatch(plain) and len(plain) <= LONGEST, not unit and _BEGUN.fullmatch(plain)
+        return _state(self, possible, self._number(text) if complete else None), text, place
+
+
+class DecimalBox(_Terms, QDoubleSpinBox):
+    """Accepts numbers as `_Terms` says, and units of its suffix's kind.
+
+    One with more digits than there is room for is shown rounded, perhaps with an exponent, and its tooltip has all of
+    them.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -206,43 +252,13 @@ class DecimalBox(QDoubleSpinBox):
             return True
         return super().event(event)
 
-    def _plain(self, text: str) -> str:
-        """Return the text between prefix and suffix, with a point in place of a comma."""
-        text = text.removeprefix(self.prefix()).removesuffix(self.suffix()).strip()
-        return text.replace(",", ".").replace("\N{MINUS SIGN}", "-")
-
-    def _parted(self, text: str) -> tuple[str, str]:
-        """Return the typed number and the unit after it, of which the last letters may be missing."""
-        plain = self._plain(text)
-        unit = re.search(r"[a-z°]*$", plain)[0]
-        if any(name.startswith(unit) for name in self._units):
-            return plain[: len(plain) - len(unit)].strip(), unit
-        return plain, ""
-
-    @property
-    def _units(self) -> dict[str, float]:
-        return next((units for units in _UNITS if self.suffix().strip() in units), {})
-
     def _number(self, text: str) -> float | None:
         if not self.lineEdit().isModified() and text == self._shown():
             return self.value()  # with the digits that there is no room for
-        (plain, unit), units = self._parted(text), self._units
-        if unit and unit not in units:
-            return None
-        try:
-            number = float(plain) if _BEGUN.fullmatch(plain) else _value(ast.parse(plain, mode="eval").body)
-            return number * units[unit] / units[self.suffix().strip()] if unit else number
-        except (ValueError, SyntaxError, ArithmeticError, RecursionError):
-            return None
-
-    def validate(self, text: str | None, place: int) -> tuple[QValidator.State, str, int]:
-        text = text or ""
-        plain, unit = self._parted(text)
-        possible, complete = _TERM.fullmatch(plain) and len(plain) <= LONGEST, not unit and _BEGUN.fullmatch(plain)
-        return _state(self, possible, self._number(text) if complete else None), text, place
+        return super()._number(text)
 
     def fixup(self, text: str | None) -> str:
-        return _clamped(self, self._number(text or ""), "g", self._whole)
+        return _corrected(self, self._number(text or ""), "g", self._whole)
 
     def valueFromText(self, text: str | None) -> float:
         number = self._number(text or "")
@@ -275,8 +291,8 @@ class NumberBox(PlainBox):
         return text.rstrip("0").rstrip(point) if point in text else text
 
 
-class WholeBox(QSpinBox):
-    """Accepts whole numbers; one beyond the limits becomes the limit once editing ends, with a message.
+class WholeBox(_Terms, QSpinBox):
+    """Accepts whole numbers, as `_Terms` says; another is rounded once editing ends, with a message.
 
     Else a digit that leads beyond the maximum is refused as it is typed, and 5000 becomes 500.
     """
@@ -285,20 +301,9 @@ class WholeBox(QSpinBox):
         super().__init__(parent)
         _Typing(self)
 
-    def _plain(self, text: str) -> str:
-        return text.removeprefix(self.prefix()).removesuffix(self.suffix()).strip()
-
-    def _number(self, text: str) -> int | None:
-        plain = self._plain(text)
-        return int(plain) if _WHOLE.fullmatch(plain) and plain[-1:].isdigit() else None
-
-    def validate(self, text: str | None, place: int) -> tuple[QValidator.State, str, int]:
-        text = text or ""
-        return _state(self, _WHOLE.fullmatch(self._plain(text)), self._number(text)), text, place
-
     def fixup(self, text: str | None) -> str:
-        return _clamped(self, self._number(text or ""), "d", self.textFromValue)
+        return _corrected(self, self._number(text or ""), ".15g", self.textFromValue)
 
     def valueFromText(self, text: str | None) -> int:
         number = self._number(text or "")
-        return self.value() if number is None else number
+        return self.value() if number is None else int(number)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from PyQt6.QtCore import QItemSelectionModel, QModelIndex, QPoint, QSortFilterProxyModel, Qt, pyqtSignal
 from PyQt6.QtGui import (
     QGuiApplication,
+    QHideEvent,
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
@@ -169,8 +170,8 @@ class LinkTree(QTreeView):
 class Inspector(QTreeWidget):
     """Sections of labels and values that Ctrl+C and the context menu copy."""
 
-    shown = pyqtSignal()
-    """It is visible again; its content may be of a previous robot."""
+    visibility_changed = pyqtSignal()
+    """It is visible again, when its content may be of a previous robot, or no longer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -197,7 +198,11 @@ class Inspector(QTreeWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.shown.emit()
+        self.visibility_changed.emit()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.visibility_changed.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)

@@ -8,7 +8,7 @@ from typing import cast
 
 import numpy as np
 from PyQt6.QtCore import QSignalBlocker, QSize, pyqtSignal
-from PyQt6.QtGui import QColor, QIcon, QPixmap
+from PyQt6.QtGui import QAction, QColor, QIcon, QPixmap
 from PyQt6.QtWidgets import QColorDialog, QGridLayout, QLabel, QListWidget, QMenu, QPushButton, QWidget
 
 import engine
@@ -43,16 +43,17 @@ class ScenePanel(QWidget):
     """The row that the user selected, −1 for none."""
     changed = pyqtSignal(int, object)
     """A row, and the `SceneObject` to replace it with."""
-    removed = pyqtSignal(int)
-    duplicated = pyqtSignal(int)
 
-    def __init__(self, adding: QMenu) -> None:
+    def __init__(self, adding: QMenu, duplicating: QAction, removing: QAction) -> None:
         super().__init__()
+        self._edits = duplicating, removing  # of the selected object
         self.terrain, self.surface, self.gravity = TerrainForm(), SurfaceForm(), GravityForm()
         self.add, self.duplicate, self.remove = (QPushButton(name) for name in ("Add", "Duplicate", "Remove"))
         self.add.setMenu(adding)
         self.add.setToolTip("A fixed obstacle, a free body, or another robot")
-        self.remove.setToolTip("Remove the selected object (Delete)")
+        for button, action in zip((self.duplicate, self.remove), self._edits, strict=True):
+            button.setToolTip(action.toolTip())
+            button.clicked.connect(action.trigger)
         self.list, self.note = QListWidget(), QLabel(EMPTY, wordWrap=True)
         self.list.setAccessibleName("objects of the scene")
         theme.tint(self.note, "faint")
@@ -68,11 +69,9 @@ class ScenePanel(QWidget):
         self.usual = 0.0
         """The friction of objects without their own: the scene's."""
         self._objects: tuple[SceneObject, ...] = ()
-        self._movable = True
+        self._playing, self._why_not = False, ""
         self._arrange()
         self.list.currentRowChanged.connect(self._turn_to)
-        self.remove.clicked.connect(lambda: self.removed.emit(self.list.currentRow()))
-        self.duplicate.clicked.connect(lambda: self.duplicated.emit(self.list.currentRow()))
         for box in (*self.sizes, *self.place, *self.turn, self.mass, self.friction):
             box.valueChanged.connect(self._change)
         self.color.clicked.connect(self._ask_color)
@@ -120,10 +119,10 @@ class ScenePanel(QWidget):
             self.list.setCurrentRow(row)
         self._show()
 
-    def show_objects(self, objects: Sequence[SceneObject], movable: bool = True) -> None:
-        """Show the current objects; bodies are `movable` by hand unless the simulation plays."""
+    def show_objects(self, objects: Sequence[SceneObject], playing: bool = False, why_not: str = "") -> None:
+        """Show the objects; those that are simulated cannot be moved by hand during play, and none if `why_not`."""
         names = [_line(item) for item in objects]
-        row, self._objects, self._movable = self.row, tuple(objects), movable
+        row, self._objects, self._playing, self._why_not = self.row, tuple(objects), playing, why_not
         if names != [self.list.item(k).text() for k in range(self.list.count())]:
             with QSignalBlocker(self.list):
                 self.list.clear()
@@ -145,18 +144,19 @@ class ScenePanel(QWidget):
         row = self.row
         there = 0 <= row < len(self._objects)
         self.form.setVisible(there)
-        for button in (self.duplicate, self.remove):
-            button.setEnabled(there)
+        for each in (self.duplicate, self.remove, *self._edits):
+            each.setEnabled(there)
         if not there:
             self.note.setText(EMPTY if not self._objects else "Select an object in the list or in the picture.")
             return
         item = self._objects[row]
         fixed = item.mass is None
+        simulated = self._playing and not fixed and item.placed
         angles = ANGLES.scale * engine.rpy_from_rotation(item.pose[:3, :3])
         for boxes, values in ((self.place, item.pose[:3, 3]), (self.turn, angles), (self.sizes, item.size)):
             for box, value in zip(boxes, values, strict=False):
                 _put(box, float(value))
-                box.setEnabled(boxes is self.sizes or fixed or not item.placed or self._movable)
+                box.setEnabled(boxes is self.sizes or not (self._why_not or simulated))
         for k, (label, box) in enumerate(zip(self.size_names, self.sizes, strict=True)):
             names = SIZES[item.shape]
             box.setAccessibleName(names[k] if k < len(names) else "")
@@ -176,7 +176,8 @@ class ScenePanel(QWidget):
         swatch = QPixmap(SWATCH)
         swatch.fill(_shown(item))
         self.color.setIcon(QIcon(swatch))
-        self.note.setText(FIXED if not item.placed else HELP if fixed or self._movable else PLAYING)
+        why_not = self._why_not and self._why_not[0].upper() + self._why_not[1:]
+        self.note.setText(why_not or (PLAYING if simulated else HELP if item.placed else FIXED))
 
     def _turn_to(self, row: int) -> None:
         self._show()
@@ -192,7 +193,7 @@ class ScenePanel(QWidget):
         size = tuple(box.value() for box in self.sizes[: len(item.size)]) if box in self.sizes else item.size
         mass = self.mass.value() if box is self.mass else item.mass
         friction = self.friction.value() if box is self.friction else item.friction
-        self.told = box.clamped
+        self.told = box.corrected
         self.changed.emit(self.row, replace(item, pose=pose, size=size, mass=mass, friction=friction))
         self.told = ""
 

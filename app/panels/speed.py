@@ -6,10 +6,11 @@ import math
 
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QFontMetrics
-from PyQt6.QtWidgets import QLabel, QSizePolicy, QSlider, QWidget
+from PyQt6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from app.desktop import theme, type_scale
 from app.desktop.layouts import horizontal, vertical
+from app.panels.moving_keys import KeySlider
 
 STEPS = 100  # slider steps per decade
 CATCH = 4  # steps around real time that count as real time
@@ -23,7 +24,7 @@ class SpeedControl(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider = KeySlider()
         self.slider.setRange(-STEPS, STEPS)
         self.slider.setPageStep(STEPS // 4)
         self.slider.setFixedWidth(110)

@@ -8,6 +8,7 @@ from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.desktop import theme, type_scale
 from app.panels import axes
+from app.panels.moving_keys import keeps_key
 from app.panels.study_kinds import Kind, Parallel
 
 BESIDE_LINES = 130  # px right of named lines
@@ -106,6 +107,8 @@ class StudyChart(QWidget):
             self.chosen.emit(row)
 
     def event(self, event: QEvent | None) -> bool:
+        if keeps_key(event):
+            return True
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             place = QPointF(event.pos())
             row = self._row_at(place)

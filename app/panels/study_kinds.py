@@ -68,16 +68,21 @@ class Kind:
         """Return the words for a column's numbers."""
         return ("false", "true") if self.is_predicate(name) else self.results.words(name)
 
+    def title(self, name: str) -> str:
+        """Return a column's name with its unit."""
+        unit = self.results.units.get(name)
+        return f"{name} [{unit}]" if unit else name
+
     def axis(self, name: str, values: Floats) -> Axis:
-        return Axis.of(name, values, self.words(name))
+        return Axis.of(self.title(name), values, self.words(name))
 
     def cells_axis(self, name: str, side: Any) -> Axis:
         """Return the axis of a side of `StudyResults.cells`, with a label at each value if it has them one by one."""
         values, words = side.values, self.words(name)
         if side.exact:
-            return Axis(name, 0, len(values), [words[int(k)] for k in values] if words else (), values)
+            return Axis(self.title(name), 0, len(values), [words[int(k)] for k in values] if words else (), values)
         half = (values[1] - values[0]) / 2
-        return Axis(name, values[0] - half, values[-1] + half)
+        return Axis(self.title(name), values[0] - half, values[-1] + half)
 
     def colored(self) -> Floats:
         """Set the colour scale and return the numbers in 0 … 1 to colour by, (N,); NaN if not finite."""
@@ -85,7 +90,7 @@ class Kind:
         if not name:
             return np.full(len(self.results.columns["sample"]), 0.5)
         values = self.numbers(name)
-        self.scale = Axis.of(name, values, self.words(name), 0.0)
+        self.scale = Axis.of(self.title(name), values, self.words(name), 0.0)
         return self.scale.share(values)
 
     def paint(self, painter: QPainter, area: QRectF) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtCore import QAbstractTableModel, QModelIndex, QSize, Qt
-from PyQt6.QtGui import QFontMetrics
+from PyQt6.QtGui import QFontMetrics, QResizeEvent
 from PyQt6.QtWidgets import QAbstractItemView, QHeaderView, QTableView
 
 import engine
@@ -17,6 +17,7 @@ from app.panels.history import BEFORE, COLUMNS, MEDIAN, MEMORY, MOST, History
 SHOWN = (MEDIAN, MOST, BEFORE)
 """The columns shown, out of `COLUMNS`, in order; a row's tooltip has all of them."""
 ROW_HEIGHT = 21  # px
+LONGEST_NAME = "▬ contact with ABA"
 MARGIN = 18  # px beside a figure in its cell
 WIDEST = ("88.8 ms", "99 %", "median")  # the widest texts of a number column
 LEAST_ROWS = 3  # visible rows at the window's least height
@@ -164,6 +165,13 @@ class TimingRows(QTableView):
         self._above = header.height() if headed else 0
         self.setMinimumHeight(self._above + LEAST_ROWS * ROW_HEIGHT)
         self.fit_rows()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Hide the last columns where there is no room for them beside the names."""
+        super().resizeEvent(event)
+        room = self.viewport().width() - self.fontMetrics().horizontalAdvance(LONGEST_NAME) - MARGIN
+        for column in range(2, 1 + len(SHOWN)):
+            self.setColumnHidden(column, room < column * self.columnWidth(1))
 
     def fit_rows(self) -> None:
         """Set the maximum height to the height of all rows."""

@@ -33,7 +33,7 @@ def add_parser(subparsers: Any) -> None:
     command.add_argument("--transparent", action="store_true", help="the robot alone, without ground and backdrop")
     command.add_argument("--trust-xacro", action="store_true", help="let xacro files run any Python, as xacro does")
     command.add_argument("--json", action="store_true", help="print one JSON object on standard output")
-    command.set_defaults(function=run)
+    command.set_defaults(function=run, xacro_args={})
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -75,7 +75,8 @@ def _render(args: argparse.Namespace) -> dict[str, Any]:
         raise ValueError(f"--out is {str(args.out)!r}; images are PNG, so end the name with .png")
     if not args.out.parent.is_dir():
         raise ValueError(f"--out is in {str(args.out.parent)!r}, which is no folder; make it first")
-    model = engine.load(engine.find_robot(args.robot), args.package_dir, trust_xacro=args.trust_xacro)
+    source = engine.find_robot(args.robot)
+    model = engine.load(source, args.package_dir, trust_xacro=args.trust_xacro, xacro_args=args.xacro_args)
     poses = engine.link_poses(model, _configuration(args.q, model))
     scene = Scene(model).read()
     camera = Camera()

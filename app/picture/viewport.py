@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,9 +15,9 @@ import engine
 from app.gl.batch import Batch, Box
 from app.gl.camera import Camera
 from app.gl.contact_marks import Marks, marks
-from app.gl.picking import Hit, pick, ray, way_to
+from app.gl.picking import Hit, corners_at, pick, ray, way_to, way_to_tiny
 from app.gl.renderer import DETAILS
-from app.gl.scene import Scene
+from app.gl.scene import FAR, Scene
 from app.gl.view import View
 from app.picture.drawing_problem import DrawingProblem
 from app.picture.frame_limit import FrameLimit
@@ -185,10 +184,11 @@ class Viewport(SteeredView):
 
     @property
     def way_to_robot(self) -> NDArray[np.float64] | None:
-        """The direction (2,) to a robot that is out of the picture; None if any of it is inside, or in a batch."""
+        """The direction (2,) to a robot out of the picture or too small in it to be seen; else, or in a batch, None."""
         if self._scene is None or self._poses is None or self._batch is not None:
             return None
-        return way_to(self.camera, (self.width(), self.height()), self._scene.content.of_links(self._poses, self._own))
+        seen = self.camera, (self.width(), self.height()), self._scene.content.of_links(self._poses, self._own)
+        return way_to_tiny(*seen) if (way := way_to(*seen)) is None else way
 
     def bounds_of(self, link_poses: ArrayLike) -> Box:
         """Return the corners, (3,) each, as `robot_bounds`, with its links at (links, 4, 4)."""
@@ -247,10 +247,11 @@ class Viewport(SteeredView):
         self._change()
 
     def bring_into_view(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
-        """Refit the camera to a box, given by two corners (3,), and the robot, if a corner is outside the view."""
-        ends = [self.place(np.array(corner)) for corner in product(*zip(lower, upper, strict=True))]
-        if any(end is None or not self.rect().contains(end.toPoint()) for end in ends):
-            camera, (low, high) = replace(self.camera), self.robot_bounds
+        """Refit the camera to a box, (3,) corners, and the robot, if a corner is out of view, unless it is far away."""
+        (low, high), size = self.robot_bounds, (self.width(), self.height())
+        x = corners_at(self.camera, size, lower + self._center, upper + self._center)  # nan behind the eye
+        if not np.all((x >= 0) & (x < size)) and np.maximum(lower - high, low - upper).max() <= FAR * self.robot_size:
+            camera = replace(self.camera)
             camera.fit(np.minimum(low, lower), np.maximum(high, upper))
             self.see(camera)
 

@@ -63,6 +63,7 @@ def facts(setup: engine.Setup, robot: str, floating: bool, package_dirs: tuple[s
     return {
         "robot": robot, "floating": floating, "no_mimic": False, "package_dir": list(package_dirs),
         "srdf": setup.model.options.get("srdf"),
+        **({"xacro_args": given} if (given := setup.model.options.get("xacro_args")) else {}),
         "dt": settings.dt, "integrator": settings.integrator, "algorithm": settings.algorithm,
         "batch": settings.batch, "device": setup.device, "dtype": settings.dtype,
         "gravity": setup.model.gravity.tolist(), "no_limits": not settings.limits, "catena": engine.__version__,
@@ -146,7 +147,13 @@ def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "
     The loader raises ValueError and OSError as `engine.read_run` and `load` do.
     """
 
-    def open_run(path: str, package_dirs: tuple[str, ...] = (), trust_xacro: bool = False, **_: object) -> engine.Model:
+    def open_run(
+        path: str,
+        package_dirs: tuple[str, ...] = (),
+        trust_xacro: bool = False,
+        xacro_args: dict[str, str] | None = None,
+        **_: object,
+    ) -> engine.Model:
         parts = read(path)
         saved = parts[-1]
         told = saved.settings.get("package_dir")
@@ -159,6 +166,8 @@ def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "
         def read_robot(file: str, **options: Any) -> engine.Model:
             own = {"package_dirs": folders, "floating": floating, "mimic": not saved.settings.get("no_mimic")}
             own |= {"srdf": srdf if isinstance(srdf, str) else None}
+            if given := xacro_args or saved.settings.get("xacro_args"):
+                own["xacro_args"] = given if isinstance(given, dict) else {}
             return load(file, trust_xacro=trust_xacro, **(options or own))
 
         kept = Path(path).suffix == KEPT_SUFFIX

@@ -16,7 +16,17 @@ from app.reasons import gpu_failure
 from app.simulation.compiling import Compiler
 from app.simulation.messages import Compiling, Configured, Event, Latest, Loaded, Preparing, Reading, Refused, Settings
 from app.simulation.preparing import Outcome, Preparation, make_warm, refuses
-from app.simulation.running import Running, can_touch, for_new, held_joints, resume, running_of, set_step, simulation_of
+from app.simulation.running import (
+    Running,
+    can_stand,
+    can_touch,
+    for_new,
+    held_joints,
+    resume,
+    running_of,
+    set_step,
+    simulation_of,
+)
 
 
 @dataclass(frozen=True)
@@ -96,7 +106,8 @@ class Changeover:
         self._begun(True)
         self.compile()
         touches = settings.ground or can_touch(model)
-        self._tell(Loaded(model, path, self.frames, running.q[0].copy(), settings, *running.choice, touches))
+        below = touches and not can_stand(model)
+        self._tell(Loaded(model, path, self.frames, running.q[0].copy(), settings, *running.choice, touches, below))
         if settings.device != "cpu" and not decided:
             self._prepare(settings, self._settle_device)
 

@@ -214,6 +214,8 @@ class Loaded:
     why: str
     touches: bool = False
     """Whether it has shapes that can touch the ground."""
+    reaches_below: bool = False
+    """Whether it is fixed, with moving parts below the ground in its neutral pose."""
 
 
 @dataclass(frozen=True)

@@ -398,6 +398,7 @@ def settings_in(setup: engine.Setup, others: Settings) -> Settings:
         by_velocity=frozenset(v for v in held if not kp[v]),
         driven=frozenset(joints).difference(held) if held else frozenset(),
         gravity=gravity is not None, gravity_vector=gravity,
+        spread=others.spread if others.spread.robots == own.batch else BatchSpread(own.batch),
     )  # fmt: skip
 
 

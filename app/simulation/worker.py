@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -55,6 +56,7 @@ class Worker:
         floating: bool = False,
         package_dirs: tuple[str, ...] = (),
         trust_xacro: bool = False,
+        xacro_args: Mapping[str, str] = MappingProxyType({}),
         opener: Callable[[Callable[..., engine.Model]], Callable[..., engine.Model]] = lambda load: load,
         placed: Callable[[Settings], Settings] = lambda settings: settings,
     ) -> None:
@@ -66,6 +68,8 @@ class Worker:
         self._newest_open += 1
         number = self._newest_open
         load = partial(opener(self._load), package_dirs=package_dirs, floating=floating, trust_xacro=trust_xacro)
+        if xacro_args:
+            load = partial(load, xacro_args=xacro_args)
 
         def command() -> None:
             if number == self._newest_open:  # else superseded by a later one

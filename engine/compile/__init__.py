@@ -16,7 +16,7 @@ from engine.compile.entry import Definition, sort_of, translate_entry, written_f
 from engine.compile.known import digest_of
 from engine.compile.optimizing import Style
 from engine.compile.parts import compiling
-from engine.compile.translate import Emitted, Unit
+from engine.compile.units import Emitted, Unit
 from engine.compile.values import kind, lanes
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from llvmlite import ir
 
 from engine.compile.builder import Builder
-from engine.compile.translate import Emitted, Unit
+from engine.compile.units import Emitted, Unit
 from engine.compile.values import (
     BOOL,
     DOUBLE,

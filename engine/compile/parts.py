@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from engine.compile import background, cache, machine
-from engine.compile.translate import MAKE, PLACE
+from engine.compile.units import MAKE, PLACE
 from engine.per_process import OnePerProcess
 
 Put = Callable[[int], None]

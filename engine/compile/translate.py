@@ -3,162 +3,27 @@
 The language: numbers, tuples, contiguous arrays, `if`, `for … in range`, `while`, calls of other kernels. Known values
 (module constants, strings, lengths) are evaluated at compile time, and branches that they exclude are left out. A
 function marked `inline` is inlined into its caller, a kernel is an LLVM function, one for each kind of arguments. A
-variable has the type of its first value.
+variable has the type of its first value. A generator marked `inline` is a kind of loop: `for x in inward(limbs)`.
 """
 
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from llvmlite import ir
 
 from engine.compile import arithmetic, source
 from engine.compile.builder import Builder
 from engine.compile.expressions import Expressions
-from engine.compile.fusing import fuse
 from engine.compile.memory import Slot, array_load, element, lanes_store
 from engine.compile.operations import thread, threads, wait_for_threads
-from engine.compile.values import (
-    BOOL,
-    DOUBLE,
-    FLOAT,
-    INT,
-    SHORT,
-    Array,
-    LaneRows,
-    Record,
-    Untranslatable,
-    ValueList,
-    handed,
-    handed_over,
-    kind,
-    materialised,
-    received,
-    shared_places,
-    written_out,
-)
+from engine.compile.values import LaneRows, Record, Untranslatable, ValueList, handed_over, materialised, written_out
 
-VOID = ir.VoidType()
-MAKE, PLACE = "catena_make", "_place"
-"""The function that machine code calls to compile a rare part, and the suffix of a part's pointer."""
-_RETURN_TYPES: dict[str, ir.Type] = {str(type_): type_ for type_ in (VOID, INT, SHORT, BOOL, DOUBLE, FLOAT)}
-
-
-class Unit:
-    """The module being written, with its functions by kernel and kind of arguments.
-
-    `whole`: separate kernels are part of it as well.
-    """
-
-    def __init__(self, name: str, whole: bool = False):
-        self.module, self.whole = ir.Module(name), whole
-        self.functions: dict[Any, Emitted] = {}
-        self.parts: set[str] = set()
-
-    def function(self, kernel: Any, arguments: list[Any]) -> Emitted:
-        """A kernel as a function for arguments like these."""
-        key = kernel.function, tuple(map(kind, arguments)), shared_places(arguments)
-        if key not in self.functions:
-            make = SeparateKernel if kernel.apart and not self.whole else Emitted
-            self.functions[key] = make(self, kernel if make is SeparateKernel else kernel.function, arguments)
-        return self.functions[key]
-
-    def written(self) -> str:
-        """Return the module's text and empty it: its cyclic references would be freed late."""
-        fuse(self.module)
-        text = str(self.module)
-        self.functions.clear()
-        for function in self.module.functions:
-            for block in function.blocks:
-                block.instructions.clear()
-                block.terminator = None
-            function.blocks.clear()
-            function.args = ()
-        self.module.globals.clear()
-        return text
-
-
-class Emitted:
-    """An LLVM function: it takes the leaves of its arguments, and returns a number or nothing."""
-
-    def __init__(self, unit: Unit, function: Callable[..., Any], arguments: list[Any], name: str = ""):
-        self.unit, self.written = unit, set[int]()
-        type_ = ir.FunctionType(VOID, [leaf.type for leaf in handed(arguments)])
-        self.llvm = ir.Function(unit.module, type_, name or unit.module.get_unique_name(function.__name__))
-        self.llvm.linkage = "external" if name else "internal"
-        self.llvm.attributes.add("nounwind")
-        own = received(arguments, self.llvm.args)
-        builder = Builder(self.llvm.append_basic_block("entry"))
-        frame = Frame(self, builder, function, own)
-        result = frame.run()
-        if not frame.builder.block.is_terminated:
-            self.emit_return(frame.builder, result)
-
-    def emit_return(self, builder: Builder, value: Any) -> None:
-        """Return a value; the first one determines the type."""
-        if value is None:
-            builder.ret_void()
-            return
-        value = materialised(value)
-        if self.llvm.ftype.return_type == VOID:
-            self.llvm.ftype.return_type = value.type
-            self.llvm.return_value = ir.ReturnValue(self.llvm, value.type)
-        builder.ret(arithmetic.converted(builder, value, self.llvm.ftype.return_type))
-
-    def call(self, builder: Builder, caller: Emitted, arguments: list[Any]) -> Any:
-        """Call it, and mark the caller's arrays that it writes to."""
-        for place in self.written:
-            caller.touch(arguments[place])
-        result = builder.call(self.llvm, handed(arguments))
-        return None if self.llvm.ftype.return_type == VOID else result
-
-    def touch(self, value: Any) -> None:
-        """Mark a value's arrays as written to."""
-        if isinstance(value, Array):
-            self.written |= value.owners
-        elif isinstance(value, Record):
-            for item in value.items:
-                self.touch(item)
-
-
-class SeparateKernel(Emitted):
-    """A separate kernel, whose code is in another object file."""
-
-    def __init__(self, unit: Unit, kernel: Any, arguments: list[Any]):
-        name, code = kernel.part(arguments)
-        unit.parts.add(name)
-        self.unit, self.written = unit, set(code.written)
-        types = [leaf.type for leaf in handed(arguments)]
-        self.llvm = ir.Function(unit.module, ir.FunctionType(_RETURN_TYPES[code.result], types), name)
-        self.llvm.attributes.add("nounwind")
-        if code.rare:
-            self._call_by_place()
-
-    def _call_by_place(self) -> None:
-        """Write the function as a call of the part through its pointer, which compiles it if the pointer is 0."""
-        module, type_ = self.unit.module, self.llvm.ftype
-        place = ir.GlobalVariable(module, type_.as_pointer(), self.llvm.name + PLACE)
-        if MAKE not in module.globals:
-            ir.Function(module, ir.FunctionType(VOID, [ir.IntType(8).as_pointer()]), MAKE)
-        self.llvm.linkage = "internal"
-        self.llvm.attributes.add("noinline")
-        builder = Builder(self.llvm.append_basic_block("entry"))
-        look, make, go = (self.llvm.append_basic_block(name) for name in ("look", "make", "go"))
-        builder.branch(look)
-        builder.position_at_end(look)
-        part = builder.load_atomic(place, "acquire", 8)
-        builder.cbranch(builder.icmp_unsigned("==", part, ir.Constant(part.type, None)), make, go)
-        builder.position_at_end(make)
-        builder.call(module.globals[MAKE], [builder.bitcast(place, ir.IntType(8).as_pointer())])
-        builder.branch(look)
-        builder.position_at_end(go)
-        result = builder.call(part, self.llvm.args)
-        if type_.return_type == VOID:
-            builder.ret_void()
-        else:
-            builder.ret(result)
+if TYPE_CHECKING:
+    from engine.compile.units import Emitted
 
 
 class Frame(Expressions):
@@ -175,7 +40,8 @@ class Frame(Expressions):
         self._inlined = False
         self._result: Any = None
         self._exit: ir.Block | None = None
-        self._loops: list[tuple[ir.Block, ir.Block] | None] = []  # None: written out
+        self._loops: list[tuple[ir.Block, ir.Block | None] | None] = []  # None: written out, or no way out
+        self._caller: tuple[Frame, ast.For] | None = None  # of a generator: the loop over it
         self._branches = 0  # open branches whose condition is decided at run time
         self._returned = False
         self._outside = 0  # those of its callers
@@ -222,8 +88,28 @@ class Frame(Expressions):
                 raise problem from error
 
     def _Expr(self, statement: ast.Expr) -> None:
-        if not isinstance(statement.value, ast.Constant):
+        if isinstance(statement.value, ast.Yield):
+            self._yield(statement.value)
+        elif not isinstance(statement.value, ast.Constant):
             self.value(statement.value)
+
+    def _yield(self, node: ast.Yield) -> None:
+        """Write the body of the loop over this generator."""
+        if self._caller is None or node.value is None or not self._loops:
+            raise Untranslatable("a yield that is not in a loop of an inline generator, which another loop is over")
+        (outer, loop), here = self._caller, self._loops[-1]
+        outer._assign(loop.target, self.value(node.value))
+        outer._loops.append(here and (here[0], None))
+        outer._branches += self._branches
+        outer._suite(loop.body)
+        outer._branches -= self._branches
+        outer._loops.pop()
+
+    def _loop_over(self, statement: ast.For, generator: Callable[..., Any], arguments: list[Any]) -> None:
+        """Write an inline generator, with the body of the loop over it in place of its yield."""
+        frame = Frame(self.emitted, self.builder, generator, arguments)
+        frame._inlined, frame._caller, frame._outside = True, (self, statement), self._outside + self._branches
+        frame.run()
 
     def _Assign(self, statement: ast.Assign) -> None:
         value = self.value(statement.value)
@@ -304,6 +190,9 @@ class Frame(Expressions):
         """
         if not written_out() or self._branches:
             return
+        if self._caller is not None:
+            outer, loop = self._caller
+            outer._in_memory(loop)
         stored = (x.id for x in ast.walk(statement) if isinstance(x, ast.Name) and not isinstance(x.ctx, ast.Load))
         for name in sorted(set(stored) - self._source.settled):
             value = self._names.get(name)
@@ -315,8 +204,14 @@ class Frame(Expressions):
         if statement.orelse:
             raise Untranslatable("a loop with an else")
         call = statement.iter
-        if not (isinstance(call, ast.Call) and ast.unparse(call.func) in ("range", "spread")):
+        if not isinstance(call, ast.Call) or call.keywords:
             raise Untranslatable("a loop over something that is not range(…)")
+        if ast.unparse(call.func) not in ("range", "spread"):
+            function = self.value(call.func)
+            if not (getattr(function, "inlined", False) and inspect.isgeneratorfunction(function.function)):
+                raise Untranslatable("a loop over something that is not range(…)")
+            self._loop_over(statement, function.function, [self.value(argument) for argument in call.args])
+            return
         shared = ast.unparse(call.func) == "spread" and threads(self.builder) > 1
         bounds = [self.value(argument) for argument in call.args]
         start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
@@ -387,12 +282,14 @@ class Frame(Expressions):
         self._branches -= 1
 
     def _Break(self, _statement: ast.Break) -> None:
-        self.builder.branch(self._loop()[1])
+        if (after := self._loop()[1]) is None:
+            raise Untranslatable("a way out of a loop over a generator")
+        self.builder.branch(after)
 
     def _Continue(self, _statement: ast.Continue) -> None:
         self.builder.branch(self._loop()[0])
 
-    def _loop(self) -> tuple[ir.Block, ir.Block]:
+    def _loop(self) -> tuple[ir.Block, ir.Block | None]:
         if (loop := self._loops[-1]) is None:
             raise Untranslatable("a way out of a loop that is written out")
         return loop

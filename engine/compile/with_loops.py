@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from engine.compile.builder import Builder
 from engine.compile.optimizing import parsed, tuned
-from engine.compile.translate import Unit
+from engine.compile.units import Unit
 from engine.compile.values import ELEMENTS, INT, SHORT, Array, Record, in_type, of_python
 
 WARP = 32

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import compiled_apart, inline
-from engine.compile.operations import is_single, spread
+from engine.compile.operations import is_single
 from engine.kernels.bodies import ZERO
+from engine.kernels.limbs import outward
 from engine.kernels.quaternions import rotation_from_quaternion
 from engine.kernels.robot import KIND, PARENT, Q_START, V_START
 from engine.kernels.sines import LARGEST_ANGLE, sincos, sine_and_cosine
@@ -135,7 +136,6 @@ def _place_body(i, q, v, wrenches, topology, constants, bodies):
 def place(q, v, wrenches, topology, constants, limbs, bodies):
     """Compute the bodies at q (tree_nq,) and v (tree_nv,), under wrenches (n, 6) in their own frames or an empty
     tuple."""
-    for level in range(limbs.level.size - 1):
-        for limb in spread(limbs.level[level + 1] - limbs.level[level]):
-            for i in range(limbs.begin[limbs.level[level] + limb], limbs.end[limbs.level[level] + limb]):
-                _place_body(i, q, v, wrenches, topology, constants, bodies)
+    for limb in outward(limbs):
+        for i in range(limbs.begin[limb], limbs.end[limb]):
+            _place_body(i, q, v, wrenches, topology, constants, bodies)

@@ -35,13 +35,21 @@ LINK = "lesson:"
 """What the address of a lesson begins with, in the window."""
 LessonMarks = drawing.Marks
 LessonPart = handles.Part
+MOTION = (
+    "The robot has no accelerations in its present state, and so no digits to lose: the lesson gives its joints "
+    "velocities and efforts chosen at random. "
+)
+"""The value `motion` of a lesson that needs motion, for a robot without."""
 NEAR = {"": 0.0, "tenth": 0.1}
 """The relative tolerance of an answer, by the lesson's key `near`."""
 
 
 @dataclass(frozen=True)
 class LessonQuestion:
-    """The `text` of the question at a lesson's end, and a `hint`; without `choices`, the `answer` is a number."""
+    """The `text` of the question at a lesson's end, and a `hint`; without `choices`, the `answer` is a number.
+
+    Several choices that are right stand in `answer` with " | " between.
+    """
 
     text: str
     choices: tuple[str, ...]
@@ -57,7 +65,7 @@ class LessonQuestion:
         try:
             given, answer = (float(text.replace(",", "")) for text in (said, self.answer))
         except ValueError:
-            return said.strip() == self.answer
+            return said.strip() in self.answer.split(" | ")
         return abs(given - answer) <= self.near * abs(answer)
 
 
@@ -83,6 +91,10 @@ class Lesson:
         self.name, self.title, self.model = name, self.text.title, model
         subject = SUBJECTS[self.text.keys["run"]]
         robot = subject.robot(model)
+        motion = dict[str, str]()
+        if subject.moving is not None:
+            still, (at, rates, efforts) = rates, subject.moving(robot, at, rates, efforts)
+            motion["motion"] = "" if rates is still else MOTION
         given = accelerations(model, at, rates, efforts) if subject.of_accelerations else efforts
         self._run: Callable[[Array], Trace] = lambda given: trace(subject.run, robot, at, rates, given)
         self._state, self._algorithm = (at, rates, efforts), subject.algorithm
@@ -102,7 +114,8 @@ class Lesson:
             source(stage.code)  # read now, not at the first picture
         self._motion = handles.motion(robot, at, rates, self.trace.answer) if self.has_handles else None
         more = subject.more(robot, at, rates, efforts)
-        self.facts = of_run(self.trace, self.serial, model, more) | {"error": scientific(self.error)}
+        self.facts = of_run(self.trace, self.serial, model, more) | motion
+        self.facts["error"] = scientific(self.error)
         self.steps: tuple[LessonStep, ...] = tuple(
             LessonStep(self, *each, part) for each, parts in _places(self.text, self.trace) for part in parts
         )

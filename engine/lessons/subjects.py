@@ -47,6 +47,8 @@ class Subject(NamedTuple):
     """Converts a model to the argument of `run` and `more`."""
     beside: str = ""
     """The part of the algorithm to which the error is relative, since the result of `run` may be zero."""
+    moving: Callable[[Any, Array, Array, Array], tuple[Array, Array, Array]] | None = None
+    """Returns the state to show: the robot's, or, where that shows nothing, a motion, as the fact `motion` says."""
     algorithm: str = ""
     """The engine's name of the algorithm, if its compiled code has corresponding phases."""
 
@@ -200,7 +202,7 @@ SUBJECTS = {
     "bidiagonal": Subject(kinetic_energy, _kinetic, more=_recursion),
     "aba": Subject(abia.forward_dynamics, accelerations, algorithm="abia"),
     "chunks": Subject(parts(4), accelerations, more=_on_few_processors, algorithm="dca"),
-    "precision": Subject(precision.in_single_precision, accelerations, more=precision.facts),
+    "precision": Subject(precision.in_single_precision, accelerations, more=precision.facts, moving=precision.moving),
     "crossing": Subject(growth, accelerations, more=_crossings),
     "composition": Subject(three_links, _force_on_three),
     "dca": Subject(dca.forward_dynamics, accelerations, more=pull.facts, algorithm="dca"),

@@ -26,7 +26,8 @@
 `stage` is a stage's name in the algorithm; "join of velocities" is a stage of one part only. A section without `stage`
 is shown before the stages, or after them if it follows one with, and then repeats the last `picture` of the kind that
 it names. A section with an `answer`, usually the last, is a question. `choices` are facts or words separated by " | ",
-to be dragged if `drag` is set; a question without expects a number, with a tolerance of a tenth if `near` is set.
+to be dragged if `drag` is set, of which `answer` may name several; a question without expects a number, with a
+tolerance of a tenth if `near` is set.
 """
 
 from __future__ import annotations

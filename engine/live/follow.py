@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
+from engine.divergence import described
 from engine.live import places
 from engine.live.records import Reader
 from engine.recording import Recording, Run
+from engine.recording.frames import StoredFrame
+from engine.recording.setup import Setup
 
 
 class LiveReader:
@@ -34,6 +39,11 @@ class LiveReader:
         """The run file with the robot, its scene and the first frame."""
         self.ended = False
         """Whether the script has ended or closed the link, and everything was read."""
+        self.divergence = ""
+        """When the simulation diverged, in which joint first, and what to do, in a sentence; empty where it did not.
+
+        A batch that freezes robots diverges with the last one.
+        """
         self._reader, self._number = Reader(self.folder), 0
 
     def read_into(self, recording: Recording, run: Run) -> Run:
@@ -47,6 +57,14 @@ class LiveReader:
         setup = run.setups[0]
         for number, frame in self._reader.take(setup):
             run = recording.receive(run, [frame], new_run=number != self._number)
-            self._number = number
+            self._number, self.divergence = number, _divergence(frame, setup)
         self.ended = not runs
         return run
+
+
+def _divergence(frame: StoredFrame, setup: Setup) -> str:
+    if frame.divergences is None or (setup.settings.freezes and not frame.divergences[0].all()):
+        return ""
+    steps, velocity = frame.divergences
+    robot = int(np.argmin(np.where(steps > 0, steps, np.inf)))
+    return str(described(setup.settings, robot, int(steps[robot]), int(velocity[robot])))

@@ -91,18 +91,25 @@ def _as_json(value: Header | tuple[bool, ...]) -> str:
     return json.dumps(value)
 
 
+def _without_nan(x: Array) -> Array:
+    """Return an array with zeros in place of numbers that are not finite."""
+    return x if x.dtype.kind != "f" or np.isfinite(x).all() else np.nan_to_num(x, nan=0.0, posinf=0.0, neginf=0.0)
+
+
 class Reader:
     """Reader of frames from the files of a folder while they grow."""
 
     def __init__(self, folder: Path):
         self._folder, self._number, self._at = folder, 0, 0
         self._before: Inputs | None = None
+        self._finite: tuple[Array, Array] | None = None  # q and v of the previous frame, finite
         self._simulations: dict[Setup, Simulation] = {}  # for recomputing a frame's contacts
 
     def take(self, setup: Setup) -> Iterator[tuple[int, StoredFrame]]:
         """Return the frames added since the last call, each with its run number.
 
-        Raises ValueError for invalid data.
+        A robot that diverged is as it last was finite, so that it can be drawn and the run can be saved. Raises
+        ValueError for invalid data.
         """
         while True:
             later = [number for number in self._numbers() if number > self._number]  # if so, this file is complete
@@ -134,22 +141,31 @@ class Reader:
 
     def _frame(self, head: bytes, data: bytes, setup: Setup) -> tuple[int, StoredFrame]:
         run, steps, wrenches, packed, header = json.loads(head)
-        found = unbundle((data, tuple((dtype, tuple(shape)) for dtype, shape in header)))
-        q, v, tau, target, divergences, *rest = found
+        q, v, *others = unbundle((data, tuple((dtype, tuple(shape)) for dtype, shape in header)))
+        tau, target, divergences, *rest = map(_without_nan, others)
         s = setup.settings
         for name, x, width in (("q", q, s.model.nq), ("v", v, s.model.nv), ("tau", tau, s.model.nv)):
             if x.shape != (s.batch, width):
                 raise ValueError(f"{name} has shape {x.shape}; expected {(s.batch, width)}")
+        q, v, divergences = self._last_finite(q, v, divergences, max(steps, 1), s.model.neutral())
         inputs = self._shared((alike(tau), alike(target), pack(rest.pop(0)) if wrenches else None))
         contact = tuple((rest.pop(0), rest.pop(0)) if packs else pack(rest.pop(0)) for packs in packed)
         touches = pack_contacts(Contacts(*rest)) if rest else None
         frame = StoredFrame(
-            setup.time(steps), int(steps), 0, True, np.array(q), np.array(v), inputs,
+            setup.time(steps), int(steps), 0, True, q, v, inputs,
             divergences=np.array(divergences) if divergences[0].any() else None, contact=contact, contacts=touches,
         )  # fmt: skip
         if touches is None and contact and setup.device == "cpu":
             frame = frame._replace(contacts=self._told(frame, setup))
         return int(run), frame
+
+    def _last_finite(self, q: Array, v: Array, divergences: Array, steps: int, neutral: Array) -> tuple[Array, ...]:
+        """Return q and v, of robots that are not finite those of the frame before, and all divergences."""
+        lost: Array = ~np.isfinite(np.hstack((q, v))).all(axis=1)
+        before = self._finite or (np.broadcast_to(neutral.astype(q.dtype), q.shape), np.zeros_like(v))
+        unknown = np.stack([np.full(len(q), steps), np.argmax(~np.isfinite(v), axis=1)])
+        self._finite = np.where(lost[:, None], before[0], q), np.where(lost[:, None], before[1], v)
+        return *self._finite, np.where(lost & (divergences[0] == 0), unknown, divergences)
 
     def _told(self, frame: StoredFrame, setup: Setup) -> tuple[Array, ...] | None:
         """Recompute a frame's contacts from the warm start of the next step."""

@@ -72,6 +72,8 @@ class Model:
     collisions                         `Collision` records: the collision shapes, in link order
     disabled_collisions                pairs of link indices that never collide (from an SRDF)
     options                            arguments of `engine.load` beside the file `source`, for reloading
+    declared_args                      the values of the arguments that the xacro file `source` declares
+    included                           the files that it includes or reads
     parts                              the `Part` records of a model from `engine.compose`
     group_states                       named poses of an SRDF: by name, the coordinates by joint name
     ===================  ============  ==================================================================
@@ -108,6 +110,8 @@ class Model:
     collisions: tuple[Collision, ...] = ()
     disabled_collisions: tuple[tuple[int, int], ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    declared_args: Mapping[str, str] = field(default_factory=dict)
+    included: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
     group_states: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
 

@@ -25,7 +25,7 @@ _ROUNDED = ("home_rotation", "inertia")
 _CLOSE = 1e-9  # relative to the largest number of such an array
 MAX_PARTS = 1000
 """Maximum number of parts in a file."""
-_OPTIONS: dict[str, type] = {"floating": bool, "mimic": bool, "package_dirs": list, "srdf": str}
+_OPTIONS: dict[str, type] = {"floating": bool, "mimic": bool, "package_dirs": list, "srdf": str, "xacro_args": dict}
 
 
 def robot_as_text(model: Model) -> dict[str, Any]:

@@ -271,3 +271,11 @@ def in_words(seconds: float) -> str:
     """Format a time with three digits and its unit."""
     unit, scale = next((u, s) for u, s in (("µs", 1e6), ("ms", 1e3), ("s", 1.0)) if seconds * s < 999.5 or u == "s")
     return f"{seconds * scale:.3g} {unit}"
+
+
+def why_no_gpu(load: bool = True) -> str | None:
+    """Why device "cuda" cannot be used here, in a sentence; None where it can. The first call may take a second.
+
+    With `load` false nothing is loaded to find out, and None may also mean that it is not known.
+    """
+    return gpu.why_not() if load or not gpu.installed() else None

@@ -28,7 +28,7 @@ from engine.study.plan import Group, Task
 from engine.study.quantities import MEASURED, Look, Quantity
 from engine.validation import Array
 
-ROBOT_VARIABLES = ("mass", "payload", "damping", "joint_friction", "kp", "kd", "slope")
+ROBOT_VARIABLES = ("mass", "payload", "damping", "joint_friction", "kp", "kd", "slope", "gravity")
 """Variables that change the robots' parameters, rather than initial state or pushes."""
 
 
@@ -181,6 +181,8 @@ def _simulation(study: Description, group: Group, task: Task, threads: int | Non
             v[:, model.v_slice(axis.of)] = x[:, None]
         elif axis.what == "slope":
             slope = x
+        elif parameters is not None and axis.what == "gravity":
+            parameters.gravity[:] = x[:, None] * (0.0, 0.0, -1.0)
     if "position" in own and group.scene is not None:
         q = put_down(model, group.scene, q)
     if parameters is not None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from engine.model import EARTH
 from engine.real_numbers import excerpt
 from engine.step_settings import INTEGRATORS
 from engine.study.tables import Problems, Table, is_number
@@ -99,6 +100,7 @@ class Description:
     ground: bool | None
     friction: float
     slope: float
+    gravity: tuple[float, ...]
     start: Mapping[str, float]
     pushes: tuple[Push, ...]
     axes: tuple[StudyAxis, ...]
@@ -138,6 +140,7 @@ def parse(content: Mapping[str, Any], problems: Problems) -> Description:
         ground=table.flag("ground", None),
         friction=table.number("friction", 0.8, 0.0),
         slope=table.number("slope", 0.0, unit="°"),
+        gravity=table.numbers("gravity", EARTH, 3),
         start=_start(table),
         pushes=pushes,
         axes=axes,
@@ -182,11 +185,12 @@ def _require_whole(study: Description, table: Table) -> None:
         table.problem("samples", f"these are {study.count:.3g} samples in all", f"give at most {MAX_SAMPLES:.3g}")
     elif study.sampling == "latin-hypercube" and study.samples > MAX_HYPERCUBE_SAMPLES:
         table.problem("samples", f"a Latin hypercube of {study.samples} is drawn as a whole", 'take sampling = "sobol"')
-    for sample in study.trajectories:
+    read = not any(found.element.partition(".")[0] in ("vary", "samples") for found in table.problems.found)
+    for sample in study.trajectories if read else ():
         if sample >= study.count:
             table.problem("trajectories", f"there is no sample {sample}", f"give numbers from 0 to {study.count - 1}")
             break
-    if study.samples > 1 and not any(axis.drawn for axis in study.axes):
+    if read and study.samples > 1 and not any(axis.drawn for axis in study.axes):
         table.problem("samples", "nothing is drawn by chance, so all would be alike", "leave it out, or vary by chance")
 
 

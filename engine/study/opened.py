@@ -44,6 +44,11 @@ class StudyResults:
         """The study's title, or else its folder's name."""
         return (self.study.title if self.study is not None else "") or self.folder.stem
 
+    @property
+    def units(self) -> dict[str, str]:
+        """The units of columns, by name; none without the `study`."""
+        return {} if self.study is None else self.study.units
+
     def numbers(self, name: str) -> Array:
         """The column `name` (N,) as numbers: words by their places in their order, predicates as 0 and 1."""
         return summaries.numbers(self.columns[name])

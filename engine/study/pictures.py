@@ -6,14 +6,16 @@ Inputs are the columns of `Study.results` and three of their names, the result i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine import figures
-from engine.study.summaries import cells, numbers, shares
+from engine.study.summaries import Cells, Side, cells, numbers, shares
 from engine.study.tables import nearest
+from engine.validation import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Panel
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 Columns = Mapping[str, NDArray[Any]]
 MAX_DOTS = 50_000
 """Maximum number of dots of a scatter plot; more samples become a binned heat map."""
+
+
+MAX_TICKS = 12
+"""Maximum number of values along a side of a heat map that have a label each."""
 
 
 class Axes(NamedTuple):
@@ -46,31 +52,48 @@ def axes(varied: tuple[str, ...], kept: Mapping[str, bool], x: str | None, y: st
     return Axes(x, y, color)
 
 
-def draw(title: str, columns: Columns, axes: Axes) -> Figure:
-    """Return the figure; diverged robots are included only if "diverged" is plotted."""
+def draw(title: str, columns: Columns, axes: Axes, units: Mapping[str, str] = MappingProxyType({})) -> Figure:
+    """Return the figure, with `units` by column; diverged robots are included only if "diverged" is plotted."""
     lost = columns["diverged"] if "diverged" not in axes else np.zeros(len(columns["diverged"]), bool)
     shown = {name: columns[name][~lost] for name in filter(None, axes)}
     figure = figures.figure(width=7.2, height=4.6)
     panel = figure.subplots()
     x, y = numbers(shown[axes.x]), numbers(shown[axes.y])
+    label = {name: f"{name} [{units[name]}]" if units.get(name) else name for name in shown}
     if shown[axes.y].dtype == bool:
         _shares(panel, x, shown, axes)
     elif axes.color and shown[axes.color].dtype.kind != "U" and (cells := _cells(x, y, shown[axes.color])):
-        figure.colorbar(panel.pcolormesh(*cells, shading="nearest", cmap="cividis"), label=axes.color)
+        places = [_places(panel, axis, side) for axis, side in (("x", cells.x), ("y", cells.y))]
+        figure.colorbar(panel.pcolormesh(*places, cells.mean, cmap="cividis"), label=label[axes.color])
     else:
-        _scatter(figure, panel, x, y, shown, axes)
+        _scatter(figure, panel, x, y, shown, axes, label)
     for name, axis in ((axes.x, panel.xaxis), (axes.y, panel.yaxis)):
         if shown[name].dtype.kind == "U":
             words = np.unique(shown[name])
             axis.set_ticks(range(len(words)), words.tolist(), fontsize=8)
-    panel.set_xlabel(axes.x)
-    panel.set_ylabel(axes.y)
+    panel.set_xlabel(label[axes.x])
+    panel.set_ylabel(label[axes.y])
     panel.set_title(title, fontsize=9)
     panel.spines[["top", "right"]].set_visible(False)
     return figure
 
 
-def _cells(x: NDArray[Any], y: NDArray[Any], color: NDArray[Any]) -> tuple[Any, Any, Any] | None:
+def _places(panel: Panel, axis: str, side: Side) -> Array:
+    """Return the edges of the cells along a side.
+
+    A few values have cells of one size, with a tick each; more have their true places. No cell goes beyond the last.
+    """
+    if not side.exact:
+        half = (side.values[1] - side.values[0]) / 2
+        return np.append(side.values - half, side.values[-1] + half)
+    count, values = len(side.values), side.values
+    if count > MAX_TICKS:
+        return np.concatenate([values[:1], (values[1:] + values[:-1]) / 2, values[-1:]])
+    panel.set(**{f"{axis}ticks": range(count), f"{axis}ticklabels": [f"{x:.4g}" for x in values]})
+    return np.arange(count + 1) - 0.5
+
+
+def _cells(x: NDArray[Any], y: NDArray[Any], color: NDArray[Any]) -> Cells | None:
     """Return both sides and each cell's mean colour, if the samples form a grid or are too many for dots."""
     if not len(x):
         return None
@@ -79,7 +102,7 @@ def _cells(x: NDArray[Any], y: NDArray[Any], color: NDArray[Any]) -> tuple[Any, 
         return None
     if min(found.mean.shape) < 2 or (few and np.count_nonzero(found.samples) < 0.5 * found.samples.size):
         return None  # random values rarely coincide
-    return found.x.values, found.y.values, found.mean
+    return found
 
 
 def _shares(panel: Panel, x: NDArray[Any], shown: Columns, axes: Axes) -> None:
@@ -94,7 +117,9 @@ def _shares(panel: Panel, x: NDArray[Any], shown: Columns, axes: Axes) -> None:
         panel.legend(fontsize=8, frameon=False)
 
 
-def _scatter(figure: Figure, panel: Panel, x: NDArray[Any], y: NDArray[Any], shown: Columns, axes: Axes) -> None:
+def _scatter(
+    figure: Figure, panel: Panel, x: NDArray[Any], y: NDArray[Any], shown: Columns, axes: Axes, label: Mapping[str, str]
+) -> None:
     """Plot a dot for each sample, coloured by a number, or by words with a legend."""
     if axes.color is None or shown[axes.color].dtype.kind == "U":
         words = shown[axes.color] if axes.color else np.full(len(x), "")
@@ -106,4 +131,4 @@ def _scatter(figure: Figure, panel: Panel, x: NDArray[Any], y: NDArray[Any], sho
             panel.legend(fontsize=8, frameon=False)
         return
     dots = panel.scatter(x, y, s=6, c=shown[axes.color].astype(float), cmap="cividis", rasterized=len(x) > 5000)
-    figure.colorbar(dots, label=axes.color)
+    figure.colorbar(dots, label=label[axes.color])

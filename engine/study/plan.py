@@ -23,11 +23,13 @@ from engine import files, robot_words
 from engine.cpu.runtime.cores import cores
 from engine.holding import holding_gains
 from engine.model import Model, ModelError
+from engine.recording.tables import units
+from engine.robot_arguments import without_xacro_args
 from engine.scene import Scene, put_down, stands
 from engine.selection import steppers
 from engine.study.controlling import Program
 from engine.study.description import Description
-from engine.study.quantities import Quantity, quantities_of
+from engine.study.quantities import Quantity, quantities_of, unit_of
 from engine.study.sampling import Sampling
 from engine.study.tables import Problems, nearest
 from engine.study.variables import SETTINGS
@@ -122,10 +124,13 @@ class Plan:
         return found or [(("robot",), self.study.robot)]
 
     def _load(self, name: str) -> Model:
+        parts, xacro_args = without_xacro_args(name.split(" "))
+        name = " ".join(parts)
         beside = self.folder / name
         folders = [str(self.folder / folder) for folder in self.study.package_dirs]
         words = str(beside) if beside.is_file() else str(_installed(name)) if _is_installed(name) else name
-        return robot_words.model_named(words, folders, self.study.floating, True, self._trust)
+        model = robot_words.model_named(words, folders, self.study.floating, True, self._trust, xacro_args)
+        return model.with_gravity(np.array(self.study.gravity))
 
     def _read_program(self, problems: Problems) -> Program | None:
         """Read the controller's file, and check it as far as possible without executing it."""
@@ -199,6 +204,24 @@ class Plan:
         lists = {axis.what: axis.values for axis in self.study.axes if axis.variable.words}
         names = ("robot", "algorithm", "device", "dtype")
         return product(*(lists.get(name, (getattr(self.study, name),)) for name in names))
+
+    @cached_property
+    def units(self) -> dict[str, str]:
+        """Return the units of the columns, by name; "" for words, predicates, multiples and numbers without."""
+        model = next(iter(self.robots.values()))
+        known, of_v, found = (
+            dict(quantities_of(model, has_ground(self.study, model))),
+            units(model)[1],
+            dict[str, str](),
+        )
+        for axis in self.study.axes:
+            unit, (first, _, second) = axis.variable.unit, axis.variable.unit.partition(" or ")
+            if second and axis.of != "all":
+                unit = first if of_v[model.v_slice(axis.of).start] == "rad" else second
+            found[axis.name] = "" if axis.factor or unit in ("1", "as there") else unit
+        for kept in self.study.kept:
+            found[kept.name] = "" if kept.predicate else unit_of(model, known[kept.quantity])
+        return found
 
     @cached_property
     def digests(self) -> dict[str, str]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.device_arrays import to_host
 from engine.model import FREE, Model
+from engine.recording.tables import units
 from engine.simulation import Simulation
 from engine.study.frames import Frames, Vector, norm
 
@@ -76,6 +77,21 @@ def _of_joints(model: Model) -> Iterator[tuple[str, Quantity]]:
                 yield f"{name} {'torque' if joint.type.angular[k] else 'force'}", of._replace(kind="effort")
                 yield f"{name} position setpoint", of._replace(kind="setpoint")
                 yield f"{name} error", of._replace(kind="error")
+
+
+def unit_of(model: Model, quantity: Quantity) -> str:
+    """Return the SI unit of a quantity; "" for a number without."""
+    kind = quantity.kind
+    if quantity.subject == "joint":
+        length = units(model)[1][quantity.place]
+        effort = "N m" if length == "rad" else "N"
+        return {"velocity": f"{length}/s", "effort": effort}.get(kind, length)
+    if kind in _ENERGIES:
+        return "J"
+    return {**_OF_LINK_UNITS, MEASURED: "s"}.get(kind, "")
+
+
+_OF_LINK_UNITS = {"position": "m", "velocity": "m/s", "angular velocity": "rad/s", "contact force": "N"}
 
 
 class Look:

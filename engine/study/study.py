@@ -120,6 +120,11 @@ class Study:
         """The names of the kept columns, and whether each is a predicate or a number."""
         return {kept.name: kept.predicate for kept in self._description.kept}
 
+    @property
+    def units(self) -> dict[str, str]:
+        """The units of the variables' and the kept columns, by name; "" for those without."""
+        return self._plan.units
+
     def values(self, samples: ArrayLike) -> dict[str, NDArray[Any]]:
         """Return the variables, (N,) each by name, of samples (N,); raises ValueError for invalid numbers."""
         return self._plan.sampling.values(self._chosen(samples))

@@ -40,6 +40,7 @@ VARIABLES: Mapping[str, Variable] = {
     "velocity": Variable("of the joint at the start", "rad/s or m/s", "joint"),
     "parameter": Variable("of the controller: another value of a number that its file assigns", "as there", "number"),
     "slope": Variable("of the ground, rising towards −x", "°"),
+    "gravity": Variable("along −z", "m/s²"),
     "force": Variable("of the push", "N", "push"),
     "direction": Variable("of the push, about z, from x", "°", "push"),
     "begin": Variable("when the push begins", "s", "push", 0.0),

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from engine import files
 from engine.model import Diagnostic, Model, ModelError
 from engine.urdf import physical_checks
 from engine.urdf.assembly import assemble
-from engine.urdf.markup import Document, TooMany
+from engine.urdf.markup import Document, TooMany, texts
 from engine.urdf.mesh_paths import PathName, Resources
 from engine.urdf.reading import read
 from engine.urdf.srdf import Semantics, find_srdf
@@ -33,6 +33,7 @@ def load(
     mimic: bool = True,
     trust_xacro: bool = False,
     srdf: PathName | None = None,
+    xacro_args: Mapping[str, str] | None = None,
 ) -> Model:
     """The model of a URDF or xacro file, at rest in the world by its root link.
 
@@ -47,13 +48,14 @@ def load(
       other, see `Model.disabled_collisions`, and its ``group_state`` elements name poses, see `Model.poses`. "beside":
       the one of this robot that stands beside the file, in its folder or in a folder ``srdf``, if there is one; of its
       problems one warning says that it was left out.
+    - `xacro_args`: values for a xacro file's ``<xacro:arg>``, by their names.
 
     Returns the model, with the file's warnings in `Model.diagnostics`, each naming the number used.
 
     Raises ModelError where the file has errors; `ModelError.diagnostics` holds everything that was found.
     """
     package_dirs = (package_dirs,) if isinstance(package_dirs, str | os.PathLike) else tuple(package_dirs)
-    model, found = examine(path, package_dirs, floating, mimic, trust_xacro)
+    model, found = examine(path, package_dirs, floating, mimic, trust_xacro, xacro_args=xacro_args)
     errors = [entry for entry in found if entry.severity == "error"]
     if errors or model is None:
         raise ModelError(_report(path, errors), tuple(found))
@@ -69,7 +71,7 @@ def load(
             raise ModelError(_report(srdf, errors), tuple(found))
     options = {
         "floating": floating, "mimic": mimic, "package_dirs": [str(Path(folder).absolute()) for folder in package_dirs],
-        "srdf": None if semantics is None else str(Path(srdf or "").absolute()),
+        "srdf": None if semantics is None else str(Path(srdf or "").absolute()), "xacro_args": texts(xacro_args),
     }  # fmt: skip
     pairs, states = (semantics.pairs, semantics.states) if semantics is not None else ((), {})
     return dataclasses.replace(
@@ -93,15 +95,21 @@ def _read_if_sound(
     return None, [Diagnostic("warning", None, srdf.name, problem, fix)]
 
 
-def check(path: PathName, package_dirs: Iterable[PathName] = (), trust_xacro: bool = False) -> list[Diagnostic]:
+def check(
+    path: PathName,
+    package_dirs: Iterable[PathName] = (),
+    trust_xacro: bool = False,
+    xacro_args: Mapping[str, str] | None = None,
+) -> list[Diagnostic]:
     """Everything that is wrong with a URDF or xacro file, in the order of its lines; empty if nothing is.
 
     - `path`: the file.
     - `package_dirs`: folders in which the packages of ``package://`` names are looked for, after those beside the file
       and those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
     - `trust_xacro`: let a xacro file run any Python, as xacro does.
+    - `xacro_args`: values for a xacro file's ``<xacro:arg>``, by their names.
     """
-    return examine(path, package_dirs, trust_xacro=trust_xacro)[1]
+    return examine(path, package_dirs, trust_xacro=trust_xacro, xacro_args=xacro_args)[1]
 
 
 def examine(
@@ -111,12 +119,13 @@ def examine(
     mimic: bool = True,
     trust_xacro: bool = False,
     content: bytes | None = None,
+    xacro_args: Mapping[str, str] | None = None,
 ) -> tuple[Model | None, list[Diagnostic]]:
     """Return the model of a file, as far as one can be built, and all diagnostics; use the model only without errors.
 
     `content`, if given, is examined instead of the file's content.
     """
-    document = Document(path, package_dirs, trust_xacro, content)
+    document = Document(path, package_dirs, trust_xacro, content, xacro_args)
     with files.nothing_collected():
         try:
             return _examined(document, package_dirs, floating, mimic)
@@ -132,11 +141,13 @@ def _examined(
         return None, document.all_found()
     topology = connect(document, description, floating, mimic)
     model = assemble(description, topology, str(document.path.absolute()))
+    model = dataclasses.replace(model, declared_args=document.declared, included=document.files)
     physical_checks.inertias(document, description.links, physical_checks.impossible(model))
     physical_checks.masses(document, description, topology)
     idle = physical_checks.joints_to_lock(document, topology, model)
     if idle:
-        model = assemble(description, lock_joints(topology, idle), model.source)
+        locked = assemble(description, lock_joints(topology, idle), model.source)
+        model = dataclasses.replace(locked, declared_args=model.declared_args, included=model.included)
     return model, document.all_found()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -61,6 +61,11 @@ class TooMany(Exception):
     """A file has an error beyond the maximum number of diagnostics; reading stops."""
 
 
+def texts(arguments: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return the arguments of a xacro file as text."""
+    return {str(name): str(value) for name, value in (arguments or {}).items()}
+
+
 class Document:
     """A URDF's XML and its diagnostics.
 
@@ -74,6 +79,7 @@ class Document:
         package_dirs: Iterable[PathName] = (),
         trust_xacro: bool = False,
         content: bytes | None = None,
+        xacro_args: Mapping[str, str] | None = None,
     ):
         self.path = Path(path)
         self.found: list[Diagnostic] = []
@@ -85,10 +91,15 @@ class Document:
         self.root: Element | None = None
         self.unread: set[tuple[Element, str]] = set()
         """Attributes whose text is unreadable and already reported."""
+        self.declared: Mapping[str, str] = {}
+        """The values of the arguments that a xacro file declares."""
+        self.files: tuple[str, ...] = ()
+        """The files that a xacro file includes or reads."""
         try:
             if content is None:
-                expanded = self.expanded
-                content = expand(path, package_dirs, trust_xacro) if expanded else files.content(path, pipes=True)
+                content = self._expand(package_dirs, trust_xacro, texts(xacro_args)) if self.expanded else None
+            if content is None:
+                content = files.content(path, pipes=True)
         except OSError as problem:
             reason, fix = problem.strerror or str(problem), "give the path of a URDF file"
             if self.path.is_dir():
@@ -103,6 +114,16 @@ class Document:
         self._parse()
         for at, element, oddity, used, repair in self.source.oddities:
             self.report("warning", self.source.line(at), oddity, used, element, repair)
+
+    def _expand(self, package_dirs: Iterable[PathName], trust: bool, given: Mapping[str, str]) -> bytes:
+        """Return the URDF of a xacro file, and report arguments that it does not declare."""
+        content, self.declared, included = expand(self.path, package_dirs, trust, given)
+        self.files = tuple(included)
+        has = f"its arguments are {', '.join(self.declared)}" if self.declared else "it has none"
+        for name in given.keys() - self.declared.keys():
+            problem = f"{self.path.name} declares no argument {name!r}; {has}"
+            self.found.append(Diagnostic("warning", None, "xacro", problem, "the argument is ignored"))
+        return content
 
     def _parse(self) -> None:
         parser = etree.XMLParser(recover=True, resolve_entities=False, no_network=True, remove_comments=True)

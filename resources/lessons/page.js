@@ -34,7 +34,7 @@ for (const form of document.querySelectorAll("form")) form.onsubmit = () => {
   const given = (new FormData(form).get("answer") || "").toString().trim(), said = form.querySelector("output");
   const number = (text) => Number(text.replaceAll(",", "")), answer = number(form.dataset.answer);
   const off = Math.abs(number(given) - answer);
-  const same = given !== "" && (given === form.dataset.answer || off <= form.dataset.near * Math.abs(answer));
+  const same = given !== "" && (form.dataset.answer.split(" | ").includes(given) || off <= form.dataset.near * Math.abs(answer));
   said.textContent = same ? "Right." : "Not yet. " + form.dataset.hint;
   return false;
 };

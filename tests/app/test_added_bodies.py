@@ -7,8 +7,8 @@ from PyQt6.QtCore import Qt
 from test_scene_view import entry, settled
 from windows import wait
 
-from app.features.scene_view import SceneView
-from app.features.status import BODIES_NOTE, Status
+from app.features.scene_view import BELOW, SceneView
+from app.features.status import BODIES_NOTE, BODIES_TIP, Status
 
 BARE = """<robot name="bare">
   <link name="base"/>
@@ -45,6 +45,7 @@ def test_a_body_beside_a_robot_without_shapes_lies_on_the_ground(qtbot, shown, t
     entry(view, "Free body: ball")  # the second one leaves the ground as it was set
     settled(qtbot, view)
     wait(qtbot, lambda: len(bench.robot.parts) == 2 and not bench.robot.settings.ground)
+    assert "reaches below" not in window.statusBar().currentMessage()
 
 
 def test_a_body_below_a_hanging_robot_is_said_to_fall(qtbot, shown, tmp_path):
@@ -54,5 +55,10 @@ def test_a_body_below_a_hanging_robot_is_said_to_fall(qtbot, shown, tmp_path):
     entry(view, "Free body: cube")
     settled(qtbot, view)
     wait(qtbot, lambda: window.feature(Status).note_label.text() == BODIES_NOTE)
+    assert window.feature(Status).note_label.toolTip() == BODIES_TIP
+    assert window.statusBar().currentMessage() == BELOW.format(robot="bare")
+    entry(view, "Free body: ball")
+    settled(qtbot, view)
+    wait(qtbot, lambda: window.statusBar().currentMessage() != BELOW.format(robot="bare"))  # said once
     window.run.ground.trigger()
     wait(qtbot, lambda: window.feature(Status).note_label.text() == "")

@@ -11,9 +11,12 @@ from test_dragging import place_of
 from test_scene_view import entry, seen_at, settled, shown
 from windows import wait
 
+import engine
+from app.desktop.actions import NO_ROBOT, is_offered, reason_of
 from app.desktop.context_menus import LINK, PLOT, SPACE, Clicked
 from app.features.attaching import PlotsView, PoseMenu, RobotView, SceneView, TimeView
-from app.features.palette import ALSO, PaletteView
+from app.features.ground_view import FIXED_TIP
+from app.features.palette import ALSO, PaletteView, rank_commands
 from app.features.shortcuts_sheet import of_menus
 
 RIGHT = Qt.MouseButton.RightButton
@@ -38,7 +41,8 @@ def asked(widget, at: QPoint) -> None:
 @pytest.mark.parametrize(
     ("words", "name"),
     [
-        ("friction", "View › Scene"),
+        ("friction", "Simulation › Friction and restitution"),
+        ("bounce", "Simulation › Friction and restitution"),
         ("degrees", "View › Angles in radians"),
         ("fps", "View › Timing"),
         ("screenshot", "File › Export › Picture (.png)"),
@@ -47,6 +51,40 @@ def asked(widget, at: QPoint) -> None:
         ("reset camera", "View › Fit"),
         ("contact forces", "View › Overlays › Contacts"),
         ("ik", "Simulation › Pose a link"),
+        ("euler", "Simulation › Time step and integrator › semi-implicit"),
+        ("euler", "Simulation › Time step and integrator › implicit"),
+        ("explicit euler", "Simulation › Time step and integrator › semi-implicit"),
+        ("semi-implicit euler", "Simulation › Time step and integrator › semi-implicit"),
+        ("symplectic", "Simulation › Time step and integrator › semi-implicit"),
+        ("implicit euler", "Simulation › Time step and integrator › implicit"),
+        ("runge-kutta", "Simulation › Time step and integrator › rk4"),
+        ("runge kutta", "Simulation › Time step and integrator › rk4"),
+        ("integrator", "Simulation › Time step and integrator › rk4"),
+        ("timestep", "Simulation › Time step and integrator › Other"),
+        ("dt", "Simulation › Time step and integrator › Other"),
+        ("cuda", "Simulation › Device › GPU"),
+        ("featherstone", "Simulation › Algorithm › ABA"),
+        ("mass matrix", "Simulation › Algorithm › CRBA"),
+        ("restart", "Simulation › Reset"),
+        ("perturb", "View › Forces"),
+        ("setpoint", "View › Joints"),
+        ("pd gains", "View › Joints"),
+        ("envs", "View › Batch"),
+        ("benchmark", "View › Compare"),
+        ("hfield", "Simulation › Terrain › Height field"),
+        ("plane", "Simulation › Ground"),
+        ("fixed base", "Simulation › Floating base"),
+        ("geoms", "View › Overlays › Collision shapes"),
+        ("tf", "View › Overlays › Link frames"),
+        ("com", "View › Overlays › Centres of mass"),
+        ("xray", "View › Overlays › Transparent"),
+        ("load urdf", "File › Open"),
+        ("exit", "File › Quit"),
+        ("manual", "Help › Documents › User guide"),
+        ("hotkeys", "Help › Keyboard shortcuts"),
+        ("console", "Help › Log"),
+        ("graph", "View › Plots"),
+        ("inertia", "View › Robot"),
     ],
 )
 def test_the_palette_finds_a_command_by_the_words_of_other_programs(qtbot, arm, words, name):
@@ -54,7 +92,87 @@ def test_the_palette_finds_a_command_by_the_words_of_other_programs(qtbot, arm, 
     view.show()
     qtbot.keyClicks(view.palette.line, words)
     found = [view.palette.list.topLevelItem(k).text(0) for k in range(view.palette.list.topLevelItemCount())]
-    assert name in [each.removesuffix("  ✓") for each in found[:5]]
+    assert name in [each.removesuffix("  ✓").partition("\t")[0] for each in found[:5]]
+
+
+def unexplained(window) -> list[str]:
+    """The disabled entries of a window's menus without a reason, which is what the palette says."""
+    return [name for _, name, action in of_menus(window) if not is_offered(action) and not reason_of(action)]
+
+
+def test_every_disabled_command_says_why(qtbot, window, opened):
+    assert unexplained(window) == []
+    assert reason_of(window.run.play) == NO_ROBOT
+    fixed = opened(engine.find_robot("arm7"))
+    assert unexplained(fixed) == []
+    fixed.run.play.trigger()
+    wait(qtbot, lambda: fixed.workbench.robot.time > 0.1)
+    assert unexplained(fixed) == []
+    fixed.run.play.trigger()
+    fixed.features[TimeView].first.trigger()
+    wait(qtbot, lambda: fixed.workbench.replay.active)
+    assert unexplained(fixed) == []
+    assert unexplained(opened(engine.find_robot("double_pendulum"))) == []
+
+
+def test_the_palette_says_why_there_is_no_height_field(qtbot, arm):
+    arm.workbench.configuring.set_ground(False)
+    arm.refresh()
+    view = arm.features[PaletteView]
+    view.show()
+    qtbot.keyClicks(view.palette.line, "height field")
+    item = view.palette.list.topLevelItem(0)
+    assert item.isDisabled()
+    assert item.text(1) == FIXED_TIP.split(":")[0]
+    qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)
+    assert arm.statusBar().currentMessage() == f"Height field: {' '.join(FIXED_TIP.split())}"
+    view.palette.line.setText("yet")  # the line of an empty menu is no command
+    assert not any("yet" in each.name for each in rank_commands(view.palette._commands, "yet", []))
+
+
+def test_a_panel_behind_another_comes_forward_by_its_command_and_is_then_closed_by_it(qtbot, arm):
+    action, dock, joints = arm.docks["Timing"].toggleViewAction(), arm.docks["Timing"], arm.docks["Joints"]
+    wait(qtbot, lambda: joints.toggleViewAction().isChecked() and not dock.isHidden())
+    assert not action.isChecked()
+    action.trigger()
+    wait(qtbot, lambda: action.isChecked() and not dock.visibleRegion().isEmpty())
+    wait(qtbot, lambda: not joints.toggleViewAction().isChecked())
+    action.trigger()
+    wait(qtbot, lambda: dock.isHidden() and joints.toggleViewAction().isChecked())
+    compare, study = (arm.docks[title].toggleViewAction() for title in ("Compare", "Study"))
+    compare.trigger()
+    study.trigger()
+    wait(qtbot, lambda: study.isChecked() and not compare.isChecked())
+    qtbot.keyClick(arm, Qt.Key.Key_C)
+    wait(qtbot, lambda: compare.isChecked() and not arm.docks["Study"].isHidden())
+    view = arm.features[PaletteView]
+    view.show()
+    qtbot.keyClicks(view.palette.line, "view study")
+    qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)
+    wait(qtbot, lambda: study.isChecked() and not compare.isChecked())
+
+
+def test_plots_behind_another_panel_go_on_with_their_curves(qtbot, arm):
+    panel = arm.features[PlotsView].panel
+    arm.docks["Compare"].toggleViewAction().trigger()
+    arm.docks["Plots"].toggleViewAction().trigger()
+    panel.plot_group("robot", ("energy drift",))
+    wait(qtbot, lambda: bool(arm.features[PlotsView]._watched))
+    arm.docks["Compare"].raise_()
+    wait(qtbot, lambda: not panel.seen)
+    assert arm.features[PlotsView]._watched
+    arm.docks["Plots"].hide()
+    wait(qtbot, lambda: not arm.features[PlotsView]._watched)
+
+
+@pytest.mark.parametrize("words", ["restitution", "mass color"])
+def test_words_of_what_is_in_a_panel_never_close_it(qtbot, arm, words):
+    view, dock = arm.features[PaletteView], arm.docks["Scene"]
+    for _ in range(2):
+        view.show()
+        qtbot.keyClicks(view.palette.line, words)
+        qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)
+        wait(qtbot, lambda: not dock.visibleRegion().isEmpty())
 
 
 def test_every_word_of_other_programs_is_for_a_command(arm):

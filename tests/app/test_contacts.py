@@ -7,8 +7,9 @@ from windows import wait
 
 import engine
 from app.features.contact_view import READ, ContactView
+from app.features.status import LOW_NOTE, LOW_TIP, Status
 from app.gl import contact_marks
-from app.gl.contact_marks import LONGEST, distance, marks
+from app.gl.contact_marks import LENGTH, LONGEST, distance, lengths, marks
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.contacts import contacts_of
 from app.simulation.messages import Settings, Snapshot
@@ -16,6 +17,10 @@ from app.simulation.running import for_new, running_of
 
 QUADRUPED = engine.ROBOTS / "quadruped.urdf"
 UP = np.array([0.0, 0.0, 1.0])
+HANGING = """<robot name="hanging"><link name="world"/>
+<link name="arm"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><origin xyz="0 0 -0.2"/><geometry><box size="0.1 0.1 0.4"/></geometry></collision></link>
+<joint name="hinge" type="continuous"><parent link="world"/><child link="arm"/><axis xyz="0 1 0"/></joint></robot>"""
 GREEN = 40  # by which a green pixel is greener than red
 
 
@@ -29,8 +34,33 @@ def corners(mesh, pose):
     return mesh.vertices @ pose[:3, :3].T + pose[:3, 3]
 
 
-def test_an_arrow_has_a_longest_and_a_short_one_keeps_its_shape():
-    assert made([0.0, 0.0, 1e6]).ends[1, 0, 2] == pytest.approx(2.0 * LONGEST)
+def test_a_longer_arrow_is_a_larger_force_and_none_is_longer_than_the_robot_is_high():
+    share = np.concatenate([[0.0], np.geomspace(1e-3, 1e6, 400)])
+    found = lengths(share)
+    assert np.all(np.diff(found) > 0)
+    assert np.all(found < LONGEST)
+    np.testing.assert_allclose(found[share <= 1], LENGTH * share[share <= 1], rtol=1e-12)
+    assert LONGEST <= 1.0
+    assert made([0.0, 0.0, 1e6]).ends[1, 0, 2] == pytest.approx(2.0 * LONGEST, rel=1e-3)
+
+
+def test_a_fixed_robot_that_reaches_below_the_ground_is_told_of(qtbot, opened, tmp_path):
+    path = tmp_path / "hanging.urdf"
+    path.write_text(HANGING)
+    window = opened(path)
+    note = window.feature(Status).note_label
+    assert note.text() == ""
+    window.run.ground.trigger()
+    wait(qtbot, lambda: note.text() == LOW_NOTE)
+    assert note.toolTip() == LOW_TIP
+    window.run.ground.trigger()
+    wait(qtbot, lambda: note.text() != LOW_NOTE)
+    window = opened(engine.find_robot("arm7"))
+    assert window.workbench.robot.settings.ground
+    assert note.text() != LOW_NOTE
+
+
+def test_a_short_arrow_keeps_its_shape():
     short = made([0.0, 0.0, 0.1])
     head = corners(contact_marks.HEAD, short.heads[0])
     assert head[:, 2].min() >= 0.5 * short.ends[1, 0, 2] - 1e-9

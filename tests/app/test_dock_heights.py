@@ -19,8 +19,9 @@ AT_SCALE_2 = QSize(960, 600)
 
 
 def show(qtbot, window: Window, title: str, on: bool = True) -> None:
-    action = window.docks[title].toggleViewAction()
-    if action.isChecked() != on:
+    if not on:
+        window.docks[title].hide()
+    elif not (action := window.docks[title].toggleViewAction()).isChecked():
         action.trigger()
     wait(qtbot, lambda: not window.docks._fitting.isActive())
 

@@ -2,12 +2,15 @@
 
 import numpy as np
 import pytest
+from PyQt6.QtWidgets import QInputDialog
 from test_scene_view import far_mesh, settled
 from test_window import drop
 from windows import wait
 
 import engine
 from app.features.controller_view import DROPPED
+from app.features.ground_view import NO_GROUND_TIP
+from app.features.robot_files import NO_KIND
 from app.features.scene_view import LEFT_ONE, SceneView
 
 __all__ = ["far_mesh"]
@@ -47,6 +50,44 @@ def test_of_a_robot_and_a_mesh_the_robot_opens(qtbot, arm, far_mesh, first):
     said = "one robot at a time: arm6.urdf opens, far.obj did not"
     wait(qtbot, lambda: arm.statusBar().currentMessage() == said)
     assert not arm.features[SceneView].obstacles
+
+
+def test_meshes_are_taken_beside_a_file_that_can_be_no_robot(qtbot, arm, far_mesh, tmp_path):
+    scene, notes, upper = arm.features[SceneView], tmp_path / "notes.txt", far_mesh.with_name("UPPER.OBJ")
+    notes.write_text("not a robot")
+    upper.write_bytes(far_mesh.read_bytes())
+    assert drop(arm, far_mesh, notes, upper)
+    assert arm.statusBar().currentMessage() == f"notes.txt was not taken: {NO_KIND}"
+    wait(qtbot, lambda: len(scene.obstacles) == 2)
+    settled(qtbot, scene)
+    assert not arm.workbench.findings.refused
+    assert arm.workbench.robot.model.name == "arm7"
+    assert drop(arm, notes, ARM6)
+    wait(qtbot, lambda: arm.workbench.robot.model.name == "arm6")
+    assert drop(arm, notes)
+    wait(qtbot, lambda: arm.workbench.findings.refused)
+
+
+def test_a_dropped_height_field_is_the_ground(qtbot, opened, tmp_path, monkeypatch):
+    path, flat = tmp_path / "Hills.NPY", tmp_path / "row.npy"
+    np.save(tmp_path / "h.npy", np.outer(np.arange(5.0), np.arange(4.0)) / 10)
+    (tmp_path / "h.npy").rename(path)
+    np.save(flat, np.arange(5.0))
+    asked = []
+    monkeypatch.setattr(QInputDialog, "getDouble", lambda *words: asked.append(words[2]) or (0.25, True))
+    window = opened(engine.find_robot("quadruped"))
+    assert drop(window, path)
+    ground = lambda: window.workbench.robot.settings.scene.ground  # noqa: E731
+    wait(qtbot, lambda: isinstance(ground(), engine.HeightField))
+    assert (ground().cell, ground().heights.shape) == (0.25, (5, 4))
+    assert "Hills.NPY" in asked[0]
+    assert drop(window, flat)
+    wait(qtbot, lambda: "row.npy: " in window.statusBar().currentMessage())
+    assert len(asked) == 1
+    window.run.ground.trigger()
+    wait(qtbot, lambda: not window.workbench.robot.settings.ground)
+    assert drop(window, path)
+    assert window.statusBar().currentMessage() == f"Hills.NPY: {NO_GROUND_TIP}"
 
 
 def test_what_was_not_opened_is_said_beside_what_opening_the_other_says(qtbot, arm):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtTest import QTest
-from PyQt6.QtWidgets import QInputDialog
 from test_collision_shapes import pixels
 from test_contacts import seen
 from windows import name_file, wait
@@ -171,7 +170,7 @@ def test_a_field_of_heights_is_read_from_a_file_and_a_bad_one_is_told(qtbot, sta
     np.save(path, heights)
     view = standing.features[GroundView]
     name_file(monkeypatch, path)
-    monkeypatch.setattr(QInputDialog, "getDouble", lambda *_: (0.25, True))
+    monkeypatch.setattr("app.features.ground_view.accepts", lambda *asked: asked[-1].setValue(0.25) or True)
     view.from_file.trigger()
     wait(qtbot, lambda: standing.viewport._view().extras.world.terrain is not None)
     ground = standing.workbench.robot.settings.scene.ground
@@ -180,7 +179,7 @@ def test_a_field_of_heights_is_read_from_a_file_and_a_bad_one_is_told(qtbot, sta
     assert view.from_file.isChecked()
     path.write_text("no heights")
     asked = []
-    monkeypatch.setattr(QInputDialog, "getDouble", lambda *_: asked.append(1) or (0.25, True))
+    monkeypatch.setattr("app.features.ground_view.accepts", asked.append)
     view.from_file.trigger()
     assert not asked  # for the metres between the heights of a file that has none
     assert "hill.npy" in standing.statusBar().currentMessage()

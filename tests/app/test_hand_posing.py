@@ -77,6 +77,37 @@ def test_a_dragged_link_follows_the_cursor_and_goes_back_in_one_step(qtbot, arm,
     wait(qtbot, lambda: not np.array_equal(bench.robot.newest.q, before))
 
 
+@pytest.mark.parametrize("by_handle", [False, True])
+def test_escape_puts_the_pose_and_the_setpoints_back(qtbot, arm, by_handle):
+    bench, viewport, link = arm.workbench, arm.viewport, len(arm.workbench.robot.model.link_names) - 1
+    bench.joints.set_gains(1, (100.0, 10.0))  # too soft for its load
+    arm.run.play.trigger()
+    wait(qtbot, lambda: bench.robot.newest.q[1] > 0.55)
+    arm.run.play.trigger()
+    wait(qtbot, lambda: not bench.robot.playing)
+    start = place_of(qtbot, arm, link)
+    if by_handle:
+        arm.selection.choose(link)
+        wait(qtbot, lambda: arm.features[HandPosing].handles.shape is not None)
+        start = handle_place(arm, ARROW, 2)
+    undo, camera = arm.features[UndoView].stack.count(), viewport.camera.azimuth
+    before, target = bench.actions.state.q, bench.robot.newest.target.copy()
+    button = LEFT if by_handle else RIGHT
+    qtbot.mousePress(viewport, button, pos=start)
+    for k in (10, 25):
+        qtbot.mouseMove(viewport, start + QPoint(-k, k))
+    wait(qtbot, lambda: not np.array_equal(bench.robot.newest.q, before))
+    qtbot.keyClick(viewport, Qt.Key.Key_Escape)
+    qtbot.mouseMove(viewport, start + QPoint(-60, 60))
+    qtbot.mouseRelease(viewport, button, pos=start + QPoint(-60, 60))
+    wait(qtbot, lambda: np.array_equal(bench.robot.newest.q, before))
+    qtbot.mouseMove(viewport, start)
+    wait(qtbot, lambda: np.array_equal(bench.robot.newest.target, target))
+    assert arm.selection.link == (link if by_handle else -1)
+    assert (arm.features[UndoView].stack.count(), viewport.camera.azimuth) == (undo, camera)
+    assert arm.features[HandPosing].line.isHidden()
+
+
 def test_two_drags_at_once_are_two_steps_back(qtbot, arm):
     undo, link = arm.features[UndoView], len(arm.workbench.robot.model.link_names) - 1
     many = undo.stack.count()

@@ -1,6 +1,7 @@
 """A ball joint in the window: three sliders for its rotation vector, an effort about each axis, no targets."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from test_worker import opened, until
 import engine
 from app.acting.coordinates import coordinates
 from app.gl import skeleton
-from app.panels.joints import NAME, SLIDER, SLIDER_LEAST, JointPanel
+from app.panels.joints import NAME, SLIDER, SLIDER_FAIR, SLIDER_LEAST, JointPanel
 
 MODEL = engine.tree(4, seed=2, spherical=0.5)
 
@@ -129,7 +130,26 @@ def test_a_long_chain_is_looked_at_once(qtbot, monkeypatch):
     panel.set_rows(rows, model.neutral())
     assert len(measured) < len(rows) + 10
     assert set(measured) >= {"joint1000", "-180.0 °", "-000.0 N m"}
-    assert panel._names[1] == max(metrics.horizontalAdvance(row.name) for row in rows)
+    assert panel._names[2][0] == max(metrics.horizontalAdvance(row.name) for row in rows)
+
+
+def test_long_names_of_followers_take_no_room_from_names_and_sliders(qtbot):
+    """Nor does a name lose an ending for which its column has room."""
+    model, panel = engine.load(engine.find_robot("arm7")), JointPanel()
+    qtbot.addWidget(panel)
+    panel.show()
+    first, *rows = coordinates(model)
+    names = [*(f"arm_left_{k}_joint" for k in range(1, 6)), "gripper_left_inner_finger_joint"]
+    rows = [replace(row, name=name) for row, name in zip(rows, names, strict=True)]
+    rows.append(replace(first, name="gripper_left_fingertip_left_joint", leader="gripper_left_inner_finger_joint"))
+    for width, whole in ((430, 5), (360, 0), (700, 7)):
+        panel.set_rows(rows, model.neutral())
+        panel.resize(width, 600)
+        qtbot.waitUntil(lambda width=width: panel.viewport().width() > width - 40)
+        assert panel.columnWidth(SLIDER) >= SLIDER_FAIR
+        shown = [panel.table.index(k, NAME).data() for k in range(7)]
+        assert shown[:whole] == [row.label for row in rows[:whole]], width
+        assert panel.fontMetrics().horizontalAdvance(shown[0]) <= panel.columnWidth(NAME) - 10, width
 
 
 def test_names_are_whole_where_there_is_room_and_those_of_a_base_before_a_common_ending(qtbot, quadruped):
@@ -145,7 +165,7 @@ def test_names_are_whole_where_there_is_room_and_those_of_a_base_before_a_common
         return [panel.table.index(k, NAME).data() for k in (0, 7)]
 
     assert names(quadruped, 430) == ["floating_base.x", "FL_thigh_joint"]
-    assert names(humanoid, 430) == ["floating_base.x", "left_hip_roll…"]
+    assert names(humanoid, 430) == ["floating_base.x", "left_hip_roll_joint"]
     assert names(quadruped, 360) == ["…base.x", "FL_thigh…"]
 
 

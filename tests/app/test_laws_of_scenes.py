@@ -10,7 +10,7 @@ from app.features.second_robot_view import shift_beyond
 from app.gl import frame, levels, stand_ins
 from app.gl.batch import Tiers, choose
 from app.gl.camera import Camera
-from app.gl.contact_marks import ARROW, COLORS, DISC, LENGTH, LONGEST, PIN_LENGTH, Marks, marks
+from app.gl.contact_marks import ARROW, COLORS, DISC, PIN_LENGTH, Marks, lengths, marks
 from app.gl.extras import CHOSEN, Copies, Look
 from app.gl.glyphs import Trails
 from app.gl.scene import Scene, with_ghost
@@ -49,7 +49,7 @@ def test_marks_of_contacts_are_their_points_normals_and_forces(chance):
     for _ in range(20):
         (point, normal, force, state), made, weight, size = touched(chance)
         strength = np.linalg.norm(force, axis=1)
-        length = size * np.minimum(LENGTH * strength / weight, LONGEST)
+        length = size * lengths(strength / weight)
         pressing = strength > 1e-6 * weight
         count, (begin, end) = len(point), ends(Copies(made.rods, made.rod_colors), -0.5, 0.5)
         tips = ends(Copies(made.heads, made.head_colors), 0.0, 1.0)

@@ -5,9 +5,9 @@ import time
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import QPointF, Qt
+from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtWidgets import QApplication
-from windows import ANSWER, HEARD, LOOKS, PATIENCE, wait
+from windows import ANSWER, HEARD, LOOKS, PATIENCE, play_for, wait
 
 import engine
 from app.desktop import theme
@@ -75,7 +75,7 @@ def test_a_question_is_checked(qtbot, taught, name):
         assert len(form.choices.buttons()) == len(question.choices)
         for button in form.choices.buttons():
             qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
-            right = button.text() == question.answer
+            right = question.is_right(button.text())
             assert form.said.text() == (RIGHT if right else f"{NOT_YET} {question.hint}")
         return
     for given, said in (
@@ -163,6 +163,43 @@ def test_the_numbers_are_those_of_the_present_state(qtbot, taught):
     wait(qtbot, lambda: panel.lesson is not lesson)
     assert panel.number == 3
     assert not np.allclose(panel.lesson.trace.answer, lesson.trace.answer)
+
+
+def test_a_lesson_has_the_gravity_of_the_state_that_is_shown(qtbot, opened):
+    window = opened(engine.find_robot("double_pendulum"))
+    view, bench = window.features[LessonView], window.workbench
+    bench.configuring.set_gravity_vector((0.0, 0.0, -1.62))
+    play_for(qtbot, window, 0.2)
+    window.run.gravity.trigger()
+    view.open("aba")
+    wait(qtbot, lambda: view.panel.lesson is not None)
+    assert not view.panel.lesson.model.gravity.any()
+    view.panel.go(next(k for k, step in enumerate(view.panel.lesson.steps) if step.lit.any()))
+    wait(qtbot, lambda: view._in_sight)
+    assert view._viewport.overlays._lit is not None, "the links are still those of the robot"
+    bench.replay.show(5, bench.replay.runs[0])
+    wait(qtbot, lambda: bench.replay.frame is not None)
+    qtbot.mouseClick(view.panel.fresh, Qt.MouseButton.LeftButton)
+    wait(qtbot, lambda: view.panel.lesson.model.gravity[2] == -1.62)
+
+
+def test_answers_stay_where_they_are_when_one_is_judged(qtbot, taught):
+    panel = taught("precision", engine.chain(5), 1000).panel
+    question, form = panel.step.question, panel.question
+    wait(qtbot, lambda: form.isVisible() and form.choices.buttons()[0].x() > 0)
+    for size in ("usual", "presentation"):
+        buttons = form.choices.buttons()
+        before = [button.mapTo(panel, QPoint(0, 0)) for button in buttons]
+        for button in buttons:
+            qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+            QApplication.processEvents()
+            assert form.said.text() == (RIGHT if question.is_right(button.text()) else f"{NOT_YET} {question.hint}")
+            assert [each.mapTo(panel, QPoint(0, 0)) for each in buttons] == before, size
+            assert form.said.height() >= form.said.heightForWidth(form.said.width())
+        form.said.clear()
+        panel.present(True)
+        for _ in range(10):
+            QApplication.processEvents()
 
 
 def test_it_plays_to_its_end_and_pauses(qtbot, taught):

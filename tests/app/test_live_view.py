@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import time
 
@@ -20,6 +21,7 @@ from app.features.gravity_view import GravityView
 from app.features.live_view import LiveView
 from app.features.palette import PaletteView
 from app.features.plots_view import PlotsView
+from app.features.robot_view import RobotView
 from app.features.run_exports import RunExports
 from app.features.simulation_choices import SimulationChoices
 from app.features.status import Status
@@ -241,6 +243,28 @@ def test_a_script_that_is_killed_leaves_its_run(qtbot, window, start, connect):
     assert window.statusBar().currentMessage() == "shown_script.py has ended; its run stays on the timeline"
     assert len(replay.growing) > 20
     assert window.run.gravity.isEnabled()
+
+
+@pytest.mark.parametrize("robot", ["arm7", "quadruped"])
+def test_a_script_whose_simulation_diverges_is_told_and_leaves_a_run_that_can_be_shown(
+    qtbot, window, start, connect, robot
+):
+    script, _ = start(robot, 3000, "diverges")
+    window.features[RobotView].action.trigger()
+    view, replay = connect(), window.workbench.replay
+    wait(qtbot, lambda: view.reader is None)
+    script.wait()
+    told = window.statusBar().currentMessage()
+    why = r"the simulation diverged at 1\.50. s, first in \w+; halve dt .*"
+    assert re.fullmatch(rf"shown_script\.py has ended: {why}; its run stays on the timeline", told)
+    at = replay.frame.checkpoint
+    assert np.isfinite(at.q).all()
+    assert np.isfinite(at.v).all()
+    assert at.divergences[0].all()
+    qtbot.keyClick(window, "B", Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: not replay.active)
+    window.run.play.trigger()
+    wait(qtbot, lambda: window.workbench.robot.time > at.steps * 1e-3 + 0.05)
 
 
 def test_a_script_goes_on_where_the_window_closes(qtbot, window, start, connect):

@@ -157,6 +157,7 @@ def test_a_whole_number_beyond_the_limits_is_said_to_be(qtbot):
     window.show()
     window.statusBar().messageChanged.connect(said.append)
     numbers = {"64": 64, "5000": 4096, "7": 7, "9" * 30: 4096, "1": 2, "-5": 2, "30 px": 30, "": 30, "x12": 12}
+    numbers |= {"1e3": 1000, "2*16": 32, "1e9": 4096, "2,6": 3, "8e-1": 2}
     for text, number in numbers.items():
         assert typed(qtbot, box, text) == number, text
     box.setAccessibleName("width")
@@ -167,9 +168,12 @@ def test_a_whole_number_beyond_the_limits_is_said_to_be(qtbot):
     assert box.value() == 4096
     assert said == [
         "5000 px is above the maximum; 4096 px is set instead",
-        f"{'9' * 30} px is above the maximum; 4096 px is set instead",
+        "1e+30 px is above the maximum; 4096 px is set instead",
         "1 px is below the minimum; 2 px is set instead",
         "-5 px is below the minimum; 2 px is set instead",
+        "1000000000 px is above the maximum; 4096 px is set instead",
+        "2.6 px is not a whole number; 3 px is set instead",
+        "0.8 px is below the minimum; 2 px is set instead",
         "width: 99999 px is above the maximum; 4096 px is set instead",
     ]
 

@@ -4,11 +4,14 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
+from PyQt6.QtCore import Qt
 from test_run_files import open_run
-from windows import wait
+from windows import type_in, wait
 
 import engine
 import main
+from app.features.batch_view import BatchView
 from app.features.diagnostics_view import DiagnosticsView
 from app.recording import run_files
 from app.simulation.batch_spread import BatchSpread
@@ -72,3 +75,43 @@ def test_settings_of_another_version_are_understood():
     del text["ground"]
     assert run_files.understand({**text, "of_later": 1}) == settings
     assert run_files.understand(None) is None
+
+
+def test_a_batch_is_refused_while_a_recorded_frame_is_shown(qtbot, window, tmp_path):
+    open_run(qtbot, window, write_run(tmp_path / "run.npz", "scara", "scara"))
+    bench, panel = window.workbench, window.features[BatchView].panel
+    qtbot.keyClick(window, "B")
+    wait(qtbot, panel.isVisible)
+    type_in(qtbot, panel.robots, 64)
+    told = "a recorded frame is shown; to change the batch press Branch here (Ctrl+B) to continue from it"
+    wait(qtbot, lambda: window.statusBar().currentMessage() == told)
+    assert panel.robots.value() == bench.robot.settings.spread.robots == 1
+    qtbot.keyClick(window, "B", Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: not bench.replay.active)
+    type_in(qtbot, panel.robots, 3)
+    wait(qtbot, lambda: len(panel.map.values) == 3)
+    qtbot.keyClick(window, Qt.Key.Key_Left)
+    wait(qtbot, lambda: bench.replay.active)
+    type_in(qtbot, panel.robots, 5)
+    wait(qtbot, lambda: window.statusBar().currentMessage() == f"{told}, or End to return to the live simulation")
+    assert panel.robots.value() == 3
+
+
+@pytest.mark.parametrize("robots", [1, 3])
+def test_a_branch_has_the_robots_of_its_frame(qtbot, window, tmp_path, robots):
+    model = engine.load(engine.find_robot("scara"))
+    simulation = engine.Simulation(model, robots, dt=1e-3)
+    recording = engine.Recording()
+    recording.begin(simulation)
+    simulation.step(3)
+    recording.add(simulation)
+    engine.save_run(tmp_path / "run.npz", recording, recording.runs[0], {"robot": "scara", "dt": 1e-3})
+    open_run(qtbot, window, tmp_path / "run.npz")
+    bench = window.workbench
+    bench.configuring.set_spread(BatchSpread(64))  # as a session or an undone action may
+    qtbot.keyClick(window, "B", Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: not bench.replay.active and bench.robot.settings.spread == BatchSpread(robots))
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.robot.time > 0.01)
+    batch = bench.shown.batch
+    assert (1 if batch is None else len(batch.energy)) == robots

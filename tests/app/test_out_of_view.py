@@ -107,3 +107,13 @@ def test_follow_frames_a_robot_that_is_out_of_view(qtbot, opened):
     window.joints.moved.emit(base_row(window, "x"), 60.0)
     wait(qtbot, lambda: viewport.robot_bounds[0][0] > 50)
     assert in_picture(window)
+
+
+def test_a_robot_too_small_to_be_seen_is_told_too(qtbot, arm):
+    button, camera = arm.features[OutOfView].button, arm.viewport.camera
+    wait(qtbot, lambda: arm.workbench.robot.newest is not None)
+    arm.viewport.see(replace(camera, target=camera.target + 400 * camera.axes()[0], distance=2000.0))
+    wait(qtbot, button.isVisible)
+    assert button.text().startswith("←")
+    arm.viewport.see(replace(camera, distance=20 * camera.distance))
+    wait(qtbot, lambda: not button.isVisible())

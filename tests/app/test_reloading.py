@@ -7,13 +7,16 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import trimesh
 from PyQt6.QtCore import Qt
 from windows import wait, wait_loaded
 
 import engine
 from app.acting.drives import Drive
 from app.features.attaching import DiagnosticsView, TimeView
-from app.features.reloading import LASTING, Reloading, transfer_pose
+from app.features.reloading import LASTING, Reloading
+from app.features.state_transfer import transfer_pose
+from tests.engine.xacro_arm import ARM, PART
 
 
 @pytest.fixture
@@ -56,6 +59,34 @@ def test_a_change_is_read_and_pose_camera_and_settings_stay(qtbot, opened, file)
     np.testing.assert_allclose(bench.robot.newest.q[1], 0.4, atol=1e-3)  # it is held where it was put
 
 
+def test_a_file_that_is_included_and_a_mesh_are_watched_like_the_robot_s(qtbot, opened, tmp_path):
+    pytest.importorskip("xacrodoc")
+    part, mesh, path = (tmp_path / name for name in ("part.xacro", "box.stl", "arm.xacro"))
+    part.write_text(PART, "utf-8")
+    trimesh.creation.box((0.1, 0.1, 0.2)).export(mesh)
+    path.write_text(ARM.replace('<box size="0.05 0.05 0.2"/>', f'<mesh filename="{mesh.as_uri()}"/>'), "utf-8")
+    window = opened(path)
+    bench, bar = window.workbench, window.statusBar()
+    before = bench.robot.model
+    change(part, "1.5", "2.5")
+    wait(qtbot, lambda: bench.robot.model is not before)
+    assert bench.robot.model.mass.tolist() == [2.5, 2.5]
+    wait(qtbot, lambda: bar.currentMessage() == "arm.xacro was reloaded")
+    before = bench.robot.model
+    change(part, "2.5", "${wrong}")
+    wait(qtbot, lambda: bench.findings.refused)
+    assert bench.robot.model is before
+    change(part, "${wrong}", "3.5")
+    wait(qtbot, lambda: bench.robot.model is not before)
+    before = bench.robot.model
+    trimesh.creation.box((0.1, 0.1, 0.4)).export(mesh)
+    wait(qtbot, lambda: bench.robot.model is not before)
+    wait(qtbot, lambda: not bench.loading)
+    window.feature(TimeView).keyframe.trigger()
+    change(part, "3.5", "4.5")
+    wait(qtbot, lambda: "part.xacro has changed; F5 reloads the robot, and discards" in bar.currentMessage())
+
+
 def test_gains_and_drives_stay_with_their_joints(qtbot, opened, file):
     window = opened(file)
     bench = window.workbench
@@ -77,6 +108,32 @@ def test_gains_and_drives_stay_with_their_joints(qtbot, opened, file):
     window.run.play.trigger()
     wait(qtbot, lambda: bench.robot.time > 0.05 or not bench.robot.playing)
     assert bench.robot.playing
+
+
+def test_setpoints_and_drives_stay_when_a_held_robot_has_sunk(qtbot, opened, file):
+    window = opened(file)
+    bench = window.workbench
+    wait(qtbot, lambda: bench.robot.newest is not None)
+    bench.joints.set_coordinate(1, 0.4)
+    bench.joints.set_gains(1, (100.0, 10.0))  # too soft for its load
+    bench.joints.set_joint_drive(5, Drive("velocity", 0.1, wave="sine", amplitude=0.2))
+    for _ in range(2):
+        window.run.play.trigger()
+        wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.q[1] > 0.45)
+        window.run.play.trigger()
+        before = bench.robot.model
+        qtbot.keyClick(window, Qt.Key.Key_F5)
+        wait(qtbot, lambda before=before: bench.robot.model is not before and bench.robot.newest is not None)
+        wait(qtbot, lambda: bench.robot.newest.q[1] > 0.45)  # the pose stays as well
+        assert bench.robot.drive_of(1) == Drive(value=0.4)
+        assert bench.robot.drive_of(5) == Drive("velocity", 0.1, wave="sine", amplitude=0.2)
+    file.write_text(
+        file.read_text().replace('<joint name="joint2" type="revolute"', '<joint name="joint2" type="prismatic"')
+    )
+    before = bench.robot.model
+    qtbot.keyClick(window, Qt.Key.Key_F5)
+    wait(qtbot, lambda: bench.robot.model is not before and bench.robot.newest is not None)
+    assert bench.robot.drive_of(1) == Drive(value=0.0)  # 0.4 rad is no setpoint of a joint in metres
 
 
 def test_a_reload_during_play_goes_on_playing(qtbot, opened, file):

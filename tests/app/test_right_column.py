@@ -63,7 +63,7 @@ def test_a_tab_is_closed_by_its_button(qtbot, arm):
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     wait(qtbot, lambda: in_front(arm) == ["Joints"])
     assert not arm.docks["Forces"].toggleViewAction().isChecked()
-    arm.docks["Timing"].toggleViewAction().trigger()
+    arm.docks["Timing"].hide()
     wait(qtbot, lambda: arm.docks["Joints"].titleBarWidget() is None)  # alone now, it has its title again
 
 
@@ -148,6 +148,7 @@ def test_what_the_user_hides_stays_hidden_when_a_robot_comes(qtbot, make_window)
     window.open(engine.find_robot("pendulum"))
     wait(qtbot, lambda: in_front(window) == ["Joints"])
     for title in ("Joints", "Timing"):
+        wait(qtbot, lambda title=title: in_front(window) == [title])
         window.docks[title].toggleViewAction().trigger()
     window.open(engine.find_robot("arm7"))
     wait_loaded(qtbot, window)
@@ -197,6 +198,23 @@ def test_below_the_joints_the_robot_is_described_and_then_the_link_that_is_click
     wait(qtbot, lambda: inspector.text().startswith("Model\nsize\t"))
 
 
+def test_the_robot_dock_describes_the_robot_where_another_tab_covers_the_joints(qtbot, arm):
+    view, docks, facts = arm.features[RobotView], arm.docks, arm.joint_column.facts
+    view.action.trigger()
+    inspector = view.panel.inspector
+    wait(qtbot, inspector.isVisible)
+    wait(qtbot, lambda: "kinetic energy" in facts.text())
+    assert inspector.text() == ""  # the robot is described below its joints
+    docks.bring("Timing")
+    wait(qtbot, lambda: "kinetic energy" in inspector.text())
+    docks.bring("Joints")
+    wait(qtbot, lambda: inspector.text() == "")
+    arm.selection.choose(2)
+    assert "kinetic energy" in facts.text()
+    docks.bring("Scene")  # in front of the Robot dock
+    wait(qtbot, lambda: "Joint joint2" in facts.text())
+
+
 def test_facts_that_find_no_room_below_many_joints_are_opened_there(qtbot, opened):
     window = opened(engine.chain(60))
     column = window.joint_column
@@ -209,6 +227,14 @@ def test_facts_that_find_no_room_below_many_joints_are_opened_there(qtbot, opene
     wait(qtbot, lambda: not column.facts.isVisible())
     window.selection.choose(3)
     wait(qtbot, lambda: column.facts.isVisible() and not column.opening.isVisible())
+    window.selection.choose(-1)
+    press(qtbot, window, window.docks["Robot"].toggleViewAction())
+    inspector = window.features[RobotView].panel.inspector
+    wait(qtbot, lambda: "moving mass" in inspector.text())
+    for opened_there in (True, False, True):
+        qtbot.mouseClick(column.opening, Qt.MouseButton.LeftButton)
+        wait(qtbot, lambda on=opened_there: column.facts.isVisible() is on)
+        assert ("moving mass" in inspector.text()) is not opened_there
 
 
 def test_the_potential_energy_is_that_of_the_gravity_that_acts(qtbot, opened):

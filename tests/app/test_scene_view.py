@@ -117,24 +117,6 @@ def test_an_obstacle_is_added_sized_turned_duplicated_and_removed(qtbot, scene):
     assert len(scene.obstacles) == 2
 
 
-def test_delete_removes_the_selected_object_from_list_and_picture(qtbot, scene):
-    window, panel = scene._window, scene.panel
-    for name in ("Obstacle: box", "Obstacle: ball"):
-        entry(scene, name)
-    settled(qtbot, scene)
-    panel.list.setFocus()
-    qtbot.keyClick(panel.list, Qt.Key.Key_Delete)
-    settled(qtbot, scene)
-    (box,) = window.workbench.robot.settings.scene.obstacles
-    assert box.shape == "box"
-    panel.choose(0)
-    window.viewport.setFocus()
-    qtbot.keyClick(window.viewport, Qt.Key.Key_Delete)
-    settled(qtbot, scene)
-    assert not window.workbench.robot.settings.scene.obstacles
-    qtbot.keyClick(window.viewport, Qt.Key.Key_Delete)  # of nothing
-
-
 def test_an_obstacle_is_moved_by_the_mouse(qtbot, scene):
     window = scene._window
     entry(scene, "Obstacle: box")

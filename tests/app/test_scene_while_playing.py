@@ -11,6 +11,7 @@ from windows import play_for, started, type_in, wait
 import engine
 from app.features.scene_view import NEW_RUN, SceneView
 from app.features.undo_view import UndoView
+from app.panels.scene import HELP
 
 __all__ = ["scene"]
 
@@ -108,3 +109,22 @@ def test_no_object_is_added_beside_a_recorded_frame_where_it_or_the_run_would_be
     qtbot.keyClick(window, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
     wait(qtbot, lambda: bench.replay.opened and not bench.loading)
     assert np.array_equal(bench.replay.frame.checkpoint.q[0], q)
+
+
+def test_a_recorded_frame_shows_the_numbers_of_its_body_and_why_it_stays(qtbot, falling):
+    bench, panel, window = falling._bench, falling.panel, falling._window
+    wait(qtbot, lambda: bench.robot.time > 0.5)
+    window.run.play.trigger()
+    fallen = bench.surroundings.part_pose(0)[2, 3]
+    qtbot.keyClick(window.viewport, Qt.Key.Key_Home)
+    wait(qtbot, lambda: panel.place[2].value() == pytest.approx(100.0))
+    for row in (0, -1, 0):  # selected while the frame is shown
+        falling.choose(row)
+    assert panel.place[2].value() == pytest.approx(100.0)
+    assert not panel.place[2].isEnabled()
+    told = "A recorded frame is shown; to move objects press Branch here (Ctrl+B) to continue from it"
+    assert panel.note.text() == f"{told}, or End to return to the live simulation"
+    qtbot.keyClick(window.viewport, Qt.Key.Key_End)
+    wait(qtbot, lambda: panel.place[2].value() == pytest.approx(fallen, abs=1e-3))
+    assert panel.place[2].isEnabled()
+    assert panel.note.text() == HELP

@@ -8,6 +8,7 @@ from PyQt6.QtWidgets import QApplication
 from windows import wait
 
 import engine
+from app.features.batch_view import BatchView
 from app.features.drive_view import DriveView
 from app.panels.joint_table import NAME, SLIDER, VALUE
 
@@ -49,6 +50,42 @@ def test_keys_move_the_slider_and_the_fields_follow(qtbot, arm):
         press(qtbot, KEY.Key_PageUp)
     wait(qtbot, lambda: bench.robot.newest.q[1] == pytest.approx(bench.robot.model.upper[1]))
     assert bench.robot.newest.q[0] == 0
+
+
+def test_home_and_end_move_the_slider_to_its_ends(qtbot, arm):
+    bench = arm.workbench
+    arm.run.play.trigger()
+    wait(qtbot, lambda: bench.robot.time > 0.05)
+    focus(qtbot, arm, 3)
+    lower, upper = bench.robot.model.lower[3], bench.robot.model.upper[3]
+    press(qtbot, KEY.Key_End)
+    wait(qtbot, lambda: bench.robot.newest.target[3] == upper)
+    press(qtbot, KEY.Key_Home)
+    wait(qtbot, lambda: bench.robot.newest.target[3] == lower)
+    assert bench.robot.playing
+    arm.run.play.trigger()
+    press(qtbot, KEY.Key_End)
+    wait(qtbot, lambda: bench.robot.newest.q[3] == upper)
+    assert not bench.replay.active
+
+
+def test_the_other_sliders_and_the_heat_map_keep_their_keys_too(qtbot, arm):
+    replay, slider, panel = arm.workbench.replay, arm.speed.slider, arm.features[BatchView].panel
+    arm.run.play.trigger()
+    wait(qtbot, lambda: arm.workbench.robot.time > 0.05)
+    arm.run.play.trigger()
+    qtbot.keyClick(arm, KEY.Key_B)
+    panel.robots.setValue(4)
+    wait(qtbot, lambda: len(panel.map.values) == 4 and panel.map.isVisible())
+    slider.setFocus()
+    for key, value in ((KEY.Key_Home, -100), (KEY.Key_Right, -99), (KEY.Key_Left, -100), (KEY.Key_End, 100)):
+        press(qtbot, key)
+        assert slider.value() == value
+    panel.map.setFocus()
+    for key, robot in ((KEY.Key_End, 3), (KEY.Key_Left, 2), (KEY.Key_Home, 0)):
+        press(qtbot, key)
+        assert panel.map.robot == robot
+    assert not replay.active
 
 
 def test_while_it_plays_the_keys_move_the_setpoint(qtbot, arm):

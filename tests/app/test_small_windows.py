@@ -2,16 +2,27 @@
 
 import pytest
 from PyQt6.QtCore import QPoint, QSize, Qt
-from PyQt6.QtWidgets import QInputDialog, QLineEdit, QMainWindow, QScrollArea, QStyleOptionViewItem
+from PyQt6.QtWidgets import QInputDialog, QLabel, QLineEdit, QMainWindow, QScrollArea, QStyleOptionViewItem
 from windows import press, wait
 
 import engine
 from app.acting.coordinates import coordinates
 from app.acting.drives import Drive
-from app.desktop.docks import SIDE_WIDTH
+from app.desktop.docks import NARROW_WIDTH, SIDE_WIDTH
 from app.desktop.message_bar import EDGE, MessageBar
 from app.desktop.numbers import si_text
-from app.features.attaching import BatchView, CompareView, DriveView, SceneView, Status, TimeView, WrenchView
+from app.features.attaching import (
+    BatchView,
+    CompareView,
+    ContactView,
+    ControllerView,
+    DriveView,
+    SceneView,
+    Status,
+    TimeView,
+    TimingView,
+    WrenchView,
+)
 from app.panels.diagnostics import ELEMENT_WIDTH, DiagnosticsPanel
 from app.panels.joint_table import DRIVE, common_ending
 from app.panels.joints import (
@@ -20,6 +31,7 @@ from app.panels.joints import (
     NO_ROBOT,
     ROW_HEIGHT,
     SLIDER,
+    SLIDER_FAIR,
     SLIDER_LEAST,
     SLIDER_WIDE,
     VALUE,
@@ -52,12 +64,11 @@ def test_long_names_lose_their_common_ending_before_what_tells_them_apart(qtbot)
         return [table.table.index(k, NAME).data() for k in range(table.table.rowCount())]
 
     assert names() == [row.label for row in table.table.rows]
-    table.resize(340, 500)
+    table.resize(300, 500)
     wait(qtbot, lambda: "left_hip_pitch…" in names())
-    assert not any(name.endswith("_joint") for name in names())
     assert "…base.x" in names()
     room, advance = table.columnWidth(NAME), table.fontMetrics().horizontalAdvance
-    assert advance("left_hip_pitch…") + 10 < room
+    assert all(advance(name) + 10 < room for name in ("left_hip_pitch…", *names()) if not name.endswith("…"))
 
 
 @pytest.mark.parametrize("size", [SMALL, QSize(1280, 800)])
@@ -103,19 +114,33 @@ def test_the_common_ending_of_names_leaves_something_of_each(names, ending):
     assert common_ending(names) == ending
 
 
-@pytest.mark.parametrize("title", ["Scene", "Robot"])
-def test_a_dock_on_the_left_leaves_the_picture_a_third_of_the_window(qtbot, arm, title):
+@pytest.mark.parametrize("opened_first", [False, True])
+@pytest.mark.parametrize(("title", "share"), [("Scene", 0.42), ("Robot", 0.45)])
+def test_a_dock_on_the_left_leaves_the_picture_almost_half_of_the_window(qtbot, arm, title, share, opened_first):
     """Also where the docks had more room before the window became small."""
     arm.resize(1440, 900)
     arm.docks[title].toggleViewAction().trigger()
     wait(qtbot, lambda: arm.docks["Joints"].width() > 400)
     wide = arm.docks[title].width()
-    arm.docks[title].toggleViewAction().trigger()
+    if not opened_first:
+        arm.docks[title].toggleViewAction().trigger()
     arm.resize(SMALL)
-    arm.docks[title].toggleViewAction().trigger()
-    wait(qtbot, lambda: arm.viewport.width() > arm.width() / 3 - 10)
-    assert arm.docks["Joints"].width() >= SIDE_WIDTH
+    if not opened_first:
+        arm.docks[title].toggleViewAction().trigger()
+    wait(qtbot, lambda: arm.viewport.width() >= share * arm.width() - 5)
+    assert arm.docks["Joints"].width() >= NARROW_WIDTH
+    assert arm.joints.columnWidth(SLIDER) >= SLIDER_FAIR
     assert arm.docks[title].width() <= wide
+    arm.docks[title].toggleViewAction().trigger()
+    wait(qtbot, lambda: arm.docks["Joints"].width() > 400)  # as before, since there is room again
+    arm.docks["Timing"].raise_()
+    arm.docks[title].toggleViewAction().trigger()
+    table = arm.feature(TimingView).panel.view
+    wait(qtbot, lambda: arm.docks["Timing"].width() < 350)
+    assert not table.isColumnHidden(1)
+    assert sum(map(table.columnWidth, range(1, 4))) + 110 <= table.viewport().width()
+    arm.docks["Joints"].raise_()
+    wait(qtbot, lambda: arm.docks["Joints"].toggleViewAction().isChecked())
     arm.resizeDocks([arm.docks["Joints"]], [420], Qt.Orientation.Horizontal)  # as by dragging the edge
     arm.docks["Timing"].raise_()
     arm.docks["Joints"].raise_()
@@ -310,6 +335,21 @@ def test_words_of_the_status_bar_widen_no_window(qtbot, arm):
     assert arm.width() == SMALL.width()
     arm.refresh()
     wait(qtbot, status.size_label.isVisible)
+
+
+def test_words_that_come_and_go_leave_the_lists_of_the_status_bar_in_their_places(qtbot, arm):
+    status = arm.feature(Status)
+    lists = status.step_button, status.algorithm_button, status.device_button
+    notes = [each for each in arm.statusBar().findChildren(QLabel) if each.parent() is not status.name_label.parent()]
+    assert {arm.feature(ContactView).label, arm.feature(ControllerView).label, status.note_label} < set(notes)
+    wait(qtbot, status.device_button.isVisible)
+    before = [each.x() for each in lists]
+    for note in notes:
+        note.setText("takes 1.76 ms for 1 ms of motion")
+        note.show()
+        wait(qtbot, lambda note=note: note.width() > 100)
+        assert [each.x() for each in lists] == before
+        note.clear()
 
 
 def test_a_message_without_room_is_cut_with_an_ellipsis(qtbot):

@@ -102,6 +102,21 @@ def test_settings_and_drives_go_back_while_it_plays(qtbot, undoing):
     assert bench.robot.drive_of(2) == Drive("target", 0.2, "sine", 0.1, 1.0)  # which letting go had wiped
 
 
+def test_setpoints_go_back_with_a_pose_that_had_sunk_below_them(qtbot, undoing):
+    bench, window = undoing._bench, undoing._window
+    bench.joints.set_coordinate(1, 0.4)
+    bench.joints.set_gains(1, (100.0, 10.0))  # too soft for its load
+    window.run.play.trigger()
+    wait(qtbot, lambda: joint(undoing, 1) > 0.45)
+    window.run.play.trigger()
+    bench.joints.set_coordinate(0, 0.3)
+    wait(qtbot, lambda: joint(undoing) == 0.3)
+    undo(qtbot, undoing)
+    wait(qtbot, lambda: joint(undoing) != 0.3)
+    assert joint(undoing, 1) > 0.45
+    assert bench.robot.newest.target[1] == 0.4
+
+
 def test_each_action_says_what_was_done_and_how(undoing):
     """In the words of the window: with the value in its unit, and on or off."""
     bench = undoing._bench
@@ -236,6 +251,23 @@ def test_objects_stay_with_the_robot_that_is_left_and_undo_adds_them_to_the_next
     redo(qtbot, undoing)
     wait(qtbot, lambda: not bench.robot.parts and not bench.loading)
     assert scene.obstacles == ()
+
+
+def test_a_body_that_fell_away_is_added_to_the_next_robot_where_it_began(qtbot, undoing):
+    window, bench = undoing._window, undoing._bench
+    scene = window.features[SceneView]
+    scene.add("sphere", True)
+    settled(qtbot, scene)
+    bench.configuring.set_ground(False)
+    settled(qtbot, scene)
+    began = bench.surroundings.part_pose(0)
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.surroundings.part_pose(0)[2, 3] < began[2, 3] - 0.5)
+    window.open(engine.find_robot("pendulum"))
+    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.loading)
+    undo(qtbot, undoing)
+    settled(qtbot, scene)
+    np.testing.assert_allclose(bench.surroundings.part_pose(0), began, atol=1e-12)
 
 
 def test_keys_while_a_body_is_being_added_or_removed_are_taken_when_it_is(qtbot, undoing):

@@ -154,6 +154,15 @@ def test_a_box_is_brought_into_view_whole(viewport, robot):
         assert viewport.rect().contains(viewport.place(np.array(corner)).toPoint())
 
 
+def test_a_box_far_away_is_not_brought_into_view_beside_the_robot(viewport, robot):
+    viewport.set_model(robot())
+    before, far = viewport.camera, np.array([0.0, 0.0, -1000 * viewport.robot_size])
+    viewport.bring_into_view(far - 0.1, far + 0.1)
+    assert viewport.camera is before
+    viewport.bring_into_view(far, -far)  # around the robot
+    assert viewport.camera is not before
+
+
 def test_the_ground_stays_where_a_pose_goes_through_it(qtbot, arm):
     """Also where meshes, or their levels of detail, come later."""
     viewport, bench = arm.viewport, arm.workbench

@@ -80,8 +80,9 @@ class Visitor(User):
             waited += 0.2
 
     def dock(self, title: str, on: bool = True) -> None:
-        action = self.window.docks[title].toggleViewAction()
-        if action.isChecked() != on:
+        if not on:
+            self.window.docks[title].hide()
+        elif not (action := self.window.docks[title].toggleViewAction()).isChecked():
             action.trigger()
 
 

@@ -38,6 +38,8 @@ def main(name: str, steps: str, *how: str) -> None:
                 pass
         if "resets" in how and k == int(steps) // 2:
             simulation.reset()
+        if "diverges" in how and k == int(steps) // 2:
+            simulation.v[:] = np.nan
     if "states" in how:
         path = link.folder.with_suffix(".npz")
         np.savez(path, **{f"{what}{k}": x for k, state in states.items() for what, x in zip("qv", state, strict=True)})

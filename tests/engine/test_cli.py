@@ -1,8 +1,10 @@
 """The headless commands: printed and written output, and exit status."""
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,8 @@ import pytest
 import engine
 import main
 from engine.bench.suites import cpu
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -79,6 +83,19 @@ def test_run_holds_a_robot_by_gains_for_its_integrator_and_time_step(call, tmp_p
     result = json.loads(text)
     assert (code, result["failure"]) == (0, None)
     assert integrator not in ("auto", "implicit") or (result["integrator"], result["steps"]) == ("implicit", 50)
+
+
+def test_run_writes_a_table_where_the_name_ends_in_csv(call, tmp_path):
+    words = ("run", "arm6", "--seconds", "0.1", "--dt", "0.001", "--every", "10", "--v", "0.5", "--out")
+    table, file, again = tmp_path / "e.csv", tmp_path / "e.npz", tmp_path / "again.csv"
+    assert [call(*words, path)[0] for path in (table, file)] == [0, 0]
+    with np.load(file) as run:
+        trajectory = engine.Trajectory(*(run[name] for name in ("time", "q", "v", "tau")))
+        engine.save_csv(again, engine.load(engine.find_robot("arm6")), trajectory)
+    assert table.read_bytes() == again.read_bytes()
+    assert table.read_text("utf-8").startswith("time [s],q:")
+    code, _, error = call(*words, table, "--batch", 2)
+    assert (code, "a table holds one robot, and --batch is 2" in error) == (2, True)
 
 
 def test_run_holds_each_robot_of_a_batch_where_it_starts(call, tmp_path):
@@ -250,6 +267,8 @@ def test_generate_makes_a_urdf_that_loads_as_the_same_model(call, tmp_path, rng)
         (("run", "arm7", "--every", "0"), "0 is not a whole number of 1 or more"),
         (("run", "arm7", "--seconds", "1e8", "--out", "far.npz"), "Unable to allocate"),
         (("run", "arm7", "--out", "no/such/folder/x.npz"), "which is no folder; make it first"),
+        (("run", "arm7", "--out", "e.txt"), "--out is 'e.txt'; end the name with .npz, or with .csv for a table"),
+        (("unpack", "run.npz", "e.csv"), "NEW.npz is 'e.csv'; end the name with .npz"),
         (("generate", "chain", "0"), "got 0 links"),
         (("fly",), "'fly' is neither a command nor a robot; commands: run, "),
     ],
@@ -270,6 +289,14 @@ def test_bench_measures_every_case_beside_pinocchio(call, monkeypatch, few):
     rows = json.loads(text)["rows"]
     assert len(rows) == len(cpu.CASES) >= (2 if few else 6)
     assert all(row["catena_us"] > 0 and row["pinocchio_us"] > 0 and len(row["ratio"]) == 3 for row in rows)
+
+
+def test_all_commands_are_named_where_a_word_is_none(call):
+    table = (ROOT / "docs" / "shell.md").read_text("utf-8").partition("\n\n## ")[0]
+    names = set(re.findall(r"^\| `main\.py (\w+)", table, re.MULTILINE))
+    (listed,) = re.findall(r"commands: ([\w, ]+);", call("rollout", "arm7")[2])
+    assert set(listed.split(", ")) == names
+    assert "In the window: view, connect, lesson; each has --help." in call("--help")[1]
 
 
 def test_a_reader_that_leaves_early_is_no_fault():

@@ -17,9 +17,9 @@ from engine.cuda.stepping.scene_stepper import _robot as laid_out
 from engine.cuda.stepping.scene_stepper import arguments
 from engine.device_arrays import to_host
 from engine.holding import holding_gains
-from engine.kernels import in_scene
+from engine.kernels import in_scene, limbs
 from engine.kernels.collision.shape_contacts import touching_pairs
-from engine.kernels.contact import limbs, workspace
+from engine.kernels.contact import workspace
 from engine.kernels.contact.newton import respond
 from engine.kernels.joint_rows import JointRows
 from engine.kernels.step_arguments import Controls, Record, Report, State, StepArguments, StepRange

@@ -54,6 +54,37 @@ def test_the_unrefined_cfa_loses_most_digits_and_refinement_brings_them_back(n: 
     assert float(np.abs(single - exact).max() / np.abs(exact).max()) == pytest.approx(error["aba_error"], rel=0.06)
 
 
+CARRIED = """<robot name="carried"><link name="base"/>{links}</robot>"""
+ONE = """<link name="l{k}"><inertial><origin xyz="0.3 0.1 0.2"/><mass value="1.1"/><inertia ixx="0.1" iyy="0.2"
+izz="0.3" ixy="0" ixz="0" iyz="0"/></inertial></link><joint name="j{k}" type="continuous"><parent link="{before}"/>
+<child link="l{k}"/><origin xyz="0.3 0.2 0.1"/><axis xyz="0.6 0 0.8"/></joint>"""
+
+
+@pytest.mark.parametrize("gravity", [(0, 0, 0), (-9.81 * 0.6, 0, -9.81 * 0.8)], ids=["none", "along the axes"])
+def test_a_robot_without_accelerations_is_given_a_motion_of_its_own(tmp_path, gravity) -> None:
+    """Its errors would all be zero, or those of rounding errors, and no answer right."""
+    path = tmp_path / "carried.urdf"
+    links = ONE.format(k=0, before="base") + ONE.format(k=1, before="l0")
+    path.write_text(CARRIED.format(links=links), "utf-8")
+    model = engine.load(path).with_gravity(gravity)
+    made = Lesson("precision", model, np.array([0.3, 0.7]), np.zeros(2), np.zeros(2))
+    assert "no accelerations in its present state" in made.steps[0].words[1]
+    errors = {name: number(made.facts[f"{name}_error"]) for name in ("aba", "dca", "cfa")}
+    assert min(errors.values()) > 1e-9
+    assert max(errors.values()) < 1e-4
+    right = {name for name in errors if made.steps[-1].question.is_right(precision.NAMES[name])}
+    assert right == {name for name, error in errors.items() if error == max(errors.values())}
+    assert "present state" not in lesson(engine.chain(7)).steps[0].words[1]
+
+
+def test_algorithms_with_the_same_number_are_both_right(monkeypatch) -> None:
+    monkeypatch.setitem(precision.TEXTS, "dca", precision.TEXTS["aba"])
+    monkeypatch.setitem(precision.TEXTS, "cfa", precision.TEXTS["aba"])
+    question = lesson(engine.chain(3)).steps[-1].question
+    assert [question.is_right(choice) for choice in question.choices] == [True, True, True]
+    assert not question.is_right("aba")
+
+
 def blocks(made: Lesson, name: str) -> dict[str, float]:
     _, errors, names, _ = made.trace.of(name)[0].values
     return dict(zip(names.tolist(), errors.tolist(), strict=True))

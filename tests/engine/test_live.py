@@ -101,6 +101,37 @@ def test_robots_of_a_batch_come_along_with_those_that_diverged() -> None:
     assert np.array_equal(at.q, simulation.q)
 
 
+@pytest.mark.parametrize("freezes", [True, False])
+def test_a_robot_that_is_no_longer_finite_comes_as_it_was_before(freezes: bool) -> None:
+    model = engine.load(engine.find_robot("double_pendulum"))
+    simulation = engine.Simulation(model, 2, on_divergence="freeze" if freezes else "raise")
+    link = engine.show(simulation, window=False)
+    simulation.step(20)
+    link.send()
+    before = simulation.state()
+    reader, recording, run = opened(link.folder)
+    run = reader.read_into(recording, run)
+    simulation.v[1, 1] = simulation.tau[0, 0] = np.nan
+    link.send()
+    run = reader.read_into(recording, run)
+    at = recording.frame(run, run.last).checkpoint
+    for ours, known in zip((at.q, at.v), before, strict=True):
+        np.testing.assert_array_equal(ours, known)
+    np.testing.assert_array_equal(at.tau, 0.0)
+    np.testing.assert_array_equal(at.divergences, [[0, 20], [0, 1]])
+    told = (
+        f"the simulation diverged at 0.02 s, first in {model.coordinate_names[1]} of robot 1; halve dt (it is 0.001 s)"
+    )
+    assert reader.divergence == ("" if freezes else told)
+    simulation.tau[:] = 0
+    simulation.reset()
+    simulation.step(1)
+    link.close()
+    run = read_to_the_end(reader, recording, run)
+    assert reader.divergence == ""
+    np.testing.assert_array_equal(recording.frame(run, run.last).checkpoint.q, simulation.q)
+
+
 @pytest.mark.parametrize("batch", [1, 3])
 def test_a_glance_is_what_a_checkpoint_has_without_zeros_at_its_end(
     batch: int, rng: np.random.Generator, quadruped: engine.Model

@@ -12,7 +12,7 @@ from scipy.spatial import ConvexHull
 import engine
 from engine import lie
 from engine.compile import kernel
-from engine.kernels.collision.near_points import Motion, _clear_height, _is_above, near_points, of_thread, room
+from engine.kernels.collision.near_points import Motion, _clear_height, _is_above, near_points, of_thread, workspace
 from engine.kernels.collision.surfaces import UPWARDS, surface
 from engine.kernels.spatial import load3, load9
 from engine.model import Collision
@@ -67,7 +67,7 @@ def test_the_corners_found_along_edges_are_those_that_are_near(kind, many, monke
     tilt = rng.standard_normal(3) * 0.3
     n = np.array([*tilt[:2], 1.0]) / np.linalg.norm([*tilt[:2], 1.0])
     ground = surface(engine.Plane(normal=tuple(n), offset=0.1))
-    ways = of_thread(room(walked)), of_thread(room(looked_at))
+    ways = of_thread(workspace(walked)), of_thread(workspace(looked_at))
     touched = 0
     for trial in range(300):
         R = lie.exp(np.append(rng.standard_normal(3), np.zeros(3)))[0] if trial % 3 else _upright(n)
@@ -98,7 +98,7 @@ def test_over_a_height_field_no_near_corner_is_left_out(kind, shape, cell, rough
     unbounded = ground._replace(grid=np.where(np.arange(5) == UPWARDS, 1e-30, ground.grid))
     for (i, j), top in np.ndenumerate(ground.tops):
         assert top == np.max(field.heights[4 * i : 4 * i + 5, 4 * j : 4 * j + 5]), "with the next block's first heights"
-    near, every, touched, above = of_thread(room(hull)), of_thread(room(hull)), 0, 0
+    near, every, touched, above = of_thread(workspace(hull)), of_thread(workspace(hull)), 0, 0
     for _ in range(300):
         R, speed = lie.exp(np.append(chance.standard_normal(3), np.zeros(3)))[0], chance.standard_normal(6)
         p = chance.uniform(-0.6, 0.6, 3) * [shape[1] * cell, shape[0] * cell, 0]
@@ -126,7 +126,7 @@ def test_over_a_height_field_a_wall_beside_a_ball_is_not_left_out(chance):
     moved = int(np.flatnonzero(model.link_body >= 0)[0])
     ball = Collision(link=moved, pose=np.eye(4), shape="sphere", size=(0.05,))
     found = points(replace(model, collisions=(ball,)), engine.Scene(ground=ground))
-    near, field, touched = of_thread(room(found)), surface(ground), 0
+    near, field, touched = of_thread(workspace(found)), surface(ground), 0
     for _ in range(300):
         R = lie.exp(np.append(chance.standard_normal(3), np.zeros(3)))[0]
         centre = np.array([chance.uniform(-0.07, -0.04), chance.uniform(-0.2, 0.2), chance.uniform(0.06, 0.3)])

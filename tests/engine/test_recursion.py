@@ -14,9 +14,9 @@ from engine.kernels import spatial, world
 from engine.kernels.bodies import NV
 from engine.kernels.contact import loaded_bodies, mimics, newton, problem_rows, recursion, workspace
 from engine.kernels.contact.body_pairs import add_contact, body_pairs
-from engine.kernels.contact.limbs import limbs
 from engine.kernels.contact.problem import ImpulseWorkspace, impulse_workspace
 from engine.kernels.contact.tree import TO_PARENT
+from engine.kernels.limbs import limbs
 from engine.kernels.world import Bodies
 from engine.lie import Array
 from engine.model import FREE, SPHERICAL, WORLD, generate, layout

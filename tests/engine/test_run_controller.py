@@ -1,6 +1,10 @@
 """`run --controller`: a user's function drives the robot, the same way each time."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +13,11 @@ import pytest
 import engine
 from engine import run_command
 from engine.cli import main
+from engine.controller import LATE_CALL, LATE_LOADING
 from engine.rollout import Recorder
 
-EXAMPLE = str(Path(__file__).parents[2] / "docs" / "controller.py")
+ROOT = Path(__file__).parents[2]
+EXAMPLE = str(ROOT / "docs" / "controller.py")
 
 
 def run(capsys, *words: str) -> tuple[int, dict, str]:
@@ -54,6 +60,31 @@ def test_what_fails_is_told_and_what_was_done_is_kept(capsys, tmp_path):
     with np.load(tmp_path / "part.npz") as part:
         assert len(part["q"]) == result["steps"] + 1 == 101
         assert len(part["controls"]) == result["steps"], "and none of steps that were not done"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
+@pytest.mark.parametrize(
+    ("text", "told", "rows"),
+    [
+        ("def control(t, q, v):\n    while t > 0.0095:\n        pass\n    return 0 * q\n", LATE_CALL, 11),
+        ("while True:\n    pass\n", LATE_LOADING, 0),
+    ],
+    ids=["in a call", "while it is loaded"],
+)
+def test_one_that_does_not_return_is_told_of_and_ctrl_c_ends_it(tmp_path, text, told, rows):
+    path, out = tmp_path / "hang.py", tmp_path / "part.npz"
+    path.write_text(text, encoding="utf-8")
+    words = ["run", "double_pendulum", "--dt", "0.001", "--seconds", "1", "--controller", path, "--out", out]
+    whole = [sys.executable, "main.py", *map(str, words)]
+    with subprocess.Popen(whole, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stderr.readline() == f"{told.format('hang.py')}; Ctrl+C ends the run\n"
+        program.send_signal(signal.SIGINT)
+        assert program.communicate()[1] == "interrupted\n"
+    assert program.returncode == 130
+    assert out.exists() == bool(rows)
+    if rows:
+        with np.load(out) as part:
+            assert len(part["q"]) == rows, "what was simulated is kept"
 
 
 def test_without_a_file_no_efforts_are_kept(capsys, monkeypatch):

@@ -98,6 +98,20 @@ def test_a_grid_is_drawn_as_the_means_of_its_cells(columns: dict[str, np.ndarray
     assert np.asarray(lost.get_array())[0].tolist() == [0.1, 0, 0]
 
 
+def test_a_heat_map_has_the_values_that_were_simulated_and_units(columns: dict[str, np.ndarray]) -> None:
+    pytest.importorskip("matplotlib")
+    uneven = columns | {"a": np.where(columns["a"] == 2, 50.0, columns["a"] + 0.1)}
+    names = pictures.axes(("a", "b"), {"number": False}, "a", "b", "number")
+    panel, bar = pictures.draw("title", uneven, names, {"a": "N", "b": "", "number": "J"}).axes
+    assert [text.get_text() for text in panel.get_xticklabels()] == ["0.1", "1.1", "50"]
+    (mesh,) = panel.collections
+    assert np.unique(np.diff(mesh.get_coordinates()[0, :, 0])).tolist() == [1.0]
+    assert (panel.get_xlabel(), panel.get_ylabel(), bar.get_ylabel()) == ("a [N]", "b", "number [J]")
+    many = columns | {"b": np.tile(np.geomspace(1.0, 100.0, 40), 3)}
+    panel, _ = pictures.draw("title", many, names).axes
+    assert panel.get_ylim() == pytest.approx((1.0, 100.0))
+
+
 def test_a_predicate_is_drawn_as_its_share_with_its_interval(columns: dict[str, np.ndarray]) -> None:
     pytest.importorskip("matplotlib")
     (panel,) = figure_of(columns, "a", "true", "b").axes

@@ -188,3 +188,22 @@ def test_batches_grow_until_they_take_seconds_and_leave_no_seat_without(tmp_path
     assert many.next(group, 4000) == 533  # for 33 s: 30 batches a second of 1000 seats
     assert study._Sizes(None, Seats(), 100).next(group, 100) == 16  # type: ignore[arg-type]
     assert study._Sizes(5, Seats(), 100).next(group, 100) == 5  # type: ignore[arg-type]
+
+
+def test_gravity_is_the_study_s_or_varies(tmp_path: Path) -> None:
+    model = engine.load(engine.find_robot("pendulum"))
+    (joint,) = model.joint_names
+    content = {
+        "robot": "pendulum", "seconds": 0.1, "integrator": "rk4", "start": {joint: 0.5}, "gravity": [0, 0, -1.62],
+        "keep": [{"quantity": f"{joint} velocity"}],
+    }  # fmt: skip
+    varied = content | {"vary": [{"what": "gravity", "values": [0.0, 1.62, 9.81]}]}
+    engine.Study(content).run(tmp_path / "one", processes=0)
+    engine.Study(varied).run(tmp_path / "three", processes=0)
+    (name,) = engine.Study(content).kept
+    (moon,), three = (engine.Study.results(tmp_path / folder)[name] for folder in ("one", "three"))
+    for gravity, found in zip((0.0, 1.62, 9.81), three, strict=True):
+        under = model.with_gravity((0, 0, -gravity))
+        expected = engine.rollout(under, [0.5], steps=100, integrator="rk4").v[-1, 0]
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert moon == pytest.approx(three[1], rel=1e-12)

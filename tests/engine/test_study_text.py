@@ -246,6 +246,39 @@ def test_every_variable_can_be_varied_as_the_page_says(tmp_path: Path) -> None:
                 engine.Study.read(named(tmp_path, text + "factor = true\n"))
 
 
+def test_of_a_variable_that_cannot_be_read_no_further_problem_follows(tmp_path: Path) -> None:
+    text = 'robot = "arm6"\nsamples = 30\ntrajectories = [0, 7]\n[[keep]]\nquantity = "total energy"\n[[vary]]\n'
+    for axis in (
+        'what = "damp"\nof = "all"\nvalues = [0.1, 5.0]\n',
+        'what = "damping"\nof = "all"\nuniforn = [1.0, 2.0]\n',
+    ):
+        with pytest.raises(engine.StudyError) as error:
+            engine.Study.read(named(tmp_path, text + axis))
+        assert {found.element.partition(".")[0] for found in error.value.diagnostics} == {"vary"}
+    with pytest.raises(engine.StudyError, match=r"there is no sample 7; give numbers from 0 to 1"):
+        engine.Study.read(
+            named(tmp_path, text.replace("samples = 30\n", "") + 'what = "damping"\nof = "all"\nvalues = [0.1, 5.0]\n')
+        )
+
+
+def test_columns_have_units(tmp_path: Path) -> None:
+    text = """robot = "arm6"\n[[keep]]\nquantity = "elbow velocity"\ntake = "max"\n[[keep]]\nquantity = "total energy"
+    below = 3.0\nname = "low"\n"""
+    for axis in (
+        '"gravity"',
+        '"friction"',
+        '"mass"\nof = "all"\nfactor = true',
+        '"kp"\nof = "elbow"',
+        '"kd"\nof = "all"',
+    ):
+        text += f"[[vary]]\nwhat = {axis}\nvalues = [0.5, 1.0]\n"
+    study = engine.Study.read(named(tmp_path, text.replace("[[keep]]", "ground = true\n[[keep]]", 1)))
+    assert study.units == {
+        "gravity": "m/s²", "friction": "", "mass": "", "elbow kp": "N m/rad", "kd": "N m s/rad or N s/m",
+        "elbow velocity max": "rad/s", "low": "",
+    }  # fmt: skip
+
+
 def test_latin_hypercubes_and_sobols_sequence_have_a_draw_in_each_stratum(tmp_path: Path) -> None:
     """Of 64 draws one is in each 64th of the range, on every axis; random draws are not."""
     text, even = SOUND.replace("samples = 40", "samples = 64"), {}

@@ -55,7 +55,44 @@ NEAR, FAR = np.array([1.0]), np.array([1.0 + 1e-12])
 def first(table):
     return table[0]
 """
+PLACES = """
+@inline
+def places(n, most):
+    for level in range(n, -1, -1):
+        for place in range(level):
+            if place < most:
+                yield 10 * level + place
+"""
 ORDINARY = {
+    "loop over a generator": Text("x, n", """
+        total, last = 0.0, -1
+        for k in places(n, 2):
+            if k == 21:
+                continue
+            last = k
+            for j in range(k):
+                total += x[j % 4]
+        x[0] = total
+        return last""", (FOUR.copy(), 4), "", PLACES),
+    "return from a loop over a generator": Text("n", """
+        for k in places(n, 2):
+            if k < 30:
+                return k
+        return -1""", (4,), "", PLACES),
+    "way out of a loop over a generator": Text("n", """
+        found = 0
+        for k in places(n, 2):
+            if k < 30:
+                break
+            found = k
+        return found""", (4,), "", PLACES),
+    "loop over a loop over a generator": Text("n", """
+        total = 0
+        for k in places(n, 1):
+            for j in places(2, k):
+                total += k * j
+        return total""", (4,), "", PLACES),
+    "generator that a kernel is": Text("n", "yield n", (4,), ""),
     "sound": Text("counts, n", "return -n if n < ticked(counts) else 0", (np.zeros(1, np.int64), 2), "", TICKED),
     "plus": Text("x", "return +x", (2.0,), ""),
     "default": Text("n", "return more(n) + 10 * more(n, 5) + 100 * most(n)", (2,), "", """
@@ -159,6 +196,14 @@ def until(robot, k):
 """
 WRITTEN_OUT = {
     "sound": Text("robot, x, out", "out[0] = bump(out) if robot.tree[0] < 0 else x[0]", (), "", BUMP),
+    "loop over a generator": Text("robot, x, out", """
+        total = 1.0
+        for k in places(3, 2):
+            total = 2.0 * total + x[k % 4]
+        for k in places(int(x[2]), int(x[1])):
+            total -= x[k % 4]
+            out[1] += 1.0
+        out[0] = total""", (), "", PLACES),
     "name in a branch of a loop": Text("robot, x, out", """
         for k in range(2):
             if x[k] > 0.0:

@@ -204,8 +204,8 @@ def test_what_needs_no_trust_expands_as_xacrodoc_expands_it(tmp_path: Path, text
     given = Path.cwd()
     os.chdir(folder)  # $(cwd)
     try:
-        assert expand(path).decode() == reference.stdout
-        assert expand(path, trust=True).decode() == reference.stdout
+        assert expand(path).text.decode() == reference.stdout
+        assert expand(path, trust=True).text.decode() == reference.stdout
     finally:
         os.chdir(given)
 
@@ -216,9 +216,9 @@ def test_packages_are_found_as_those_of_meshes_are(tmp_path: Path) -> None:
     with pytest.raises(XacroError, match="b"):
         expand(path)  # a folder is no package by its name alone
     (tmp_path / "b" / "package.xml").write_text("<package><name>b</name></package>")
-    assert b"from_b" in expand(path)
+    assert b"from_b" in expand(path).text
     (tmp_path / "b" / "package.xml").unlink()
-    assert b"from_b" in expand(path, [tmp_path])
+    assert b"from_b" in expand(path, [tmp_path]).text
 
 
 def test_the_bounds_of_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 import claims_measured as measured
 import numpy as np
 import page_text
-import pytest
 from behaviour import body, decided, file_holds, heights_seen, normal_points, touched, worst_of_a_call
 from page_text import ROOT, e, exempt, g, word
 
@@ -92,7 +91,7 @@ def residual() -> Iterable[str]:
 @page_text.of(DENSE)
 def solver() -> Iterable[str]:
     """The tolerance, the stages of the solver and their numbers."""
-    yield f"with at most {contacts._FEW} contacts on a plane, by friction, without restitution"
+    yield f"at most {contacts._FEW} contacts, on a plane, with friction and without restitution"
     rounds, dense = (page_text.constants(f"constraints/{name}.cuh") for name in ("contact_rounds", "interior_point"))
     first, nothing = int(dense["SOLVER_ROUNDS"]), int(dense["ROUNDS_FROM_NOTHING"])
     steps = page_text.constants("constraints/interior_rows.cuh")["INTERIOR_STEPS:double"]
@@ -121,26 +120,56 @@ def solver() -> Iterable[str]:
     yield f"the factor of a quadruped's {many} × {many} matrix"
 
 
+PLANS = (
+    "WARM_START", "OVERLAP_START", "COLD_START", "POLISH_FIRST", "INTERIOR", "POLISH", "HELD_SLIP_INTERIOR",
+    "POLISH_AGAIN", "COLD_SMALL_R", "COLD_LARGE_R", "POLISH_LAST",
+)  # fmt: skip
+
+
+def plan_rows() -> Iterable[str]:
+    """The rows of the table of plans."""
+    near = f"where these leave less than {e(search._HAND_OVER)} ({e(search._HAND_OVER_SINGLE)})"
+    begins = {
+        "WARM_START": f"the impulses of the step before, where these leave less than {g(WARM_START_RESIDUAL)}",
+        "COLD_START": "no impulses", "POLISH_FIRST": f"the best impulses, {near}",
+        "INTERIOR": "no impulses, or near the best ones", "HELD_SLIP_INTERIOR": "as `INTERIOR`",
+        "COLD_SMALL_R": "no impulses", "COLD_LARGE_R": "no impulses",
+    }  # fmt: skip
+    for k, name in enumerate(PLANS):
+        if name == "OVERLAP_START":
+            continue
+        assert getattr(search, name) == k
+        (r, most, _), (_, single, _) = (search._plan.function(k, x) for x in (1.0, np.float32(1.0)))
+        how = "whole Newton steps" if search._takes_whole_steps.function(k) else "Newton's steps"
+        if search._is_interior.function(k):
+            how = (
+                "the [interior point](#the-interior-point)"
+                if name == "INTERIOR"
+                else "the interior point with the slip"
+            )
+            how, r = how + " held within a step" * (name != "INTERIOR"), None
+        bracket = f" ({single})" if single != most else ""
+        times = "–" if r is None else g(r)
+        yield f"| `{name}` | {how} | {begins.get(name, 'the best impulses')} | {times} | {most}{bracket} |"
+
+
 @page_text.of(SOLVER)
 def by_bodies() -> Iterable[str]:
     """Where Newton's steps over the bodies begin, and their damping."""
-    yield f"from the impulses of the step before, where these leave a residual below {g(WARM_START_RESIDUAL)}"
     plans = range(search.COLD_START, search.POLISH_LAST + 1)
     follows = search._next_plan.function
     assert [follows(k, 1, 0.0) for k in (search.WARM_START, *plans[:-1])] == list(plans)
     assert (follows(search.COLD_START, 1, 1.0), follows(search.COLD_START, 0, 1.0)) == (
         search.INTERIOR, search.COLD_SMALL_R
     )  # fmt: skip
-    usual, small, large = (search._plan.function(k, 1.0)[0] for k in (search.COLD_START, *plans[-3:-1]))
-    assert (small / usual, large / usual) == (pytest.approx(0.1), 10)
-    yield "from no impulses with a tenth of $r$, then with ten times it, then whole steps from the best"
+    yield from plan_rows()
+    most = search._plan.function(search.OVERLAP_START, 1.0)[1]
+    yield f"Newton's steps from no impulses, at most {most}."
     yield (
         f"$\\epsilon$ goes with the merit, down to {g(rounding.least_damping(1.0))}, and the last step is taken with "
         f"{e(search._FINAL_EPSILON)}: rounding leaves 1e-16 over $\\epsilon$ of the velocities"
     )
-    single = f"({e(search._HAND_OVER_SINGLE)} in single precision)"
-    yield f"where they leave less than {e(search._HAND_OVER)} {single}, whole Newton steps from the best impulses"
-    yield f"down to a residual of {e(search._HAND_OVER)} {single}, and Newton's steps"
+    yield f"down to a residual of {e(search._HAND_OVER)} ({e(search._HAND_OVER_SINGLE)})"
     products = f"{word(round(search._PRODUCTS))} times that residual and at least {e(search._LEAST_PRODUCTS)}"
     yield f"leave less than {e(search._NEAR)}, as beside a kink, it begins near their impulses, with $\\nu$ {products}"
     small = f"After a step of less than {g(interior._SHORT)} at $\\nu$ below {g(interior._SMALL)}, $\\nu$ is made"
@@ -149,10 +178,10 @@ def by_bodies() -> Iterable[str]:
     yield "until sixty in a row gain nothing"
     assert search._STALLED == 0.5
     yield (
-        f"give up after {word(search._MOST_STALLED)} in a row that gain less than half of a merit below "
-        f"{e(search._SMALL_MERIT)}, or by whole steps"
+        f"gives up after {word(search._MOST_STALLED)} steps in a row that gain less than half of a merit below "
+        f"{e(search._SMALL_MERIT)}, or, of whole steps, that change the merit by less than "
+        f"{search._STALLED_WHOLE:.0%}".replace("%", " %")
     )
-    yield f"that change the merit by less than {search._STALLED_WHOLE:.0%}".replace("%", " %")
     longest = (ROOT / "engine" / "kernels" / "contact" / "search.py").read_text("utf-8")
     halvings = int(re.findall(r"for _ in range\((\d+)\):\n        value = merit", longest)[0]) - 1
     yield f"all of it or one of {word(halvings)} halvings"

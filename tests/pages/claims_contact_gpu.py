@@ -16,10 +16,21 @@ SOLVER, MEASURED = "docs/contact_solver_gpu.md", "docs/measured_contact.md"
 @page_text.of(SOLVER)
 def kernels() -> Iterable[str]:
     """Which robots have kernels of their own, and what single precision is held to."""
-    yield f"without restitution: {word(limbs_of.LANES)} limbs of as many revolute joints on a free body"
-    yield f"– {lane_bodies._LEAST} to {lane_bodies.WARP} bodies on a free first one, all other joints of one coordinate"
+    yield f"| {word(limbs_of.LANES)} limbs of as many revolute joints on a free body"
+    yield f"| {lane_bodies._LEAST} to {lane_bodies.WARP} bodies on a free first one, all other joints of one coordinate"
     trunk = page_text.constants("rigid_body/limbs.cuh")["TRUNK_NV"]
     yield f"all lanes alike the trunk's {word(int(trunk))}"
+    limb = page_text.constants("constraints/limb_newton.cuh")
+    yield f"damped by {limb['DAMPING_OF_LIMBS']} times the residual. Most robots obey the law within {limb['QUICK']} of"
+    yield f"After {limb['PATIENCE']}, robots that do not begin again at the best impulses"
+    assert (limb["LESS_DAMPED:single"], limb["LESS_DAMPED:double"]) == ("0.3", "0.1")
+    yield f"{limb['DAMPED_IN_ROUND']} steps with much damping, {limb['MUCH_DAMPED']} and then a third of it"
+    yield f"{limb['LEADING_IN_ROUND']} steps with hardly any, each at most up to the next active set"
+    share = {name: f"{float(limb[name]):.2g}" for name in ("PAST", "LEAST_PART", "STALLED")}
+    assert share == {"PAST": "0.001", "LEAST_PART": "0.05", "STALLED": "0.2"}
+    yield "A step goes 0.1 % past it, so that the set changes, but at least 5 % of its length"
+    yield "changed by less than 20 %, a step whose nearest set lies beyond its end goes on"
+    yield f"At step {limb['LIMB_STEPS']} the interior point follows"
     yield (
         f"In single precision the tolerance on the residual is {e(tolerances.RESIDUAL_TOLERANCE_SINGLE)}; after two "
         f"rounds {e(tolerances.ACCEPTED_RESIDUAL_SINGLE)} is let pass"

@@ -114,9 +114,9 @@ def words(names: Iterable[str], last: str = "and", mark: str = "") -> str:
 @cache
 def constants(path: str) -> dict[str, str]:
     """The `constexpr` numbers of a CUDA source as it has them, the doubles' side and the floats' with `NAME:double`."""
-    text = (ROOT / "engine" / "cuda" / path).read_text("utf-8")
+    text = re.sub(r"//.*", "", (ROOT / "engine" / "cuda" / path).read_text("utf-8"))
     found: dict[str, str] = {}
-    for line in re.findall(r"constexpr (?:int|double|unsigned|Real) ([^;{}]*?);", text):
+    for line in map(flat, re.findall(r"constexpr (?:int|double|unsigned|Real) ([^;{}]*?);", text)):
         for name, value in re.findall(r"(\w+) = (.+?)(?=, \w+ = |$)", line):
             found[name] = value
             sides = re.fullmatch(r"sizeof\(Real\) == 8 \? (.+) : (.+)", value)

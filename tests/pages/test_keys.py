@@ -42,6 +42,7 @@ WINDOW = (
     "| save a session | *Save session* (`{Save session}`) keeps",
     "| find a key | `{Keyboard shortcuts}` lists them all;",
     "the Scene dock (`{Scene}`) sets terrain, gravity",
+    "`{Duplicate object}` duplicates the selected one, `Delete` removes it;",
     "`{Undo}` undoes poses, drives, forces of the panel, settings, obstacles, bodies, a floating base, saved poses and "
     "views, "
     "`{Redo}` redoes them |",

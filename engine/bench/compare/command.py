@@ -68,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--package-dir", action="append", default=[], metavar="DIR", help="where package:// is looked for"
     )
     parser.add_argument("--trust-xacro", action="store_true", help="let xacro files run any Python, as xacro does")
+    parser.set_defaults(xacro_args={})
     parser.add_argument("--floating", action="store_true", help="put the root links on free joints")
     parser.add_argument("--no-mimic", action="store_true", help="let joints that mimic others move freely")
     parser.add_argument("--csv", type=Path, metavar="FILE.csv", help="write the results there")
@@ -133,7 +134,7 @@ def _fails(comparison: ComparisonResult, asked: bool) -> bool:
 def _parts(args: argparse.Namespace) -> tuple[list[Part], str]:
     """Return the comparisons, and the command that repeats them."""
     settings: dict[str, Any] = {"algorithms": args.algorithm, "devices": args.device, "seed": args.seed}
-    how = (args.package_dir, args.floating, not args.no_mimic, args.trust_xacro)
+    how = (args.package_dir, args.floating, not args.no_mimic, args.trust_xacro, args.xacro_args)
     models = [robot_words.model_named(name, *how) for name in args.robot]
     dtypes = args.dtype or ["float64"]
     if args.over is None:

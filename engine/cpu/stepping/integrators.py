@@ -258,7 +258,7 @@ def run(
     The controls are `robots.tau`, or `controls` (1 or batch, steps, nv) where it is not empty. External `wrenches` act
     unless they are an empty tuple. `rows` are the joints' (`JointRows`), `rotations` as in `StepSettings`. The phases
     (COUNT,) of the last step are timed in ns, unless `phases` is empty. A robot that diverges keeps its state before
-    that step, and is entered in `divergences`; unless `freezes`, its block stops. `touch` is the contact workspace, if
+    that step, and is entered in `divergences`; unless `freezes`, its block stops. `contact_state` has the contacts, if
     any (L = 1). With `own`, unless it is an empty tuple, each robot's numbers are copied into `dynamics` and `rows` (L
     = 1).
     """

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import phases
+from engine import phases, validation
 from engine.cpu.chains.accelerations import Dynamics, dynamics
 from engine.cpu.rigid_body.energy import energies
 from engine.cpu.rigid_body.rnea import all_finite
@@ -74,6 +74,13 @@ class _Arguments(NamedTuple):
     own: OwnParameters | tuple[()]
 
 
+def _on_host(x: Any) -> Any:
+    """x, which is not on a GPU. Raises TypeError if it is."""
+    if on_device(x):
+        raise TypeError(f"a {type(x).__name__} is on the GPU and the simulation on the CPU; give device='cuda'")
+    return x
+
+
 _pool = OnePerProcess(lambda: ThreadPoolExecutor(cores(), "simulation"))
 
 
@@ -125,9 +132,11 @@ class Stepper:
 
     def array(self, x: Any) -> Array:
         """x as a contiguous array of double precision."""
-        if on_device(x):
-            raise TypeError(f"a {type(x).__name__} is on the GPU and the simulation on the CPU; give device='cuda'")
-        return np.ascontiguousarray(x, float)
+        return np.ascontiguousarray(_on_host(x), float)
+
+    def states(self, q: Any, v: Any) -> list[Array]:
+        """Return q (1 or more, nq) and v, checked."""
+        return validation.states(self._settings.model, q=_on_host(q), v=_on_host(v))[0]
 
     def empty(self, *shape: int) -> Array:
         """Return an uninitialised array."""

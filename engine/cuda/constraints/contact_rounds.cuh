@@ -240,8 +240,8 @@ template <typename Real, class Workspace, class Team>
 __device__ __noinline__ Real rounds(System<Real, Workspace> system, int many, Real damping, bool swept, Team team) {
     velocities(system, team);
     Real left = judged(system, Real(UNKNOWN), team), least = fmin(left, Real(UNKNOWN));
-#pragma unroll 1
     const auto enough = [&](int turn) { return turn < 2 ? CONTACT_TOLERANCE<Real> : ACCEPTED_RESIDUAL<Real>; };
+#pragma unroll 1
     for (int turn = 0; turn < many && !(least <= enough(turn)); ++turn) {
         for (int k = turn == 0 && swept; k < (turn == 0 ? 1 : SWEEPS); ++k) sweep(system, team);
         left = judged(system, least, team), least = fmin(left, least);

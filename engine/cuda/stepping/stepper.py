@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine import phases
+from engine import phases, validation
 from engine.cuda.rigid_body.energy import Energies
 from engine.cuda.rigid_body.wrenches import BodyWrenches
 from engine.cuda.runtime import arrays, compiler, device
 from engine.cuda.stepping.frame_reader import FrameReader
+from engine.device_arrays import on_device
 from engine.model.layout import pack
 from engine.scene import Contacts
 from engine.step_settings import DAMPING, EFFORT_LIMIT, FRICTION, KD, KP, StepSettings
@@ -90,6 +91,13 @@ class Stepper(ABC):
     def array(self, x: Any) -> Any:
         """Return x as a contiguous CuPy array of the number type."""
         return arrays.to_device(x, self._settings.dtype)
+
+    def states(self, q: Any, v: Any) -> list[Any]:
+        """Return q (1 or more, nq) and v, checked; as CuPy arrays where one of them is on the GPU."""
+        model, dtype = self._settings.model, self._settings.dtype
+        if on_device(q) or on_device(v):
+            return [arrays.states(model, dtype, **{name: self.array(x)})[0][0] for name, x in (("q", q), ("v", v))]
+        return validation.states(model, q=q, v=v)[0]
 
     def empty(self, *shape: int) -> Any:
         """Return an uninitialised CuPy array."""

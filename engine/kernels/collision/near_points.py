@@ -163,45 +163,45 @@ def _rate(motion, n):
 
 
 class _Lowest(NamedTuple):
-    """The lowest corner of a hull.
+    """The lowest corner of a hull, which the ground stops within the step; the hull then tilts about it.
 
-    Its place in the body (3), its descent in a step, m, the hull's tilt as the ground stops it, rad, and the height
-    below which corners are taken without that tilt, m.
+    A corner at a distance a from it may come down by its own descent beyond `stops`, and by `turn` · a. It is near if
+    that brings it below `highest`.
     """
 
-    corner: tuple[float, ...]
-    stops: float
-    turn: float
-    highest: float
+    corner: tuple[float, ...]  # its place in the body, m
+    stops: float  # its descent in a step, m
+    turn: float  # the tilt in a step, rad
+    highest: float  # its height, with what `TILT_RATE` adds over the size of the hull, m
 
 
 @inline
 def turn(s, points, stops):
     """The tilt, rad, of hull s in a step in which the ground stops its lowest corner's descent `stops`, m.
 
-    It is about the largest that a free body of its size has.
+    A free body that is stopped at a corner turns about it at most by some `stops` over its radius.
     """
     return stops / points.bound[s, 3]
 
 
 @inline
-def _way(corner, rate, dt):
+def _descent(corner, rate, dt):
     """The descent of a corner in a step at the present velocity."""
     return dt * max(-(rate[1] + dot(rate[0], corner)), 0.0)
 
 
 @inline
 def _take_corner(count, k, corner, plane, rate, motion, dt, surface, lowest, near):
-    """Store a corner, which has no radius, as `_take` does; `plane` and `rate` give its gap and rate of descent.
+    """Store a corner as `_take` does a point, if it is near by its own gap and by `lowest`; return the new count.
 
-    Its height is reduced by its descent beyond that of the lowest corner, and by the hull's tilt.
+    `plane` and `rate` give its gap now and its rate of descent.
     """
-    gap, way, arm = plane[1] + dot(plane[0], corner), _way(corner, rate, dt), sub(corner, lowest.corner)
-    higher = max(gap - max(way - lowest.stops, 0.0) - lowest.highest, 0.0)
-    if gap <= CONTACT_MARGIN + 2.0 * way and higher * higher <= lowest.turn * lowest.turn * dot(arm, arm):
+    gap, descent, arm = plane[1] + dot(plane[0], corner), _descent(corner, rate, dt), sub(corner, lowest.corner)
+    higher = max(gap - max(descent - lowest.stops, 0.0) - lowest.highest, 0.0)
+    if gap <= CONTACT_MARGIN + 2.0 * descent and higher * higher <= lowest.turn * lowest.turn * dot(arm, arm):
         n, x = load3(surface.plane), add(motion.p, mul(motion.R, corner))
         above = dot(n, x) - surface.plane[3]
-        near.point[count], near.gap[count], near.ahead[count] = k, above, gap - way
+        near.point[count], near.gap[count], near.ahead[count] = k, above, gap - descent
         store3(near.at[count], _on_surface(x, n, above))
         store3(near.normal[count], n)
         return count + 1
@@ -220,7 +220,7 @@ def _walk(s, points, motion, dt, surface, near):
     _is_new(k, first, near)
     corner = load3(points.position[k])
     stops, highest = (
-        _way(corner, rate, dt),
+        _descent(corner, rate, dt),
         plane[1] + dot(plane[0], corner) + TILT_RATE * dt * 2.0 * points.bound[s, 3],
     )
     lowest = _Lowest(corner, stops, turn(s, points, stops), highest)

@@ -162,8 +162,8 @@ def contact_velocity(keeps_energy, count, q, v, forces, rows, rotations, gravity
     """Compute v⁺ into `contact.free` under the `count` contacts that were found.
 
     Returns whether shapes overlap; `contact.shift` is then a displacement of the coordinates. `keeps_energy`: see
-    `restitution`. q (nq,) and v (nv,) are those of one `robot`, `forces` its first; its rows of `touch` are read and
-    written.
+    `restitution`. q (nq,) and v (nv,) are those of one `robot`, `forces` its first; its rows of `contact_state` are
+    read and written.
     """
     contact, topology = contact_state.contact, contact_state.contact.topology
     free_velocity(v, forces, rows, topology, gravity, contact)

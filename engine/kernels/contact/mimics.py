@@ -1,7 +1,10 @@
 """Coordinates that move several joints, as mimic joints have them, in the recursion over bodies.
 
-Such a coordinate y is eliminated once all its joints have met. Until then a body passes on, beside its inertia and
-wrench, for each such coordinate a column u, a row w and r, and for each two of them d:
+In `recursion` a joint's coordinate is eliminated at its body, and the parent gets an inertia and a wrench. A coordinate
+y of several joints can be eliminated only where the paths from all of them have met: of two fingers on one palm, one of
+which mimics the other, in the palm. Until then a body passes on, beside its inertia I and its wrench p, for each such
+coordinate a column u (6), a row w (6) and a number r, and for each two of them a number d. With the body's acceleration
+a, the force f on it and the generalized force τ_y of the coordinate,
 
     f = I a + Σ u_y ẏ + p,    τ_y = w_yᵀ a + Σ d_yz ż + r_y
     through a joint with ẏ S:   u_y + I S,   w_y + Iᵀ S,   d_yy + Sᵀ I S + Sᵀ u_y + w_yᵀ S,   r_y + Sᵀ p
@@ -9,9 +12,9 @@ wrench, for each such coordinate a column u, a row w and r, and for each two of 
     without y:   I − u w_yᵀ/d_yy,   p + u q,   u_z − u d_yz/d_yy,   w_z − w_y d_zy/d_yy,   r_z + d_zy q,
                  d_zx − d_zy d_yx/d_yy      q = (τ_y − r_y)/d_yy, u = u_y
 
-It is eliminated with the joint that is an ancestor of the others, or in the body where they meet, possibly the world,
-before that body's own joint. S is the joint's axis times its multiplier. `mimic_passes` has the passes; this module,
-what becomes of which coordinate where.
+S is a joint's axis times its multiplier. The coordinate is eliminated with the joint that is an ancestor of the others,
+or in the body where their paths meet, possibly the world, before that body's own joint. This module computes which
+coordinates a body passes on or eliminates; `mimic_passes` has the passes.
 """
 
 from __future__ import annotations

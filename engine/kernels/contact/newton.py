@@ -20,7 +20,7 @@ from engine.kernels.bodies import ZERO
 from engine.kernels.contact import body_pairs, mimics
 from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact.loaded_bodies import LEFT_OUT
-from engine.kernels.contact.newton_matrix import add_wrenches, contact_step, inward, joint_step, set_up_pairs
+from engine.kernels.contact.newton_matrix import add_wrenches, contact_step, eliminate, joint_step, set_up_pairs
 from engine.kernels.contact.recursion import (
     carried_twist,
     inward_wrench,
@@ -32,6 +32,7 @@ from engine.kernels.contact.recursion import (
     with_waiting_wrenches,
 )
 from engine.kernels.contact.tree import TO_PARENT, axis_of, column, has_one_axis
+from engine.kernels.limbs import inward, outward
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import ZERO9, add, cross, dot, load3, load9, mul, mul_t, scale, store3, store9, sub
 from engine.model import FREE, REVOLUTE
@@ -99,7 +100,7 @@ def relative_mobilities(contacts, inertia, topology, bodies, work):
     for k in range(contacts):
         store9(p.omega[k], ZERO9)
     set_up_pairs(True, tree, p)
-    inward(0.0, topology, bodies, tree, p)
+    eliminate(0.0, topology, bodies, tree, p)
     for j in range(pairs.counts[body_pairs.TOUCH]):
         k, place, (E, F, H) = pairs.contact[j], load3(pairs.arm[j]), body_pairs.mobility(j, pairs)
         while k >= 0:
@@ -141,30 +142,28 @@ def direction(contacts, joints, length, r_scale, eps, inertia, topology, bodies,
             contact_step(i, r_scale, eps, p)
     if body_pairs.any_touch(tree):
         set_up_pairs(False, tree, p)
-    inward(length, topology, bodies, tree, p)
+    eliminate(length, topology, bodies, tree, p)
     if body_pairs.have_unknowns(tree):
         body_pairs.solve(tree.pairs)
         add_wrenches(topology, bodies, tree, p)
     if len(tree.mimics) > 0:
         passes.ended_velocities(topology.shape[0], ZERO, ZERO, tree.mimics.newton, tree.mimics, p.dv)
-    for level in range(limbs.level.size - 1):
-        for place in spread(limbs.level[level + 1] - limbs.level[level]):
-            limb = limbs.level[level] + place
-            omega, velocity = ZERO, ZERO
-            for i in range(limbs.begin[limb], limbs.end[limb]):
-                if tree.loaded[i, TO_PARENT] == LEFT_OUT:
-                    continue
-                omega, velocity = carried_twist(i, topology[i, PARENT], bodies, ZERO, omega, velocity, tree)
-                omega, velocity = _move(i, omega, velocity, topology, bodies, tree, p.dv)
-                keep_twist(i, omega, velocity, tree)
-                store3(tree.step[i], omega)
-                store3(tree.step[i], velocity, 3)
-                k = p.head[i]
-                while k >= 0:
-                    motion = velocity_at(omega, velocity, load3(p.arm[k]), load9(p.frame[k]))
-                    store3(p.motion[k], motion)
-                    store3(p.change[k], sub(load3(p.s[k]), mul(load9(p.omega[k]), motion)))
-                    k = p.following[k]
+    for limb in outward(limbs):
+        omega, velocity = ZERO, ZERO
+        for i in range(limbs.begin[limb], limbs.end[limb]):
+            if tree.loaded[i, TO_PARENT] == LEFT_OUT:
+                continue
+            omega, velocity = carried_twist(i, topology[i, PARENT], bodies, ZERO, omega, velocity, tree)
+            omega, velocity = _move(i, omega, velocity, topology, bodies, tree, p.dv)
+            keep_twist(i, omega, velocity, tree)
+            store3(tree.step[i], omega)
+            store3(tree.step[i], velocity, 3)
+            k = p.head[i]
+            while k >= 0:
+                motion = velocity_at(omega, velocity, load3(p.arm[k]), load9(p.frame[k]))
+                store3(p.motion[k], motion)
+                store3(p.change[k], sub(load3(p.s[k]), mul(load9(p.omega[k]), motion)))
+                k = p.following[k]
     if body_pairs.any_touch(tree):
         _move_pairs(tree, p)
     for j in spread(joints):
@@ -210,41 +209,37 @@ def respond(contacts, joints, topology, bodies, work, out):
         p.right[p.joint[j]] += p.joint_impulse[j]
     if body_pairs.any_touch(tree):
         _pair_wrenches(tree.pairs, p)
-    for level in range(limbs.level.size - 2, -1, -1):
-        for place in spread(limbs.level[level + 1] - limbs.level[level]):
-            limb = limbs.level[level] + place
-            n, f = ZERO, ZERO
-            for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
-                if tree.loaded[i, TO_PARENT] == LEFT_OUT:
-                    continue
-                n, f = with_waiting_wrenches(i, n, f, tree.loaded, tree)
-                k = p.head[i]
-                while k >= 0:
-                    push = mul_t(load9(p.frame[k]), load3(p.impulse[k]))
-                    n, f = sub(n, cross(load3(p.arm[k]), push)), sub(f, push)
-                    k = p.following[k]
-                n, f = body_pairs.with_pair_wrench(i, n, f, tree)
-                n, f = inward_wrench(i, n, f, p.right, topology, bodies, tree)
-                n, f = pass_wrench(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
+    for limb in inward(limbs):
+        n, f = ZERO, ZERO
+        for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
+            if tree.loaded[i, TO_PARENT] == LEFT_OUT:
+                continue
+            n, f = with_waiting_wrenches(i, n, f, tree.loaded, tree)
+            k = p.head[i]
+            while k >= 0:
+                push = mul_t(load9(p.frame[k]), load3(p.impulse[k]))
+                n, f = sub(n, cross(load3(p.arm[k]), push)), sub(f, push)
+                k = p.following[k]
+            n, f = body_pairs.with_pair_wrench(i, n, f, tree)
+            n, f = inward_wrench(i, n, f, p.right, topology, bodies, tree)
+            n, f = pass_wrench(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
     if len(tree.mimics) > 0:
         mass = tree.mimics.mass
         passes.wrench_without_ended(topology.shape[0], ZERO, ZERO, p.right, 0.0, mass, tree.mimics)
         passes.ended_velocities(topology.shape[0], ZERO, ZERO, mass, tree.mimics, out)
-    for level in range(limbs.level.size - 1):
-        for place in spread(limbs.level[level + 1] - limbs.level[level]):
-            limb = limbs.level[level] + place
-            omega, velocity = ZERO, ZERO
-            for i in range(limbs.begin[limb], limbs.end[limb]):
-                omega, velocity = carried_twist(i, topology[i, PARENT], bodies, ZERO, omega, velocity, tree)
-                omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
-                keep_twist(i, omega, velocity, tree)
-                store3(tree.moved[i], omega)
-                store3(tree.moved[i], velocity, 3)
-                k = p.head[i]
-                while k >= 0:
-                    motion = velocity_at(omega, velocity, load3(p.arm[k]), load9(p.frame[k]))
-                    store3(p.u[k], add(load3(p.free[k]), motion))
-                    k = p.following[k]
+    for limb in outward(limbs):
+        omega, velocity = ZERO, ZERO
+        for i in range(limbs.begin[limb], limbs.end[limb]):
+            omega, velocity = carried_twist(i, topology[i, PARENT], bodies, ZERO, omega, velocity, tree)
+            omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
+            keep_twist(i, omega, velocity, tree)
+            store3(tree.moved[i], omega)
+            store3(tree.moved[i], velocity, 3)
+            k = p.head[i]
+            while k >= 0:
+                motion = velocity_at(omega, velocity, load3(p.arm[k]), load9(p.frame[k]))
+                store3(p.u[k], add(load3(p.free[k]), motion))
+                k = p.following[k]
     if body_pairs.any_touch(tree):
         for j in range(tree.pairs.counts[body_pairs.TOUCH]):
             k = tree.pairs.contact[j]

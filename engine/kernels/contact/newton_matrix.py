@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.compile.operations import spread
 from engine.kernels.bodies import ZERO
 from engine.kernels.contact import body_pairs, mimics
 from engine.kernels.contact import mimic_passes as passes
@@ -17,6 +16,7 @@ from engine.kernels.contact.loaded_bodies import LEFT_OUT, composite_at, momentu
 from engine.kernels.contact.recursion import pass_wrench, with_waiting_wrenches
 from engine.kernels.contact.tree import GATHERS, NEXT, TO_PARENT, WAITS, axis_of, column, has_one_axis, row
 from engine.kernels.joint_constraints import joint_law
+from engine.kernels.limbs import inward
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import (
     ZERO9,
@@ -237,7 +237,7 @@ def _with_limbs(i, body, tree):
 
 
 @kernel
-def inward(length, topology, bodies, tree, p):
+def eliminate(length, topology, bodies, tree, p):
     """Eliminate Newton's matrix, with Ω of all rows: G and t into `tree`.
 
     Twists advance by `length` of the last step.
@@ -245,45 +245,43 @@ def inward(length, topology, bodies, tree, p):
     limbs = tree.limbs
     if len(tree.mimics) > 0:
         passes.clear(tree.mimics.newton)
-    for level in range(limbs.level.size - 2, -1, -1):
-        for place in spread(limbs.level[level + 1] - limbs.level[level]):
-            limb = limbs.level[level] + place
-            a0, b0, c0, d0, n0, f0 = NOTHING  # passed on by body i + 1
-            for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
-                if tree.loaded[i, TO_PARENT] == LEFT_OUT:
-                    continue
-                kind, parent, start = topology[i, KIND], topology[i, PARENT], topology[i, V_START]
-                A, B, C = composite_at(i, tree)
-                a, b, c, d = plus(full(A), a0), plus(B, b0), plus(transpose(B), c0), plus(full(C), d0)
-                n, f = _momentum(i, length, tree)
-                n, f = body_pairs.with_pair_wrench(i, add(n, n0), add(f, f0), tree)
-                body = _with_limbs(i, _with_contacts(i, p, (a, b, c, d, n, f)), tree)
+    for limb in inward(limbs):
+        a0, b0, c0, d0, n0, f0 = NOTHING  # passed on by body i + 1
+        for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
+            if tree.loaded[i, TO_PARENT] == LEFT_OUT:
+                continue
+            kind, parent, start = topology[i, KIND], topology[i, PARENT], topology[i, V_START]
+            A, B, C = composite_at(i, tree)
+            a, b, c, d = plus(full(A), a0), plus(B, b0), plus(transpose(B), c0), plus(full(C), d0)
+            n, f = _momentum(i, length, tree)
+            n, f = body_pairs.with_pair_wrench(i, add(n, n0), add(f, f0), tree)
+            body = _with_limbs(i, _with_contacts(i, p, (a, b, c, d, n, f)), tree)
+            if mimics.is_busy(i, tree):
+                body = passes.without_ended(i, p.right, p.added, body, tree.mimics.newton, tree)
+            if has_one_axis(kind):
+                e = mimics.axis(i, axis_of(bodies.rotation[i]), tree)
+                forces = _axis_forces(kind, e, body)
                 if mimics.is_busy(i, tree):
-                    body = passes.without_ended(i, p.right, p.added, body, tree.mimics.newton, tree)
-                if has_one_axis(kind):
-                    e = mimics.axis(i, axis_of(bodies.rotation[i]), tree)
-                    forces = _axis_forces(kind, e, body)
-                    if mimics.is_busy(i, tree):
-                        body = _mimic(i, kind, e, forces, p.right[start], p.added[start], body, tree)
-                    else:
-                        body = _without_axis(i, 0, kind, e, forces, p.right[start], p.added[start], body, tree)
-                elif kind == FREE:
-                    R = load9(bodies.rotation[i])
-                    moment, force = mul(R, load3(p.right, start)), mul(R, load3(p.right, start + 3))
-                    body = _without_free(i, moment, force, body, tree)
+                    body = _mimic(i, kind, e, forces, p.right[start], p.added[start], body, tree)
                 else:
-                    for k in range(3):
-                        e, right, added = column(bodies.rotation[i], k), p.right[start + k], p.added[start + k]
-                        forces = _axis_forces(REVOLUTE, e, body)
-                        body = _without_axis(i, k, REVOLUTE, e, forces, right, added, body, tree)
-                if mimics.is_busy(i, tree):
-                    if kind == FREE:
-                        passes.carry_nothing(i, tree.mimics.newton, tree.mimics)
-                    passes.pass_on(i, parent, load3(bodies.arm[i]), tree.mimics.newton, tree.mimics)
-                if body_pairs.have_unknowns(tree) and (kind != FREE or mimics.is_busy(i, tree)):
-                    body_pairs.pass_on(i, parent, load3(bodies.arm[i]), tree.pairs)
-                to_parent = tree.loaded[i, TO_PARENT]
-                a0, b0, c0, d0, n0, f0 = _pass_on(i, parent, to_parent, load3(bodies.arm[i]), body, tree)
+                    body = _without_axis(i, 0, kind, e, forces, p.right[start], p.added[start], body, tree)
+            elif kind == FREE:
+                R = load9(bodies.rotation[i])
+                moment, force = mul(R, load3(p.right, start)), mul(R, load3(p.right, start + 3))
+                body = _without_free(i, moment, force, body, tree)
+            else:
+                for k in range(3):
+                    e, right, added = column(bodies.rotation[i], k), p.right[start + k], p.added[start + k]
+                    forces = _axis_forces(REVOLUTE, e, body)
+                    body = _without_axis(i, k, REVOLUTE, e, forces, right, added, body, tree)
+            if mimics.is_busy(i, tree):
+                if kind == FREE:
+                    passes.carry_nothing(i, tree.mimics.newton, tree.mimics)
+                passes.pass_on(i, parent, load3(bodies.arm[i]), tree.mimics.newton, tree.mimics)
+            if body_pairs.have_unknowns(tree) and (kind != FREE or mimics.is_busy(i, tree)):
+                body_pairs.pass_on(i, parent, load3(bodies.arm[i]), tree.pairs)
+            to_parent = tree.loaded[i, TO_PARENT]
+            a0, b0, c0, d0, n0, f0 = _pass_on(i, parent, to_parent, load3(bodies.arm[i]), body, tree)
     if len(tree.mimics) > 0:
         passes.without_ended(topology.shape[0], p.right, p.added, NOTHING, tree.mimics.newton, tree)
 
@@ -301,42 +299,40 @@ def _axis_again(i, k, force, n, f, tree):
 
 @kernel
 def add_wrenches(topology, bodies, tree, p):
-    """Add the wrenches `push` on bodies to t, after `inward`, in a pass of their own: they are small beside the
+    """Add the wrenches `push` on bodies to t, after `eliminate`, in a pass of their own: they are small beside the
     impulses."""
     limbs = tree.limbs
     if len(tree.mimics) > 0:
         passes.clear_r(tree.mimics.newton)
-    for level in range(limbs.level.size - 2, -1, -1):
-        for place in spread(limbs.level[level + 1] - limbs.level[level]):
-            limb = limbs.level[level] + place
-            n, f = ZERO, ZERO
-            for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
-                if tree.loaded[i, TO_PARENT] == LEFT_OUT:
-                    continue
-                kind, R = topology[i, KIND], bodies.rotation[i]
-                n, f = body_pairs.with_pair_wrench(i, n, f, tree)
-                n, f = with_waiting_wrenches(i, n, f, tree.loaded, tree)
+    for limb in inward(limbs):
+        n, f = ZERO, ZERO
+        for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
+            if tree.loaded[i, TO_PARENT] == LEFT_OUT:
+                continue
+            kind, R = topology[i, KIND], bodies.rotation[i]
+            n, f = body_pairs.with_pair_wrench(i, n, f, tree)
+            n, f = with_waiting_wrenches(i, n, f, tree.loaded, tree)
+            if mimics.is_busy(i, tree):
+                n, f = passes.wrench_without_ended(i, n, f, p.right, 1.0, tree.mimics.newton, tree.mimics)
+            if has_one_axis(kind):
+                force = dot(mimics.axis(i, axis_of(R), tree), n if kind == REVOLUTE else f)
                 if mimics.is_busy(i, tree):
-                    n, f = passes.wrench_without_ended(i, n, f, p.right, 1.0, tree.mimics.newton, tree.mimics)
-                if has_one_axis(kind):
-                    force = dot(mimics.axis(i, axis_of(R), tree), n if kind == REVOLUTE else f)
-                    if mimics.is_busy(i, tree):
-                        passed = tree.mimics.newton
-                        n, f = passes.wrench_without_axis(i, force, n, f, p.right, 1.0, passed, tree.mimics)
-                    else:
-                        n, f = _axis_again(i, 0, force, n, f, tree)
-                elif kind == FREE:
-                    for k in range(3):
-                        n, f = _axis_again(i, k, f[k], n, f, tree)
-                    for k in range(3):
-                        n, f = _axis_again(i, 3 + k, n[k], n, f, tree)
-                    n, f = ZERO, ZERO
+                    passed = tree.mimics.newton
+                    n, f = passes.wrench_without_axis(i, force, n, f, p.right, 1.0, passed, tree.mimics)
                 else:
-                    for k in range(3):
-                        n, f = _axis_again(i, k, dot(column(R, k), n), n, f, tree)
-                if mimics.is_busy(i, tree):
-                    passes.pass_forces(i, topology[i, PARENT], tree.mimics.newton, tree.mimics)
-                n, f = pass_wrench(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
+                    n, f = _axis_again(i, 0, force, n, f, tree)
+            elif kind == FREE:
+                for k in range(3):
+                    n, f = _axis_again(i, k, f[k], n, f, tree)
+                for k in range(3):
+                    n, f = _axis_again(i, 3 + k, n[k], n, f, tree)
+                n, f = ZERO, ZERO
+            else:
+                for k in range(3):
+                    n, f = _axis_again(i, k, dot(column(R, k), n), n, f, tree)
+            if mimics.is_busy(i, tree):
+                passes.pass_forces(i, topology[i, PARENT], tree.mimics.newton, tree.mimics)
+            n, f = pass_wrench(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
     if len(tree.mimics) > 0:
         passes.wrench_without_ended(topology.shape[0], ZERO, ZERO, p.right, 1.0, tree.mimics.newton, tree.mimics)
 

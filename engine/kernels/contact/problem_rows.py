@@ -24,6 +24,7 @@ from engine.kernels.contact.rounding import limit_slack
 from engine.kernels.contact.tree import GATHERS, TO_PARENT, axis_of
 from engine.kernels.joint_constraints import friction
 from engine.kernels.joint_rows import bounds, is_row
+from engine.kernels.limbs import outward
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import ZERO6, ZERO9, add, cross, dot, load3, load6, load9, store3, store6, store9, sub
 from engine.kernels.world import joint_twist
@@ -99,47 +100,45 @@ def _mobilities(joints, topology, contact):
     limbs = tree.limbs
     if len(tree.mimics) > 0:
         passes.own_mobilities(tree.mimics, p.dv)
-    for level in range(limbs.level.size - 1):
-        for place in spread(limbs.level[level + 1] - limbs.level[level]):
-            limb = limbs.level[level] + place
-            E, F, H, omega, velocity = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # of body i − 1
-            for i in range(limbs.begin[limb], limbs.end[limb]):
-                if tree.loaded[i, TO_PARENT] == LEFT_OUT:
-                    continue
-                parent, kind, start, sums = topology[i, PARENT], topology[i, KIND], topology[i, V_START], tree.sums[i]
-                if parent == WORLD:
-                    E, F, H = ZERO6, ZERO9, ZERO6
-                else:
-                    if parent != i - 1:
-                        above = tree.sums[parent]
-                        E, F, H = load6(above), load9(above, 6), load6(above, 15)
-                    E, F, H = shifted_mobility(load3(bodies.arm[i]), E, F, H)
-                omega, velocity = carried_twist(i, parent, bodies, ZERO, omega, velocity, tree)
-                turning, shifting = joint_twist(kind, load9(bodies.rotation[i]), free, start)
-                omega = add(omega, mimics.axis(i, turning, tree))
-                velocity = add(velocity, mimics.axis(i, shifting, tree))
-                if not mimics.has_own(i, tree):
-                    e = mimics.axis(i, axis_of(bodies.rotation[i]), tree)
-                    E, H = passes.with_joint_mobility(kind, e, p.dv[start], E, H)
-                else:
-                    E, F, H = mobility_of(i, E, F, H, topology, bodies, tree, p.dv)
-                keep_twist(i, omega, velocity, tree)
-                if len(tree.pairs) > 0:
-                    store3(tree.step[i], omega)
-                    store3(tree.step[i], velocity, 3)
-                if tree.flow[i, GATHERS] == 1:
-                    store6(sums, E)
-                    store9(sums, F, 6)
-                    store6(sums, H, 15)
-                k = p.head[i]
-                while k >= 0:
-                    arm = load3(p.arm[k])
-                    A = mobility_at(E, F, H, arm)
-                    p.r[k] = 3.0 / (A[0] + A[4] + A[8])
-                    u = velocity_at(omega, velocity, arm, load9(p.frame[k]))
-                    p.along[k] = u[0]
-                    store3(p.free[k], u)
-                    k = p.following[k]
+    for limb in outward(limbs):
+        E, F, H, omega, velocity = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # of body i − 1
+        for i in range(limbs.begin[limb], limbs.end[limb]):
+            if tree.loaded[i, TO_PARENT] == LEFT_OUT:
+                continue
+            parent, kind, start, sums = topology[i, PARENT], topology[i, KIND], topology[i, V_START], tree.sums[i]
+            if parent == WORLD:
+                E, F, H = ZERO6, ZERO9, ZERO6
+            else:
+                if parent != i - 1:
+                    above = tree.sums[parent]
+                    E, F, H = load6(above), load9(above, 6), load6(above, 15)
+                E, F, H = shifted_mobility(load3(bodies.arm[i]), E, F, H)
+            omega, velocity = carried_twist(i, parent, bodies, ZERO, omega, velocity, tree)
+            turning, shifting = joint_twist(kind, load9(bodies.rotation[i]), free, start)
+            omega = add(omega, mimics.axis(i, turning, tree))
+            velocity = add(velocity, mimics.axis(i, shifting, tree))
+            if not mimics.has_own(i, tree):
+                e = mimics.axis(i, axis_of(bodies.rotation[i]), tree)
+                E, H = passes.with_joint_mobility(kind, e, p.dv[start], E, H)
+            else:
+                E, F, H = mobility_of(i, E, F, H, topology, bodies, tree, p.dv)
+            keep_twist(i, omega, velocity, tree)
+            if len(tree.pairs) > 0:
+                store3(tree.step[i], omega)
+                store3(tree.step[i], velocity, 3)
+            if tree.flow[i, GATHERS] == 1:
+                store6(sums, E)
+                store9(sums, F, 6)
+                store6(sums, H, 15)
+            k = p.head[i]
+            while k >= 0:
+                arm = load3(p.arm[k])
+                A = mobility_at(E, F, H, arm)
+                p.r[k] = 3.0 / (A[0] + A[4] + A[8])
+                u = velocity_at(omega, velocity, arm, load9(p.frame[k]))
+                p.along[k] = u[0]
+                store3(p.free[k], u)
+                k = p.following[k]
     for j in range(joints):
         p.g[j] = p.dv[p.joint[j]]
 

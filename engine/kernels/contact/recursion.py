@@ -13,11 +13,11 @@ and writes only what the outward pass needs.
 from __future__ import annotations
 
 from engine.compile import inline, kernel
-from engine.compile.operations import spread
 from engine.kernels.bodies import ZERO
 from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact import mimics
 from engine.kernels.contact.tree import GATHERS, NEXT, TO_PARENT, WAITS, axis_of, column, has_one_axis, rigid_at
+from engine.kernels.limbs import inward, outward
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import (
     ZERO6,
@@ -169,38 +169,36 @@ def factorise(tau, added, topology, bodies, tree):
     limbs = tree.limbs
     if len(tree.mimics) > 0:
         passes.clear(tree.mimics.mass)
-    for level in range(limbs.level.size - 2, -1, -1):
-        for place in spread(limbs.level[level + 1] - limbs.level[level]):
-            limb = limbs.level[level] + place
-            A0, B0, C0, n0, f0 = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # passed on by body i + 1
-            for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
-                kind, parent, start = topology[i, KIND], topology[i, PARENT], topology[i, V_START]
-                R = load9(bodies.rotation[i])
-                A, B, C = rigid_at(bodies.rigid[i])
-                A, B, C = plus(A, A0), plus(B, B0), plus(C, C0)
-                n, f = add(load3(bodies.bias[i]), n0), add(load3(bodies.bias[i], 3), f0)
-                n, f = with_waiting_wrenches(i, n, f, tree.flow, tree)
-                A, B, C = _with_limbs(i, A, B, C, tree)
-                turning, shifting = load3(bodies.product[i]), load3(bodies.product[i], 3)
-                n = add(n, add(mul(full(A), turning), mul(B, shifting)))
-                f = add(f, add(mul_t(B, turning), mul(full(C), shifting)))
-                if mimics.is_busy(i, tree):
-                    mass = tree.mimics.mass
-                    passes.add_drift(i, turning, shifting, mass, tree.mimics)
-                    A, B, C, n, f = passes.without_ended_symmetric(i, tau, added, (A, B, C, n, f), mass, tree.mimics)
-                if has_one_axis(kind):
-                    A, B, C, n, f = _without_axis(i, kind, tau[start], added[start], bodies, tree, (A, B, C, n, f))
-                elif kind == FREE:
-                    n, f = _solve_free(i, R, tau, start, tree, (A, B, C, n, f))
-                    A, B, C = ZERO6, ZERO9, ZERO6
-                else:
-                    A, B, C, n, f = _without_ball(i, tau, added, start, bodies, tree, (A, B, C, n, f))
-                if mimics.is_busy(i, tree):
-                    if kind == FREE:
-                        passes.eliminate_free(i, tree)
-                    passes.pass_on(i, parent, load3(bodies.arm[i]), tree.mimics.mass, tree.mimics)
-                to_parent = tree.flow[i, TO_PARENT]
-                A0, B0, C0, n0, f0 = _pass_on(i, parent, to_parent, load3(bodies.arm[i]), A, B, C, n, f, tree)
+    for limb in inward(limbs):
+        A0, B0, C0, n0, f0 = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # passed on by body i + 1
+        for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
+            kind, parent, start = topology[i, KIND], topology[i, PARENT], topology[i, V_START]
+            R = load9(bodies.rotation[i])
+            A, B, C = rigid_at(bodies.rigid[i])
+            A, B, C = plus(A, A0), plus(B, B0), plus(C, C0)
+            n, f = add(load3(bodies.bias[i]), n0), add(load3(bodies.bias[i], 3), f0)
+            n, f = with_waiting_wrenches(i, n, f, tree.flow, tree)
+            A, B, C = _with_limbs(i, A, B, C, tree)
+            turning, shifting = load3(bodies.product[i]), load3(bodies.product[i], 3)
+            n = add(n, add(mul(full(A), turning), mul(B, shifting)))
+            f = add(f, add(mul_t(B, turning), mul(full(C), shifting)))
+            if mimics.is_busy(i, tree):
+                mass = tree.mimics.mass
+                passes.add_drift(i, turning, shifting, mass, tree.mimics)
+                A, B, C, n, f = passes.without_ended_symmetric(i, tau, added, (A, B, C, n, f), mass, tree.mimics)
+            if has_one_axis(kind):
+                A, B, C, n, f = _without_axis(i, kind, tau[start], added[start], bodies, tree, (A, B, C, n, f))
+            elif kind == FREE:
+                n, f = _solve_free(i, R, tau, start, tree, (A, B, C, n, f))
+                A, B, C = ZERO6, ZERO9, ZERO6
+            else:
+                A, B, C, n, f = _without_ball(i, tau, added, start, bodies, tree, (A, B, C, n, f))
+            if mimics.is_busy(i, tree):
+                if kind == FREE:
+                    passes.eliminate_free(i, tree)
+                passes.pass_on(i, parent, load3(bodies.arm[i]), tree.mimics.mass, tree.mimics)
+            to_parent = tree.flow[i, TO_PARENT]
+            A0, B0, C0, n0, f0 = _pass_on(i, parent, to_parent, load3(bodies.arm[i]), A, B, C, n, f, tree)
     if len(tree.mimics) > 0:
         nothing = ZERO6, ZERO9, ZERO6, ZERO, ZERO
         passes.without_ended_symmetric(topology.shape[0], tau, added, nothing, tree.mimics.mass, tree.mimics)
@@ -281,16 +279,14 @@ def accelerations(gravity, topology, bodies, tree, out):
     limbs, up = tree.limbs, (-gravity[0], -gravity[1], -gravity[2])
     if len(tree.mimics) > 0:
         passes.ended_velocities(topology.shape[0], ZERO, up, tree.mimics.mass, tree.mimics, out)
-    for level in range(limbs.level.size - 1):
-        for place in spread(limbs.level[level + 1] - limbs.level[level]):
-            limb = limbs.level[level] + place
-            omega, velocity = ZERO, ZERO
-            for i in range(limbs.begin[limb], limbs.end[limb]):
-                omega, velocity = carried_twist(i, topology[i, PARENT], bodies, up, omega, velocity, tree)
-                omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
-                omega = add(omega, load3(bodies.product[i]))
-                velocity = add(velocity, load3(bodies.product[i], 3))
-                keep_twist(i, omega, velocity, tree)
+    for limb in outward(limbs):
+        omega, velocity = ZERO, ZERO
+        for i in range(limbs.begin[limb], limbs.end[limb]):
+            omega, velocity = carried_twist(i, topology[i, PARENT], bodies, up, omega, velocity, tree)
+            omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
+            omega = add(omega, load3(bodies.product[i]))
+            velocity = add(velocity, load3(bodies.product[i], 3))
+            keep_twist(i, omega, velocity, tree)
 
 
 @inline

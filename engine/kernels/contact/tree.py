@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from engine.compile import inline
 from engine.kernels.contact.body_pairs import BodyPairs
-from engine.kernels.contact.limbs import Limbs, limbs
 from engine.kernels.contact.mimics import PASSES, Mimics
+from engine.kernels.limbs import Limbs, limbs
 from engine.kernels.spatial import load3, load6
 from engine.kernels.world import RIGID_FIRST_MOMENT, RIGID_INERTIA, RIGID_MASS
 from engine.model import PRISMATIC, WORLD

@@ -148,7 +148,7 @@ def reported(
 
 
 def example(kind: Kind, pairs: bool, mimic: bool) -> ContactState:
-    """Return arrays of the types and dimensions of those in `touch`, for compiling kernels."""
+    """Return arrays of the types and dimensions of those in a `ContactState`, for compiling kernels."""
     real, whole = np.zeros(1), np.zeros(1, np.int64)
     matrix, cube, table = real[None], real[None, None], whole[None]
     found = Points(whole, whole, whole, matrix, real, matrix, real, real, real, matrix, whole, whole)

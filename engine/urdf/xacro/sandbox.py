@@ -41,9 +41,14 @@ class Source:
         self.path = path
         self.place: tuple[str, int] = (path, 0)
         self.texts: dict[str, list[str]] = {}
+        self.arguments: dict[str, None] = {}
+        """The names of the arguments that the file declares, in order."""
+        self.files: dict[str, None] = {}
+        """The files that it reads, by their paths."""
 
     def watch(self, xacro: Any) -> None:
         """Record the position of each element's tag, and the element being expanded."""
+        absolute = xacro.abs_filename_spec
         builder: Any = expatbuilder.ExpatBuilderNS
         dom: Any = minidom
         start, clone, parse = builder.start_element_handler, dom._clone_node, xacro.parse
@@ -61,12 +66,20 @@ class Source:
         def noting(function: Any) -> Any:
             def noted(node: Any, *args: Any, **kwargs: Any) -> Any:
                 self.place = getattr(node, "place", self.place)
+                if node.nodeName == "xacro:arg":
+                    self.arguments[node.getAttribute("name")] = None
                 return function(node, *args, **kwargs)
 
             return noted
 
+        def named(name: str) -> Any:
+            found = absolute(name)
+            self.files[str(found)] = None
+            return found
+
         def parsed(text: Any, filename: str | None = None) -> Any:
             if filename is not None:
+                self.files[filename] = None
                 with suppress(OSError):  # xacro reports a missing file itself
                     self.texts[filename] = Path(filename).read_text(errors="replace").splitlines()
             elif isinstance(text, str):
@@ -74,7 +87,7 @@ class Source:
             return parse(text, filename)
 
         builder.start_element_handler, dom._clone_node = started, cloned
-        xacro.parse = parsed
+        xacro.parse, xacro.abs_filename_spec = parsed, named
         for name in ("eval_all", "handle_macro_call", "check_attrs", "reqd_attrs", "process_include", "grab_property"):
             setattr(xacro, name, noting(getattr(xacro, name)))
 
@@ -214,7 +227,7 @@ def _wall(event: str, args: tuple[Any, ...]) -> None:
             raise Refused(f"{file}, which is no regular file")
 
 
-def _expanded(path: Path, given: list[str], trusted: bool, source: Source) -> bytes:
+def _expanded(path: Path, given: list[str], trusted: bool, source: Source, arguments: dict[str, str]) -> bytes:
     import xacro
     import xacro.substitution_args
     import xacrodoc
@@ -229,8 +242,20 @@ def _expanded(path: Path, given: list[str], trusted: bool, source: Source) -> by
     sys.setrecursionlimit(5000)
     if not trusted:
         sys.addaudithook(_wall)
-    text: str = xacrodoc.XacroDoc.from_file(path, resolve_packages=False).to_urdf_string()
+    document = xacrodoc.XacroDoc.from_file(path, subargs=arguments, resolve_packages=False)
+    text: str = document.to_urdf_string()
     return text.encode()
+
+
+def _facts(source: Source, given: dict[str, str]) -> dict[str, Any]:
+    """Return the values of the arguments that the file declares or uses, and the files that it reads beside its own."""
+    import xacro
+
+    values: dict[str, str] = xacro.substitution_args_context["arg"] | given
+    read = [name for name in source.files if Path(name).is_file() and Path(name) != Path(source.path)]
+    text = "\n".join(line for lines in source.texts.values() for line in lines)
+    names = dict.fromkeys([*source.arguments, *(name for name in given if f"$(arg {name})" in text)])
+    return {"arguments": {name: values[name] for name in names if name in values}, "files": read}
 
 
 def _answer(problem: BaseException, source: Source) -> dict[str, Any]:
@@ -255,15 +280,16 @@ def _answer(problem: BaseException, source: Source) -> dict[str, Any]:
     }
 
 
-def main(path: str, trusted: str, seconds: str, megabytes: str, *given: str) -> None:
-    """Write one line of JSON, empty or a problem, and then the expanded text to standard output."""
+def main(path: str, trusted: str, seconds: str, megabytes: str, arguments: str, *given: str) -> None:
+    """Write one line of JSON, `_facts` or a problem, and then the expanded text to standard output."""
     output: BinaryIO = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # discard what a file prints
     source = Source(path)
-    text, answer = b"", {}
+    text, values = b"", json.loads(arguments)
     _bound(int(seconds), int(megabytes), closed=trusted != "yes")
     try:
-        text = _expanded(Path(path), [*given], trusted == "yes", source)
+        text = _expanded(Path(path), [*given], trusted == "yes", source, values)
+        answer = _facts(source, values)
         if len(text) > LARGEST:
             raise Refused(f"a robot of more than {LARGEST // 10**6} MB of text")
     except BaseException as problem:  # every failure is reported to the parent

@@ -9,11 +9,13 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from engine.files import regular
 from engine.urdf.mesh_paths import PathName
@@ -43,7 +45,20 @@ class XacroError(Exception):
         self.fix, self.line = fix, line
 
 
-def expand(path: PathName, package_dirs: Iterable[PathName] = (), trust: bool = False) -> bytes:
+class Expansion(NamedTuple):
+    """The `text` of the URDF, the values of the `arguments` that the file declares, and the `files` it includes."""
+
+    text: bytes
+    arguments: dict[str, str]
+    files: list[str]
+
+
+def expand(
+    path: PathName,
+    package_dirs: Iterable[PathName] = (),
+    trust: bool = False,
+    arguments: Mapping[str, str] | None = None,
+) -> Expansion:
     """Return the URDF that a xacro file expands to.
 
     Args:
@@ -51,6 +66,8 @@ def expand(path: PathName, package_dirs: Iterable[PathName] = (), trust: bool = 
         package_dirs: folders to search for the packages of ``$(find …)``, beside those around the file and
             those of ``ROS_PACKAGE_PATH`` and ``AMENT_PREFIX_PATH``.
         trust: let the file run any Python, as xacro does.
+        arguments: values for the file's ``<xacro:arg>``, by their names. Those of a trusted file call nothing: they
+            may come from the file of a run.
 
     Raises:
         OSError: the file cannot be read.
@@ -62,6 +79,9 @@ def expand(path: PathName, package_dirs: Iterable[PathName] = (), trust: bool = 
     if importlib.util.find_spec("xacrodoc") is None:
         problem = "xacro files need the package xacrodoc, which is not installed"
         raise XacroError(problem, "pip install xacrodoc, or expand the file to a URDF first")
+    if trust and (calls := [name for name, value in (arguments or {}).items() if "(" in value]):
+        problem = f"the argument {calls[0]} has a bracket (, and {path.name} may run any Python"
+        raise XacroError(problem, "give it a value without brackets, or do not trust the file")
     given = [package_dirs] if isinstance(package_dirs, str | Path) else list(package_dirs)
     seconds, megabytes = BOUNDS[trust]
     command = [sys.executable, "-P", "-X", "utf8", "-c", _CHILD, str(Path(__file__).parents[2]), str(path)]
@@ -69,6 +89,7 @@ def expand(path: PathName, package_dirs: Iterable[PathName] = (), trust: bool = 
         "yes" if trust else "no",
         str(seconds),
         str(megabytes),
+        json.dumps({**(arguments or {})}),
         *(str(Path(entry).absolute()) for entry in given),
     ]
     reading, writing = os.pipe()  # never written; closes when this process ends
@@ -89,8 +110,8 @@ def expand(path: PathName, package_dirs: Iterable[PathName] = (), trust: bool = 
         said = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
         raise XacroError(f"xacro cannot expand {path.name}: its process ended early ({said})", "correct the xacro file")
     answer = json.loads(header)
-    if not answer:
-        return text
+    if "problem" not in answer:
+        return Expansion(text, answer["arguments"], answer["files"])
     own = Path(answer["file"]) == path
     place = "" if own else f" ({answer['file']}, line {answer['line']})"
     line = (answer["line"] or None) if own else None
@@ -98,7 +119,12 @@ def expand(path: PathName, package_dirs: Iterable[PathName] = (), trust: bool = 
         fix = "write it in another way; or, if you know where the file comes from, trust it with --trust-xacro"
         problem = f"{path.name} uses something forbidden in untrusted xacro files{place}: {answer['problem']}"
         raise XacroError(problem, f"{fix} (trust_xacro=True in Python)", line)
-    raise XacroError(f"xacro cannot expand {path.name}{place}: {answer['problem']}", "correct the xacro file", line)
+    lacks = _LACKS.match(answer["problem"])
+    fix = f"give it by {lacks[1]}:=VALUE, or add a default to the file" if lacks else "correct the xacro file"
+    raise XacroError(f"xacro cannot expand {path.name}{place}: {answer['problem']}", fix, line)
+
+
+_LACKS = re.compile(r"Undefined substitution argument (\w+)")
 
 
 def _too_long(path: Path, seconds: int, trust: bool) -> tuple[str, str]:

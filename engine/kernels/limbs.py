@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.compile import inline
+from engine.compile.operations import spread
 from engine.model import WORLD
 
 
@@ -48,3 +51,19 @@ def limbs(parent: NDArray[np.int64], passes: NDArray[np.bool_]) -> Limbs:
         level.astype(np.int64), np.array(begins, np.int64)[order], np.array(ends, np.int64)[order],
         np.cumsum([0, *map(len, hanging)]), np.array([c for x in hanging for c in x] or [0], np.int64),
     )  # fmt: skip
+
+
+@inline
+def outward(limbs: Limbs) -> Iterator[int]:
+    """The limbs from the base on; the threads of a robot share those of a level."""
+    for level in range(limbs.level.size - 1):
+        for place in spread(limbs.level[level + 1] - limbs.level[level]):
+            yield limbs.level[level] + place
+
+
+@inline
+def inward(limbs: Limbs) -> Iterator[int]:
+    """The limbs from the tips on; the threads of a robot share those of a level."""
+    for level in range(limbs.level.size - 2, -1, -1):
+        for place in spread(limbs.level[level + 1] - limbs.level[level]):
+            yield limbs.level[level] + place
