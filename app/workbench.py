@@ -122,7 +122,7 @@ class Workbench:
         self.configuring = configuring = Configuring(robot, worker, actions)
         self.joints = JointDriving(robot, configuring, worker, replay, actions)
         self.posing = Posing(robot, worker, replay, actions)
-        self.surroundings = Surroundings(robot, configuring, worker, self._exchange, actions)
+        self.surroundings = Surroundings(robot, configuring, worker, replay, self._exchange, actions)
 
     @property
     def source(self) -> str | None:
@@ -235,7 +235,9 @@ class Workbench:
         """Pause, and branch a new run off the frame shown, with the drives and set wrenches of that frame."""
         run, frame = self.replay.run, self.replay.frame
         if run is not None and frame is not None:
-            self.robot.playing, self.robot.time, self.robot.placed = False, frame.time, None
+            every = frame.checkpoint.q
+            self.robot.playing, self.robot.time = False, frame.time
+            self.robot.placed = every[self.replay.robot if self.replay.robot < len(every) else 0].astype(float)
             self._worker.branch(self._recorder, run, frame)
             self.inputs.go_back()
             self.replay.leave()

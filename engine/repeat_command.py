@@ -54,11 +54,13 @@ def repeat_run(args: argparse.Namespace) -> int:
         print(json.dumps({
             "run": str(args.run), "robot": model.name, "same": same, "samples": found.samples, "steps": found.steps,
             "first_difference_s": found.differs, "difference": found.farthest, "device": found.setup.device,
-            "written_by": written, "catena": __version__,
+            "not_compared": found.placed, "written_by": written, "catena": __version__,
         }))  # fmt: skip
         return DONE if same else NO
     if same:
-        console(args).print(f"{args.run.name}: {found.samples} states after {found.steps} steps, the same to the bit")
+        beside = f"; no steps lead to {found.placed} more, set by hand or taken from a file" if found.placed else ""
+        states = found.samples - found.placed
+        console(args).print(f"{args.run.name}: {states} states after {found.steps} steps, the same to the bit{beside}")
         return DONE
     by = "" if written == __version__ else f"; it was written by Catena {written}, and this is {__version__}"
     print_message(

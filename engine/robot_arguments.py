@@ -14,10 +14,11 @@ from rich.console import Console
 from rich.text import Text
 
 from engine import files
-from engine.model import Model
+from engine.model import Model, ModelError
 from engine.model.composition import Part, compose
 from engine.text import in_one_line
 from engine.urdf.load import load
+from engine.urdf.topology import OWN_BASE
 from engine.validation import Array
 
 DONE, NO, WRONG_CALL = 0, 1, 2
@@ -59,17 +60,34 @@ def add_sources(command: argparse.ArgumentParser) -> None:
 
 def add_parts(command: argparse.ArgumentParser) -> None:
     """Add the arguments that put more robots and bodies beside the robot."""
-    for word, base in (("--add", "fixed"), ("--add-free", "free")):
+    for word, base in (("--add", "a fixed base, or the free one of its file,"), ("--add-free", "a free base")):
         command.add_argument(
             word, nargs=4, action="append", default=[], metavar=("FILE", "X", "Y", "Z"),
-            help=f"another robot or body on a {base} base at that place, m; may be given again",
+            help=f"another robot or body on {base} at that place, m; may be given again",
         )  # fmt: skip
 
 
 def load_robot(args: argparse.Namespace, srdf: Path | None = None) -> Model:
     """Return the robot named by the arguments of `add_robot`, with an SRDF. Raises FileNotFoundError or ModelError."""
     path = files.find_robot(args.robot)
-    return load(path, args.package_dir, args.floating, not args.no_mimic, args.trust_xacro, srdf, args.xacro_args)
+    return _load(args, path, args.floating, "leave out --floating", srdf, args.xacro_args)
+
+
+def _load(
+    args: argparse.Namespace,
+    path: Path,
+    free: bool,
+    instead: str,
+    srdf: Path | None = None,
+    xacro_args: dict[str, str] | None = None,
+) -> Model:
+    """Return a robot, its root link on a free joint if `free`; `instead` is what to do if its file has one there."""
+    try:
+        return load(path, args.package_dir, free, not args.no_mimic, args.trust_xacro, srdf, xacro_args)
+    except ModelError as error:
+        if any(each.fix == OWN_BASE for each in error.diagnostics):
+            raise CallError(f"{path.name} has a free base already; {instead}") from None
+        raise
 
 
 def load_parts(args: argparse.Namespace, model: Model) -> Model:
@@ -83,7 +101,7 @@ def load_parts(args: argparse.Namespace, model: Model) -> Model:
             where = np.array(list(map(float, place)))
         except ValueError:
             raise CallError(f"{name} is to be put at {' '.join(place)}; expected x, y and z in m") from None
-        robot = load(files.find_robot(name), args.package_dir, free, not args.no_mimic, args.trust_xacro)
+        robot = _load(args, files.find_robot(name), free, f"write --add {name} in place of --add-free {name}")
         count = sum(part.model.name == robot.name for part in parts)
         parts.append(Part(robot, where, f"{robot.name}{count + 1 if count else ''}/"))
     return compose(*parts)

@@ -17,6 +17,7 @@ from app.acting.loaded_robot import LoadedRobot, alone
 from app.acting.posing import put_base
 from app.acting.scene_objects import SceneObject
 from app.acting.undoing import Action, Actions, State, undoable
+from app.recording.replay import Replay
 from app.simulation.messages import Loaded, Snapshot
 from app.simulation.running import can_stand
 from app.simulation.worker import Worker
@@ -40,13 +41,28 @@ class Surroundings:
     """Places obstacles and other parts around the robot."""
 
     def __init__(
-        self, robot: LoadedRobot, configuring: Configuring, worker: Worker, exchange: Exchange, actions: Actions
+        self,
+        robot: LoadedRobot,
+        configuring: Configuring,
+        worker: Worker,
+        replay: Replay,
+        exchange: Exchange,
+        actions: Actions,
     ):
         self._robot, self._configuring, self._worker, self._exchange = robot, configuring, worker, exchange
-        self.actions = actions
+        self._replay, self.actions = replay, actions
+
+    def _require_present(self) -> None:
+        """Raise ValueError while a recorded frame is shown: its run, or in a branch of it the change, would be lost."""
+        if self._replay.active:
+            raise ValueError(f"{self._replay.reason}; to change objects {self._replay.ways_on}")
 
     def set_obstacles(self, obstacles: Iterable[engine.Obstacle], told: str) -> None:
-        """Set the obstacles; the robot keeps its state. `told` is the undo text."""
+        """Set the obstacles; the robot keeps its state. `told` is the undo text.
+
+        Raises ValueError, in one sentence, while a recorded frame is shown.
+        """
+        self._require_present()
         settings = self._robot.settings
         with self.actions.as_one(told):
             scene = replace(settings.scene, obstacles=tuple(obstacles))
@@ -56,9 +72,10 @@ class Surroundings:
         """Set the other parts, in a new run from time zero; followed by a `Loaded` event. Return the state to restore.
 
         The ground is switched on for the first parts of a fixed robot that needs none and is not below it. `told` is
-        the undo text. Raises ValueError, in one sentence, for parts that cannot be composed, such as two with one
-        name.
+        the undo text. Raises ValueError, in one sentence, while a recorded frame is shown, and for parts that cannot
+        be composed, such as two with one name.
         """
+        self._require_present()
         before = after = self.actions.state
         model = _compose(before, parts)
         first = len(before.parts) < 2 and not before.settings.ground and not self._robot.base_floats

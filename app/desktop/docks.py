@@ -13,6 +13,7 @@ from PyQt6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTa
 
 from app.desktop.actions import dock_action
 from app.desktop.menus import TopMenu
+from app.desktop.panel_scroller import scroller
 
 RIGHT, BOTTOM, LEFT = (
     Qt.DockWidgetArea.RightDockWidgetArea,
@@ -32,6 +33,7 @@ class Dock:
 
     `beside` is the title of the dock with which it is tabbed, so that side docks have the full height, and `least`
     their minimum width, px. A bottom dock opens `height` px high, at most `HIGHEST` of the window; 0: that maximum.
+    The panel scrolls where it has less space than it needs; unless `sideways`, the dock is as wide as it needs.
     """
 
     title: str
@@ -43,6 +45,7 @@ class Dock:
     tip: str = ""
     height: int = 0
     least: int = 0
+    sideways: bool = True
 
 
 class Docks(QObject):
@@ -87,7 +90,7 @@ class Docks(QObject):
         """Add a dock to the window; return the action that shows and hides it."""
         widget = QDockWidget(dock.title, self._window)
         widget.setObjectName(dock.title.lower())
-        widget.setWidget(dock.panel)
+        widget.setWidget(scroller(dock.panel, dock.sideways))
         if dock.area in (LEFT, RIGHT):
             widget.setMinimumWidth(dock.least or (SIDE_WIDTH if dock.area is RIGHT else LEFT_WIDTH))
         self._window.addDockWidget(dock.area, widget)

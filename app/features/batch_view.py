@@ -13,7 +13,6 @@ from app.desktop.docks import RIGHT, Dock
 from app.features.window_type import Window
 from app.gl.batch import Batch
 from app.panels.batch import BatchPanel
-from app.panels.panel_scroller import scroller
 from app.picture.crowd import Crowd
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Loaded, Snapshot
@@ -30,7 +29,7 @@ class BatchView:
         self.panel, self._crowd = BatchPanel(), Crowd()
         self._frame: Snapshot | None = None
         self._due, self._seconds, self._robots = 0.0, 0.0, 1
-        dock = Dock("Batch", scroller(self.panel), RIGHT, "Timing", "batch", Qt.Key.Key_B, "Many robots at once (B)")
+        dock = Dock("Batch", self.panel, RIGHT, "Timing", "batch", Qt.Key.Key_B, "Many robots at once (B)")
         window.toolbar.addAction(window.docks.add(dock))
         self.panel.asked.connect(self._ask)
         self.panel.arranged.connect(self._arrange)

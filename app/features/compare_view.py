@@ -8,7 +8,6 @@ from app.desktop.actions import MESSAGE
 from app.desktop.docks import BOTTOM, Dock
 from app.features.window_type import Window
 from app.panels.compare import ComparePanel
-from app.panels.panel_scroller import scroller
 from app.simulation.messages import Loaded
 
 TIP = "Compare algorithms (C)"
@@ -19,7 +18,7 @@ class CompareView:
 
     def __init__(self, window: Window):
         self._window, self.panel = window, ComparePanel()
-        dock = Dock("Compare", scroller(self.panel), BOTTOM, "", "compare", Qt.Key.Key_C, TIP)
+        dock = Dock("Compare", self.panel, BOTTOM, "", "compare", Qt.Key.Key_C, TIP)
         action = window.docks.add(dock)
         window.toolbar.addAction(action)
         action.triggered.connect(self._widen)

@@ -179,6 +179,7 @@ class GroundView:
 
     def _drop(self, path: str) -> None:
         """Open a dropped height field, once the drop is over, or say why there can be none."""
+        self._refresh()  # the ground may have been switched just now
         if self.menu.isEnabled():
             QTimer.singleShot(0, partial(self._open, path))
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from PyQt6.QtCore import QEvent, QObject, QPoint, QSize, Qt
@@ -87,11 +87,14 @@ class Command(NamedTuple):
 
 
 class Palette(QDialog):
-    """A search field above the commands that match all its words, the best match first."""
+    """A search field above the commands that match all its words, the best match first.
 
-    def __init__(self, window: Window, commands: Sequence[Command], last: Sequence[str]):
+    It keeps names only, and calls `find` for the actions: menus that are filled again delete theirs.
+    """
+
+    def __init__(self, window: Window, find: Callable[[], list[Command]], last: Sequence[str]):
         super().__init__(window, Qt.WindowType.Popup)
-        self._window, self._commands, self._last = window, commands, list(last)
+        self._window, self._find, self._last = window, find, list(last)
         self.line, self.list = QLineEdit(placeholderText="Type a command"), QTreeWidget()
         self.list.setColumnCount(2)
         self.list.setHeaderHidden(True)
@@ -115,14 +118,14 @@ class Palette(QDialog):
         self.list.clear()
         blank = QPixmap(ICON, ICON)
         blank.fill(Qt.GlobalColor.transparent)
-        for command in rank_commands(self._commands, text, self._last):
+        for command in rank_commands(self._find(), text, self._last):
             action = command.action
             on = "  ✓" if action.isCheckable() and action.isChecked() else ""
             reason = reason_of(action)
             item = QTreeWidgetItem(self.list, [command.name + on, re.split("[:;]", reason)[0] or keys_of(action)])
             item.setIcon(0, QIcon(blank) if action.icon().isNull() else action.icon())
             item.setToolTip(0, reason or action.toolTip())
-            item.setData(0, Qt.ItemDataRole.UserRole, command)
+            item.setData(0, Qt.ItemDataRole.UserRole, command.name)
             item.setForeground(1, theme.color("faint"))
             item.setDisabled(not is_offered(action))
         if not self.list.topLevelItemCount():
@@ -148,9 +151,12 @@ class Palette(QDialog):
         return super().eventFilter(watched, event)
 
     def _run(self) -> None:
-        item = self.list.currentItem()
-        if item is not None and not item.isDisabled():
-            command = item.data(0, Qt.ItemDataRole.UserRole)
+        item = self.list.currentItem() or self.list.topLevelItem(0)
+        name = None if item is None else item.data(0, Qt.ItemDataRole.UserRole)
+        command = next((each for each in self._find() if each.name == name), None)
+        if command is None:
+            self._fill(self.line.text())
+        elif is_offered(command.action):
             self.close()
             self._last[:] = [command.name, *(name for name in self._last if name != command.name)][:LAST]
             dock, words = command.action.parent(), self.line.text().casefold().split()
@@ -158,10 +164,8 @@ class Palette(QDialog):
                 self._window.docks.bring(dock.windowTitle())  # what was sought is in it
             else:
                 command.action.trigger()
-        elif item is None and (first := self.list.topLevelItem(0)) is not None and first.text(0) != NOTHING:
-            command = first.data(0, Qt.ItemDataRole.UserRole)
-            if reason := reason_of(command.action):
-                self._window.statusBar().showMessage(f"{_last(command.name)}: {' '.join(reason.split())}", MESSAGE)
+        elif reason := reason_of(command.action):
+            self._window.statusBar().showMessage(f"{_last(command.name)}: {' '.join(reason.split())}", MESSAGE)
 
     @property
     def last(self) -> list[str]:
@@ -182,15 +186,16 @@ class PaletteView:
     def show(self) -> None:
         """Open the palette, and focus its search field."""
         last = [] if self.palette is None else self.palette.last
-        found = of_menus(self._window)
-        commands = [
-            Command(f"{menu} › {name.partition(REASON_AFTER)[0]}", action, ALSO.get(_last(name), ""), action.toolTip())
-            for menu, name, action in found
-            if action is not self.action and reason_of(action) != _last(name)  # as where a menu is empty
-        ]
-        self.palette = Palette(self._window, commands, last)
+        self.palette = Palette(self._window, self._find, last)
         self.palette.show()
         self.palette.line.setFocus()
+
+    def _find(self) -> list[Command]:
+        return [
+            Command(f"{menu} › {name.partition(REASON_AFTER)[0]}", action, ALSO.get(_last(name), ""), action.toolTip())
+            for menu, name, action in of_menus(self._window)
+            if action is not self.action and reason_of(action) != _last(name)  # as where a menu is empty
+        ]
 
 
 def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -> list[Command]:

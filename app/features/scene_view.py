@@ -29,7 +29,6 @@ from app.features import object_places
 from app.features.state_transfer import restore_state
 from app.features.window_type import Window
 from app.gl.camera import Camera
-from app.panels.panel_scroller import scroller
 from app.panels.scene import ScenePanel
 from app.reasons import refusal
 from app.simulation.messages import Loaded, Snapshot
@@ -84,8 +83,7 @@ class SceneView(QObject):
             give_reason(each, "select an object in the Scene dock or in the picture first")
         window.menus.edit.put(self.duplicating, self.removing, apart=True)
         self.panel = ScenePanel(self.adding, self.duplicating, self.removing)
-        area = scroller(self.panel, sideways=False)
-        self.action = window.docks.add(Dock("Scene", area, LEFT, "Robot", "scene", "O", TIP))
+        self.action = window.docks.add(Dock("Scene", self.panel, LEFT, "Robot", "scene", "O", TIP, sideways=False))
         window.toolbar.addAction(self.action)
         window.menus.simulation.put(self.adding)
         self._before: Before | None = None
@@ -236,7 +234,8 @@ class SceneView(QObject):
         if item.mass is None:
             count = len(self.obstacles)
             self._set_obstacles([*self.obstacles, item], count, f"Add {scene_objects.LABELS[item.shape]} {count + 1}")
-            self._bring_into_view(item)
+            if len(self.obstacles) > count:
+                self._bring_into_view(item)
         else:
             self._add_part(lambda: body_of(item, item.pose), item.name)
 
@@ -313,6 +312,7 @@ class SceneView(QObject):
             self._window.statusBar().showMessage("the scene is still being changed; try again in a moment", MESSAGE)
             return
         said = told + NEW_RUN if bench.robot.time > 0 else told if state is not None else ""
+        said = "; ".join(filter(None, (self.panel.told, said)))
         stays = state is None or state.floating == bench.robot.floating
         camera = replace(self._window.viewport.camera) if stays else None
         playing = bench.robot.playing

@@ -26,7 +26,6 @@ from app.gl.batch import Box
 from app.gl.picking import pick, ray
 from app.gl.scene import Scene
 from app.jobs.background import Background
-from app.panels.panel_scroller import scroller
 from app.panels.second_robot import ALGORITHMS, EMPTY, SecondRobotPanel
 from app.plotting.quantities import own_energy
 from app.reasons import refusal
@@ -81,9 +80,7 @@ class SecondRobotView(QObject):
         self._reading = _reading()
         self._timer = QTimer(self, timeout=self._look)
         self.panel = SecondRobotPanel()
-        self.action = window.docks.add(
-            Dock("Second robot", scroller(self.panel), RIGHT, "Timing", "robot", "Shift+B", TIP)
-        )
+        self.action = window.docks.add(Dock("Second robot", self.panel, RIGHT, "Timing", "robot", "Shift+B", TIP))
         self._make_menu()
         self._connect()
 

@@ -42,7 +42,10 @@ class ViewControls:
             menu.addAction("&Centre the view here", lambda: seen.see(replace(seen.camera, target=point + seen.center)))
 
     def _set_follow(self, on: bool) -> None:
+        """Follow the robot, from within the view."""
         self._viewport.follow = on
+        if on and self._viewport.way_to_robot is not None:
+            self._viewport.fit()
 
     def _await_reset(self) -> None:
         """After a reset, bring a followed robot back into view."""

@@ -13,7 +13,6 @@ from app.desktop.context_menus import LINK, Clicked
 from app.desktop.docks import RIGHT, Dock
 from app.features.window_type import Window
 from app.gl.pushes import Push, of_links
-from app.panels.panel_scroller import scroller
 from app.panels.wrenches import WrenchPanel
 from app.simulation.messages import Loaded, Snapshot
 
@@ -27,7 +26,7 @@ class WrenchView:
         self._bench, self._overlays = window.workbench, window.viewport.overlays
         self.panel = WrenchPanel()
         self._shown: Mapping[int, SetWrench] = {}
-        self.action = window.docks.add(Dock("Forces", scroller(self.panel), RIGHT, "Timing", "forces", "E", TIP))
+        self.action = window.docks.add(Dock("Forces", self.panel, RIGHT, "Timing", "forces", "E", TIP))
         window.toolbar.addAction(self.action)
         self.panel.set.connect(self._set)
         self.panel.unset.connect(lambda link: self._act(lambda: self._bench.wrenching.unset(link)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PyQt6.QtWidgets import QDialog
 
-from app.desktop.actions import make_action
+from app.desktop.actions import NO_ROBOT, make_action, offer
 from app.features.reloading import Reloading
 from app.features.window_type import Window
 from app.panels.xacro_dialog import XacroDialog
@@ -32,8 +32,9 @@ class XacroArguments:
         self._refresh()
 
     def _refresh(self) -> None:
-        there = self._reloading.file.endswith(SUFFIX) and bool(self.arguments)
-        self.action.setEnabled(there)
+        file = self._reloading.file
+        there = file.endswith(SUFFIX) and self.arguments
+        offer(self.action, (file, NO_ROBOT), (there, NO_ARGUMENTS_TIP))
         self.action.setToolTip(TIP if there else NO_ARGUMENTS_TIP)
 
     @property

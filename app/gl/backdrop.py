@@ -26,13 +26,15 @@ class Backdrop:
     glow: tuple[float, float, float]
     """The radiance added to the floor near the robot."""
     soil: tuple[float, float, float]
+    sheen: float
+    """The share of light that robots mirror besides, most along their outlines, so that dark ones are seen."""
     ink: float
     """The factor for colours of overlays on robots, for contrast."""
 
     @property
     def colors(self) -> NDArray[np.float32]:
-        """(6, 4): zenith, horizon and floor as radiance; line colour and strength; glow and shadow; soil."""
-        rows = [(*radiance(self.zenith), 0.0), (*radiance(self.horizon), 0.0), (*radiance(self.floor), 0.0)]
+        """(6, 4): zenith and sheen, horizon and floor as radiance; line and strength; glow and shadow; soil."""
+        rows = [(*radiance(self.zenith), self.sheen), (*radiance(self.horizon), 0.0), (*radiance(self.floor), 0.0)]
         rows += [(*srgb(self.line), self.strength), (*self.glow, self.shadow), (*self.soil, 0.0)]
         return np.array(rows, np.float32)
 
@@ -62,6 +64,6 @@ def radiance(name: str) -> tuple[float, float, float]:
 
 
 DARK = Backdrop(
-    "#171a20", "#353a44", "#1d2128", "#b8c7db", 1.0, 0.55, (0.026, 0.030, 0.037), (0.050, 0.057, 0.068), 1.0
+    "#171a20", "#353a44", "#1d2128", "#b8c7db", 1.0, 0.55, (0.026, 0.030, 0.037), (0.050, 0.057, 0.068), 1.0, 1.0
 )
-LIGHT = Backdrop("#c8d3e0", "#e6ebf1", "#cdd6e0", "#33404f", 1.5, 0.40, (0.0, 0.0, 0.0), (0.40, 0.42, 0.45), 0.52)
+LIGHT = Backdrop("#c8d3e0", "#e6ebf1", "#cdd6e0", "#33404f", 1.5, 0.40, (0.0, 0.0, 0.0), (0.40, 0.42, 0.45), 0.0, 0.52)

@@ -16,6 +16,7 @@ from app.gl.mesh import BLOCK, Mesh
 from app.gl.scene import Content
 
 Vector = NDArray[np.float64]
+TINY = 3.0  # px, below which a robot in the picture cannot be seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,26 +50,32 @@ def seen_at(camera: Camera, size: tuple[float, float], points: ArrayLike) -> Vec
 
 def corners_at(camera: Camera, size: tuple[float, float], lower: ArrayLike, upper: ArrayLike) -> Vector:
     """(8, 2): the pixels, as of `seen_at`, of the corners of a box between `lower` and `upper` (3,)."""
-    return seen_at(camera, size, _corners(lower, upper))
-
-
-def _corners(lower: ArrayLike, upper: ArrayLike) -> Vector:
     ends = zip(np.asarray(lower, float), np.asarray(upper, float), strict=True)
-    return np.array(np.meshgrid(*ends)).reshape(3, -1).T
+    return seen_at(camera, size, np.array(np.meshgrid(*ends)).reshape(3, -1).T)
 
 
-def way_to(camera: Camera, size: tuple[float, float], lower: ArrayLike, upper: ArrayLike) -> Vector | None:
-    """Return the direction to a box, with corners (3,), outside a picture of this size; None if it is inside.
+def way_to(camera: Camera, size: tuple[float, float], bodies: ArrayLike) -> Vector | None:
+    """Return the direction to bodies, with corners (n, k, 3), all outside a picture of this size; else None.
 
     (2,): a unit vector from the picture's middle, x to the right and y down.
     """
-    clip = np.c_[_corners(lower, upper), np.ones(8)] @ (camera.projection(size[0] / size[1]) @ camera.view()).T
-    x, y, w = clip[:, 0], clip[:, 1], clip[:, 3]
-    if not any(np.all(beyond) for beyond in (x > w, x < -w, y > w, y < -w, w < 0)):
+    corners = np.asarray(bodies, float)
+    ends = np.concatenate([corners, np.ones((*corners.shape[:2], 1))], 2)
+    clip = ends @ (camera.projection(size[0] / size[1]) @ camera.view()).T
+    x, y, w = (clip[..., k] for k in (0, 1, 3))
+    if not np.all(np.any([np.all(beyond, 1) for beyond in (x > w, x < -w, y > w, y < -w, w < 0)], axis=0)):
         return None
-    toward = clip[:, :2].mean(0) * [size[0], -size[1]]
+    toward = clip[..., :2].mean((0, 1)) * [size[0], -size[1]]
     length = float(np.linalg.norm(toward))
     return toward / length if length > 0 else np.array([0.0, 1.0])
+
+
+def way_to_tiny(camera: Camera, size: tuple[float, float], bodies: ArrayLike) -> Vector | None:
+    """Return the direction, as of `way_to`, to bodies that are together less than `TINY` in a picture; else None."""
+    corners = seen_at(camera, size, np.reshape(bodies, (-1, 3)))
+    toward = corners.mean(0) - np.array(size) / 2
+    tiny = np.ptp(corners, axis=0).max() < TINY  # not if a corner is behind the eye, and so nan
+    return toward / max(float(np.linalg.norm(toward)), 1e-9) if tiny else None
 
 
 def pick(content: Content, link_poses: ArrayLike, eye: ArrayLike, direction: ArrayLike) -> Hit | None:

@@ -89,14 +89,25 @@ class Content:
         if not len(self.hulls):
             origins = poses[:, :3, 3] if len(poses) else np.zeros((1, 3))
             return origins.min(0) - PLACEHOLDER, origins.max(0) + PLACEHOLDER
-        poses = poses[self.instances.link]
-        points = self.hulls @ poses[:, :3, :3].transpose(0, 2, 1) + poses[:, None, :3, 3]
+        points = self._points(poses)
         first = self.instances.link < (np.inf if own is None else own)
         if first.any() and not first.all():
             lower, upper = points[first].min((0, 1)), points[first].max((0, 1))
             reach = FAR * float(np.linalg.norm(upper - lower))
             points = points[first | ((points > lower - reach) & (points < upper + reach)).all((1, 2))]
         return points.min((0, 1)), points.max((0, 1))
+
+    def of_links(self, link_poses: ArrayLike, own: int) -> NDArray[np.float64]:
+        """(n, k, 3): extreme points of each copy that links up to number `own` carry; their origins if none does."""
+        poses = np.asarray(link_poses, float)
+        points = self._points(poses)[self.instances.link < own]
+        return points if len(points) else poses[:own, None, :3, 3]
+
+    def _points(self, poses: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(I, 26, 3): extreme points of each copy in the world."""
+        poses = poses[self.instances.link]
+        points: NDArray[np.float64] = self.hulls @ poses[:, :3, :3].transpose(0, 2, 1) + poses[:, None, :3, 3]
+        return points
 
     @cached_property
     def spheres(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

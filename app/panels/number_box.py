@@ -1,4 +1,4 @@
-"""Boxes for typed numbers.
+"""Boxes for typed numbers, which show as many digits as there is room for.
 
 `DecimalBox`, `PlainBox` without buttons, `NumberBox` without trailing zeros; `WholeBox` for whole numbers.
 """
@@ -9,11 +9,12 @@ import ast
 import math
 import operator
 import re
+from collections.abc import Callable
 from typing import Any, cast
 
-from PyQt6.QtCore import QEvent, QObject, Qt
-from PyQt6.QtGui import QKeyEvent, QMouseEvent, QValidator
-from PyQt6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox, QWidget
+from PyQt6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt
+from PyQt6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QResizeEvent, QShowEvent, QValidator
+from PyQt6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox, QToolTip, QWidget
 
 from app.desktop.actions import MESSAGE
 
@@ -23,6 +24,8 @@ NO_NUMBERS = (Qt.Key.Key_Space, Qt.Key.Key_S, Qt.Key.Key_R)
 UNDOES = (Qt.Key.Key_Z, Qt.Key.Key_Y)
 """Keys that undo and redo, with Ctrl."""
 LONGEST = 100  # largest number of characters typed
+LONGEST_SHORT = 9  # most significant digits of a number for which there is no room
+LINE_MARGIN = 2  # px, Qt's, on both sides of a text that is edited
 _BEGUN = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d*)?")
 _TERM = re.compile(r"(?!.*\d\.\d*\.)[\d.eE+\-*/() πpi]*")  # no number with two points
 _TURN = math.pi / 180
@@ -63,23 +66,29 @@ def _taken(box: Any, number: float) -> float:
     return round(within) if isinstance(box, QSpinBox) else within
 
 
-def _corrected(box: Any, typed: float | None, form: str) -> str:
-    """Return the text of what a box takes of a typed number, or of its value where none was typed.
+def _corrected(box: Any, typed: float | None, form: str, write: Callable[[Any], str]) -> str:
+    """Return the text, by `write`, of what a box takes of a typed number, or of its value where none was typed.
 
     The status bar says, by `form`, what replaced it.
     """
     number = box.value() if typed is None else typed
     taken = _taken(box, number)
-    window = box.parentWidget()
+    box.corrected, window = "", box.parentWidget()
     while window is not None and not isinstance(window, QMainWindow):
         window = window.parentWidget()
     if number != taken and window is not None:
         name, unit = f"{box.accessibleName()}: " if box.accessibleName() else "", box.suffix()
         which = "not a whole number" if box.minimum() <= number <= box.maximum() else "below the minimum"
         which = "above the maximum" if number > box.maximum() else which
-        said = f"{name}{number:{form}}{unit} is {which}; {taken:{form}}{unit} is set instead"
-        window.statusBar().showMessage(said, MESSAGE)
-    return f"{box.prefix()}{box.textFromValue(taken)}{box.suffix()}"
+        box.corrected = f"{name}{number:{form}}{unit} is {which}; {taken:{form}}{unit} is set instead"
+        window.statusBar().showMessage(box.corrected, MESSAGE)
+    return f"{box.prefix()}{write(taken)}{box.suffix()}"
+
+
+def _short(box: QDoubleSpinBox, value: float, digits: int) -> str:
+    """Return a number with some significant digits, as 0.534 or 1.2e6."""
+    text = re.sub(r"e\+?(-?)0*", r"e\1", f"{value:.{digits}g}")
+    return text.replace(".", box.locale().decimalPoint())
 
 
 def is_for_window(box: Any, event: QEvent) -> bool:
@@ -117,7 +126,12 @@ class _Typing(QObject):
         self._before = self._box.value() if self._before is None else self._before
 
     def _end(self) -> None:
-        self._before = None
+        self._before, self._box.corrected = None, ""
+
+    @property
+    def begun(self) -> bool:
+        """Whether a number is being typed."""
+        return self._before is not None
 
     def eventFilter(self, box: Any, event: QEvent) -> bool:
         if self._before is None or event.type() != QEvent.Type.KeyPress or event.key() != Qt.Key.Key_Escape:
@@ -134,6 +148,9 @@ class _Terms:
     Else a comma would group digits in some languages and be the decimal mark in others: 12.5 could become 125.
     A number beyond the limits becomes the limit once editing ends, with a message in the window's status bar.
     """
+
+    corrected = ""
+    """What the status bar says of the number that is being entered, if another is set instead."""
 
     def _plain(self: Any, text: str) -> str:
         """Return the text between prefix and suffix, with a point in place of a comma."""
@@ -170,14 +187,78 @@ class _Terms:
 
 
 class DecimalBox(_Terms, QDoubleSpinBox):
-    """Accepts numbers as `_Terms` says, and units of its suffix's kind."""
+    """Accepts numbers as `_Terms` says, and units of its suffix's kind.
+
+    One with more digits than there is room for is shown rounded, perhaps with an exponent, and its tooltip has all of
+    them.
+    """
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        _Typing(self)
+        self._typing, self._measures = _Typing(self), False
+
+    def sizeHint(self) -> QSize:
+        return self._measured(super().sizeHint)
+
+    def minimumSizeHint(self) -> QSize:
+        return self._measured(super().minimumSizeHint)
+
+    def _measured(self, hint: Callable[[], QSize]) -> QSize:
+        """Return a size for all digits, whatever room there is now."""
+        self._measures = True
+        try:
+            return hint()
+        finally:
+            self._measures = False
+
+    def textFromValue(self, value: float) -> str:
+        whole = self._whole(value)
+        if self._measures or not self.isVisible() or self._fits(whole):
+            return whole
+        return next(filter(self._fits, (_short(self, value, digits) for digits in range(LONGEST_SHORT, 0, -1))), whole)
+
+    def _whole(self, value: float) -> str:
+        """Return a number with all its digits."""
+        return super().textFromValue(value)
+
+    def _fits(self, text: str) -> bool:
+        line = self.lineEdit()
+        room = line.contentsRect().width() - 2 * LINE_MARGIN
+        return line.fontMetrics().horizontalAdvance(f"{self.prefix()}{text}{self.suffix()}") <= room
+
+    def _shown(self) -> str:
+        return f"{self.prefix()}{self.textFromValue(self.value())}{self.suffix()}"
+
+    def _fit(self) -> None:
+        """Show as many digits as there is room for now."""
+        line, text = self.lineEdit(), self._shown()
+        if not self._typing.begun and line.text() != text:
+            with QSignalBlocker(line):
+                line.setText(text)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._fit()
+
+    def event(self, event: QEvent) -> bool:
+        whole = self._whole(self.value()) if event.type() == QEvent.Type.ToolTip else ""
+        if isinstance(event, QHelpEvent) and whole != self.textFromValue(self.value()):
+            tip = f"{self.prefix()}{whole}{self.suffix()}\n{self.toolTip()}".strip()
+            QToolTip.showText(event.globalPos(), tip, self)
+            return True
+        return super().event(event)
+
+    def _number(self, text: str) -> float | None:
+        if not self.lineEdit().isModified() and text == self._shown():
+            return self.value()  # with the digits that there is no room for
+        return super()._number(text)
 
     def fixup(self, text: str | None) -> str:
-        return _corrected(self, self._number(text or ""), "g")
+        return _corrected(self, self._number(text or ""), "g", self._whole)
 
     def valueFromText(self, text: str | None) -> float:
         number = self._number(text or "")
@@ -205,8 +286,8 @@ class PlainBox(DecimalBox):
 class NumberBox(PlainBox):
     """A box that shows no trailing zeros."""
 
-    def textFromValue(self, value: float) -> str:
-        text, point = super().textFromValue(value), self.locale().decimalPoint()
+    def _whole(self, value: float) -> str:
+        text, point = super()._whole(value), self.locale().decimalPoint()
         return text.rstrip("0").rstrip(point) if point in text else text
 
 
@@ -221,7 +302,7 @@ class WholeBox(_Terms, QSpinBox):
         _Typing(self)
 
     def fixup(self, text: str | None) -> str:
-        return _corrected(self, self._number(text or ""), ".15g")
+        return _corrected(self, self._number(text or ""), ".15g", self.textFromValue)
 
     def valueFromText(self, text: str | None) -> int:
         number = self._number(text or "")

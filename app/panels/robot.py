@@ -211,7 +211,7 @@ class Inspector(QTreeWidget):
         if not self._labels:
             painter = QPainter(self.viewport())
             painter.setPen(theme.color("faint"))
-            painter.drawText(self.viewport().rect(), Qt.AlignmentFlag.AlignCenter, SELECT)
+            painter.drawText(self.viewport().rect(), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, SELECT)
 
     def show_sections(self, sections: Sequence[Section]) -> None:
         """Show sections; where labels are unchanged only the values change, and the selection stays."""

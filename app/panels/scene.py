@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
-from PyQt6.QtCore import QSignalBlocker, QSize, Qt, pyqtSignal
+from PyQt6.QtCore import QSignalBlocker, QSize, pyqtSignal
 from PyQt6.QtGui import QAction, QColor, QIcon, QPixmap
 from PyQt6.QtWidgets import QColorDialog, QGridLayout, QLabel, QListWidget, QMenu, QPushButton, QWidget
 
@@ -24,7 +25,7 @@ from app.panels.terrain import TerrainForm
 FAR, LARGEST, HEAVIEST = 1e4, 1e3, 1e6  # m, m, kg
 SMALLEST, LIGHTEST = 1e-4, 1e-6
 TURN_DECIMALS = 2  # in degrees
-SWATCH = QSize(28, 12)  # px
+SWATCH, GAP = QSize(28, 12), 6  # px
 FRICTION_TIP = (
     "Coulomb's coefficient; of two surfaces that touch the smaller one applies,\n"
     "so a value above the scene's has no effect on the ground and on links without a friction of their own"
@@ -57,11 +58,14 @@ class ScenePanel(QWidget):
         self.list.setAccessibleName("objects of the scene")
         theme.tint(self.note, "faint")
         self.sizes = [NumberBox(SMALLEST, LARGEST, 4) for _ in range(3)]
-        self.size_names = [QLabel() for _ in range(3)]
+        self.size_name, self.size_names = QLabel(), [QLabel() for _ in range(3)]
+        self.friction_name, self.color_name, self.mass_name = QLabel("Friction"), QLabel("Colour"), QLabel("Mass, kg")
         self.place = [NumberBox(-FAR, FAR, 4) for _ in range(3)]
         self.turn, self.turn_name = [NumberBox(-180.0, 180.0, TURN_DECIMALS) for _ in range(3)], QLabel()
         self.mass = NumberBox(LIGHTEST, HEAVIEST, 6)  # with fewer digits the minimum would be 0
         self.friction, self.color = NumberBox(0.0, ROUGHEST, 3), QPushButton()
+        self.told = ""
+        """While `changed` is emitted: what the status bar says of the number that was typed."""
         self.usual = 0.0
         """The friction of objects without their own: the scene's."""
         self._objects: tuple[SceneObject, ...] = ()
@@ -77,32 +81,29 @@ class ScenePanel(QWidget):
         buttons = horizontal(self.add, self.duplicate, self.remove, 1)
         self.form, grid = QWidget(), QGridLayout()
         grid.setContentsMargins(0, 0, 0, 0)
-        for column, axis in enumerate("xyz", 1):
-            grid.addWidget(QLabel(axis, alignment=Qt.AlignmentFlag.AlignHCenter), 0, column)
-            grid.setColumnStretch(column, 1)
-        rows = (("Position, m", self.place, "Position along {}"), ("Rotation", self.turn, "Rotation about {}"))
-        for row, (name, boxes, tip) in enumerate(rows, 1):
-            grid.addWidget(self.turn_name if boxes is self.turn else QLabel(name), row, 0)
-            for column, (box, axis) in enumerate(zip(boxes, "xyz", strict=True), 1):
+        grid.setHorizontalSpacing(GAP)
+        grid.setVerticalSpacing(GAP // 2)
+        rows = (
+            (QLabel("Position x, y, z, m"), self.place, "Position along {}"),
+            (self.turn_name, self.turn, "Rotation about {}"),
+        )
+        for row, (label, boxes, tip) in enumerate(rows):
+            grid.addWidget(label, 2 * row, 0, 1, 3)
+            for column, (box, axis) in enumerate(zip(boxes, "xyz", strict=True)):
                 box.setAccessibleName(tip.format(axis))
-                grid.addWidget(box, row, column)
-        self.size_name = QLabel("Size, m")
-        grid.addWidget(self.size_name, 4, 0)
-        for column, (label, box) in enumerate(zip(self.size_names, self.sizes, strict=True), 1):
-            theme.tint(label, "faint")
-            grid.addWidget(label, 3, column)
-            grid.addWidget(box, 4, column)
-        self.mass_name = QLabel("Mass, kg")
+                grid.addWidget(box, 2 * row + 1, column)
+                grid.setColumnStretch(column, 1)
+        grid.addWidget(self.size_name, 4, 0, 1, 3)
         self.mass.setAccessibleName("Mass")
-        grid.addWidget(self.mass_name, 5, 0)
-        grid.addWidget(self.mass, 5, 1)
-        self.look_name = QLabel("Friction, colour")
         self.friction.setAccessibleName("Friction")
         self.friction.setToolTip(FRICTION_TIP)
         self.color.setAccessibleName("Colour")
         self.color.setToolTip("The colour in the picture")
-        for column, widget in enumerate((self.look_name, self.friction, self.color)):
-            grid.addWidget(widget, 6, column)
+        looks = (self.friction_name, self.friction), (self.color_name, self.color), (self.mass_name, self.mass)
+        for row, pairs in ((4, zip(self.size_names, self.sizes, strict=True)), (6, looks)):
+            for column, (label, widget) in enumerate(pairs):
+                grid.addWidget(label, row, column)
+                grid.addWidget(widget, row + 1, column)
         self.form.setLayout(grid)
         around = self.terrain, self.surface, self.gravity
         vertical(*around, buttons, (self.list, 1), self.form, self.note, of=self, margins=(12, 10, 12, 10))
@@ -131,7 +132,7 @@ class ScenePanel(QWidget):
 
     def show_units(self) -> None:
         """Show angles in their unit, which may have changed."""
-        self.turn_name.setText(f"Rotation, {ANGLES.name}")
+        self.turn_name.setText(f"Rotation x, y, z, {ANGLES.name}")
         for box in self.turn:
             with QSignalBlocker(box):
                 box.setDecimals(TURN_DECIMALS + ANGLES.more_digits)
@@ -159,17 +160,17 @@ class ScenePanel(QWidget):
         for k, (label, box) in enumerate(zip(self.size_names, self.sizes, strict=True)):
             names = SIZES[item.shape]
             box.setAccessibleName(names[k] if k < len(names) else "")
-            label.setText(box.accessibleName())
-            label.setVisible(0 < len(names) < 3)  # three boxes have the column headings x, y and z
+            label.setText(f"{box.accessibleName()}, m")
+            label.setVisible(k < len(names) < 3)
             box.setVisible(k < len(names))
-        self.size_name.setVisible(bool(item.shape))
-        self.size_name.setText("Scale" if item.shape == "mesh" else "Size, m")
+        self.size_name.setVisible(len(SIZES[item.shape]) == 3)
+        self.size_name.setText("Scale x, y, z" if item.shape == "mesh" else "Size x, y, z, m")
         editable = not fixed and bool(item.shape)
         self.mass_name.setVisible(editable)
         self.mass.setVisible(editable)
         if item.mass is not None:
             _put(self.mass, item.mass)
-        for widget in (self.look_name, self.friction, self.color):
+        for widget in (self.friction_name, self.friction, self.color_name, self.color):
             widget.setVisible(bool(item.shape))
         _put(self.friction, self.usual if item.friction is None else item.friction)
         swatch = QPixmap(SWATCH)
@@ -184,7 +185,7 @@ class ScenePanel(QWidget):
 
     def _change(self) -> None:
         item = self._objects[self.row]
-        pose, box = item.pose.copy(), self.sender()
+        pose, box = item.pose.copy(), cast(NumberBox, self.sender())
         if box in self.place:
             pose[:3, 3] = [each.value() for each in self.place]
         elif box in self.turn:
@@ -192,7 +193,9 @@ class ScenePanel(QWidget):
         size = tuple(box.value() for box in self.sizes[: len(item.size)]) if box in self.sizes else item.size
         mass = self.mass.value() if box is self.mass else item.mass
         friction = self.friction.value() if box is self.friction else item.friction
+        self.told = box.corrected
         self.changed.emit(self.row, replace(item, pose=pose, size=size, mass=mass, friction=friction))
+        self.told = ""
 
     def _ask_color(self) -> None:
         row, item = self.row, self._objects[self.row]

@@ -9,6 +9,7 @@ from PyQt6.QtWidgets import QComboBox, QGridLayout, QLabel, QPushButton, QWidget
 import engine
 from app.desktop import theme, type_scale
 from app.desktop.layouts import NO_MARGINS, horizontal, vertical
+from app.desktop.panel_scroller import scroller
 from app.panels.number_box import WholeBox
 from app.panels.study_chart import StudyChart
 from app.panels.study_kinds import KINDS, Wanted
@@ -80,7 +81,9 @@ class StudyPanel(QWidget):
         beside.setFixedWidth(WIDTH)
         parts = self.title, form, self.summary, self.note, 1, run, self.export
         vertical(*parts, of=beside, margins=NO_MARGINS, spacing=6)
-        horizontal(beside, (self.chart, 1), of=self, margins=(10, 8, 10, 8), spacing=10)
+        column = scroller(beside, sideways=False)
+        column.setFixedWidth(WIDTH + column.verticalScrollBar().sizeHint().width())
+        horizontal(column, (self.chart, 1), of=self, margins=(10, 8, 10, 8), spacing=10)
 
     def show_none(self, message: str) -> None:
         """Clear the panel; the message says why there are no results."""

@@ -32,7 +32,7 @@ class StudyChart(QWidget):
         """The selected sample's row."""
         self._picture: QPixmap | None = None
         self._of: tuple[QSize, float, bool] | None = None
-        self.setMinimumSize(260, 170)
+        self.setMinimumSize(200, 120)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName("chart of the study's samples")
@@ -68,7 +68,7 @@ class StudyChart(QWidget):
         if self.kind is None:
             painter.fillRect(self.rect(), theme.color("ground"))
             painter.setPen(theme.color("faint"))
-            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter, EMPTY)
+            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, EMPTY)
             return
         key = self.size(), self.devicePixelRatioF(), theme.is_dark()
         if self._picture is None or self._of != key:

@@ -15,7 +15,7 @@ import engine
 from app.gl.batch import Batch, Box
 from app.gl.camera import Camera
 from app.gl.contact_marks import Marks, marks
-from app.gl.picking import Hit, corners_at, pick, ray
+from app.gl.picking import Hit, corners_at, pick, ray, way_to, way_to_tiny
 from app.gl.renderer import DETAILS
 from app.gl.scene import FAR, Scene
 from app.gl.view import View
@@ -83,10 +83,7 @@ class Viewport(SteeredView):
         self._anchor: View | None = None  # the view at the last visible motion
         self._missed = False  # whether a frame was skipped while the window was hidden
         self._next = 0.0  # when the next draft may begin
-        self._still, self._later = QTimer(self), QTimer(self)
-        for timer, slot in ((self._still, self._rest), (self._later, self._move)):
-            timer.setSingleShot(True)
-            timer.timeout.connect(slot)
+        self._still, self._later = (QTimer(self, singleShot=True, timeout=slot) for slot in (self._rest, self._move))
         self.steered.connect(self._steered)
         self.pressed.connect(self._click)
         self.fit_asked.connect(self.fit)
@@ -185,10 +182,17 @@ class Viewport(SteeredView):
             self._bounded = (content, poses), content.bounds(poses, self._own)
         return self._bounded[1]
 
+    @property
+    def way_to_robot(self) -> NDArray[np.float64] | None:
+        """The direction (2,) to a robot out of the picture or too small in it to be seen; else, or in a batch, None."""
+        if self._scene is None or self._poses is None or self._batch is not None:
+            return None
+        seen = self.camera, (self.width(), self.height()), self._scene.content.of_links(self._poses, self._own)
+        return way_to_tiny(*seen) if (way := way_to(*seen)) is None else way
+
     def bounds_of(self, link_poses: ArrayLike) -> Box:
         """Return the corners, (3,) each, as `robot_bounds`, with its links at (links, 4, 4)."""
-        poses = np.asarray(link_poses, float)
-        return self.robot_bounds if self._scene is None else self._scene.content.bounds(poses, self._own)
+        return self.robot_bounds if self._scene is None else self._scene.content.bounds(link_poses, self._own)
 
     @property
     def robot_size(self) -> float:
@@ -350,12 +354,10 @@ class Viewport(SteeredView):
             self._still.start(STILL)
         if not self.modest or QApplication.mouseButtons() != Qt.MouseButton.NoButton:
             self._ask(view, self._screen.draft)
+        elif not self._screen.busy and (early := self._next - time.perf_counter()) > 0:
+            self._later.start(int(1e3 * early) + 1)
         elif not self._screen.busy:
-            early = self._next - time.perf_counter()
-            if early > 0:
-                self._later.start(int(1e3 * early) + 1)
-            else:
-                self._ask(view, self._screen.draft)
+            self._ask(view, self._screen.draft)
 
     def _rest(self) -> None:
         """Draw in full, but not while a mouse button is pressed, since that may take long."""
@@ -444,7 +446,5 @@ class Viewport(SteeredView):
         if self._batch is None:
             hit = self.under(*place)
             self.clicked.emit(-1 if hit is None else hit.link)
-            return
-        robot = self._batch.nearest(self.camera, size, place, self._scene.content.reach)
-        if robot is not None:
+        elif (robot := self._batch.nearest(self.camera, size, place, self._scene.content.reach)) is not None:
             self.picked.emit(robot)

@@ -14,6 +14,7 @@ from engine.recording.inputs import Change, Inputs, dense
 from engine.recording.packing import Array, size, unbundle, unpack
 from engine.recording.setup import Setup
 from engine.scene import Contacts
+from engine.simulation import Simulation
 
 _OF_A_FRAME, _OF_A_CHANGE, _OF_A_BUNDLE = 160, 200, 400  # bytes beside arrays and numbers
 
@@ -100,3 +101,10 @@ def checkpoint_of(stored: StoredFrame, setup: Setup, shapes: tuple[tuple[int, ..
         unpack(packed, shape) for packed, shape in zip(stored.contact, shapes if stored.contact else (), strict=True)
     )
     return Checkpoint(stored.steps, stored.q, stored.v, tau, target, wrench, frozen, contact, divergences)
+
+
+def restore(simulation: Simulation, at: Checkpoint) -> None:
+    """Continue from the checkpoint of a frame; those of files of `main.py run` have no contacts."""
+    if not at.contact:
+        at = at._replace(contact=tuple(map(np.zeros_like, simulation.checkpoint().contact)))
+    simulation.restore(at)

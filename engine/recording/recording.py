@@ -18,6 +18,7 @@ from engine.recording.frames import (
     are_samples,
     checkpoint_of,
     diverged,
+    restore,
     size_of,
     taken_out,
 )
@@ -408,7 +409,7 @@ class Recording(NotCopied):
         """
         frame = self.frame(run, index)
         simulation = frame.setup.simulation()
-        simulation.restore(frame.checkpoint)
+        restore(simulation, frame.checkpoint)
         setup = frame.setup
         while index < run.last:
             index += 1
@@ -416,7 +417,7 @@ class Recording(NotCopied):
             if frame.begins:
                 simulation = simulation if frame.setup is setup else frame.setup.simulation()
                 setup = frame.setup
-                simulation.restore(frame.checkpoint)
+                restore(simulation, frame.checkpoint)
             else:
                 self._repeat(simulation, run, index)
             yield index, simulation.checkpoint()

@@ -11,6 +11,7 @@ import numpy as np
 
 from engine.model import Model
 from engine.recording.files import SavedRun, recording_of
+from engine.recording.frames import RecordedFrame
 from engine.recording.packing import Array, same_bits
 from engine.recording.setup import Setup
 from engine.simulation import Diverged
@@ -31,13 +32,15 @@ class Repeated:
     differs: float | None
     farthest: float
     """The largest difference between numbers of that state."""
+    placed: int = 0
+    """The number of states after the first to which no steps lead, and which are therefore not compared."""
 
 
 def repeat(saved: SavedRun, model: Model) -> Repeated:
     """Repeat the run of a file, of this robot.
 
-    Raises ValueError with one sentence if the file lacks inputs, or is of another robot, and any exception of
-    `Simulation`, for example if the required GPU is missing.
+    Raises ValueError with one sentence if the file lacks inputs or steps, or is of another robot, and any exception
+    of `Simulation`, for example if the required GPU is missing.
     """
     recording = recording_of(saved, model)
     (run,) = recording.runs
@@ -45,8 +48,15 @@ def repeat(saved: SavedRun, model: Model) -> Repeated:
     counts, setup = [frame.checkpoint.steps for frame in frames], frames[0].setup
     states = [(frame.checkpoint.q, frame.checkpoint.v) for frame in frames]
     repeated: Iterator[_State]
+    placed = 0
     if "setups" in saved.arrays:
         steps = sum(b - a for (a, b), frame in zip(pairwise(counts), frames[1:], strict=True) if not frame.begins)
+        placed = sum(after.begins and not _are_one(before, after) for before, after in pairwise(frames))
+        if placed and not steps:
+            raise ValueError(
+                f"{Path(saved.path).name} has {len(frames)} states and no steps between them, as a file of `main.py "
+                "run` that the window opened and exported again; repeat the file that it opened"
+            )
         repeated = ((checkpoint.q, checkpoint.v) for _, checkpoint in recording.resimulate(run, run.first))
     else:
         steps, repeated = counts[-1], _run_again(saved, setup, counts, states[0])
@@ -56,8 +66,14 @@ def repeat(saved: SavedRun, model: Model) -> Repeated:
     for frame, kept, found in zip(frames[1:], states[1:], repeated, strict=True):
         if not all(map(same_bits, kept, found)):
             apart = max(float(np.max(np.abs(a - b), initial=0.0)) for a, b in zip(kept, found, strict=True))
-            return Repeated(setup, len(frames), steps, frame.time, apart)
-    return Repeated(setup, len(frames), steps, None, 0.0)
+            return Repeated(setup, len(frames), steps, frame.time, apart, placed)
+    return Repeated(setup, len(frames), steps, None, 0.0, placed)
+
+
+def _are_one(before: RecordedFrame, after: RecordedFrame) -> bool:
+    """Whether frames have the same time and state, as where other settings began."""
+    a, b = before.checkpoint, after.checkpoint
+    return before.time == after.time and same_bits(a.q, b.q) and same_bits(a.v, b.v)
 
 
 def _require_every(saved: SavedRun, counts: list[int], dt: float) -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.device_arrays import to_host
+from engine.recording.frames import restore
 from engine.recording.inputs import act
 from engine.recording.packing import Array
 from engine.recording.recording import Recording, Run
@@ -120,9 +121,7 @@ class _Resampling:
         is_other, self._setup = setup is not self._setup, setup
         simulation = setup.simulation() if self._simulation is None or is_other else self._simulation
         self._simulation = simulation
-        if not at.contact:  # files of `main.py run` have none
-            at = at._replace(contact=tuple(map(np.zeros_like, simulation.checkpoint().contact)))
-        simulation.restore(at)
+        restore(simulation, at)
         if is_first:
             self._recording.begin(simulation, self.time, setup.about)
         elif is_other:

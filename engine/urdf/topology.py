@@ -16,6 +16,8 @@ from engine.urdf.numerals import format_number
 from engine.urdf.spelling import Spelling
 
 FLOATING_BASE = "floating_base"
+OWN_BASE = "load it without adding a free base"
+"""The fix of a file that has its own where another is asked for."""
 
 _NO_LINKS = {False: "add at least one <link>", True: "this is an SRDF; give the URDF, and this one as its srdf"}
 MAX_CYCLE_CHECKS = 100
@@ -155,10 +157,11 @@ def _freed(document: Document, branches: list[Branch]) -> list[Branch]:
             fixed.add(index)
         elif branch.joint.type == "floating":
             problem = f"the root {root.link.name!r} already carries the robot by a floating joint"
-            document.error(branch.joint.element, problem, "load it without floating=True")
+            document.error(branch.joint.element, problem, OWN_BASE)
+            return branches
     for branch in branches:
         if branch.joint is not None and branch.joint.name == FLOATING_BASE and branch.joint.type != "fixed":
-            problem = f"floating=True adds a joint of the name {FLOATING_BASE!r}, which is in use"
+            problem = f"a free base adds a joint of the name {FLOATING_BASE!r}, which is in use"
             document.error(branch.joint.element, problem, "rename this joint")
     base = JointElement(FLOATING_BASE, "floating", None, root.link.name, root.link.element)
     return [replace(root, joint=base), *branches[1:]]

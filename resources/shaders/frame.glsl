@@ -12,7 +12,7 @@ layout(std140) uniform Frame {
     vec4 plane;            // the ground's: xyz: unit normal; w: its distance from the origin, m
     vec4 across;           // unit directions on the plane, along which places on it are counted from its point
     vec4 along;            // nearest to the origin
-    vec4 zenith;           // radiance of the sky overhead
+    vec4 zenith;           // rgb: radiance of the sky overhead; w: the sheen that sets dark robots off a dark ground
     vec4 horizon;
     vec4 floor_light;      // straight below
     vec4 line;             // rgb: the grid's; w: how strong it is

@@ -57,7 +57,10 @@ void main() {
     // A pale softbox overhead is what a glossy surface mirrors.
     float mirrored = 2.0 * dot(n, v) * n.z - v.z;
     vec3 softbox = mix(vec3(0.10, 0.11, 0.13), vec3(0.95, 1.0, 1.08), smoothstep(-0.15, 0.85, mirrored));
-    vec3 gloss = (F0 + 0.30 * grazing(nv)) * softbox + glossy(n, v, KEY, max(key_cosine, 0.0), nv) * key;
+    // Dark surfaces mirror more of it over a dark ground, most along their outlines, or they would not be seen.
+    float dark = zenith.w * (1.0 - smoothstep(0.02, 0.25, max(albedo.r, max(albedo.g, albedo.b))));
+    float sheen = F0 + 0.30 * grazing(nv) + dark * (0.05 + 0.45 * (1.0 - nv) * (1.0 - nv));
+    vec3 gloss = sheen * softbox + glossy(n, v, KEY, max(key_cosine, 0.0), nv) * key;
     vec3 shown = to_screen(albedo * diffuse + gloss);
     // A tint keeps the shape's shading, and is strongest along its outline.
     vec3 tinted = tint.rgb * (0.45 + 0.75 * dot(shown, vec3(0.3, 0.6, 0.1)));

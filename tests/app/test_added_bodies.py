@@ -8,7 +8,7 @@ from test_scene_view import entry, settled
 from windows import wait
 
 from app.features.scene_view import BELOW, SceneView
-from app.features.status import BODIES_NOTE, BODIES_TIP, Status
+from app.features.status import BODIES_NOTE, BODIES_TIP, LOW_NOTE, Status
 
 BARE = """<robot name="bare">
   <link name="base"/>
@@ -61,4 +61,4 @@ def test_a_body_below_a_hanging_robot_is_said_to_fall(qtbot, shown, tmp_path):
     settled(qtbot, view)
     wait(qtbot, lambda: window.statusBar().currentMessage() != BELOW.format(robot="bare"))  # said once
     window.run.ground.trigger()
-    wait(qtbot, lambda: window.feature(Status).note_label.text() == "")
+    wait(qtbot, lambda: window.feature(Status).note_label.text() == LOW_NOTE)

@@ -131,7 +131,7 @@ def test_objects_of_the_scene_turn_by_radians(qtbot, opened):
     settled(qtbot, scene)
     scene.choose(0)
     window.features[AngleUnits].action.trigger()
-    assert scene.panel.turn_name.text() == "Rotation, rad"
+    assert scene.panel.turn_name.text() == "Rotation x, y, z, rad"
     before = scene.panel._objects[0]
     asked = []
     scene.panel.changed.disconnect()

@@ -81,6 +81,28 @@ def test_a_picture_has_the_colours_that_the_backdrop_names(name):
         np.testing.assert_allclose(corner, wanted, atol=14)
 
 
+BALL = """<robot name="ball"><link name="a"><visual><geometry><sphere radius="1"/></geometry>
+<material name="m"><color rgba="{0}"/></material></visual></link></robot>"""
+
+
+@pytest.mark.usefixtures("gl")
+def test_a_black_robot_is_set_off_the_dark_ground_and_a_bright_one_keeps_its_colours(tmp_path):
+    def drawn(rgba: str, backdrop) -> np.ndarray:
+        path = tmp_path / "ball.urdf"
+        path.write_text(BALL.format(rgba))
+        model = engine.load(path)
+        poses = np.asarray(engine.link_poses(model, model.neutral()))
+        view = View(Scene(model).read().content, poses, Camera(distance=4.0), -1.0, (160, 120), extras=Extras())
+        return picture(view, backdrop)[20:100, 40:120].astype(int)
+
+    black, before = (drawn("0.02 0.02 0.02 1", each) for each in (DARK, replace(DARK, sheen=0.0)))
+    lighter = (black - before).mean(2)
+    assert lighter.max() > 50  # along the outline
+    assert np.median(lighter) > 8
+    assert np.array_equal(*(drawn("0.9 0.6 0.1 1", each) for each in (DARK, replace(DARK, sheen=0.0))))
+    assert LIGHT.sheen == 0.0
+
+
 def test_radiance_and_the_shader_agree_on_the_knee():
     text = (theme.RESOURCES / "shaders" / "light.glsl").read_text()
     assert f"KNEE = {KNEE}" in text

@@ -14,7 +14,7 @@ from windows import wait
 import engine
 from app.desktop.actions import NO_ROBOT, is_offered, reason_of
 from app.desktop.context_menus import LINK, PLOT, SPACE, Clicked
-from app.features.attaching import PlotsView, RobotView, SceneView, TimeView
+from app.features.attaching import PlotsView, PoseMenu, RobotView, SceneView, TimeView
 from app.features.ground_view import FIXED_TIP
 from app.features.palette import ALSO, PaletteView, rank_commands
 from app.features.shortcuts_sheet import of_menus
@@ -127,7 +127,7 @@ def test_the_palette_says_why_there_is_no_height_field(qtbot, arm):
     qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)
     assert arm.statusBar().currentMessage() == f"Height field: {' '.join(FIXED_TIP.split())}"
     view.palette.line.setText("yet")  # the line of an empty menu is no command
-    assert not any("yet" in each.name for each in rank_commands(view.palette._commands, "yet", []))
+    assert not any("yet" in each.name for each in rank_commands(view._find(), "yet", []))
 
 
 def test_a_panel_behind_another_comes_forward_by_its_command_and_is_then_closed_by_it(qtbot, arm):
@@ -254,6 +254,22 @@ def test_a_command_that_cannot_be_is_there_and_does_nothing(qtbot, window):
     assert view.palette.list.currentItem() is None
     qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)
     assert view.palette.isVisible()
+    view.palette.close()
+
+
+def test_the_palette_finds_what_menus_have_made_again_since_it_was_opened(qtbot, arm):
+    """A robot that is loaded meanwhile brings its own poses, and the entries of the former one's are deleted."""
+    view, menu = arm.features[PaletteView], arm.features[PoseMenu].menu
+    view.show()
+    qtbot.keyClicks(view.palette.line, "pose neutral")
+    menu.clear()
+    qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)  # the row is of an entry that is no more
+    assert not view.palette.isVisible()
+    assert view.palette.last[0] == "Simulation › Pose › neutral"
+    view.show()
+    menu.clear()
+    qtbot.keyClicks(view.palette.line, "reset layout")
+    assert view.palette.list.currentItem().text(0) == "View › Reset layout"
     view.palette.close()
 
 

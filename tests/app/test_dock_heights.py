@@ -10,7 +10,7 @@ from windows import wait
 
 import engine
 from app.desktop.docks import HIGHEST, LEFT, RIGHT
-from app.features.attaching import SceneView, SecondRobotView, ShortcutsSheet
+from app.features.attaching import SceneView, SecondRobotView, ShortcutsSheet, StudyView
 from app.panels.second_robot import EMPTY
 from app.window import Window
 
@@ -39,11 +39,44 @@ def test_no_dock_lies_over_another_in_a_small_window(qtbot, opened, titles):
     seen = [
         dock.geometry()
         for dock in window.docks._docks.values()
-        if dock.isVisible() and not dock.visibleRegion().isEmpty()
+        if dock.isVisible() and dock.isAncestorOf(window.childAt(dock.geometry().center()))
     ]
     assert len(seen) >= 2
     assert not any(one.intersects(other) for one, other in combinations([*seen, window.centralWidget().geometry()], 2))
     assert all(window.rect().contains(each) for each in seen)
+
+
+@pytest.mark.parametrize("title", ["Ghost", "Study", "Diagnostics", "Lesson", "Plots", "Timing", "Robot"])
+def test_no_dock_enlarges_a_small_window_and_all_of_it_can_be_reached(qtbot, opened, title):
+    window, size = opened(engine.find_robot("arm7")), QSize(900, 500)
+    window.resize(size)
+    show(qtbot, window, title)
+    show(qtbot, window, "Study")
+    window.docks[title].raise_()
+    area = window.docks[title].widget()
+    panel = area.widget()
+    wait(qtbot, lambda: panel.isVisible() and panel.height() >= panel.minimumSizeHint().height())
+    assert window.size() == size
+    assert window.rect().contains(window.docks[title].geometry())
+    hidden = [panel.width() - area.viewport().width(), panel.height() - area.viewport().height()]
+    bars = [area.horizontalScrollBar().maximum(), area.verticalScrollBar().maximum()]
+    assert bars == [max(0, each) for each in hidden]
+
+
+def test_the_buttons_of_a_study_are_scrolled_to_in_a_low_dock(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    window.resize(AT_SCALE_2)
+    show(qtbot, window, "Study")
+    panel = window.feature(StudyView).panel
+    panel.export.setEnabled(True)
+    bar = window.docks["Study"].widget().verticalScrollBar()
+    wait(qtbot, lambda: panel.isVisible() and panel.height() > 150 and bar.maximum() == 0)
+    wait(qtbot, lambda: panel.export.isVisible() and panel.export.visibleRegion().isEmpty())
+    panel.chart.setFocus()
+    qtbot.keyClick(panel.chart, Qt.Key.Key_Backtab)
+    assert panel.export.hasFocus()
+    wait(qtbot, lambda: panel.export.visibleRegion().boundingRect().height() == panel.export.height())
+    assert panel.chart.visibleRegion().boundingRect().height() == panel.chart.height()
 
 
 def test_all_docks_at_once_can_be_used_in_a_window_of_1280_by_800(qtbot, opened):

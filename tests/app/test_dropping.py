@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from PyQt6.QtWidgets import QInputDialog
 from test_scene_view import far_mesh, settled
 from test_window import drop
 from windows import wait
@@ -74,7 +73,13 @@ def test_a_dropped_height_field_is_the_ground(qtbot, opened, tmp_path, monkeypat
     (tmp_path / "h.npy").rename(path)
     np.save(flat, np.arange(5.0))
     asked = []
-    monkeypatch.setattr(QInputDialog, "getDouble", lambda *words: asked.append(words[2]) or (0.25, True))
+
+    def accept(_window, _title, text, box) -> bool:
+        asked.append(text)
+        box.setValue(0.25)
+        return True
+
+    monkeypatch.setattr("app.features.ground_view.accepts", accept)
     window = opened(engine.find_robot("quadruped"))
     assert drop(window, path)
     ground = lambda: window.workbench.robot.settings.scene.ground  # noqa: E731

@@ -1,8 +1,19 @@
 """Numbers are accepted in any common notation, whatever the system's language."""
 
 import pytest
-from PyQt6.QtCore import QLocale, QPoint, Qt
-from PyQt6.QtWidgets import QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox, QVBoxLayout, QWidget
+from PyQt6.QtCore import QEvent, QLocale, QPoint, Qt
+from PyQt6.QtGui import QHelpEvent
+from PyQt6.QtWidgets import (
+    QApplication,
+    QDoubleSpinBox,
+    QLineEdit,
+    QMainWindow,
+    QSpinBox,
+    QToolTip,
+    QVBoxLayout,
+    QWidget,
+)  # fmt: skip
+from windows import wait
 
 import engine
 from app.acting.coordinates import coordinates
@@ -237,3 +248,31 @@ def test_a_double_click_selects_the_whole_number(qtbot):
     qtbot.keyClicks(box, "7")
     qtbot.keyClick(box, Qt.Key.Key_Return)
     assert box.value() == 7
+
+
+def test_a_number_is_shown_by_as_many_digits_as_there_is_room_for(qtbot):
+    holder, box, came = QWidget(), NumberBox(-1e9, 1e9, 6), []
+    layout = QVBoxLayout(holder)
+    layout.addWidget(box)
+    qtbot.addWidget(holder)
+    whole = box.minimumSizeHint()
+    holder.show()
+    box.setFixedWidth(70)
+    box.valueChanged.connect(came.append)
+    for value, start in ((1e9, "1e9"), (-123456.789012, "-1"), (0.533812, "0.53"), (1e-6, "1e-6"), (0.25, "0.25")):
+        box.setValue(value)
+        room = box.lineEdit().contentsRect().width() - 4
+        assert box.text().startswith(start)
+        assert float(box.text()) == pytest.approx(value, rel=0.06)
+        assert box.fontMetrics().horizontalAdvance(box.text()) <= room
+        qtbot.keyClick(box, Qt.Key.Key_Return)  # which reads what is shown, and loses no digit
+        assert box.value() == value
+    box.setValue(0.533812)
+    del came[:]
+    box.setFixedWidth(200)
+    wait(qtbot, lambda: box.text() == "0.533812")
+    box.setFixedWidth(70)
+    wait(qtbot, lambda: box.text() != "0.533812")
+    assert (box.value(), came, box.minimumSizeHint()) == (0.533812, [], whole)
+    QApplication.sendEvent(box, QHelpEvent(QEvent.Type.ToolTip, QPoint(1, 1), box.mapToGlobal(QPoint(1, 1))))
+    wait(qtbot, lambda: QToolTip.text().startswith("0.533812"))

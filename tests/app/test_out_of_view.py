@@ -12,7 +12,7 @@ from app.features.out_of_view import OutOfView
 from app.gl.camera import Camera
 from app.gl.picking import seen_at, way_to
 
-CUBE = np.full(3, -0.5), np.full(3, 0.5)
+CUBE = np.array([list(np.ndindex(2, 2, 2))]) - 0.5
 
 
 @pytest.mark.parametrize(
@@ -22,21 +22,21 @@ def test_the_way_to_what_is_beside_the_picture(aside, way):
     camera = Camera(np.zeros(3), 5.0, azimuth=0.0, elevation=0.0)  # looks along −x; y is to the right
     up, right = aside
     there = np.array([0.0, right, up])
-    found = way_to(camera, (800, 500), CUBE[0] + there, CUBE[1] + there)
+    found = way_to(camera, (800, 500), CUBE + there)
     assert found == pytest.approx(way, abs=1e-6)
 
 
 def test_the_way_to_what_is_behind_the_camera_is_a_way_all_the_same():
     camera = Camera(np.zeros(3), 5.0, azimuth=0.0, elevation=0.0)
     there = np.array([20.0, 0.3, 0.0])
-    found = way_to(camera, (800, 500), CUBE[0] + there, CUBE[1] + there)
+    found = way_to(camera, (800, 500), CUBE + there)
     assert np.linalg.norm(found) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("distance", [0.2, 5.0, 500.0])
 def test_what_is_partly_in_the_picture_or_around_the_eye_is_in_it(distance):
     camera = Camera(np.array([0.4, 0.3, 0.2]), distance, azimuth=0.7, elevation=0.3)
-    assert way_to(camera, (800, 500), *CUBE) is None
+    assert way_to(camera, (800, 500), CUBE) is None
 
 
 def base_row(window, name: str) -> int:
@@ -74,6 +74,39 @@ def test_a_camera_that_was_turned_away_is_told_too(qtbot, arm):
     wait(qtbot, lambda: arm.viewport.rect().contains(button.geometry()))
     qtbot.keyClick(arm, Qt.Key.Key_F)
     wait(qtbot, lambda: not button.isVisible())
+
+
+def test_a_robot_is_pointed_at_as_soon_as_none_of_it_is_seen(qtbot, arm):
+    """A box around all of it lies in the picture for long, since the arm is bent around the view."""
+    button, viewport = arm.features[OutOfView].button, arm.viewport
+    wait(qtbot, lambda: arm.workbench.robot.newest is not None)
+    arm.workbench.posing.pose(np.array([0.0, 1.5, 0.0, 1.5, 0.0, 0.0, 0.0]))
+    arm.viewport.see(replace(viewport.camera, azimuth=-np.pi / 2, elevation=0.0))
+    wait(qtbot, lambda: arm.workbench.robot.placed is None)
+    lower, upper = viewport.robot_bounds
+    corner = np.array([(lower[0] + upper[0]) / 2, (lower[1] + upper[1]) / 2, lower[2] + 0.1])
+    viewport.see(replace(viewport.camera, target=corner, distance=0.2))
+    wait(qtbot, button.isVisible)
+    places = seen_at(viewport.camera, (viewport.width(), viewport.height()), [*viewport.robot_bounds])
+    assert np.all(places.min(0) < 0)
+    assert np.all(places.max(0) > [viewport.width(), viewport.height()])  # the box is around the picture
+
+
+def test_follow_frames_a_robot_that_is_out_of_view(qtbot, opened):
+    window = opened(engine.find_robot("quadruped"))
+    viewport, follow = window.viewport, window.view_controls.follow
+    wait(qtbot, lambda: window.workbench.robot.newest is not None and in_picture(window))
+    follow.trigger()
+    seen = replace(viewport.camera)
+    follow.trigger()
+    assert np.array_equal(viewport.camera.target, seen.target)  # it was in view
+    window.joints.moved.emit(base_row(window, "x"), 30.0)
+    wait(qtbot, lambda: viewport.way_to_robot is not None)
+    follow.trigger()
+    assert in_picture(window)
+    window.joints.moved.emit(base_row(window, "x"), 60.0)
+    wait(qtbot, lambda: viewport.robot_bounds[0][0] > 50)
+    assert in_picture(window)
 
 
 def test_a_robot_too_small_to_be_seen_is_told_too(qtbot, arm):

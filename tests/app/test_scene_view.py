@@ -167,6 +167,7 @@ def test_a_cube_is_added_weighed_moved_dropped_and_reset(qtbot, scene):
     assert window.statusBar().currentMessage() == "Mass: -3 is below the minimum; 1e-06 is set instead"
     wait(qtbot, lambda: bench.robot.model.mass[-1] == 1e-6)
     settled(qtbot, scene)
+    assert window.statusBar().currentMessage() == "Mass: -3 is below the minimum; 1e-06 is set instead"
     type_in(qtbot, panel.mass, 0.25)
     settled(qtbot, scene)
     wait(qtbot, lambda: bench.robot.model.mass[-1] == 0.25)

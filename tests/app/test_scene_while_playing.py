@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 from test_scene_view import entry, scene, settled, shown
-from windows import started, type_in, wait
+from windows import play_for, started, type_in, wait
 
 import engine
 from app.features.scene_view import NEW_RUN, SceneView
@@ -76,6 +76,39 @@ def test_a_number_that_begins_a_new_run_says_so_and_how_to_open_the_one_before(q
     qtbot.keyClick(window, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
     wait(qtbot, lambda: bench.replay.opened)
     assert bench.robot.parts[0].model.collisions[0].friction == 0.31
+
+
+def test_no_object_is_added_beside_a_recorded_frame_where_it_or_the_run_would_be_lost(qtbot, make_window, tmp_path):
+    first = started(make_window, tmp_path / "runs")
+    first.open(engine.find_robot("scara"))
+    wait(qtbot, lambda: first.workbench.robot.newest is not None)
+    play_for(qtbot, first, 0.1)
+    first.close()
+    window = started(make_window, tmp_path / "runs")
+    scene, bench, bar = window.features[SceneView], window.workbench, window.statusBar()
+    qtbot.keyClick(window, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    wait(qtbot, lambda: bench.replay.opened and bench.replay.active and not bench.loading)
+    run, q = bench.replay.run, bench.replay.frame.checkpoint.q[0].copy()
+    for name in ("Free body: ball", "Obstacle: ball"):
+        entry(scene, name)
+        assert bar.currentMessage() == (
+            "a recorded frame is shown; to change objects press Branch here (Ctrl+B) to continue from it"
+        )
+        assert (bench.replay.run, bench.loading, scene.objects) == (run, "", ())
+    assert not window.features[UndoView].stack.canUndo()
+    qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: not bench.replay.active)
+    entry(scene, "Obstacle: ball")
+    entry(scene, "Free body: ball")
+    settled(qtbot, scene)
+    wait(qtbot, lambda: bench.robot.newest is not None and np.array_equal(bench.robot.newest.q[:4], q))
+    assert len(scene.objects) == 2
+    qtbot.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: len(scene.objects) == 1 and not bench.loading)
+    wait(qtbot, lambda: bench.robot.newest is not None and np.array_equal(bench.robot.newest.q, q))
+    qtbot.keyClick(window, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    wait(qtbot, lambda: bench.replay.opened and not bench.loading)
+    assert np.array_equal(bench.replay.frame.checkpoint.q[0], q)
 
 
 def test_a_recorded_frame_shows_the_numbers_of_its_body_and_why_it_stays(qtbot, falling):

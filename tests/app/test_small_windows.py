@@ -21,6 +21,7 @@ from app.features.attaching import (
     Dragging,
     DriveView,
     HandPosing,
+    SceneView,
     Status,
     TimeView,
     TimingView,
@@ -404,3 +405,18 @@ def test_a_message_is_seen_in_a_window_that_opens_maximised(qtbot):
         bar.showMessage(text)
         seen.append(bar.grab().toImage())
     assert seen[0] != seen[1]
+
+
+def test_the_scenes_numbers_are_whole_in_a_small_window(qtbot, opened):
+    """Half of 1920 × 1200, as at scale 2."""
+    window = opened(engine.find_robot("scara"))
+    window.resize(QSize(960, 600))
+    scene = window.feature(SceneView)
+    window.docks.bring("Scene")
+    scene.add("box", False)
+    scene.choose(0)
+    panel = scene.panel
+    wait(qtbot, lambda: panel.form.isVisible() and panel.place[0].width() < 100)
+    for box, value in zip((*panel.place, *panel.turn), (-0.1234, 9.8765, 0.5338) * 2, strict=True):
+        box.setValue(value)
+        assert box.text() == f"{round(value, box.decimals()):g}"

@@ -222,6 +222,14 @@ def test_the_command_puts_robots_and_bodies_beside_the_robot(tmp_path, capsys):
     assert cli.main(["run", "arm7", "--add", "pendulum", "0", "far", "0"]) == 2
     assert "pendulum is to be put at 0 far 0; expected x, y and z in m" in capsys.readouterr().err
     assert cli.main(["run", "arm7", "--add", "nobody", "0", "0", "0"]) == 2
+    capsys.readouterr()
+    assert cli.main(["run", "arm7", "--add-free", "quadruped", "0", "1", "0.5"]) == 2
+    assert capsys.readouterr().err.rstrip() == (
+        "catena run: quadruped.urdf has a free base already; write --add quadruped in place of --add-free quadruped"
+    )
+    assert cli.main(["run", "quadruped", "--floating"]) == 2
+    assert "has a free base already; leave out --floating" in capsys.readouterr().err
+    assert in_run(tmp_path, "arm7", "--add", "quadruped", "0", "1", "0.5")["parts"][1]["prefix"] == "quadruped/"
 
 
 def test_a_saved_run_has_its_parts_to_the_bit(tmp_path, rng, follower):

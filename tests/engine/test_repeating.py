@@ -129,6 +129,33 @@ def test_a_bit_that_differs_is_told_with_its_time(call, tmp_path):
     assert call("repeat", moved)[0] == 2
 
 
+def test_states_without_steps_are_not_called_the_same(call, tmp_path):
+    """The window exports the samples of a file of `run` without what drove them between."""
+    out, again = tmp_path / "run.npz", tmp_path / "again.npz"
+    assert call("run", "arm7", "--seconds", 0.2, "--every", 10, "--out", out)[0] == 0
+    saved = files.read_run(out)
+    model = engine.load(engine.find_robot("arm7"))
+    recording = files.recording_of(saved, model)
+    (run,) = recording.runs
+    files.save_run(again, recording, run, {"robot": "arm7"})
+    code, text, error = call("repeat", again)
+    assert (code, text) == (2, "")
+    assert "21 states and no steps between them" in error
+    assert "repeat the file that it opened" in error
+
+    simulation = recording.frame(run, run.last).setup.simulation()
+    simulation.reset(recording.frame(run, run.last).checkpoint.q, recording.frame(run, run.last).checkpoint.v)
+    recording.go_on(simulation, 0.2)
+    recording.note(simulation)
+    simulation.step(30)
+    recording.add(simulation)
+    files.save_run(again, recording, run, {"robot": "arm7"})
+    code, text, _ = call("repeat", again)
+    assert code == 0
+    assert "3 states after 30 steps, the same to the bit; no steps lead to 20 more" in text
+    assert json.loads(call("repeat", again, "--json")[1])["not_compared"] == 20
+
+
 def test_what_no_file_says_is_not_guessed(call, tmp_path):
     """A rollout under torques, saved without them, states its result alone."""
     model = engine.load(engine.find_robot("pendulum"))

@@ -173,9 +173,10 @@ def test_a_floating_joint_carries_seven_coordinates(tmp_path: Path) -> None:
     assert (model.nq, model.nv, model.q_slice("hip")) == (8, 7, slice(7, 8))
     np.testing.assert_allclose(engine.link_poses(model, model.neutral())[1, :3, 3], [0, 0, 1])
     with pytest.raises(
-        ModelError, match="already carries the robot by a floating joint; load it without floating=True"
-    ):
+        ModelError, match="already carries the robot by a floating joint; load it without adding"
+    ) as said:
         engine.load(path, floating=True)
+    assert len(said.value.diagnostics) == 1
 
 
 def test_a_spherical_joint_turns_about_any_axis(tmp_path: Path) -> None:

@@ -226,7 +226,7 @@ def test_repeat_tells_where_a_run_differs_first_and_by_how_much(tmp_path: Path):
     words = ("--no-mimic", "--floating", "--no-ground", "--gravity", 1, 2, -3, "--v", -0.5, "--every", 4)
     assert called("run", "shod.urdf", *words, *PACKAGES, "--dt", 0.001, "--seconds", 0.02, "--out", run)[0] == 0
     x = {"run": str(run), "robot": "shod", "same": True, "samples": 6, "steps": 20, "first_difference_s": None,
-         "difference": 0.0, "device": "cpu", "written_by": engine.__version__,
+         "difference": 0.0, "device": "cpu", "not_compared": 0, "written_by": engine.__version__,
          "catena": engine.__version__}  # fmt: skip
     status, said, _ = called("repeat", run, "--json")
     assert (status, json.loads(said)) == (0, x)

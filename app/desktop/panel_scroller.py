@@ -28,9 +28,16 @@ class PanelScroller(QScrollArea):
 
     def _fit(self) -> None:
         room, least = self.maximumViewportSize(), self.widget().minimumSizeHint()
-        if least.height() > room.height():  # the vertical bar takes width; a horizontal bar is not wanted
+        if self._height(room.width()) > room.height():  # the vertical bar takes width; a horizontal bar is not wanted
             room.setWidth(room.width() - self.verticalScrollBar().sizeHint().width())
+        least.setHeight(self._height(max(room.width(), least.width())))
         self.widget().resize(room.expandedTo(least))
+
+    def _height(self, width: int) -> int:
+        """Return the least height of the widget at this width, which lines of text decide."""
+        layout, least = self.widget().layout(), self.widget().minimumSizeHint().height()
+        flows = layout is not None and layout.hasHeightForWidth()
+        return max(least, layout.minimumHeightForWidth(width)) if flows else least
 
 
 def scroller(panel: QWidget, sideways: bool = True) -> PanelScroller:
@@ -40,6 +47,8 @@ def scroller(panel: QWidget, sideways: bool = True) -> PanelScroller:
     """
     scroller = PanelScroller(frameShape=QFrame.Shape.NoFrame, focusPolicy=Qt.FocusPolicy.NoFocus)
     scroller.setWidget(panel)
+    for each in (panel, scroller.viewport()):  # the dock's own ground, as without a scroll area
+        each.setAutoFillBackground(False)
     if not sideways:
         scroller.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     return scroller
