@@ -135,19 +135,19 @@ def _application() -> QApplication:
     from PyQt6.QtCore import QtMsgType, qInstallMessageHandler
     from PyQt6.QtWidgets import QApplication
 
-    said: list[str] = []
+    wording: list[str] = []
 
     def hear(kind: QtMsgType, _: object, text: str | None) -> None:
         if kind == QtMsgType.QtFatalMsg:
-            reason = (said or [text or "Qt gives no reason"])[0].strip().rstrip(".")
+            reason = (wording or [text or "Qt gives no reason"])[0].strip().rstrip(".")
             print(f"No window can be opened on this screen: {reason}. {HEADLESS}", file=sys.stderr, flush=True)
             os._exit(1)
-        said.append(text or "")
+        wording.append(text or "")
 
     before = qInstallMessageHandler(hear)
     application = QApplication(sys.argv[:1])
     qInstallMessageHandler(before)
-    for text in said:
+    for text in wording:
         print(text, file=sys.stderr)
     return application
 

@@ -220,12 +220,12 @@ def _nothing() -> Iterator[None]:
 
 def main() -> None:
     """The child process: read work and write items until the parent closes the pipe."""
-    asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    requested, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # keeps users' prints out of the pipe
     sys.stdout = sys.stderr
     work: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_receive, args=(asked, work), daemon=True).start()
+    threading.Thread(target=_receive, args=(requested, work), daemon=True).start()
     while True:
         function, arguments = work.get()
         try:

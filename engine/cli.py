@@ -127,8 +127,8 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None, windowed:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return NO
     except (CallError, ValueError, TypeError, OSError, MemoryError, NoGpu) as error:
-        said = str(error) or "out of memory"  # Python's MemoryError has no message
-        print_message(f"catena {args.command}: {said}")
+        wording = str(error) or "out of memory"  # Python's MemoryError has no message
+        print_message(f"catena {args.command}: {wording}")
         return WRONG_CALL
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -114,7 +114,7 @@ class Controller(NotCopied):
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Connection | None = None
         self._number = 0  # of the last question
-        self._asked, self._limit = 0.0, 0.0
+        self._requested, self._limit = 0.0, 0.0
         self._period: float | None = None
         self._ready = self._returned = self._loading = self._waiting = False
         self._error: ControllerError | None = None  # which ended it, raised again until `load`
@@ -130,8 +130,8 @@ class Controller(NotCopied):
             self.end()
             self._start()
         self._ready, self._returned, self._error = False, False, None
-        self._loading, self._waiting, self._asked = True, False, perf_counter()
-        self._limit = self._asked + FIRST
+        self._loading, self._waiting, self._requested = True, False, perf_counter()
+        self._limit = self._requested + FIRST
         self._send(("load", str(self.path.resolve()), self.model, dict(parameters or {}), seed))
 
     def _start(self) -> None:
@@ -152,8 +152,8 @@ class Controller(NotCopied):
     def ask(self, t: float, q: ArrayLike, v: ArrayLike) -> None:
         """Start a call with the time t, s, q (nq,) and v (nv,); a pending one is dropped."""
         self._number += 1
-        self._waiting, self._asked = True, perf_counter()
-        self._limit = self._asked + (self._patience or 0.0) if self._returned else self._asked + FIRST
+        self._waiting, self._requested = True, perf_counter()
+        self._limit = self._requested + (self._patience or 0.0) if self._returned else self._requested + FIRST
         self._send(("control", self._number, float(t), np.array(q, float), np.array(v, float)))
 
     def answer(self, seconds: float | None = None) -> Array | None:
@@ -211,7 +211,7 @@ class Controller(NotCopied):
                 if until <= limit:
                     return None
                 what = "control(t, q, v)" if self._ready else "loading it"
-                waited = perf_counter() - self._asked
+                waited = perf_counter() - self._requested
                 raise self._failed(f"{self.path.name}: {what} has not come to an end in {waited:.1f} s, and was ended")
             heard = self._pipe.recv()
         except (EOFError, OSError):
@@ -223,7 +223,7 @@ class Controller(NotCopied):
         return heard  # type: ignore[no-any-return]
 
     def _report_late(self) -> None:
-        if self._late is not None and perf_counter() > self._asked + LATE:
+        if self._late is not None and perf_counter() > self._requested + LATE:
             self._late((LATE_CALL if self._ready else LATE_LOADING).format(self.path.name))
             self._late = None
 
@@ -435,13 +435,13 @@ def _failure(error: BaseException, path: str) -> _Failure:
         words = str(error)
     except BaseException:  # SystemExit too
         words = "its message cannot be read"
-    said = _short(f"{type(error).__name__}: {words}" if words else type(error).__name__)
+    wording = _short(f"{type(error).__name__}: {words}" if words else type(error).__name__)
     name, detail = Path(path).name, "".join(traceback.format_exception(error))[-LONGEST_DETAIL:]
     if isinstance(error, SyntaxError) and error.filename == path:
-        said = _short(f"SyntaxError: {error.msg}: {(error.text or '').strip()}")
-        return _Failure(f"{name}, line {error.lineno}: {said}", error.lineno, detail)
+        wording = _short(f"SyntaxError: {error.msg}: {(error.text or '').strip()}")
+        return _Failure(f"{name}, line {error.lineno}: {wording}", error.lineno, detail)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     if not frames:
-        return _Failure(f"{name}: {said}", None, detail)
+        return _Failure(f"{name}: {wording}", None, detail)
     line = frames[-1].lineno
-    return _Failure(f"{name}, line {line}: {said} ({_short(frames[-1].line or '')})", line, detail)
+    return _Failure(f"{name}, line {line}: {wording} ({_short(frames[-1].line or '')})", line, detail)

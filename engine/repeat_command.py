@@ -33,12 +33,12 @@ def repeat_run(args: argparse.Namespace) -> int:
     folders = [folder for folder in given if isinstance(folder, str)] if isinstance(given, list) else []
 
     def read(file: str | Path, **options: Any) -> Model:
-        told = settings.get("xacro_args")
+        reported = settings.get("xacro_args")
         own = {"floating": bool(settings.get("floating")), "mimic": not settings.get("no_mimic")} | (
             {
                 "package_dirs": folders,
                 "srdf": srdf if isinstance(srdf, str) else None,
-                "xacro_args": args.xacro_args or (told if isinstance(told, dict) else {}),
+                "xacro_args": args.xacro_args or (reported if isinstance(reported, dict) else {}),
             }
         )
         return load(file, trust_xacro=args.trust_xacro, **(options or own))

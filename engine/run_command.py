@@ -153,12 +153,13 @@ def run_robot(args: argparse.Namespace) -> int:
     args.dt = args.dt or (step.dt if args.controls is None else LONGEST)
     args.integrator = step.integrator if args.integrator == "auto" else args.integrator
     every = args.every
-    asked = args.seconds / args.dt
-    if asked > MOST_STEPS:
+    requested = args.seconds / args.dt
+    if requested > MOST_STEPS:
         raise CallError(
-            f"--seconds {args.seconds:g} with --dt {args.dt:g} are {asked:.3g} steps; expected at most {MOST_STEPS:.3g}"
+            f"--seconds {args.seconds:g} with --dt {args.dt:g} are {requested:.3g} steps; expected at most "
+            f"{MOST_STEPS:.3g}"
         )
-    steps = round(asked / every) * every
+    steps = round(requested / every) * every
     _require_out(args)
     if steps < 1:
         raise CallError(f"--seconds {args.seconds:g}, --dt {args.dt:g} and --every {every} leave no step to keep")
@@ -330,12 +331,12 @@ _BARE = "{} has no collision shapes that could {}; give its links <collision>"
 
 def _has_ground(args: argparse.Namespace, model: Model) -> bool:
     """Return whether there is to be ground."""
-    asked = args.ground or args.terrain is not None
-    if args.ground is False or (not asked and not _stands(model)):
+    requested = args.ground or args.terrain is not None
+    if args.ground is False or (not requested and not _stands(model)):
         if args.terrain is not None:
             raise CallError("--terrain and --no-ground exclude each other; give one of them")
         return False
-    if asked and not model.collisions:
+    if requested and not model.collisions:
         raise CallError(f"{'--terrain' if args.terrain else '--ground'}: {_BARE.format(model.name, 'touch it')}")
     return True
 

@@ -20,7 +20,7 @@ class Configuring:
 
     def __init__(self, robot: LoadedRobot, worker: Worker, actions: Actions):
         self._robot, self._worker, self.actions = robot, worker, actions
-        self._asked = 0  # the worker's number for the settings requested last
+        self._requested = 0  # the worker's number for the settings requested last
 
     def configure(self, settings: Settings) -> None:
         """Replace the settings; a `Configured` event follows unless they are the same."""
@@ -31,11 +31,11 @@ class Configuring:
 
     def choose_algorithm_again(self) -> None:
         """Repeat the automatic choice; a `Configured` event follows. No effect without a robot."""
-        self._asked = self._worker.configure(self._robot.settings)
+        self._requested = self._worker.configure(self._robot.settings)
 
     def take(self, event: Configured) -> None:
         """Take the settings now in force, unless others were requested since."""
-        if event.number == self._asked:
+        if event.number == self._requested:
             self._robot.settings = event.settings
 
     def take_settings(self, settings: Settings) -> None:

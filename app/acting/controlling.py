@@ -33,7 +33,7 @@ class Controlling(Attachment):
         self.loading = False
         """Whether the file's execution has neither ended nor failed yet."""
         self._path = ""
-        self._asked = self._again = False  # whether a call is pending; whether the file has to be executed first
+        self._requested = self._again = False  # whether a call is pending; whether the file has to be executed first
         self._left = 0  # steps for which the last efforts are still held
         self._since, self._late = 0.0, False  # the time of the call, and whether it was reported as late
         self._cost: tuple[float, float] | None = None  # see `Snapshot.control`
@@ -65,7 +65,7 @@ class Controlling(Attachment):
         self._controller = None
 
     def _begin(self, running: Running) -> None:
-        self._left, self._asked, self._again = 0, False, False
+        self._left, self._requested, self._again = 0, False, False
         self._since, self._late, self._cost = perf_counter(), False, None
         try:
             if self._controller is None:
@@ -105,7 +105,7 @@ class Controlling(Attachment):
 
     def after_jump(self, running: Running) -> None:
         """Execute the file again at time zero, so that a run repeats; otherwise continue from the new state."""
-        self._left, self._asked = 0, False
+        self._left, self._requested = 0, False
         self._again = running.time == 0
 
     def most_steps(self, running: Running) -> int | None:
@@ -137,16 +137,16 @@ class Controlling(Attachment):
             self._report_late(loading=True)
             return 0
         every = controller.every(running.simulation.dt)
-        if not self._asked:
+        if not self._requested:
             time, *_ = running.state()
             q, v = running.present()
             controller.ask(time, q[0], v[0])
-            self._asked, self._since = True, perf_counter()
+            self._requested, self._since = True, perf_counter()
         tau = controller.answer(SHORT)
         if tau is None:
             self._report_late()
             return 0
-        self._asked = False
+        self._requested = False
         took = perf_counter() - self._since
         average = took if self._cost is None else self._cost[0] + SHARE * (took - self._cost[0])
         self._cost = average, every * running.simulation.dt

@@ -57,22 +57,22 @@ class Surroundings:
         if self._replay.active:
             raise ValueError(f"{self._replay.reason}; to change objects {self._replay.ways_on}")
 
-    def set_obstacles(self, obstacles: Iterable[engine.Obstacle], told: str) -> None:
-        """Set the obstacles; the robot keeps its state. `told` is the undo text.
+    def set_obstacles(self, obstacles: Iterable[engine.Obstacle], reported: str) -> None:
+        """Set the obstacles; the robot keeps its state. `reported` is the undo text.
 
         Raises ValueError, in one sentence, while a recorded frame is shown.
         """
         self._require_present()
         settings = self._robot.settings
-        with self.actions.as_one(told):
+        with self.actions.as_one(reported):
             scene = replace(settings.scene, obstacles=tuple(obstacles))
             self._configuring.configure(replace(settings, scene=scene))
 
-    def set_parts(self, parts: Sequence[engine.Part], told: str) -> State:
+    def set_parts(self, parts: Sequence[engine.Part], reported: str) -> State:
         """Set the other parts, in a new run from time zero; followed by a `Loaded` event. Return the state to restore.
 
-        The ground is switched on for the first parts of a fixed robot that needs none and is not below it. `told` is
-        the undo text. Raises ValueError, in one sentence, while a recorded frame is shown, and for parts that cannot
+        The ground is switched on for the first parts of a fixed robot that needs none and is not below it. `reported`
+        is the undo text. Raises ValueError, in one sentence, while a recorded frame is shown, and for parts that cannot
         be composed, such as two with one name.
         """
         self._require_present()
@@ -81,7 +81,7 @@ class Surroundings:
         first = len(before.parts) < 2 and not before.settings.ground and not self._robot.base_floats
         if first and not can_stand(alone(before.model)) and can_stand(model):
             after = replace(before, settings=replace(before.settings, ground=True))
-        self.actions.report(Action(told, before, replace(after, parts=model.parts)))
+        self.actions.report(Action(reported, before, replace(after, parts=model.parts)))
         self._exchange(model, before.floating)
         return after
 

@@ -150,8 +150,8 @@ def undoable(
             after = actions.state
             if isinstance(answer, np.ndarray):
                 before, after = replace(before, posed=True), replace(after, posed=True, q=np.array(answer))
-            told = text if isinstance(text, str) else text(actions.robot, *args, **named)
-            actions.report(Action(told, before, after, steady, f"{method.__name__} {args[:1] if steady else ''}"))
+            reported = text if isinstance(text, str) else text(actions.robot, *args, **named)
+            actions.report(Action(reported, before, after, steady, f"{method.__name__} {args[:1] if steady else ''}"))
             return answer
 
         return call

@@ -54,10 +54,10 @@ class MessageBar(QStatusBar):
         self.setToolTip(text)
         room = self.width() - 2 * EDGE - self.fontMetrics().horizontalAdvance(text)
         room -= sum(_width(each) for each in self._beside() if each not in self._yielding)
-        asked = sum(_width(each) for each in self._yielding)
+        requested = sum(_width(each) for each in self._yielding)
         for widget in self._yielding:
-            gives_way = asked > room
-            asked -= _width(widget) if gives_way else 0
+            gives_way = requested > room
+            requested -= _width(widget) if gives_way else 0
             if widget.isHidden() != gives_way:
                 widget.setHidden(gives_way)
 

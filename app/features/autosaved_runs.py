@@ -21,7 +21,7 @@ class AutosavedRuns(QObject):
 
     def __init__(self, window: Window, root: Path):
         super().__init__(window)
-        self._window, self._bench, self._told = window, window.workbench, ""
+        self._window, self._bench, self._reported = window, window.workbench, ""
         self.autosave = Autosave(root, window.workbench.replay.recording)
         window.workbench.keep_runs(self.autosave)
         self.action = make_action(window, "Open &last run", self._open, "Ctrl+Shift+T")
@@ -69,13 +69,13 @@ class AutosavedRuns(QObject):
     def _tell_problem(self) -> None:
         """Show an error while it lasts; other messages meanwhile remain."""
         problem, bar = self.autosave.problem, self._window.statusBar()
-        if problem == self._told:
+        if problem == self._reported:
             return
         if problem:
             bar.showMessage(problem)
-        elif bar.currentMessage() == self._told:
+        elif bar.currentMessage() == self._reported:
             bar.clearMessage()
-        self._told = problem
+        self._reported = problem
 
     def _close(self) -> None:
         self._timer.stop()

@@ -31,7 +31,7 @@ class BatchView:
         self._due, self._seconds, self._robots = 0.0, 0.0, 1
         dock = Dock("Batch", self.panel, RIGHT, "Timing", "batch", Qt.Key.Key_B, "Many robots at once (B)")
         window.toolbar.addAction(window.docks.add(dock))
-        self.panel.asked.connect(self._ask)
+        self.panel.requested.connect(self._ask)
         self.panel.arranged.connect(self._arrange)
         self.panel.colored.connect(self._color)
         self.panel.chosen.connect(self._bench.look_at)
@@ -103,8 +103,8 @@ class BatchView:
         if not replay.active:
             self._bench.configuring.set_spread(spread)
         elif spread != self._bench.robot.settings.spread:
-            told = f"{replay.reason}; to change the batch {replay.ways_on}"
-            self._window.statusBar().showMessage(told, MESSAGE)
+            reported = f"{replay.reason}; to change the batch {replay.ways_on}"
+            self._window.statusBar().showMessage(reported, MESSAGE)
         self._window.refresh()
 
     def _arrange(self, arrangement: str) -> None:

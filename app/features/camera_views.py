@@ -108,12 +108,12 @@ class CameraViews:
         if not given or new in ("", name):
             return
         if new in self._saved:
-            told = f"there is a view {new!r} already; type another name, or forget it first"
+            reported = f"there is a view {new!r} already; type another name, or forget it first"
         else:
             views = {new if each == name else each: view for each, view in self._saved.items()}
             self._change(views, f"Rename view {name} to {new}")
-            told = f"view renamed: View › Saved views › {new}"
-        self._window.statusBar().showMessage(told, MESSAGE)
+            reported = f"view renamed: View › Saved views › {new}"
+        self._window.statusBar().showMessage(reported, MESSAGE)
 
     def _forget(self, name: str) -> None:
         self._change({each: view for each, view in self._saved.items() if each != name}, f"Forget view {name}")

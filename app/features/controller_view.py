@@ -47,7 +47,7 @@ class ControllerView(QObject):
         window.files.dropped[".py"] = self._refuse
         self.label = QLabel()
         window.bar.add_note(self.label)
-        self._read, self._held, self._told = GONE, False, ""
+        self._read, self._held, self._reported = GONE, False, ""
         self._slow: tuple[float, float] | None = None  # see `Snapshot.control`, if it slows the simulation down
         self._due = 0.0
         self._timer = QTimer(self, interval=LOOK, timeout=self._look)
@@ -102,9 +102,9 @@ class ControllerView(QObject):
         self._slow = None
         bar = self._window.statusBar()
         if event.late:
-            self._told = (LOADING if event.loading else LATE).format(Path(event.path).name)
-            bar.showMessage(self._told)
-        elif bar.currentMessage() == self._told:
+            self._reported = (LOADING if event.loading else LATE).format(Path(event.path).name)
+            bar.showMessage(self._reported)
+        elif bar.currentMessage() == self._reported:
             bar.clearMessage()
         if event.problem:
             self._findings.show_controller_problem(event.problem)

@@ -27,7 +27,7 @@ class DiagnosticsView:
         self._of_meshes: list[engine.Diagnostic] = []
         self._of_second: list[engine.Diagnostic] = []
         self._run_stopped = False
-        self._said = ""
+        self._wording = ""
         self.panel.open_copy.connect(window.files.open)
         self.panel.trusted.connect(window.files.trust)
         window.viewport.diagnostics.connect(self._add_of_meshes)
@@ -71,8 +71,8 @@ class DiagnosticsView:
         """Show the dock, and the sentence in the status bar."""
         self._dock.show()
         self._dock.raise_()
-        self._said = " ".join(sentence.split())
-        self._bar.showMessage(self._said)
+        self._wording = " ".join(sentence.split())
+        self._bar.showMessage(self._wording)
 
     def _add_of_meshes(self, diagnostics: list[engine.Diagnostic]) -> None:
         """Add problems that the viewport found in the meshes."""
@@ -115,7 +115,7 @@ class DiagnosticsView:
 
     def forget_stop(self) -> bool:
         """Show the file's problems again after a run stopped by itself; return whether one had."""
-        if self._bar.currentMessage() == self._said:
+        if self._bar.currentMessage() == self._wording:
             self._bar.clearMessage()
         if not self._run_stopped:
             return False

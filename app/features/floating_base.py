@@ -28,7 +28,7 @@ class FloatingBase:
         self._window, self._bench = window, window.workbench
         self._path = ""  # of the robot loaded last
         self._before: State | None = None  # of the robot whose root link is being freed or fixed
-        self._file, self._asked = "", False  # of that robot, and whether it is to be freed
+        self._file, self._requested = "", False  # of that robot, and whether it is to be freed
         self._ran = False  # whether that robot had a run
         window.run.floating_asked.connect(self._ask)
         window.loaded.connect(self._take)
@@ -42,7 +42,7 @@ class FloatingBase:
         bench, replay = self._bench, self._bench.replay
         spans = map(replay.recording.span, replay.recording.runs)
         self._ran = not replay.opened and any(end > begin for begin, end in spans)
-        self._before, self._file, self._asked = replace(bench.actions.state, posed=True), bench.path, on
+        self._before, self._file, self._requested = replace(bench.actions.state, posed=True), bench.path, on
         bench.open_again(on)
 
     def _hear(self, event: Event) -> None:
@@ -51,7 +51,7 @@ class FloatingBase:
 
     def has_made(self, event: Loaded) -> bool:
         """Whether a robot is the one that was open before, with its root link freed or fixed."""
-        return self._before is not None and (self._file, self._asked) == (event.path, self._bench.robot.floating)
+        return self._before is not None and (self._file, self._requested) == (event.path, self._bench.robot.floating)
 
     def _take(self, event: Loaded) -> None:
         bench, bar = self._bench, self._window.statusBar()
@@ -60,8 +60,8 @@ class FloatingBase:
         text = ""
         if before is not None and made:
             text = (FREED if bench.robot.floating else FIXED) + KEPT * self._ran
-            told = f"Floating base {on_or_off(bench.robot.floating)}"
-            bench.actions.report(Action(told, before, replace(bench.actions.state, posed=True)))
+            reported = f"Floating base {on_or_off(bench.robot.floating)}"
+            bench.actions.report(Action(reported, before, replace(bench.actions.state, posed=True)))
         elif not known and not bench.replay.opened and self._is_in_the_air(event):
             text = IN_THE_AIR
         if text:

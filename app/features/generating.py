@@ -127,8 +127,8 @@ class Generator(QDialog):
         self._window.workbench.open(model)
         self._window.refresh()
         kinds = [joint.kind for joint in model.joints]
-        told = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
-        self.note.setText(f"{len(model.joints)} joints: {told}; {model.nv} degrees of freedom")
+        reported = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+        self.note.setText(f"{len(model.joints)} joints: {reported}; {model.nv} degrees of freedom")
 
     def _ask(self) -> None:
         if path := ask_path(self, "Save as URDF", f"{self.model.name}.urdf", "Robots (*.urdf)", "urdf"):

@@ -30,7 +30,7 @@ TIP = "A second simulation of the robot, with another algorithm, time step or pr
 class GhostView(QObject):
     """Requests a ghost from the workbench, and shows the one in the snapshots."""
 
-    _told = pyqtSignal(str)
+    _reported = pyqtSignal(str)
     _read = pyqtSignal(object, object, str)
     """A `RecordedGhost` or the reason why it cannot be read, with its model and path; from another thread."""
 
@@ -47,9 +47,9 @@ class GhostView(QObject):
         self.path = ""
         """The file of the recorded ghost, also while it is being read; empty if there is none."""
         self._due = 0.0
-        self._bench.ghost.listen(self._told.emit)  # from other threads
-        self._told.connect(self.panel.refusal.setText)
-        self.panel.asked.connect(self._ask)
+        self._bench.ghost.listen(self._reported.emit)  # from other threads
+        self._reported.connect(self.panel.refusal.setText)
+        self.panel.requested.connect(self._ask)
         self.panel.recording.clicked.connect(self.recording.trigger)
         self._read.connect(self._take_recording)
         self.panel.met.connect(self._bench.ghost.meet)

@@ -55,7 +55,7 @@ class IdleMeasuring(QObject):
         super().__init__(window)
         self.measuring = Measuring(measure)
         self._window, self._bar, settings = window, window.bar, window.settings
-        self._since, self._asked = time.monotonic(), False
+        self._since, self._requested = time.monotonic(), False
         self.label = QLabel(toolTip=LABEL_TIP)
         self._bar.addWidget(self.label)
         self.action = QAction("&Measure when idle", window, checkable=True, toolTip=ACTION_TIP)
@@ -77,7 +77,7 @@ class IdleMeasuring(QObject):
     def look(self) -> None:
         """Start, continue or stop, depending on activity."""
         now, running = time.monotonic(), self.measuring.running
-        wanted = self.action.isChecked() and (running or not (self._asked or engine.measured()))
+        wanted = self.action.isChecked() and (running or not (self._requested or engine.measured()))
         self._watch(wanted)
         if self._busy() or not wanted:
             self._since = now
@@ -112,7 +112,7 @@ class IdleMeasuring(QObject):
             return
         self.label.clear()
         if not progress.stopped:
-            self._asked = True  # an error would recur
+            self._requested = True  # an error would recur
             self._bar.showMessage(progress.problem or DONE, MESSAGE)
             self._window.refresh()
 

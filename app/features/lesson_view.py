@@ -56,7 +56,7 @@ class LessonView(QObject):
         self._timer = QTimer(self, interval=LOOK, timeout=self._look)
         self.panel.shown.connect(self._light)
         self.panel.again.connect(self._open_again)
-        self.panel.asked.connect(self.open)
+        self.panel.requested.connect(self.open)
         window.selection.changed.connect(self._pick)
         self._in_sight = False  # Qt also reports a dock behind another tab as visible
         self._dock.visibilityChanged.connect(self._come_into_sight)

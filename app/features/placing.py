@@ -104,8 +104,8 @@ class Placing(QObject):
         row, point, link = found
         if (replay := self._bench.replay).active:
             if link < 0:
-                told = f"{replay.reason}; to move objects {replay.ways_on}"
-                self._window.statusBar().showMessage(told, MESSAGE)
+                reported = f"{replay.reason}; to move objects {replay.ways_on}"
+                self._window.statusBar().showMessage(reported, MESSAGE)
             return False
         part = row - len(self._scene.obstacles)
         if part >= 0 and (self._bench.robot.playing or not self._bench.surroundings.is_free(part)):

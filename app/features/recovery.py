@@ -67,12 +67,12 @@ class Recovery(QObject):
         box.setIcon(QMessageBox.Icon.Warning)
         box.setWindowTitle("Catena")
         box.setText("Catena ended unexpectedly last time.")
-        told = [f"{escape(Path(robot).name)} was open."] if robot else []
+        reported = [f"{escape(Path(robot).name)} was open."] if robot else []
         if left.report is not None:
             link = QUrl.fromLocalFile(str(left.report)).toString()
-            told.append(f'A report is in <a href="{link}">{escape(str(left.report))}</a>.')
+            reported.append(f'A report is in <a href="{link}">{escape(str(left.report))}</a>.')
         box.setTextFormat(Qt.TextFormat.RichText)
-        box.setInformativeText("<br>".join(told))
+        box.setInformativeText("<br>".join(reported))
         if robot:
             again = box.addButton(f"&Open {Path(robot).name} again", QMessageBox.ButtonRole.AcceptRole)
             floating = bool(left.session.get("floating", False))

@@ -56,7 +56,7 @@ class Reloading:
         self._besides: tuple[str, ...] = ()  # files that the robot's file includes, and meshes
         self._known: dict[str, Signature] = {}  # of these files as read
         self._seen: dict[str, Signature] = {}  # and as last checked
-        self._asked: tuple[str, dict[str, Signature]] = "", {}  # the path being opened, and signatures at that time
+        self._requested: tuple[str, dict[str, Signature]] = "", {}  # the path being opened, and signatures at that time
         self._before: Before | None = None
         self._timer = QTimer(window, timeout=self.look)
         self._timer.start(LOOK)
@@ -115,8 +115,8 @@ class Reloading:
     def _note(self) -> None:
         """Store a file's signature before it is read, so that later writes count as changes."""
         loading = self._bench.loading
-        if loading and loading != self._asked[0]:
-            self._asked = loading, self._signatures(loading)
+        if loading and loading != self._requested[0]:
+            self._requested = loading, self._signatures(loading)
 
     @property
     def file(self) -> str:
@@ -140,9 +140,9 @@ class Reloading:
             return
         camera = replace(self._window.viewport.camera)
         self._before = Before(self._path, bench.actions.state, camera, bench.robot.playing)
-        self._asked = self._path, self._signatures(self._path)
-        self._known |= self._asked[1]
-        self._seen |= self._asked[1]
+        self._requested = self._path, self._signatures(self._path)
+        self._known |= self._requested[1]
+        self._seen |= self._requested[1]
         self._window.statusBar().clearMessage()
         bench.open_again(bench.robot.floating)
         self._window.refresh()
@@ -171,8 +171,8 @@ class Reloading:
 
     def _keep(self, file: str) -> None:
         """Keep the signature of a file that was opened or refused, as it was before it was read."""
-        (asked, known), self._asked = self._asked, ("", {})
-        now = self._signatures(file) | (known if asked == file else {})
+        (requested, known), self._requested = self._requested, ("", {})
+        now = self._signatures(file) | (known if requested == file else {})
         self._known |= now
         self._seen |= now
         self._refresh()

@@ -119,8 +119,8 @@ class RobotFiles:
         """Repeat the message once the robot is open, since opening clears the status bar; before what that has said."""
         if self._left and not self._bench.loading:
             bar, left, self._left = self._window.statusBar(), self._left, ""
-            said = bar.currentMessage()
-            bar.showMessage(f"{left}; {said}" if said not in ("", left) else left, MESSAGE)
+            wording = bar.currentMessage()
+            bar.showMessage(f"{left}; {wording}" if wording not in ("", left) else left, MESSAGE)
 
     def _keep_recent(self) -> None:
         """Save the list of recent files when it changes, since a program that is killed saves nothing at its end."""

@@ -132,7 +132,7 @@ class RunExports:
         first, end = recording.span(run) if span is None else span
         named = [[run.number, each.frame.time, each.name] for each in seen if first <= each.frame.time <= end]
         looked_at, which = bench.replay.robot, run_files.identify(run, bench.replay.runs)
-        told = run_files.lasting(model, robot) | ({run_files.KEYFRAMES: named} if named else {})
+        reported = run_files.lasting(model, robot) | ({run_files.KEYFRAMES: named} if named else {})
         name = Path(path).name
 
         def write(stop: threading.Event) -> str:
@@ -154,7 +154,7 @@ class RunExports:
                 written = engine.recorded_trajectory(rows, source, effort)
                 engine.save_csv(path, setup.model, written, looked_at)
             else:
-                facts = run_files.facts(setup, robot, floating, folders) | told
+                facts = run_files.facts(setup, robot, floating, folders) | reported
                 written = engine.save_run(path, rows, source, facts, run_files.describe, effort)
             return f"{len(written.time)} rows written to {name}: {which}, {run_files.extent(run, written)}"
 
@@ -165,8 +165,10 @@ class RunExports:
                 if error.strerror is None:
                     raise  # with a sentence of its own
                 folder = Path(path).absolute().parent
-                told = f"{name} cannot be written to {folder}: {error.strerror}; choose another folder, or free space"
-                raise OSError(told) from error
+                reported = (
+                    f"{name} cannot be written to {folder}: {error.strerror}; choose another folder, or free space"
+                )
+                raise OSError(reported) from error
 
         return work
 

@@ -58,7 +58,7 @@ class Before:
     """None to fit the robot, which stands elsewhere."""
     playing: bool
     row: int
-    told: str
+    reported: str
     """What to say once the parts are there; empty if nothing."""
 
 
@@ -242,8 +242,8 @@ class SceneView(QObject):
     def change(self, row: int, item: SceneObject) -> None:
         """Replace the object in a row."""
         if row < len(self.obstacles):
-            told = scene_objects.change_text(self.objects[row], item)
-            self._set_obstacles([*self.obstacles[:row], item, *self.obstacles[row + 1 :]], row, told)
+            reported = scene_objects.change_text(self.objects[row], item)
+            self._set_obstacles([*self.obstacles[:row], item, *self.obstacles[row + 1 :]], row, reported)
             return
         number = row - len(self.obstacles)
         part, before = self._bench.robot.parts[number], self.objects[row]
@@ -261,11 +261,11 @@ class SceneView(QObject):
 
     def remove(self, row: int) -> None:
         """Remove the object in a row."""
-        number, parts, told = row - len(self.obstacles), self._bench.robot.parts, f"Remove {self.objects[row].name}"
+        number, parts, reported = row - len(self.obstacles), self._bench.robot.parts, f"Remove {self.objects[row].name}"
         if number < 0:
-            self._set_obstacles([*self.obstacles[:row], *self.obstacles[row + 1 :]], row - 1, told)
+            self._set_obstacles([*self.obstacles[:row], *self.obstacles[row + 1 :]], row - 1, reported)
         else:
-            self._set_parts(lambda: [*parts[:number], *parts[number + 1 :]], row - 1, told)
+            self._set_parts(lambda: [*parts[:number], *parts[number + 1 :]], row - 1, reported)
 
     def _remove_selected(self) -> None:
         self.remove(self.panel.row)
@@ -287,10 +287,10 @@ class SceneView(QObject):
             model = self._bench.robot.parts[row - len(self.obstacles)].model
             self._add_part(lambda: engine.Part(model, pose, f"{item.name}/"), item.name)
 
-    def _set_obstacles(self, wanted: Sequence[engine.Obstacle | SceneObject], row: int, told: str) -> None:
+    def _set_obstacles(self, wanted: Sequence[engine.Obstacle | SceneObject], row: int, reported: str) -> None:
         try:
             made = [scene_objects.obstacle_of(each) if isinstance(each, SceneObject) else each for each in wanted]
-            self._bench.surroundings.set_obstacles(made, told)
+            self._bench.surroundings.set_obstacles(made, reported)
         except ValueError as refusal:
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
         self._window.refresh()
@@ -299,25 +299,25 @@ class SceneView(QObject):
     def _add_part(self, part: Callable[[], engine.Part], name: str) -> None:
         self._set_parts(lambda: [*self._bench.robot.parts, part()], len(self.objects), f"Add {name}")
 
-    def _set_parts(self, parts: Callable[[], Sequence[engine.Part]], row: int, told: str) -> None:
+    def _set_parts(self, parts: Callable[[], Sequence[engine.Part]], row: int, reported: str) -> None:
         """Set the parts beside the robot, which keeps its pose, settings and drives."""
         put = self._bench.surroundings.set_parts
-        self._window.files.start(partial(self._exchange, lambda: put(parts(), told), row, told), CHANGING)
+        self._window.files.start(partial(self._exchange, lambda: put(parts(), reported), row, reported), CHANGING)
         self._window.refresh()
 
-    def _exchange(self, put: Callable[[], State], row: int, told: str, state: State | None = None) -> None:
+    def _exchange(self, put: Callable[[], State], row: int, reported: str, state: State | None = None) -> None:
         """Have `put` exchange the model, and keep the robot's state, or restore `state`."""
         bench = self._bench
         if bench.loading:
             self._window.statusBar().showMessage("the scene is still being changed; try again in a moment", MESSAGE)
             return
-        said = told + NEW_RUN if bench.robot.time > 0 else told if state is not None else ""
-        said = "; ".join(filter(None, (self.panel.told, said)))
+        wording = reported + NEW_RUN if bench.robot.time > 0 else reported if state is not None else ""
+        wording = "; ".join(filter(None, (self.panel.reported, wording)))
         stays = state is None or state.floating == bench.robot.floating
         camera = replace(self._window.viewport.camera) if stays else None
         playing = bench.robot.playing
         try:
-            self._before = Before(put(), camera, playing, row, said)
+            self._before = Before(put(), camera, playing, row, wording)
         except ValueError as refusal:
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
         self._window.refresh()
@@ -339,8 +339,8 @@ class SceneView(QObject):
         if before.playing:
             bench.play()
         self._window.refresh()
-        if told := "; ".join(filter(None, (self._why_no_ground(before.state), before.told))):
-            self._window.statusBar().showMessage(told, MESSAGE)
+        if reported := "; ".join(filter(None, (self._why_no_ground(before.state), before.reported))):
+            self._window.statusBar().showMessage(reported, MESSAGE)
         self.choose(before.row)
         if len(bench.robot.parts) > max(len(before.state.model.parts) - 1, 0):
             self._bring_into_view(self.objects[before.row])
@@ -353,9 +353,9 @@ class SceneView(QObject):
             return ""
         return BELOW.format(robot=alone(bench.robot.model).name)
 
-    def restore(self, state: State, told: str) -> None:
-        """Restore a state: its robot and the parts beside it, settings, pose and drives; then say `told`."""
-        self._exchange(partial(self._bench.surroundings.restore, state), self.panel.row, told, state)
+    def restore(self, state: State, reported: str) -> None:
+        """Restore a state: its robot and the parts beside it, settings, pose and drives; then say `reported`."""
+        self._exchange(partial(self._bench.surroundings.restore, state), self.panel.row, reported, state)
 
     def _bring_into_view(self, item: SceneObject) -> None:
         """Move the camera back if the object is out of view."""

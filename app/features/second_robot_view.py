@@ -55,7 +55,7 @@ class Read:
 class SecondRobotView(QObject):
     """Loads the second robot, simulates it, and shows it in the viewport and in its dock."""
 
-    _told = pyqtSignal(str)
+    _reported = pyqtSignal(str)
     _mesh_read = pyqtSignal()
 
     def __init__(self, window: Window):
@@ -65,7 +65,7 @@ class SecondRobotView(QObject):
         """The second robot; None if there is none."""
         self.path = ""
         """The second robot's file."""
-        self._asked: SecondRobotRequest | None = None  # its position and initial state
+        self._requested: SecondRobotRequest | None = None  # its position and initial state
         self._kept: SavedSecondRobot | None = None  # its data in a session, until it is placed
         self._opening: tuple[str, SavedSecondRobot | None] | None = None
         """The file being read, and its data in a session."""
@@ -100,10 +100,10 @@ class SecondRobotView(QObject):
 
     def _connect(self) -> None:
         window = self._window
-        self._bench.second_robot.listen(self._told.emit)  # from other threads
-        self._told.connect(self._tell)
+        self._bench.second_robot.listen(self._reported.emit)  # from other threads
+        self._reported.connect(self._tell)
         self._mesh_read.connect(self._take_meshes)
-        self.panel.asked.connect(self.open_action.trigger)
+        self.panel.requested.connect(self.open_action.trigger)
         self.panel.closed.connect(self._dismiss)
         self.panel.algorithm_chosen.connect(self.set_algorithm)
         self._viewport.installEventFilter(self)
@@ -191,18 +191,18 @@ class SecondRobotView(QObject):
         self._foot = 0.0 if is_free(self.model) else min(0.0, float(bounds[0][2]))
         kept, self._kept = self._kept, None
         kept = kept or SavedSecondRobot((), None, None, self._algorithm)
-        self._asked = kept.of(self.model, place)
+        self._requested = kept.of(self.model, place)
         self.panel.show_names(self._bench.robot.model.name, self.model.name)
         self._show_algorithms(None)
         for column, model in enumerate((self._bench.robot.model, self.model)):
             self.panel.show_column(column, _facts(model))
-        self._bench.second_robot.set(self._asked)
+        self._bench.second_robot.set(self._requested)
 
     def set_algorithm(self, name: str) -> None:
         """Have the second robot simulated by another algorithm; it continues from its state."""
         self._algorithm = name
-        if self.model is not None and self._asked is not None:
-            self._asked = replace(self._asked, algorithm=name)
+        if self.model is not None and self._requested is not None:
+            self._requested = replace(self._requested, algorithm=name)
             self._tell(f"The code for {algorithm_name(name)} is being prepared …")
             self._bench.second_robot.set_algorithm(name)
 
@@ -215,7 +215,7 @@ class SecondRobotView(QObject):
         self._drop_reading()
         if self._scene is not None:
             self._scene.close(wait=False)
-        self.model = self._scene = self._asked = self._kept = None
+        self.model = self._scene = self._requested = self._kept = None
         self.path, self._link = "", -1
         self._bench.second_robot.set(None)
         self._viewport.overlays.choose_second_link(-1)
@@ -257,14 +257,14 @@ class SecondRobotView(QObject):
         if not path:
             return {}
         kept = kept or SavedSecondRobot((), None, None)
-        if self._opening is None and self._asked is not None:
-            newest, asked = self._bench.robot.newest, self._asked
+        if self._opening is None and self._requested is not None:
+            newest, requested = self._bench.robot.newest, self._requested
             state = None if newest is None else newest.second_robot
             there = state is not None and state.model is self.model and np.all(np.isfinite([*state.q, *state.v]))
-            known = (state.q, state.v) if there else asked.state or ()
+            known = (state.q, state.v) if there else requested.state or ()
             q, v = (tuple(x.tolist()) for x in known) if known else (None, None)
-            time_ = state.time if there else asked.time
-            kept = SavedSecondRobot(tuple(asked.place.tolist()), q, v, asked.algorithm, time_)
+            time_ = state.time if there else requested.time
+            kept = SavedSecondRobot(tuple(requested.place.tolist()), q, v, requested.algorithm, time_)
         found = {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(kept).items()}
         return {"path": str(Path(path).expanduser().resolve()), **found}
 
@@ -296,8 +296,8 @@ class SecondRobotView(QObject):
         if state is None or self._scene is None or state.model is not self.model or frame.batch is not None:
             self._draw(None)
             return
-        if self._asked is not None and self._asked.state is not None:
-            self._asked = replace(self._asked, state=None)  # the initial state has been applied
+        if self._requested is not None and self._requested.state is not None:
+            self._requested = replace(self._requested, state=None)  # the initial state has been applied
         self._draw(state.link_poses)
         if self._fit_due:
             self._fit_due = False
@@ -310,8 +310,8 @@ class SecondRobotView(QObject):
                  own_energy(self._bench.robot.model, frame.q, frame.v, frame.link_poses)),
                 (state.model, state.time, state.algorithm, own_energy(state.model, state.q, state.v, state.link_poses)),
             )):  # fmt: skip
-                told = [f"{seconds:.3f} s", *(f"{each:.3f} J" for each in energy), algorithm_name(name)]
-                self.panel.show_column(column, [*_facts(model), *told])
+                reported = [f"{seconds:.3f} s", *(f"{each:.3f} J" for each in energy), algorithm_name(name)]
+                self.panel.show_column(column, [*_facts(model), *reported])
             self._show_algorithms(state.scene)
             self._tell_link()
 

@@ -97,8 +97,8 @@ def parts(session: dict[str, Any]) -> list[Any]:
 
 def xacro_args(session: dict[str, Any]) -> dict[str, str]:
     """Return the arguments of the robot's xacro file."""
-    told = session["robot"].get("xacro args", {})
-    return {name: str(value) for name, value in told.items()} if isinstance(told, dict) else {}
+    reported = session["robot"].get("xacro args", {})
+    return {name: str(value) for name, value in reported.items()} if isinstance(reported, dict) else {}
 
 
 def scene(session: dict[str, Any], present: engine.Scene) -> engine.Scene:

@@ -151,11 +151,11 @@ class Sessions:
 
         def work(stop: threading.Event) -> str:
             try:
-                told = write_run(stop)
+                reported = write_run(stop)
             except (OSError, RuntimeError, ValueError, MemoryError) as error:
                 return f"Saved {path} without its recording: {reason(error)}"
             _write(path, session)
-            return f"Saved {path}; {told}"
+            return f"Saved {path}; {reported}"
 
         exports.begin(work, f"writing {beside.name} …")
         return True
@@ -213,9 +213,11 @@ class Sessions:
         if opening.recording and not opening.parts:  # otherwise the recording contains them with the robot
             self._bench.set_robot_of_run(opening.recording, robot["path"])
         self._bench.set_xacro_args(robot["path"], session_text.xacro_args(opening.session))
-        floating, told = bool(robot.get("floating", False)), opening.parts
+        floating, reported = bool(robot.get("floating", False)), opening.parts
         self._bench.open(
-            opening.file, floating, parts=lambda load: engine.parts_of_text(told, "the session", load) if told else ()
+            opening.file,
+            floating,
+            parts=lambda load: engine.parts_of_text(reported, "the session", load) if reported else (),
         )
         self._window.refresh()
 

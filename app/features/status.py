@@ -127,9 +127,9 @@ def too_heavy(names: Sequence[str], every: bool = False) -> str:
     return f"{listed} will sag: the effort limit is below the gravity load"
 
 
-def _chosen(name: str, asked: str) -> str:
+def _chosen(name: str, requested: str) -> str:
     """Return the name in use, marked if it was selected automatically."""
-    return f"{name} (auto)" if asked == "auto" else name
+    return f"{name} (auto)" if requested == "auto" else name
 
 
 def _busy(bench: Workbench) -> str:

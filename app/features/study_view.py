@@ -49,7 +49,7 @@ class StudyView(QObject):
         for suffix in (".toml", ".results"):
             window.files.others[suffix] = self.open
         self._timer = QTimer(self, interval=LOOK, timeout=self._look)
-        self.panel.asked.connect(self.show_run)
+        self.panel.requested.connect(self.show_run)
         self.panel.export_asked.connect(self._ask_where)
         theme.signals.changed.connect(self.panel.chart.update)
         window.loaded.connect(self._tell)

@@ -141,8 +141,8 @@ class _ActionCommand(_Command):
     def __init__(self, action: Action, put: Callable[[State, str], None]):
         super().__init__(
             algorithm_words(action.text),
-            lambda told: put(self.action.before, told),
-            lambda told: put(self.action.after, told),
+            lambda reported: put(self.action.before, reported),
+            lambda reported: put(self.action.after, reported),
         )
         self.action, self._when = action, time.monotonic()
 

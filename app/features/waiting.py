@@ -21,15 +21,15 @@ class Waiting(QObject):
         self._bench = window.workbench
         self.note = PictureNote(window.viewport)
         self._due, self._moved, self._since = 0.0, -1.0, 0.0  # when code is due; the time shown, and since when
-        self._told = 0.0  # estimated compile time, s
+        self._reported = 0.0  # estimated compile time, s
         self._timer = QTimer(self, interval=BEAT, timeout=self._look)
         window.refreshed.connect(self._begin)
         window.closing.connect(self._timer.stop)
 
     def _begin(self) -> None:
         bench = self._bench
-        if bench.compiling != self._told:
-            self._told, self._due = bench.compiling, time.monotonic() + bench.compiling
+        if bench.compiling != self._reported:
+            self._reported, self._due = bench.compiling, time.monotonic() + bench.compiling
         waits = bench.robot.playing and bool(bench.compiling or bench.preparing)
         if waits and not self._timer.isActive():
             self._moved, self._since = bench.robot.time, time.monotonic()

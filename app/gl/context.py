@@ -91,8 +91,8 @@ def _egl() -> Iterator[None]:
         EGL.eglChooseConfig(display, (EGL.EGLint * len(wanted))(*wanted), config, 1, found)
         version = [EGL.EGL_CONTEXT_MAJOR_VERSION, VERSION[0], EGL.EGL_CONTEXT_MINOR_VERSION, VERSION[1]]
         core = [EGL.EGL_CONTEXT_OPENGL_PROFILE_MASK, EGL.EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT, EGL.EGL_NONE]
-        asked = (EGL.EGLint * (len(version) + len(core)))(*version, *core)
-        context = EGL.eglCreateContext(display, config[0] if found.value else None, EGL.EGL_NO_CONTEXT, asked)
+        requested = (EGL.EGLint * (len(version) + len(core)))(*version, *core)
+        context = EGL.eglCreateContext(display, config[0] if found.value else None, EGL.EGL_NO_CONTEXT, requested)
         EGL.eglMakeCurrent(display, EGL.EGL_NO_SURFACE, EGL.EGL_NO_SURFACE, context)
     except EGL.EGLError as error:
         raise NoOpenGL(

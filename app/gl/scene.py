@@ -198,7 +198,7 @@ class Scene:
         ]
         # Of each file that was read, or failed, and of each recipe.
         self._known: dict[str | mesh.Recipe, tuple[Mesh, tuple[Level, ...]]] = {}
-        self._asked: set[str] = set()  # the files that a loader reads, or has read
+        self._requested: set[str] = set()  # the files that a loader reads, or has read
         self._signatures: dict[str, tuple[int, int]] = {}  # of these files, from before they were read
         self._how: tuple[Callable[[], None], bool, bool] | None = None  # the arguments of `load`
         self._read: queue.SimpleQueue[Answer | Refinement] = queue.SimpleQueue()
@@ -221,7 +221,7 @@ class Scene:
                 self._known[path] = known
                 if done:
                     self._signatures[path] = seen
-                    self._asked.add(path)
+                    self._requested.add(path)
 
     def show_collisions(self, on: bool) -> None:
         """Show or hide the model's collision shapes; their files are read as specified in `load`."""
@@ -309,9 +309,9 @@ class Scene:
 
     def _start_reading(self) -> None:
         """Read the required files that no thread reads yet."""
-        paths = [path for path in self._files if path not in self._asked]
+        paths = [path for path in self._files if path not in self._requested]
         if paths and self._how is not None:
-            self._asked.update(paths)
+            self._requested.update(paths)
             self._signatures |= {path: signature(path) for path in paths}
             loader = threading.Thread(target=self._load, args=(paths, *self._how), name="mesh loader", daemon=True)
             self._loaders.append(loader)

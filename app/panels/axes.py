@@ -56,8 +56,8 @@ class Axis:
         if self.cells is not None:
             count = len(self.cells)
             step = -(-count // max(1, most))
-            told = [f"{x:.4g}" for x in self.cells] if not self.words else list(self.words)
-            return [((k + 0.5) / count, told[k]) for k in range(0, count, step)]
+            reported = [f"{x:.4g}" for x in self.cells] if not self.words else list(self.words)
+            return [((k + 0.5) / count, reported[k]) for k in range(0, count, step)]
         if self.words:
             step = -(-len(self.words) // max(1, most))
             return [(float(self.share(k)), word) for k, word in enumerate(self.words) if k % step == 0]

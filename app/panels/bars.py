@@ -348,10 +348,10 @@ def _paint_badge(painter: QPainter, box: QRectF, row: engine.AlgorithmResult) ->
         painter.drawText(badge, Qt.AlignmentFlag.AlignCenter, row.verdict)
         text.setLeft(badge.right() + 8)
     painter.setPen(theme.color("faint" if row.verdict != "failed" else "text"))
-    said = painter.fontMetrics().elidedText(
+    wording = painter.fontMetrics().elidedText(
         row.reason or "waiting for its turn", Qt.TextElideMode.ElideRight, round(text.width())
     )
-    painter.drawText(text, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, said)
+    painter.drawText(text, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, wording)
 
 
 class BarView(QTableView):

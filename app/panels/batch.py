@@ -35,7 +35,7 @@ MARGIN = 0.8  # share of a computed number of robots, which the note states
 class BatchPanel(QWidget):
     """The controls of a batch, and the state of the current one."""
 
-    asked = pyqtSignal(BatchSpread)
+    requested = pyqtSignal(BatchSpread)
     """The requested robots, emitted once no setting has changed for `PAUSE`."""
     arranged = pyqtSignal(str)
     """One of `ARRANGEMENTS`."""
@@ -188,8 +188,8 @@ class BatchPanel(QWidget):
             widget.setVisible(len(energy) > 1)
         lost = int(np.count_nonzero(diverged))
         alike = not (self.spread.pose or self.spread.mass or self.spread.friction)
-        said = f"{lost} of {len(diverged)} diverged" if lost else ALIKE if alike else ""
-        self.count.setText(" · ".join(filter(None, (self.map.text(robot), said))))
+        wording = f"{lost} of {len(diverged)} diverged" if lost else ALIKE if alike else ""
+        self.count.setText(" · ".join(filter(None, (self.map.text(robot), wording))))
         theme.tint(self.count, "error" if lost else "text")
 
     def show_drawing(self, robots: int, seconds: float, reached: float = math.nan) -> None:
@@ -211,7 +211,7 @@ class BatchPanel(QWidget):
         self.note.setText(text)
 
     def _ask(self) -> None:
-        self.asked.emit(self.spread)
+        self.requested.emit(self.spread)
 
     def _wait(self) -> None:
         """Request the batch after `PAUSE`; each further change restarts the wait."""

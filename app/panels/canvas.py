@@ -143,7 +143,7 @@ class Canvas(QWidget):
             return 0
         return min(max(3 * math.floor(math.log10(most) / 3), min(PREFIXES)), max(PREFIXES))
 
-    def said(self, value: float) -> str:
+    def wording(self, value: float) -> str:
         """Return a number with its unit, scaled as on the axis; a dash if it is not finite."""
         if not math.isfinite(value):
             return "–"
@@ -189,7 +189,7 @@ class Canvas(QWidget):
         painter.setPen(theme.color("text"))
         painter.setBrush(QColor(curve.color))
         painter.drawEllipse(place, 3.5, 3.5)
-        text = f"{curve.name}\n{self.said(curve.value[at])} at {curve.time[at]:.4g} s"
+        text = f"{curve.name}\n{self.wording(curve.value[at])} at {curve.time[at]:.4g} s"
         size = painter.fontMetrics().boundingRect(self.rect(), 0, text).size()
         box = QRectF(0, 0, size.width() + 14, size.height() + 8)
         left, below = place.x() < area.center().x(), place.y() < area.center().y()

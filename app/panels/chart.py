@@ -157,10 +157,10 @@ class Chart(NamedPlot):
             if len(line) or quantity in known:
                 at = known[quantity] if quantity in known else _at(line, time)
                 value = float(in_unit(quantity, line, np.array([at]))[0])
-            number, _, unit = self.canvas.said(value).partition(" ")
+            number, _, unit = self.canvas.wording(value).partition(" ")
             room = FIGURE_SPACE * (WIDTH - len(number))
-            said = f"{room}{number}&nbsp;{unit}".replace(" ", "&nbsp;").replace("/", f"/{WORD_JOINER}")
-            words = escape(self._short(quantity)).replace(" ", "&nbsp;") + f'&nbsp;<b style="{AS_IT_IS}">{said}</b>'
+            wording = f"{room}{number}&nbsp;{unit}".replace(" ", "&nbsp;").replace("/", f"/{WORD_JOINER}")
+            words = escape(self._short(quantity)).replace(" ", "&nbsp;") + f'&nbsp;<b style="{AS_IT_IS}">{wording}</b>'
             dash = f'<span style="color:{self.tint(quantity)}">{self._dash(quantity)[1]}</span>&nbsp;'
             parts.append(dash + words)
         self._show_names(parts, removable, title if parts else f'<span style="color:{faint}">{EMPTY}</span>')

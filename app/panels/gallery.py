@@ -159,9 +159,9 @@ class Gallery(QWidget):
         columns = max(1, min(COLUMNS, (rect.width() - bars) // step))
         rows = -(-self.cards.count() // columns)
         width = columns * step + bars
-        said = sum(label.heightForWidth(width) if label.hasHeightForWidth() else label.sizeHint().height()
+        wording = sum(label.heightForWidth(width) if label.hasHeightForWidth() else label.sizeHint().height()
                    for label in self._words)  # fmt: skip
-        wanted = said + 4 * self._column.layout().spacing() + rows * (CARD.height() + GAP) + GAP
+        wanted = wording + 4 * self._column.layout().spacing() + rows * (CARD.height() + GAP) + GAP
         height = min(wanted, rect.height())
         self._column.setGeometry((rect.width() - width) // 2, (rect.height() - height) // 2, width, height)
 

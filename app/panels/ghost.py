@@ -68,7 +68,7 @@ class Legend(QWidget):
 class GhostPanel(QWidget):
     """Settings above, numbers below."""
 
-    asked = pyqtSignal(object)
+    requested = pyqtSignal(object)
     """`GhostSettings`, or None for no ghost."""
     met = pyqtSignal()
     """The user wants to reset the ghost to the robot's state."""
@@ -171,7 +171,7 @@ class GhostPanel(QWidget):
         self.refusal.clear()
         if not self.on.isChecked():
             self.show_state(None, ())
-        self.asked.emit(self.settings)
+        self.requested.emit(self.settings)
 
     def show_state(self, ghost: GhostState | None, links: Sequence[str], why: str = "–") -> None:
         """Show the ghost's distance from the robot with these link names; `why` a requested one is missing."""

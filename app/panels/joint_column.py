@@ -21,7 +21,7 @@ class JointColumn(QWidget):
 
     def __init__(self, joints: JointPanel):
         super().__init__()
-        self._joints, self.facts, self._asked = joints, Inspector(), False
+        self._joints, self.facts, self._requested = joints, Inspector(), False
         self.facts.setProperty("padded", True)
         self.opening = QToolButton(text="Model and state", checkable=True, autoRaise=True)
         self.opening.setToolTip("Energy, centre of mass, highest load and contact of the robot, below its joints")
@@ -40,18 +40,18 @@ class JointColumn(QWidget):
         joints.table.modelReset.connect(lambda: self._later.start(0))
         self._share()
 
-    def ask(self, asked: bool) -> None:
+    def ask(self, requested: bool) -> None:
         """Show the facts whatever the joints need, or only if space permits."""
-        if asked is not self._asked:
-            self._asked = asked
+        if requested is not self._requested:
+            self._requested = requested
             self._share()
 
     def _share(self) -> None:
         table = self._joints
         needed = table.horizontalHeader().height() + table.verticalHeader().length() + 2 * table.frameWidth()
         room = self.height() - needed >= LEAST
-        shown = room or self._asked or self.opening.isChecked()
-        self.opening.setVisible(not (room or self._asked))
+        shown = room or self._requested or self.opening.isChecked()
+        self.opening.setVisible(not (room or self._requested))
         self.opening.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
         for each in (self._line, self.facts):
             each.setVisible(shown)

@@ -150,8 +150,10 @@ class JointForm(QWidget):
         if (row := self._row) is None or not row.driveable:
             self.motion.clear()
             return
-        told = _of(velocity * row.scale, row.velocity * row.scale, f"{row.unit}/s", 1 + row.more_digits)
-        self.motion.setText(told + (f" · {_of(effort, row.effort, row.effort_unit)}" if math.isfinite(effort) else ""))
+        reported = _of(velocity * row.scale, row.velocity * row.scale, f"{row.unit}/s", 1 + row.more_digits)
+        self.motion.setText(
+            reported + (f" · {_of(effort, row.effort, row.effort_unit)}" if math.isfinite(effort) else "")
+        )
         self.motion.setToolTip(f"{row.name}: velocity, {row.unit}/s, and effort, {row.effort_unit}, of its limits")
 
     def _limits(self) -> str:

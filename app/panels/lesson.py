@@ -33,7 +33,7 @@ class LessonPanel(QWidget):
     """The `engine.LessonStep` now shown; None if there is no lesson."""
     again = pyqtSignal()
     """The user requested the lesson for the robot's current state."""
-    asked = pyqtSignal(str)
+    requested = pyqtSignal(str)
     """The name of another lesson that the user requested."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class LessonPanel(QWidget):
         self.title.setMargin(8)
         self.text.setAccessibleName("lesson")
         self.text.setOpenLinks(False)
-        self.text.anchorClicked.connect(lambda link: self.asked.emit(link.path()))
+        self.text.anchorClicked.connect(lambda link: self.requested.emit(link.path()))
         self.picture, self.clock = Drawing("picture of the work"), Drawing("time on processors")
         self.handles, self.pull = QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText), QComboBox()
         self.handles.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

@@ -20,7 +20,7 @@ class QuestionForm(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.answer, self.check, self.said = QLineEdit(), QPushButton("Chec&k"), QLabel(wordWrap=True)
+        self.answer, self.check, self.wording = QLineEdit(), QPushButton("Chec&k"), QLabel(wordWrap=True)
         self.answer.setPlaceholderText("your answer")
         self.answer.setAccessibleName("answer")
         self.choices = QButtonGroup(self)
@@ -30,10 +30,10 @@ class QuestionForm(QWidget):
         self.drag, self.dragged = KeySlider(), QLabel()
         self.drag.setAccessibleName("answer, dragged")
         self.drag.valueChanged.connect(self._show_dragged)
-        self.answer.textEdited.connect(self.said.clear)
+        self.answer.textEdited.connect(self.wording.clear)
         self.drag.entered.connect(self._judge)
         self._buttons, row = QVBoxLayout(), horizontal(self.answer, self.drag, self.dragged, self.check)
-        vertical(self._buttons, row, self.said, of=self, margins=(MARGIN, 0, MARGIN, 6))
+        vertical(self._buttons, row, self.wording, of=self, margins=(MARGIN, 0, MARGIN, 6))
         self._question: engine.LessonQuestion | None = None
 
     def present(self, font: QFont) -> None:
@@ -50,10 +50,10 @@ class QuestionForm(QWidget):
     def _keep_room(self) -> None:
         """Keep the height of the longest verdict free, so that the choices stay where they are when one appears."""
         if self._question is not None:
-            said, width = self.said, self.contentsRect().width() - 2 * MARGIN
+            wording, width = self.wording, self.contentsRect().width() - 2 * MARGIN
             text = f"{NOT_YET} {self._question.hint}"
-            rows = said.fontMetrics().boundingRect(0, 0, width, 0, Qt.TextFlag.TextWordWrap, text)
-            said.setMinimumHeight(rows.height())
+            rows = wording.fontMetrics().boundingRect(0, 0, width, 0, Qt.TextFlag.TextWordWrap, text)
+            wording.setMinimumHeight(rows.height())
 
     def ask(self, question: engine.LessonQuestion | None) -> None:
         """Show a question; hide the form for None."""
@@ -63,7 +63,7 @@ class QuestionForm(QWidget):
         self._question = question
         self._keep_room()
         self.answer.clear()
-        self.said.clear()
+        self.wording.clear()
         for button in self.choices.buttons():
             self.choices.removeButton(button)
             button.deleteLater()
@@ -86,7 +86,7 @@ class QuestionForm(QWidget):
             each.setVisible(question is not None and shown)
 
     def _show_dragged(self) -> None:
-        self.said.clear()
+        self.wording.clear()
         if self._question and self._question.dragged:
             self.dragged.setText(self._question.choices[self.drag.value()])
 
@@ -96,6 +96,6 @@ class QuestionForm(QWidget):
         if not given.strip():
             return
         right = self._question.is_right(given)
-        theme.tint(self.said, "good" if right else "warning")
-        self.said.setFont(self.font())  # a new tint resets it
-        self.said.setText(RIGHT if right else f"{NOT_YET} {self._question.hint}")
+        theme.tint(self.wording, "good" if right else "warning")
+        self.wording.setFont(self.font())  # a new tint resets it
+        self.wording.setText(RIGHT if right else f"{NOT_YET} {self._question.hint}")

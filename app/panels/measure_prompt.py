@@ -18,7 +18,7 @@ STOP_TIP = "Stop the measurement and discard it"
 class MeasurePrompt(QWidget):
     """A sentence and a button, with a progress bar while measuring."""
 
-    asked = pyqtSignal()
+    requested = pyqtSignal()
     """The button was pressed; the owner should call `start`."""
     over = pyqtSignal()
     """The measurement has ended, successfully or not."""
@@ -62,7 +62,7 @@ class MeasurePrompt(QWidget):
             self.measuring.stop()
             self.button.setEnabled(False)
         else:
-            self.asked.emit()
+            self.requested.emit()
 
     def _poll(self) -> None:
         """Show the measuring thread's latest progress."""

@@ -86,7 +86,7 @@ class PhasePlot(NamedPlot):
     def __init__(self, pairs: Sequence[Pair]) -> None:
         self.pairs = list(pairs)
         super().__init__(PhaseCanvas(), LEAST_HEIGHT, self.pairs)
-        self._said: Sequence[tuple[str, Pair, tuple[float, float]]] = ()
+        self._wording: Sequence[tuple[str, Pair, tuple[float, float]]] = ()
         self._colors = {pair: k % theme.CURVE_COUNT for k, pair in enumerate(self.pairs)}
 
     @property
@@ -96,7 +96,7 @@ class PhasePlot(NamedPlot):
 
     def draw(self, series: Mapping[Quantity, Series], span: tuple[float, float], cursor: float) -> None:
         """Draw the samples within a time span, s, each curve with a mark at the cursor's time, or at the newest."""
-        canvas, curves, dots, said = self.canvas, [], [], []
+        canvas, curves, dots, wording = self.canvas, [], [], []
         units = self.pairs[0].x.unit, self.pairs[0].y.unit
         canvas.x_unit, canvas.unit = units
         canvas.x_title, canvas.title = (
@@ -110,11 +110,11 @@ class PhasePlot(NamedPlot):
             at = len(time) - 1 if math.isnan(cursor) else int(np.abs(time - cursor).argmin()) if len(time) else -1
             if at >= 0 and math.isfinite(x[at]) and math.isfinite(y[at]):
                 dots.append((color, float(x[at]), float(y[at])))
-            said.append((color, pair, (x[at], y[at]) if at >= 0 else (math.nan, math.nan)))
+            wording.append((color, pair, (x[at], y[at]) if at >= 0 else (math.nan, math.nan)))
         canvas.curves, canvas.dots = curves, dots
         if self.fits:
             self._fit(curves)
-        self._said = said
+        self._wording = wording
         self.show_values()
         canvas.update()
 
@@ -126,7 +126,7 @@ class PhasePlot(NamedPlot):
     def show_values(self, removable: bool = True) -> None:
         """Show the names and the values at the marks; `removable` adds a remove link to each."""
         parts, titled = [], bool(self.canvas.x_title and self.canvas.title)
-        for color, pair, (x, y) in self._said:
+        for color, pair, (x, y) in self._wording:
             canvas = self.canvas
             values = f"{_number(x, canvas.x_unit, canvas.time)},&nbsp;{_number(y, canvas.unit, canvas.values)}"
             alone = titled and pair.x.name == pair.y.name  # the axes have the rest of the label

@@ -64,7 +64,7 @@ class ScenePanel(QWidget):
         self.turn, self.turn_name = [NumberBox(-180.0, 180.0, TURN_DECIMALS) for _ in range(3)], QLabel()
         self.mass = NumberBox(LIGHTEST, HEAVIEST, 6)  # with fewer digits the minimum would be 0
         self.friction, self.color = NumberBox(0.0, ROUGHEST, 3), QPushButton()
-        self.told = ""
+        self.reported = ""
         """While `changed` is emitted: what the status bar says of the number that was typed."""
         self.usual = 0.0
         """The friction of objects without their own: the scene's."""
@@ -193,9 +193,9 @@ class ScenePanel(QWidget):
         size = tuple(box.value() for box in self.sizes[: len(item.size)]) if box in self.sizes else item.size
         mass = self.mass.value() if box is self.mass else item.mass
         friction = self.friction.value() if box is self.friction else item.friction
-        self.told = box.corrected
+        self.reported = box.corrected
         self.changed.emit(self.row, replace(item, pose=pose, size=size, mass=mass, friction=friction))
-        self.told = ""
+        self.reported = ""
 
     def _ask_color(self) -> None:
         row, item = self.row, self._objects[self.row]

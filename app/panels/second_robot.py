@@ -31,7 +31,7 @@ HINT = "Click a link of either robot to see its properties"
 class SecondRobotPanel(QWidget):
     """A table with a column for each of the two robots, and the algorithm of the second."""
 
-    asked = pyqtSignal()
+    requested = pyqtSignal()
     """The user wants to open a second robot."""
     closed = pyqtSignal()
     """The user wants to close the second robot."""
@@ -70,7 +70,7 @@ class SecondRobotPanel(QWidget):
         theme.tint(self.note, "faint")
         self.close_button.setToolTip("Close the second robot; the first one stays loaded")
         self.close_button.clicked.connect(self.closed)
-        self.open_button = QPushButton("Open second robot…", clicked=self.asked)
+        self.open_button = QPushButton("Open second robot…", clicked=self.requested)
         parts = self.note, self.open_button, self.table, self._form, self.link, self.close_button
         vertical(*parts, 1, of=self, margins=(12, 10, 12, 10), spacing=8)
         self.show_names("", "")

@@ -30,13 +30,13 @@ class SpeedControl(QWidget):
         self.slider.setFixedWidth(110)
         self.slider.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.slider.setToolTip("Speed, from 0.1 to 10 times real time")
-        self.asked, self.achieved = QLabel(), QLabel()
+        self.requested, self.achieved = QLabel(), QLabel()
         self.achieved.setToolTip("Real-time factor achieved: simulated seconds per wall second")
         small = type_scale.font("small")
         self.achieved.setFont(small)
         self.achieved.setMinimumWidth(QFontMetrics(small).horizontalAdvance("achieved 10.00 ×"))
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
-        numbers = vertical(1, self.asked, self.achieved, 1, spacing=0)
+        numbers = vertical(1, self.requested, self.achieved, 1, spacing=0)
         horizontal(QLabel("Speed"), self.slider, numbers, of=self, margins=(6, 0, 6, 0), spacing=9)
         self.slider.valueChanged.connect(self._emit)
         self._show_asked()
@@ -62,4 +62,4 @@ class SpeedControl(QWidget):
         self.changed.emit(self.speed)
 
     def _show_asked(self) -> None:
-        self.asked.setText(f"{self.speed:.2f} ×")
+        self.requested.setText(f"{self.speed:.2f} ×")

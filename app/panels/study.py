@@ -22,7 +22,7 @@ WIDTH = 250  # px, of the column beside the chart
 class StudyPanel(QWidget):
     """Shows the results of one study."""
 
-    asked = pyqtSignal(int)
+    requested = pyqtSignal(int)
     """The number of the sample whose run to show."""
     export_asked = pyqtSignal()
 
@@ -44,7 +44,7 @@ class StudyPanel(QWidget):
         self.chart.chosen.connect(self._take_click)
         self.chart.moved.connect(lambda step: self.sample.setValue(self.sample.value() + step))
         self.sample.valueChanged.connect(self._mark)
-        self.open_run.clicked.connect(lambda: self.asked.emit(self.sample.value()))
+        self.open_run.clicked.connect(lambda: self.requested.emit(self.sample.value()))
         self.export.clicked.connect(self.export_asked)
         self.show_none("")
 
@@ -147,8 +147,8 @@ class StudyPanel(QWidget):
                 self.color_box.setCurrentText(wanted.color or NONE)
         self.chart.show_kind(None)  # else its memory would be held besides the next chart's
         made = kind(self.results, wanted)
-        said = [made.note, self.results.refusal and f"Runs cannot be shown: {self.results.refusal}."]
-        self.note.setText("\n".join(filter(None, said)))
+        wording = [made.note, self.results.refusal and f"Runs cannot be shown: {self.results.refusal}."]
+        self.note.setText("\n".join(filter(None, wording)))
         self.chart.show_kind(made)
 
     def _few(self, wanted: Wanted) -> str:
@@ -163,7 +163,7 @@ class StudyPanel(QWidget):
         self.sample.setValue(int(self.results.columns["sample"][row]))
         self._mark()
         if self.results.study is not None:
-            self.asked.emit(self.sample.value())
+            self.requested.emit(self.sample.value())
 
     def _mark(self) -> None:
         if self.results is None:

@@ -380,12 +380,12 @@ class Shares(Kind):
 
     def heading(self, place: QPointF, area: QRectF) -> str:
         at = self.x_axis.low + (place.x() - area.left()) / area.width() * (self.x_axis.high - self.x_axis.low)
-        said = []
+        wording = []
         for line in self.lines:
             k = int(np.argmin(np.abs(line.x - at)))
             bounds = f"{100 * line.low[k]:.1f} to {100 * line.high[k]:.1f} %"
-            said.append(f"{line.label} {self.wanted.y} {100 * line.share[k]:.1f} %, {bounds}".strip())
-        return "\n".join([*said, f"at {self.wanted.x} {at:.4g}; a click opens:"])
+            wording.append(f"{line.label} {self.wanted.y} {100 * line.share[k]:.1f} %, {bounds}".strip())
+        return "\n".join([*wording, f"at {self.wanted.x} {at:.4g}; a click opens:"])
 
 
 KINDS: dict[str, type[Kind]] = {

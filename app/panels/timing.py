@@ -40,7 +40,7 @@ class TimingPanel(QWidget):
         self.view, self.frame_view = (TimingRows(self.table, headed=True), TimingRows(self.frame_table, headed=False))
         self._spent: Mapping[str, float] = {}  # for the current state
         self.why, self.note, self.prompt = QLabel(), QLabel(), MeasurePrompt()
-        self.measure_asked, self.measured = self.prompt.asked, self.prompt.over
+        self.measure_asked, self.measured = self.prompt.requested, self.prompt.over
         self._plots = StackedPlot(self.steps, "step"), StackedPlot(self.frames, "frame")
         # Tables show all their rows before the plots grow beyond their minimum.
         steps = (self.view, 100), self.note, (self._plots[0], 1)

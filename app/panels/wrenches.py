@@ -94,7 +94,7 @@ class WrenchPanel(QWidget):
         """Show the applied wrenches, by link."""
         self._wrenches = wrenches
         self.clear.setEnabled(bool(wrenches))
-        lines = [f"{self._name(link)}: {_told(each)}" for link, each in sorted(wrenches.items())]
+        lines = [f"{self._name(link)}: {_reported(each)}" for link, each in sorted(wrenches.items())]
         self.acting.setText("\n".join(lines) or "No wrench is applied.")
         self._load()
 
@@ -151,7 +151,7 @@ def _being_typed(box: QDoubleSpinBox) -> bool:
     return box.hasFocus() and box.text() != box.textFromValue(box.value())
 
 
-def _told(each: SetWrench) -> str:
+def _reported(each: SetWrench) -> str:
     """Describe a wrench; a zero force or moment is left out."""
     moment, force = each.wrench[:3], each.wrench[3:]
     parts = [

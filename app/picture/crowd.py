@@ -62,9 +62,9 @@ class Crowd:
 
     def offsets(self, robots: int) -> NDArray[np.float32]:
         """Return where each robot is drawn, (robots, 3), m; robot 0 is at the world's origin."""
-        asked = self.arrangement, self.width, robots
-        if asked != self._arranged:
-            self._arranged, self._offsets = asked, np.zeros((robots, 3), np.float32)
+        requested = self.arrangement, self.width, robots
+        if requested != self._arranged:
+            self._arranged, self._offsets = requested, np.zeros((robots, 3), np.float32)
             if self.arrangement == ARRANGEMENTS[0]:
                 side = int(np.ceil(np.sqrt(robots)))
                 self._offsets[:, 0] = -GAP * self.width * (np.arange(robots) // side)

@@ -298,8 +298,8 @@ class Overlays(QObject):
             tints = np.concatenate([own, ghost[1].astype(np.float32)])
         opacity = THROUGH if self._through else 1.0
         look = Look(link if link >= 0 else beside, opacity, self._wireframe, tints, 1.0 if ghost is None else GHOST)
-        told = tuple((each.link, each.wrench.tobytes(), each.world) for each in acting)
-        kinds: tuple[object, ...] = (*sorted(self.kinds), link, self.hidden, self._distance, *told)
+        reported = tuple((each.link, each.wrench.tobytes(), each.world) for each in acting)
+        kinds: tuple[object, ...] = (*sorted(self.kinds), link, self.hidden, self._distance, *reported)
         bare = not self.kinds and link < 0 and not acting and not self._distance
         if bare and (alone or not robot):
             return Extras(look, kinds=kinds, world=self._world, backdrop=self.backdrop)
@@ -316,7 +316,7 @@ class Overlays(QObject):
             found = _merged(found, distance.shapes(line, self._size))
         x, y = map(float, here[0, :2, 3])
         above = [Label(robot, (x, y, float(here[:, 2, 3].max()) + NAMED * self._size), chosen=True)] if robot else []
-        labels = (*above, *_length(line), *self._labels(here, link), *map(_told, arrows))
+        labels = (*above, *_length(line), *self._labels(here, link), *map(_reported, arrows))
         return Extras(look, found, kinds, labels, self._world, self.backdrop)
 
     def _labels(self, poses: np.ndarray, chosen: int) -> Iterable[Label]:
@@ -344,7 +344,7 @@ def _length(line: np.ndarray) -> Iterable[Label]:
         yield Label(si_text(float(np.linalg.norm(line[1] - line[0])), "m"), (x, y, z))
 
 
-def _told(arrow: pushes.Arrow) -> Label:
+def _reported(arrow: pushes.Arrow) -> Label:
     """Return the label at an arrow's tip."""
     x, y, z = map(float, arrow.end)
     return Label(si_text(arrow.strength, "N m" if arrow.is_moment else "N"), (x, y, z))

@@ -77,9 +77,9 @@ class Viewport(SteeredView):
         self._first: NDArray[np.float64] | None = None  # the robot's poses as it was opened
         self._batch: Batch | None = None
         self._root = self._own = 0  # the root link, and the number of the robot's, which bodies beside it follow
-        self._framed = self._told = True
+        self._framed = self._reported = True
         self.floor = 0.0  # m, the height of the ground that is drawn where the overlays have no world
-        self._asked: View | None = None  # the view last drawn, or being drawn
+        self._requested: View | None = None  # the view last drawn, or being drawn
         self._anchor: View | None = None  # the view at the last visible motion
         self._missed = False  # whether a frame was skipped while the window was hidden
         self._next = 0.0  # when the next draft may begin
@@ -122,7 +122,7 @@ class Viewport(SteeredView):
             self._own = int(np.count_nonzero(model.part_of_link == 0))
             self._scene = Scene(model, self._collisions, before)
             self._poses = np.asarray(engine.link_poses(model, model.neutral()))
-            self._framed = self._told = False
+            self._framed = self._reported = False
             self._weight = float(model.mass.sum() * (np.linalg.norm(model.gravity) or EARTH)) or 1.0
             self._settle()
             self._scene.load(self._mesh_read.emit, apart=True, simplify=self._screen.drafts)
@@ -146,7 +146,7 @@ class Viewport(SteeredView):
         self._collisions = on
         if self._scene is not None:
             self._scene.show_collisions(on)
-            self._told = self._told and self._scene.ready
+            self._reported = self._reported and self._scene.ready
             self._change()
 
     def show_contacts(self, on: bool) -> None:
@@ -258,7 +258,7 @@ class Viewport(SteeredView):
     def picture(self) -> QImage:
         """Return the current view, drawn in full."""
         self._still.stop()
-        view = self._asked = self._view()
+        view = self._requested = self._view()
         image = self._screen.grab_full(view)
         if not image.isNull():
             painter = QPainter(image)
@@ -334,11 +334,11 @@ class Viewport(SteeredView):
 
     def _review(self) -> None:
         """Redraw a motion that is large enough to see; one below a pixel without a coarser frame."""
-        if self._asked is None:
+        if self._requested is None:
             self._move()
             return
         view = self._view()
-        moved = view.pixels_from(self._asked)
+        moved = view.pixels_from(self._requested)
         if moved < UNSEEN:
             return
         if self._still.isActive() or self._screen.detail or moved >= 1.0:
@@ -371,7 +371,7 @@ class Viewport(SteeredView):
         shown = self.isVisible() and not window.isMinimized() and window.windowHandle().isExposed()
         self._missed = not shown
         if shown and not self.limit.delays(detail):
-            self._asked = view
+            self._requested = view
             self._screen.ask(view, detail)
 
     def _shown(self, seconds: float) -> None:
@@ -399,10 +399,10 @@ class Viewport(SteeredView):
         if scene is None or not scene.update():
             return
         self._settle()
-        if scene.ready and not self._told:
-            self._told = True
-            told, scene.diagnostics = scene.diagnostics, []
-            self.diagnostics.emit(told)
+        if scene.ready and not self._reported:
+            self._reported = True
+            reported, scene.diagnostics = scene.diagnostics, []
+            self.diagnostics.emit(reported)
         self.read_on.emit()
         self._change()
 

@@ -174,9 +174,9 @@ class _RobotsRuns:
         at = newest.checkpoint
         most = min(max(LARGEST // (at.q.nbytes + 3 * at.v.nbytes), 1), FRAMES)
         robot = str(folder / run_files.ROBOT) if (folder / run_files.ROBOT).exists() else origin.path
-        told = run_files.facts(newest.setup, robot, origin.floating, origin.package_dirs)
+        reported = run_files.facts(newest.setup, robot, origin.floating, origin.package_dirs)
         path = folder / f"{self._count:06d}{run_files.SUFFIX}"
-        last, following = engine.save_part(path, self.recording, run, told, run_files.describe, begin, most)
+        last, following = engine.save_part(path, self.recording, run, reported, run_files.describe, begin, most)
         self._written[run] = written = _Written(last, following, at.q if last == newest.index else None)
         self._count += 1
         self._parts.append((path, path.stat().st_size))

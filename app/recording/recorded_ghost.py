@@ -39,9 +39,9 @@ class RecordedGhost:
         if frame.time < self._last or np.isinf(self._since):
             self._worst, self._since = 0.0, frame.time
         self._worst, self._last = max(self._worst, float(deviation.max(initial=0.0))), frame.time
-        return GhostState(poses, deviation, self._worst, self._since, source=self._told(frame.time))
+        return GhostState(poses, deviation, self._worst, self._since, source=self._reported(frame.time))
 
-    def _told(self, time: float) -> str:
+    def _reported(self, time: float) -> str:
         """Return the run's file and times, and why the ghost is at rest at a time, s, if it is."""
         rests = "; over, the ghost rests where it ended" if time > self._end + SLACK else ""
         rests = "; not begun, the ghost rests where it begins" if time < self._begin - SLACK else rests

@@ -88,10 +88,10 @@ class Moment(NamedTuple):
     name: str
 
 
-def moments(told: Any) -> tuple[Moment, ...]:
+def moments(reported: Any) -> tuple[Moment, ...]:
     """Parse the keyframes in a file; invalid ones are ignored."""
     found = []
-    for each in told[:MOST_MOMENTS] if isinstance(told, list) else ():
+    for each in reported[:MOST_MOMENTS] if isinstance(reported, list) else ():
         try:
             run, time, name = each
             found.append(Moment(int(run), float(time), str(name)[:LONGEST_NAME]))
@@ -156,8 +156,8 @@ def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "
     ) -> engine.Model:
         parts = read(path)
         saved = parts[-1]
-        told = saved.settings.get("package_dir")
-        listed = told if isinstance(told, list) else []
+        reported = saved.settings.get("package_dir")
+        listed = reported if isinstance(reported, list) else []
         folders = (*package_dirs, *(each for each in listed if isinstance(each, str)))
         floating, srdf = bool(saved.settings.get("floating")), saved.settings.get("srdf")
         if isinstance(srdf, str):
@@ -216,10 +216,10 @@ def _robot_file(saved: engine.SavedRun, robot: str) -> str:
 def _with_robot(saved: engine.SavedRun, folder: Path) -> engine.SavedRun:
     """Return a part with the robot that its folder stores if the robot has no other file."""
     try:
-        told = engine.read_json(folder / ROBOT_TEXT)
+        reported = engine.read_json(folder / ROBOT_TEXT)
     except (OSError, ValueError, RecursionError):
         return saved
-    return replace(saved, settings=told) if isinstance(told, dict) else saved
+    return replace(saved, settings=reported) if isinstance(reported, dict) else saved
 
 
 def named_in(folder: Path) -> tuple[Moment, ...]:

@@ -86,9 +86,9 @@ class Loop:
         self._obey()
         if self._quitting:
             return
-        asked = self._steps_asked
+        requested = self._steps_asked
         if self.changeover.await_code(self._playing):
-            self._steps_asked = asked
+            self._steps_asked = requested
             self._pace.restart()
         if self._running is not None and self._running.waits_for_frame and self._running.ready:
             self._publish()

@@ -61,7 +61,7 @@ class SecondRobot(MadeApart):
 
     def __init__(self) -> None:
         super().__init__()
-        self._asked: SecondRobotRequest | None = None
+        self._requested: SecondRobotRequest | None = None
         self._like: tuple[object, ...] = ()  # the robot's settings from which it was made
         self._simulation: engine.Simulation | None = None
         self._start: np.ndarray = np.zeros(0)
@@ -73,25 +73,25 @@ class SecondRobot(MadeApart):
         """Have steps wait for the second robot until it has been made or refused."""
         self.waits = on
 
-    def begin(self, asked: SecondRobotRequest, running: Running) -> None:
+    def begin(self, requested: SecondRobotRequest, running: Running) -> None:
         """Add the requested robot."""
-        self._asked = asked
+        self._requested = requested
         self._make(running)
 
     def change_algorithm(self, name: str, running: Running) -> None:
         """Continue by another algorithm, and by the previous one while its code is compiled."""
-        if self._asked is None:
+        if self._requested is None:
             return
-        self._asked, meanwhile = replace(self._asked, algorithm=name), self._simulation
-        self._make(running, "" if meanwhile is None else f"{self._asked.model.name} keeps the previous algorithm: ")
+        self._requested, meanwhile = replace(self._requested, algorithm=name), self._simulation
+        self._make(running, "" if meanwhile is None else f"{self._requested.model.name} keeps the previous algorithm: ")
         self._simulation = meanwhile
 
     def end(self, running: Running) -> None:  # noqa: ARG002, as `begin` has it
         """Remove the second robot."""
-        self._asked = self._simulation = None
+        self._requested = self._simulation = None
 
     def after_jump(self, running: Running) -> None:
-        if self._asked is None:
+        if self._requested is None:
             return
         if _like(running) != self._like:
             self._make(running)
@@ -100,22 +100,26 @@ class SecondRobot(MadeApart):
 
     def _make(self, running: Running, before: str = "") -> None:
         """Make its simulation again; `before` begins a refusal."""
-        asked, like = self._asked, _like(running)
+        requested, like = self._requested, _like(running)
         self._like, self._simulation = like, None
         settings, dt, integrator = running.settings, running.simulation.dt, running.simulation.integrator
         scene = settings.touched if can_stand(running.model) else settings.scene
 
         def make() -> engine.Simulation:
             try:
-                return _simulation(asked, settings, scene, dt, integrator)
+                return _simulation(requested, settings, scene, dt, integrator)
             except Exception:  # which is reported
                 self.later(partial(self.expect, False))
                 raise
 
-        self._make_apart(make, partial(self._take, asked, like), before or f"{asked.model.name} is not simulated: ")
+        self._make_apart(
+            make, partial(self._take, requested, like), before or f"{requested.model.name} is not simulated: "
+        )
 
-    def _take(self, asked: SecondRobotRequest, like: tuple[object, ...], made: engine.Simulation, _: Running) -> None:
-        if asked is self._asked and like == self._like:  # else superseded by a later request
+    def _take(
+        self, requested: SecondRobotRequest, like: tuple[object, ...], made: engine.Simulation, _: Running
+    ) -> None:
+        if requested is self._requested and like == self._like:  # else superseded by a later request
             meanwhile, self._simulation, self._start = self._simulation, made, made.q[0].copy()
             before = self._time_before
             self._reset()
@@ -123,10 +127,10 @@ class SecondRobot(MadeApart):
                 self._time_before = before
                 made.reset(*meanwhile.state())
                 made.target[:], made.steps = meanwhile.target, meanwhile.steps
-            elif asked.state is not None:
-                made.reset(*(x[None] for x in asked.state))
-                self._time_before = asked.time
-                self._asked = replace(asked, state=None)  # a reset returns it to its place
+            elif requested.state is not None:
+                made.reset(*(x[None] for x in requested.state))
+                self._time_before = requested.time
+                self._requested = replace(requested, state=None)  # a reset returns it to its place
             self.waits = False
             self.tell("")
 
@@ -150,19 +154,25 @@ class SecondRobot(MadeApart):
             self._simulation.check()
         except engine.Diverged as why:
             self._simulation, self._like = None, ()  # made again at the next jump, such as a reset
-            self.tell(f"{self._asked.model.name}: {why}")
+            self.tell(f"{self._requested.model.name}: {why}")
 
     def show(self, frame: Snapshot) -> None:
         """Add its state to the snapshot."""
         simulation, frame.second_robot = self._simulation, None
-        if simulation is None or self._asked is None:
+        if simulation is None or self._requested is None:
             return
         q, v = simulation.q[0].astype(float), simulation.v[0].astype(float)
         poses = np.asarray(engine.link_poses(simulation.model, q)).copy()
         if not is_free(simulation.model):
-            poses[:, :3, 3] += self._asked.place
+            poses[:, :3, 3] += self._requested.place
         frame.second_robot = SecondRobotState(
-            self._asked.model, self._time_before + simulation.time, poses, q, v, simulation.algorithm, simulation.scene
+            self._requested.model,
+            self._time_before + simulation.time,
+            poses,
+            q,
+            v,
+            simulation.algorithm,
+            simulation.scene,
         )
 
 
@@ -171,9 +181,9 @@ class SecondRobotControls(ControlsApart):
 
     _attached: SecondRobot
 
-    def set(self, asked: SecondRobotRequest | None) -> None:
+    def set(self, requested: SecondRobotRequest | None) -> None:
         """Set the second robot; None removes it."""
-        self._change(self._attached.end if asked is None else partial(self._attached.begin, asked))
+        self._change(self._attached.end if requested is None else partial(self._attached.begin, requested))
 
     @property
     def expected(self) -> bool:
@@ -214,21 +224,21 @@ def _touched(model: engine.Model, scene: engine.Scene | None) -> engine.Scene | 
 
 
 def _simulation(
-    asked: SecondRobotRequest, settings: Settings, scene: engine.Scene | None, dt: float, integrator: str
+    requested: SecondRobotRequest, settings: Settings, scene: engine.Scene | None, dt: float, integrator: str
 ) -> engine.Simulation:
     """Return a compiled CPU simulation in the part of the scene it can touch. Raises ValueError if impossible."""
-    model = asked.model
+    model = requested.model
     scene = _touched(model, scene)
     q = first_pose(model)
     if is_free(model):
-        q[model.joints[0].q][:3] += asked.place
+        q[model.joints[0].q][:3] += requested.place
         if scene is not None:
             q = engine.put_down(model, scene, q)
     model = settings.under_gravity(model)
     alone = replace(settings, dt=dt, integrator=integrator, driven=frozenset(), by_velocity=frozenset(), gains=())
-    kp, kd = gains_of(asked.model, alone)
+    kp, kd = gains_of(requested.model, alone)
     made = engine.Simulation(
-        model, 1, q=q[None], dt=dt, integrator=integrator, algorithm=asked.algorithm, device="cpu", kp=kp, kd=kd,
+        model, 1, q=q[None], dt=dt, integrator=integrator, algorithm=requested.algorithm, device="cpu", kp=kp, kd=kd,
         scene=scene, timed=False,
     )  # fmt: skip
     compile_steps(made, False)

@@ -36,7 +36,7 @@ def collect() -> dict[str, Any]:
     return {
         **machine(),
         "packages": {name: version for name in PACKAGES if (version := _version(name))},
-        "commit": _said("git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"),
+        "commit": _wording("git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"),
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "gpu": device.describe() | {"driver_version": _smi("driver_version")} if device.available() else None,
     }
@@ -56,10 +56,10 @@ def clocks() -> dict[str, str] | None:
 
 
 def _smi(*names: str) -> Any:
-    return _said("nvidia-smi", f"--query-gpu={','.join(names)}", "--format=csv,noheader,nounits", "--id=0")
+    return _wording("nvidia-smi", f"--query-gpu={','.join(names)}", "--format=csv,noheader,nounits", "--id=0")
 
 
-def _said(*words: str) -> str | None:
+def _wording(*words: str) -> str | None:
     """Return a program's output; None if it is missing, or fails."""
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=QUERY_SECONDS, check=True)

@@ -37,7 +37,7 @@ class _Background:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._timer: threading.Timer | None = None
-        self._asked, self._left = set[str](), set[str]()
+        self._requested, self._left = set[str](), set[str]()
         self._changed, self._taking = threading.Condition(), threading.Lock()
         self._problem, self._over, self._owner = "", False, os.getpid()
         atexit.register(self._end)
@@ -63,7 +63,7 @@ class _Background:
             self._timer = None
         jobs = wanted()
         with self._changed:
-            new = [name for name in jobs if name not in self._asked]
+            new = [name for name in jobs if name not in self._requested]
             if not new or self._over:
                 return
             if self._process is None:
@@ -73,7 +73,7 @@ class _Background:
                     self._report(f"the optimising process cannot be started: {error}; slower code is used")
                     return
                 threading.Thread(target=self._listen, args=(self._process, made), name="fast code", daemon=True).start()
-            self._asked.update(new)
+            self._requested.update(new)
             self._left.update(new)
             assert self._process.stdin is not None
             with suppress(OSError):  # it has ended, which `_listen` reports

@@ -278,9 +278,9 @@ def _sources(now: Stage, done: Sequence[Stage]) -> list[tuple[int, int]]:
 
 def _legend(sheet: Sheet, y: float, touched: str = "in work") -> None:
     """Draw the legend of the links' colours at y."""
-    for k, (state, said) in enumerate(((TOUCHED, touched), (NOW, "known just now"), (KNOWN, "known before"))):
+    for k, (state, wording) in enumerate(((TOUCHED, touched), (NOW, "known just now"), (KNOWN, "known before"))):
         sheet.box(10 + 146 * k, y - 9, 10, 10, LIT[state])
-        sheet.text(26 + 146 * k, y, said)
+        sheet.text(26 + 146 * k, y, wording)
 
 
 def _sizes(sheet: Sheet, done: Sequence[Stage], n: int, place: tuple[float, int], zero: float) -> None:
@@ -298,8 +298,8 @@ def _sizes(sheet: Sheet, done: Sequence[Stage], n: int, place: tuple[float, int]
         words = ["All are zero, but for rounding." if sizes else "No magnitude is known yet."]
         if sizes and largest == 0:
             words = ["All are zero: the robot is at rest.", "Let it move for a moment, then compute the lesson again."]
-        for line, said in enumerate(words):
-            sheet.text(10, y + 26 + 18 * line, said)
+        for line, wording in enumerate(words):
+            sheet.text(10, y + 26 + 18 * line, wording)
         return
     step = (WIDTH - 20) / n
     for link, size in sizes.items():

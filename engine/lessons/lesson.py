@@ -60,12 +60,12 @@ class LessonQuestion:
     dragged: bool = False
     """Whether the choices are numbers in order, to be dragged to."""
 
-    def is_right(self, said: str) -> bool:
-        """Return whether `said`, typed or chosen by a reader, is the answer; a number may have any notation."""
+    def is_right(self, wording: str) -> bool:
+        """Return whether `wording`, typed or chosen by a reader, is the answer; a number may have any notation."""
         try:
-            given, answer = (float(text.replace(",", "")) for text in (said, self.answer))
+            given, answer = (float(text.replace(",", "")) for text in (wording, self.answer))
         except ValueError:
-            return said.strip() in self.answer.split(" | ")
+            return wording.strip() in self.answer.split(" | ")
         return abs(given - answer) <= self.near * abs(answer)
 
 
@@ -343,9 +343,11 @@ PICTURES: Mapping[str, Callable[[Trace, int, Palette], str]] = {
     "growth": partial(plots.growth, sizes=SIZES),
     "measured": partial(plots.measured, sizes=MEASURED),
     "inertia": partial(
-        plots.numbers, said="I, the inertia at the first handle", key="turning about x, y, z, then moving along x, y, z"
+        plots.numbers,
+        wording="I, the inertia at the first handle",
+        key="turning about x, y, z, then moving along x, y, z",
     ),
-    "mobility": partial(plots.numbers, said="G, velocity by impulse, 1/kg", key="along n, along t₁, along t₂"),
+    "mobility": partial(plots.numbers, wording="G, velocity by impulse, 1/kg", key="along n, along t₁, along t₂"),
     "cone": contact_drawing.cone,
     "heights": contact_drawing.heights,
 }
@@ -361,14 +363,16 @@ def _places(lesson: LessonText, trace: Trace) -> list[tuple[tuple[Section, int],
     """
     about = [k for k, section in enumerate(lesson.sections) if "stage" in section.keys]
     before, after = lesson.sections[: about[0]], [s for s in lesson.sections[about[0] :] if "stage" not in s.keys]
-    told = [(section, -1) for section in before]
+    reported = [(section, -1) for section in before]
     for index, stage in enumerate(trace.stages):
-        told += [(lesson.sections[k], index) for k in about if lesson.sections[k].serves(stage.name, stage.part)][:1]
-    told += [(section, -1) for section in after]
-    sections = [section for section, _ in told]
+        reported += [(lesson.sections[k], index) for k in about if lesson.sections[k].serves(stage.name, stage.part)][
+            :1
+        ]
+    reported += [(section, -1) for section in after]
+    sections = [section for section, _ in reported]
     return [
         ((section, index), range(len(section.breaks) if section in sections[:k] else 0, len(section.breaks) + 1))
-        for k, (section, index) in enumerate(told)
+        for k, (section, index) in enumerate(reported)
     ]
 
 

@@ -81,9 +81,9 @@ def _body(lesson: Lesson, q: Array) -> str:
         f'<p class="home"><a href="{INDEX}">All lessons</a></p>\n<h1>{html.escape(lesson.title)}</h1>\n'
         f'<p class="faint">{about}</p>'
     )
-    told = [step for step in lesson.steps if not step.goes_on]
-    named = [step.code[0] for step in told]
-    steps = "\n".join(_section(step, points, named[k] in named[:k]) for k, step in enumerate(told))
+    reported = [step for step in lesson.steps if not step.goes_on]
+    named = [step.code[0] for step in reported]
+    steps = "\n".join(_section(step, points, named[k] in named[:k]) for k, step in enumerate(reported))
     buttons = "".join(f'<button id="{name}">{words}</button>' for name, words in
                       (("back", "Back"), ("play", "Play"), ("next", "Next")))  # fmt: skip
     return f'{head}\n{steps}\n<nav>{buttons}<span id="where" class="faint"></span></nav>'
@@ -94,9 +94,9 @@ def _section(step: LessonStep, points: tuple[Array, Array], again: bool) -> str:
     pictures = step.picture(PALETTE)
     lit = step.lit[_first_links(step.lesson.model)]
     if lit.any() or step is step.lesson.steps[0]:
-        told = step.section.keys.get("picture") == "tree"  # what the colours mean
+        reported = step.section.keys.get("picture") == "tree"  # what the colours mean
         parent = step.lesson.model.parent.tolist()
-        pictures += drawing.skeleton(*points, parent, lit, PALETTE, bool(lit.any()) and not told)
+        pictures += drawing.skeleton(*points, parent, lit, PALETTE, bool(lit.any()) and not reported)
     elif step.index < 0:
         pictures += step.clock(PALETTE)
     title = html.escape(step.title) if step is not step.lesson.steps[0] else "What it is about"
@@ -127,21 +127,22 @@ def _code(step: LessonStep, again: bool) -> str:
 
 
 def _question(step: LessonStep) -> str:
-    asked = step.question
-    if asked is None:
+    requested = step.question
+    if requested is None:
         return ""
-    data = f'data-answer="{html.escape(asked.answer)}" data-hint="{html.escape(asked.hint)}" data-near="{asked.near}"'
-    if asked.dragged:
-        first, choices = html.escape(asked.choices[0]), html.escape("|".join(asked.choices))
+    answer, hint = html.escape(requested.answer), html.escape(requested.hint)
+    data = f'data-answer="{answer}" data-hint="{hint}" data-near="{requested.near}"'
+    if requested.dragged:
+        first, choices = html.escape(requested.choices[0]), html.escape("|".join(requested.choices))
         fields = (
-            f'<input type="range" min="0" max="{len(asked.choices) - 1}" value="0" data-choices="{choices}" '
+            f'<input type="range" min="0" max="{len(requested.choices) - 1}" value="0" data-choices="{choices}" '
             f'aria-label="your answer"> <b>{first}</b> <input type="hidden" name="answer" value="{first}"> '
-            f'<span class="printed">{html.escape(", ".join(asked.choices))}</span>'
+            f'<span class="printed">{html.escape(", ".join(requested.choices))}</span>'
         )
-    elif asked.choices:
+    elif requested.choices:
         fields = "".join(
             f'<p><label><input type="radio" name="answer" value="{html.escape(each)}"> {html.escape(each)}</label></p>'
-            for each in asked.choices
+            for each in requested.choices
         )
     else:
         fields = '<input name="answer" size="12" autocomplete="off" aria-label="your answer"> '

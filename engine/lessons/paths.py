@@ -59,7 +59,7 @@ def picture(parent: Indices, lit: Array, words: Sequence[tuple[int, str]], palet
     sheet.box(26, 28, 10, 12, "faint")
     for body in place:
         sheet.dot(*at(body), radius, LIT[int(lit[body])])
-    for k, (state, said) in enumerate(words):
+    for k, (state, wording) in enumerate(words):
         sheet.box(10 + 146 * k, 34 + row_height * len(rows) + 12, 10, 10, LIT[state])
-        sheet.text(26 + 146 * k, 34 + row_height * len(rows) + 21, said)
+        sheet.text(26 + 146 * k, 34 + row_height * len(rows) + 21, wording)
     return sheet.svg("the robot's paths, with the bodies that are known")

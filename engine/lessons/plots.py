@@ -12,15 +12,15 @@ from engine.lessons.trace import Trace
 from engine.lie import Array
 
 
-def numbers(trace: Trace, index: int, palette: Palette, said: str, key: str) -> str:
-    """Show the first matrix of stage `index` as numbers, with large ones in a deep colour. `said` is the title."""
+def numbers(trace: Trace, index: int, palette: Palette, wording: str, key: str) -> str:
+    """Show the first matrix of stage `index` as numbers, with large ones in a deep colour. `wording` is the title."""
     I = trace.stages[index].values[0]
     I = I[0] if I.ndim == 3 else I
     count = len(I)
     size, half = WIDTH / count, count // 2 if count == 6 else 1
     sheet = Sheet(palette, count * 34 + 50)
     largest = float(np.abs(I).max())
-    sheet.text(0, 14, f"{said}; the largest entry is {largest:.4g}", "text")
+    sheet.text(0, 14, f"{wording}; the largest entry is {largest:.4g}", "text")
     for row in range(count):
         for column in range(count):
             x, y, share = column * size, 24 + row * 34, abs(float(I[row, column])) / largest
@@ -29,7 +29,7 @@ def numbers(trace: Trace, index: int, palette: Palette, said: str, key: str) -> 
             sheet.box(x, y, size - 3, 31, color, 0.1 + 0.5 * share)
             sheet.text(x + size / 2 - 2, y + 20, f"{number:.3g}".replace("-", "−"), "text", "middle")
     sheet.text(0, 24 + count * 34 + 16, f"Rows and columns: {key}.")
-    return sheet.svg(f"{said}, as rows of numbers")
+    return sheet.svg(f"{wording}, as rows of numbers")
 
 
 LOWEST, HIGHEST = -16, 4
@@ -87,14 +87,14 @@ CURVES = {"aba": "warning", "dca": "accent", "cfa": "good"}
 
 
 def _over_links(
-    palette: Palette, sizes: Sequence[int], found: Mapping[str, Array], seen: set[str], said: str, below: str
+    palette: Palette, sizes: Sequence[int], found: Mapping[str, Array], seen: set[str], wording: str, below: str
 ) -> str:
     """Plot curves over links, both logarithmic; the axes fit all of `found`, and those `seen` are drawn."""
     logs = {name: np.log2(times) for name, times in found.items()}
     known = np.concatenate([each[np.isfinite(each)] for each in logs.values()] or [np.zeros(1)])
     low, high = (float(known.min()) - 0.3, float(known.max()) + 0.3) if len(known) else (0.0, 1.0)
     sheet, xs, bottom = Sheet(palette, 268), np.linspace(44, WIDTH - 96, len(sizes)), 222.0
-    sheet.text(0, 12, said, "text")
+    sheet.text(0, 12, wording, "text")
     for power in range(int(np.ceil(low * np.log10(2))), int(np.floor(high * np.log10(2))) + 1):
         y = bottom - (np.log2(10.0) * power - low) / (high - low) * (bottom - 24)
         sheet.line(30, y, xs[-1], y, "edge", 0.6)
@@ -120,4 +120,4 @@ def _over_links(
     for y, words, color, x in sorted(labels):  # keep labels apart
         above = max(y + 4, above + TYPE + 2)
         sheet.text(x + 8, above, words, color)
-    return sheet.svg(f"{said}, over links")
+    return sheet.svg(f"{wording}, over links")

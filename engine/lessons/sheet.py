@@ -91,8 +91,8 @@ class Sheet:
         place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-family="Catena Sans"'
         self._parts.append(f'<text {place} style="{style}">{safe}</text>')
 
-    def svg(self, said: str) -> str:
-        """Return the picture; `said` is the text alternative."""
+    def svg(self, wording: str) -> str:
+        """Return the picture; `wording` is the text alternative."""
         width, height = self._size
         head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" role="img">'
-        return f"{head}<title>{said}</title>{''.join(self._parts)}</svg>"
+        return f"{head}<title>{wording}</title>{''.join(self._parts)}</svg>"

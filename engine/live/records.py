@@ -156,7 +156,7 @@ class Reader:
             divergences=np.array(divergences) if divergences[0].any() else None, contact=contact, contacts=touches,
         )  # fmt: skip
         if touches is None and contact and setup.device == "cpu":
-            frame = frame._replace(contacts=self._told(frame, setup))
+            frame = frame._replace(contacts=self._reported(frame, setup))
         return int(run), frame
 
     def _last_finite(self, q: Array, v: Array, divergences: Array, steps: int, neutral: Array) -> tuple[Array, ...]:
@@ -167,7 +167,7 @@ class Reader:
         self._finite = np.where(lost[:, None], before[0], q), np.where(lost[:, None], before[1], v)
         return *self._finite, np.where(lost & (divergences[0] == 0), unknown, divergences)
 
-    def _told(self, frame: StoredFrame, setup: Setup) -> tuple[Array, ...] | None:
+    def _reported(self, frame: StoredFrame, setup: Setup) -> tuple[Array, ...] | None:
         """Recompute a frame's contacts from the warm start of the next step."""
         if setup not in self._simulations:
             self._simulations = {setup: setup.simulation()}

@@ -84,7 +84,7 @@ def recording_of_parts(
     """
     runs: dict[int, _Joined] = {}
     for part in parts:
-        number, first, at, left = _told(part)
+        number, first, at, left = _reported(part)
         setups, shapes, frames = frames_of(part, model, understand)
         joined = runs.get(number)
         if joined is None or not max(joined.own, joined.end - 1) <= first <= joined.end:
@@ -108,7 +108,7 @@ def recording_of_parts(
     return recording
 
 
-def _told(part: SavedRun) -> tuple[int, int, int, tuple[int, int] | None]:
+def _reported(part: SavedRun) -> tuple[int, int, int, tuple[int, int] | None]:
     """Return a part's header: its run, the indices of its first frame and first setup, and the run it left."""
     try:
         own = part.settings["part"]

@@ -58,7 +58,7 @@ def robot_of_text(saved: SavedRun, load: Callable[..., Model]) -> Model | None:
 
 
 def parts_of_text(stored: list[dict[str, Any]], name: str, load: Callable[..., Model]) -> tuple[Part, ...]:
-    """The parts that a file of that name has `told` of, as `robot_as_text` has written them under "parts".
+    """The parts that a file of that name has named, as `robot_as_text` has written them under "parts".
 
     `load` is as for `robot_of_text`, whose errors are raised.
     """

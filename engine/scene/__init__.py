@@ -10,20 +10,6 @@ from engine.scene.scene import Plane, Scene
 from engine.scene.terrain import rough_ground, slope, stairs, stairs_among
 
 __all__ = [
-    "Contacts",
-    "HeightField",
-    "Obstacle",
-    "Pairs",
-    "Plane",
-    "Points",
-    "Scene",
-    "lowest",
-    "pairs",
-    "points",
-    "put_down",
-    "rough_ground",
-    "slope",
-    "stairs",
-    "stairs_among",
-    "stands",
+    "Contacts", "HeightField", "Obstacle", "Pairs", "Plane", "Points", "Scene", "lowest", "pairs", "points",
+    "put_down", "rough_ground", "slope", "stairs", "stairs_among", "stands",
 ]  # fmt: skip

@@ -141,15 +141,15 @@ class _Reader:
                 if header["last"]:
                     self.end()
                 return header, arrays
-        code, said = process.wait(), process.stderr.read()
+        code, wording = process.wait(), process.stderr.read()
         self.end()
         if code == 0:
             return None
         if -code in (getattr(signal, "SIGPROF", 0), getattr(signal, "SIGKILL", 0)):
             raise _Ended(_too_much("time", size))
-        if -code == signal.SIGABRT and not said.strip():  # of a library that cannot continue without memory
+        if -code == signal.SIGABRT and not wording.strip():  # of a library that cannot continue without memory
             raise _Ended(_too_much("memory", size))
-        reason = said.decode(errors="replace").strip().rpartition("\n")[2] or f"with {code}"
+        reason = wording.decode(errors="replace").strip().rpartition("\n")[2] or f"with {code}"
         raise _Ended(f"the process that reads it ended early ({reason})")
 
     def end(self) -> None:

@@ -85,8 +85,8 @@ def place(
         if device == "cuda":
             gpu.require()
         return DeviceChoice(device, "")
-    asked = among or dict.fromkeys(capabilities.DEVICES)
-    served = {where: _serving(model, where, algorithm, asked[where]) for where in capabilities.DEVICES}
+    requested = among or dict.fromkeys(capabilities.DEVICES)
+    served = {where: _serving(model, where, algorithm, requested[where]) for where in capabilities.DEVICES}
     small = batch * len(model.parent) < MIN_GPU_BODIES
     if not served["cuda"] or (small and served["cpu"]):
         return DeviceChoice("cpu", "")

@@ -78,7 +78,7 @@ def run_study(args: argparse.Namespace) -> int:
             failure = str(error)
     columns = Study.results(folder) if last.done or any(folder.glob("part-*")) else {}
     done = len(columns["sample"]) if columns else 0  # a part may have been written after the last report
-    said = _summary(study, columns) | {
+    wording = _summary(study, columns) | {
         "folder": str(folder), "samples": study.count, "done": done, "before": max(first, 0),
         "interrupted": interrupted, "failure": failure or None, "wall_seconds": perf_counter() - began,
     }  # fmt: skip
@@ -87,9 +87,9 @@ def run_study(args: argparse.Namespace) -> int:
     if args.picture is not None and columns:
         figures.save(pictures.draw(study.title, columns, axes, study.units), args.picture)
     if args.json:
-        print(json.dumps(said))
+        print(json.dumps(wording))
     else:
-        _show(console(args), study, said)
+        _show(console(args), study, wording)
     if interrupted:
         print_message(f"interrupted; {done} of {study.count} samples are kept, and the same call continues from there")
         return INTERRUPTED
@@ -120,16 +120,16 @@ def _summary(study: Study, columns: Mapping[str, NDArray[Any]]) -> dict[str, Any
     return {"diverged": int(np.count_nonzero(lost)), "numbers": numbers, "predicates": predicates}
 
 
-def _show(screen: Console, study: Study, said: Mapping[str, Any]) -> None:
+def _show(screen: Console, study: Study, wording: Mapping[str, Any]) -> None:
     title = study.title or "study"
-    screen.print(f"{title}: {said['done']} of {said['samples']} samples, {said['diverged']} diverged", end="")
-    screen.print(f", {said['wall_seconds']:.3g} s; results in {said['folder']}")
+    screen.print(f"{title}: {wording['done']} of {wording['samples']} samples, {wording['diverged']} diverged", end="")
+    screen.print(f", {wording['wall_seconds']:.3g} s; results in {wording['folder']}")
     numbers = Table("number", *_QUANTILES, box=None, pad_edge=False)
-    for name, found in said["numbers"].items():
+    for name, found in wording["numbers"].items():
         if found is not None:
             numbers.add_row(name, *(f"{found[key]:.6g}" for key in _QUANTILES))
     predicates = Table("predicate", "true", "95 % interval", box=None, pad_edge=False)
-    for name, found in said["predicates"].items():
+    for name, found in wording["predicates"].items():
         if found is not None:
             interval = f"{100 * found['low']:.1f} – {100 * found['high']:.1f} %"
             predicates.add_row(name, f"{100 * found['share']:.1f} %", interval)

@@ -52,9 +52,9 @@ class Cluster(Here):
                 warnings.simplefilter("ignore")
                 self._ray.init(**how)
         except (ConnectionError, TimeoutError, RuntimeError) as error:
-            said = str(error).strip().partition("\n")[0]
+            wording = str(error).strip().partition("\n")[0]
             raise ValueError(
-                f"no cluster responds at {self._address} ({said}); start one with `ray start --head`, "
+                f"no cluster responds at {self._address} ({wording}); start one with `ray start --head`, "
                 "or leave --on out to stay on this machine"
             ) from None
         return self
@@ -120,9 +120,9 @@ class Cluster(Here):
                 raise ValueError(str(error.cause)) from None
             raise RuntimeError(f"{what} failed: {error.cause}; the same call continues from there") from None
         except problems.RayError as error:
-            said = str(error).strip().partition("\n")[0]
+            wording = str(error).strip().partition("\n")[0]
             raise RuntimeError(
-                f"{what} was lost with {RETRIES} workers ({said}); the same call continues there"
+                f"{what} was lost with {RETRIES} workers ({wording}); the same call continues there"
             ) from None
 
 

@@ -139,8 +139,10 @@ class Plan:
         try:
             program = Program.read(self.folder / self.study.controller)
         except (OSError, ValueError) as error:
-            said = f"there is no file {self.study.controller!r}" if isinstance(error, FileNotFoundError) else f"{error}"
-            problems.add(("controller",), said, "name a Python file with a function control(t, q, v)")
+            wording = (
+                f"there is no file {self.study.controller!r}" if isinstance(error, FileNotFoundError) else f"{error}"
+            )
+            problems.add(("controller",), wording, "name a Python file with a function control(t, q, v)")
             return None
         known = program.parameters
         for k, axis in enumerate(self.study.axes):
@@ -177,23 +179,25 @@ class Plan:
         """Return the group of a sample with these values."""
         own = {axis.what: values[axis.name] for axis in self.study.axes if axis.variable.setting}
         plain = {name: x.item() if isinstance(x, np.generic) else x for name, x in own.items()}
-        asked = BatchSettings(**{name: plain.get(name, getattr(self.study, name)) for name in SETTINGS})
-        if asked not in self._groups:
-            self._groups[asked] = self._made(asked)
-        return self._groups[asked]
+        requested = BatchSettings(**{name: plain.get(name, getattr(self.study, name)) for name in SETTINGS})
+        if requested not in self._groups:
+            self._groups[requested] = self._made(requested)
+        return self._groups[requested]
 
-    def _made(self, asked: BatchSettings) -> Group:
-        study, model = self.study, self.robots[asked.robot]
-        scene = Scene(friction=asked.friction) if has_ground(study, model) else None
+    def _made(self, requested: BatchSettings) -> Group:
+        study, model = self.study, self.robots[requested.robot]
+        scene = Scene(friction=requested.friction) if has_ground(study, model) else None
         q: Array = model.neutral()
         for joint, x in study.start.items():
             q[model.q_slice(joint)] = x
         if scene is not None:
             q = put_down(model, scene, q)
         gains = (np.zeros(model.nv), np.zeros(model.nv))
-        held = holding_gains(model, asked.dt, asked.integrator, q) if study.hold else gains
-        algorithm, device, *shared = self.decided[_choice(asked.robot, asked.algorithm, asked.device, asked.dtype)]
-        settings = asked._replace(algorithm=algorithm, device=device)
+        held = holding_gains(model, requested.dt, requested.integrator, q) if study.hold else gains
+        algorithm, device, *shared = self.decided[
+            _choice(requested.robot, requested.algorithm, requested.device, requested.dtype)
+        ]
+        settings = requested._replace(algorithm=algorithm, device=device)
         known = dict(quantities_of(model, scene is not None))
         kept = tuple(known[each.quantity] for each in study.kept)
         links = tuple(model.link_names.index(push.link) for push in study.pushes)

@@ -125,8 +125,8 @@ class Processes(Here):
                     child = None
                     shared.give_back(work, str(reason))
                 except RuntimeError as error:  # its last line names the exception
-                    said = str(error).strip().rpartition("\n")[2].removeprefix("RuntimeError: ")
-                    raise RuntimeError(f"the batch of sample {int(work.task.samples[0])} failed: {said}") from error
+                    wording = str(error).strip().rpartition("\n")[2].removeprefix("RuntimeError: ")
+                    raise RuntimeError(f"the batch of sample {int(work.task.samples[0])} failed: {wording}") from error
         except BaseException as error:
             answers.put(error)
         finally:

@@ -145,10 +145,10 @@ def write_run(path: Path, group: Group, batch: Batch, sample: int, title: str) -
     """Write a sample's run as a file that the window can play and continue from any frame."""
     model, (time, q, v) = group.model, batch.trajectories[sample]
     robot = robot_as_text(model) if model.source is None else {"robot": str(Path(model.source).resolve())}
-    said = group.settings._asdict() | robot | {"study": title, "sample": sample, "catena": __version__}
-    said |= {"floating": model.options.get("floating", False), "package_dir": model.options.get("package_dirs", [])}
+    wording = group.settings._asdict() | robot | {"study": title, "sample": sample, "catena": __version__}
+    wording |= {"floating": model.options.get("floating", False), "package_dir": model.options.get("package_dirs", [])}
     trajectory = Trajectory(time, q, v, np.zeros((len(time), model.nv)))
-    save_trajectory(path, model, trajectory, said, more=batch.made[sample])
+    save_trajectory(path, model, trajectory, wording, more=batch.made[sample])
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -225,9 +225,9 @@ def _opened(part: Path, read: Callable[[Any], Any]) -> Any:
         with files.regular(part) as file:
             return read(parquet().ParquetFile(file))
     except (OSError, ValueError, KeyError, pyarrow.ArrowException) as error:
-        said = str(error).partition("\n")[0][:200]
+        wording = str(error).partition("\n")[0][:200]
         raise ValueError(
-            f"{str(part)!r} is damaged ({said}); delete it and run the study again, which fills it"
+            f"{str(part)!r} is damaged ({wording}); delete it and run the study again, which fills it"
         ) from None
 
 

@@ -98,7 +98,7 @@ def shares(x: Array, hits: NDArray[np.bool_], by: NDArray[Any] | None, name: str
         there = np.flatnonzero(count)
         bounds = [wilson(int(held[at]), int(count[at])) for at in there]
         low, share, high = np.array(bounds).reshape(-1, 3).T
-        said = {"f": "{:g}", "i": "{:g}", "b": "{!s}"}.get(known.dtype.kind)
-        label = "" if len(known) == 1 else f"{name} {said.format(value).lower()}" if said else f"{value}"
+        wording = {"f": "{:g}", "i": "{:g}", "b": "{!s}"}.get(known.dtype.kind)
+        label = "" if len(known) == 1 else f"{name} {wording.format(value).lower()}" if wording else f"{value}"
         lines.append(Line(label, across.values[there], low, share, high))
     return lines

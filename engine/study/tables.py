@@ -39,9 +39,9 @@ def read(path: Path) -> tuple[dict[str, Any], str]:
         problem = Diagnostic("error", None, "the file", "it is not text in UTF-8", "save it as UTF-8")
     except tomllib.TOMLDecodeError as error:
         place = re.search(r"\(at line (\d+), column \d+\)", str(error))
-        said = str(error)[: place.start()].strip() if place else str(error)
+        wording = str(error)[: place.start()].strip() if place else str(error)
         line = int(place[1]) if place else None
-        problem = Diagnostic("error", line, "TOML", said, "write key = value, [table] or [[table]] on each line")
+        problem = Diagnostic("error", line, "TOML", wording, "write key = value, [table] or [[table]] on each line")
     except RecursionError:
         problem = Diagnostic(
             "error", None, "TOML", "its tables are nested too deeply", "write them as docs/studies.md has"

@@ -76,10 +76,10 @@ def name_once(document: Document, root: Element) -> None:
         tag = tag_of(element)
         if tag not in _TAGS and tag not in _ATTRIBUTES:  # has another namespace prefix
             continue
-        said = [f"gives {_TAGS[tag]}, and is not part of URDF"] if tag in _TAGS and _says(element) else []
+        wording = [f"gives {_TAGS[tag]}, and is not part of URDF"] if tag in _TAGS and _says(element) else []
         given = (name for name in _ATTRIBUTES.get(tag, ()) if element.get(name, "").strip().lower() not in _OFF)
-        said += [f"{attribute} affects the motion, and is not part of URDF" for attribute in given]
-        for problem in said:
+        wording += [f"{attribute} affects the motion, and is not part of URDF" for attribute in given]
+        for problem in wording:
             first.setdefault(problem, element)
             count[problem] += 1
     for problem, element in first.items():
@@ -89,8 +89,8 @@ def name_once(document: Document, root: Element) -> None:
 
 def _says(element: Element) -> bool:
     """Whether an element that can be switched off is on."""
-    said = [element.text or "", *element.attrib.values()]
-    return len(element) > 0 or any(text.strip().lower() not in _OFF for text in said)
+    wording = [element.text or "", *element.attrib.values()]
+    return len(element) > 0 or any(text.strip().lower() not in _OFF for text in wording)
 
 
 def name_capitals(document: Document, root: Element) -> None:

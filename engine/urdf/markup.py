@@ -169,11 +169,11 @@ class Document:
             return
         self.report("error", 1, *self._no_xml([_first_line(entry.message) for entry in entries]), "XML")
 
-    def _no_xml(self, said: list[str]) -> tuple[str, str]:
+    def _no_xml(self, wording: list[str]) -> tuple[str, str]:
         """Identify a file that is not XML, where possible, and say what to do; include the parser's message."""
-        if any("entity" in each for each in said) and b"<!ENTITY" in self.source.data:
+        if any("entity" in each for each in wording) and b"<!ENTITY" in self.source.data:
             return "its entities grow without bound, or contain each other", "write out their content"
-        return non_xml.explain_non_xml(self.source.raw, self.source.data, said[0] if said else "nothing is in it")
+        return non_xml.explain_non_xml(self.source.raw, self.source.data, wording[0] if wording else "nothing is in it")
 
     def _tree(self, parser: Any) -> Element | None:
         try:

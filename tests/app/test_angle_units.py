@@ -102,7 +102,7 @@ def test_plots_have_the_unit_and_files_stay_in_radians(opened):
     window.features[AngleUnits].action.trigger()
     panel.draw()
     assert panel.charts[0].canvas.curves[0].value == pytest.approx([0.5, 1.0])
-    assert panel.charts[0].canvas.said(0.5).endswith(" rad")
+    assert panel.charts[0].canvas.wording(0.5).endswith(" rad")
     low, high = panel.charts[0].canvas.values
     assert -1 < low < 0.5 < 1.0 < high < 2
     assert (ANGLE.label, LENGTH.label, TORQUE.label, LENGTH.scale) == ("rad", "m", "N m", 1.0)

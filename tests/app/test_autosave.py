@@ -376,7 +376,7 @@ def test_a_place_that_cannot_be_written_is_told(qtbot, start, tmp_path):
     for others in ("", "what another part of the window tells"):
         window.kept.autosave._wake.set()
         wait(qtbot, lambda: window.kept.autosave.problem == "")
-        window.statusBar().showMessage(others or window.kept._told)
+        window.statusBar().showMessage(others or window.kept._reported)
         window.refresh()
         assert window.statusBar().currentMessage() == others
         window.kept._told = "as if there had been a fault"

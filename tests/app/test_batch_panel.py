@@ -98,7 +98,7 @@ def test_cells_have_the_colours_of_their_numbers(heat):
 
 def test_the_panel_asks_once_the_user_has_finished(qtbot, panel):
     asked = []
-    panel.asked.connect(asked.append)
+    panel.requested.connect(asked.append)
     panel.robots.setFocus()
     panel.robots.selectAll()
     QTest.keyClicks(panel.robots, "64")

@@ -288,7 +288,7 @@ def test_cells_of_a_heat_map_are_the_robots_they_stand_for(chance, qtbot):
 def test_a_batch_that_is_shown_is_the_one_that_would_be_asked_for(chance, qtbot):
     panel, asked = BatchPanel(), []
     qtbot.addWidget(panel)
-    panel.asked.connect(asked.append)
+    panel.requested.connect(asked.append)
     for _ in range(10):
         robots_, seed = int(chance.integers(1, LARGEST)), int(chance.integers(999_999))
         shares_ = [round(x, 2) for x in chance.uniform(0, [3, 0.9, 1.0])]

@@ -162,7 +162,7 @@ def test_a_robot_beside_moves_as_it_would_alone(chance, tmp_path):
         running, there = running_of(one, Settings(device="cpu", dt=1e-3)), SecondRobot()
         place = chance.normal(size=3) * (1, 1, 0)
         asked = SecondRobotRequest(two, place)
-        there._asked, there._like = asked, second_robot._like(running)
+        there._requested, there._like = asked, second_robot._like(running)
         made = second_robot._simulation(asked, running.settings, None, 1e-3, running.simulation.integrator)
         there._take(asked, there._like, made, running)
         q = two.neutral()

@@ -26,8 +26,8 @@ def test_presentation_size_has_larger_type_and_more_room(qtbot, taught):
         panel.go(len(panel.lesson.steps) - 1)
         for button in form.choices.buttons():  # the words are then of another colour, and of the same size
             button.click()
-            assert form.said.font().pointSizeF() == button.font().pointSizeF()
-        asked = {each.font().pointSizeF() for each in (*form.choices.buttons(), form.said)}
+            assert form.wording.font().pointSizeF() == button.font().pointSizeF()
+        asked = {each.font().pointSizeF() for each in (*form.choices.buttons(), form.wording)}
         panel.go(3)
         assert len(asked) == 1
         sizes.append((panel.title.font().pointSizeF(), *asked, panel.text.document().size().height()))
@@ -36,7 +36,7 @@ def test_presentation_size_has_larger_type_and_more_room(qtbot, taught):
     view.large.setChecked(True)
     theme.apply(QApplication.instance(), not theme.is_dark())
     assert panel.title.font().pointSizeF() == sizes[1][0]
-    assert form.said.font().pointSizeF() == sizes[1][1]
+    assert form.wording.font().pointSizeF() == sizes[1][1]
     theme.apply(QApplication.instance(), not theme.is_dark())
 
 

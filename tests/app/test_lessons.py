@@ -68,7 +68,7 @@ def test_a_question_is_checked(qtbot, taught, name):
             form.drag.setValue(number)
             assert form.dragged.text() == choice
             qtbot.mouseClick(form.check, Qt.MouseButton.LeftButton)
-            assert form.said.text() == (RIGHT if choice == question.answer else f"{NOT_YET} {question.hint}")
+            assert form.wording.text() == (RIGHT if choice == question.answer else f"{NOT_YET} {question.hint}")
         return
     assert form.drag.isHidden()
     if question.choices:
@@ -76,7 +76,7 @@ def test_a_question_is_checked(qtbot, taught, name):
         for button in form.choices.buttons():
             qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
             right = question.is_right(button.text())
-            assert form.said.text() == (RIGHT if right else f"{NOT_YET} {question.hint}")
+            assert form.wording.text() == (RIGHT if right else f"{NOT_YET} {question.hint}")
         return
     for given, said in (
         ("-3", f"{NOT_YET} {question.hint}"),
@@ -85,10 +85,10 @@ def test_a_question_is_checked(qtbot, taught, name):
     ):
         form.answer.setText(given)
         qtbot.keyClick(form.answer, Qt.Key.Key_Return)
-        assert form.said.text() == said
+        assert form.wording.text() == said
     form.answer.setText("ten or so")
     qtbot.mouseClick(form.check, Qt.MouseButton.LeftButton)
-    assert form.said.text().startswith(NOT_YET)
+    assert form.wording.text().startswith(NOT_YET)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -101,31 +101,31 @@ def test_a_question_is_answered_by_keys_alone(qtbot, taught, name):
         for number, choice in enumerate(question.choices):
             assert form.drag.value() == number
             qtbot.keyClick(form.drag, Qt.Key.Key_Return)
-            assert form.said.text().startswith(RIGHT if choice == question.answer else NOT_YET)
+            assert form.wording.text().startswith(RIGHT if choice == question.answer else NOT_YET)
             if choice == question.answer:
                 break
             qtbot.keyClick(form.drag, Qt.Key.Key_Right)
-            assert not form.said.text()
+            assert not form.wording.text()
     elif question.choices:
         for button in form.choices.buttons():
             wait(qtbot, button.isVisible)
             button.setFocus()
             qtbot.keyClick(button, Qt.Key.Key_Return)
-            assert form.said.text().startswith(RIGHT if button.text() == question.answer else NOT_YET)
+            assert form.wording.text().startswith(RIGHT if button.text() == question.answer else NOT_YET)
             if button.text() == question.answer:
                 break
     else:
         form.answer.setFocus()
         qtbot.keyClicks(form.answer, "7")
         qtbot.keyClick(form.answer, Qt.Key.Key_Return)
-        assert form.said.text() == f"{NOT_YET} {question.hint}"
+        assert form.wording.text() == f"{NOT_YET} {question.hint}"
         qtbot.keyClick(form.answer, Qt.Key.Key_Backspace)
-        assert not form.said.text()
+        assert not form.wording.text()
         qtbot.keyClicks(form.answer, question.answer)
         qtbot.keyClick(form.answer, Qt.Key.Key_Tab)
         assert form.check.hasFocus()
         qtbot.keyClick(form.check, Qt.Key.Key_Return)
-    assert form.said.text() == RIGHT
+    assert form.wording.text() == RIGHT
 
 
 def test_a_guess_is_asked_before_anything_is_shown(taught):
@@ -193,10 +193,10 @@ def test_answers_stay_where_they_are_when_one_is_judged(qtbot, taught):
         for button in buttons:
             qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
             QApplication.processEvents()
-            assert form.said.text() == (RIGHT if question.is_right(button.text()) else f"{NOT_YET} {question.hint}")
+            assert form.wording.text() == (RIGHT if question.is_right(button.text()) else f"{NOT_YET} {question.hint}")
             assert [each.mapTo(panel, QPoint(0, 0)) for each in buttons] == before, size
-            assert form.said.height() >= form.said.heightForWidth(form.said.width())
-        form.said.clear()
+            assert form.wording.height() >= form.wording.heightForWidth(form.wording.width())
+        form.wording.clear()
         panel.present(True)
         for _ in range(10):
             QApplication.processEvents()

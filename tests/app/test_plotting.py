@@ -430,4 +430,4 @@ def test_zero_has_no_prefix(panel):
     panel.draw()
     (chart,) = panel.charts
     assert chart.canvas.values == (-1.0, 1.0)
-    assert chart.canvas.said(0.0) == "0.00 N m"
+    assert chart.canvas.wording(0.0) == "0.00 N m"

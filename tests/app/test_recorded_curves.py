@@ -74,7 +74,7 @@ def test_an_opened_run_has_curves_and_the_view_follows_the_scrubbed_moment(qtbot
         assert np.diff(canvas.time)[0] == pytest.approx(10.0)
         assert not panel.follow.isChecked()
         angle = math.degrees(window.workbench.replay.frame.checkpoint.q[0, 0])
-        assert canvas.said(angle).replace(" ", "&nbsp;") in told(panel)
+        assert canvas.wording(angle).replace(" ", "&nbsp;") in told(panel)
     qtbot.mouseClick(panel.follow, Left)
     wait(qtbot, lambda: canvas.marked == SECONDS)  # there is no present to go back to
     assert not panel.follow.isChecked()

@@ -101,8 +101,8 @@ def test_a_click_on_a_sample_shows_its_run(qtbot, studied, swung):
 def test_the_number_of_a_sample_is_typed_or_reached_by_keys(qtbot, studied, swung):
     panel = studied(swung).panel
     asked = []
-    panel.asked.disconnect()
-    panel.asked.connect(asked.append)
+    panel.requested.disconnect()
+    panel.requested.connect(asked.append)
     panel.sample.setFocus()
     panel.sample.selectAll()
     qtbot.keyClicks(panel.sample, "17")
@@ -121,8 +121,8 @@ def test_every_chart_is_drawn_tells_and_is_clicked(qtbot, studied, swung, name, 
     theme.apply(QApplication.instance(), dark)
     panel = studied(swung).panel
     asked = []
-    panel.asked.disconnect()
-    panel.asked.connect(asked.append)
+    panel.requested.disconnect()
+    panel.requested.connect(asked.append)
     chart = panel.chart
     plain = chart.grab().toImage()
     panel.kind_box.setCurrentText(name)

@@ -255,7 +255,7 @@ def test_the_speed_slider_is_logarithmic(opened):
     for place, speed in ((window.speed.slider.minimum(), 0.1), (0, 1.0), (window.speed.slider.maximum(), 10.0)):
         window.speed.slider.setValue(place)
         assert window.workbench.speed == pytest.approx(speed)
-        assert window.speed.asked.text() == f"{speed:.2f} ×"
+        assert window.speed.requested.text() == f"{speed:.2f} ×"
 
 
 def test_choosing_integrator_and_time_step(qtbot, opened):

@@ -122,13 +122,13 @@ def run(args: argparse.Namespace) -> int:
     if interrupted:
         print("interrupted; the results are those until then", file=sys.stderr)
         return INTERRUPTED
-    return NO if _fails(comparison, asked=args.algorithm is not None) else DONE
+    return NO if _fails(comparison, requested=args.algorithm is not None) else DONE
 
 
-def _fails(comparison: ComparisonResult, asked: bool) -> bool:
+def _fails(comparison: ComparisonResult, requested: bool) -> bool:
     """Whether nothing was timed, or anything requested by name is wrong or failed."""
     verdicts = {row.verdict for row in comparison.rows}
-    return "ok" not in verdicts or (asked and bool(verdicts & {"wrong", "failed"}))
+    return "ok" not in verdicts or (requested and bool(verdicts & {"wrong", "failed"}))
 
 
 def _parts(args: argparse.Namespace) -> tuple[list[Part], str]:

@@ -129,11 +129,11 @@ class Comparison:
         while present := [record for record in group if not record.out]:
             for record in present:
                 record.begin(process)
-            asked = [replace(record.candidate) for record in present]
+            requested = [replace(record.candidate) for record in present]
             progress: block.Progress | None = None
             try:
                 answers = children[process].work(
-                    block.measure_block, asked, self.seed, process, self.seconds / len(children), stop=stop
+                    block.measure_block, requested, self.seed, process, self.seconds / len(children), stop=stop
                 )
                 for answer in answers:
                     silence = answer.seconds if isinstance(answer, Silence) else 0.0

@@ -69,11 +69,11 @@ def load(own: FunctionName) -> Loaded:
 
 def error_text(error: BaseException, own: FunctionName | None) -> str:
     """Describe an exception; one from a user's file with its last line there."""
-    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    wording = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if own is None:
-        return said
+        return wording
     file = str(own.path.resolve())
     if isinstance(error, SyntaxError) and error.filename == file:
         return f"SyntaxError: {error.msg} ({own.path.name}, line {error.lineno}: {(error.text or '').strip()})"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    return f"{said} ({own.path.name}, line {frames[-1].lineno}: {frames[-1].line})" if frames else said
+    return f"{wording} ({own.path.name}, line {frames[-1].lineno}: {frames[-1].line})" if frames else wording

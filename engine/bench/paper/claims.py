@@ -88,7 +88,7 @@ def _of_yang(measured: Measured) -> list[Claim]:
     found = []
     for test in _YANG:
         verdict: Verdict = "not tested here"
-        missing = next((said for part in test.needs if (said := _missing(measured, *part))), "")
+        missing = next((wording for part in test.needs if (wording := _missing(measured, *part))), "")
         if missing:
             words = missing
         elif measured.plan.device == "cuda":
@@ -312,7 +312,7 @@ def _alone(gains: Mapping[int, Interval]) -> Claim:
 
 def further_findings(measured: Measured) -> list[str]:
     """Return further findings, a sentence each: the fastest of all, and when a GPU pays."""
-    said = []
+    wording = []
     for experiment in (FIG2, FIG3A, FIG3B):
         unit = "links" if experiment.axis == "links" else "robots"
         names = [x.algorithm for x in measured.plan.candidates(experiment) if x.device == measured.plan.device]
@@ -321,16 +321,16 @@ def further_findings(measured: Measured) -> list[str]:
         listed = (
             ", ".join(f"{NAMES[name]} {_where(leads, sizes, unit)}" for name, leads in parts) or "none beyond chance"
         )
-        said.append(f"{experiment.source}, the fastest of all five: {listed}.")
+        wording.append(f"{experiment.source}, the fastest of all five: {listed}.")
         if measured.plan.device == "cuda":
             core = Candidate("abia", "cpu")
             gains = [measured.gains(experiment, measured.on(name), core) for name in names]
             ahead = {n for found in gains for n, gain in found.items() if gain.low > 1}
             ahead |= {n for n, facts in measured.facts(experiment, core).items() if "left_out" in facts}
-            said.append(
+            wording.append(
                 f"{experiment.source}, the GPU's fastest beats the ABIA on one core {_where(ahead, sizes, unit)}."
             )
-    return said
+    return wording
 
 
 def _at(measured: Measured, experiment: Experiment, size: int, name: str, among: Iterable[str]) -> str:

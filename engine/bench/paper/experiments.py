@@ -227,8 +227,8 @@ class _Point:
 
 def row_data(row: Mapping[str, Any], candidate: Candidate) -> dict[str, Any] | None:
     """Return a row's data on a candidate, or None."""
-    asked = (candidate.algorithm, candidate.device, candidate.threads)
-    return next((x for x in row["candidates"] if (x["algorithm"], x["device"], x.get("threads")) == asked), None)
+    requested = (candidate.algorithm, candidate.device, candidate.threads)
+    return next((x for x in row["candidates"] if (x["algorithm"], x["device"], x.get("threads")) == requested), None)
 
 
 class _Call:

@@ -37,7 +37,7 @@ def write(folder: Path, measured: Measured, machine: dict[str, Any]) -> dict[str
         "beside": more,
         "rows": measured.rows,
     }
-    where = said(measured, machine)
+    where = wording(measured, machine)
     for experiment in EXPERIMENTS:
         draw = pictures.speedup if experiment is PROCESSORS else pictures.times
         figure = draw(measured, experiment, where)
@@ -53,7 +53,7 @@ def write(folder: Path, measured: Measured, machine: dict[str, Any]) -> dict[str
     return data
 
 
-def said(measured: Measured, machine: dict[str, Any]) -> str:
+def wording(measured: Measured, machine: dict[str, Any]) -> str:
     """Describe the machine in a line."""
     cpu = f"{machine['processor']}, {machine['cores']} cores"
     return f"{machine['gpu']['name']}; {cpu}" if measured.plan.device == "cuda" else cpu
@@ -63,7 +63,7 @@ def page(measured: Measured, machine: dict[str, Any], verdicts: list[Claim], mor
     """Return the page, as Markdown."""
     plan = measured.plan
     lines = [
-        f"# The papers' experiments on {said(measured, machine)}", "", PAPERS, "",
+        f"# The papers' experiments on {wording(measured, machine)}", "", PAPERS, "",
         *_where_it_ran(measured, machine), "",
         "## The papers' conclusions on this machine", "",
         "| | says | where | here |", "| ---: | --- | --- | --- |",

@@ -84,9 +84,9 @@ def _fresh(program: str, folder: str, *words: str) -> float:
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert done.stdout is not None
-    said = done.stdout.readline()
+    wording = done.stdout.readline()
     elapsed = perf_counter() - start
     _, errors = done.communicate(timeout=PATIENCE)
-    if done.returncode or not said:
+    if done.returncode or not wording:
         raise RuntimeError(f"a fresh process failed: {errors.strip().splitlines()[-1:]}")
     return elapsed

@@ -165,14 +165,14 @@ def line(row: dict[str, Any]) -> str:
     if "failure" in row:
         return f"{row['key']}: failed: {row['failure']}"
     goal = row.get("goal")
-    asked = f"; must {_short(goal['must'])}, aim {_short(goal['aim'])}: {goal['met']} met" if goal else ""
+    requested = f"; must {_short(goal['must'])}, aim {_short(goal['aim'])}: {goal['met']} met" if goal else ""
     if "device_us" in row:
         beside = "".join(f"; {name}: {_ratios(peer)}" for name, peer in row["peers"].items())
         times = f"{row['device_us']:.4g} µs on the device, {row['call_us']:.4g} µs a call, {row['rate']:.4g} robots/s"
-        return f"{row['key']} by {row['algorithm']}: {times}{asked}{beside}"
+        return f"{row['key']} by {row['algorithm']}: {times}{requested}{beside}"
     facts = [f"{name} {_short(value)}" for name, value in row.items() if isinstance(value, int | float | None)]
     beside = "".join(f"; {name}: {_ratios(peer)}" for name, peer in row.get("peers", {}).items())
-    return f"{row['key']}: {', '.join(facts)}{asked}{beside}"
+    return f"{row['key']}: {', '.join(facts)}{requested}{beside}"
 
 
 def _short(value: Any) -> str:

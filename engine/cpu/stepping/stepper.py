@@ -97,8 +97,8 @@ class Stepper:
         alike = len(settings.joints) == 1 and settings.parameters is None
         code = Code.of(settings)
         self._algorithm, self._lanes = code.algorithm, (0,) * code.lanes
-        self._settings, self._alike, self._asked = settings, alike, check_threads(settings.threads)
-        self._threads = min(self._asked, cores())
+        self._settings, self._alike, self._requested = settings, alike, check_threads(settings.threads)
+        self._threads = min(self._requested, cores())
         self._constants = (
             pack(model).constants[None] if settings.parameters is None else settings.parameters.constants()
         )
@@ -123,12 +123,12 @@ class Stepper:
     @cached_property
     def _group(self) -> trees.TreeGroup | None:
         """The threads that share each call of DCA-ABA, made like `_steps`; None with other algorithms."""
-        return trees.TreeGroup(pack(self._settings.model), self._asked) if self._algorithm == "dca" else None
+        return trees.TreeGroup(pack(self._settings.model), self._requested) if self._algorithm == "dca" else None
 
     @property
     def threads(self) -> int | None:
         """See `engine.stepper.Stepper`: the number for which DCA-ABA cuts a robot."""
-        return self._asked if self._settings.algorithm == "dca" else self._settings.threads
+        return self._requested if self._settings.algorithm == "dca" else self._settings.threads
 
     def array(self, x: Any) -> Array:
         """x as a contiguous array of double precision."""

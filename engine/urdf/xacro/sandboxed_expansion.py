@@ -107,8 +107,9 @@ def expand(
     if done.returncode < 0 and -done.returncode in (getattr(signal, "SIGXCPU", 0), getattr(signal, "SIGKILL", 0)):
         raise XacroError(*_too_long(path, seconds, trust))
     if done.returncode or not header:
-        said = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
-        raise XacroError(f"xacro cannot expand {path.name}: its process ended early ({said})", "correct the xacro file")
+        wording = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        problem = f"xacro cannot expand {path.name}: its process ended early ({wording})"
+        raise XacroError(problem, "correct the xacro file")
     answer = json.loads(header)
     if "problem" not in answer:
         return Expansion(text, answer["arguments"], answer["files"])
