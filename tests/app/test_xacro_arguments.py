@@ -100,6 +100,7 @@ def test_the_same_file_beside_the_robot_has_them_too(qtbot, opened, path):
     give(window, n="4")
     wait(qtbot, lambda: bench.robot.model.nv == 4)
     wait_loaded(qtbot, window)
+    wait(qtbot, lambda: bench.robot.newest is not None)
     window.feature(SecondRobotView).open(path)
     wait(qtbot, lambda: second_state(window) is not None)
     assert len(second_state(window).q) == 4
