@@ -17,7 +17,7 @@ from app.panels.history import BEFORE, COLUMNS, MEDIAN, MEMORY, MOST, History
 SHOWN = (MEDIAN, MOST, BEFORE)
 """The columns shown, out of `COLUMNS`, in order; a row's tooltip has all of them."""
 ROW_HEIGHT = 21  # px
-LONGEST_NAME = "▬ contact with ABA"
+SHORT_NAME = "▬ contact"
 MARGIN = 18  # px beside a figure in its cell
 WIDEST = ("88.8 ms", "99 %", "median")  # the widest texts of a number column
 LEAST_ROWS = 3  # visible rows at the window's least height
@@ -167,9 +167,9 @@ class TimingRows(QTableView):
         self.fit_rows()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Hide the last columns where there is no room for them beside the names."""
+        """Hide the last columns where there is no room for them beside the beginnings of names."""
         super().resizeEvent(event)
-        room = self.viewport().width() - self.fontMetrics().horizontalAdvance(LONGEST_NAME) - MARGIN
+        room = self.viewport().width() - self.fontMetrics().horizontalAdvance(SHORT_NAME)
         for column in range(2, 1 + len(SHOWN)):
             self.setColumnHidden(column, room < column * self.columnWidth(1))
 
