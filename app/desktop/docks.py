@@ -216,7 +216,8 @@ class Docks(QObject):
                 self._wanted[k] = width
         wanted = [most if width else 0 for width, most in zip(widths, self._wanted, strict=True)]
         middle = window.centralWidget().width() + sum(widths) - sum(wanted)
-        lacking, spare = max(0, round(MIDDLE * window.width()) - middle), sum(wanted) - sum(least)
+        least_middle = round(MIDDLE * window.width()) if all(widths) else 0  # one alone has the width that it was given
+        lacking, spare = max(0, least_middle - middle), sum(wanted) - sum(least)
         share = min(1.0, lacking / spare) if spare > 0 else 0.0
         for k, side in enumerate(sides):
             size = wanted[k] - round(share * (wanted[k] - least[k]))

@@ -90,8 +90,9 @@ def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
     robot.newest = SimpleNamespace(q=model.random(rng), target=rng.normal(size=model.nv), tau=rng.normal(size=model.nv))
     robot.floating, robot.initial = bool(rng.random() < 0.5), model.random(rng)
     bench = SimpleNamespace(
-        path=model.source, speed=float(rng.uniform(0.1, 10)), controller=SimpleNamespace(path=""), robot=robot
-    )
+        path=model.source, speed=float(rng.uniform(0.1, 10)), controller=SimpleNamespace(path=""), robot=robot,
+        xacro_args=lambda path: {"size": path[-3:]},
+    )  # fmt: skip
     camera = Camera(rng.normal(size=3) * 9, *rng.uniform(0.1, 1.5, 3).tolist(), parallel=bool(rng.random() < 0.5))
     kept = SavedSecondRobot(
         tuple(rng.normal(size=3)),

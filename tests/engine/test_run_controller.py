@@ -71,6 +71,7 @@ def test_what_fails_is_told_and_what_was_done_is_kept(capsys, tmp_path):
     ],
     ids=["in a call", "while it is loaded"],
 )
+@pytest.mark.usefixtures("ctrl_c_is_heard")
 def test_one_that_does_not_return_is_told_of_and_ctrl_c_ends_it(tmp_path, text, told, rows):
     path, out = tmp_path / "hang.py", tmp_path / "part.npz"
     path.write_text(text, encoding="utf-8")
