@@ -50,19 +50,20 @@ class FloatingBase:
             self._before = None
 
     def has_made(self, event: Loaded) -> bool:
-        """Whether a robot is the one that was open before, with its root link freed or fixed."""
-        return self._before is not None and (self._file, self._requested) == (event.path, self._bench.robot.floating)
+        """Whether a robot is the one that was open before, with its root link freed or fixed, also on the way there."""
+        return self._before is not None and self._file == event.path
 
     def _take(self, event: Loaded) -> None:
         bench, bar = self._bench, self._window.statusBar()
         made, known, before = self.has_made(event), self._path == event.path, self._before
-        self._before, self._path = None, event.path
+        arrived = made and self._requested == bench.robot.floating  # else it was freed and fixed at once
+        self._before, self._path = before if made and not arrived else None, event.path
         text = ""
-        if before is not None and made:
+        if before is not None and arrived:
             text = (FREED if bench.robot.floating else FIXED) + KEPT * self._ran
             reported = f"Floating base {on_or_off(bench.robot.floating)}"
             bench.actions.report(Action(reported, before, replace(bench.actions.state, posed=True)))
-        elif not known and not bench.replay.opened and self._is_in_the_air(event):
+        elif not made and not known and not bench.replay.opened and self._is_in_the_air(event):
             text = IN_THE_AIR
         if text:
             others = bar.currentMessage()
