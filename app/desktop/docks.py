@@ -206,9 +206,8 @@ class Docks(QObject):
         window = self._window
         shown = [dock for dock in self._docks.values() if dock.isVisible() and not dock.isFloating()]
         sides = [[dock for dock in shown if window.dockWidgetArea(dock) is area] for area in (LEFT, RIGHT)]
-        seen = [
-            [dock for dock in side if not dock.visibleRegion().isEmpty()] for side in sides
-        ]  # behind them: as before
+        # What is behind another's tab keeps its width.
+        seen = [[dock for dock in side if not dock.visibleRegion().isEmpty()] for side in sides]
         widths = [max((dock.width() for dock in side), default=0) for side in seen]
         least = [max((_least_width(dock) for dock in side), default=0) for side in sides]
         for k, width in enumerate(widths):

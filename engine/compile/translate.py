@@ -40,7 +40,7 @@ class Frame(Expressions):
         self._inlined = False
         self._result: Any = None
         self._exit: ir.Block | None = None
-        self._loops: list[tuple[ir.Block, ir.Block | None] | None] = []  # None: written out, or no way out
+        self._loops: list[tuple[ir.Block, ir.Block | None] | None] = []  # None: written out; second None: no `break`
         self._caller: tuple[Frame, ast.For] | None = None  # of a generator: the loop over it
         self._branches = 0  # open branches whose condition is decided at run time
         self._returned = False

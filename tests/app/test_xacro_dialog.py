@@ -12,17 +12,14 @@ import engine
 from app.features.attaching import Reloading, RunExports, SceneView, SecondRobotView, Sessions, XacroArguments
 from app.features.xacro_arguments import NO_ARGUMENTS_TIP
 from app.panels.xacro_dialog import XacroDialog
-from tests.engine.xacro_arm import ARM, PART
+from tests.engine.xacro_arm import ARM, written_arm
 
 pytest.importorskip("xacrodoc")
 
 
 @pytest.fixture
 def path(tmp_path):
-    (tmp_path / "part.xacro").write_text(PART, "utf-8")
-    path = tmp_path / "arm.xacro"
-    path.write_text(ARM, "utf-8")
-    return path
+    return written_arm(tmp_path)
 
 
 def give(window, accept=True, **values):

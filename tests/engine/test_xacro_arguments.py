@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from xacro_arm import ARM, PART
+from xacro_arm import ARM, written_arm
 
 import engine
 from engine import cli
@@ -15,10 +15,7 @@ pytest.importorskip("xacrodoc")
 
 @pytest.fixture
 def arm(tmp_path):
-    (tmp_path / "part.xacro").write_text(PART, "utf-8")
-    path = tmp_path / "arm.xacro"
-    path.write_text(ARM, "utf-8")
-    return path
+    return written_arm(tmp_path)
 
 
 def test_they_are_values_of_the_file_s_arguments(arm):

@@ -1,5 +1,7 @@
 """A xacro file with arguments: an arm of n links, whose mass is in a file that it includes."""
 
+from pathlib import Path
+
 PART = """<?xml version="1.0"?>
 <robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:property name="mass" value="1.5"/></robot>
 """
@@ -31,3 +33,11 @@ ARM = """<?xml version="1.0"?>
   <xacro:segment k="0" n="$(arg n)" parent="base"/>
 </robot>
 """
+
+
+def written_arm(folder: Path) -> Path:
+    """Write the arm and the file that it includes; return the arm's."""
+    path = folder / "arm.xacro"
+    (folder / "part.xacro").write_text(PART, "utf-8")
+    path.write_text(ARM, "utf-8")
+    return path
