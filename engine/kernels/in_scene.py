@@ -16,15 +16,11 @@ from numpy.typing import NDArray
 from engine.compile import inline, kernel
 from engine.compile.operations import spread, votes
 from engine.kernels import rk4
-from engine.kernels.contact.by_bodies import accept_or_search, accept_or_search_again, free_velocity, store_impulses
+from engine.kernels.contact.contact_step import begin_contacts, end_contacts, free_velocity, move_on
 from engine.kernels.contact.detection import find_contacts, put_bodies
-from engine.kernels.contact.overlap_correction import begin_overlap_correction, end_overlap_correction
-from engine.kernels.contact.problem import BEST_RESIDUAL
-from engine.kernels.contact.problem_rows import rows_by_bodies
+from engine.kernels.contact.problem import JOINTS
 from engine.kernels.contact.recursion import factorise
-from engine.kernels.contact.search import advance as advance_search
-from engine.kernels.contact.step import move_on, report
-from engine.kernels.contact.warm_start import load_warm_start, store_contacts
+from engine.kernels.contact.search import advance_search
 from engine.kernels.contact.workspace import ContactState
 from engine.kernels.coordinates import is_bounded
 from engine.kernels.joint_constraints import FORWARD, STUCK, joint_law
@@ -40,8 +36,6 @@ BEGIN, SEARCH, END, DONE = range(4)
 """The stages of a step; `DONE` after the last step."""
 SEARCH_ONE_IN = 12
 """A block takes steps of the search alone only while more than one in so many of its busy robots needs one."""
-_FRICTIONAL, _CONTACTS, _JOINTS, _OVERLAPS, _STAGES, _COUNTS = range(6)
-"""Counts of the step: its rows; 1 where the search is for the overlap correction; 1 where RK4's stages were taken."""
 
 
 class Fixed(NamedTuple):
@@ -61,14 +55,14 @@ class Forces(NamedTuple):
 
 
 class RobotWorkspace(NamedTuple):
-    """The workspace of a robot: its state, the state as the step began, forces, wrenches (n, 6), the step's counts (5,)
-    and RK4's stages, an empty tuple for other integrators."""
+    """The workspace of a robot: its state, the state as the step began, forces, wrenches (n, 6), whether RK4's stages
+    were taken (1,), and these, an empty tuple for other integrators."""
 
     state: Robots
     before: Robots
     forces: Forces
     wrenches: NDArray[np.floating]
-    counts: NDArray[np.int64]
+    took_stages: NDArray[np.int64]
     stages: rk4.Stages | tuple[()]
 
 
@@ -77,7 +71,7 @@ def robot_workspace(bodies: int, nq: int, nv: int, integrator: str) -> RobotWork
     state, before = (Robots(np.zeros((1, nq)), *(np.zeros((1, nv)) for _ in range(3))) for _ in range(2))
     forces = Forces(np.zeros((1, nv)), np.zeros((1, nv)))
     stages = rk4.stages(1, nq, nv) if integrator == "rk4" else ()
-    return RobotWorkspace(state, before, forces, np.zeros((bodies, 6)), np.zeros(_COUNTS, np.int64), stages)
+    return RobotWorkspace(state, before, forces, np.zeros((bodies, 6)), np.zeros(1, np.int64), stages)
 
 
 class ModelArrays(NamedTuple):
@@ -123,13 +117,13 @@ def _take_stages(robot, loads):
 
 
 @inline
-def _end_stages(joints, robot):
+def _end_stages(robot):
     """Move to the velocity `contact.free` and the coordinates of RK4's stages."""
     state, stages, contact = robot.work.state, robot.work.stages, robot.contact_state.contact
     p, mode = contact.solver.problem, stages.v_sum[0]
     for j in spread(mode.size):
         mode[j], state.v[0, j] = FORWARD, contact.free[j]
-    for k in spread(joints):
+    for k in spread(contact.solver.search.counts[JOINTS]):
         y, f, low, high = p.joint_u[k] - p.g[k] * p.joint_impulse[k], p.g[k] * p.law[k, 0], p.law[k, 1], p.law[k, 2]
         after = joint_law(y, f, low, high)
         if abs(y) < f or after <= low or after >= high:
@@ -140,7 +134,7 @@ def _end_stages(joints, robot):
 @kernel
 def _begin(number, row, given, batch, fixed, robot, watched):
     """Begin a step of robot `number`; return whether the previous step's impulses are those of this step."""
-    state, before, forces, counts = robot.work.state, robot.work.before, robot.work.forces, robot.work.counts
+    state, before, forces = robot.work.state, robot.work.before, robot.work.forces
     known, rows, contact_state, contact = robot.known, robot.rows, robot.contact_state, robot.contact_state.contact
     phases = given.report.phases
     start_watch(watched, phases)
@@ -157,64 +151,35 @@ def _begin(number, row, given, batch, fixed, robot, watched):
     loads = gravity, robot.work.wrenches if fixed.wrenches == "act" else ()
     count = find_contacts(q, v, rows, known, loads, contact)
     lap(watched, phases, COLLISION)
-    counts[_STAGES] = 1 if keeps_energy and count == 0 else 0
+    robot.work.took_stages[0] = 1 if keeps_energy and count == 0 else 0
     if keeps_energy and count == 0:
         _take_stages(robot, loads)
     else:
         free_velocity(v, forces, rows, contact.topology, gravity, contact)
         stop_turning(v, rows.dt, contact.free, robot.rotations)
-    frictional, contacts, joints = rows_by_bodies(count, q, v, forces.inertia[0], rows, contact.topology, contact)
-    counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS], counts[_OVERLAPS] = frictional, contacts, joints, 0
-    load_warm_start(contacts, frictional, 2 * frictional + contacts + joints, contact_state, 0)
-    inertia = forces.inertia[0]
-    return accept_or_search(contacts, frictional, joints, rows.dt, keeps_energy, inertia, contact.topology, contact)
+    return begin_contacts(keeps_energy, count, q, v, forces.inertia[0], rows, contact_state, 0)
 
 
 @kernel
 def _search(robot):
     """Take a Newton step of a search; return whether it is over."""
-    counts, contact = robot.work.counts, robot.contact_state.contact
-    joints = counts[_JOINTS] if counts[_OVERLAPS] == 0 else 0
-    return advance_search(
-        counts[_CONTACTS], joints, robot.work.forces.inertia[0], contact.topology, contact.bodies, contact.solver,
-        contact.work,
-    )  # fmt: skip
+    return advance_search(robot.work.forces.inertia[0], robot.contact_state.contact)
 
 
 @kernel
 def _end(found, fixed, robot, watched, phases):
     """End a step after its search, or directly if its impulses are `found`; return False if another search begins."""
-    counts, contact_state, contact, dt = (
-        robot.work.counts,
-        robot.contact_state,
-        robot.contact_state.contact,
-        robot.rows.dt,
-    )
-    frictional, contacts, joints = counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS]
-    topology, state, ended = robot.contact_state.contact.topology, robot.work.state, True
-    inertia = robot.work.forces.inertia[0]
-    if counts[_OVERLAPS] == 0:
-        if found or accept_or_search_again(contacts, joints, dt, fixed.integrator == "rk4", inertia, topology, contact):
-            store_impulses(contacts, frictional, joints, contact)
-            store_contacts(contacts, frictional, 2 * frictional + contacts + joints, contact_state, 0)
-            report(contact.solver.search.numbers[BEST_RESIDUAL] if contacts > 0 else 0.0, contacts, contact_state, 0)
-            for j in spread(state.v.shape[1]):
-                contact.free[j] += contact.column[j]
-            if begin_overlap_correction(contacts, dt, inertia, topology, contact):
-                counts[_OVERLAPS], ended = 1, False
-        else:
-            ended = False
+    state, contact, inertia = robot.work.state, robot.contact_state.contact, robot.work.forces.inertia[0]
+    if not end_contacts(found, fixed.integrator == "rk4", robot.rows.dt, inertia, robot.contact_state, 0):
+        return False
+    lap(watched, phases, CONTACT)
+    if fixed.integrator == "rk4" and robot.work.took_stages[0] == 1:
+        _end_stages(robot)
     else:
-        end_overlap_correction(contacts, dt, topology, contact)
-    if ended:
-        lap(watched, phases, CONTACT)
-        if fixed.integrator == "rk4" and counts[_STAGES] == 1:
-            _end_stages(joints, robot)
-        else:
-            move_on(counts[_OVERLAPS] == 1, state.q[0], state.v[0], robot.rows, robot.rotations, contact)
-        lap(watched, phases, INTEGRATION)
-        stop_watch(watched, phases)
-    return ended
+        move_on(state.q[0], state.v[0], robot.rows, robot.rotations, contact)
+    lap(watched, phases, INTEGRATION)
+    stop_watch(watched, phases)
+    return True
 
 
 @inline

@@ -3,14 +3,13 @@
 import dataclasses
 import re
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from free_bodies import BODY, free_body
 
 import engine
-from engine.kernels.contact import step
+from engine.kernels.contact import contact_step, workspace
 from engine.kernels.joint_rows import JointRows
 from engine.model import Model
 from engine.step_settings import StepSettings
@@ -330,8 +329,9 @@ def test_no_joint_passes_its_limit_by_what_a_search_left():
     rows = JointRows(of.dt, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
     q, v = arm.neutral(), np.zeros(arm.nv)
     q[1], free = arm.upper[1] - 1e-3, np.eye(arm.nv)[1] * (1 + 1e-6)
-    contact = SimpleNamespace(free=free, shift=np.zeros(arm.nv), column=np.zeros(arm.nv))
-    step.move_on(False, q, v, rows, of.rotations, contact)
+    contact = workspace.contact_workspace(arm, engine.Scene())
+    contact.free[:] = free
+    contact_step.move_on(q, v, rows, of.rotations, contact)
     assert (q[1], v[1]) == (arm.upper[1], free[1])
 
 

@@ -21,6 +21,7 @@ from engine.kernels import in_scene, limbs
 from engine.kernels.collision.shape_contacts import touching_pairs
 from engine.kernels.contact import workspace
 from engine.kernels.contact.newton import respond
+from engine.kernels.contact.problem import CONTACTS, JOINTS
 from engine.kernels.joint_rows import JointRows
 from engine.kernels.step_arguments import Controls, Record, Report, State, StepArguments, StepRange
 from engine.model.layout import pack, pack_coupling
@@ -273,7 +274,8 @@ def test_a_search_that_failed_leaves_nothing_in_the_passes_of_mimic_joints(
     robot.work.state.q[0], robot.work.state.v[0] = q, v
     fixed = in_scene.Fixed(of.integrator, "raise", "none", "untimed")
     in_scene._begin(0, 0, arguments_of(q, v, np.zeros(bound.nv)), 1, fixed, robot, False)
-    contact, (_, contacts, joints, *_) = robot.contact_state.contact, robot.work.counts
+    contact = robot.contact_state.contact
+    contacts, joints = contact.solver.search.counts[[CONTACTS, JOINTS]].tolist()
     problem, out = contact.solver.problem, np.zeros(bound.nv)
     assert contacts > 0
     for impulse in (np.nan, 1.0):

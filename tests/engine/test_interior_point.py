@@ -32,8 +32,9 @@ def asked(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, 
     robot.work.state.q[:], robot.work.state.v[:] = q, v
     kinds = in_scene.Fixed(of.integrator, "raise", "none", "untimed")
     in_scene._begin(0, 0, arguments_of(q, v, v), 1, kinds, robot, False)
-    _, contacts, joints = robot.work.counts[:3].tolist()
-    return contacts, joints, contact_state.contact.solver, robot
+    work = contact_state.contact.solver
+    contacts, joints = work.search.counts[[problem.CONTACTS, problem.JOINTS]].tolist()
+    return contacts, joints, work, robot
 
 
 @pytest.mark.parametrize("name", ["quadruped", "humanoid"])

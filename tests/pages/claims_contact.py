@@ -14,7 +14,7 @@ from engine.cuda.constraints import contacts
 from engine.kernels.collision import convex, manifold, pair_workspace
 from engine.kernels.contact import interior, rounding, search
 from engine.kernels.contact.body_pairs import ALL_PAIRS, MAX_PAIRS
-from engine.kernels.contact.by_bodies import WARM_START_RESIDUAL
+from engine.kernels.contact.contact_step import WARM_START_RESIDUAL
 from engine.lessons import contact as lesson_contact
 from engine.scene import Scene, pairs, points, tolerances
 from engine.scene.obstacle import Obstacle

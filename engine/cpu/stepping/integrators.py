@@ -15,9 +15,8 @@ from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.laps import lap
 from engine.kernels import rk4
-from engine.kernels.contact.by_bodies import contact_velocity
+from engine.kernels.contact.contact_step import contact_velocity, move_on
 from engine.kernels.contact.detection import find_contacts
-from engine.kernels.contact.step import move_on
 from engine.kernels.contact.workspace import CONTACT_COUNT, RESIDUAL
 from engine.kernels.joint_motion import advance, stop_turning
 from engine.kernels.joint_rows import ActiveSet, Robots, joint_forces
@@ -117,10 +116,8 @@ def _touching_step(keeps_energy, robot, robots, rows, rotations, scratch, dynami
     if count == 0:
         _forget_contacts(contact_state, robot)
         return False
-    overlap = contact_velocity(
-        keeps_energy, count, q, v, scratch.forces, rows, rotations, loads[0], contact_state, robot
-    )
-    move_on(overlap, q, v, rows, rotations, contact_state.contact)
+    contact_velocity(keeps_energy, count, q, v, scratch.forces, rows, rotations, loads[0], contact_state, robot)
+    move_on(q, v, rows, rotations, contact_state.contact)
     lap(phases, CONTACT, time)
     return True
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from engine.compile import inline, kernel
-from engine.kernels.contact.detection import exchange
 from engine.kernels.contact.properties import bodies_of
 from engine.kernels.contact.tree import has_one_axis
 from engine.kernels.robot import KIND, PARENT, V_START
-from engine.kernels.spatial import cross, load3, load9, mul_t, sub
+from engine.kernels.spatial import cross, load3, load9, mul_t, store3, store9, sub
 from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD
 from engine.scene.tolerances import IMMOBILE
 
@@ -64,6 +63,20 @@ def _moves_apart(a, b, n, x, topology, contact):
     return greatest > IMMOBILE
 
 
+@kernel
+def _exchange(touching, i, j):
+    """Swap two contacts."""
+    touching.point[i], touching.point[j] = touching.point[j], touching.point[i]
+    touching.shape[i], touching.shape[j] = touching.shape[j], touching.shape[i]
+    touching.gap[i], touching.gap[j] = touching.gap[j], touching.gap[i]
+    x, y = load3(touching.at[i]), load3(touching.at[j])
+    store3(touching.at[i], y)
+    store3(touching.at[j], x)
+    A, B = load9(touching.frame[i]), load9(touching.frame[j])
+    store9(touching.frame[i], B)
+    store9(touching.frame[j], A)
+
+
 @inline
 def leave_out_immobile(count, topology, contact):
     """Move the contacts that no joint moves along their normal behind the others; return the number of others."""
@@ -80,5 +93,5 @@ def leave_out_immobile(count, topology, contact):
         else:
             count -= 1
             for later in range(i, count):
-                exchange(touching, later, later + 1)
+                _exchange(touching, later, later + 1)
     return count

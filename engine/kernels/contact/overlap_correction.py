@@ -8,9 +8,9 @@ from __future__ import annotations
 from engine.compile import inline, kernel
 from engine.compile.operations import spread
 from engine.kernels.contact.newton import respond
-from engine.kernels.contact.problem import LARGEST_VELOCITY
+from engine.kernels.contact.problem import JOINTS, LARGEST_VELOCITY, OVERLAPS
 from engine.kernels.contact.rounding import overlap_slack, overlap_target_residual
-from engine.kernels.contact.search import OVERLAP_START, begin, finish_search, restore_significant
+from engine.kernels.contact.search import OVERLAP_START, begin, restore_significant
 from engine.kernels.spatial import store3
 from engine.scene.tolerances import ERP
 
@@ -34,6 +34,7 @@ def begin_overlap_correction(count, dt, inertia, topology, contact):
         gap = touching.gap[i]
         p.mu[i], p.offset[i] = 0.0, (ERP * gap if gap < 0.0 else gap) / dt
         store3(p.free[i], (p.offset[i], 0.0, 0.0))
+    contact.solver.search.counts[JOINTS], contact.solver.search.counts[OVERLAPS] = 0, 1
     tolerance = overlap_target_residual(dt)
     begin(OVERLAP_START, tolerance, tolerance, count, 0, inertia, topology, contact.bodies, contact.solver)
     return True
@@ -47,13 +48,3 @@ def end_overlap_correction(count, dt, topology, contact):
     respond(count, 0, topology, contact.bodies, work, contact.shift)
     for j in spread(contact.shift.size):
         contact.shift[j] *= dt
-
-
-@kernel
-def overlap_correction_by_bodies(count, dt, forces, topology, contact):
-    """Compute the displacement that reduces overlaps into `contact.shift`; return whether there is any."""
-    if not begin_overlap_correction(count, dt, forces.inertia[0], topology, contact):
-        return False
-    finish_search(count, 0, forces.inertia[0], topology, contact)
-    end_overlap_correction(count, dt, topology, contact)
-    return True

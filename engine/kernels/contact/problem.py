@@ -47,8 +47,11 @@ from engine.kernels.spatial import add, dot, load3, scale, sub
     ALL_FRICTIONAL,  # 1 where all contacts have friction
     STALLED_STEPS,  # in a row, without enough progress
     DETACHED,  # the number of contacts that are held open
+    CONTACTS,  # of the problem
+    JOINTS,  # rows of joints of the problem
+    OVERLAPS,  # 1 where it is that of the overlap correction
     COUNTS,
-) = range(10)
+) = range(13)
 """Columns of `Search.counts`, and their number."""
 
 

@@ -71,7 +71,7 @@ def _contacts(count, topology, contact):
 
 @inline
 def _joints(q, v, rows, contact):
-    """Find the joints with friction or near a limit, as `contact.joint_of` and ones in `right`; return their number."""
+    """Find the joints with friction or near a limit, as ones in `right`; return their number."""
     found, p = 0, contact.solver.problem
     for j in spread(contact.free.size):
         p.right[j] = 0.0
@@ -82,7 +82,7 @@ def _joints(q, v, rows, contact):
                 p.right[j] = 1.0
     for j in range(contact.free.size):
         if p.right[j] > 0.0:
-            p.joint[found], contact.joint_of[found] = j, j
+            p.joint[found] = j
             found += 1
     for k in spread(found):
         j = p.joint[k]
@@ -162,19 +162,15 @@ def _pair_rows(count, inertia, topology, contact):
 def rows_by_bodies(count, q, v, inertia, rows, topology, contact):
     """Fill in a problem's contacts and joint rows, after `free_velocity`.
 
-    Returns the numbers of contacts with friction, of all contacts and of joint rows; −1 contacts where more pairs of
-    bodies touch than there is room for.
+    Returns the numbers of contacts and of joint rows; −1 contacts where more pairs of bodies touch than there is room
+    for.
     """
     moved = leave_out_immobile(count, topology, contact)
     if not _contacts(moved, topology, contact):
-        return 0, -1, 0
+        return -1, 0
     joints = _joints(q, v, rows, contact)
     leave_out_unloaded(topology, contact.bodies, contact.solver.problem, contact.solver.tree)
     _mobilities(joints, topology, contact)
     if len(contact.solver.tree.pairs) > 0:
         _pair_rows(moved, inertia, topology, contact)
-    frictional = 0
-    for i in range(moved):
-        if contact.solver.problem.mu[i] > 0.0:
-            frictional += 1
-    return frictional, moved, joints
+    return moved, joints

@@ -16,9 +16,11 @@ from engine.kernels.contact.problem import (
     BEST_MERIT,
     BEST_RESIDUAL,
     BEST_RESIDUAL_OF_PLAN,
+    CONTACTS,
     DETACHED,
     EPSILON,
     FINAL_STEPS,
+    JOINTS,
     LARGEST_VELOCITY,
     PLAN,
     STALLED_STEPS,
@@ -388,12 +390,21 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
     return _is_over(numbers, counts) and _is_done(numbers, counts)
 
 
+@inline
+def advance_search(inertia, contact):
+    """Take one step of the search for `contact`'s problem; return whether it is over."""
+    counts = contact.solver.search.counts
+    return advance(
+        counts[CONTACTS], counts[JOINTS], inertia, contact.topology, contact.bodies, contact.solver, contact.work
+    )
+
+
 @compiled_apart
-def finish_search(count, joints, inertia, topology, contact):
+def finish_search(inertia, contact):
     """Run a search to its end."""
     over = False
     while not over:
-        over = advance(count, joints, inertia, topology, contact.bodies, contact.solver, contact.work)
+        over = advance_search(inertia, contact)
 
 
 @inline

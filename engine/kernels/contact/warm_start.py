@@ -8,7 +8,7 @@ from engine.compile import inline
 from engine.compile.operations import spread
 from engine.kernels.contact.properties import bodies_of
 from engine.kernels.contact.workspace import CONTACT_COUNT, GAP, IMPULSE, NORMAL, OTHER, PLACE, SLIP, WRENCH
-from engine.kernels.spatial import cross, dot, load3, load9, mul_t, scale, store3, sub
+from engine.kernels.spatial import cross, load3, load9, mul, mul_t, scale, store3, sub
 
 
 @inline
@@ -32,18 +32,14 @@ def _impulse_before(i, contact_state, robot):
 
 
 @inline
-def load_warm_start(count, frictional, n, contact_state, robot):
-    """Load the previous step's impulses, in the contacts' frames."""
-    contact = contact_state.contact
-    touching, impulses, joint_memory = contact.contacts, contact.impulses, contact_state.joint_memory[robot]
+def load_warm_start(count, joints, contact_state, robot):
+    """Load the previous step's impulses into the problem."""
+    p, joint_memory = contact_state.contact.solver.problem, contact_state.joint_memory[robot]
     for i in spread(count):
-        before = _impulse_before(i, contact_state, robot)
-        for r in range(3 if i < frictional else 1):
-            k = 3 * i + r if i < frictional else 2 * frictional + i
-            impulses[k] = dot(load3(touching.frame[i], 3 * r), before)
-    first = 2 * frictional + count
-    for k in spread(n - first):
-        impulses[first + k] = joint_memory[contact.joint_of[k]]
+        x = mul(load9(p.frame[i]), _impulse_before(i, contact_state, robot))
+        store3(p.impulse[i], x if p.mu[i] > 0.0 else (x[0], 0.0, 0.0))
+    for j in spread(joints):
+        p.joint_impulse[j] = joint_memory[p.joint[j]]
 
 
 @inline
@@ -59,22 +55,17 @@ def _put_wrench(seen, place, body, x, impulse, contact):
 
 
 @inline
-def store_contacts(count, frictional, n, contact_state, robot):
+def store_contacts(count, joints, contact_state, robot):
     """Store this step's impulses, in the world, for the next step and for reports; 0 for contacts that do not act."""
-    contact = contact_state.contact
-    touching, impulses, joint_memory = contact.contacts, contact.impulses, contact_state.joint_memory[robot]
+    contact, p = contact_state.contact, contact_state.contact.solver.problem
+    touching, joint_memory = contact.contacts, contact_state.joint_memory[robot]
     for j in spread(joint_memory.size):
         joint_memory[j] = 0.0
     for i in spread(count):
-        k = 3 * i if i < frictional else 2 * frictional + i
-        x, slip, u = (impulses[k], 0.0, 0.0), 0.0, contact.u
-        if i < frictional:
-            x = (impulses[k], impulses[k + 1], impulses[k + 2])
-            slip = np.sqrt(u[k + 1] * u[k + 1] + u[k + 2] * u[k + 2])
-        world = mul_t(load9(touching.frame[i]), x)
+        u, world = load3(p.u[i]), mul_t(load9(p.frame[i]), load3(p.impulse[i]))
         seen = contact_state.seen[robot, i]
         contact_state.which[robot, i], contact_state.key[robot, i] = touching.shape[i], _key(i, contact)
-        seen[GAP], seen[SLIP] = touching.gap[i], slip
+        seen[GAP], seen[SLIP] = touching.gap[i], np.sqrt(u[1] * u[1] + u[2] * u[2]) if p.mu[i] > 0.0 else 0.0
         store3(seen, load3(touching.at[i]), PLACE)
         store3(seen, load3(touching.frame[i]), NORMAL)
         store3(seen, world, IMPULSE)
@@ -82,6 +73,5 @@ def store_contacts(count, frictional, n, contact_state, robot):
         _put_wrench(seen, WRENCH, bodies[0], load3(touching.at[i]), world, contact)
         if len(contact.pairs) > 0:
             _put_wrench(seen, OTHER, bodies[1], load3(touching.at[i]), scale(-1.0, world), contact)
-    first = 2 * frictional + count
-    for k in spread(n - first):
-        joint_memory[contact.joint_of[k]] = impulses[first + k]
+    for j in spread(joints):
+        joint_memory[p.joint[j]] = p.joint_impulse[j]

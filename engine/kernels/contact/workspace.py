@@ -34,10 +34,7 @@ NEWTON_COUNT, INTERIOR_COUNT = range(2)
 
 
 class ContactWorkspace(NamedTuple):
-    """What robots of a model can touch, and the workspace of a contact step, for one robot at a time.
-
-    `impulses` and `u` are by row: three of each contact with friction, one of each without, then those of joints.
-    """
+    """What robots of a model can touch, and the workspace of a contact step, for one robot at a time."""
 
     points: Points
     surface: Surface
@@ -49,10 +46,7 @@ class ContactWorkspace(NamedTuple):
     column: NDArray[np.floating]  # (nv,): a work array
     free: NDArray[np.floating]  # (nv,): v_f, then v⁺
     shift: NDArray[np.floating]  # (nv,): the displacement that corrects overlaps
-    impulses: NDArray[np.floating]  # (N,)
-    u: NDArray[np.floating]  # (N,)
-    joint_of: NDArray[np.int64]  # (nv,): the velocities of joint rows
-    before: NDArray[np.floating]  # (N,): normal velocities before the step
+    before: NDArray[np.floating]  # (C,): normal velocities before the step
     work: NDArray[np.int64]  # (2,): counts of Newton steps and interior-point steps
     pairs: PairsWorkspace | tuple[()]  # empty without pairs of shapes
     solver: ImpulseWorkspace
@@ -89,14 +83,14 @@ def contact_workspace(model: Model, scene: Scene, most_pairs: int = ALL_PAIRS) -
             f"shapes, and at most {MAX_CONTACTS} are solved together, or {ALL_PAIRS} pairs of bodies; give fewer "
             "shapes, or disable pairs by an SRDF"
         )
-    N, (column, free, shift) = 3 * C + nv, np.zeros((3, nv))
+    column, free, shift = np.zeros((3, nv))
     most = min(touching, most_pairs if C <= MAX_CONTACTS else ALL_PAIRS)
     room = body_pairs(len(model.parent), nv, most) if pairs.capacity else ()
     return ContactWorkspace(
         points=found, surface=surfaces.surface(scene.ground or Plane()), near=near_points.workspace(found),
         contacts=contacts(C), bodies=bodies(len(model.parent)), tree_q=np.zeros((1, model.tree_nq)),
-        tree_v=np.zeros((1, model.tree_nv)), column=column, free=free, shift=shift, impulses=np.zeros(N), u=np.zeros(N),
-        joint_of=np.zeros(nv, np.int64), before=np.zeros(N), work=np.zeros(2, np.int64),
+        tree_v=np.zeros((1, model.tree_nv)), column=column, free=free, shift=shift, before=np.zeros(C),
+        work=np.zeros(2, np.int64),
         pairs=pairs_workspace(pairs, solids) if pairs.capacity else (), topology=mimics.topology(model),
         solver=impulse_workspace(model.parent, nv, C, mimics.mimics(model), room),
     )  # fmt: skip
@@ -156,7 +150,7 @@ def example(kind: Kind, pairs: bool, mimic: bool) -> ContactState:
     mimicking, touching = mimics.example() if mimic else (), body_pairs(1, 1, 1) if pairs else ()
     contact = ContactWorkspace(
         points=found, surface=surfaces.example(kind), near=near, contacts=contacts(1), bodies=bodies(1), tree_q=matrix,
-        tree_v=matrix, column=real, free=real, shift=real, impulses=real, u=real, joint_of=whole, before=real,
+        tree_v=matrix, column=real, free=real, shift=real, before=real,
         work=whole, pairs=pairs_workspace(NO_PAIRS, shapes(())) if pairs else (), topology=table,
         solver=impulse_workspace(np.array([-1]), 1, 1, mimicking, touching),
     )  # fmt: skip

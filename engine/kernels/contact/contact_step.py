@@ -1,4 +1,4 @@
-"""The velocity of a robot's step under contacts, by the articulated-body recursion.
+"""A robot's step under contacts, by the articulated-body recursion.
 
 With M̃ the mass matrix with the implicit terms on its diagonal, one factorisation gives v_f = v + dt M̃⁻¹(τ − bias) and
 the response to the impulses λ of contacts and of joints with friction or active limits: v⁺ = v_f + M̃⁻¹ Jᵀ λ, where
@@ -12,15 +12,20 @@ contacts do the same.
 
 from __future__ import annotations
 
+import numpy as np
+
 from engine.compile import compiled_apart, inline, kernel
 from engine.compile.operations import spread
 from engine.kernels.contact.newton import respond
-from engine.kernels.contact.overlap_correction import overlap_correction_by_bodies
+from engine.kernels.contact.overlap_correction import begin_overlap_correction, end_overlap_correction
 from engine.kernels.contact.problem import (
     ACCEPTED_RESIDUAL,
     BEST_RESIDUAL,
+    CONTACTS,
     HAS_RESTITUTION,
+    JOINTS,
     LARGEST_VELOCITY,
+    OVERLAPS,
     RESTARTS,
     RESTITUTION_ATTEMPT,
     RESTITUTION_SHARE,
@@ -32,10 +37,10 @@ from engine.kernels.contact.recursion import accelerations, factorise
 from engine.kernels.contact.restitution import accept_restitution, restitution_offsets
 from engine.kernels.contact.rounding import acceptable_residual, extra_step_factor, residual_tolerance, target_residual
 from engine.kernels.contact.search import COLD_START, WARM_START, begin, finish_search, restore_significant
-from engine.kernels.contact.step import report
 from engine.kernels.contact.warm_start import load_warm_start, store_contacts
-from engine.kernels.joint_motion import stop_turning
-from engine.kernels.spatial import load3, store3
+from engine.kernels.contact.workspace import CONTACT_COUNT, RESIDUAL, WORST_RESIDUAL
+from engine.kernels.joint_motion import advance, stop_turning
+from engine.step_settings import LOWER, UPPER
 
 MOST_RESTARTS = 3
 """The maximum number of searches where rounding leaves a larger residual than the search computed."""
@@ -51,31 +56,6 @@ def free_velocity(v, forces, rows, topology, gravity, contact):
     accelerations(gravity, topology, contact.bodies, tree, contact.column)
     for j in spread(v.size):
         contact.free[j] = v[j] + rows.dt * contact.column[j]
-
-
-@inline
-def store_impulses(count, frictional, joints, contact):
-    """Store impulses and velocities in `contact` for the rest of the step."""
-    p, u = contact.solver.problem, contact.u
-    for i in spread(count):
-        k = 3 * i if i < frictional else 2 * frictional + i
-        for r in range(3 if i < frictional else 1):
-            contact.impulses[k + r], u[k + r] = p.impulse[i, r], p.u[i, r]
-    for j in spread(joints):
-        contact.impulses[2 * frictional + count + j] = p.joint_impulse[j]
-
-
-@inline
-def _load_impulses(count, frictional, joints, contact):
-    """Load the previous step's impulses from `contact.impulses` into the problem."""
-    p = contact.solver.problem
-    for i in spread(count):
-        k = 3 * i if i < frictional else 2 * frictional + i
-        store3(p.impulse[i], (contact.impulses[k], 0.0, 0.0))
-        if i < frictional:
-            store3(p.impulse[i], load3(contact.impulses, k))
-    for j in spread(joints):
-        p.joint_impulse[j] = contact.impulses[2 * frictional + count + j]
 
 
 @inline
@@ -100,12 +80,11 @@ def _begin_search(count, joints, residual_now, inertia, topology, contact):
 
 
 @kernel
-def accept_or_search(count, frictional, joints, dt, keeps_energy, inertia, topology, contact):
+def _accept_or_search(count, joints, dt, keeps_energy, inertia, contact):
     """Return whether the previous step's impulses obey the law; otherwise begin a search from them."""
-    search = contact.solver.search
+    search, topology, restitution = contact.solver.search, contact.topology, 1.0
     search.counts[RESTITUTION_ATTEMPT] = 0
-    _load_impulses(count, frictional, joints, contact)
-    residual_now, restitution = _set_targets(count, joints, 1.0, dt, keeps_energy, topology, contact), 1.0
+    residual_now = _set_targets(count, joints, restitution, dt, keeps_energy, topology, contact)
     while residual_now <= extra_step_factor(residual_now) * residual_tolerance(residual_now):
         if accept_restitution(count, joints, contact):
             search.numbers[BEST_RESIDUAL] = residual_now
@@ -117,9 +96,23 @@ def accept_or_search(count, frictional, joints, dt, keeps_energy, inertia, topol
 
 
 @kernel
-def accept_or_search_again(count, joints, dt, keeps_energy, inertia, topology, contact):
+def begin_contacts(keeps_energy, count, q, v, inertia, rows, contact_state, robot):
+    """Find the rows of the `count` contacts and of joints; return whether the previous step's impulses obey their laws.
+
+    Otherwise a search begins. v_f is in `contact.free`. `keeps_energy`: see `restitution`. q (nq,) and v (nv,) are
+    those of one `robot`, `inertia` (nv,) is d.
+    """
+    contact, counts = contact_state.contact, contact_state.contact.solver.search.counts
+    contacts, joints = rows_by_bodies(count, q, v, inertia, rows, contact.topology, contact)
+    counts[CONTACTS], counts[JOINTS], counts[OVERLAPS] = contacts, joints, 0
+    load_warm_start(contacts, joints, contact_state, robot)
+    return _accept_or_search(contacts, joints, rows.dt, keeps_energy, inertia, contact)
+
+
+@kernel
+def _accept_or_search_again(count, joints, dt, keeps_energy, inertia, contact):
     """Return whether the search's impulses are those of the step; otherwise begin another search."""
-    work, search, p = contact.solver, contact.solver.search, contact.solver.problem
+    work, search, p, topology = contact.solver, contact.solver.search, contact.solver.problem, contact.topology
     unit = search.numbers[LARGEST_VELOCITY]
     restore_significant(count, joints, unit, p)
     respond(count, joints, topology, contact.bodies, work, contact.column)
@@ -142,38 +135,64 @@ def accept_or_search_again(count, joints, dt, keeps_energy, inertia, topology, c
     return True
 
 
-@kernel
-def impulses_by_bodies(count, frictional, joints, dt, keeps_energy, forces, topology, contact):
-    """Compute the impulses into `contact.impulses`, from the previous step's there; return their residual.
+@inline
+def _report(residual_now, count, contact_state, robot):
+    """Report the residual of the step's impulses and the number of contacts; a residual of ∞ where there was no room
+    for them, a `count` of −1."""
+    summary, worst = contact_state.summary[robot], residual_now if count >= 0 else np.inf
+    summary[RESIDUAL], summary[CONTACT_COUNT] = worst, max(count, 0)
+    summary[WORST_RESIDUAL] = max(worst, summary[WORST_RESIDUAL])
 
-    `contact.column` (nv,) is their change of v_f.
+
+@kernel
+def end_contacts(found, keeps_energy, dt, inertia, contact_state, robot):
+    """Compute v⁺ into `contact.free` after a search, or directly if the impulses are `found`, and store these.
+
+    Returns False if another search begins: from the impulses that the last one left, or for the overlap correction.
     """
-    inertia = forces.inertia[0]
-    found = accept_or_search(count, frictional, joints, dt, keeps_energy, inertia, topology, contact)
-    while not found:
-        finish_search(count, joints, inertia, topology, contact)
-        found = accept_or_search_again(count, joints, dt, keeps_energy, inertia, topology, contact)
-    store_impulses(count, frictional, joints, contact)
-    return contact.solver.search.numbers[BEST_RESIDUAL]
+    contact, search = contact_state.contact, contact_state.contact.solver.search
+    contacts, joints = search.counts[CONTACTS], search.counts[JOINTS]
+    if search.counts[OVERLAPS] == 1:
+        end_overlap_correction(contacts, dt, contact.topology, contact)
+        return True
+    if not found and not _accept_or_search_again(contacts, joints, dt, keeps_energy, inertia, contact):
+        return False
+    store_contacts(contacts, joints, contact_state, robot)
+    _report(search.numbers[BEST_RESIDUAL] if contacts > 0 else 0.0, contacts, contact_state, robot)
+    for j in spread(contact.free.size):
+        contact.free[j] += contact.column[j]
+    return not begin_overlap_correction(contacts, dt, inertia, contact.topology, contact)
 
 
 @compiled_apart
 def contact_velocity(keeps_energy, count, q, v, forces, rows, rotations, gravity, contact_state, robot):
-    """Compute v⁺ into `contact.free` under the `count` contacts that were found.
+    """Compute v⁺ into `contact.free` under the `count` contacts that were found, and the overlap correction.
 
-    Returns whether shapes overlap; `contact.shift` is then a displacement of the coordinates. `keeps_energy`: see
-    `restitution`. q (nq,) and v (nv,) are those of one `robot`, `forces` its first; its rows of `contact_state` are
-    read and written.
+    The arguments are those of `begin_contacts`; `forces` are the robot's.
     """
-    contact, topology = contact_state.contact, contact_state.contact.topology
-    free_velocity(v, forces, rows, topology, gravity, contact)
+    contact, inertia = contact_state.contact, forces.inertia[0]
+    free_velocity(v, forces, rows, contact.topology, gravity, contact)
     stop_turning(v, rows.dt, contact.free, rotations)
-    frictional, contacts, joints = rows_by_bodies(count, q, v, forces.inertia[0], rows, topology, contact)
-    n = 2 * frictional + contacts + joints
-    load_warm_start(contacts, frictional, n, contact_state, robot)
-    residual_now = impulses_by_bodies(contacts, frictional, joints, rows.dt, keeps_energy, forces, topology, contact)
-    store_contacts(contacts, frictional, n, contact_state, robot)
-    report(residual_now, contacts, contact_state, robot)
-    for j in range(v.size):
-        contact.free[j] += contact.column[j]
-    return overlap_correction_by_bodies(contacts, rows.dt, forces, topology, contact)
+    ended = begin_contacts(keeps_energy, count, q, v, inertia, rows, contact_state, robot)
+    if ended:
+        ended = end_contacts(True, keeps_energy, rows.dt, inertia, contact_state, robot)
+    while not ended:
+        finish_search(inertia, contact)
+        ended = end_contacts(False, keeps_energy, rows.dt, inertia, contact_state, robot)
+
+
+@inline
+def move_on(q, v, rows, rotations, contact):
+    """v ← v⁺ = `contact.free`, and q ← q ⊕ dt v⁺, with the overlap correction `contact.shift` if there is one.
+
+    No joint moves past its limit, whatever residual the search or the correction has left.
+    """
+    overlap = contact.solver.search.counts[OVERLAPS] == 1
+    for j in spread(v.size):
+        v[j] = contact.free[j]
+        way, index = v[j] + (contact.shift[j] / rows.dt if overlap else 0.0), rows.q_of_v[j]
+        if rows.has_limits and index >= 0:
+            below, above = rows.joints[LOWER, j] - q[index], rows.joints[UPPER, j] - q[index]
+            way = min(max(way, min(below / rows.dt, 0.0)), max(above / rows.dt, 0.0))
+        contact.column[j] = way
+    advance(q, contact.column, v, rows.dt, rows.q_of_v, rotations)
