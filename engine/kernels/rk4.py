@@ -18,6 +18,9 @@ from engine.kernels.joint_motion import advance_ball, rates
 from engine.kernels.quaternions import normalise
 from engine.step_settings import LOWER, UPPER
 
+_WEIGHT, _AHEAD = (1.0, 2.0, 2.0, 1.0), (0.5, 0.5, 1.0, 0.0)
+"""Of each stage six times its weight, and the share of dt at which the next one is."""
+
 
 class Stages(NamedTuple):
     """The state at a stage and weighted sums of rates, for a block of L robots; q (L, nq), v (L, nv)."""
@@ -47,9 +50,7 @@ def begin_stages(q, v, k, at):
 @inline
 def add_stage(stage, q, v, qdd, k, rows, rotations, at):
     """Add the rates at a stage, q̈ (nv,) among them, to the sums, and move on to the next stage."""
-    weight, ahead = (
-        (1.0, 0.5) if stage == 0 else ((2.0, 0.5) if stage == 1 else ((2.0, 1.0) if stage == 2 else (1.0, 0.0)))
-    )
+    weight, ahead = _WEIGHT[stage], _AHEAD[stage]
     rates(at.q[k], at.v[k], at.q_rate[k], rows.q_of_v, rotations)
     for j in spread(q.size):
         at.q_sum[k, j] += weight * at.q_rate[k, j]

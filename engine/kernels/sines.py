@@ -1,9 +1,16 @@
-"""Sine and cosine: with the same bits on CPUs and GPUs, and for vector code."""
+"""Sine and cosine: `sine_and_cosine` of one robot, with the same bits on CPUs and GPUs; `sincos` for vector code."""
 
 from __future__ import annotations
 
 from engine.compile import inline
 from engine.compile.operations import fma, is_single, low_bits
+
+_ROUND, _ROUND_SINGLE = 6755399441055744.0, 12582912.0
+"""1.5 · 2⁵² and 1.5 · 2²³: adding one and subtracting it rounds to an integer, in double and in single precision."""
+_TWO_OVER_PI = 0.6366197723675814
+# π/2 in three parts, the first two of 33 bits (Cody and Waite 1980; the split of fdlibm)
+_HALF_PI = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
+LARGEST_ANGLE = 1e6
 
 
 @inline
@@ -25,15 +32,15 @@ def sine_and_cosine(x):
     subtracted by fused multiplication; k is in the last bits of x · 2/π + 1.5 · 2ᵐ. The polynomials are minimax ones.
     """
     if is_single(1.0 * x):  # literals have the kernel's number type
-        t = fma(x, 0.6366197723675814, 12582912.0)
-        k = t - 12582912.0
+        t = fma(x, _TWO_OVER_PI, _ROUND_SINGLE)
+        k = t - _ROUND_SINGLE
         r = fma(-k, -4.3711388286737929e-08, fma(-k, 1.5707963705062866, x))
         z = r * r
         s = fma(r * z, fma(z, fma(z, -1.9511e-4, 8.33213e-3), -0.16666654), r)
         c = fma(z * z, fma(z, fma(z, 2.44312e-5, -1.3887306e-3), 4.16664570e-2), fma(z, -0.5, 1.0))
     else:
-        t = fma(x, 0.6366197723675814, 6755399441055744.0)
-        k = t - 6755399441055744.0
+        t = fma(x, _TWO_OVER_PI, _ROUND)
+        k = t - _ROUND
         r = fma(-k, 6.123233995736766e-17, fma(-k, 1.5707963267948966, x))
         z = r * r
         s, c = _polynomials(z)
@@ -42,13 +49,6 @@ def sine_and_cosine(x):
     odd = turns & 1 != 0
     a, b = (c, s) if odd else (s, c)
     return -a if turns & 2 != 0 else a, -b if (turns + 1) & 2 != 0 else b
-
-
-_ROUND = 6755399441055744.0  # 1.5 · 2⁵²: adding and subtracting it rounds to an integer
-_TWO_OVER_PI = 0.6366197723675814
-# π/2 in three parts, the first two of 33 bits (Cody and Waite 1980; the split of fdlibm)
-_HALF_PI = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
-LARGEST_ANGLE = 1e6
 
 
 @inline

@@ -26,6 +26,7 @@ import numpy as np
 from engine.compile import compiled_apart, inline, kernel, specialise
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
+from engine.kernels.bodies import AXIS
 from engine.kernels.robot import KIND, PARENT
 from engine.kernels.spatial import (
     add,
@@ -222,7 +223,7 @@ def accelerations(topology, w, lanes, gravity):
         if kind == SPHERICAL:
             _ball_accelerations(row, L)
             continue
-        axis = at.AXIS[kind]
+        axis = AXIS[kind]
         for k in range(L):
             o = add(load3(row, at.ACC * L + k, L), load3(row, at.VXS * L + k, L))
             v = add(load3(row, (at.ACC + 3) * L + k, L), load3(row, (at.VXS + 3) * L + k, L))
@@ -303,7 +304,7 @@ def solve(topology, w, lanes, weightless):
         elif kind == SPHERICAL:
             _ball_right_side(row, L)
         else:
-            _right_side(row, L, at.AXIS[kind])
+            _right_side(row, L, AXIS[kind])
         if parent >= 0:
             below = w[parent]
             for k in range(L):

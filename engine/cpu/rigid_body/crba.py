@@ -6,6 +6,7 @@ from engine.compile import compiled_apart, inline, kernel
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.runtime.arrays import fill
+from engine.kernels.bodies import AXIS, NV
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import inertia_to_parent, load3, load6, load9, store6, store9, transform_force
 
@@ -22,15 +23,15 @@ def _column(row, k, L, kind, j):
         (B[1], B[4], B[7], C[1], C[3], C[4]),
         (B[2], B[5], B[8], C[2], C[4], C[5]),
     )
-    store6(row, columns[at.AXIS[kind] + j], at.ACC * L + k, L)
+    store6(row, columns[AXIS[kind] + j], at.ACC * L + k, L)
 
 
 @inline
 def _row_into(M, k, topology, wrench, j, column):
     """Compute S_jᵀ F of body j into M[·, column] and its mirror."""
     start, kind = topology[j, V_START], topology[j, KIND]
-    for r in range(at.NV[kind]):
-        value = wrench[at.AXIS[kind] + r]
+    for r in range(NV[kind]):
+        value = wrench[AXIS[kind] + r]
         M[k, start + r, column] = value
         M[k, column, start + r] = value
 
@@ -44,7 +45,7 @@ def composite_bodies(M, topology, constants, w, lanes):
     tree_passes.rigid_inertias(topology, constants, w, lanes)
     for i in range(topology.shape[0] - 1, -1, -1):
         row, parent, kind, start = w[i], topology[i, PARENT], topology[i, KIND], topology[i, V_START]
-        for column in range(at.NV[kind]):
+        for column in range(NV[kind]):
             for k in range(L):
                 _column(row, k, L, kind, column)
                 F, j = load6(row, at.ACC * L + k, L), i

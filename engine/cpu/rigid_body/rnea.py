@@ -7,6 +7,7 @@ import numpy as np
 from engine.compile import kernel
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
+from engine.kernels.bodies import AXIS, NV
 from engine.kernels.robot import KIND, PARENT
 from engine.kernels.spatial import (
     add,
@@ -37,8 +38,8 @@ def forces(topology, constants, w, lanes, gravity, accelerated):
         for k in range(6 * L):
             row[at.ACC * L + k] += row[at.VXS * L + k]
         if accelerated:
-            axis, source = at.ACC + at.AXIS[kind], at.OF_QDD[kind]
-            for k in range(at.NV[kind] * L):
+            axis, source = at.ACC + AXIS[kind], at.OF_QDD[kind]
+            for k in range(NV[kind] * L):
                 row[axis * L + k] += row[source * L + k]
         for k in range(L):
             n, f = momentum(m, h, inertia, load3(row, at.ACC * L + k, L), load3(row, (at.ACC + 3) * L + k, L))
@@ -54,8 +55,8 @@ def joint_forces(topology, w, lanes):
     L = len(lanes)
     for i in range(topology.shape[0] - 1, -1, -1):
         row, kind, parent = w[i], topology[i, KIND], topology[i, PARENT]
-        axis, place = at.BIAS + at.AXIS[kind], at.OF_TAU[kind]
-        for k in range(at.NV[kind] * L):
+        axis, place = at.BIAS + AXIS[kind], at.OF_TAU[kind]
+        for k in range(NV[kind] * L):
             row[place * L + k] = row[axis * L + k]
         if parent >= 0:
             below = w[parent]

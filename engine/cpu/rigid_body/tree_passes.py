@@ -10,6 +10,7 @@ import numpy as np
 from engine.compile import inline, kernel
 from engine.compile.operations import is_single
 from engine.cpu.rigid_body import workspace as at
+from engine.kernels.bodies import NQ, NV
 from engine.kernels.quaternions import rotation_from_quaternion
 from engine.kernels.robot import KIND, PARENT, Q_START, V_START
 from engine.kernels.sines import LARGEST_ANGLE, sincos, sine_and_cosine
@@ -42,7 +43,7 @@ def shapes_fit(topology, q, v, tau, out):
     nq, nv = 0, 0
     if n > 0:
         kind = topology[n - 1, KIND]
-        nq, nv = topology[n - 1, Q_START] + at.NQ[kind], topology[n - 1, V_START] + at.NV[kind]
+        nq, nv = topology[n - 1, Q_START] + NQ[kind], topology[n - 1, V_START] + NV[kind]
     return (
         q.shape[1] == nq
         and v.shape == (batch, nv)
@@ -86,7 +87,7 @@ def scatter_v(v, start, topology, w, lanes, place):
     L, last = len(lanes), v.shape[0] - 1
     for i in range(topology.shape[0]):
         row, first, kind = w[i], topology[i, V_START], topology[i, KIND]
-        width, slot = at.NV[kind], place[kind]
+        width, slot = NV[kind], place[kind]
         for j in range(width):
             for k in range(L):
                 row[(slot + j) * L + k] = v[min(start + k, last), first + j]
@@ -99,7 +100,7 @@ def scatter_additions(extra, locked, target, topology, w, lanes):
     for i in range(topology.shape[0]):
         row, first, kind = w[i], topology[i, V_START], topology[i, KIND]
         if kind != FREE:
-            width, of_extra, of_lock, of_target = at.NV[kind], at.OF_E[kind], at.OF_LOCK[kind], at.OF_TARGET[kind]
+            width, of_extra, of_lock, of_target = NV[kind], at.OF_E[kind], at.OF_LOCK[kind], at.OF_TARGET[kind]
             for j in range(width):
                 for k in range(L):
                     row[(of_extra + j) * L + k] = extra[k, first + j]
@@ -113,7 +114,7 @@ def gather_v(v, start, topology, w, lanes, place):
     L, finite = len(lanes), True
     for i in range(topology.shape[0]):
         row, first, kind = w[i], topology[i, V_START], topology[i, KIND]
-        width, slot = at.NV[kind], place[kind]
+        width, slot = NV[kind], place[kind]
         for j in range(width):
             for k in range(min(L, v.shape[0] - start)):
                 x = row[(slot + j) * L + k]

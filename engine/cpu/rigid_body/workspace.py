@@ -9,8 +9,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.model.joints import BODY_JOINTS
-
 # fmt: off
 R = 0         # 9  rotation of T_i
 P = 9         # 3  position of T_i
@@ -45,12 +43,7 @@ BALL_U = I            # 18 U of its axes x, y and z, once the inertia is passed 
 BALL_D = I + 18       # 3  their D
 # fmt: on
 
-# By kind of joint: coordinates, velocities, the first column of S in the 6×6 identity (the others follow it) …
-_KINDS = range(len(BODY_JOINTS))
-NQ = tuple(BODY_JOINTS[kind].nq for kind in _KINDS)
-NV = tuple(BODY_JOINTS[kind].nv for kind in _KINDS)
-AXIS = tuple(BODY_JOINTS[kind].columns[0] for kind in _KINDS)
-# … and where its q̇, τ, q̈, and the rest stand. A free joint takes no additions.
+# By kind of joint: where its q̇, τ, q̈, and the rest are. A free joint takes no additions.
 OF_QD = (QD, QD, VXS, VXS)
 OF_TAU = (TAU, TAU, U, BALL_TAU)
 OF_QDD = (QDD, QDD, U, BALL_QDD)
