@@ -1,11 +1,15 @@
-"""The passes of the recursion over bodies for coordinates that move several joints; `mimics` has the equations."""
+"""The passes of the recursion over bodies for coordinates that move several joints; `mimics` has the equations.
+
+Functions with the parameter `tree` are called for every body, and do nothing where no such coordinate is: without mimic
+joints they leave no code. `matrix` is M + d, "mass", or that of Newton's steps, "newton".
+"""
 
 from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.kernels.bodies import ZERO
 from engine.kernels.contact import body_pairs
-from engine.kernels.contact.mimics import ENDS, OWN, PASSES, R, T
+from engine.kernels.contact.mimics import ENDS, OWN, PASSES, R, T, is_busy
 from engine.kernels.spatial import (
     add,
     cross,
@@ -16,12 +20,11 @@ from engine.kernels.spatial import (
     minus_outer,
     mul,
     mul_t,
-    plus,
     scale,
     store3,
     sub,
 )
-from engine.model import REVOLUTE, WORLD
+from engine.model import FREE, REVOLUTE, WORLD
 
 
 @inline
@@ -37,9 +40,14 @@ def _remains(i, o, k, mimics):
     return what == PASSES or (then and (what == OWN or (what == ENDS and k > o)))
 
 
+@inline
+def _passed(matrix, tree):
+    """What coordinates pass on of a matrix."""
+    return tree.mimics.mass if matrix == "mass" else tree.mimics.newton
+
+
 @kernel
-def clear(passed):
-    """Clear what is passed on."""
+def _clear(passed):
     for j in range(passed.u.shape[0]):
         for k in range(6):
             passed.u[j, k], passed.w[j, k] = 0.0, 0.0
@@ -49,10 +57,19 @@ def clear(passed):
 
 
 @inline
-def clear_r(passed):
+def clear(matrix, tree):
+    """Clear what is passed on."""
+    if len(tree.mimics) > 0:
+        _clear(_passed(matrix, tree))
+
+
+@inline
+def clear_r(matrix, tree):
     """Clear r of all coordinates."""
-    for j in range(passed.force.shape[0]):
-        passed.force[j, R] = 0.0
+    if len(tree.mimics) > 0:
+        passed = _passed(matrix, tree)
+        for j in range(passed.force.shape[0]):
+            passed.force[j, R] = 0.0
 
 
 @inline
@@ -70,12 +87,14 @@ def row_at(i, k, passed, mimics):
 
 
 @inline
-def add_drift(i, omega, velocity, passed, mimics):
-    """Add to r of the coordinates that arrive at body i the effect of an added motion (ω, v) of the body."""
-    for k in range(mimics.fate.shape[1] - 1):
-        if mimics.fate[i, k] != 0:
-            z, w = row_at(i, k, passed, mimics)
-            passed.force[_place(i, k, mimics), R] += dot(z, omega) + dot(w, velocity)
+def add_drift(i, omega, velocity, tree):
+    """Add to r of the coordinates that arrive at body i, by M + d, the effect of an added motion (ω, v) of the body."""
+    if is_busy(i, tree):
+        mimics, passed = tree.mimics, tree.mimics.mass
+        for k in range(mimics.fate.shape[1] - 1):
+            if mimics.fate[i, k] != 0:
+                z, w = row_at(i, k, passed, mimics)
+                passed.force[_place(i, k, mimics), R] += dot(z, omega) + dot(w, velocity)
 
 
 @kernel
@@ -131,7 +150,7 @@ def _eliminate(i, o, right, added, passed, mimics):
 
 
 @kernel
-def eliminate_free(i, tree):
+def _eliminate_free(i, tree):
     """Eliminate a floating joint of a busy body from the coordinates that it passes on, by the factors of M + d."""
     mimics, passed, D = tree.mimics, tree.mimics.mass, tree.inverse[i]
     for k in range(mimics.fate.shape[1]):
@@ -147,12 +166,12 @@ def eliminate_free(i, tree):
                 if mimics.fate[i, other] == PASSES:
                     to = passed.alpha[_place(i, other, mimics)]
                     passed.d[_place(i, other, mimics), k] -= dot(load3(to), x) + dot(load3(to, 3), y)
-    carry_nothing(i, passed, mimics)
-    add_free_again(i, tree)
+    _carry_nothing(i, passed, mimics)
+    _add_free_again(i, tree)
 
 
 @inline
-def add_free_again(i, tree):
+def _add_free_again(i, tree):
     """Add to r of the coordinates that pass the floating joint of body i the effect of its t, by M + d."""
     mimics, passed, t = tree.mimics, tree.mimics.mass, tree.t[i]
     for k in range(mimics.fate.shape[1]):
@@ -163,20 +182,28 @@ def add_free_again(i, tree):
 
 
 @inline
-def joint_load(i, passed, mimics, out):
-    """Σ α ẏ of the floating joint of a busy body, from the velocities in `out`."""
+def joint_load(i, matrix, tree, out):
+    """Σ α ẏ of the floating joint of body i, from the velocities in `out`."""
     n, f = ZERO, ZERO
-    for k in range(mimics.fate.shape[1]):
-        if mimics.fate[i, k] == PASSES:
-            alpha, y = passed.alpha[_place(i, k, mimics)], out[mimics.row[i, k]]
-            n, f = add(n, scale(y, load3(alpha))), add(f, scale(y, load3(alpha, 3)))
+    if is_busy(i, tree):
+        mimics, passed = tree.mimics, _passed(matrix, tree)
+        for k in range(mimics.fate.shape[1]):
+            if mimics.fate[i, k] == PASSES:
+                alpha, y = passed.alpha[_place(i, k, mimics)], out[mimics.row[i, k]]
+                n, f = add(n, scale(y, load3(alpha))), add(f, scale(y, load3(alpha, 3)))
     return n, f
 
 
-@kernel
-def eliminate_axis(i, k, kind, e, factors, passed, mimics):
+@inline
+def eliminate_axis(i, k, kind, e, factors, matrix, tree):
     """Eliminate axis k of a joint with several, e, from the coordinates that body i passes on; `factors` (I S, Sᵀ I/D,
     1/D, q)."""
+    if is_busy(i, tree):
+        _eliminate_axis(i, k, kind, e, factors, _passed(matrix, tree), tree.mimics)
+
+
+@kernel
+def _eliminate_axis(i, k, kind, e, factors, passed, mimics):
     x, y, z, w, reciprocal, q = factors
     at = 0 if kind == REVOLUTE else 3
     for place in range(mimics.fate.shape[1]):
@@ -201,16 +228,17 @@ def eliminate_axis(i, k, kind, e, factors, passed, mimics):
 @inline
 def eliminate_axis_in_pairs(i, k, reciprocal, tree):
     """Eliminate axis k of a joint with several from what coordinates and pairs mean for each other."""
-    mimics, newton = tree.mimics, tree.mimics.newton
-    for place in range(mimics.fate.shape[1]):
-        if mimics.fate[i, place] == PASSES:
-            j = _place(i, place, mimics)
-            along, across = newton.alpha[j, k], reciprocal * newton.beta[j, k]
-            _share_with_pairs(i, mimics.row[i, place], along, across, tree.pairs)
+    if is_busy(i, tree):
+        mimics, newton = tree.mimics, tree.mimics.newton
+        for place in range(mimics.fate.shape[1]):
+            if mimics.fate[i, place] == PASSES:
+                j = _place(i, place, mimics)
+                along, across = newton.alpha[j, k], reciprocal * newton.beta[j, k]
+                _share_with_pairs(i, mimics.row[i, place], along, across, tree.pairs)
 
 
 @inline
-def carry_nothing(i, passed, mimics):
+def _carry_nothing(i, passed, mimics):
     """Clear u and w of the coordinates that body i passes on, whose floating joint moves freely."""
     for k in range(mimics.fate.shape[1]):
         if mimics.fate[i, k] == PASSES:
@@ -220,26 +248,41 @@ def carry_nothing(i, passed, mimics):
 
 
 @inline
-def along_axis(i, k, passed, mimics, out):
-    """Σ α ẏ/D of axis k of a busy body's joint, from the velocities in `out`."""
+def along_axis(i, k, matrix, tree, out):
+    """Σ α ẏ/D of axis k of body i's joint, from the velocities in `out`."""
     total = 0.0
-    for place in range(mimics.fate.shape[1]):
-        if mimics.fate[i, place] == PASSES:
-            total += passed.alpha[_place(i, place, mimics), k] * out[mimics.row[i, place]]
+    if is_busy(i, tree):
+        mimics, passed = tree.mimics, _passed(matrix, tree)
+        for place in range(mimics.fate.shape[1]):
+            if mimics.fate[i, place] == PASSES:
+                total += passed.alpha[_place(i, place, mimics), k] * out[mimics.row[i, place]]
     return total
 
 
 @inline
-def add_along_axis(i, k, q, passed, mimics):
+def add_along_axis(i, k, q, matrix, tree):
     """Add to r of the coordinates that body i passes on the effect of q along axis k of its joint."""
-    for place in range(mimics.fate.shape[1]):
-        if mimics.fate[i, place] == PASSES:
-            passed.force[_place(i, place, mimics), R] += passed.beta[_place(i, place, mimics), k] * q
+    if is_busy(i, tree):
+        mimics, passed = tree.mimics, _passed(matrix, tree)
+        for place in range(mimics.fate.shape[1]):
+            if mimics.fate[i, place] == PASSES:
+                passed.force[_place(i, place, mimics), R] += passed.beta[_place(i, place, mimics), k] * q
+
+
+@inline
+def leave_joint(i, kind, parent, arm, matrix, tree):
+    """Pass the coordinates that stay on to the parent, which may be the world, behind the joint of body i."""
+    if is_busy(i, tree):
+        if kind == FREE:
+            if matrix == "mass":
+                _eliminate_free(i, tree)
+            else:
+                _carry_nothing(i, tree.mimics.newton, tree.mimics)
+        _pass_on(i, parent, arm, _passed(matrix, tree), tree.mimics)
 
 
 @kernel
-def pass_on(i, parent, arm, passed, mimics):
-    """Pass the coordinates that stay on to the parent, which may be the world."""
+def _pass_on(i, parent, arm, passed, mimics):
     above = parent if parent != WORLD else mimics.fate.shape[0] - 1
     for k in range(mimics.fate.shape[1]):
         if mimics.fate[i, k] == PASSES:
@@ -257,32 +300,36 @@ def pass_on(i, parent, arm, passed, mimics):
 
 
 @inline
-def without_ended_symmetric(i, right, added, body, passed, mimics):
-    """Eliminate the coordinates that end at body i from a symmetric inertia and a wrench, `body` (A, B, C, n, f)."""
+def without_ended_symmetric(i, right, added, body, tree):
+    """Eliminate the coordinates that end at body i from its inertia and wrench, `body` (A, B, C, n, f), by M + d."""
     A, B, C, n, f = body
-    for k in range(mimics.fate.shape[1]):
-        if mimics.fate[i, k] == ENDS:
-            reciprocal, q = eliminate(i, k, right[mimics.row[i, k]], added[mimics.row[i, k]], passed, mimics)
-            x, y = column_at(i, k, passed, mimics)
-            A, B, C = less_rank_one(A, B, C, x, y, reciprocal)
-            n, f = add(n, scale(q, x)), add(f, scale(q, y))
+    if is_busy(i, tree):
+        mimics, passed = tree.mimics, tree.mimics.mass
+        for k in range(mimics.fate.shape[1]):
+            if mimics.fate[i, k] == ENDS:
+                reciprocal, q = eliminate(i, k, right[mimics.row[i, k]], added[mimics.row[i, k]], passed, mimics)
+                x, y = column_at(i, k, passed, mimics)
+                A, B, C = less_rank_one(A, B, C, x, y, reciprocal)
+                n, f = add(n, scale(q, x)), add(f, scale(q, y))
     return A, B, C, n, f
 
 
 @inline
-def without_ended(i, right, added, body, passed, tree):
-    """Eliminate the coordinates that end at body i from its inertia and its wrench, `body` ([a b; c d], n, f)."""
+def without_ended(i, right, added, body, tree):
+    """`without_ended_symmetric` for `body` ([a b; c d], n, f), by Newton's matrix."""
     a, b, c, d, n, f = body
-    for k in range(tree.mimics.fate.shape[1]):
-        if tree.mimics.fate[i, k] == ENDS:
-            y = tree.mimics.row[i, k]
-            reciprocal, q = eliminate(i, k, right[y], added[y], passed, tree.mimics)
-            (x, v), (z, w) = column_at(i, k, passed, tree.mimics), row_at(i, k, passed, tree.mimics)
-            a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, v, z), minus_outer(d, v, w)
-            n, f = add(n, scale(q, x)), add(f, scale(q, v))
-            if body_pairs.have_unknowns(tree):
-                body_pairs.eliminate(i, REVOLUTE, ZERO, x, v, z, w, reciprocal, q, y, tree.pairs)
-                eliminate_in_pairs(i, k, reciprocal, passed, tree)
+    if is_busy(i, tree):
+        mimics, passed = tree.mimics, tree.mimics.newton
+        for k in range(mimics.fate.shape[1]):
+            if mimics.fate[i, k] == ENDS:
+                y = mimics.row[i, k]
+                reciprocal, q = eliminate(i, k, right[y], added[y], passed, mimics)
+                (x, v), (z, w) = column_at(i, k, passed, mimics), row_at(i, k, passed, mimics)
+                a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, v, z), minus_outer(d, v, w)
+                n, f = add(n, scale(q, x)), add(f, scale(q, v))
+                if body_pairs.have_unknowns(tree):
+                    body_pairs.eliminate(i, REVOLUTE, ZERO, x, v, z, w, reciprocal, q, y, tree.pairs)
+                    eliminate_in_pairs(i, k, reciprocal, passed, tree)
     return a, b, c, d, n, f
 
 
@@ -310,21 +357,22 @@ def _share_with_pairs(i, y, along, across, pairs):
 
 
 @inline
-def wrench_without_ended(i, n, f, tau, kept, passed, mimics):
+def wrench_without_ended(i, n, f, tau, kept, matrix, tree):
     """Compute t of the coordinates that end at body i, and the wrench (n, f) without them, for another τ (nv,).
 
     With `kept` 1, not 0, the wrench is an added one, without τ: its effect is added to the last t.
     """
-    for k in range(mimics.fate.shape[1]):
-        if mimics.fate[i, k] == ENDS:
-            n, f = _without_place(i, k, n, f, tau, kept, passed, mimics)
+    if is_busy(i, tree):
+        for k in range(tree.mimics.fate.shape[1]):
+            if tree.mimics.fate[i, k] == ENDS:
+                n, f = _without_place(i, k, n, f, tau, kept, _passed(matrix, tree), tree.mimics)
     return n, f
 
 
 @inline
-def wrench_without_axis(i, along, n, f, tau, kept, passed, mimics):
+def wrench_without_axis(i, along, n, f, tau, kept, matrix, tree):
     """`wrench_without_ended` for the joint of a busy body with one axis, `along` = Sᵀ p."""
-    o = mimics.own[i]
+    mimics, passed, o = tree.mimics, _passed(matrix, tree), tree.mimics.own[i]
     passed.force[_place(i, o, mimics), R] += along
     if mimics.fate[i, o] == OWN:
         n, f = _without_place(i, o, n, f, tau, kept, passed, mimics)
@@ -332,14 +380,18 @@ def wrench_without_axis(i, along, n, f, tau, kept, passed, mimics):
 
 
 @inline
-def pass_forces(i, parent, passed, mimics):
-    """Pass r of the coordinates that stay on to the parent, which may be the world."""
-    above = parent if parent != WORLD else mimics.fate.shape[0] - 1
-    for k in range(mimics.fate.shape[1]):
-        if mimics.fate[i, k] == PASSES:
-            own, to = _place(i, k, mimics), _place(above, mimics.into[i, k], mimics)
-            passed.force[to, R] += passed.force[own, R]
-            passed.force[own, R] = 0.0
+def pass_forces(i, kind, parent, matrix, tree):
+    """Pass r of the coordinates that stay on to the parent, which may be the world, behind the joint of body i."""
+    if is_busy(i, tree):
+        mimics, passed = tree.mimics, _passed(matrix, tree)
+        if kind == FREE and matrix == "mass":
+            _add_free_again(i, tree)
+        above = parent if parent != WORLD else mimics.fate.shape[0] - 1
+        for k in range(mimics.fate.shape[1]):
+            if mimics.fate[i, k] == PASSES:
+                own, to = _place(i, k, mimics), _place(above, mimics.into[i, k], mimics)
+                passed.force[to, R] += passed.force[own, R]
+                passed.force[own, R] = 0.0
 
 
 @inline
@@ -357,7 +409,19 @@ def _without_place(i, o, n, f, tau, kept, passed, mimics):
 
 
 @inline
-def velocity(i, o, omega, v, passed, mimics, out):
+def velocity(i, omega, v, alone, matrix, tree, out):
+    """The velocity of the coordinate of body i's joint, which is eliminated there, from those in `out`.
+
+    The body's twist is (ω, v); `alone` is the velocity where no coordinate moves several joints.
+    """
+    y = alone
+    if is_busy(i, tree):
+        y = _velocity(i, tree.mimics.own[i], omega, v, _passed(matrix, tree), tree.mimics, out)
+    return y
+
+
+@inline
+def _velocity(i, o, omega, v, passed, mimics, out):
     """The velocity of the coordinate eliminated at place o of body i, whose twist is (ω, v), from those in `out`."""
     j, (z, w) = _place(i, o, mimics), row_at(i, o, passed, mimics)
     y = passed.force[j, T] - (dot(z, omega) + dot(w, v))
@@ -368,27 +432,10 @@ def velocity(i, o, omega, v, passed, mimics, out):
 
 
 @inline
-def ended_velocities(i, omega, v, passed, mimics, out):
+def ended_velocities(i, omega, v, matrix, tree, out):
     """Compute the velocities of the coordinates that end at body i, whose twist is (ω, v), into `out`."""
-    for k in range(mimics.fate.shape[1] - 1, -1, -1):
-        if mimics.fate[i, k] == ENDS:
-            out[mimics.row[i, k]] = velocity(i, k, omega, v, passed, mimics, out)
-
-
-@inline
-def own_mobilities(mimics, out):
-    """Compute the velocity per unit force of each coordinate that is eliminated in a body, as if the body were
-    fixed."""
-    for i in range(mimics.fate.shape[0]):
-        for k in range(mimics.fate.shape[1]):
+    if is_busy(i, tree):
+        mimics = tree.mimics
+        for k in range(mimics.fate.shape[1] - 1, -1, -1):
             if mimics.fate[i, k] == ENDS:
-                out[mimics.row[i, k]] = mimics.mass.d[_place(i, k, mimics), k]
-
-
-@inline
-def with_joint_mobility(kind, s, k, E, H):
-    """Add k S Sᵀ to the mobility [E F; Fᵀ H] of a body whose joint's coordinate is passed on; k is that
-    coordinate's."""
-    square = scale(k, s)
-    turns = (s[0] * square[0], s[0] * square[1], s[0] * square[2], s[1] * square[1], s[1] * square[2], s[2] * square[2])
-    return (plus(E, turns), H) if kind == REVOLUTE else (E, plus(H, turns))
+                out[mimics.row[i, k]] = _velocity(i, k, omega, v, _passed(matrix, tree), mimics, out)

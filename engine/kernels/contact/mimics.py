@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from engine.compile import inline
 from engine.kernels.robot import V_START
-from engine.kernels.spatial import scale
-from engine.model import PRISMATIC, WORLD, Model
+from engine.kernels.spatial import plus, scale
+from engine.model import PRISMATIC, REVOLUTE, WORLD, Model
 from engine.model.layout import pack
 
 PASSES, ENDS, OWN = 1, 2, 3
@@ -154,3 +154,24 @@ def is_busy(i, tree):
 def has_own(i, tree):
     """Whether the coordinate of body i's joint is eliminated with it."""
     return tree.mimics.busy[i] == 0 or tree.mimics.fate[i, tree.mimics.own[i]] == OWN if len(tree.mimics) > 0 else True
+
+
+@inline
+def with_joint_mobility(kind, s, k, E, H):
+    """Add k S Sᵀ to the mobility [E F; Fᵀ H] of a body whose joint's coordinate is passed on; k is that
+    coordinate's."""
+    square = scale(k, s)
+    turns = (s[0] * square[0], s[0] * square[1], s[0] * square[2], s[1] * square[1], s[1] * square[2], s[2] * square[2])
+    return (plus(E, turns), H) if kind == REVOLUTE else (E, plus(H, turns))
+
+
+@inline
+def own_mobilities(tree, out):
+    """Compute the velocity per unit force of each coordinate that is eliminated in a body, as if the body were
+    fixed."""
+    if len(tree.mimics) > 0:
+        mimics = tree.mimics
+        for i in range(mimics.fate.shape[0]):
+            for k in range(mimics.fate.shape[1]):
+                if mimics.fate[i, k] == ENDS:
+                    out[mimics.row[i, k]] = mimics.mass.d[i * mimics.fate.shape[1] + k, k]

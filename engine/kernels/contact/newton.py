@@ -52,11 +52,8 @@ def _free_twist(G, t):
 @inline
 def _given_coordinates(i, t, tree, out):
     """t of a floating joint, given the velocities in `out` of coordinates that are passed on there."""
-    found = t[0], t[1], t[2], t[3], t[4], t[5]
-    if mimics.is_busy(i, tree):
-        a, b = passes.joint_load(i, tree.mimics.newton, tree.mimics, out)
-        found = t[0] - a[0], t[1] - a[1], t[2] - a[2], t[3] - b[0], t[4] - b[1], t[5] - b[2]
-    return found
+    a, b = passes.joint_load(i, "newton", tree, out)
+    return t[0] - a[0], t[1] - a[1], t[2] - a[2], t[3] - b[0], t[4] - b[1], t[5] - b[2]
 
 
 @inline
@@ -65,10 +62,8 @@ def _move(i, omega, velocity, topology, bodies, tree, out):
     kind, start, t, G = topology[i, KIND], topology[i, V_START], tree.t[i], tree.G[i]
     if has_one_axis(kind):
         if mimics.has_own(i, tree):
-            out[start] = t[0] - (dot(load3(G), omega) + dot(load3(G, 3), velocity))
-            if mimics.is_busy(i, tree):
-                place, passed = tree.mimics.own[i], tree.mimics.newton
-                out[start] = passes.velocity(i, place, omega, velocity, passed, tree.mimics, out)
+            alone = t[0] - (dot(load3(G), omega) + dot(load3(G, 3), velocity))
+            out[start] = passes.velocity(i, omega, velocity, alone, "newton", tree, out)
         along = scale(out[start], mimics.axis(i, axis_of(bodies.rotation[i]), tree))
         if kind == REVOLUTE:
             omega = add(omega, along)
@@ -82,12 +77,10 @@ def _move(i, omega, velocity, topology, bodies, tree, out):
     else:
         for k in range(2, -1, -1):
             x = t[k] - (dot(load3(G, 6 * k), omega) + dot(load3(G, 6 * k + 3), velocity))
-            if mimics.is_busy(i, tree):
-                x -= passes.along_axis(i, k, tree.mimics.newton, tree.mimics, out)
+            x -= passes.along_axis(i, k, "newton", tree, out)
             out[start + k] = x
             omega = add(omega, scale(x, column(bodies.rotation[i], k)))
-    if mimics.is_busy(i, tree):
-        passes.ended_velocities(i, omega, velocity, tree.mimics.newton, tree.mimics, out)
+    passes.ended_velocities(i, omega, velocity, "newton", tree, out)
     return omega, velocity
 
 
@@ -146,8 +139,7 @@ def direction(contacts, joints, length, r_scale, eps, inertia, topology, bodies,
     if body_pairs.have_unknowns(tree):
         body_pairs.solve(tree.pairs)
         add_wrenches(topology, bodies, tree, p)
-    if len(tree.mimics) > 0:
-        passes.ended_velocities(topology.shape[0], ZERO, ZERO, tree.mimics.newton, tree.mimics, p.dv)
+    passes.ended_velocities(topology.shape[0], ZERO, ZERO, "newton", tree, p.dv)
     for limb in outward(limbs):
         omega, velocity = ZERO, ZERO
         for i in range(limbs.begin[limb], limbs.end[limb]):
@@ -223,10 +215,8 @@ def respond(contacts, joints, topology, bodies, work, out):
             n, f = body_pairs.with_pair_wrench(i, n, f, tree)
             n, f = inward_wrench(i, n, f, p.right, topology, bodies, tree)
             n, f = pass_wrench(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
-    if len(tree.mimics) > 0:
-        mass = tree.mimics.mass
-        passes.wrench_without_ended(topology.shape[0], ZERO, ZERO, p.right, 0.0, mass, tree.mimics)
-        passes.ended_velocities(topology.shape[0], ZERO, ZERO, mass, tree.mimics, out)
+    passes.wrench_without_ended(topology.shape[0], ZERO, ZERO, p.right, 0.0, "mass", tree)
+    passes.ended_velocities(topology.shape[0], ZERO, ZERO, "mass", tree, out)
     for limb in outward(limbs):
         omega, velocity = ZERO, ZERO
         for i in range(limbs.begin[limb], limbs.end[limb]):

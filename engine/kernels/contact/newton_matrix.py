@@ -128,10 +128,9 @@ def _without_axis(i, k, kind, e, forces, right, added, body, tree):
     reciprocal = 1.0 / (D + added)
     factors = x, y, scale(reciprocal, z), scale(reciprocal, w), reciprocal, reciprocal * (right - force)
     body = _less_axis(i, k, kind, e, factors, -1, body, tree)
-    if mimics.is_busy(i, tree):
-        passes.eliminate_axis(i, k, kind, e, factors, tree.mimics.newton, tree.mimics)
-        if body_pairs.have_unknowns(tree):
-            passes.eliminate_axis_in_pairs(i, k, reciprocal, tree)
+    passes.eliminate_axis(i, k, kind, e, factors, "newton", tree)
+    if body_pairs.have_unknowns(tree):
+        passes.eliminate_axis_in_pairs(i, k, reciprocal, tree)
     return body
 
 
@@ -243,8 +242,7 @@ def eliminate(length, topology, bodies, tree, p):
     Twists advance by `length` of the last step.
     """
     limbs = tree.limbs
-    if len(tree.mimics) > 0:
-        passes.clear(tree.mimics.newton)
+    passes.clear("newton", tree)
     for limb in inward(limbs):
         a0, b0, c0, d0, n0, f0 = NOTHING  # passed on by body i + 1
         for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
@@ -256,8 +254,7 @@ def eliminate(length, topology, bodies, tree, p):
             n, f = _momentum(i, length, tree)
             n, f = body_pairs.with_pair_wrench(i, add(n, n0), add(f, f0), tree)
             body = _with_limbs(i, _with_contacts(i, p, (a, b, c, d, n, f)), tree)
-            if mimics.is_busy(i, tree):
-                body = passes.without_ended(i, p.right, p.added, body, tree.mimics.newton, tree)
+            body = passes.without_ended(i, p.right, p.added, body, tree)
             if has_one_axis(kind):
                 e = mimics.axis(i, axis_of(bodies.rotation[i]), tree)
                 forces = _axis_forces(kind, e, body)
@@ -274,16 +271,12 @@ def eliminate(length, topology, bodies, tree, p):
                     e, right, added = column(bodies.rotation[i], k), p.right[start + k], p.added[start + k]
                     forces = _axis_forces(REVOLUTE, e, body)
                     body = _without_axis(i, k, REVOLUTE, e, forces, right, added, body, tree)
-            if mimics.is_busy(i, tree):
-                if kind == FREE:
-                    passes.carry_nothing(i, tree.mimics.newton, tree.mimics)
-                passes.pass_on(i, parent, load3(bodies.arm[i]), tree.mimics.newton, tree.mimics)
+            passes.leave_joint(i, kind, parent, load3(bodies.arm[i]), "newton", tree)
             if body_pairs.have_unknowns(tree) and (kind != FREE or mimics.is_busy(i, tree)):
                 body_pairs.pass_on(i, parent, load3(bodies.arm[i]), tree.pairs)
             to_parent = tree.loaded[i, TO_PARENT]
             a0, b0, c0, d0, n0, f0 = _pass_on(i, parent, to_parent, load3(bodies.arm[i]), body, tree)
-    if len(tree.mimics) > 0:
-        passes.without_ended(topology.shape[0], p.right, p.added, NOTHING, tree.mimics.newton, tree)
+    passes.without_ended(topology.shape[0], p.right, p.added, NOTHING, tree)
 
 
 @inline
@@ -292,8 +285,7 @@ def _axis_again(i, k, force, n, f, tree):
     column = tree.pairs.column[i]
     q = -tree.pairs.over[i, k] * force
     tree.t[i, k] += q
-    if mimics.is_busy(i, tree):
-        passes.add_along_axis(i, k, q, tree.mimics.newton, tree.mimics)
+    passes.add_along_axis(i, k, q, "newton", tree)
     return add(n, scale(q, load3(column, 6 * k))), add(f, scale(q, load3(column, 6 * k + 3)))
 
 
@@ -302,8 +294,7 @@ def add_wrenches(topology, bodies, tree, p):
     """Add the wrenches `push` on bodies to t, after `eliminate`, in a pass of their own: they are small beside the
     impulses."""
     limbs = tree.limbs
-    if len(tree.mimics) > 0:
-        passes.clear_r(tree.mimics.newton)
+    passes.clear_r("newton", tree)
     for limb in inward(limbs):
         n, f = ZERO, ZERO
         for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
@@ -312,13 +303,11 @@ def add_wrenches(topology, bodies, tree, p):
             kind, R = topology[i, KIND], bodies.rotation[i]
             n, f = body_pairs.with_pair_wrench(i, n, f, tree)
             n, f = with_waiting_wrenches(i, n, f, tree.loaded, tree)
-            if mimics.is_busy(i, tree):
-                n, f = passes.wrench_without_ended(i, n, f, p.right, 1.0, tree.mimics.newton, tree.mimics)
+            n, f = passes.wrench_without_ended(i, n, f, p.right, 1.0, "newton", tree)
             if has_one_axis(kind):
                 force = dot(mimics.axis(i, axis_of(R), tree), n if kind == REVOLUTE else f)
                 if mimics.is_busy(i, tree):
-                    passed = tree.mimics.newton
-                    n, f = passes.wrench_without_axis(i, force, n, f, p.right, 1.0, passed, tree.mimics)
+                    n, f = passes.wrench_without_axis(i, force, n, f, p.right, 1.0, "newton", tree)
                 else:
                     n, f = _axis_again(i, 0, force, n, f, tree)
             elif kind == FREE:
@@ -330,11 +319,9 @@ def add_wrenches(topology, bodies, tree, p):
             else:
                 for k in range(3):
                     n, f = _axis_again(i, k, dot(column(R, k), n), n, f, tree)
-            if mimics.is_busy(i, tree):
-                passes.pass_forces(i, topology[i, PARENT], tree.mimics.newton, tree.mimics)
+            passes.pass_forces(i, kind, topology[i, PARENT], "newton", tree)
             n, f = pass_wrench(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
-    if len(tree.mimics) > 0:
-        passes.wrench_without_ended(topology.shape[0], ZERO, ZERO, p.right, 1.0, tree.mimics.newton, tree.mimics)
+    passes.wrench_without_ended(topology.shape[0], ZERO, ZERO, p.right, 1.0, "newton", tree)
 
 
 @kernel

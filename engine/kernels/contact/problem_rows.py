@@ -5,7 +5,6 @@ from __future__ import annotations
 from engine.compile import inline, kernel
 from engine.compile.operations import spread
 from engine.kernels.bodies import ZERO
-from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact import mimics
 from engine.kernels.contact.body_pairs import TOUCH, UNKNOWNS, add_contact, relative_velocity
 from engine.kernels.contact.immobile_contacts import leave_out_immobile
@@ -98,8 +97,7 @@ def _mobilities(joints, topology, contact):
     """Compute the mobility of each row, and its velocity at v_f."""
     p, tree, bodies, free = contact.solver.problem, contact.solver.tree, contact.bodies, contact.free
     limbs = tree.limbs
-    if len(tree.mimics) > 0:
-        passes.own_mobilities(tree.mimics, p.dv)
+    mimics.own_mobilities(tree, p.dv)
     for limb in outward(limbs):
         E, F, H, omega, velocity = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # of body i − 1
         for i in range(limbs.begin[limb], limbs.end[limb]):
@@ -119,7 +117,7 @@ def _mobilities(joints, topology, contact):
             velocity = add(velocity, mimics.axis(i, shifting, tree))
             if not mimics.has_own(i, tree):
                 e = mimics.axis(i, axis_of(bodies.rotation[i]), tree)
-                E, H = passes.with_joint_mobility(kind, e, p.dv[start], E, H)
+                E, H = mimics.with_joint_mobility(kind, e, p.dv[start], E, H)
             else:
                 E, F, H = mobility_of(i, E, F, H, topology, bodies, tree, p.dv)
             keep_twist(i, omega, velocity, tree)

@@ -157,9 +157,7 @@ def _without_ball(i, tau, added, start, bodies, tree, body):
         r = 1.0 / (d + added[start + k])
         w = r * (tau[start + k] - along)
         body = _less_axis(i, k, x, y, r, w, tree, body)
-        if mimics.is_busy(i, tree):
-            factors, mass = (x, y, scale(r, x), scale(r, y), r, w), tree.mimics.mass
-            passes.eliminate_axis(i, k, REVOLUTE, e, factors, mass, tree.mimics)
+        passes.eliminate_axis(i, k, REVOLUTE, e, (x, y, scale(r, x), scale(r, y), r, w), "mass", tree)
     return body
 
 
@@ -167,8 +165,7 @@ def _without_ball(i, tau, added, start, bodies, tree, body):
 def factorise(tau, added, topology, bodies, tree):
     """Factorise M + d, and compute t of τ − bias; τ and d are (nv,)."""
     limbs = tree.limbs
-    if len(tree.mimics) > 0:
-        passes.clear(tree.mimics.mass)
+    passes.clear("mass", tree)
     for limb in inward(limbs):
         A0, B0, C0, n0, f0 = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # passed on by body i + 1
         for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
@@ -182,10 +179,8 @@ def factorise(tau, added, topology, bodies, tree):
             turning, shifting = load3(bodies.product[i]), load3(bodies.product[i], 3)
             n = add(n, add(mul(full(A), turning), mul(B, shifting)))
             f = add(f, add(mul_t(B, turning), mul(full(C), shifting)))
-            if mimics.is_busy(i, tree):
-                mass = tree.mimics.mass
-                passes.add_drift(i, turning, shifting, mass, tree.mimics)
-                A, B, C, n, f = passes.without_ended_symmetric(i, tau, added, (A, B, C, n, f), mass, tree.mimics)
+            passes.add_drift(i, turning, shifting, tree)
+            A, B, C, n, f = passes.without_ended_symmetric(i, tau, added, (A, B, C, n, f), tree)
             if has_one_axis(kind):
                 A, B, C, n, f = _without_axis(i, kind, tau[start], added[start], bodies, tree, (A, B, C, n, f))
             elif kind == FREE:
@@ -193,16 +188,11 @@ def factorise(tau, added, topology, bodies, tree):
                 A, B, C = ZERO6, ZERO9, ZERO6
             else:
                 A, B, C, n, f = _without_ball(i, tau, added, start, bodies, tree, (A, B, C, n, f))
-            if mimics.is_busy(i, tree):
-                if kind == FREE:
-                    passes.eliminate_free(i, tree)
-                passes.pass_on(i, parent, load3(bodies.arm[i]), tree.mimics.mass, tree.mimics)
+            passes.leave_joint(i, kind, parent, load3(bodies.arm[i]), "mass", tree)
             to_parent = tree.flow[i, TO_PARENT]
             A0, B0, C0, n0, f0 = _pass_on(i, parent, to_parent, load3(bodies.arm[i]), A, B, C, n, f, tree)
-    if len(tree.mimics) > 0:
-        nothing = ZERO6, ZERO9, ZERO6, ZERO, ZERO
-        passes.without_ended_symmetric(topology.shape[0], tau, added, nothing, tree.mimics.mass, tree.mimics)
-        passes.clear_r(tree.mimics.mass)  # for `inward_wrench`
+    passes.without_ended_symmetric(topology.shape[0], tau, added, (ZERO6, ZERO9, ZERO6, ZERO, ZERO), tree)
+    passes.clear_r("mass", tree)  # for `inward_wrench`
 
 
 @inline
@@ -235,10 +225,8 @@ def move(i, omega, velocity, topology, bodies, tree, out):
     U, D = tree.U[i], tree.inverse[i]
     if has_one_axis(kind):
         if mimics.has_own(i, tree):
-            out[start] = t[0] - D[0] * (dot(load3(U), omega) + dot(load3(U, 3), velocity))
-            if mimics.is_busy(i, tree):
-                place, mass = tree.mimics.own[i], tree.mimics.mass
-                out[start] = passes.velocity(i, place, omega, velocity, mass, tree.mimics, out)
+            alone = t[0] - D[0] * (dot(load3(U), omega) + dot(load3(U, 3), velocity))
+            out[start] = passes.velocity(i, omega, velocity, alone, "mass", tree, out)
         along = scale(out[start], mimics.axis(i, axis_of(R), tree))
         if kind == REVOLUTE:
             omega = add(omega, along)
@@ -247,7 +235,7 @@ def move(i, omega, velocity, topology, bodies, tree, out):
     elif kind == FREE:
         a, b = load3(t), load3(t, 3)
         if mimics.is_busy(i, tree):
-            (n, f), F = passes.joint_load(i, tree.mimics.mass, tree.mimics, out), load9(D, 9)
+            (n, f), F = passes.joint_load(i, "mass", tree, out), load9(D, 9)
             a = sub(a, add(mul(load9(D), n), mul(F, f)))
             b = sub(b, add(mul_t(F, n), mul(load9(D, 18), f)))
         store3(out, mul_t(R, sub(a, omega)), start)
@@ -256,12 +244,10 @@ def move(i, omega, velocity, topology, bodies, tree, out):
     else:
         for k in range(2, -1, -1):
             x = t[k] - D[k] * (dot(load3(U, 6 * k), omega) + dot(load3(U, 6 * k + 3), velocity))
-            if mimics.is_busy(i, tree):
-                x -= passes.along_axis(i, k, tree.mimics.mass, tree.mimics, out)
+            x -= passes.along_axis(i, k, "mass", tree, out)
             out[start + k] = x
             omega = add(omega, scale(x, column(bodies.rotation[i], k)))
-    if mimics.is_busy(i, tree):
-        passes.ended_velocities(i, omega, velocity, tree.mimics.mass, tree.mimics, out)
+    passes.ended_velocities(i, omega, velocity, "mass", tree, out)
     return omega, velocity
 
 
@@ -277,8 +263,7 @@ def keep_twist(i, omega, velocity, tree):
 def accelerations(gravity, topology, bodies, tree, out):
     """Compute q̈ into `out` (nv,), after `factorise`."""
     limbs, up = tree.limbs, (-gravity[0], -gravity[1], -gravity[2])
-    if len(tree.mimics) > 0:
-        passes.ended_velocities(topology.shape[0], ZERO, up, tree.mimics.mass, tree.mimics, out)
+    passes.ended_velocities(topology.shape[0], ZERO, up, "mass", tree, out)
     for limb in outward(limbs):
         omega, velocity = ZERO, ZERO
         for i in range(limbs.begin[limb], limbs.end[limb]):
@@ -294,14 +279,12 @@ def inward_wrench(i, n, f, tau, topology, bodies, tree):
     """Compute t of body i from p = (n, f) and τ (nv,) by the factors of M + d; return p + U t, about its own origin."""
     kind, start, t, R = topology[i, KIND], topology[i, V_START], tree.t[i], load9(bodies.rotation[i])
     U, D = tree.U[i], tree.inverse[i]
-    if mimics.is_busy(i, tree):
-        n, f = passes.wrench_without_ended(i, n, f, tau, 0.0, tree.mimics.mass, tree.mimics)
+    n, f = passes.wrench_without_ended(i, n, f, tau, 0.0, "mass", tree)
     if has_one_axis(kind):
         e = mimics.axis(i, axis_of(R), tree)
         along = dot(e, n if kind == REVOLUTE else f)
         if mimics.is_busy(i, tree):
-            mass = tree.mimics.mass
-            n, f = passes.wrench_without_axis(i, along, n, f, tau, 0.0, mass, tree.mimics)
+            n, f = passes.wrench_without_axis(i, along, n, f, tau, 0.0, "mass", tree)
         else:
             w = D[0] * (tau[start] - along)
             t[0] = w
@@ -317,12 +300,8 @@ def inward_wrench(i, n, f, tau, topology, bodies, tree):
             w = D[k] * (tau[start + k] - dot(column(bodies.rotation[i], k), n))
             t[k] = w
             n, f = add(n, scale(w, load3(U, 6 * k))), add(f, scale(w, load3(U, 6 * k + 3)))
-            if mimics.is_busy(i, tree):
-                passes.add_along_axis(i, k, w, tree.mimics.mass, tree.mimics)
-    if mimics.is_busy(i, tree):
-        if kind == FREE:
-            passes.add_free_again(i, tree)
-        passes.pass_forces(i, topology[i, PARENT], tree.mimics.mass, tree.mimics)
+            passes.add_along_axis(i, k, w, "mass", tree)
+    passes.pass_forces(i, kind, topology[i, PARENT], "mass", tree)
     return n, f
 
 
