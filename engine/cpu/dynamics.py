@@ -12,8 +12,8 @@ from engine.algorithms import abia_hybrid
 from engine.algorithms.chain import Chain
 from engine.compile import specialise
 from engine.cpu.chains.cfa import Cfa
-from engine.cpu.chains.jsiia import Jsiia
 from engine.cpu.rigid_body.aba_batch import Abia
+from engine.cpu.rigid_body.jsiia import Jsiia
 from engine.cpu.runtime.arrays import Array, admit
 from engine.cpu.trees.dca import TreeDca
 from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE

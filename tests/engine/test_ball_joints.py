@@ -7,8 +7,8 @@ import pytest
 
 import engine
 from engine.bench.peers.pinocchio import pinocchio_aba
-from engine.cpu.chains import jsiia
-from engine.cpu.chains.accelerations import Accelerations, CoordinateForces, Dynamics, accelerations, prepare
+from engine.cpu.accelerations import Accelerations, CoordinateForces, Dynamics, accelerations, prepare
+from engine.cpu.rigid_body import jsiia
 from engine.cpu.rigid_body.workspace import EIGHT, ONE, workspace
 from engine.holding import inertia_and_load, mobility
 from engine.model import SPHERICAL

@@ -11,8 +11,8 @@ from engine.algorithms import cfa as text
 from engine.algorithms.chain import Chain
 from engine.bench.states import State, residual
 from engine.cpu import dynamics
-from engine.cpu.chains import cfa, constraint_system, jsiia
-from engine.cpu.rigid_body import aba, tree_passes
+from engine.cpu.chains import cfa, constraint_system
+from engine.cpu.rigid_body import aba, jsiia, tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.kernels.status import FITS
 from engine.model.layout import pack

@@ -14,7 +14,7 @@ import engine
 from engine.compile import inline
 from engine.cuda.stepping.written_out_stepper import WrittenOutStepper
 from engine.device_arrays import to_host
-from engine.kernels import joint_rows, steps
+from engine.kernels import free_steps, joint_rows
 from engine.kernels.joint_constraints import BLOCK_PIVOTS
 from engine.model import Model
 from engine.step_settings import FRICTION
@@ -119,7 +119,7 @@ def test_wrenches_controls_and_recordings_are_the_cpus(rows, rng):
 def test_a_friction_that_depends_on_the_velocity_is_written_out(monkeypatch):
     """f = F (1 + v²), which is not known before the robot moves; the model is no other test's, as its code is."""
     monkeypatch.setattr(joint_rows, "friction", _faster_is_more)
-    monkeypatch.setattr(steps, "friction", _faster_is_more)
+    monkeypatch.setattr(free_steps, "friction", _faster_is_more)
     model = dataclasses.replace(engine.chain(1, seed=77), friction=np.array([0.3]))
     simulation = engine.Simulation(model, 2, 1e-4, algorithm="abia", device="cuda", v=[[1.0], [2.0]])
     weight = engine.inverse_dynamics(model, model.neutral(), np.zeros(1), np.zeros(1))[0]
@@ -160,7 +160,7 @@ def test_where_joints_go_round_in_circles_a_descent_finds_what_the_cpu_finds(mon
     expected = begin(model, "cpu")
     expected.step(STEPS)
     assert BLOCK_PIVOTS > 0
-    monkeypatch.setattr(steps, "BLOCK_PIVOTS", 0)
+    monkeypatch.setattr(free_steps, "BLOCK_PIVOTS", 0)
     found = begin(model, "cuda")
     found.step(STEPS)
     for ours, theirs in zip(state(found), state(expected), strict=True):

@@ -17,7 +17,7 @@ from engine.cuda.stepping.scene_stepper import _robot as laid_out
 from engine.cuda.stepping.scene_stepper import arguments
 from engine.device_arrays import to_host
 from engine.holding import holding_gains
-from engine.kernels import in_scene, limbs
+from engine.kernels import limbs, scene_steps
 from engine.kernels.collision.shape_contacts import touching_pairs
 from engine.kernels.contact import workspace
 from engine.kernels.contact.newton import respond
@@ -113,23 +113,23 @@ def arguments_of(q: np.ndarray, v: np.ndarray, target: np.ndarray) -> StepArgume
     )
 
 
-def robot_of(of: StepSettings) -> in_scene.SceneRobot:
+def robot_of(of: StepSettings) -> scene_steps.SceneRobot:
     """The arrays of one robot."""
     model, scene = of.model, of.scene
     assert scene is not None
     contact_state = workspace.contact_state(workspace.contact_workspace(model, scene), model.nv, 1)
     rows = JointRows(of.dt, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
-    known = in_scene.ModelArrays(*pack(model), pack_coupling(model))
-    work = in_scene.robot_workspace(len(model.parent), model.nq, model.nv, of.integrator)
-    return in_scene.SceneRobot(known, rows, of.rotations, work, contact_state)
+    known = scene_steps.ModelArrays(*pack(model), pack_coupling(model))
+    work = scene_steps.robot_workspace(len(model.parent), model.nq, model.nv, of.integrator)
+    return scene_steps.SceneRobot(known, rows, of.rotations, work, contact_state)
 
 
 def staged(of: StepSettings, q: np.ndarray, v: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
     """q of every tenth step, v at the end, and the worst residual, by the text of a GPU on the host."""
     robot, given = robot_of(of), arguments_of(q, v, target)
-    fixed = in_scene.Fixed(of.integrator, "raise", "none", "untimed")
+    fixed = scene_steps.Fixed(of.integrator, "raise", "none", "untimed")
     _, _, _, given, _, robot = arguments = in_type((0, True, 1, given, fixed, robot), of.dtype)
-    assert specialise_in(in_scene.advance, of.dtype, *arguments)(*arguments) is not NotImplemented
+    assert specialise_in(scene_steps.advance, of.dtype, *arguments)(*arguments) is not NotImplemented
     return given.record.q.reshape(-1, of.model.nq), given.state.v[0], float(robot.contact_state.summary[0, 2])
 
 
@@ -272,8 +272,8 @@ def test_a_search_that_failed_leaves_nothing_in_the_passes_of_mimic_joints(
     of = replace(settings(bound, "standing", "float64"), algorithm="jsiia")
     robot, (q, v) = robot_of(of), states(bound, "standing", rng)
     robot.work.state.q[0], robot.work.state.v[0] = q, v
-    fixed = in_scene.Fixed(of.integrator, "raise", "none", "untimed")
-    in_scene._begin(0, 0, arguments_of(q, v, np.zeros(bound.nv)), 1, fixed, robot, False)
+    fixed = scene_steps.Fixed(of.integrator, "raise", "none", "untimed")
+    scene_steps._begin(0, 0, arguments_of(q, v, np.zeros(bound.nv)), 1, fixed, robot, False)
     contact = robot.contact_state.contact
     contacts, joints = contact.solver.search.counts[[CONTACTS, JOINTS]].tolist()
     problem, out = contact.solver.problem, np.zeros(bound.nv)
@@ -294,7 +294,7 @@ def test_own_arrays_of_robots_lie_beside_each_other(walker: engine.Model, way: s
     assert layout.numbers_of(dtype) == sum(x.size for x in layout.own[dtype])
     assert len(layout.first(dtype)) == layout.numbers_of(dtype)
     tree = arguments(settings(walker, way, dtype), robot, "none")
-    code = with_loops.text(in_scene.advance, tree, Layout(tree, dtype, threads), "advance")
+    code = with_loops.text(scene_steps.advance, tree, Layout(tree, dtype, threads), "advance")
     text = with_loops.ptx(code, "sm_80", 128)
     assert ".maxnreg 128" in text
     assert text.count("bar.red.popc") >= 3

@@ -7,7 +7,7 @@ import pytest
 from test_in_scene import DT, arguments_of, settings, states
 
 import engine
-from engine.kernels import in_scene
+from engine.kernels import scene_steps
 from engine.kernels.contact import newton, problem, search, workspace
 from engine.kernels.contact.cone_algebra import central_pair, jordan
 from engine.kernels.joint_rows import JointRows
@@ -15,23 +15,23 @@ from engine.model.layout import pack, pack_coupling
 from engine.scene import put_down
 
 
-def asked(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, Any, in_scene.SceneRobot]:
+def asked(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, Any, scene_steps.SceneRobot]:
     """The contact problem of a limp robot: how many contacts and joint rows it has, and what it is solved in."""
     of = settings(model, "falling", "float64")
     assert of.scene is not None
     contact_state = workspace.contact_state(workspace.contact_workspace(model, of.scene), model.nv, 1)
-    known = in_scene.ModelArrays(*pack(model), pack_coupling(model))
+    known = scene_steps.ModelArrays(*pack(model), pack_coupling(model))
     rows = JointRows(DT, of.has_limits, of.has_constraints, of.q_of_v, of.joints[0])
-    robot = in_scene.SceneRobot(
+    robot = scene_steps.SceneRobot(
         known,
         rows,
         of.rotations,
-        in_scene.robot_workspace(len(model.parent), model.nq, model.nv, of.integrator),
+        scene_steps.robot_workspace(len(model.parent), model.nq, model.nv, of.integrator),
         contact_state,
     )
     robot.work.state.q[:], robot.work.state.v[:] = q, v
-    kinds = in_scene.Fixed(of.integrator, "raise", "none", "untimed")
-    in_scene._begin(0, 0, arguments_of(q, v, v), 1, kinds, robot, False)
+    kinds = scene_steps.Fixed(of.integrator, "raise", "none", "untimed")
+    scene_steps._begin(0, 0, arguments_of(q, v, v), 1, kinds, robot, False)
     work = contact_state.contact.solver
     contacts, joints = work.search.counts[[problem.CONTACTS, problem.JOINTS]].tolist()
     return contacts, joints, work, robot

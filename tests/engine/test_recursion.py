@@ -15,7 +15,7 @@ from engine.kernels.bodies import NV
 from engine.kernels.contact import loaded_bodies, mimics, newton, problem_rows, recursion, workspace
 from engine.kernels.contact.body_pairs import add_contact, body_pairs
 from engine.kernels.contact.problem import ImpulseWorkspace, impulse_workspace
-from engine.kernels.contact.tree import TO_PARENT
+from engine.kernels.contact.recursion_workspace import TO_PARENT
 from engine.kernels.limbs import limbs
 from engine.kernels.world import Bodies
 from engine.lie import Array

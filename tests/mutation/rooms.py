@@ -43,8 +43,8 @@ ROOMS = {
         (*_FILES, *_DYNAMICS, *_STEPS, "lie", "parameters", "inertias", "capabilities", "array_kinds"),
     ),
     "dynamics": Room(
-        ("dynamics.py", "algorithms/*.py", "blocks/*.py", "cpu/dynamics.py", "cpu/rigid_body/*.py", "cpu/chains/*.py",
-         "cpu/trees/*.py", "kernels/*.py"),
+        ("dynamics.py", "algorithms/*.py", "blocks/*.py", "cpu/accelerations.py", "cpu/dynamics.py",
+         "cpu/rigid_body/*.py", "cpu/chains/*.py", "cpu/trees/*.py", "kernels/*.py"),
         (*_DYNAMICS, *_STEPS, "parameters", "contact"),
     ),
     "stepping": Room(

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from engine.algorithms.cfa import TOLERANCE
 from engine.compile import Function, inline, kernel, specialise
-from engine.cpu.chains import constraint_system, jsiia
-from engine.cpu.rigid_body import tree_passes
+from engine.cpu.chains import constraint_system
+from engine.cpu.rigid_body import jsiia, tree_passes
 from engine.cpu.rigid_body import workspace as at
 from engine.cpu.runtime.arrays import copy_row
 from engine.cpu.runtime.cores import check_threads

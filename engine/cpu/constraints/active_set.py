@@ -10,7 +10,7 @@ energy.
 from __future__ import annotations
 
 from engine.compile import inline, rare
-from engine.cpu.chains.accelerations import accelerations, prepare
+from engine.cpu.accelerations import accelerations, prepare
 from engine.cpu.runtime.arrays import fill
 from engine.cpu.runtime.laps import begin, lap
 from engine.kernels.joint_constraints import (

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from engine.compile.entry import sort_of
-from engine.cpu.chains.accelerations import example
+from engine.cpu.accelerations import example
 from engine.cpu.rigid_body.aba_batch import LOOP_UP_TO
 from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.workspace import EIGHT, ONE

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
 from engine.compile.operations import now
-from engine.cpu.chains.accelerations import Accelerations, CoordinateForces, accelerations, prepare
+from engine.cpu.accelerations import Accelerations, CoordinateForces, accelerations, prepare
 from engine.cpu.constraints.active_set import solve_constrained
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill

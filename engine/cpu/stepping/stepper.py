@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import phases, validation
-from engine.cpu.chains.accelerations import Dynamics, dynamics
+from engine.cpu.accelerations import Dynamics, dynamics
 from engine.cpu.rigid_body.energy import energies
 from engine.cpu.rigid_body.rnea import all_finite
 from engine.cpu.rigid_body.wrenches import pack_links

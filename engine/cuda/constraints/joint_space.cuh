@@ -1,5 +1,5 @@
 // The accelerations of a step by JSIIA: M and the bias once per step, then a factorisation of M for every round of the
-// constraints, as in engine/cpu/chains/jsiia.py. A held joint's row and column are those of the identity, its
+// constraints, as in engine/cpu/rigid_body/jsiia.py. A held joint's row and column are those of the identity, its
 // acceleration is given, and its reaction is the excess of its row of M q̈ over its force.
 #pragma once
 

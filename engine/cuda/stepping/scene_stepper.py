@@ -1,4 +1,4 @@
-"""Steps on a GPU of robots in a scene, by `engine.kernels.in_scene`."""
+"""Steps on a GPU of robots in a scene, by `engine.kernels.scene_steps`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.compile.with_loops import WARP, Exists, Given, Layout, Number, Numbe
 from engine.cuda.runtime import arrays, compiler, device
 from engine.cuda.stepping.stepper import Stepper, packed_constants
 from engine.device_arrays import to_host
-from engine.kernels import in_scene
+from engine.kernels import scene_steps
 from engine.kernels.collision import near_points
 from engine.kernels.collision.shape_contacts import OF_ALL_ROBOTS
 from engine.kernels.contact import workspace
@@ -66,7 +66,7 @@ class SceneStepper(Stepper):
     def _compile(self) -> None:
         tree = arguments(self._settings, self._robot, "act" if self._facts["HAS_WRENCHES"] else "none")
         registers = _REGISTERS[self._settings.dtype]
-        self._kernel = compiler.with_loops(in_scene.advance, tree, self._layout, registers)
+        self._kernel = compiler.with_loops(scene_steps.advance, tree, self._layout, registers)
 
     def _forget(self) -> None:
         """Clear contacts and warm starts."""
@@ -197,19 +197,21 @@ def threads_of_robot(robots: int, bodies: int, dtype: str) -> int:
     return threads
 
 
-def arguments(settings: StepSettings, robot: in_scene.SceneRobot, wrenches: Literal["act", "none"]) -> tuple[Any, ...]:
-    """Return the arguments of `in_scene.advance`, with their layouts."""
+def arguments(
+    settings: StepSettings, robot: scene_steps.SceneRobot, wrenches: Literal["act", "none"]
+) -> tuple[Any, ...]:
+    """Return the arguments of `scene_steps.advance`, with their layouts."""
     nq, nv, real = settings.model.nq, settings.model.nv, settings.dtype
     state = State(*(OfBatch((n,), real) for n in (nq, nv, nv, nv)))
     given = step_arguments(state, Number32(), Number("int64"), Given(real), Given("int64"))
-    fixed = in_scene.Fixed(
+    fixed = scene_steps.Fixed(
         settings.integrator, "freeze" if settings.freezes else "raise", wrenches,
         "timed" if settings.timed else "untimed",
     )  # fmt: skip
     return RobotNumber(), Exists(), Number32(), given, fixed, robot
 
 
-def _robot(settings: StepSettings, threads: int) -> tuple[in_scene.SceneRobot, tuple[NDArray[np.int64], ...]]:
+def _robot(settings: StepSettings, threads: int) -> tuple[scene_steps.SceneRobot, tuple[NDArray[np.int64], ...]]:
     """Return a robot's workspace as a kernel has it, tables of all robots and its own arrays, and the links of contacts
     by `workspace.partners`."""
     model, scene = settings.model, settings.scene
@@ -228,7 +230,7 @@ def _robot(settings: StepSettings, threads: int) -> tuple[in_scene.SceneRobot, t
     )  # fmt: skip
     contact_state = workspace.contact_state(contact, model.nv, 1)
     topology, constants = pack(model)
-    known = in_scene.ModelArrays(
+    known = scene_steps.ModelArrays(
         _each(topology, Table), _each(constants, Table if settings.parameters is None else Own),
         _each(pack_coupling(model), Table),
     )  # fmt: skip
@@ -236,9 +238,9 @@ def _robot(settings: StepSettings, threads: int) -> tuple[in_scene.SceneRobot, t
     joints = _each(settings.joints[0].copy(), Table if len(settings.joints) == 1 else Own)
     q_of_v = _each(settings.q_of_v, Table)
     rows = JointRows(dt, settings.has_limits, settings.has_constraints, q_of_v, joints)
-    own_work = _each(in_scene.robot_workspace(len(model.parent), model.nq, model.nv, settings.integrator), Own)
+    own_work = _each(scene_steps.robot_workspace(len(model.parent), model.nq, model.nv, settings.integrator), Own)
     own_state = workspace.ContactState(own, *_each(contact_state[1:], Own))
-    robot = in_scene.SceneRobot(known, rows, _each(settings.rotations, Table), own_work, own_state)
+    robot = scene_steps.SceneRobot(known, rows, _each(settings.rotations, Table), own_work, own_state)
     return robot, workspace.partners(contact)
 
 

@@ -10,7 +10,7 @@ from engine import phases
 from engine.cuda.rigid_body import written_out
 from engine.cuda.runtime import compiler
 from engine.cuda.stepping.stepper import Stepper
-from engine.kernels import steps
+from engine.kernels import free_steps
 from engine.kernels.joint_rows import KnownSettings
 from engine.kernels.robot import robot_of
 from engine.kernels.step_arguments import State, step_arguments
@@ -50,7 +50,7 @@ class WrittenOutStepper(Stepper):
         state = State(q=model.nq, v=model.nv, tau=model.nv, target=model.nv)
         given = step_arguments(state, "int64", "int64", "reals", "int64s")
         arguments = ("robot", "int64", given, "real")
-        self._kernel = compiler.written_out(steps.advance, fixed, arguments, settings.dtype)
+        self._kernel = compiler.written_out(free_steps.advance, fixed, arguments, settings.dtype)
 
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
         *counts, dt = steps

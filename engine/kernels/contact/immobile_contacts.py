@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.kernels.contact.properties import bodies_of
-from engine.kernels.contact.tree import has_one_axis
+from engine.kernels.contact.recursion_workspace import has_one_axis
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import cross, load3, load9, mul_t, store3, store9, sub
 from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD

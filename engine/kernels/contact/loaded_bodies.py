@@ -12,7 +12,7 @@ from engine.kernels.bodies import NV
 from engine.kernels.contact.body_pairs import TOUCH, any_touch
 from engine.kernels.contact.mimics import is_busy
 from engine.kernels.contact.recursion import passed_inertia
-from engine.kernels.contact.tree import GATHERS, NEXT, TO_PARENT, WAITS, rigid_at
+from engine.kernels.contact.recursion_workspace import GATHERS, NEXT, TO_PARENT, WAITS, rigid_at
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import add, full, load6, load9, mul, mul_t, plus, store6, store9
 from engine.model import WORLD

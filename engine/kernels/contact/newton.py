@@ -31,7 +31,7 @@ from engine.kernels.contact.recursion import (
     velocity_at,
     with_waiting_wrenches,
 )
-from engine.kernels.contact.tree import TO_PARENT, axis_of, column, has_one_axis
+from engine.kernels.contact.recursion_workspace import TO_PARENT, axis_of, column, has_one_axis
 from engine.kernels.limbs import inward, outward
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import ZERO9, add, cross, dot, load3, load9, mul, mul_t, scale, store3, store9, sub

@@ -14,7 +14,16 @@ from engine.kernels.contact import body_pairs, mimics
 from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact.loaded_bodies import LEFT_OUT, composite_at, momentum
 from engine.kernels.contact.recursion import pass_wrench, with_waiting_wrenches
-from engine.kernels.contact.tree import GATHERS, NEXT, TO_PARENT, WAITS, axis_of, column, has_one_axis, row
+from engine.kernels.contact.recursion_workspace import (
+    GATHERS,
+    NEXT,
+    TO_PARENT,
+    WAITS,
+    axis_of,
+    column,
+    has_one_axis,
+    row,
+)
 from engine.kernels.joint_constraints import joint_law
 from engine.kernels.limbs import inward
 from engine.kernels.robot import KIND, PARENT, V_START

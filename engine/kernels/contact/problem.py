@@ -15,8 +15,8 @@ from engine.compile.operations import most_of, spread
 from engine.kernels.contact.body_pairs import BodyPairs
 from engine.kernels.contact.cone_algebra import project_on_cone
 from engine.kernels.contact.mimics import Mimics
+from engine.kernels.contact.recursion_workspace import Tree, tree
 from engine.kernels.contact.rounding import velocity_floor
-from engine.kernels.contact.tree import Tree, tree
 from engine.kernels.joint_constraints import joint_law
 from engine.kernels.spatial import add, dot, load3, scale, sub
 

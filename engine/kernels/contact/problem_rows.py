@@ -19,8 +19,8 @@ from engine.kernels.contact.recursion import (
     shifted_mobility,
     velocity_at,
 )
+from engine.kernels.contact.recursion_workspace import GATHERS, TO_PARENT, axis_of
 from engine.kernels.contact.rounding import limit_slack
-from engine.kernels.contact.tree import GATHERS, TO_PARENT, axis_of
 from engine.kernels.joint_constraints import friction
 from engine.kernels.joint_rows import bounds, is_row
 from engine.kernels.limbs import outward

@@ -16,7 +16,16 @@ from engine.compile import inline, kernel
 from engine.kernels.bodies import ZERO
 from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact import mimics
-from engine.kernels.contact.tree import GATHERS, NEXT, TO_PARENT, WAITS, axis_of, column, has_one_axis, rigid_at
+from engine.kernels.contact.recursion_workspace import (
+    GATHERS,
+    NEXT,
+    TO_PARENT,
+    WAITS,
+    axis_of,
+    column,
+    has_one_axis,
+    rigid_at,
+)
 from engine.kernels.limbs import inward, outward
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import (

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import compiled_apart, inline, kernel
-from engine.cpu.chains import cfa, constraint_system, dca_step, jsiia
+from engine.cpu.chains import cfa, constraint_system, dca_step
 from engine.cpu.chains.cfa import CfaWorkspace
-from engine.cpu.chains.jsiia import Dense
-from engine.cpu.rigid_body import aba, crba, tree_passes
+from engine.cpu.rigid_body import aba, crba, jsiia, tree_passes
 from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body.jsiia import Dense
 from engine.cpu.rigid_body.wrenches import take_from_bias
 from engine.cpu.runtime.laps import begin, lap
 from engine.kernels.coordinates import expand
