@@ -79,13 +79,13 @@ def defaults(command: str) -> dict[str, object]:
 
 
 def missing(page: str, claims: Iterable[str]) -> list[str]:
-    """Return the claims that a page lacks; a claim of several table rows must be there row by row."""
+    """Return the claims that a page lacks; of several rows of a table all are to be there, and no other."""
     return [claim for claim in claims if not _has(page, claim)]
 
 
 def _has(page: str, claim: str) -> bool:
     if "\n| " in claim:
-        return f"\n\n{claim}\n" in source(page)
+        return bool(re.search(rf"(?:\n|-:? \|)\n{re.escape(claim.rstrip())}\n(?!\|)", source(page)))
     return flat(claim) in page_text(page)
 
 
