@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import claims_measured as measured
 import numpy as np
 import page_text
-from behaviour import body, decided, file_holds, heights_seen, normal_points, touched, worst_of_a_call
+from behaviour import body, decided, file_holds, heights_seen, worst_of_a_call
 from page_text import ROOT, e, exempt, g, word
 
 import engine
@@ -26,18 +26,6 @@ SOLVER, DENSE = "docs/contact_solver.md", "docs/contact_solver_gpu.md"
 MEASURED = "docs/measured_contact.md"
 claims = page_text.of(PAGE)
 LARGEST_FRICTION = 1e6  # of the files that the page speaks of
-
-
-@claims
-def conventions() -> Iterable[str]:
-    """The rows of a contact, which way its normal points, and the numbers of what is touched."""
-    towards, from_, to = normal_points()
-    yield f"The rows of a contact are $(n, t_1, t_2)$: the normal, which points to the {towards}, and two tangents."
-    yield f"Between two links, it points from the `{from_}` to the `{to}`."
-    ground, obstacles = touched()
-    first, step = obstacles[0], obstacles[0] - obstacles[1]
-    counted = {1: "− k"}[step]
-    yield f"simulation.contacts.other # −{-ground} the ground, −{-first} {counted} obstacle k, else a link"
 
 
 @claims

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from functools import cache
 
 import page_text
-from behaviour import free_joint, told_along
 from page_text import ROOT, exempt, word, words
 from PyQt6.QtCore import Qt
 from statuses import statuses
@@ -127,17 +126,7 @@ def shell() -> Iterable[str]:
 
 @page_text.of(PYTHON)
 def python() -> Iterable[str]:
-    """Conventions and defaults of the engine's functions."""
-    coordinates, velocity = free_joint()
-    place, turn = coordinates.split(" and ")
-    yield (
-        "Conventions, everywhere: SI units; z up; a twist is `V = (ω, v)` and a wrench `F = (n, f)`, both in "
-        "the body's own "
-        f"frame; joints in depth-first URDF order; a free joint is {place}, relative to the joint's origin in the "
-        f"file, and {turn} in `q`, and the {velocity} in `v`, so `nq ≥ nv`; the batch axis comes first, and a "
-        "single state without it gives a result without it."
-    )
-    yield f"Only `engine.link_twists`, `engine.momentum` and `engine.point_mobility` use {told_along()} axes."
+    """Defaults of the engine's functions."""
     default = inspect.signature(engine.ForwardDynamics).parameters["device"].default
     yield f'`device="{default}"`, forward dynamics\' default, selects the faster device by timings of this machine'
     assert inspect.signature(engine.Simulation).parameters["device"].default is None
