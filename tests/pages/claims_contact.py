@@ -275,6 +275,5 @@ exempt(
     "With its SRDF Talos, 52 meshes, has room for 3700, ANYmal for 1700.",
 )
 exempt(PAGE, HELD, "A ball of radius 0.1 m … with 10 mm/s")
-exempt(PAGE, "the first number of any list", '"slip", a contact each, of robot 0')
 exempt(PAGE, HELD, "to 1e-6, and its slip is zero to as much", "normal and tangential impulses of a contact | 1, 2 |")
 exempt(DENSE, HELD, "a sweep takes $2 n^2$ and 250 for each contact")

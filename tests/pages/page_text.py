@@ -78,6 +78,16 @@ def defaults(command: str) -> dict[str, object]:
     return {action.dest: action.default for action in commands()[command]._actions}
 
 
+def prose(page: str) -> str:
+    """Return a page's source without its examples."""
+    return re.sub(r"```.*?```", "", source(page), flags=re.DOTALL)
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The examples in a language on a page."""
+    return re.findall(rf"```{language}\n(.*?)```", source(page), re.DOTALL)
+
+
 def missing(page: str, claims: Iterable[str]) -> list[str]:
     """Return the claims that a page lacks; of several rows of a table all are to be there, and no other."""
     return [claim for claim in claims if not _has(page, claim)]

@@ -49,9 +49,9 @@ def examples() -> dict[str, list[str]]:
     """Lines with a comment in the examples of the README and of docs/, by language."""
     found: dict[str, list[str]] = {"python": [], "sh": []}
     for page in page_text.PAGES:
-        for language, block in re.findall(r"```(python|sh)\n(.*?)```", page_text.source(page), re.DOTALL):
-            if page not in ("CONTRIBUTING.md", "docs/testing.md"):
-                found[language] += [line for line in block.splitlines() if re.search(r"\S.*#", line)]
+        for language, lines in found.items() if page not in ("CONTRIBUTING.md", "docs/testing.md") else ():
+            examples = "\n".join(page_text.blocks(page, language)).splitlines()
+            lines += [line for line in examples if re.search(r"\S.*#", line)]
     return found
 
 

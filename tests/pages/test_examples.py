@@ -10,7 +10,7 @@ import tomllib
 import page_text
 import pytest
 from behaviour import text_of
-from page_text import ROOT
+from page_text import ROOT, blocks
 from statuses import called
 
 import engine
@@ -37,11 +37,6 @@ assert box.pose.shape == (4, 4) and box.pose[:3, 3].tolist() == [2.0, 0.0, 0.2]
 assert scene.self_collision and scene.obstacles == (box,)
 """,
 }
-
-
-def blocks(page: str, language: str) -> list[str]:
-    """The examples in a language on a page."""
-    return re.findall(rf"```{language}\n(.*?)```", page_text.source(page), re.DOTALL)
 
 
 def test_no_example_is_left_out():

@@ -33,11 +33,6 @@ PLACEHOLDERS = {
 FOREIGN = {"abaInParallel"}
 
 
-def prose(page: str) -> str:
-    """A page without its examples."""
-    return re.sub(r"```.*?```", "", page_text.source(page), flags=re.DOTALL)
-
-
 @pytest.fixture(scope="module")
 def files() -> set[str]:
     git = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
@@ -49,7 +44,7 @@ def files() -> set[str]:
 @pytest.mark.parametrize("page", page_text.PAGES)
 def test_files_that_a_page_names_are_there(page, files):
     ends = {"/".join(name.split("/")[-k:]) for name in files for k in range(1, 1 + name.count("/") + 1)}
-    named = set(re.findall(rf"`(?:\.\./)?([\w./-]+\.(?:{SUFFIXES}))`", prose(page))) - PLACEHOLDERS
+    named = set(re.findall(rf"`(?:\.\./)?([\w./-]+\.(?:{SUFFIXES}))`", page_text.prose(page))) - PLACEHOLDERS
     assert {name for name in named if name not in ends} == set()
 
 

@@ -51,10 +51,8 @@ def calls() -> list[tuple[str, str]]:
     """Every call of `main.py` in the pages' examples and sentences."""
     found = []
     for page in page_text.PAGES:
-        text = page_text.source(page)
-        blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
-        lines = [line for block in blocks for line in block.splitlines()]
-        spans = re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
+        lines = [line for block in page_text.blocks(page, "sh") for line in block.splitlines()]
+        spans = re.findall(r"`([^`]+)`", page_text.prose(page))
         for words in (*lines, *map(page_text.flat, spans)):
             call = re.search(r"(?:^|uv run )main\.py ([^#]*)", words)
             if call:
@@ -108,8 +106,7 @@ def test_every_option_that_pages_name_exists():
     scripts = set(re.findall(r'"(--[a-z-]+)"', "\n".join(path.read_text("utf-8") for path in files)))
     others = {"--extra", "--auto-servernum", "--collect-only"}
     for page in page_text.PAGES:
-        prose = re.sub(r"```.*?```", "", page_text.source(page), flags=re.DOTALL)
-        spans = [span for span in re.findall(r"`([^`]+)`", prose) if "xvfb-run" not in span]
+        spans = [span for span in re.findall(r"`([^`]+)`", page_text.prose(page)) if "xvfb-run" not in span]
         named = {option for span in spans for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", span)}
         assert named <= own | scripts | others, page
 
