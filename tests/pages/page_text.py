@@ -8,7 +8,7 @@ whose numbers no program has, with the reason.
 import argparse
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from app.picture import render
@@ -99,14 +99,13 @@ def _has(page: str, claim: str) -> bool:
     return flat(claim) in page_text(page)
 
 
-def g(x: float) -> str:
+def g(x: float, form: str = "g") -> str:
     """A number as pages write it: 1e-9, 0.015, 4000."""
-    return re.sub(r"e([+-])0*", lambda sign: "e" + sign[1].strip("+"), f"{x:g}")
+    return re.sub(r"e([+-])0*", lambda sign: "e" + sign[1].strip("+"), f"{x:{form}}")
 
 
-def e(x: float) -> str:
-    """A small number by its power of ten: 1e-3."""
-    return re.sub(r"e([+-])0*", lambda sign: "e" + sign[1].strip("+"), f"{x:.0e}")
+e = partial(g, form=".0e")
+"""A small number by its power of ten: 1e-3."""
 
 
 def word(n: float) -> str:

@@ -14,21 +14,10 @@ from app.features import autosaved_runs
 
 SUFFIXES = "py|cu|cuh|md|json|jsonl|txt|toml|npz|npy|csv|svg"
 PLACEHOLDERS = {
-    *(
-        "RUN.npz",
-        "FILE.npz",
-        "FILE.py",
-        "FILE.png",
-        "FILE.svg",
-        "FILE.jsonl",
-        "FILE.toml",
-        "file.py",
-        "contact.json",
-        "x.json",
-    ),
+    *("RUN.npz", "FILE.npz", "FILE.py", "FILE.png", "FILE.svg", "FILE.jsonl", "FILE.toml", "file.py"),
+    *("contact.json", "x.json", "sitecustomize.py"),
     *("data.json", "data.csv", "rows.jsonl", "README.md"),  # of a folder that `main.py paper` writes
     "study.json",  # of a folder of results
-    "sitecustomize.py",
 }
 FOREIGN = {"abaInParallel"}
 
