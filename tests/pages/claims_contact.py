@@ -1,4 +1,4 @@
-"""Claims of the pages on contact: the law, the solver, contact detection, and measurements on two cores."""
+"""Claims of the pages on contact: the law, the solvers, contact detection, and measurements on two cores."""
 
 import re
 from collections.abc import Iterable
@@ -6,11 +6,13 @@ from collections.abc import Iterable
 import claims_measured as measured
 import numpy as np
 import page_text
-from behaviour import body, decided, file_holds, heights_seen, normal_points, touched, worst_of_a_call
+from behaviour import body, decided, file_holds, heights_seen, worst_of_a_call
 from page_text import ROOT, e, exempt, g, word
 
 import engine
 from engine.cuda.constraints import contacts
+from engine.cuda.rigid_body import lane_bodies
+from engine.cuda.rigid_body import limbs as limbs_of
 from engine.kernels.collision import convex, manifold, pair_workspace
 from engine.kernels.contact import interior, rounding, search
 from engine.kernels.contact.body_pairs import ALL_PAIRS, MAX_PAIRS
@@ -19,6 +21,7 @@ from engine.lessons import contact as lesson_contact
 from engine.scene import Scene, pairs, points, tolerances
 from engine.scene.obstacle import Obstacle
 from engine.scene.points import KEPT, WALKED
+from engine.selection import steppers
 from tests.bench import contact, mujoco_contact, real_robots
 
 PAGE, COLLISION = "docs/contact.md", "docs/collision.md"
@@ -26,18 +29,6 @@ SOLVER, DENSE = "docs/contact_solver.md", "docs/contact_solver_gpu.md"
 MEASURED = "docs/measured_contact.md"
 claims = page_text.of(PAGE)
 LARGEST_FRICTION = 1e6  # of the files that the page speaks of
-
-
-@claims
-def conventions() -> Iterable[str]:
-    """The rows of a contact, which way its normal points, and the numbers of what is touched."""
-    towards, from_, to = normal_points()
-    yield f"The rows of a contact are $(n, t_1, t_2)$: the normal, which points to the {towards}, and two tangents."
-    yield f"Between two links, it points from the `{from_}` to the `{to}`."
-    ground, obstacles = touched()
-    first, step = obstacles[0], obstacles[0] - obstacles[1]
-    counted = {1: "− k"}[step]
-    yield f"simulation.contacts.other # −{-ground} the ground, −{-first} {counted} obstacle k, else a link"
 
 
 @claims
@@ -270,6 +261,39 @@ def measured_on_two_cores() -> Iterable[str]:
     yield f"a box sinks by {float(f'{sinks * 1e3:.0e}'):g} mm"
 
 
+@page_text.of(DENSE)
+def hand_written_kernels() -> Iterable[str]:
+    """Which robots have kernels of their own, and what single precision is held to."""
+    yield f"| {word(limbs_of.LANES)} limbs of as many revolute joints on a free body"
+    yield f"| {lane_bodies._LEAST} to {lane_bodies.WARP} bodies on a free first one, all other joints of one coordinate"
+    trunk = page_text.constants("rigid_body/limbs.cuh")["TRUNK_NV"]
+    yield f"all lanes alike the trunk's {word(int(trunk))}"
+    limb = page_text.constants("constraints/limb_newton.cuh")
+    yield f"damped by {limb['DAMPING_OF_LIMBS']} times the residual. Most robots obey the law within {limb['QUICK']} of"
+    yield f"After {limb['PATIENCE']}, robots that do not begin again at the best impulses"
+    assert (limb["LESS_DAMPED:single"], limb["LESS_DAMPED:double"]) == ("0.3", "0.1")
+    yield f"{limb['DAMPED_IN_ROUND']} steps with much damping, {limb['MUCH_DAMPED']} and then a third of it"
+    yield f"{limb['LEADING_IN_ROUND']} steps with hardly any, each at most up to the next active set"
+    share = {name: f"{float(limb[name]):.2g}" for name in ("PAST", "LEAST_PART", "STALLED")}
+    assert share == {"PAST": "0.001", "LEAST_PART": "0.05", "STALLED": "0.2"}
+    yield "A step goes 0.1 % past it, so that the set changes, but at least 5 % of its length"
+    yield "changed by less than 20 %, a step whose nearest set lies beyond its end goes on"
+    yield f"At step {limb['LIMB_STEPS']} the interior point follows"
+    yield (
+        f"In single precision the tolerance on the residual is {e(tolerances.RESIDUAL_TOLERANCE_SINGLE)}; after two "
+        f"rounds {e(tolerances.ACCEPTED_RESIDUAL_SINGLE)} is let pass"
+    )
+    yield f"A gap of less than {e(tolerances.GAP_TOLERANCE_SINGLE)} m for each metre of the coordinates counts as shut"
+    yield f"an overlap of less than {e(tolerances.OVERLAP_TOLERANCE_SINGLE)} m counts as none"
+
+
+@claims
+def served() -> Iterable[str]:
+    """The algorithms that step robots in a scene."""
+    on = " or ".join(name.upper() for name in steppers.IN_SCENE["cuda"])
+    yield f"Robots in a scene step there by {on}."
+
+
 TRIALS = "trials made once by hand, which no file keeps"
 HELD = "tests hold it, with bounds of their own, or it is arithmetic"
 exempt(
@@ -287,6 +311,14 @@ exempt(
     "With its SRDF Talos, 52 meshes, has room for 3700, ANYmal for 1700.",
 )
 exempt(PAGE, HELD, "A ball of radius 0.1 m … with 10 mm/s")
-exempt(PAGE, "the first number of any list", '"slip", a contact each, of robot 0')
 exempt(PAGE, HELD, "to 1e-6, and its slip is zero to as much", "normal and tangential impulses of a contact | 1, 2 |")
 exempt(DENSE, HELD, "a sweep takes $2 n^2$ and 250 for each contact")
+MADE_ONCE = "measured on an H200, or by kernels compiled for the host, by scripts around the kernels"
+exempt(PAGE, MADE_ONCE, "in single precision 0.3 MB for our quadruped … This limits the batch.")
+exempt(DENSE, MADE_ONCE, "To hold (13) to 1e-4 … which takes double precision.")
+exempt(
+    MEASURED,
+    MADE_ONCE,
+    "8192 and 65536 at once … MuJoCo Warp 4.0",
+    "by `implicit` with steps of 2 ms and humanoids of 1 ms; … over the first 400 steps",
+)

@@ -1,4 +1,4 @@
-"""Claims of the pages of the scheme, docs/robustness.md, docs/papers.md and CONTRIBUTING.md."""
+"""Claims of CONTRIBUTING.md, and of the pages of the scheme, robustness, papers, lessons and live links."""
 
 import ast
 import re
@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from unittest.mock import patch
 
 import page_text
-from page_text import ROOT, constants, e, exempt, word
+from page_text import ROOT, constants, e, exempt, g, word
 from statuses import called, statuses
 
 from app.picture import drawing_problem
 from app.recording import autosave
-from engine import controller, phases
+from engine import Lesson, controller, phases
 from engine.bench import intervals
 from engine.bench.paper import claims as paper_claims
 from engine.bench.paper import experiments
@@ -20,7 +20,10 @@ from engine.bench.suites import lengths
 from engine.cuda.chains import dca
 from engine.cuda.rigid_body import written_out
 from engine.cuda.stepping.written_out_stepper import MOST_NUMBERS
+from engine.lessons import drawing, pull
+from engine.live import records, show
 from engine.model import features
+from engine.recording.recording import MAX_RUNS
 from engine.scene import tolerances
 from engine.selection import capabilities
 from engine.urdf.xacro import sandboxed_expansion
@@ -29,7 +32,7 @@ from tests.bench import accuracy, rounds
 
 SCHEME, ON_A_GPU, MEASURED = "docs/scheme.md", "docs/scheme_gpu.md", "docs/measured_algorithms.md"
 ROBUST, PAPERS, RULES = "docs/robustness.md", "docs/papers.md", "CONTRIBUTING.md"
-TESTING = "docs/testing.md"
+TESTING, LESSONS, LIVE = "docs/testing.md", "docs/lessons.md", "docs/live.md"
 KERNELS_MEASURED = "docs/measured_kernels.md"
 POWERS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -97,7 +100,6 @@ exempt(
     KERNELS_MEASURED,
     "measured by a call that the page names, whose result no file keeps",
     "two cores of an AMD EPYC, 2026-11-26 … | 0.56 | 1.6 |",
-    "On an NVIDIA H200",
     "8192 falling Go2, three steps of the one text … | humanoids standing | 8.9 and 20.5 | 14.2 and 23.8 |",
 )
 
@@ -178,6 +180,26 @@ def bounded() -> Iterable[str]:
     yield f"In the shell: `--out` has what was simulated, exit {no} |"
 
 
+@page_text.of(LESSONS)
+def lessons() -> Iterable[str]:
+    """Which there are, and on how many processors their time is given."""
+    for name in Lesson.names():
+        yield f"| `{name}` |"
+    first, *_, last = drawing.PROCESSORS
+    yield f"the time on {first} to {last} processors"
+    yield f"joint can be pulled, by {pull.PULL:g} N m or N"
+
+
+@page_text.of(LIVE)
+def limits() -> Iterable[str]:
+    """Limits of frames, runs and files."""
+    yield f"A frame is written every 1/{1 / show.PERIOD:.0f} s of wall clock or simulated time, or less often"
+    yield f"frames take at most {g(100 * show.SHARE)} % of the script's time"
+    yield f"the newest {MAX_RUNS - 1} are kept"
+    size = records.LARGEST // 2**20
+    yield f"The newest {size} to {records.FILES * size} MB of frames follow"
+
+
 @page_text.of(RULES)
 def rules() -> Iterable[str]:
     """The sizes that the house has."""
@@ -238,14 +260,7 @@ exempt(
     "The GPU is ahead of one core … from 370, 810 and 530.",
     "from which on it takes 5 % less than the ABA",
     "| µs a call, float64, 16 cores | bodies |",
-    "| 20 | | | 1024",
-    "| 49 | | | 1024",
-    "| 76 | | | 1024",
-    "| 16 or fewer |",
-    "| 88 | | | 1024",
-    "| 10 000 | 22 | 303 | 316 | 1650 |",
     "| DCA-ABA on 1 thread | 2 | 4 | 16 | ahead from |",
-    "and with `--json` its data",
     "ABIA by threads is the fastest from 115 robots on",
     "CFA takes 3.4 times as long as ABIA on one core from 30 to 1000 links",
     "| `abia` | 1.15 … | 84920 |",
@@ -259,17 +274,21 @@ exempt(
 exempt(
     PAPERS,
     "what the page of the full run says in other words",
-    "`--seed` selects the random chains and inputs, `--json` prints one object",
     "holds: from 10 to 50 links, and for many robots of 10",
     "for more than a hundred robots of 10 links", "for robots of 200 links",
     "from 5 robots on CFA leads, but from 10 on the hybrid is last", "in part: up to 50 links",
 )  # fmt: skip
+exempt(LESSONS, "an example", "main.py lesson dca --stage 3")
+exempt(
+    LIVE,
+    "measured, at 1000 steps a second",
+    "A call for steps reads the clock, in 0.2 µs.",
+    "At 1000 steps a second, on two cores … which grasps a cube, 60 times for 1.1 %.",
+)
 exempt(RULES, "examples", "from bare Debian 12 upwards", '"-screen 0 2200x1300x24"', "in under 72 characters")
 exempt(
     TESTING,
     "examples, and times of a day",
     "--inputs 1000000 --processes 16 --seconds 7200 --keep findings", "10⁷ steps", "50 000 files to each reader",
     "--count 40 --out contact.json --processes 2", "and ends with 1 where there is any.",
-    "it takes a sample of each, another every day; `--seed` names a day.",
-    "`--write-map` here and `--map`, `--first`, `--seconds` there",
 )  # fmt: skip

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from functools import cache
 
 import page_text
-from behaviour import free_joint, told_along
 from page_text import ROOT, exempt, word, words
 from PyQt6.QtCore import Qt
 from statuses import statuses
@@ -127,17 +126,7 @@ def shell() -> Iterable[str]:
 
 @page_text.of(PYTHON)
 def python() -> Iterable[str]:
-    """Conventions and defaults of the engine's functions."""
-    coordinates, velocity = free_joint()
-    place, turn = coordinates.split(" and ")
-    yield (
-        "Conventions, everywhere: SI units; z up; a twist is `V = (ω, v)` and a wrench `F = (n, f)`, both in "
-        "the body's own "
-        f"frame; joints in depth-first URDF order; a free joint is {place}, relative to the joint's origin in the "
-        f"file, and {turn} in `q`, and the {velocity} in `v`, so `nq ≥ nv`; the batch axis comes first, and a "
-        "single state without it gives a result without it."
-    )
-    yield f"Only `engine.link_twists`, `engine.momentum` and `engine.point_mobility` use {told_along()} axes."
+    """Defaults of the engine's functions."""
     default = inspect.signature(engine.ForwardDynamics).parameters["device"].default
     yield f'`device="{default}"`, forward dynamics\' default, selects the faster device by timings of this machine'
     assert inspect.signature(engine.Simulation).parameters["device"].default is None
@@ -172,22 +161,15 @@ def accuracy() -> Iterable[str]:
 exempt(
     README,
     "other people's titles and programs",
-    "Forward Dynamics Algorithms* (2016)",
-    "articulated robotic systems* (2012)",
     "whose free edition is under GPL 3",
     "under the terms of GPL 3",
     "licences that GPL 3 can be combined with",
 )
-exempt(INSTALLING, "other people's titles and programs", "A bare Debian 12 lacks some", "NVIDIA GPU")
+exempt(INSTALLING, "other people's titles and programs", "A bare Debian 12 lacks some")
 exempt(SHELL, "other people's titles and programs", "`urdfpy` cannot be imported on Python 3.10 or later")
 exempt(SHELL, "examples", "`0.07, 0, -0.69`", '`<?xml version="0.0"?>`', "(`1,5`)", "`main.py generate chain 100`")
 exempt(WINDOW, "an example, and the first number of any list", "--robots 4096`", "deviation from robot 0")
 exempt(MEASURED, "a run of the test of energy", "the frictionless double pendulum over 60 s")
-exempt(
-    INSTALLING,
-    "times and rates that no file keeps by row, and what was asked for",
-    "half a second of a core, three for a robot that stands on the ground",
-)
 exempt(
     WINDOW,
     "times and rates that no file keeps by row, and what was asked for",

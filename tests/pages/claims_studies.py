@@ -105,7 +105,6 @@ exempt(
     PAGE,
     "measured once, on a machine that other work shared, and arithmetic with it",
     "### 64 machines, 10⁹ samples … These numbers are extrapolated, not measured on 64 machines",
-    "(`python -m tests.bench.study_load`, two cores of an AMD EPYC … 2026-11-26; the pushed quadruped).",
     "| of 7000, on a core",
     "| drawing its values … 0.17, 0.18, 0.20 MB |",
     "942 tasks a second that step nothing, with 1024 waiting. 10⁹ samples are",
@@ -132,5 +131,4 @@ exempt(
     "grid = [10.0, 80.0, 8]",
     "ray://HOST:10001",
     "--processes 1`",
-    "FILE.toml --on",
 )

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 import page_text
+from scipy.linalg import block_diag
 
 Check = Callable[[], None]
 CHECKS: list[tuple[str, tuple[str, ...], Check]] = []
@@ -33,8 +34,7 @@ BESIDE = {
 
 def prose(page: str) -> str:
     """A page, and those that continue its equations, without their examples."""
-    text = "\n".join(map(page_text.source, (page, *BESIDE.get(page, ()))))
-    return re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return "\n".join(map(page_text.prose, (page, *BESIDE.get(page, ()))))
 
 
 def displayed(page: str) -> list[str]:
@@ -61,20 +61,7 @@ def same(*sides: object, atol: float = 1e-9) -> None:
         np.testing.assert_allclose(other, first, rtol=0, atol=atol * max(1.0, float(np.max(np.abs(first), initial=0))))
 
 
-def blocks(parts: np.ndarray) -> np.ndarray:
-    """A block diagonal matrix of (n, r, c)."""
-    n, r, c = parts.shape
-    matrix = np.zeros((n * r, n * c))
-    for i, part in enumerate(parts):
-        matrix[i * r : i * r + r, i * c : i * c + c] = part
-    return matrix
-
-
 def beside(parts: np.ndarray, above: bool = False) -> np.ndarray:
     """A block matrix with parts[1:] below its diagonal, or above it."""
-    n, m, k = parts.shape
-    matrix = np.zeros((n * m, n * k))
-    for i in range(1, n):
-        row, column = (i - 1, i) if above else (i, i - 1)
-        matrix[row * m : row * m + m, column * k : column * k + k] = parts[i]
-    return matrix
+    m, k = parts.shape[1:]
+    return np.pad(block_diag(*parts[1:]), ((0, m), (k, 0)) if above else ((m, 0), (0, k)))

@@ -5,8 +5,9 @@ from types import SimpleNamespace
 import equations
 import numpy as np
 from behaviour import loaded
-from equations import beside, blocks, same
+from equations import beside, same
 from numpy.linalg import inv, norm, solve
+from scipy.linalg import block_diag
 
 import engine
 from engine import lie
@@ -48,8 +49,8 @@ def _given() -> SimpleNamespace:
 
 R = _given()
 I = np.eye(6 * N)
-GAMMA, S, W, J = beside(R.X), blocks(R.S[..., None]), blocks(R.W), blocks(R.J)
-AD_V = blocks(lie.ad(R.V))
+GAMMA, S, W, J = beside(R.X), block_diag(*R.S[..., None]), block_diag(*R.W), block_diag(*R.J)
+AD_V = block_diag(*lie.ad(R.V))
 FIRST = np.concatenate([R.X[0] @ R.a0, np.zeros(6 * N - 6)])  # the base's acceleration, in the first row of (2)
 F = solve((I - GAMMA).T, J @ R.A.ravel() - AD_V.T @ J @ R.V.ravel())
 c = (AD_V @ S @ R.v).reshape(N, 6)

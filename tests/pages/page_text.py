@@ -8,7 +8,7 @@ whose numbers no program has, with the reason.
 import argparse
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from app.picture import render
@@ -78,25 +78,34 @@ def defaults(command: str) -> dict[str, object]:
     return {action.dest: action.default for action in commands()[command]._actions}
 
 
+def prose(page: str) -> str:
+    """Return a page's source without its examples."""
+    return re.sub(r"```.*?```", "", source(page), flags=re.DOTALL)
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The examples in a language on a page."""
+    return re.findall(rf"```{language}\n(.*?)```", source(page), re.DOTALL)
+
+
 def missing(page: str, claims: Iterable[str]) -> list[str]:
-    """Return the claims that a page lacks; a claim of several table rows must be there row by row."""
+    """Return the claims that a page lacks; of several rows of a table all are to be there, and no other."""
     return [claim for claim in claims if not _has(page, claim)]
 
 
 def _has(page: str, claim: str) -> bool:
     if "\n| " in claim:
-        return f"\n\n{claim}\n" in source(page)
+        return bool(re.search(rf"(?:\n|-:? \|)\n{re.escape(claim.rstrip())}\n(?!\|)", source(page)))
     return flat(claim) in page_text(page)
 
 
-def g(x: float) -> str:
+def g(x: float, form: str = "g") -> str:
     """A number as pages write it: 1e-9, 0.015, 4000."""
-    return re.sub(r"e([+-])0*", lambda sign: "e" + sign[1].strip("+"), f"{x:g}")
+    return re.sub(r"e([+-])0*", lambda sign: "e" + sign[1].strip("+"), f"{x:{form}}")
 
 
-def e(x: float) -> str:
-    """A small number by its power of ten: 1e-3."""
-    return re.sub(r"e([+-])0*", lambda sign: "e" + sign[1].strip("+"), f"{x:.0e}")
+e = partial(g, form=".0e")
+"""A small number by its power of ten: 1e-3."""
 
 
 def word(n: float) -> str:

@@ -123,8 +123,10 @@ def test_generate_writes_the_robot_of_its_arguments(tmp_path: Path, chance: np.r
             for name in ("parent", "kind", "home_rotation", "home_position", "mass", "first_moment", "inertia"):
                 np.testing.assert_allclose(getattr(read, name), getattr(model, name), atol=1e-12, err_msg=name)
         assert len(made) == (7 if kind == "chain" else 6)
-        assert called("generate", kind, 1, "--prismatic", 0.5, "--spherical", 0.5)[0] == 0
-        for wrong in ((0,), (2.5,), (2, "--prismatic", 1.1), (2, "--spherical", -0.1), (2, "--seed", -1),
+        for share in (0, 0.5):
+            assert called("generate", kind, 1, "--prismatic", share, "--spherical", share)[0] == 0
+        for wrong in ((0,), (2.5,), (2, "--prismatic", 1.1), (2, "--prismatic", -0.1), (2, "--spherical", 1.1),
+                      (2, "--spherical", -0.1), (2, "--seed", -1),
                       (2, "--seed", 0.5), (2, "--prismatic", 0.6, "--spherical", 0.5)):  # fmt: skip
             assert called("generate", kind, *wrong)[0] == 2, wrong
 

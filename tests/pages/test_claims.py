@@ -1,26 +1,13 @@
 """Pages state what the program has, and every number in them is claimed, measured or exempted."""
 
-import claims_contact
-import claims_contact_gpu
-import claims_lessons
-import claims_live
-import claims_measured
-import claims_others
-import claims_readme
-import claims_studies
+import importlib
+from pathlib import Path
+
 import page_text
 import pytest
 
-MODULES = (
-    claims_contact,
-    claims_contact_gpu,
-    claims_lessons,
-    claims_live,
-    claims_measured,
-    claims_others,
-    claims_readme,
-    claims_studies,
-)
+for _path in sorted(Path(__file__).parent.glob("claims_*.py")):
+    importlib.import_module(_path.stem)
 
 
 def _named(claims: list[tuple[str, page_text.Claims]], *marks: pytest.MarkDecorator) -> list:

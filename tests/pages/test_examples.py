@@ -1,4 +1,4 @@
-"""The examples of the pages run, and the results in their comments are correct."""
+"""The examples of the pages run, and their comments are true; lines that they quote stand in the source."""
 
 import os
 import re
@@ -9,8 +9,9 @@ import tomllib
 
 import page_text
 import pytest
+import test_words
 from behaviour import text_of
-from page_text import ROOT
+from page_text import ROOT, blocks
 from statuses import called
 
 import engine
@@ -18,11 +19,9 @@ from engine.cuda.rigid_body import written_out
 
 NAMED_AFTERWARDS = {
     "docs/python.md": """
-assert abs(engine.forward_dynamics(model, *(model.neutral(), np.zeros(7)), held)).max() < 1e-9, "zero, up to rounding"
 assert (sim.integrator, sim.dt, sim.steps) == ("rk4", 1e-3, 1000) and abs(sim.time - 1) < 1e-12
 """,
     "stands": """
-sim.step(5000)
 feet = sim.contacts
 assert abs(sim.time - 10) < 1e-9 and sim.model.name == "quadruped"
 assert feet.number[0] >= 4 and abs(sim.q[0, 2]) < 0.02, "it stands on its feet"
@@ -30,18 +29,88 @@ assert set(feet.states(0)) == {"stick"} and feet.residual[0] <= engine.CONTACT_T
 """,
     "docs/contact.md": """
 contacts = simulation.contacts
-assert contacts.residual.shape == (1,) and set(contacts.states(0)) <= {"open", "stick", "slip"}
-assert len(contacts.states(0)) == contacts.number[0] > 0
 assert simulation.contact_wrench.shape == (1, len(model.link_names), 6)
 assert box.pose.shape == (4, 4) and box.pose[:3, 3].tolist() == [2.0, 0.0, 0.2]
 assert scene.self_collision and scene.obstacles == (box,)
+assert len(set(contacts.link[0, :contacts.number[0]].tolist())) == 4, "its feet"
+assert set(contacts.other[0, :contacts.number[0]].tolist()) == {-1}
+simulation.v[0, 3:5] = 1.0, 0.3
+simulation.step()
+assert "slip" in contacts.states(0)
+simulation.v[0, 5] = 3.0
+simulation.step()
+assert set(contacts.states(0)) <= {"open"}
 """,
 }
+COMMENTS = {
+    'model = engine.load("robots/arm7.urdf")  # or engine.chain(1000), engine.tree(...)': """
+assert type(engine.chain(1000)) is type(engine.tree(3)) is type(model)
+""",
+    "tau = engine.inverse_dynamics(model, q, v, np.zeros(model.nv))  # what holds it still": """
+bent = model.random(np.random.default_rng(1))
+free = engine.Parameters(model, 1)
+free.friction[:] = free.damping[:] = 0
+still = engine.Simulation(model, dt=1e-5, q=bent, parameters=free, limits=False, device="cpu")
+still.tau[:] = engine.inverse_dynamics(model, bent, v, np.zeros(model.nv))
+still.step(10)
+assert abs(still.tau).max() > 1 and abs(still.q - bent).max() < 1e-12
+""",
+    "engine.forward_dynamics(model, q, v, tau)  # zero, up to rounding": """
+assert abs(engine.forward_dynamics(model, q, v, tau)).max() < 1e-11
+""",
+    "simulation.contacts.residual  # (batch,), of the last step": """
+assert simulation.contacts.residual.shape == (1,) and 0 <= simulation.contacts.residual[0] <= engine.CONTACT_TOLERANCE
+""",
+    'simulation.contacts.states(0)  # "open", "stick" or "slip", a contact each, of robot 0': """
+states = simulation.contacts.states(0)
+assert len(states) == simulation.contacts.number[0] >= 4 and set(states) <= {"open", "stick", "slip"}
+""",
+    "np.abs(after.v - simulation.v[0]).max() < 1e-9  # True": """
+assert np.abs(after.v - simulation.v[0]).max() < 1e-9
+""",
+}
+"""Comments on lines of examples, and what is checked behind the line; test_words.py has others."""
+OF_A_GPU = (
+    "uv run python -m tests.bench --suite growth --picture docs/figures/growth.png      # on a GPU",
+    "uv run python -m tests.bench --suite step-growth --picture docs/figures/step-growth.png      # on a GPU",
+)
+OF_THE_SHELL = (
+    "uv run main.py robots/arm7.urdf        # the window; with no screen: uv run main.py run robots/arm7.urdf",
+    "uv run pytest -n auto                  # the tests",
+    "uv run main.py lesson dca --stage 3 --robot arm7   # the window, with a lesson from a step on",
+    "uv run main.py lessons --out lessons               # all lessons as pages for a browser; they need no network",
+    "uv run main.py paper --out FOLDER            # some minutes; --short: half a minute on a CPU",
+    "pip install pyarrow                                        # results are Parquet",
+    "uv run main.py study docs/studies/pushed_quadruped.toml    # results in docs/studies/pushed_quadruped.results",
+    "uv run main.py study FILE.toml --on auto                   # the Ray cluster that this machine belongs to",
+    "uv run main.py study FILE.toml --on ray://HOST:10001       # one elsewhere",
+    "uv run main.py study FILE.toml --on local-cluster          # a cluster of this machine alone",
+    "uv run pytest tests/differential                # some hundred cases, half of them by CATENA_SEED",
+    "uv run pytest tests/differential -m slow        # by the thousand",
+    "uv run pytest tests/differential -m gpu         # the kernels of a GPU",
+)
+"""Comments on shell calls, whose options test_options.py checks."""
+QUOTES = re.findall(r"```python\n# (engine/\S+)\n(.*?)```", page_text.source("docs/step.md"), re.DOTALL)
 
 
-def blocks(page: str, language: str) -> list[str]:
-    """The examples in a language on a page."""
-    return re.findall(rf"```{language}\n(.*?)```", page_text.source(page), re.DOTALL)
+def checked(example: str, more: str = "") -> str:
+    """An example with the checks of its comments, and others at its end."""
+    for line, check in COMMENTS.items():
+        example = example.replace(line, f"{line}{check}")
+    return example + NAMED_AFTERWARDS.get(more, "")
+
+
+def test_every_comment_is_listed_and_every_entry_stands_on_a_page() -> None:
+    found: dict[str, list[str]] = {"python": [], "sh": []}
+    for page in page_text.PAGES:
+        for language, lines in found.items() if page not in ("CONTRIBUTING.md", "docs/testing.md") else ():
+            examples = "\n".join(blocks(page, language)).splitlines()
+            lines += [line for line in examples if re.search(r"\S.*#", line)]
+    said = {sentence for _, sentences, _ in test_words.SAYS for sentence in sentences}
+    assert [line for line in found["python"] if line not in COMMENTS and page_text.flat(line) not in said] == []
+    assert [line for line in found["sh"] if line not in OF_A_GPU and line not in OF_THE_SHELL] == []
+    everything = [*found["python"], *found["sh"]]
+    assert [line for line in (*COMMENTS, *OF_A_GPU, *OF_THE_SHELL) if line not in everything] == []
 
 
 def test_no_example_is_left_out():
@@ -92,14 +161,12 @@ def test_the_first_kernel_of_the_page_runs_on_both_machines(tmp_path):
 
 def test_the_example_of_the_page_of_python():
     (example,) = blocks("docs/python.md", "python")
-    kept = example.replace("engine.forward_dynamics(", "held = tau; engine.forward_dynamics(", 1)
-    ran("\n".join([kept, NAMED_AFTERWARDS["docs/python.md"]]))
+    ran(checked(example, "docs/python.md"))
 
 
 def test_the_example_of_the_readme():
     (example,) = blocks("README.md", "python")
-    standing = NAMED_AFTERWARDS["stands"].replace("sim.step(5000)\n", "")
-    ran("\n".join([example, standing]))
+    ran(checked(example, "stands"))
 
 
 def test_the_law_of_the_page_of_friction_does_what_its_test_asks(tmp_path):
@@ -119,6 +186,19 @@ def test_the_law_of_the_page_of_friction_does_what_its_test_asks(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert f"{len(engine.INTEGRATORS)} passed" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize(("path", "lines"), QUOTES)
+def test_lines_that_the_page_of_the_step_quotes_stand_in_their_file(path: str, lines: str):
+    assert lines in (page_text.ROOT / path).read_text("utf-8")
+
+
+def test_the_page_of_the_step_quotes_each_part_and_its_example_runs():
+    assert {path.rsplit("/", 1)[1] for path, _ in QUOTES} >= {"motion.py", "step.py", "touching.py"}
+    names = set(re.findall(r"`(\w+\.py)`", page_text.source("docs/step.md")))
+    assert all((ROOT / "engine" / "algorithms" / name).exists() for name in names)
+    (example,) = (each for each in blocks("docs/step.md", "python") if each.startswith("import"))
+    ran(checked(example))
 
 
 def test_the_examples_of_studies(tmp_path):
@@ -159,7 +239,7 @@ def test_the_examples_of_contact(tmp_path):
     (tmp_path / "robot.srdf").write_text('<robot name="quadruped"/>', "utf-8")
     put_down = "simulation.q[:] = engine.put_down(model, scene, model.neutral())"
     start = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import engine"
-    ran("\n".join([start, makes, put_down, looks, NAMED_AFTERWARDS["docs/contact.md"]]), tmp_path)
+    ran("\n".join([start, makes, put_down, checked(looks, "docs/contact.md")]), tmp_path)
 
 
 def test_the_example_of_live_links(place, monkeypatch):
@@ -184,14 +264,7 @@ assert recording.frame(run, run.last).checkpoint.steps == sim.steps == 500
 def test_calls_of_the_shell_that_are_quick(tmp_path, monkeypatch):
     """The calls of the shell page, with a short simulated time."""
     monkeypatch.chdir(tmp_path)
-    run = called("run", "arm7", "--seconds", 0.01, "--out", "RUN.npz")
-    assert run[0] == 0
-    assert called("repeat", "RUN.npz")[0] == 0
-    assert called("run", "quadruped", "--hold", "--slope", 5, "--friction", 0.9, "--seconds", 0.01)[0] == 0
     assert called("run", "arm7", "--controller", ROOT / "docs" / "controller.py", "--seconds", 0.02)[0] == 0
-    status, urdf, _ = called("generate", "chain", 100)
-    assert status == 0
-    assert urdf.count("<joint ") == 100
     (tmp_path / "odd.urdf").write_text(text_of().replace('"0.2 0.2 0.2"', '"0.2, 0.2, 0.2"'), "utf-8")
     assert called("check", "odd.urdf", "--fix", "out.urdf")[0] in (0, 1)
     assert called("check", "out.urdf")[0] == 0
@@ -204,12 +277,3 @@ def test_calls_of_the_shell_that_are_quick(tmp_path, monkeypatch):
 def test_each_command_has_help_and_json(command):
     names = {option for action in page_text.commands()[command]._actions for option in action.option_strings}
     assert {"--help", "--json"} <= names
-
-
-def test_json_is_one_object_on_standard_output_and_all_else_is_on_standard_error():
-    import json
-
-    for words in (("info", "arm7"), ("run", "arm7", "--seconds", 0.01), ("check", ROOT / "robots" / "arm7.urdf")):
-        status, said, _ = called(*words, "--json")
-        assert status == 0
-        assert json.loads(said)

@@ -19,49 +19,34 @@ ARROWS = {
     "Down": "↓",
 }
 KEY = r"(?:(?:Ctrl|Shift|Alt)\+)*(?:F\d+|[A-Z0-9]|Space|End|Home|Left|Right|[←→↓])"
+NAMED = rf"(?:\*(?:[\w ]+ › )?([\w ]+)\*|(\w+) (?:panel|dock)) \(`({KEY})`\)"
+"""The key of an entry, a panel or a dock: «*File › Open study* (`Ctrl+Alt+S`)», «the Plots dock (`P`)»."""
 WINDOW = (
-    "*View › Measure distance* (`{Measure distance}`),",
-    "*View › Show all links* (`{Show all links}`)",
     "A robot opens held by its gains (*Hold*, `{Hold}`)",
     "`{Fit}` to fit the robot and the objects around it in the view; `{Standard views › Front}`, "
     "`{Standard views › Right}`, `{Standard views › Top}`, "
     "`{Standard views › Isometric}` standard views, `{Orthographic}` without perspective, `{Full screen}` "
     "full screen |",
     "`{Play}` plays and pauses, `{Step}` steps, `{Reset}` resets |",
-    "the Forces panel (`{Forces}`) applies a force and a moment",
     "`{Reset}` returns to the pose |",
-    "or beside the tree of the Robot dock (`{Robot}`)",
-    "the Plots dock (`{Plots}`): search a quantity",
     "scrub, `{Back}` `{Step:1}` frame by frame, `{Play}` plays it back, `{Go to end}` returns to the live simulation, "
     "or "
     "to the last "
     "frame of a run from a file; `{Add keyframe}` marks a keyframe;",
-    "*Branch here* (`{Branch here}`) continues from any frame, bit for bit, with its drives and forces, "
     "which the panels show; it waits for `{Play}` |",
-    "*File › Open last run* (`{Open last run}`) |",
-    "| save a session | *Save session* (`{Save session}`) keeps",
     "| find a key | `{Keyboard shortcuts}` lists them all;",
-    "the Scene dock (`{Scene}`) sets terrain, gravity",
     "`{Duplicate object}` duplicates the selected one, `Delete` removes it;",
     "`{Undo}` undoes poses, drives, forces of the panel, settings, obstacles, bodies, a floating base, saved poses and "
     "views, "
     "`{Redo}` redoes them |",
-    "*Edit › Preferences* (`{Preferences}`) has the window's preferences",
-    "| look at a family of runs | *File › Open study* (`{Open study}`) draws",
     "| find a command | `{Command palette}` finds any by its name",
-    "The Compare panel (`{Compare}`) sets the algorithms",
-    "The Batch panel (`{Batch}`) makes copies of the robot",
     "A ghost (`{Ghost}`) takes the same steps",
-    "*File › Open second robot* (`{Open second robot › File}`) has a second robot",
     "it waits for `{Reload}`.",
 )
-"""Sentences of docs/window.md about keys, each by its action's name; a number behind selects the second of two keys."""
+"""Other sentences of docs/window.md, each by its action's name; a number behind selects the second of two keys."""
 LESSONS = ("`{Lessons › Next step}` and `{Lessons › Previous step}` go from step to step, "
            "`{Lessons › Play or pause}` plays;",)  # fmt: skip
-STUDIES = (
-    "*File › Open study* (`{Open study}`) opens the study's file,",
-    "The run can be continued from any frame (`{Branch here}`).",
-)
+STUDIES = ("The run can be continued from any frame (`{Branch here}`).",)
 BY_PAGE = {"docs/lessons.md": LESSONS, "docs/studies.md": STUDIES, "docs/window.md": WINDOW}
 
 
@@ -86,12 +71,14 @@ def keys(window, tmp_path) -> dict[str, list[str]]:
 def test_keys_that_pages_name_do_what_they_say_and_no_other_is_named(keys):
     every = {ARROWS.get(key, key) for own in keys.values() for key in own}
     for page in page_text.PAGES:
-        told = page in BY_PAGE
         sentences = [filled(sentence, keys) for sentence in BY_PAGE.get(page, ())]
         assert page_text.missing(page, sentences) == []
         named = re.findall(rf"`({KEY})`", page_text.page_text(page))
-        if told:
-            assert sorted(named) == sorted(key for each in sentences for key in re.findall(rf"`({KEY})`", each)), page
+        own = [(entry or panel, key) for entry, panel, key in re.findall(NAMED, page_text.page_text(page))]
+        assert [each for each in own if each[1] not in keys.get(each[0], keys.get(f"{each[0]} › File", []))] == [], page
+        if page in BY_PAGE:
+            told = [key for each in sentences for key in re.findall(rf"`({KEY})`", each)]
+            assert sorted(named) == sorted([*told, *(key for _, key in own)]), page
         assert {key for key in named if re.search(r"\+|F\d|..", key)} <= every, page
 
 

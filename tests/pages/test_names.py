@@ -14,28 +14,12 @@ from app.features import autosaved_runs
 
 SUFFIXES = "py|cu|cuh|md|json|jsonl|txt|toml|npz|npy|csv|svg"
 PLACEHOLDERS = {
-    *(
-        "RUN.npz",
-        "FILE.npz",
-        "FILE.py",
-        "FILE.png",
-        "FILE.svg",
-        "FILE.jsonl",
-        "FILE.toml",
-        "file.py",
-        "contact.json",
-        "x.json",
-    ),
+    *("RUN.npz", "FILE.npz", "FILE.py", "FILE.png", "FILE.svg", "FILE.jsonl", "FILE.toml", "file.py"),
+    *("contact.json", "x.json", "sitecustomize.py"),
     *("data.json", "data.csv", "rows.jsonl", "README.md"),  # of a folder that `main.py paper` writes
     "study.json",  # of a folder of results
-    "sitecustomize.py",
 }
 FOREIGN = {"abaInParallel"}
-
-
-def prose(page: str) -> str:
-    """A page without its examples."""
-    return re.sub(r"```.*?```", "", page_text.source(page), flags=re.DOTALL)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +33,7 @@ def files() -> set[str]:
 @pytest.mark.parametrize("page", page_text.PAGES)
 def test_files_that_a_page_names_are_there(page, files):
     ends = {"/".join(name.split("/")[-k:]) for name in files for k in range(1, 1 + name.count("/") + 1)}
-    named = set(re.findall(rf"`(?:\.\./)?([\w./-]+\.(?:{SUFFIXES}))`", prose(page))) - PLACEHOLDERS
+    named = set(re.findall(rf"`(?:\.\./)?([\w./-]+\.(?:{SUFFIXES}))`", page_text.prose(page))) - PLACEHOLDERS
     assert {name for name in named if name not in ends} == set()
 
 

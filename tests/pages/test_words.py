@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import page_text
 import pytest
-from behaviour import at, body, loaded, rises_towards, simulated, text_of
+from behaviour import at, body, loaded, simulated, text_of
 
 import engine
 from engine import lie
@@ -92,7 +92,8 @@ def rk4_keeps_the_energy_of_a_flight() -> None:
     assert min(gained[name] for name in engine.INTEGRATORS if name != "rk4") > 1e-3, gained
 
 
-@says("docs/contact.md", "simulation.contact_wrench # (batch, links, 6), N m and N, in each link's frame")
+@says("docs/contact.md", "simulation.contact_wrench # (batch, links, 6), N m and N, in each link's frame",
+      "$(n, t_1, t_2)$: the normal, which points to the robot, and two tangents.")  # fmt: skip
 @says(
     "engine.Simulation.contact_wrench",
     "the wrenches (n, f) of the last step's contacts, N m and N, each in its link's frame",
@@ -122,7 +123,7 @@ def what_presses_is_told_in_the_links_frame() -> None:
 
 @says("docs/contact_solver_gpu.md", "So what one is given the other gives")
 @says("docs/contact.md", "simulation.contacts.link, simulation.contacts.other # −1 the ground, −2 − k obstacle k, else "
-      "a link", "it points from the `other` to the `link`")  # fmt: skip
+      "a link", "Between two links, it points from the `other` to the `link`.")  # fmt: skip
 @says("engine.Contacts", "`other` (batch, C) is the other surface: −1 the ground, −2 − k obstacle k of the scene, else "
       "the index of another link of the robot; `other_wrench` (batch, C, 6) is then the impulse on that link, and 0 "
       "on ground and obstacles.", "`link` (batch, C) is the index of the robot's link")  # fmt: skip
@@ -157,7 +158,6 @@ def others_have_their_numbers() -> None:
 @says("engine.Plane", "the plane n·x = offset (m), with the unit vector n pointing out of the ground.")
 def slopes_rise_towards_less_x() -> None:
     plane = engine.slope(0.3)
-    assert rises_towards() == "−x"
     near(plane.offset, 0)
     near(plane.normal @ np.array([-np.cos(0.3), 0, np.sin(0.3)]), 0)
     rolled = simulated(
@@ -169,7 +169,9 @@ def slopes_rise_towards_less_x() -> None:
         near(lying.q[0, 2], z, 1e-6)
 
 
-@says("docs/python.md", "Only `engine.link_twists`, `engine.momentum` and `engine.point_mobility` use world axes.")
+@says("docs/python.md", "a free joint is position, relative to the joint's origin in the file, and unit quaternion x, "
+      "y, z, w in `q`, and the body twist in `v`",
+      "Only `engine.link_twists`, `engine.momentum` and `engine.point_mobility` use world axes.")  # fmt: skip
 @says("engine.link_twists", "ω (rad/s), and v (m/s) of the origin.", "Both are along the world's axes.")
 @says("engine.momentum", "as a wrench (n, f) about the world's origin, (6,): N m s, N s.")
 @says(
@@ -185,9 +187,11 @@ def twists_momenta_and_energies() -> None:
     near(engine.momentum(model, q, v), [0, -3 * 2 - 4 * 0.01, 0, 0, 0, 2])
     near(engine.energy(model, q, v), (0.5 * 4 + 0.5 * 0.01 * 16, MASS * G * 2))
     near(engine.link_poses(model, q)[0, :3, 3], [3, 0, 2]), near(engine.link_poses(model, q)[0, :3, 1], [0, 0, 1])
+    flat = loaded(text_of().replace('iyy="0.01"', 'iyy="0.1"'), floating=True)
+    along_y = engine.point_mobility(flat, q, 0, [0.1, 0, 0])[1, 1]
+    near(along_y, 1 + 0.1**2 / 0.1)  # a force along its z turns it about its y, one along its y about its z
 
 
-@says("docs/python.md", "unit quaternion x, y, z, w in `q`, and the body twist in `v`")
 @says("engine.lie", "a unit quaternion is ``(x, y, z, w)``")
 @says(
     "engine.Model",
@@ -232,7 +236,8 @@ def efforts_in_si_units() -> None:
 @says("engine.Obstacle", "a box's edge lengths, a cylinder's and a capsule's radius and length along z (without "
       "the capsule's ends), a sphere's radius", "or (3,) the position of its centre")  # fmt: skip
 @says(
-    "docs/contact.md", 'box = engine.Obstacle("box", (1.0, 1.0, 0.4), pose=(2.0, 0.0, 0.2)) # a position, or a (4, 4)'
+    "docs/contact.md",
+    'box = engine.Obstacle("box", (1.0, 1.0, 0.4), pose=(2.0, 0.0, 0.2)) # a position, or a (4, 4) matrix',
 )
 def places_of_heights_and_obstacles() -> None:
     """A ball of 0.1 m lies still where the ground, or an obstacle, has its top."""
@@ -252,6 +257,7 @@ def places_of_heights_and_obstacles() -> None:
     for scene, place in cases:
         lying = simulated(scene, ball, at(ball, *place), 0.02)
         near(lying.q[0, :3], place, 1e-6), near(lying.v[0], np.zeros(6), 1e-6)
+    near(engine.Obstacle("box", (1, 1, 1), pose=cases[-1][0].obstacles[0].pose).pose[:3, 3], (2, 0, 1))
 
 
 @says("docs/python.md", "SI units; z up;", "joints in depth-first URDF order")
