@@ -24,7 +24,7 @@ from typing import IO, Any, NamedTuple
 
 from engine import files
 
-LOOK = 0.02
+POLL_INTERVAL = 0.02
 """Seconds between two checks whether to stop."""
 SILENCE_SECONDS = 0.5
 """Seconds without an item after which `Silence` is yielded."""
@@ -99,17 +99,17 @@ class Child:
             raise Ended(self._how()) from None
         over = None
         try:
-            heard = reported = perf_counter()
+            last_reply = reported = perf_counter()
             while over is None and not stop():
                 now = perf_counter()
                 try:
-                    answer = self._answers.get(timeout=LOOK)
+                    answer = self._answers.get(timeout=POLL_INTERVAL)
                 except queue.Empty:
                     if now - reported > SILENCE_SECONDS:
                         reported = now
-                        yield Silence(now - heard)
+                        yield Silence(now - last_reply)
                     continue
-                heard = reported = now
+                last_reply = reported = now
                 if answer is None:
                     raise Ended(self._how())
                 if isinstance(answer, _Over):
@@ -204,7 +204,7 @@ class Children:
             carried_out = [pool.submit(carry_out, child) for child in self._children]
             try:
                 reported = 0
-                while wait(carried_out, LOOK).not_done:
+                while wait(carried_out, POLL_INTERVAL).not_done:
                     if reported < (reported := len(done)):
                         yield reported
             finally:

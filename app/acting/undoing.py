@@ -62,8 +62,8 @@ class Action:
         """Whether it changed a setting, a drive, the robot, its parts or its pose."""
         one, other = self.before, self.after
         moved = other.posed and not np.array_equal(one.q, other.q)
-        set_anew = (one.settings, one.drives, one.wrenches) != (other.settings, other.drives, other.wrenches)
-        return moved or set_anew or self.replaces_robot
+        inputs_set = (one.settings, one.drives, one.wrenches) != (other.settings, other.drives, other.wrenches)
+        return moved or inputs_set or self.replaces_robot
 
     @property
     def replaces_robot(self) -> bool:

@@ -32,7 +32,7 @@ class FloatingBase:
         self._ran = False  # whether that robot had a run
         window.run.floating_asked.connect(self._ask)
         window.loaded.connect(self._take)
-        window.happened.connect(self._hear)
+        window.happened.connect(self._on_event)
 
     def _ask(self, on: bool) -> None:
         self._window.files.start(partial(self._set, on), FREEING if on else FIXING)
@@ -45,7 +45,7 @@ class FloatingBase:
         self._before, self._file, self._requested = replace(bench.actions.state, posed=True), bench.path, on
         bench.open_again(on)
 
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, Refused):
             self._before = None
 

@@ -52,7 +52,7 @@ class GhostView(QObject):
         self.panel.requested.connect(self._ask)
         self.panel.recording.clicked.connect(self.recording.trigger)
         self._read.connect(self._take_recording)
-        self.panel.met.connect(self._bench.ghost.meet)
+        self.panel.reset_asked.connect(self._bench.ghost.reset_to_robot)
         window.loaded.connect(self._take_robot)
         window.framed.connect(self._show)
         window.refreshed.connect(self._refresh)
@@ -98,7 +98,7 @@ class GhostView(QObject):
 
     def _ask_recording(self) -> None:
         if path := ask_file(self._window, "Ghost from a recording", kinds=RUNS):
-            self._window.docks.bring("Ghost")
+            self._window.docks.show_in_front("Ghost")
             self.open(path)
 
     def open(self, path: str) -> None:

@@ -72,7 +72,7 @@ class GroundView:
         self._kind = ""  # of the last ground; empty for a newly selected one
         self.note, self._ahead, self._timer = PictureNote(window.viewport), CodeAhead(), QTimer(window, interval=BEAT)
         self._awaited, self._since = self._present, 0.0
-        self._timer.timeout.connect(self._look)
+        self._timer.timeout.connect(self._poll)
         window.loaded.connect(lambda _: self._forget())
         window.closing.connect(self._forget)
         window.menus.simulation.put(self.menu, surfaces)
@@ -88,7 +88,7 @@ class GroundView:
         return action
 
     def _go_to(self, field: QWidget) -> None:
-        self._window.docks.bring("Scene")
+        self._window.docks.show_in_front("Scene")
         field.setFocus()
 
     def choose(self, kind: str) -> None:
@@ -118,7 +118,7 @@ class GroundView:
         self._timer.start()
         self._refresh()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Set the selected ground once its code is ready."""
         scene, terrain = self._awaited
         if self._ahead.poll():

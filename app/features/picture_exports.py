@@ -106,12 +106,12 @@ class PictureExports:
         name = Path(path).name
 
         def work(stop: threading.Event) -> str:
-            def tell(count: int) -> None:
-                self._exports.tell(f"{name}: {count} of {len(moments)} frames")
+            def report_progress(count: int) -> None:
+                self._exports.report_progress(f"{name}: {count} of {len(moments)} frames")
 
             try:
                 with studio.open(), engine.replacing(path) as file:
-                    count = encode(file, _pictures(studio, views, stop), order.rate, tell)
+                    count = encode(file, _pictures(studio, views, stop), order.rate, report_progress)
             except _Stopped:
                 return f"stopped: {name} was not written"
             return f"{count} frames written to {name}"
@@ -164,12 +164,12 @@ def _pictures(studio: Studio, views: queue.Queue[View | None], stop: threading.E
     """Yield the drawn views of the queue; repeated views are drawn once."""
     drawn: tuple[View, NDArray[np.uint8]] | None = None
 
-    def look_up() -> None:
+    def check_stop() -> None:
         if stop.is_set():
             raise _Stopped
 
     while True:
-        look_up()
+        check_stop()
         try:
             view = views.get(timeout=WAIT)
         except queue.Empty:
@@ -177,5 +177,5 @@ def _pictures(studio: Studio, views: queue.Queue[View | None], stop: threading.E
         if view is None:
             return
         if drawn is None or drawn[0] is not view:
-            drawn = view, studio.draw(view, look_up=look_up)
+            drawn = view, studio.draw(view, after_piece=check_stop)
         yield drawn[1]

@@ -20,7 +20,7 @@ from app.file_signature import GONE, signature
 from app.gl.camera import Camera
 from app.simulation.messages import Event, Loaded, Refused
 
-LOOK = 400  # ms between two checks of the file
+POLL_INTERVAL = 400  # ms between two checks of the file
 LASTING = 10.0  # s of recording that are not discarded automatically
 KEY = "reload"  # the setting
 Signature = tuple[int, int]
@@ -58,10 +58,10 @@ class Reloading:
         self._seen: dict[str, Signature] = {}  # and as last checked
         self._requested: tuple[str, dict[str, Signature]] = "", {}  # the path being opened, and signatures at that time
         self._before: Before | None = None
-        self._timer = QTimer(window, timeout=self.look)
-        self._timer.start(LOOK)
+        self._timer = QTimer(window, timeout=self.poll)
+        self._timer.start(POLL_INTERVAL)
         window.loaded.connect(self._take)
-        window.happened.connect(self._hear)
+        window.happened.connect(self._on_event)
         window.refreshed.connect(self._note)
         self._refresh()
 
@@ -71,7 +71,7 @@ class Reloading:
     def _refresh(self) -> None:
         offer(self.action, (self._path or self._refused, "no file is open"))
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Reload or report a file if it has changed, and is unchanged since the last check."""
         if self._bench.loading or not self.watching.isChecked():
             return
@@ -81,30 +81,30 @@ class Reloading:
             self._seen |= now
             changed = [name for name in now if now[name] != self._known[name]]
             if changed and rests and now[file] != GONE:
-                self._answer(file, changed[0])
+                self._handle_change(file, changed[0])
                 return
 
     def _signatures(self, file: str) -> dict[str, Signature]:
         """Return the signatures of a file, and of those beside it if it is the robot's."""
         return {name: signature(name) for name in (file, *(self._besides if file == self._path else ()))}
 
-    def _answer(self, file: str, changed: str) -> None:
+    def _handle_change(self, file: str, changed: str) -> None:
         if self._bench.trusted:
-            self._tell(file, changed, "and lets it run any Python")
-        elif self._would_go():
-            self._tell(file, changed, "and discards the recording")
+            self._report_change(file, changed, "and lets it run any Python")
+        elif self._would_discard():
+            self._report_change(file, changed, "and discards the recording")
         elif file == self._refused:
             self._window.open(file)
         else:
             self.reload()
 
-    def _tell(self, file: str, changed: str, what_follows: str) -> None:
+    def _report_change(self, file: str, changed: str, what_follows: str) -> None:
         """Report once that the file, or one beside it, has changed."""
         self._known |= {name: self._seen[name] for name in self._signatures(file)}
         what = "it" if changed == file else "the robot"
         self._window.statusBar().showMessage(f"{Path(changed).name} has changed; F5 reloads {what}, {what_follows}")
 
-    def _would_go(self) -> bool:
+    def _would_discard(self) -> bool:
         """Return whether reloading would discard recorded data that the user may want."""
         replay, time_view = self._bench.replay, self._window.feature(TimeView)
         recording = replay.recording
@@ -162,7 +162,7 @@ class Reloading:
         self._window.refresh()
         self._window.statusBar().showMessage(f"{file.name} was reloaded", MESSAGE)
 
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, Refused):
             self._before = None
             readable = signature(event.path) != GONE and Path(event.path).is_file()

@@ -52,7 +52,7 @@ class RobotView:
         return None if link is None else Clicked(LINK, self._bench.robot.model.link_names[int(link)], int(link))
 
     def _put_entry(self, menu: QMenu, link: Clicked) -> None:
-        inspect = menu.addAction("&Inspect", lambda: self._docks.bring("Robot"))
+        inspect = menu.addAction("&Inspect", lambda: self._docks.show_in_front("Robot"))
         inspect.triggered.connect(lambda: self.selection.choose(link.number))
 
     def _take_robot(self, event: Loaded) -> None:

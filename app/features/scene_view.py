@@ -118,7 +118,7 @@ class SceneView(QObject):
                 return
             row = len(self.obstacles) + part
         menu.addSeparator()
-        edit = menu.addAction("&Edit…", lambda: self._window.docks.bring("Scene"))
+        edit = menu.addAction("&Edit…", lambda: self._window.docks.show_in_front("Scene"))
         edit.triggered.connect(lambda: self.choose(row))
         menu.addAction("&Duplicate", lambda: self.duplicate(row))
         menu.addAction("&Remove", lambda: self.remove(row))
@@ -387,7 +387,7 @@ class SceneView(QObject):
     def _put_mesh(self, path: str, found: np.ndarray | str, beside: engine.Model) -> None:
         """Put a mesh with these corners on the ground, clear of the robot and the other objects, and into view."""
         if isinstance(found, str):
-            self._tell(found)
+            self._show_refusal(found)
             return
         if self._waits(partial(self._put_mesh, path, found, beside), beside):
             return
@@ -429,7 +429,7 @@ class SceneView(QObject):
         self._window.statusBar().showMessage(f"Reading {Path(path).name} …", MESSAGE)
         threading.Thread(target=read, name="robot beside", daemon=True).start()
 
-    def _tell(self, problem: str) -> None:
+    def _show_refusal(self, problem: str) -> None:
         """Show why a file was refused, in one line."""
         line = " ".join(problem.split())
         self._window.statusBar().showMessage(line if len(line) <= LINE else f"{line[: LINE - 1]}…", MESSAGE)
@@ -437,7 +437,7 @@ class SceneView(QObject):
     def _put_robot(self, found: engine.Model | str, beside: engine.Model) -> None:
         """Add a loaded robot unless another one was opened meanwhile, or show why loading failed."""
         if isinstance(found, str):
-            self._tell(found)
+            self._show_refusal(found)
         elif not self._waits(partial(self._put_robot, found, beside), beside):
             pose, name = np.eye(4), scene_objects.free_name(found.name, [each.name for each in self.objects])
             pose[:3, 3] = self._place(OBSTACLE * self._window.viewport.robot_size)

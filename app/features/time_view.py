@@ -57,7 +57,7 @@ class TimeView:
         self.keyframe_button.setMenu(self.keyframes)
         moves = (self.first, self.back, self.play, self.forward, self.last)
         self.bar = Timeline(moves, (self.branch, self.keyframe_button))
-        self.bar.track.sought.connect(self._seek)
+        self.bar.track.seek_requested.connect(self._seek)
         self.bar.run_chosen.connect(self._choose_run)
         self.loop = Looping(window, self.bar.track)
         self._place()
@@ -133,7 +133,7 @@ class TimeView:
 
     def _seek(self, seconds: float) -> None:
         shown = self._replay.active, self._replay.playing
-        self._bench.look_back()
+        self._bench.pause_for_replay()
         self._replay.playing = False
         self._replay.seek(seconds)
         if shown == (True, False):  # while the handle is dragged
@@ -142,14 +142,14 @@ class TimeView:
             self._window.refresh()
 
     def _move(self, frames: int) -> None:
-        self._bench.look_back()
+        self._bench.pause_for_replay()
         if frames > 0 and (not self._replay.active or self._replay.at_end):
             return
         self._replay.move(frames)
         self._window.refresh()
 
     def _skip(self, seconds: float) -> None:
-        self._bench.look_back()
+        self._bench.pause_for_replay()
         self._replay.skip(seconds)
         self._window.refresh()
 
@@ -157,7 +157,7 @@ class TimeView:
         if last:
             self._bench.to_present()
         else:
-            self._bench.look_back()
+            self._bench.pause_for_replay()
             self._replay.playing = False
             self._replay.to_first()
         self._window.refresh()
@@ -173,7 +173,7 @@ class TimeView:
         runs = [run for run in self._replay.runs if run.number == number]
         if not runs or (not self._replay.active and runs[0] is self._replay.newest):
             return
-        self._bench.look_back()
+        self._bench.pause_for_replay()
         self._replay.show(runs[0].last, runs[0])
         self._window.refresh()
 
@@ -207,7 +207,7 @@ class TimeView:
         )
 
     def _jump(self, keyframe: Keyframe) -> None:
-        self._bench.look_back()
+        self._bench.pause_for_replay()
         self._replay.playing = False
         self._replay.show_frame(keyframe.frame, keyframe.run)
         self._window.refresh()

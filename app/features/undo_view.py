@@ -62,14 +62,14 @@ class UndoView:
         if not still:
             self._waiting.clear()
         elif self._waiting and not self._bench.loading:
-            QTimer.singleShot(0, self._go_on)
+            QTimer.singleShot(0, self._run_waiting)
 
     def _step(self, way: int, _: bool) -> None:
         """Undo or redo, now or once the parts are there that are being added or removed."""
         self._waiting.append(way)
-        self._go_on()
+        self._run_waiting()
 
-    def _go_on(self) -> None:
+    def _run_waiting(self) -> None:
         while self._waiting and not self._bench.loading:
             way = self._waiting.pop(0)
             step, command = (self.stack.undo, self.stack.redo)[way + 1], self.stack.command(self.stack.index() + way)

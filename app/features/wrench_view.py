@@ -40,7 +40,7 @@ class WrenchView:
         window.menus.context.offer("act", self._put_entry, LINK)
 
     def _put_entry(self, menu: QMenu, link: Clicked) -> None:
-        push = menu.addAction("Apply a &force…", lambda: self._docks.bring("Forces"))
+        push = menu.addAction("Apply a &force…", lambda: self._docks.show_in_front("Forces"))
         push.triggered.connect(lambda: self._selection.choose(link.number))
         push.setEnabled(bool(self._bench.robot.model.link_body[link.number] >= 0))
 

@@ -114,7 +114,7 @@ class DiagnosticsPanel(QWidget):
         header.sectionResized.connect(lambda *_: view.scheduleDelayedItemsLayout())  # row heights depend on wrapping
         view.setVerticalScrollMode(QTreeWidget.ScrollMode.ScrollPerPixel)
         view.currentItemChanged.connect(lambda item: self._show_excerpt(item))
-        theme.signals.changed.connect(self._dress)
+        theme.signals.changed.connect(self._apply_theme)
         return view
 
     def _arrange(self) -> None:
@@ -215,7 +215,7 @@ class DiagnosticsPanel(QWidget):
     def _open_file(self) -> None:
         QDesktopServices.openUrl(QUrl.fromLocalFile(self._path))
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         self._show_excerpt(self.list.currentItem())
 
     def _show_excerpt(self, item: QTreeWidgetItem | None) -> None:

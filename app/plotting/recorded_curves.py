@@ -108,7 +108,7 @@ class RecordedCurves:
             time, values = (np.concatenate(part) for part in zip(*parts, strict=True))
             curves = Curves(wanted, time, values, over=indices is chosen)
             if not curves.over:
-                self._work.tell(curves)
+                self._work.publish(curves)
         return curves
 
 

@@ -67,7 +67,7 @@ class Compiler:
         left = self._source is not None or self._pulls is not None or self._others or self._running is not None
         return 1.0 if left or self._more_to_come else None
 
-    def give_way(self, compilation: engine.Compilation) -> None:
+    def cancel_duplicate(self, compilation: engine.Compilation) -> None:
         """Cancel low-priority compilation of the same code, which is now compiled at once."""
         if self._pulls is not None and self._pulls.makes_the_same_as(compilation):
             self._pulls.cancel()
@@ -86,7 +86,7 @@ class Compiler:
         if not self._pulls.running:
             self._pulls = None
 
-    def go_on(self, playing: bool) -> None:
+    def compile_next(self, playing: bool) -> None:
         """Compile the code for pulls, then for other terrain and settings.
 
         With no cores to spare, the latter waits until the robot has been paused for a while; play cancels and requeues

@@ -36,7 +36,7 @@ for name in ("engine", "engine.scene"):  # what these packages import is not nee
 from engine.scene.mesh_child import main
 main()
 """
-LOOK = 0.02
+POLL_INTERVAL = 0.02
 """s between two checks of the child's CPU time."""
 PATIENCE, WALL_SECONDS_PER_CPU_SECOND = 60.0, 10.0
 """Wall-clock limit for a file, s, and its addition per CPU second allowed."""
@@ -177,7 +177,7 @@ class _Watch:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._done.wait(LOOK):
+        while not self._done.wait(POLL_INTERVAL):
             if time.monotonic() > self._end or _computed(self._process.pid) > self.most:
                 self._process.kill()
                 return

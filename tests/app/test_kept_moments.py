@@ -70,7 +70,7 @@ def test_names_that_are_given_in_the_last_run_stay_with_it(qtbot, start):
     window.close()
     window = start()
     open_last(qtbot, window)
-    window.features[TimeView].bar.track.sought.emit(0.1)
+    window.features[TimeView].bar.track.seek_requested.emit(0.1)
     qtbot.keyClick(window, Key.Key_K)
     told = window.features[TimeView].keyframes.entries
     assert len(told) == 2
@@ -137,7 +137,7 @@ def test_names_that_are_given_in_a_run_from_a_file_are_kept(qtbot, start, tmp_pa
     engine.save_run(path, recording, run, facts | {run_files.KEYFRAMES: [[1, 0.01, "Known"]]}, run_files.describe)
     window = start()
     open_run(qtbot, window, path)
-    window.features[TimeView].bar.track.sought.emit(0.03)
+    window.features[TimeView].bar.track.seek_requested.emit(0.03)
     qtbot.keyClick(window, Key.Key_K)
     told = window.features[TimeView].keyframes.entries
     assert [name for *_, name in told] == ["Known", "Keyframe 2"]

@@ -132,7 +132,7 @@ def test_a_guess_is_asked_before_anything_is_shown(taught):
     panel = taught("crossing", engine.chain(5)).panel
     assert panel.question.isVisibleTo(panel)
     assert panel.question.drag.maximum() == len(panel.step.question.choices) - 1
-    panel.go_on()
+    panel.show_next()
     assert not panel.question.isVisibleTo(panel)
 
 
@@ -213,7 +213,7 @@ def test_it_plays_to_its_end_and_pauses(qtbot, taught):
     panel.toggle()  # from the start again
     assert panel.playing
     assert panel.number == 0
-    panel.go_on()
+    panel.show_next()
     assert not panel.playing
     assert panel.number == 1
 
@@ -256,7 +256,7 @@ def test_a_part_is_picked_in_the_picture_or_on_the_robot(qtbot, taught):
     assert "Links 2 to 5" in panel.handles.text()
     window.selection.choose(-1)
     assert panel.handles.text() == PICK
-    panel.go_on()
+    panel.show_next()
     panel.go(0)
     assert panel.handles.isHidden()
 

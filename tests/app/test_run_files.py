@@ -292,9 +292,9 @@ def test_a_branch_takes_the_names_of_what_led_to_it(qtbot, window, exports, tmp_
     play(qtbot, window, 0.5)
     time_view = window.features[TimeView]
     for moment in (0.1, 0.4):
-        time_view.bar.track.sought.emit(moment)
+        time_view.bar.track.seek_requested.emit(moment)
         qtbot.keyClick(window, Qt.Key.Key_K)
-    time_view.bar.track.sought.emit(0.3)
+    time_view.bar.track.seek_requested.emit(0.3)
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: len(recording.runs) == 2 and not window.workbench.replay.active)
     window.run.step.trigger()
