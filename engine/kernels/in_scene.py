@@ -28,7 +28,7 @@ from engine.kernels.contact.warm_start import load_warm_start, store_contacts
 from engine.kernels.contact.workspace import ContactState
 from engine.kernels.coordinates import is_bounded
 from engine.kernels.joint_constraints import FORWARD, STUCK, joint_law
-from engine.kernels.joint_motion import stop_turning
+from engine.kernels.joint_motion import to_start_frame
 from engine.kernels.joint_rows import JointRows, Robots, joint_forces
 from engine.kernels.phase_timer import lap, start_watch, stop_watch
 from engine.kernels.step_arguments import record_state, report_divergence, set_controls
@@ -162,7 +162,7 @@ def _begin(number, row, given, batch, fixed, robot, watched):
         _take_stages(robot, loads)
     else:
         free_velocity(v, forces, rows, contact.topology, gravity, contact)
-        stop_turning(v, rows.dt, contact.free, robot.rotations)
+        to_start_frame(v, rows.dt, contact.free, robot.rotations)
     frictional, contacts, joints = rows_by_bodies(count, q, v, forces.inertia[0], rows, contact.topology, contact)
     counts[_FRICTIONAL], counts[_CONTACTS], counts[_JOINTS], counts[_OVERLAPS] = frictional, contacts, joints, 0
     load_warm_start(contacts, frictional, 2 * frictional + contacts + joints, contact_state, 0)

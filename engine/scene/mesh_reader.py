@@ -100,7 +100,7 @@ class _Reader:
         with self._asking:
             self.file = path
             try:
-                answer = self._answer(request, size) or self._answer(request, size)  # it may have ended, being idle
+                reply = self._request(request, size) or self._request(request, size)  # it may have ended, being idle
             except _Ended as problem:
                 self.end()
                 raise ValueError(f"{of_hulls}{problem}") from None
@@ -109,7 +109,7 @@ class _Reader:
                 raise
             finally:
                 self.file = None
-        header, arrays = answer or ({"refusal": "the process that reads meshes ended early"}, [])
+        header, arrays = reply or ({"refusal": "the process that reads meshes ended early"}, [])
         if header["refusal"] == MEMORY_USED:
             raise ValueError(of_hulls + _too_much("memory", size))
         if header["refusal"] is not None:
@@ -119,7 +119,7 @@ class _Reader:
         ]
         return list(zip(*columns, strict=True))
 
-    def _answer(self, request: bytes, size: int) -> tuple[dict[str, Any], list[np.ndarray]] | None:
+    def _request(self, request: bytes, size: int) -> tuple[dict[str, Any], list[np.ndarray]] | None:
         """Return the child's reply; None if it had ended before the request. Raises _Ended if it ends during it."""
         if self._process is not None and self._process.poll() is not None:
             self.end()

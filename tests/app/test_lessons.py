@@ -155,14 +155,14 @@ def test_the_numbers_are_those_of_the_present_state(qtbot, taught):
     lesson = panel.lesson
     state = view._state
     expected = engine.forward_dynamics(lesson.model, *state, device="cpu")
-    np.testing.assert_allclose(lesson.trace.answer, expected, rtol=1e-9)
+    np.testing.assert_allclose(lesson.trace.result, expected, rtol=1e-9)
     window.workbench.joints.set_coordinate(2, 0.7)
     wait(qtbot, lambda: view._state[0][2] == 0.7)
     panel.go(3)
     qtbot.mouseClick(panel.fresh, Qt.MouseButton.LeftButton)
     wait(qtbot, lambda: panel.lesson is not lesson)
     assert panel.number == 3
-    assert not np.allclose(panel.lesson.trace.answer, lesson.trace.answer)
+    assert not np.allclose(panel.lesson.trace.result, lesson.trace.result)
 
 
 def test_a_lesson_has_the_gravity_of_the_state_that_is_shown(qtbot, opened):

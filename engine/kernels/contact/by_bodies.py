@@ -34,7 +34,7 @@ from engine.kernels.contact.rounding import acceptable_residual, extra_step_fact
 from engine.kernels.contact.search import COLD_START, WARM_START, begin, finish_search, restore_significant
 from engine.kernels.contact.step import report
 from engine.kernels.contact.warm_start import load_warm_start, store_contacts
-from engine.kernels.joint_motion import stop_turning
+from engine.kernels.joint_motion import to_start_frame
 from engine.kernels.spatial import load3, store3
 
 MOST_RESTARTS = 3
@@ -167,7 +167,7 @@ def contact_velocity(keeps_energy, count, q, v, forces, rows, rotations, gravity
     """
     contact, topology = contact_state.contact, contact_state.contact.topology
     free_velocity(v, forces, rows, topology, gravity, contact)
-    stop_turning(v, rows.dt, contact.free, rotations)
+    to_start_frame(v, rows.dt, contact.free, rotations)
     frictional, contacts, joints = rows_by_bodies(count, q, v, forces.inertia[0], rows, topology, contact)
     n = 2 * frictional + contacts + joints
     load_warm_start(contacts, frictional, n, contact_state, robot)
