@@ -343,20 +343,20 @@ class Workbench:
                     self.algorithm, self.device, self.why, self.preparing = (
                         event.algorithm, event.device, event.why, "",
                     )  # fmt: skip
-                    self.configuring.take(event)
+                    self.configuring.update_from(event)
                 case Compiling():
                     self.compiling, self.plays_on = event.seconds, event.meanwhile
                 case Stopped():
                     self.robot.playing, self.loading = False, ""
                 case ControllerChanged():
-                    self.controller.take(event)
+                    self.controller.update_from(event)
                     if event.problem:
                         self.pause()
         return events
 
     def _adopt(self, event: Loaded) -> None:
         self.left = self.surroundings.left_by(event) if self._leaves and self.robot.model is not None else None
-        self.robot.take(event)
+        self.robot.update_from(event)
         self.shown = None
         self.path, self.loading, self._plays_on_refusal = event.path, "", False
         self.robot.floating, self.trusted, self.stands = self.opening_floating, self._opening_trusted, event.touches
@@ -404,11 +404,11 @@ class Workbench:
         """Pass each robot's runs to `autosave` when another robot replaces it."""
         self._recorder.handed_over, self._autosave = autosave.hand_over, autosave
 
-    def name_moments(self, named: tuple[tuple[int, float, str], ...]) -> None:
+    def store_keyframes(self, named: tuple[tuple[int, float, str], ...]) -> None:
         """Set the named keyframes of runs: the run's number, the time in s, the name."""
         self.named = named
         if self._autosave is not None and self.robot.model is not None:
-            self._autosave.name_moments(self.robot.model, named)
+            self._autosave.store_keyframes(self.robot.model, named)
 
     def close(self) -> None:
         """Stop the simulation thread, and wait for it."""

@@ -199,6 +199,6 @@ class ControllerControls:
         """End its process."""
         self._worker.change(lambda _: self._controlling.close())
 
-    def take(self, event: ControllerChanged) -> None:
+    def update_from(self, event: ControllerChanged) -> None:
         """Take the state from an event."""
         self.path, self.problem, self.late = event.path, event.problem, event.late

@@ -82,10 +82,10 @@ def spring_force(
 ) -> np.ndarray:
     """Return f (3,), N, of a spring held for `h` s: see above. `away` (3,) is x* − x, m; `moving` (3,) is ẋ, m/s."""
     d = 2 * math.sqrt(k * min(mass, 3 / max(float(np.trace(mobility)), 1e-30)))
-    answer: np.ndarray = np.linalg.solve(
+    result: np.ndarray = np.linalg.solve(
         np.eye(3) + (h * d + h * h * k) * mobility, k * (away - h * moving) - d * moving
     )
-    return answer
+    return result
 
 
 def on_link(pose: np.ndarray, point: np.ndarray, force: np.ndarray) -> np.ndarray:

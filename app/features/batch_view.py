@@ -37,11 +37,11 @@ class BatchView:
         self.panel.chosen.connect(self._bench.select_robot)
         self._viewport.picked.connect(self._bench.select_robot)
         self._viewport.drawn.connect(self._drawn)
-        window.loaded.connect(self._take)
+        window.loaded.connect(self._on_loaded)
         window.framed.connect(self._show)
         window.refreshed.connect(lambda: self.panel.show_spread(self._bench.robot.settings.spread))
 
-    def _take(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         self._frame = None
         self._crowd.set_size(*self._viewport.robot_bounds)
         self.panel.set_model(event.model)

@@ -14,7 +14,7 @@ from app.desktop.dialogs import ask_file
 from app.desktop.settings import setting
 from app.features.diagnostics_view import DiagnosticsView
 from app.features.window_type import Window
-from app.file_signature import GONE, signature
+from app.file_signature import NO_FILE, signature
 from app.simulation.messages import ControllerChanged, Event, Snapshot
 from app.simulation.pace import IN_REAL_TIME
 
@@ -47,7 +47,7 @@ class ControllerView(QObject):
         window.files.dropped[".py"] = self._refuse
         self.label = QLabel()
         window.bar.add_note(self.label)
-        self._read, self._held, self._reported = GONE, False, ""
+        self._read, self._held, self._reported = NO_FILE, False, ""
         self._slow: tuple[float, float] | None = None  # see `Snapshot.control`, if it slows the simulation down
         self._due = 0.0
         self._timer = QTimer(self, interval=POLL_INTERVAL, timeout=self._poll)
@@ -89,8 +89,8 @@ class ControllerView(QObject):
     def _poll(self) -> None:
         """Reload the file if it changed; while no step asks for it, find out whether it was loaded."""
         path = self._bench.controller.path
-        now = signature(path) if path else GONE
-        if now not in (GONE, self._read):
+        now = signature(path) if path else NO_FILE
+        if now not in (NO_FILE, self._read):
             self._read = now
             self._bench.controller.reload()
         elif not self._bench.robot.playing:

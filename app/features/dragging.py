@@ -17,7 +17,7 @@ from PyQt6.QtWidgets import QWidget
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.features.window_type import Window
-from app.picture.labels import write_beside
+from app.picture.labels import draw_text_at
 from app.simulation.messages import Loaded, Snapshot
 
 if TYPE_CHECKING:
@@ -191,4 +191,4 @@ class SpringLayer(QWidget):
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(accent, 2.0))
         painter.drawEllipse(self.cursor_at, 7.0, 7.0)
-        write_beside(painter, self.font(), self.cursor_at, self.text, self.width())
+        draw_text_at(painter, self.font(), self.cursor_at, self.text, self.width())

@@ -17,10 +17,10 @@ class DriftView:
         self._window, self._bench = window, window.workbench
         self.note = PictureNote(window.viewport)
         self._watch: DriftWatch | None = None
-        window.loaded.connect(self._take)
+        window.loaded.connect(self._on_loaded)
         window.framed.connect(self._check_drift)
 
-    def _take(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         self._watch = DriftWatch(event.model, event.model.part_of_link == 0)
         self.note.say("")
 

@@ -66,7 +66,7 @@ class GroundView:
         surfaces = make_action(window, "Friction and restitution…", of_surfaces, tip=SURFACES_TIP)
         self.surface.changed.connect(self._bench.configuring.set_surfaces)
         self.form.chosen.connect(self.choose)
-        self.form.changed.connect(self.take)
+        self.form.changed.connect(self.set_terrain)
         self._present = engine.Scene(), Terrain(grounds.FLAT)
         self._made = deque([self._present], KNOWN)  # the newest first
         self._kind = ""  # of the last ground; empty for a newly selected one
@@ -99,9 +99,9 @@ class GroundView:
             viewport = self._window.viewport
             front = viewport.bounds_of(engine.link_poses(self._bench.robot.model, self._bench.robot.initial))[1][0]
             self._kind = ""
-            self.take(grounds.usual(kind, viewport.robot_size, float(front)))
+            self.set_terrain(grounds.usual(kind, viewport.robot_size, float(front)))
 
-    def take(self, terrain: Terrain) -> None:
+    def set_terrain(self, terrain: Terrain) -> None:
         """Set the ground, and show it."""
         self._put(grounds.scene_of(terrain, self._window.viewport.robot_size), terrain)
 

@@ -59,10 +59,10 @@ class LessonView(QObject):
         self.panel.requested.connect(self.open)
         window.selection.changed.connect(self._pick)
         self._in_sight = False  # Qt also reports a dock behind another tab as visible
-        self._dock.visibilityChanged.connect(self._come_into_sight)
+        self._dock.visibilityChanged.connect(self._on_visible)
         theme.signals.changed.connect(self._apply_theme)
         window.framed.connect(self._keep)
-        window.loaded.connect(self._take_robot)
+        window.loaded.connect(self._on_loaded)
         window.closing.connect(self._close)
 
     def open(self, name: str, step: int = 0) -> None:
@@ -97,7 +97,7 @@ class LessonView(QObject):
         self._state = frame.q.copy(), frame.v.copy(), frame.tau.copy()
         self._start()
 
-    def _take_robot(self, _: Loaded) -> None:
+    def _on_loaded(self, _: Loaded) -> None:
         """Restart the lesson, also a refused one, with a new robot once its state is known."""
         self._state, refused, self._refused = None, self._refused, None
         again = refused if self.panel.lesson is None else (self.panel.lesson.name, 0)
@@ -141,7 +141,7 @@ class LessonView(QObject):
         if self._in_sight:
             self.panel.pick_of(link)
 
-    def _come_into_sight(self, seen: bool) -> None:
+    def _on_visible(self, seen: bool) -> None:
         self._in_sight = seen
         self._light(self.panel.step)
 

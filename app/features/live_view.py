@@ -48,7 +48,7 @@ class LiveView(QObject):
         self.action = make_action(window, "&Connect to script", self._connect, tip=TIP)
         window.menus.file.insertAction(window.files.robots_menu.menuAction(), self.action)
         self._timer = QTimer(self, timeout=self._poll)
-        window.loaded.connect(self._take_robot)
+        window.loaded.connect(self._on_loaded)
         window.refreshed.connect(self._refresh)
         window.closing.connect(self._forget)
 
@@ -67,7 +67,7 @@ class LiveView(QObject):
             self._before = self._bench.robot.model.name, replace(self._window.viewport.camera)
         self._window.open(run_file)
 
-    def _take_robot(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         self._forget()
         self._replay.growing, before, self._before = None, self._before, None
         if not run_files.is_live(event.path):

@@ -46,7 +46,7 @@ class PictureExports:
         self.picture = make("&Picture (.png)…", self._ask_picture, "Ctrl+P", tip="The current view, in any size")
         self.film = make("&Video of the run (.mp4)…", self._ask_film, tip="The run, seen from the current camera")
         self._views: queue.Queue[View | None] = queue.Queue(AHEAD)
-        self._coming: Iterator[View] = iter(())
+        self._remaining: Iterator[View] = iter(())
         self._feeder = QTimer(window, timeout=self._feed)
         window.loaded.connect(self._stop_feeding)
 
@@ -100,14 +100,14 @@ class PictureExports:
         run = self._bench.replay.chosen
         if run is None:
             return
-        moments = times(order.start, order.end, order.rate, order.speed)
+        frame_times = times(order.start, order.end, order.rate, order.speed)
         studio, views = Studio(self._window.viewport.font()), queue.Queue[View | None](AHEAD)
-        self._views, self._coming = views, self._make_views(run, moments, order.size)
+        self._views, self._remaining = views, self._make_views(run, frame_times, order.size)
         name = Path(path).name
 
         def work(stop: threading.Event) -> str:
             def report_progress(count: int) -> None:
-                self._exports.report_progress(f"{name}: {count} of {len(moments)} frames")
+                self._exports.report_progress(f"{name}: {count} of {len(frame_times)} frames")
 
             try:
                 with studio.open(), engine.replacing(path) as file:
@@ -119,11 +119,11 @@ class PictureExports:
         self._exports.begin(work, f"rendering {name} …", studio.close, stoppable=True)
         self._feeder.start(FEED)
 
-    def _make_views(self, run: engine.Run, moments: NDArray[np.float64], size: tuple[int, int]) -> Iterator[View]:
+    def _make_views(self, run: engine.Run, frame_times: NDArray[np.float64], size: tuple[int, int]) -> Iterator[View]:
         recording, robot = self._bench.replay.recording, self._bench.replay.robot
         index, view = -1, None
-        for moment in moments:
-            found = recording.at(run, float(moment))
+        for frame_time in frame_times:
+            found = recording.at(run, float(frame_time))
             if found != index or view is None:
                 frame = snapshot(recording.frame(run, found), robot)
                 batch = self._window.feature(BatchView).batch_of(frame, selected=False)
@@ -136,7 +136,7 @@ class PictureExports:
             self._feeder.stop()
         elif not self._views.full():
             try:
-                view = next(self._coming, None)
+                view = next(self._remaining, None)
             except Exception:  # the video is incomplete
                 self._stop_feeding()
                 raise

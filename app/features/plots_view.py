@@ -91,7 +91,7 @@ class PlotsView:
             self._forget_run()
         present = self._present
         if frame.recorded and present is None:
-            self._show_moment(frame.time)
+            self._show_time(frame.time)
         else:
             self._show_present(present)
         blocks = [block for block in probe.take() if block.robot == self._robot]
@@ -143,7 +143,7 @@ class PlotsView:
 
     # Recorded runs.
 
-    def _show_moment(self, time: float) -> None:
+    def _show_time(self, time: float) -> None:
         """Show the recorded run of the current frame; missing curves are computed from its frames."""
         run = self._bench.replay.run
         if run is None or not self._active:
@@ -242,7 +242,7 @@ class PlotsView:
             self._bench.probe.watch(wanted)
         run = self._present
         if run is None and (frame := self._bench.replay.frame) is not None:
-            self._show_moment(frame.time)
+            self._show_time(frame.time)
         elif wanted and run is not None and len(run) > 1:
             self._newest = run
             self._work_out(run, self._bench.replay.recording.span(run))

@@ -16,7 +16,7 @@ from app.features.run_exports import RunExports
 from app.features.state_transfer import restore_state
 from app.features.time_view import TimeView
 from app.features.window_type import Window
-from app.file_signature import GONE, signature
+from app.file_signature import NO_FILE, signature
 from app.gl.camera import Camera
 from app.simulation.messages import Event, Loaded, Refused
 
@@ -53,14 +53,14 @@ class Reloading:
         check(self.watching, setting(self._settings, KEY, True))
         window.menus.file.put(self.action, self.watching, apart=True)
         self._path = self._refused = ""  # the robot's file, and the one that was refused since
-        self._besides: tuple[str, ...] = ()  # files that the robot's file includes, and meshes
+        self._included: tuple[str, ...] = ()  # files that the robot's file includes, and meshes
         self._known: dict[str, Signature] = {}  # of these files as read
         self._seen: dict[str, Signature] = {}  # and as last checked
         self._requested: tuple[str, dict[str, Signature]] = "", {}  # the path being opened, and signatures at that time
         self._before: Before | None = None
         self._timer = QTimer(window, timeout=self.poll)
         self._timer.start(POLL_INTERVAL)
-        window.loaded.connect(self._take)
+        window.loaded.connect(self._on_loaded)
         window.happened.connect(self._on_event)
         window.refreshed.connect(self._note)
         self._refresh()
@@ -80,13 +80,13 @@ class Reloading:
             rests = all(now[name] == self._seen.get(name) for name in now)
             self._seen |= now
             changed = [name for name in now if now[name] != self._known[name]]
-            if changed and rests and now[file] != GONE:
+            if changed and rests and now[file] != NO_FILE:
                 self._handle_change(file, changed[0])
                 return
 
     def _signatures(self, file: str) -> dict[str, Signature]:
         """Return the signatures of a file, and of those beside it if it is the robot's."""
-        return {name: signature(name) for name in (file, *(self._besides if file == self._path else ()))}
+        return {name: signature(name) for name in (file, *(self._included if file == self._path else ()))}
 
     def _handle_change(self, file: str, changed: str) -> None:
         if self._bench.trusted:
@@ -147,11 +147,11 @@ class Reloading:
         bench.open_again(bench.robot.floating)
         self._window.refresh()
 
-    def _take(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         before, self._before, self._refused = self._before, None, ""
         file = Path(event.path)
         self._path = event.path if file.is_file() and file.suffix != ".npz" else ""
-        self._besides = _files_of(event.model) if self._path else ()
+        self._included = _files_of(event.model) if self._path else ()
         self._keep(event.path)
         if before is None or before.path != event.path:
             return
@@ -165,7 +165,7 @@ class Reloading:
     def _on_event(self, event: Event) -> None:
         if isinstance(event, Refused):
             self._before = None
-            readable = signature(event.path) != GONE and Path(event.path).is_file()
+            readable = signature(event.path) != NO_FILE and Path(event.path).is_file()
             self._refused = event.path if readable and event.path != self._path else ""
             self._keep(event.path)
 

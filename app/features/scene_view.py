@@ -18,7 +18,7 @@ import engine
 from app.acting import scene_objects
 from app.acting.loaded_robot import alone
 from app.acting.scene_objects import SceneObject, body_of
-from app.acting.surroundings import read_beside
+from app.acting.surroundings import read_other_robot
 from app.acting.undoing import State
 from app.desktop.actions import MESSAGE, NO_ROBOT, give_reason, make_action, offer
 from app.desktop.context_menus import LINK, OBJECT, SPACE, Clicked
@@ -95,7 +95,7 @@ class SceneView(QObject):
         self.panel.chosen.connect(self._follow)
         self.panel.changed.connect(self.change)
         window.selection.changed.connect(self._follow_link)
-        window.loaded.connect(self._take)
+        window.loaded.connect(self._on_loaded)
         window.refreshed.connect(self.show)
         window.docks["Scene"].visibilityChanged.connect(self._show_if)
         window.framed.connect(self._show_frame)
@@ -322,7 +322,7 @@ class SceneView(QObject):
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
         self._window.refresh()
 
-    def _take(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         before, self._before = self._before, None
         if before is None or alone(before.state.model) is not self._robot:  # another robot was opened meanwhile
             self.panel.choose(-1)
@@ -420,7 +420,7 @@ class SceneView(QObject):
 
         def read() -> None:
             try:
-                found: engine.Model | str = read_beside(path, package_dirs, xacro_args, free)
+                found: engine.Model | str = read_other_robot(path, package_dirs, xacro_args, free)
             except (ValueError, OSError) as error:
                 found = refusal(path, error)
             with suppress(RuntimeError):  # the window is closed

@@ -16,7 +16,7 @@ from PyQt6.QtWidgets import QMenu
 
 import engine
 from app.acting.loaded_robot import alone
-from app.acting.surroundings import read_beside
+from app.acting.surroundings import read_other_robot
 from app.desktop import dialogs
 from app.desktop.actions import MESSAGE, NO_ROBOT, algorithm_name, make_action, offer
 from app.desktop.docks import RIGHT, Dock
@@ -109,7 +109,7 @@ class SecondRobotView(QObject):
         self._viewport.installEventFilter(self)
         self._viewport.clicked.connect(self._click)
         self._viewport.read_on.connect(lambda: self._draw(self._poses))  # the first's meshes may lower the ground
-        window.loaded.connect(self._take_robot)
+        window.loaded.connect(self._on_loaded)
         window.framed.connect(self._show)
         window.refreshed.connect(self._refresh)
         window.closing.connect(self._end)
@@ -141,7 +141,7 @@ class SecondRobotView(QObject):
 
         def work(_: threading.Event) -> Read:
             try:
-                return Read(read_beside(path, folders, xacro_args))
+                return Read(read_other_robot(path, folders, xacro_args))
             except (engine.ModelError, OSError, ValueError) as error:
                 return Read(None, refusal(str(path), error))
 
@@ -275,7 +275,7 @@ class SecondRobotView(QObject):
         if self._scene is not None:
             self._scene.close()
 
-    def _take_robot(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         """Place the second robot again beside a new first robot, and fit both in view.
 
         The camera stays if the same file was reloaded.

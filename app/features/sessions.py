@@ -58,7 +58,7 @@ class Sessions:
         self._opening: Opening | None = None
         self._file: tuple[str | None, str] = None, ""  # a robot's file, and that of its session
         window.files.others[SUFFIX] = self._try_open
-        window.loaded.connect(self._take)
+        window.loaded.connect(self._on_loaded)
         window.happened.connect(self._on_event)
         window.refreshed.connect(self._refresh)
 
@@ -221,7 +221,7 @@ class Sessions:
         )
         self._window.refresh()
 
-    def _take(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         opening, self._opening = self._opening, None
         if opening is None or event.path != str(Path(opening.file).expanduser().resolve()):
             return
@@ -265,9 +265,9 @@ class Sessions:
         bench, replay = self._bench, self._bench.replay
         bench.recent = [bench.path, *(path for path in bench.recent[1:] if path != bench.path)]
         replay.to_last()
-        moment = session_text.moment(session)
-        if moment is not None:
-            replay.seek(moment)
+        frame_time = session_text.frame_time(session)
+        if frame_time is not None:
+            replay.seek(frame_time)
             return
         bench.branch()
         rows = {row.name: row.effort_v for row in bench.robot.coordinates if row.driveable}

@@ -108,7 +108,7 @@ class StudyView(QObject):
 
     def _poll(self) -> None:
         if (opened := self._opening.poll()) is not None:
-            self._take(opened)
+            self._show_opened(opened)
         if (found := self._running.poll()) is not None:
             bar, waits = self._window.statusBar(), self._next
             self._next = None
@@ -123,7 +123,7 @@ class StudyView(QObject):
         if not self._opening.running and not self._running.running:
             self._timer.stop()
 
-    def _take(self, opened: Opened) -> None:
+    def _show_opened(self, opened: Opened) -> None:
         before, bar = self.panel.results, self._window.statusBar()
         if before is not None:
             bar.clearMessage()

@@ -13,7 +13,7 @@ from PyQt6.QtWidgets import QMenu, QToolButton, QWidget
 
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, NO_ROBOT, NO_RUN, make_action, offer
-from app.desktop.context_menus import MOMENT, Clicked
+from app.desktop.context_menus import TIME, Clicked
 from app.desktop.dialogs import accepts
 from app.desktop.layouts import NO_MARGINS, vertical
 from app.desktop.menus import TopMenu
@@ -45,7 +45,7 @@ class TimeView:
         self._settings, self._due, self._played, self._full = window.settings, 0.0, False, False
         self._replay.recording.budget = max(setting(self._settings, "recording_megabytes", DEFAULT_BUDGET), 1) * 2**20
         self._make_actions()
-        self.keyframes = Keyframes(window, self._jump, self._start_from, self._name_moments)
+        self.keyframes = Keyframes(window, self._jump, self._start_from, self._store_keyframes)
         self.keyframe_button = QToolButton()
         self.keyframe_button.setText("Keyframes")
         self.keyframe_button.setIcon(theme.icon("keyframe"))
@@ -65,8 +65,8 @@ class TimeView:
         window.framed.connect(self._show)
         window.refreshed.connect(self._refresh)
         window.loaded.connect(lambda _: self.keyframes.restore(self._replay.recording, self._bench.named))
-        window.menus.context.watch(self.bar.track, self._moment_at)
-        window.menus.context.offer("first", self._put_entries, MOMENT)
+        window.menus.context.watch(self.bar.track, self._time_at)
+        window.menus.context.offer("first", self._put_entries, TIME)
 
     def _make_actions(self) -> None:
         make, key = partial(make_action, self._window), Qt.Key
@@ -113,14 +113,14 @@ class TimeView:
         menu.put(self.keyframe, self.keyframes, *self.jumps, apart=True)
         menu.put(self.memory, apart=True)
 
-    def _moment_at(self, at: QPoint) -> Clicked | None:
+    def _time_at(self, at: QPoint) -> Clicked | None:
         if (run := self._replay.chosen) is None or len(run) < 2:
             return None
         seconds = self.bar.track.seconds(at.x())
-        return Clicked(MOMENT, f"{seconds:.3f} s", seconds=seconds)
+        return Clicked(TIME, f"{seconds:.3f} s", seconds=seconds)
 
-    def _put_entries(self, menu: QMenu, moment: Clicked) -> None:
-        track, seconds = self.bar.track, moment.seconds
+    def _put_entries(self, menu: QMenu, clicked: Clicked) -> None:
+        track, seconds = self.bar.track, clicked.seconds
         for each in self.keyframes.seen_in(self._replay.chosen, self._replay.runs):
             if abs(track.place(each.frame.time) - track.place(seconds)) <= NEAR:
                 self.keyframes.put_entries(menu.addMenu(each.name.replace("&", "&&")), each)
@@ -260,9 +260,9 @@ class TimeView:
             self._due = now + REFRESH
             self._refresh()
 
-    def _name_moments(self) -> None:
+    def _store_keyframes(self) -> None:
         """Pass the keyframes to files written from now on, and update their marks."""
-        self._bench.name_moments(self.keyframes.entries)
+        self._bench.store_keyframes(self.keyframes.entries)
         self._show_marks()
 
     def _show_marks(self) -> None:

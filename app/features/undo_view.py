@@ -51,7 +51,7 @@ class UndoView:
             action.triggered.connect(partial(self._step, way))
         self._robot: engine.Model | None = None
         self._bench.actions.done = self._note
-        window.loaded.connect(self._take)
+        window.loaded.connect(self._on_loaded)
         window.refreshed.connect(self._refresh)
 
     def _refresh(self) -> None:
@@ -78,7 +78,7 @@ class UndoView:
             else:
                 step()
 
-    def _take(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         """Clear the stack for a new robot; keep it if only other parts changed, or the root link was freed or fixed."""
         robot = alone(event.model)
         if robot is not self._robot and not self._window.feature(FloatingBase).has_made(event):

@@ -157,7 +157,7 @@ class Renderer:
             GL.glDeleteProgram(program)
         GL.glDeleteBuffers(2, [self._frame, self._copies])
         GL.glDeleteVertexArrays(1, [self._empty])
-        self._take(None)
+        self._set_content(None)
         if self._drawer is not None:
             self._drawer.release()
             self._drawer = None
@@ -217,7 +217,7 @@ class Renderer:
         poses = None if link_poses is None else np.array(link_poses, float)
         self._shadow, self._backdrop = self._shadows[bool(detail)], extras.backdrop
         self._appearance, self._world = extras.appearance, extras.world
-        self._take(self._scene.content if self._scene is not None and poses is not None else None)
+        self._set_content(self._scene.content if self._scene is not None and poses is not None else None)
         self._batch = batch if self._content is not None and len(self._content.hulls) else None
         in_picture: Picked
         in_shadow: Picked
@@ -325,7 +325,7 @@ class Renderer:
         GL.glBufferData(GL.GL_UNIFORM_BUFFER, record.nbytes, record, GL.GL_STREAM_DRAW)
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, 0)
 
-    def _take(self, content: Content | None) -> None:
+    def _set_content(self, content: Content | None) -> None:
         """Set the content, and free meshes that it does not contain."""
         before, self._content = self._content, content
         if content is before:

@@ -31,7 +31,7 @@ from app.jobs.repairing import Repaired, Repairing
 
 LEAST_HEIGHT = 40  # px
 COLUMNS = ("line", "element", "problem", "fix")
-LINE, ELEMENT, FAULT, CURE = range(4)
+LINE, ELEMENT, PROBLEM, FIX = range(4)
 ELEMENT_WIDTH = 200  # px, its largest width
 PAD = 10  # px beside the text of a cell
 POLL = 50  # ms between polls of the copy being written
@@ -108,7 +108,7 @@ class DiagnosticsPanel(QWidget):
         view.setSelectionMode(QTreeWidget.SelectionMode.ExtendedSelection)
         header = view.header()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        for column in (FAULT, CURE):
+        for column in (PROBLEM, FIX):
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
         view.setColumnWidth(LINE, 64)
         header.sectionResized.connect(lambda *_: view.scheduleDelayedItemsLayout())  # row heights depend on wrapping

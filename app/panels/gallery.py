@@ -40,7 +40,7 @@ CARD = QSize(172, 158)
 PICTURE = QSize(128, 96)
 GAP = 8  # px
 COLUMNS = 4
-BACKGROUND_OPACITY, EDGE = 0.8, 14  # opacity of the veil over the frame behind, and px around its content
+BACKGROUND_OPACITY, EDGE = 0.8, 14  # opacity of the ground over the frame behind, and px around its content
 PATH, LINE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 
 
@@ -139,7 +139,7 @@ class Gallery(QWidget):
         self.cards.viewport().update()
 
     def paintEvent(self, _: QPaintEvent) -> None:
-        """Paint a veil over the frame behind, so that its lines do not cross the text."""
+        """Paint a translucent ground over the frame behind, so that its lines do not cross the text."""
         painter, background = QPainter(self), theme.color("panel")
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)

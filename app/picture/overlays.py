@@ -274,11 +274,11 @@ class Overlays(QObject):
         acting = pushes.of_links(wrench) if alone else self._pushes
         if not selected:
             return self._made(poses, center, alone, acting, Selected())
-        chosen = Selected(self._chosen, self._chosen_beside(len(poses), alone), self._robot_name)
+        chosen = Selected(self._chosen, self._selected_other_link(len(poses), alone), self._robot_name)
         self._known = poses, self._made(poses, center, alone, acting, chosen)
         return self._known[1]
 
-    def _chosen_beside(self, links: int, alone: bool) -> int:
+    def _selected_other_link(self, links: int, alone: bool) -> int:
         """Return the drawn link of the second robot or of the obstacles that is selected, −1 for none."""
         before = links * (2 if self._ghost is not None and not alone else 1)
         second = None if alone else self._second_robot

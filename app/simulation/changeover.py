@@ -175,12 +175,12 @@ class Changeover:
         if self._may_take_gpu(settings):
             self._drop_awaited()
             self._send_event(Preparing(settings.device))
-            self._prepare(settings, partial(self._take_on, number))
+            self._prepare(settings, partial(self._switch_to, number))
             return
         self._drop_others()
         outcome = make_warm(lambda: running_of(self.model, settings))
         if not self._plays_on(number, settings, outcome):
-            self._take_on(number, settings, outcome)
+            self._switch_to(number, settings, outcome)
 
     def _plays_on(self, number: int, settings: Settings, outcome: Outcome) -> bool:
         """Keep the current algorithm, integrator and time step while code is compiled; return whether this is done."""
@@ -217,7 +217,7 @@ class Changeover:
             return False
         self._send_event(Compiling(0.0))
         self._read_code(awaited.settings, awaited.outcome)
-        self._take_on(awaited.number, awaited.settings, awaited.outcome)
+        self._switch_to(awaited.number, awaited.settings, awaited.outcome)
         return True
 
     def _drop_awaited(self) -> None:
@@ -256,9 +256,9 @@ class Changeover:
     def _settle_device(self, settings: Settings, outcome: Outcome) -> None:
         """Switch to the device requested before the robot was loaded, if it differs from the current one."""
         if not isinstance(outcome, Running) or outcome.choice != self.running.choice:
-            self._take_on(0, settings, outcome)
+            self._switch_to(0, settings, outcome)
 
-    def _take_on(self, number: int, settings: Settings, outcome: Outcome) -> None:
+    def _switch_to(self, number: int, settings: Settings, outcome: Outcome) -> None:
         """Switch to another simulation at the current state, or report a refusal. Raise program errors."""
         before, refusal = self.running, ""
         if isinstance(outcome, Running):

@@ -88,9 +88,11 @@ class Ghost(MadeApart):
         if simulation.batch > 1:
             self.report_problem("one robot alone has a ghost: make the batch one robot")
             return
-        self._make_apart(partial(_simulation, simulation, settings), partial(self._take, simulation, settings))
+        self._make_apart(partial(_simulation, simulation, settings), partial(self._accept, simulation, settings))
 
-    def _take(self, of: engine.Simulation, settings: GhostSettings, made: engine.Simulation, running: Running) -> None:
+    def _accept(
+        self, of: engine.Simulation, settings: GhostSettings, made: engine.Simulation, running: Running
+    ) -> None:
         if of is self._of and settings == self._settings:  # else superseded by a later request
             self._simulation, self._points = made, link_points(made.model)
             self.report_problem("")

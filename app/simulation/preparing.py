@@ -94,7 +94,7 @@ class ControlsApart:
         attached.later = change
 
     def listen(self, report_problem: Callable[[str], None]) -> None:
-        """Call it, in any thread, with the reason for having no such simulation, or "" once there is one."""
+        """Have it called, in any thread, with the reason for having no such simulation, or "" once there is one."""
         self._attached.report_problem = report_problem
 
 

@@ -113,10 +113,10 @@ class SecondRobot(MadeApart):
                 raise
 
         self._make_apart(
-            make, partial(self._take, requested, like), before or f"{requested.model.name} is not simulated: "
+            make, partial(self._accept, requested, like), before or f"{requested.model.name} is not simulated: "
         )
 
-    def _take(
+    def _accept(
         self, requested: SecondRobotRequest, like: tuple[object, ...], made: engine.Simulation, _: Running
     ) -> None:
         if requested is self._requested and like == self._like:  # else superseded by a later request

@@ -55,7 +55,7 @@ def test_names_of_moments_are_kept_with_their_runs(qtbot, start, monkeypatch):
     assert [run.number for run in replay.runs] == [1, 2]
     (folder,) = window.kept.autosave.root.glob(f"*{run_files.KEPT_SUFFIX}")
     junk = '[1, "x", 3], 5, [1, 1e999, "far"], [9, 0.1, "of no run"]'
-    (folder / run_files.MOMENTS).write_text(f'[{junk}, [1, {told[0][1]}, "Lift"]]')
+    (folder / run_files.KEYFRAME_FILE).write_text(f'[{junk}, [1, {told[0][1]}, "Lift"]]')
     window = start()
     open_last(qtbot, window)
     keyframes = window.features[TimeView].keyframes

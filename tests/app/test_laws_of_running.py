@@ -136,7 +136,7 @@ def test_a_ghost_is_compared_at_moments_that_both_share(chance, tmp_path):
         settings = GhostSettings(step=step)
         made = second._simulation(running.simulation, settings)
         ghost._settings, ghost._of = settings, running.simulation
-        ghost._take(running.simulation, settings, made, running)
+        ghost._accept(running.simulation, settings, made, running)
         frame = Snapshot(model)
         for _ in range(9):
             for name in ("tau", "target"):
@@ -164,7 +164,7 @@ def test_a_robot_beside_moves_as_it_would_alone(chance, tmp_path):
         asked = SecondRobotRequest(two, place)
         there._requested, there._like = asked, second_robot._like(running)
         made = second_robot._simulation(asked, running.settings, None, 1e-3, running.simulation.integrator)
-        there._take(asked, there._like, made, running)
+        there._accept(asked, there._like, made, running)
         q = two.neutral()
         if free:
             q[:3] += place

@@ -7,7 +7,7 @@ from test_laws_of_pictures import a_camera, all_triangles, ends, placed
 
 import engine
 from app.features.second_robot_view import shift_beyond
-from app.gl import frame, levels, stand_ins
+from app.gl import frame, levels, proxies
 from app.gl.batch import Tiers, choose
 from app.gl.camera import Camera
 from app.gl.contact_marks import ARROW, COLORS, DISC, PIN_LENGTH, Marks, lengths, marks
@@ -218,8 +218,8 @@ def test_what_stands_for_a_robot_is_where_it_is_and_no_larger(chance, tmp_path):
     for model in robots(tmp_path, chance):
         content, poses = Scene(model).content, np.asarray(engine.link_poses(model, model.random(chance)))
         corners, links = all_triangles(content, poses)
-        for stand_in in stand_ins.stand_ins(content):
-            made, of = all_triangles(stand_in, poses)
+        for proxy in proxies.proxies(content):
+            made, of = all_triangles(proxy, poses)
             for link in np.unique(links):
                 own = np.linalg.inv(poses[link])
                 mine, its = (

@@ -284,7 +284,7 @@ def test_the_moments_of_a_run_keep_their_names(qtbot, window, exports, tmp_path,
     assert number == window.workbench.replay.runs[0].number
     qtbot.keyClick(window, Qt.Key.Key_Right, Qt.KeyboardModifier.ControlModifier)
     assert window.workbench.replay.frame.time == time
-    assert not run_files.moments("none") + run_files.moments([3, [1, "x", "y"], [1, 2]])
+    assert not run_files.named_keyframes("none") + run_files.named_keyframes([3, [1, "x", "y"], [1, 2]])
 
 
 def test_a_branch_takes_the_names_of_what_led_to_it(qtbot, window, exports, tmp_path, monkeypatch):
