@@ -137,14 +137,14 @@ def _application() -> QApplication:
 
     wording: list[str] = []
 
-    def hear(kind: QtMsgType, _: object, text: str | None) -> None:
+    def handle_message(kind: QtMsgType, _: object, text: str | None) -> None:
         if kind == QtMsgType.QtFatalMsg:
             reason = (wording or [text or "Qt gives no reason"])[0].strip().rstrip(".")
             print(f"No window can be opened on this screen: {reason}. {HEADLESS}", file=sys.stderr, flush=True)
             os._exit(1)
         wording.append(text or "")
 
-    before = qInstallMessageHandler(hear)
+    before = qInstallMessageHandler(handle_message)
     application = QApplication(sys.argv[:1])
     qInstallMessageHandler(before)
     for text in wording:

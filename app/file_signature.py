@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-GONE = 0, 0
+NO_FILE = 0, 0
 """The signature of a missing file."""
 
 
 def signature(path: str) -> tuple[int, int]:
-    """Return a file's modification time (ns) and size (bytes); `GONE` if it does not exist."""
+    """Return a file's modification time (ns) and size (bytes); `NO_FILE` if it does not exist."""
     try:
         found = Path(path).stat()
     except (OSError, ValueError):  # missing, or not a valid file name
-        return GONE
+        return NO_FILE
     return found.st_mtime_ns, found.st_size

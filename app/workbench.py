@@ -40,7 +40,7 @@ from app.simulation.messages import (
     ControllerChanged,
     Event,
     Findings,
-    GpuLookedFor,
+    GpuSearched,
     Latest,
     Loaded,
     Preparing,
@@ -105,7 +105,7 @@ class Workbench:
         self._worker = worker = Worker(
             attachments=(second, drives, controlling, forces, self.probe, self._recorder, ghost)
         )
-        self.probe.change, controlling.tell = worker.change, worker.tell
+        self.probe.change, controlling.send_event = worker.change, worker.send_event
         self.ghost = GhostControls(ghost, worker.change)
         self.second_robot = SecondRobotControls(second, worker.change)
         self.forces, self.controller = ForceControls(forces, worker), ControllerControls(controlling, worker)
@@ -216,7 +216,7 @@ class Workbench:
             self.to_present()
             self.pause() if self.robot.playing else self.play()
 
-    def look_back(self) -> None:
+    def pause_for_replay(self) -> None:
         """Pause before a frame of the recording is shown."""
         self.pause()
 
@@ -269,10 +269,10 @@ class Workbench:
         self.speed = self.replay.speed = self.probe.speed = min(max(speed, SPEEDS[0]), SPEEDS[1])
         self._worker.set_speed(self.speed)
 
-    def look_at(self, robot: int) -> None:
+    def select_robot(self, robot: int) -> None:
         """Select the robot of the batch that `frame` shows."""
-        self.replay.look_at(robot)
-        self._worker.look_at(robot)
+        self.replay.select_robot(robot)
+        self._worker.select_robot(robot)
 
     @undoable("Terrain")
     def set_scene(self, scene: engine.Scene) -> NDArray[np.floating] | None:
@@ -325,7 +325,7 @@ class Workbench:
         """Process the events since the last call, and return them in order."""
         events = self._worker.events()
         if self._gpu.is_news:
-            events.append(GpuLookedFor(self._gpu.why_not))
+            events.append(GpuSearched(self._gpu.why_not))
         for event in events:
             match event:
                 case Reading():
@@ -343,20 +343,20 @@ class Workbench:
                     self.algorithm, self.device, self.why, self.preparing = (
                         event.algorithm, event.device, event.why, "",
                     )  # fmt: skip
-                    self.configuring.take(event)
+                    self.configuring.update_from(event)
                 case Compiling():
                     self.compiling, self.plays_on = event.seconds, event.meanwhile
                 case Stopped():
                     self.robot.playing, self.loading = False, ""
                 case ControllerChanged():
-                    self.controller.take(event)
+                    self.controller.update_from(event)
                     if event.problem:
                         self.pause()
         return events
 
     def _adopt(self, event: Loaded) -> None:
         self.left = self.surroundings.left_by(event) if self._leaves and self.robot.model is not None else None
-        self.robot.take(event)
+        self.robot.update_from(event)
         self.shown = None
         self.path, self.loading, self._plays_on_refusal = event.path, "", False
         self.robot.floating, self.trusted, self.stands = self.opening_floating, self._opening_trusted, event.touches
@@ -404,11 +404,11 @@ class Workbench:
         """Pass each robot's runs to `autosave` when another robot replaces it."""
         self._recorder.handed_over, self._autosave = autosave.hand_over, autosave
 
-    def name_moments(self, named: tuple[tuple[int, float, str], ...]) -> None:
+    def store_keyframes(self, named: tuple[tuple[int, float, str], ...]) -> None:
         """Set the named keyframes of runs: the run's number, the time in s, the name."""
         self.named = named
         if self._autosave is not None and self.robot.model is not None:
-            self._autosave.name_moments(self.robot.model, named)
+            self._autosave.store_keyframes(self.robot.model, named)
 
     def close(self) -> None:
         """Stop the simulation thread, and wait for it."""

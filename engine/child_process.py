@@ -24,7 +24,7 @@ from typing import IO, Any, NamedTuple
 
 from engine import files
 
-LOOK = 0.02
+POLL_INTERVAL = 0.02
 """Seconds between two checks whether to stop."""
 SILENCE_SECONDS = 0.5
 """Seconds without an item after which `Silence` is yielded."""
@@ -80,7 +80,7 @@ class Child:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=files.environment() | {"PYTHONPATH": search_path()},
             **own_session(),  # Ctrl-C is handled here, which then ends it
         )  # fmt: skip
-        self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._replies: queue.SimpleQueue[Any] = queue.SimpleQueue()
         threading.Thread(target=self._listen, name="answers of a process", daemon=True).start()
 
     def work(
@@ -99,23 +99,23 @@ class Child:
             raise Ended(self._how()) from None
         over = None
         try:
-            heard = reported = perf_counter()
+            last_reply = reported = perf_counter()
             while over is None and not stop():
                 now = perf_counter()
                 try:
-                    answer = self._answers.get(timeout=LOOK)
+                    reply = self._replies.get(timeout=POLL_INTERVAL)
                 except queue.Empty:
                     if now - reported > SILENCE_SECONDS:
                         reported = now
-                        yield Silence(now - heard)
+                        yield Silence(now - last_reply)
                     continue
-                heard = reported = now
-                if answer is None:
+                last_reply = reported = now
+                if reply is None:
                     raise Ended(self._how())
-                if isinstance(answer, _Over):
-                    over = answer
+                if isinstance(reply, _Over):
+                    over = reply
                 else:
-                    yield answer
+                    yield reply
         finally:
             if over is None:  # nobody waits for the rest
                 self.end()
@@ -132,9 +132,9 @@ class Child:
         with self._process.stdout as stream:
             try:
                 while True:
-                    self._answers.put(pickle.load(stream))
+                    self._replies.put(pickle.load(stream))
             except (EOFError, OSError, pickle.UnpicklingError):
-                self._answers.put(None)
+                self._replies.put(None)
 
     def _how(self) -> str:
         """Describe how the process ended."""
@@ -204,7 +204,7 @@ class Children:
             carried_out = [pool.submit(carry_out, child) for child in self._children]
             try:
                 reported = 0
-                while wait(carried_out, LOOK).not_done:
+                while wait(carried_out, POLL_INTERVAL).not_done:
                     if reported < (reported := len(done)):
                         yield reported
             finally:
@@ -220,7 +220,7 @@ def _nothing() -> Iterator[None]:
 
 def main() -> None:
     """The child process: read work and write items until the parent closes the pipe."""
-    requested, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    requested, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # keeps users' prints out of the pipe
     sys.stdout = sys.stderr
@@ -229,12 +229,12 @@ def main() -> None:
     while True:
         function, arguments = work.get()
         try:
-            for answer in function(*arguments):
-                _send(answer, answers)
+            for reply in function(*arguments):
+                _send(reply, replies)
             over = _Over()
         except Exception:
             over = _Over(traceback.format_exc())
-        _send(over, answers)
+        _send(over, replies)
 
 
 def _receive(stream: IO[bytes], work: queue.SimpleQueue[Any]) -> None:
@@ -249,6 +249,6 @@ def _receive(stream: IO[bytes], work: queue.SimpleQueue[Any]) -> None:
         os._exit(1)
 
 
-def _send(answer: Any, stream: IO[bytes]) -> None:
-    pickle.dump(answer, stream)
+def _send(reply: Any, stream: IO[bytes]) -> None:
+    pickle.dump(reply, stream)
     stream.flush()

@@ -120,7 +120,7 @@ class Compilation(NotCopied):
             return
         self._began, self._nice = perf_counter(), nice
         with suppress(OSError):  # no process can be started: the first step compiles
-            process = None if nice else _standing_by().take()
+            process = None if nice else _waiting_process().take()
             self._process = process or _process(nice)
             assert self._process.stdin is not None
             self._process.stdin.write(json.dumps(list(self._code)).encode() + b"\n")
@@ -131,7 +131,7 @@ class Compilation(NotCopied):
         """Have a process import the compiler's modules for the next `start`; if not `always`, without code on disk."""
         if sys.executable and (always or cache.is_empty()):
             with suppress(OSError):
-                _standing_by().begin()
+                _waiting_process().begin()
 
     def here(self) -> None:
         """Compile in this process, waiting for it."""
@@ -205,7 +205,7 @@ def _process(nice: int) -> subprocess.Popen[bytes]:
     )  # fmt: skip
 
 
-class _StandingBy:
+class _WaitingProcess:
     """A waiting process for later compilation, if there is one; it ends with this one."""
 
     def __init__(self) -> None:
@@ -227,7 +227,7 @@ class _StandingBy:
             end_process(process, process.stdin)
 
 
-_standing_by = OnePerProcess(_StandingBy)
+_waiting_process = OnePerProcess(_WaitingProcess)
 
 
 def _other_scenes(scene: Scene) -> tuple[Scene, ...]:

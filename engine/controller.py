@@ -53,7 +53,7 @@ else:
 FIRST, PATIENCE = 30.0, 2.0
 """The time limits in s of loading with the first call, and of every later call."""
 NAME = "user_controller"
-LOOK = 0.5  # s between two checks whether the process has ended
+POLL_INTERVAL = 0.5  # s between two checks whether the process has ended
 LATE = 1.0
 """Seconds after which a call, or loading, is reported."""
 LATE_CALL = "{} has not returned for 1 s: the simulation waits"
@@ -160,23 +160,23 @@ class Controller(NotCopied):
         """Return τ (nv,) of the last `ask`, waiting at most `seconds`; None if it is not ready."""
         until = np.inf if seconds is None else perf_counter() + seconds
         while True:
-            heard = self._hear(until)
-            if heard is None:
+            message = self._receive(until)
+            if message is None:
                 return None
-            if isinstance(heard, _Result) and heard.number == self._number:
+            if isinstance(message, _Result) and message.number == self._number:
                 self._returned, self._waiting = True, False
-                return heard.tau
+                return message.tau
 
     def wait(self) -> None:
         """Wait until the file is loaded."""
         while not self._ready:
-            self._hear(np.inf)
+            self._receive(np.inf)
 
     @property
     def loaded(self) -> bool:
         """Whether the file is loaded."""
         if not self._ready:
-            self._hear(0.0)
+            self._receive(0.0)
         return self._ready
 
     def every(self, dt: float) -> int:
@@ -193,16 +193,16 @@ class Controller(NotCopied):
     def _send(self, message: tuple[Any, ...]) -> None:
         if self._pipe is None:
             raise self._error or ControllerError(f"{self.path.name} has stopped; load it again")
-        with suppress(OSError):  # `_hear` reports that it has ended
+        with suppress(OSError):  # `_receive` reports that it has ended
             self._pipe.send(message)
 
-    def _hear(self, until: float) -> _Ready | _Result | None:
+    def _receive(self, until: float) -> _Ready | _Result | None:
         """Return the next message, None if none arrives by `until`. Raises the controller's error."""
         if self._pipe is None:
             raise self._error or ControllerError(f"{self.path.name} has stopped; load it again")
         limit = np.inf if self._patience is None else self._limit
         try:
-            while not self._pipe.poll(min(max(0.0, min(until, limit) - perf_counter()), LOOK)):
+            while not self._pipe.poll(min(max(0.0, min(until, limit) - perf_counter()), POLL_INTERVAL)):
                 if self._process is not None and _has_ended(self._process) and not self._pipe.poll(0):
                     raise EOFError  # a process that it has started may still hold the pipe open
                 if perf_counter() < min(until, limit):
@@ -213,14 +213,14 @@ class Controller(NotCopied):
                 what = "control(t, q, v)" if self._ready else "loading it"
                 waited = perf_counter() - self._requested
                 raise self._failed(f"{self.path.name}: {what} has not come to an end in {waited:.1f} s, and was ended")
-            heard = self._pipe.recv()
+            message = self._pipe.recv()
         except (EOFError, OSError):
             raise self._failed(f"{self.path.name}: its process has ended by itself") from None
-        if isinstance(heard, _Failure):
-            raise self._failed(*heard)
-        if isinstance(heard, _Ready):
-            self._ready, self._loading, self._period = True, False, heard.period
-        return heard  # type: ignore[no-any-return]
+        if isinstance(message, _Failure):
+            raise self._failed(*message)
+        if isinstance(message, _Ready):
+            self._ready, self._loading, self._period = True, False, message.period
+        return message  # type: ignore[no-any-return]
 
     def _report_late(self) -> None:
         if self._late is not None and perf_counter() > self._requested + LATE:

@@ -60,10 +60,10 @@ def save(figure: Figure, path: Path) -> None:
     from matplotlib import rc_context
 
     kind = path.suffix.lower().removeprefix(".")
-    unsaid = {"svg": ("Date", "Creator"), "png": ("Software",), "pdf": ("Creator", "Producer", "CreationDate")}
+    omitted = {"svg": ("Date", "Creator"), "png": ("Software",), "pdf": ("Creator", "Producer", "CreationDate")}
     settings: Any = {"svg.hashsalt": "catena", "svg.fonttype": "none", "font.family": ["DejaVu Sans", "sans-serif"]}
     with rc_context(settings), files.replacing(path) as file:
-        figure.savefig(file, format=kind, dpi=150, metadata=dict.fromkeys(unsaid[kind]))
+        figure.savefig(file, format=kind, dpi=150, metadata=dict.fromkeys(omitted[kind]))
 
 
 def figure(width: float, height: float = 3.9) -> Figure:

@@ -118,10 +118,10 @@ def static_loads(model: Model, q: ArrayLike) -> Array:
     (pose,), _ = validation.states(model, q=q)
     R, p, moment = _placed(model, pose[0])
     mass, first = (_sums(x, _ends(model)) for x in (model.mass, moment + model.mass[:, None] * p))
-    turning = np.cross(first - mass[:, None] * p, model.gravity)
+    rotation = np.cross(first - mass[:, None] * p, model.gravity)
     at, body, local, slides = _axes(model)
     axis = (R[body] @ local[..., None])[..., 0]
-    pull = np.where(slides[:, None], mass[body, None] * model.gravity, turning[body])
+    pull = np.where(slides[:, None], mass[body, None] * model.gravity, rotation[body])
     load = np.zeros(model.nv)
     np.add.at(load, model.coupling.v_index[at], -model.coupling.v_scale[at] * np.sum(axis * pull, 1))
     return load
@@ -162,7 +162,7 @@ def mobility(model: Model) -> Array:
     ball = model.kind[body] == SPHERICAL
     other = _inverse(model.mass[above], central[above], turned, slides)
     other[ball] = _largest_inverse(central[above[ball]])  # its axes may have any direction in the body before
-    other = np.where(slides, other + _turning(model, center, central, body, axis), other)
+    other = np.where(slides, other + _pair_rotation(model, center, central, body, axis), other)
     both, G = own + np.where(model.parent[body] >= 0, other, 0.0), model.coupling.v_scale[at]
     result = np.full(model.nv, np.inf)  # any one bounds all of a group of mimic joints
     np.minimum.at(result, model.coupling.v_index[at], np.where(G != 0, both / np.where(G != 0, G, 1.0) ** 2, np.inf))
@@ -171,7 +171,7 @@ def mobility(model: Model) -> Array:
     return np.where(np.isfinite(result), result, np.where(model.constrained, rigid, 0.0))
 
 
-def _turning(model: Model, center: Array, central: Array, body: Indices, axis: Array) -> Array:
+def _pair_rotation(model: Model, center: Array, central: Array, body: Indices, axis: Array) -> Array:
     """(d × a)ᵀ (I₁ + I₂)⁻¹ (d × a) of two bodies that slide along a, see `mobility`, in the given bodies' frames."""
     above, R = np.maximum(model.parent, 0)[body], model.home_rotation[body]
     d = center[body] - np.einsum("nji,nj->ni", R, center[above] - model.home_position[body])
@@ -180,8 +180,8 @@ def _turning(model: Model, center: Array, central: Array, body: Indices, axis: A
     length = np.linalg.norm(arm, axis=1)
     beside = length > 1e-12
     unit = np.where(beside[:, None], arm / np.where(beside, length, 1.0)[:, None], axis)
-    turning = _inverse(np.ones(len(body)), both, unit, np.zeros(len(body), bool))
-    added: Array = length**2 * np.where(beside, turning, 0.0)
+    rotation = _inverse(np.ones(len(body)), both, unit, np.zeros(len(body), bool))
+    added: Array = length**2 * np.where(beside, rotation, 0.0)
     return added
 
 
@@ -191,9 +191,9 @@ def _inverse(mass: Array, inertia: Array, axis: Array, slides: NDArray[np.bool_]
     least = np.linalg.eigvalsh(inertia)[:, 0]
     sound = least > 1e-9 * size
     solved = np.linalg.solve(np.where(sound[:, None, None], inertia, np.eye(3)), axis[..., None])[..., 0]
-    turning = np.where(sound, np.sum(axis * solved, 1), np.inf)
+    rotation = np.where(sound, np.sum(axis * solved, 1), np.inf)
     sliding = 1 / np.where(mass > 0, mass, np.nan)
-    return np.where(slides, np.where(mass > 0, sliding, np.inf), turning)
+    return np.where(slides, np.where(mass > 0, sliding, np.inf), rotation)
 
 
 def _largest_inverse(inertia: Array) -> Array:

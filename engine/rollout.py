@@ -180,10 +180,10 @@ class Recorder:
         """(1 or batch, steps, nv): those of the completed steps."""
         return None if self._controls is None else self._controls[:, : self._done]
 
-    def run(self, look_up: Callable[[int], None], seconds: float = 0.05) -> None:
-        """Take all steps; `look_up` is called with the number completed about every `seconds` of wall time."""
+    def run(self, report: Callable[[int], None], seconds: float = 0.05) -> None:
+        """Take all steps; `report` is called with the number completed about every `seconds` of wall time."""
         if self._controller is not None:
-            self._run_controlled(self._controller, look_up, seconds)
+            self._run_controlled(self._controller, report, seconds)
             return
         stretch, done = self._every, 0
         while done < self._steps:
@@ -193,11 +193,11 @@ class Recorder:
             elapsed = perf_counter() - start
             done = self._done = done + n
             stretch = max(1, int(n * seconds / max(elapsed, 1e-6)) // self._every) * self._every
-            look_up(done)
+            report(done)
 
-    def _run_controlled(self, controller: Controller, look_up: Callable[[int], None], seconds: float) -> None:
+    def _run_controlled(self, controller: Controller, report: Callable[[int], None], seconds: float) -> None:
         """Take all steps, in stretches of constant control, recording every state for the controller."""
-        simulation, done, last_look = self._simulation, 0, perf_counter()
+        simulation, done, reported = self._simulation, 0, perf_counter()
         while done < self._steps:
             n = min(self._held, self._steps - done)
             (q,), (v,) = map(to_host, (simulation.q, simulation.v))
@@ -216,10 +216,10 @@ class Recorder:
             done = self._done = done + sound
             if failure:
                 raise failure
-            if perf_counter() > last_look + seconds or done == self._steps:
-                last_look = perf_counter()
+            if perf_counter() > reported + seconds or done == self._steps:
+                reported = perf_counter()
                 self._phases.append(simulation.phases)
-                look_up(done)
+                report(done)
 
     def _advance(self, done: int, n: int) -> None:
         simulation, samples = self._simulation, n // self._every

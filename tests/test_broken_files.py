@@ -47,7 +47,7 @@ def session(path: Path) -> list[str]:
         lambda: session_text.plots(said),
         lambda: session_text.drives(said),
         lambda: session_text.recording(said, str(path)),
-        lambda: session_text.moment(said),
+        lambda: session_text.frame_time(said),
     )
     return [fault for part in parts if (fault := refusal(part))]
 

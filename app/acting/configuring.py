@@ -33,7 +33,7 @@ class Configuring:
         """Repeat the automatic choice; a `Configured` event follows. No effect without a robot."""
         self._requested = self._worker.configure(self._robot.settings)
 
-    def take(self, event: Configured) -> None:
+    def update_from(self, event: Configured) -> None:
         """Take the settings now in force, unless others were requested since."""
         if event.number == self._requested:
             self._robot.settings = event.settings

@@ -27,7 +27,7 @@ class Controlling(Attachment):
     """The controller, in the simulation thread; all robots of a batch receive robot 0's efforts."""
 
     def __init__(self) -> None:
-        self.tell: Callable[[Event], None]
+        self.send_event: Callable[[Event], None]
         """Sends an event; set before any method is called."""
         self._controller: engine.Controller | None = None
         self.loading = False
@@ -55,7 +55,7 @@ class Controlling(Attachment):
         self.close()
         if had:
             running.set_all("tau", np.zeros_like(running.tau))
-            self.tell(ControllerChanged(""))
+            self.send_event(ControllerChanged(""))
 
     def close(self) -> None:
         """End the process."""
@@ -76,9 +76,9 @@ class Controlling(Attachment):
             self._fail(error, running)
         else:
             self.loading = True
-            self.tell(ControllerChanged(self._path))
+            self.send_event(ControllerChanged(self._path))
 
-    def look(self, running: Running) -> None:
+    def check_file(self, running: Running) -> None:
         """Report a file that fails to load, or takes long, while no step asks for it."""
         controller = self._controller
         if controller is None or not self.loading:
@@ -96,12 +96,12 @@ class Controlling(Attachment):
         self.loading = False
         if self._late:
             self._late = False
-            self.tell(ControllerChanged(self._path))
+            self.send_event(ControllerChanged(self._path))
 
     def _fail(self, error: engine.ControllerError, running: Running) -> None:
         self.close()
         running.set_all("tau", np.zeros_like(running.tau))
-        self.tell(ControllerChanged(self._path, str(error), error.detail))
+        self.send_event(ControllerChanged(self._path, str(error), error.detail))
 
     def after_jump(self, running: Running) -> None:
         """Execute the file again at time zero, so that a run repeats; otherwise continue from the new state."""
@@ -157,7 +157,7 @@ class Controlling(Attachment):
     def _report_late(self, loading: bool = False) -> None:
         if not self._late and perf_counter() - self._since > LATE:
             self._late = True
-            self.tell(ControllerChanged(self._path, late=True, loading=loading))
+            self.send_event(ControllerChanged(self._path, late=True, loading=loading))
 
     def after_steps(self, running: Running, count: int) -> None:  # noqa: ARG002
         self._left = max(0, self._left - count)
@@ -185,10 +185,10 @@ class ControllerControls:
         """Reload the file."""
         self._worker.change(lambda running: self._controlling.reload(running))
 
-    def look(self) -> None:
+    def check_file(self) -> None:
         """Have a file that fails to load reported while the simulation is paused."""
         if self._controlling.loading:
-            self._worker.change(lambda running: self._controlling.look(running))
+            self._worker.change(lambda running: self._controlling.check_file(running))
 
     def unload(self) -> None:
         """Remove the controller."""
@@ -199,6 +199,6 @@ class ControllerControls:
         """End its process."""
         self._worker.change(lambda _: self._controlling.close())
 
-    def take(self, event: ControllerChanged) -> None:
+    def update_from(self, event: ControllerChanged) -> None:
         """Take the state from an event."""
         self.path, self.problem, self.late = event.path, event.problem, event.late

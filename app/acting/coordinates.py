@@ -215,7 +215,7 @@ def _rows(model: engine.Model, joint: engine.Joint) -> Iterator[Coordinate]:
     start = joint.q.start
     if joint.kind == "floating":
         home = _home(model, joint)
-        turning, linear = tuple(range(joint.v.start, joint.v.start + 3)), tuple(range(joint.v.start + 3, joint.v.stop))
+        rotation, linear = tuple(range(joint.v.start, joint.v.start + 3)), tuple(range(joint.v.start + 3, joint.v.stop))
         for offset, axis in enumerate("xyz"):
             yield Coordinate(
                 f"{joint.name}.{axis}",
@@ -232,7 +232,7 @@ def _rows(model: engine.Model, joint: engine.Joint) -> Iterator[Coordinate]:
             yield Coordinate(
                 f"{joint.name}.{name}",
                 start + 3,
-                turning,
+                rotation,
                 -reach,
                 reach,
                 angular=True,

@@ -91,7 +91,7 @@ class Drives(Attachment):
         for v in tuple(self._drives):
             self.drop(v, running)
 
-    def go_back(self, drives: dict[int, Drive], begins: bool) -> None:
+    def continue_from(self, drives: dict[int, Drive], begins: bool) -> None:
         """Continue with the drives of a recorded frame, of which the efforts act; `begins`: they do not yet."""
         self._drives, self._due = drives, begins
 
@@ -169,7 +169,7 @@ class DriveControls:
         self._known.clear()
         self._worker.change(self._drives.clear)
 
-    def go_back(self, drives: Mapping[int, Drive], begins: bool) -> None:
+    def continue_from(self, drives: Mapping[int, Drive], begins: bool) -> None:
         """Continue with the drives of a recorded frame; `begins` as in `RecordedFrame`."""
         self._known = dict(drives)
-        self._worker.change(lambda _: self._drives.go_back(dict(drives), begins))
+        self._worker.change(lambda _: self._drives.continue_from(dict(drives), begins))

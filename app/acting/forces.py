@@ -30,7 +30,7 @@ STRETCH = 0.25  # robot sizes, the spring's stretch under the robot's weight
 LONGEST_STRETCH = 1.0  # robot sizes
 SHORTEST, LONGEST = 0.002, 0.02  # s of simulated time for which a force is held
 SHARE = 4.0  # the time of the steps under a force, over that of computing it, within the limits above
-ANEW = 0.03  # s of wall time, after which the point's mobility is computed again
+RECOMPUTE_AFTER = 0.03  # s of wall time, after which the point's mobility is computed again
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Spring:
         if self.mobility is None or began > self.due:
             self.mobility = engine.point_mobility(model, q, self.link, self.point)
             now = time.perf_counter()
-            self.due = now + max(ANEW, 20 * (now - began))
+            self.due = now + max(RECOMPUTE_AFTER, 20 * (now - began))
         away = self.target - x
         away = away * min(1.0, LONGEST_STRETCH * self.size / max(float(np.linalg.norm(away)), 1e-30))
         return spring_force(away, moving, self.mobility, self.stiffness, self.mass, h), pose
@@ -82,10 +82,10 @@ def spring_force(
 ) -> np.ndarray:
     """Return f (3,), N, of a spring held for `h` s: see above. `away` (3,) is x* − x, m; `moving` (3,) is ẋ, m/s."""
     d = 2 * math.sqrt(k * min(mass, 3 / max(float(np.trace(mobility)), 1e-30)))
-    answer: np.ndarray = np.linalg.solve(
+    result: np.ndarray = np.linalg.solve(
         np.eye(3) + (h * d + h * h * k) * mobility, k * (away - h * moving) - d * moving
     )
-    return answer
+    return result
 
 
 def on_link(pose: np.ndarray, point: np.ndarray, force: np.ndarray) -> np.ndarray:
@@ -106,7 +106,7 @@ class AppliedForces(Attachment):
         self._cost = self._step = 0.0  # s of wall time, of the last force and of a step
         self._worked_out = 0.0
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Remove the spring."""
         self.spring = self._force = None
 
@@ -181,9 +181,9 @@ class ForceControls:
 
         self._worker.change(move)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         self.grabbed = False
-        self._worker.change(lambda _: self._forces.let_go())
+        self._worker.change(lambda _: self._forces.release())
 
     def set(self, link: int, wrench: np.ndarray, world: bool) -> None:
         """Set a wrench (6,) = (n, f), N m and N, on a link about its origin, in the link's or the world's axes."""
@@ -200,5 +200,5 @@ class ForceControls:
 
     def clear(self) -> None:
         """Release the grabbed link, and remove all wrenches."""
-        self.let_go()
+        self.release()
         self.set_all({})

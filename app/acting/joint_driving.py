@@ -26,18 +26,18 @@ def clamp_drive(row: Coordinate, drive: Drive) -> Drive:
     return replace(drive, value=min(max(drive.value, low), high))
 
 
-def _told_of_pose(robot: LoadedRobot, index: int, value: float) -> str:
+def _pose_text(robot: LoadedRobot, index: int, value: float) -> str:
     row = robot.coordinates[index]
     return f"Move {row.label} to {row.format(clamp_drive(row, Drive(value=value)).value)}"
 
 
-def _told_of_drive(robot: LoadedRobot, index: int, _: object) -> str:
+def _drive_text(robot: LoadedRobot, index: int, _: object) -> str:
     row, drive = robot.coordinates[index], robot.newly_set.get(index) or robot.drive_of(index)
     wave = "" if drive.wave == "constant" else f"{drive.wave} about "
     return f"Drive {row.label}: {drive.kind} {wave}{row.format(drive.value, drive.mode)}"
 
 
-def _told_of_gains(robot: LoadedRobot, index: int, gains: tuple[float, float] | None) -> str:
+def _gains_text(robot: LoadedRobot, index: int, gains: tuple[float, float] | None) -> str:
     label = robot.coordinates[index].label
     return f"Automatic gains of {label}" if gains is None else f"Gains of {label}: {gains[0]:.4g}, {gains[1]:.4g}"
 
@@ -52,7 +52,7 @@ class JointDriving:
         """The coordinate that `set_coordinate` had to hold, until it is released."""
         self._suspended: tuple[engine.Model | None, Settings, dict[int, Drive]] | None = None  # by `set_held`
 
-    @undoable(_told_of_pose, steady=True)
+    @undoable(_pose_text, steady=True)
     def set_coordinate(self, index: int, value: float) -> NDArray[np.floating] | None:
         """Set coordinate `index` of `coordinates` to `value`, rad or m, at rest; during play set its setpoint.
 
@@ -83,10 +83,10 @@ class JointDriving:
         self.set_drive(index, value)
         return None
 
-    def _require_present(self, wish: str) -> None:
+    def _require_present(self, purpose: str) -> None:
         """Raise ValueError while a recorded frame is shown."""
         if self._replay.active:
-            raise ValueError(f"{self._replay.reason}; to {wish} {self._replay.ways_on}")
+            raise ValueError(f"{self._replay.reason}; to {purpose} {self._replay.ways_on}")
 
     def release(self, index: int) -> None:
         """Release coordinate `index`, if `set_coordinate` had to hold it."""
@@ -137,7 +137,7 @@ class JointDriving:
         if not by_effort and before.by_velocity & own:
             self._worker.change(partial(_aim, own))
 
-    @undoable(_told_of_drive, steady=True)
+    @undoable(_drive_text, steady=True)
     def set_drive(self, index: int, value: float) -> None:
         """Set the value of coordinate `index` in its drive mode: rad or m, per second, or N m or N.
 
@@ -149,7 +149,7 @@ class JointDriving:
             raise ValueError(f"{row.name} follows another joint and has no drive of its own")
         self._set(index, replace(robot.drives[row.effort_v] or Drive(robot.mode(index)), value=value))
 
-    @undoable(_told_of_drive)
+    @undoable(_drive_text)
     def set_joint_drive(self, index: int, drive: Drive) -> None:
         """Set the drive of coordinate `index`, within the joint's limits.
 
@@ -195,7 +195,7 @@ class JointDriving:
         worst = max(held, key=lambda row: factor[row.effort_v], default=None)
         return ("", 1.0) if worst is None else (worst.name, float(factor[worst.effort_v]))
 
-    @undoable(_told_of_gains)
+    @undoable(_gains_text)
     def set_gains(self, index: int, gains: tuple[float, float] | None) -> None:
         """Set kp and kd of coordinate `index`; None for automatic gains."""
         self._require_present("set gains")

@@ -38,7 +38,7 @@ class LoadedRobot:
         self.overloaded: tuple[str, ...] = ()
         """The held joints whose effort limits could not carry their weight at the last start of play."""
 
-    def take(self, event: Loaded) -> None:
+    def update_from(self, event: Loaded) -> None:
         """Become another robot, paused at time zero."""
         self.model, self.coordinates, self.settings = event.model, coordinates(event.model), event.settings
         self.start, self.initial, self.time, self.playing = event.start, event.start.copy(), 0.0, False

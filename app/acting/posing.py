@@ -75,7 +75,7 @@ class Posing:
         self.pose(found.q)
         return found
 
-    def let_go_of_link(self) -> None:
+    def release_link(self) -> None:
         """Stop posing; all changes since `take_link` are undone as one."""
         grasp, self.grasp = self.grasp, None
         if grasp is None or self._robot.model is not grasp.before.model:

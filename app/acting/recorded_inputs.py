@@ -45,6 +45,6 @@ class RecordedInputs:
         """Continue with the inputs of the recorded frame, before it is left for a branch; a pull by the mouse ends."""
         drives, wrenches = self._known()
         self._robot.newly_set.clear()
-        self._robot.drives.go_back(drives, begins=self._replay.frame is not None and self._replay.frame.begins)
-        self._forces.let_go()
+        self._robot.drives.continue_from(drives, begins=self._replay.frame is not None and self._replay.frame.begins)
+        self._forces.release()
         self._forces.set_all(wrenches)

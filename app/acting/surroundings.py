@@ -182,7 +182,7 @@ def resolved(path: str | Path) -> str:
         return str(path)
 
 
-def read_beside(
+def read_other_robot(
     path: str | Path, package_dirs: Iterable[str], xacro_args: Mapping[str, str], floating: bool = False
 ) -> engine.Model:
     """Read the file of another robot as `Workbench.open` reads the first one's. Raises the errors of `engine.load`."""

@@ -16,7 +16,7 @@ from app.acting.forces import ForceControls, SetWrench
 from app.acting.loaded_robot import LoadedRobot
 from app.simulation.messages import Settings
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +62,8 @@ class Action:
         """Whether it changed a setting, a drive, the robot, its parts or its pose."""
         one, other = self.before, self.after
         moved = other.posed and not np.array_equal(one.q, other.q)
-        set_anew = (one.settings, one.drives, one.wrenches) != (other.settings, other.drives, other.wrenches)
-        return moved or set_anew or self.replaces_robot
+        inputs_set = (one.settings, one.drives, one.wrenches) != (other.settings, other.drives, other.wrenches)
+        return moved or inputs_set or self.replaces_robot
 
     @property
     def replaces_robot(self) -> bool:
@@ -132,27 +132,27 @@ def on_or_off(on: bool) -> str:
 
 def undoable(
     text: str | Callable[..., str], steady: bool = False
-) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
+) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Mark a method as an action, with the text `text`, or `text` called with the robot and the method's arguments.
 
     A method that places the robot returns q (nq,).
     """
 
-    def wrap(method: Callable[..., Answer]) -> Callable[..., Answer]:
+    def wrap(method: Callable[..., Result]) -> Callable[..., Result]:
         @functools.wraps(method)
-        def call(actor: Actor, *args: Any, **named: Any) -> Answer:
+        def call(actor: Actor, *args: Any, **named: Any) -> Result:
             actions = actor.actions
             if actions.silent or actions.robot.model is None:
                 return method(actor, *args, **named)
             before = actions.state
             with actions.unnoted():
-                answer = method(actor, *args, **named)
+                result = method(actor, *args, **named)
             after = actions.state
-            if isinstance(answer, np.ndarray):
-                before, after = replace(before, posed=True), replace(after, posed=True, q=np.array(answer))
+            if isinstance(result, np.ndarray):
+                before, after = replace(before, posed=True), replace(after, posed=True, q=np.array(result))
             reported = text if isinstance(text, str) else text(actions.robot, *args, **named)
             actions.report(Action(reported, before, after, steady, f"{method.__name__} {args[:1] if steady else ''}"))
-            return answer
+            return result
 
         return call
 

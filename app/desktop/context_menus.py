@@ -11,7 +11,7 @@ from PyQt6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from PyQt6.QtGui import QMouseEvent
 from PyQt6.QtWidgets import QMenu, QWidget
 
-LINK, JOINT, OBJECT, PLOT, MOMENT, SPACE = "link", "joint", "object of the scene", "plot", "moment", "empty space"
+LINK, JOINT, OBJECT, PLOT, TIME, SPACE = "link", "joint", "object of the scene", "plot", "moment", "empty space"
 GROUPS = "first", "act", "plot", "view", "measure", "hide", "drive", "copy", "change"
 CLICK = 4  # px by which the mouse may move in a click
 

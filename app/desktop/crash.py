@@ -47,7 +47,7 @@ class Reports:
         self._session, self._faults = (folder / numbered_name(name, number) for name in (SESSION, FAULT))
         self.log_text: Callable[[], str] = str
         """Returns the window's log so far."""
-        self.heard: Callable[[str, Path | None], None] = lambda _error, _report: None
+        self.on_report: Callable[[str, Path | None], None] = lambda _error, _report: None
         """Called from the failing thread with each error and its report's path, None if it could not be written."""
         self._fault: IO[str] | None = None
         self._installed = False
@@ -65,13 +65,13 @@ class Reports:
     def _caught(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         sys.__excepthook__(kind, error, trace)
         if issubclass(kind, Exception):
-            self.heard(f"{kind.__name__}: {error}", self._try_to_write(error, "the window's thread"))
+            self.on_report(f"{kind.__name__}: {error}", self._try_to_write(error, "the window's thread"))
 
     def _caught_in_thread(self, args: threading.ExceptHookArgs) -> None:
         sys.__excepthook__(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)
         if args.exc_value is not None and issubclass(args.exc_type, Exception):
             name = args.thread.name if args.thread is not None else "a thread"
-            self.heard(f"{args.exc_type.__name__}: {args.exc_value}", self._try_to_write(args.exc_value, name))
+            self.on_report(f"{args.exc_type.__name__}: {args.exc_value}", self._try_to_write(args.exc_value, name))
 
     def _try_to_write(self, error: BaseException, where: str) -> Path | None:
         """Call `write`; return None if the report cannot be written."""

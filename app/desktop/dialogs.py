@@ -88,7 +88,7 @@ def ask_file(parent: QWidget, title: str, folder: str = "", kinds: str = ROBOTS)
     """Return the file that the user selects; empty if cancelled."""
     dialog = file_dialog(parent, title, folder, kinds)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-    return _answer(dialog)
+    return _selected_path(dialog)
 
 
 def ask_path(parent: QWidget, title: str, name: str, kinds: str, suffix: str) -> str:
@@ -101,7 +101,7 @@ def ask_path(parent: QWidget, title: str, name: str, kinds: str, suffix: str) ->
     dialog.setFileMode(QFileDialog.FileMode.AnyFile)
     dialog.setDefaultSuffix(suffix)
     dialog.selectFile(name)
-    return _answer(dialog)
+    return _selected_path(dialog)
 
 
 def save_asked(parent: QWidget, title: str, name: str, kinds: str, save: Callable[[str], None]) -> tuple[str, str]:
@@ -129,7 +129,7 @@ def file_name(robot: str, suffix: str) -> str:
     return re.sub(r'[/\\:*?"<>|]', "_", robot) + suffix
 
 
-def _answer(dialog: QFileDialog) -> str:
+def _selected_path(dialog: QFileDialog) -> str:
     accepted = dialog.exec() == QDialog.DialogCode.Accepted
     path = dialog.selectedFiles()[0] if accepted else ""
     dialog.deleteLater()

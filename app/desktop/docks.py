@@ -81,7 +81,7 @@ class Docks(QObject):
         """Whether a dock is shown, and not behind another, where Qt takes it for visible too."""
         return title in self._in_sight
 
-    def bring(self, title: str) -> None:
+    def show_in_front(self, title: str) -> None:
         """Show a dock, in front of those that share its place."""
         self._docks[title].show()
         self._docks[title].raise_()

@@ -28,7 +28,7 @@ class MessageBar(QStatusBar):
         self.addPermanentWidget(notes)
         self.messageChanged.connect(self._make_room)
 
-    def give_way(self, *widgets: QWidget) -> None:
+    def hide_when_narrow(self, *widgets: QWidget) -> None:
         """Set the widgets to hide, the first one first; only the bar may show or hide them."""
         self._yielding = widgets
 
@@ -53,15 +53,15 @@ class MessageBar(QStatusBar):
         text = self.currentMessage()
         self.setToolTip(text)
         room = self.width() - 2 * EDGE - self.fontMetrics().horizontalAdvance(text)
-        room -= sum(_width(each) for each in self._beside() if each not in self._yielding)
+        room -= sum(_width(each) for each in self._neighbours() if each not in self._yielding)
         requested = sum(_width(each) for each in self._yielding)
         for widget in self._yielding:
-            gives_way = requested > room
-            requested -= _width(widget) if gives_way else 0
-            if widget.isHidden() != gives_way:
-                widget.setHidden(gives_way)
+            hides = requested > room
+            requested -= _width(widget) if hides else 0
+            if widget.isHidden() != hides:
+                widget.setHidden(hides)
 
-    def _beside(self) -> list[QWidget]:
+    def _neighbours(self) -> list[QWidget]:
         """Return the widgets beside a message; a maximised or full-screen window has no size grip."""
         return [each for each in self.children() if isinstance(each, QWidget) and each.isVisibleTo(self)]
 
@@ -72,7 +72,7 @@ class MessageBar(QStatusBar):
         painter, option = QPainter(self), QStyleOption()
         option.initFrom(self)
         self.style().drawPrimitive(QStyle.PrimitiveElement.PE_PanelStatusBar, option, painter, self)
-        end = min((each.x() for each in self._beside()), default=self.width()) - EDGE
+        end = min((each.x() for each in self._neighbours()), default=self.width()) - EDGE
         painter.setPen(self.palette().windowText().color())
         lines = two_lines(text, end - EDGE, self.fontMetrics())
         if len(lines) > 1:

@@ -13,7 +13,7 @@ from app.recording import autosave, run_files
 from app.recording.autosave import Autosave, Origin
 from app.simulation.messages import Loaded
 
-LOOK = 500  # ms between two checks whether saving fails
+POLL_INTERVAL = 500  # ms between two checks whether saving fails
 
 
 class AutosavedRuns(QObject):
@@ -29,9 +29,9 @@ class AutosavedRuns(QObject):
         window.menus.file.aboutToShow.connect(self._refresh)
         window.menus.file.aboutToHide.connect(lambda: self.action.setEnabled(True))  # a run may exist soon
         window.loaded.connect(self._set_robot)
-        window.refreshed.connect(self._tell_problem)
-        self._timer = QTimer(self, timeout=self._tell_problem)
-        self._timer.start(LOOK)
+        window.refreshed.connect(self._show_problem)
+        self._timer = QTimer(self, timeout=self._show_problem)
+        self._timer.start(POLL_INTERVAL)
         window.closing.connect(self._close)
         if (last := self.last) is not None:
             text = f"the last run was saved ({autosave.words(last)}): File › Open last run"
@@ -66,7 +66,7 @@ class AutosavedRuns(QObject):
             text = "last run opened; press Branch here (Ctrl+B) to continue from it"
             self._window.statusBar().showMessage(text, MESSAGE)
 
-    def _tell_problem(self) -> None:
+    def _show_problem(self) -> None:
         """Show an error while it lasts; other messages meanwhile remain."""
         problem, bar = self.autosave.problem, self._window.statusBar()
         if problem == self._reported:

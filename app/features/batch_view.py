@@ -34,14 +34,14 @@ class BatchView:
         self.panel.requested.connect(self._ask)
         self.panel.arranged.connect(self._arrange)
         self.panel.colored.connect(self._color)
-        self.panel.chosen.connect(self._bench.look_at)
-        self._viewport.picked.connect(self._bench.look_at)
+        self.panel.chosen.connect(self._bench.select_robot)
+        self._viewport.picked.connect(self._bench.select_robot)
         self._viewport.drawn.connect(self._drawn)
-        window.loaded.connect(self._take)
+        window.loaded.connect(self._on_loaded)
         window.framed.connect(self._show)
         window.refreshed.connect(lambda: self.panel.show_spread(self._bench.robot.settings.spread))
 
-    def _take(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         self._frame = None
         self._crowd.set_size(*self._viewport.robot_bounds)
         self.panel.set_model(event.model)
@@ -53,7 +53,7 @@ class BatchView:
         now = time.perf_counter()
         if self.panel.isVisible() and (now > self._due or not self._bench.robot.playing):
             self._due = now + REFRESH
-            self._tell()
+            self._show_state()
 
     def _drawn(self, seconds: float) -> None:
         """Update the mean frame time with the last frame's."""
@@ -80,7 +80,7 @@ class BatchView:
         """Return the drawing data of a state's robots, with the selected one highlighted; None for a single one."""
         if frame is None or (state := frame.batch) is None:
             return None
-        self._crowd.looked_at = frame.robot
+        self._crowd.selected_robot = frame.robot
         return self._crowd.batch(state.link_poses, state.energy, state.deviation, state.diverged, selected)
 
     @property
@@ -88,7 +88,7 @@ class BatchView:
         """The drawing data of the robots that are shown, for a picture; None for a single one."""
         return self.batch_of(self._frame, selected=False)
 
-    def _tell(self) -> None:
+    def _show_state(self) -> None:
         frame = self._frame
         if frame is None:
             return
@@ -115,4 +115,4 @@ class BatchView:
     def _color(self, coloring: str) -> None:
         self._crowd.coloring = coloring
         self._draw()
-        self._tell()
+        self._show_state()

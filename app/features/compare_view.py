@@ -23,11 +23,11 @@ class CompareView:
         window.toolbar.addAction(action)
         action.triggered.connect(self._widen)
         self.panel.message.connect(lambda text: window.bar.showMessage(text, MESSAGE))
-        window.loaded.connect(self._take)
+        window.loaded.connect(self._on_loaded)
         window.refreshed.connect(lambda: self.panel.setEnabled(not window.run.measuring))
         window.closing.connect(self.panel.close_thread)
 
-    def _take(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         self.panel.set_loaded(event.model, self._window.workbench.robot.floating)
 
     def _widen(self, shown: bool) -> None:

@@ -14,11 +14,11 @@ from app.desktop.dialogs import ask_file
 from app.desktop.settings import setting
 from app.features.diagnostics_view import DiagnosticsView
 from app.features.window_type import Window
-from app.file_signature import GONE, signature
+from app.file_signature import NO_FILE, signature
 from app.simulation.messages import ControllerChanged, Event, Snapshot
 from app.simulation.pace import IN_REAL_TIME
 
-LOOK = 300  # ms between two checks whether the file was saved
+POLL_INTERVAL = 300  # ms between two checks whether the file was saved
 RECENT = "controller_folder"  # the settings' key
 TIP = "Drive the joints by a Python function control(t, q, v); the file runs with your user rights"
 END_TIP = "Stop the controller; joints that were held before are held again"
@@ -47,10 +47,10 @@ class ControllerView(QObject):
         window.files.dropped[".py"] = self._refuse
         self.label = QLabel()
         window.bar.add_note(self.label)
-        self._read, self._held, self._reported = GONE, False, ""
+        self._read, self._held, self._reported = NO_FILE, False, ""
         self._slow: tuple[float, float] | None = None  # see `Snapshot.control`, if it slows the simulation down
         self._due = 0.0
-        self._timer = QTimer(self, interval=LOOK, timeout=self._look)
+        self._timer = QTimer(self, interval=POLL_INTERVAL, timeout=self._poll)
         window.happened.connect(self._react)
         window.framed.connect(self._time)
         window.loaded.connect(self._show)
@@ -86,15 +86,15 @@ class ControllerView(QObject):
         self._window.statusBar().showMessage(f"{name} is stopped; {after}", MESSAGE)
         self._window.refresh()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Reload the file if it changed; while no step asks for it, find out whether it was loaded."""
         path = self._bench.controller.path
-        now = signature(path) if path else GONE
-        if now not in (GONE, self._read):
+        now = signature(path) if path else NO_FILE
+        if now not in (NO_FILE, self._read):
             self._read = now
             self._bench.controller.reload()
         elif not self._bench.robot.playing:
-            self._bench.controller.look()
+            self._bench.controller.check_file()
 
     def _react(self, event: Event) -> None:
         if not isinstance(event, ControllerChanged):

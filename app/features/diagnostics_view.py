@@ -33,10 +33,10 @@ class DiagnosticsView:
         window.viewport.diagnostics.connect(self._add_of_meshes)
         window.run.begun.connect(self.forget_stop)
         window.loaded.connect(lambda _: self.show_file(raised=False))
-        window.happened.connect(self._hear)
+        window.happened.connect(self._on_event)
         window.closing.connect(self.panel.close_thread)
 
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         match event:
             case Refused():
                 self.show_file(raised=True)

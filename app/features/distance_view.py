@@ -46,7 +46,7 @@ class DistanceView(QObject):
         for each in (window, self._viewport):
             each.installEventFilter(self)
         window.framed.connect(self._follow)
-        window.loaded.connect(self._take_robot)
+        window.loaded.connect(self._on_loaded)
         window.refreshed.connect(self._refresh)
         window.menus.context.offer("measure", self._put_removal, LINK, SPACE)
 
@@ -94,10 +94,10 @@ class DistanceView(QObject):
         elif watched is self._viewport and kind == QEvent.Type.Resize:
             self._place()
         elif watched is self._viewport and isinstance(event, QMouseEvent) and self.action.isChecked():
-            return self._take(event)
+            return self._handle_mouse(event)
         return super().eventFilter(watched, event)
 
-    def _take(self, event: QMouseEvent) -> bool:
+    def _handle_mouse(self, event: QMouseEvent) -> bool:
         kind, at = event.type(), event.position()
         if kind == QEvent.Type.MouseMove and event.buttons() == Qt.MouseButton.NoButton:
             if len(self.ends) > 0 and (end := self.under(at)) is not None:
@@ -151,7 +151,7 @@ class DistanceView(QObject):
         if self.ends:
             self._show()
 
-    def _take_robot(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         """Keep the points if the same file was loaded again and still has their links."""
         names, same = event.model.link_names, event.path == self._path
         kept = [self._names[end.link] if end.link >= 0 else "" for end in self.ends]

@@ -17,7 +17,7 @@ from PyQt6.QtWidgets import QWidget
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.features.window_type import Window
-from app.picture.labels import write_beside
+from app.picture.labels import draw_text_at
 from app.simulation.messages import Loaded, Snapshot
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ class Dragging(QObject):
         self.hold: Hold | None = None
         self.layer = SpringLayer(self._viewport)
         self._viewport.installEventFilter(self)
-        self.action = make_action(window, "P&ull a link…", self._tell, tip=HELP)
+        self.action = make_action(window, "P&ull a link…", self._show_help, tip=HELP)
         window.menus.simulation.put(self.action)
         window.loaded.connect(self._forget)
         window.framed.connect(self._show)
         window.refreshed.connect(self._refresh)
 
-    def _tell(self) -> None:
+    def _show_help(self) -> None:
         self._status.showMessage(HELP, MESSAGE)
 
     def _refresh(self) -> None:
@@ -76,7 +76,7 @@ class Dragging(QObject):
                 return True
             if self.hold is not None and event.type() == QEvent.Type.MouseButtonRelease:
                 if event.button() == self.hold.button:
-                    self._let_go()
+                    self._release()
                 return True
         elif event.type() == QEvent.Type.Resize and watched is self._viewport:
             self.layer.setGeometry(self._viewport.rect())
@@ -118,14 +118,14 @@ class Dragging(QObject):
         self._bench.forces.pull(hold.target)
         self.layer.update()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self.hold = None
-        self._bench.forces.let_go()
+        self._bench.forces.release()
         self.layer.show_spring(None, None, "")
 
     def _forget(self, _: Loaded) -> None:
         if self.hold is not None:
-            self._let_go()
+            self._release()
 
     def _show(self, frame: Snapshot) -> None:
         """Draw the spring from the point's current position to the cursor."""
@@ -191,4 +191,4 @@ class SpringLayer(QWidget):
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(accent, 2.0))
         painter.drawEllipse(self.cursor_at, 7.0, 7.0)
-        write_beside(painter, self.font(), self.cursor_at, self.text, self.width())
+        draw_text_at(painter, self.font(), self.cursor_at, self.text, self.width())

@@ -17,21 +17,21 @@ class DriftView:
         self._window, self._bench = window, window.workbench
         self.note = PictureNote(window.viewport)
         self._watch: DriftWatch | None = None
-        window.loaded.connect(self._take)
-        window.framed.connect(self._look)
+        window.loaded.connect(self._on_loaded)
+        window.framed.connect(self._check_drift)
 
-    def _take(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         self._watch = DriftWatch(event.model, event.model.part_of_link == 0)
         self.note.say("")
 
-    def _look(self, frame: Snapshot) -> None:
+    def _check_drift(self, frame: Snapshot) -> None:
         if self._watch is None:
             return
         before = self._watch.drift
         if self._driven():
             self._watch.forget()
         else:
-            self._watch.look(frame)
+            self._watch.add_state(frame)
         if self._watch.drift == before:
             return
         text = "" if self._watch.drift is None else sentence(self._watch.drift, self._bench.robot.model.link_names)

@@ -48,7 +48,7 @@ class DriveView:
         self.form.gains_asked.connect(lambda gains: self._act(joints.set_gains, self.index, gains))
         self._table.driven.connect(partial(self._act, joints.set_drive))
         self._table.mode_asked.connect(partial(self._act, joints.drive))
-        window.loaded.connect(self._take_robot)
+        window.loaded.connect(self._on_loaded)
         window.refreshed.connect(self._show)
         window.framed.connect(self._follow)
         self._table.menu_made.connect(window.menus.context.fill)
@@ -67,7 +67,7 @@ class DriveView:
         if row.driveable:
             menu.addAction("&Drive…", lambda: self.choose(joint.number))
 
-    def _take_robot(self, _: Loaded) -> None:
+    def _on_loaded(self, _: Loaded) -> None:
         self.index = -1
 
     def _choose(self, current: QModelIndex) -> None:

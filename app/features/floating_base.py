@@ -31,8 +31,8 @@ class FloatingBase:
         self._file, self._requested = "", False  # of that robot, and whether it is to be freed
         self._ran = False  # whether that robot had a run
         window.run.floating_asked.connect(self._ask)
-        window.loaded.connect(self._take)
-        window.happened.connect(self._hear)
+        window.loaded.connect(self._on_loaded)
+        window.happened.connect(self._on_event)
 
     def _ask(self, on: bool) -> None:
         self._window.files.start(partial(self._set, on), FREEING if on else FIXING)
@@ -45,7 +45,7 @@ class FloatingBase:
         self._before, self._file, self._requested = replace(bench.actions.state, posed=True), bench.path, on
         bench.open_again(on)
 
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, Refused):
             self._before = None
 
@@ -53,7 +53,7 @@ class FloatingBase:
         """Whether a robot is the one that was open before, with its root link freed or fixed, also on the way there."""
         return self._before is not None and self._file == event.path
 
-    def _take(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         bench, bar = self._bench, self._window.statusBar()
         made, known, before = self.has_made(event), self._path == event.path, self._before
         arrived = made and self._requested == bench.robot.floating  # else it was freed and fixed at once

@@ -47,7 +47,7 @@ class Generator(QDialog):
         self.note, self.save = QLabel(wordWrap=True), QPushButton("&Save as URDF…")
         self.generate = QPushButton("&Generate")
         theme.tint(self.note, "faint")
-        self._tell()
+        self._set_tips()
         self._place()
         self._due = QTimer(self, singleShot=True, timeout=self.make)
         self._follow()
@@ -61,7 +61,7 @@ class Generator(QDialog):
         self.generate.clicked.connect(self.make)
         self.save.clicked.connect(self._ask)
 
-    def _tell(self) -> None:
+    def _set_tips(self) -> None:
         for widget, name, tip in (
             (self.kind, "kind", "A chain, or a tree that branches"),
             (self.links, "links", f"Moving links, 1 to {MOST}"),

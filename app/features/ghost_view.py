@@ -52,8 +52,8 @@ class GhostView(QObject):
         self.panel.requested.connect(self._ask)
         self.panel.recording.clicked.connect(self.recording.trigger)
         self._read.connect(self._take_recording)
-        self.panel.met.connect(self._bench.ghost.meet)
-        window.loaded.connect(self._take_robot)
+        self.panel.reset_asked.connect(self._bench.ghost.reset_to_robot)
+        window.loaded.connect(self._on_loaded)
         window.framed.connect(self._show)
         window.refreshed.connect(self._refresh)
         window.closing.connect(self._end)
@@ -62,7 +62,7 @@ class GhostView(QObject):
         self._bench.ghost.listen(lambda _: None)
         self._bench.ghost.set(None)
 
-    def _take_robot(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         self.panel.set_algorithms(engine.simulation_algorithms(event.model, "cpu"))
         lower, upper = self._viewport.robot_bounds
         self.panel.legend.size_of_robot = float(np.linalg.norm(upper - lower))
@@ -98,7 +98,7 @@ class GhostView(QObject):
 
     def _ask_recording(self) -> None:
         if path := ask_file(self._window, "Ghost from a recording", kinds=RUNS):
-            self._window.docks.bring("Ghost")
+            self._window.docks.show_in_front("Ghost")
             self.open(path)
 
     def open(self, path: str) -> None:

@@ -64,5 +64,5 @@ class GravityView:
         self.form.show_gravity(vector)
 
     def _show_form(self) -> None:
-        self._window.docks.bring("Scene")
+        self._window.docks.show_in_front("Scene")
         self.form.kind.setFocus()

@@ -66,13 +66,13 @@ class GroundView:
         surfaces = make_action(window, "Friction and restitution…", of_surfaces, tip=SURFACES_TIP)
         self.surface.changed.connect(self._bench.configuring.set_surfaces)
         self.form.chosen.connect(self.choose)
-        self.form.changed.connect(self.take)
+        self.form.changed.connect(self.set_terrain)
         self._present = engine.Scene(), Terrain(grounds.FLAT)
         self._made = deque([self._present], KNOWN)  # the newest first
         self._kind = ""  # of the last ground; empty for a newly selected one
         self.note, self._ahead, self._timer = PictureNote(window.viewport), CodeAhead(), QTimer(window, interval=BEAT)
         self._awaited, self._since = self._present, 0.0
-        self._timer.timeout.connect(self._look)
+        self._timer.timeout.connect(self._poll)
         window.loaded.connect(lambda _: self._forget())
         window.closing.connect(self._forget)
         window.menus.simulation.put(self.menu, surfaces)
@@ -88,7 +88,7 @@ class GroundView:
         return action
 
     def _go_to(self, field: QWidget) -> None:
-        self._window.docks.bring("Scene")
+        self._window.docks.show_in_front("Scene")
         field.setFocus()
 
     def choose(self, kind: str) -> None:
@@ -99,9 +99,9 @@ class GroundView:
             viewport = self._window.viewport
             front = viewport.bounds_of(engine.link_poses(self._bench.robot.model, self._bench.robot.initial))[1][0]
             self._kind = ""
-            self.take(grounds.usual(kind, viewport.robot_size, float(front)))
+            self.set_terrain(grounds.usual(kind, viewport.robot_size, float(front)))
 
-    def take(self, terrain: Terrain) -> None:
+    def set_terrain(self, terrain: Terrain) -> None:
         """Set the ground, and show it."""
         self._put(grounds.scene_of(terrain, self._window.viewport.robot_size), terrain)
 
@@ -118,7 +118,7 @@ class GroundView:
         self._timer.start()
         self._refresh()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Set the selected ground once its code is ready."""
         scene, terrain = self._awaited
         if self._ahead.poll():

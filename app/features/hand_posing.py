@@ -54,20 +54,20 @@ class HandPosing(QObject):
         self.handles, self.line = HandleLayer(self._viewport), SpringLayer(self._viewport)
         self._viewport.setMouseTracking(True)
         self._viewport.installEventFilter(self)
-        self.action = make_action(window, "P&ose a link…", self._tell, tip=HELP)
+        self.action = make_action(window, "P&ose a link…", self._show_help, tip=HELP)
         window.menus.simulation.put(self.action)
         window.selection.changed.connect(lambda _: self._show())
         window.framed.connect(self._follow)
         window.refreshed.connect(self._refresh)
         self._viewport.drawn.connect(lambda _: self._show())
 
-    def _tell(self) -> None:
+    def _show_help(self) -> None:
         self._window.statusBar().showMessage(HELP, MESSAGE)
 
     def _refresh(self) -> None:
         offer(self.action, (self._bench.robot.model is not None, NO_ROBOT))
         if self.hold is not None and (self._bench.robot.playing or self._bench.posing.grasp is None):
-            self._let_go()
+            self._release()
         self._show()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -94,7 +94,7 @@ class HandPosing(QObject):
             return True
         elif kind == QEvent.Type.MouseButtonRelease and self.hold is not None:
             if event.button() == self.hold.button:
-                self._let_go()
+                self._release()
                 self._still_down = Qt.MouseButton.NoButton
             return True
         return super().eventFilter(watched, event)
@@ -170,11 +170,11 @@ class HandPosing(QObject):
         grasp, posing.grasp = posing.grasp, None
         if moved and grasp is not None:
             restore_state(self._bench, grasp.before, grasp.before.q, posed=True)
-        self._let_go()
+        self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         self._still_down, self.hold = self.hold.button, None
-        self._bench.posing.let_go_of_link()
+        self._bench.posing.release_link()
         self.line.show_spring(None, None, "")
         self.handles.held, self.handles.text = False, ""
         self._show()

@@ -19,7 +19,7 @@ from app.features.window_type import Window
 from app.jobs.measuring import Measure, Measuring
 
 REST = 120.0  # s without input or work before it begins; by then most robots' idle compilation has finished
-LOOK = 1000  # ms between two checks
+POLL_INTERVAL = 1000  # ms between two checks
 NICE = 19  # the operating system's lowest priority
 MESSAGE = 10_000  # ms that the final message is shown
 LOAD = 0.25  # load average per core above which it does not begin
@@ -63,18 +63,18 @@ class IdleMeasuring(QObject):
         self.action.toggled.connect(lambda on: settings.setValue(KEY, on))
         window.menus.simulation.addAction(self.action)
         window.closing.connect(self._close)
-        self._timer = QTimer(self, timeout=self.look)
-        self._timer.start(LOOK)
+        self._timer = QTimer(self, timeout=self.poll)
+        self._timer.start(POLL_INTERVAL)
 
     def eventFilter(self, _receiver: QObject, event: QEvent) -> bool:
         # All of the program's events pass here; a type check is cheap.
         if isinstance(event, (QInputEvent, QDropEvent)) and event.type() in TOUCHES:
             self._since = time.monotonic()
             if self.measuring.running:
-                self.look()
+                self.poll()
         return False
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Start, continue or stop, depending on activity."""
         now, running = time.monotonic(), self.measuring.running
         wanted = self.action.isChecked() and (running or not (self._requested or engine.measured()))
@@ -83,7 +83,7 @@ class IdleMeasuring(QObject):
             self._since = now
         rested = now - self._since >= REST
         if running:
-            self._go_on(rested)
+            self._show_progress(rested)
         elif rested and not is_disturbed():
             self.measuring.start()
             self._say(0.0)
@@ -101,7 +101,7 @@ class IdleMeasuring(QObject):
         else:
             application.removeEventFilter(self)
 
-    def _go_on(self, rested: bool) -> None:
+    def _show_progress(self, rested: bool) -> None:
         if not rested:
             self.measuring.stop()
         progress = self.measuring.poll()

@@ -20,7 +20,7 @@ from app.simulation.messages import Loaded, Snapshot
 
 ROBOT = "arm7"
 """The robot of a lesson that is opened in an empty window."""
-LOOK = 30  # ms between two checks whether a lesson is ready
+POLL_INTERVAL = 30  # ms between two checks whether a lesson is ready
 PRESENTED, USUAL = 0.6, 430  # of the window, in presentation size; otherwise px of the dock
 STRENGTH = 1.0
 """The opacity of a highlight over a link's own colour, of which no hue remains: chains have blue links."""
@@ -44,8 +44,8 @@ class LessonView(QObject):
             self.menu.addAction(engine.Lesson.title_of(name)).triggered.connect(partial(self.open, name))
         window.menus.help.put(self.menu)
         for words, slot, key in (
-            ("&Next step", self.panel.go_on, "Alt+Right"),
-            ("&Previous step", self.panel.go_back, "Alt+Left"),
+            ("&Next step", self.panel.show_next, "Alt+Right"),
+            ("&Previous step", self.panel.show_previous, "Alt+Left"),
             ("P&lay or pause", self.panel.toggle, "Alt+Down"),
         ):
             self.menu.addAction(make_action(window, words, slot, key))
@@ -53,16 +53,16 @@ class LessonView(QObject):
         self.large = make_action(window, "P&resentation size", self._present, tip=words, checkable=True)
         self.menu.addAction(self.large)
         self.menu.insertSeparator(self.menu.actions()[len(engine.Lesson.names())])
-        self._timer = QTimer(self, interval=LOOK, timeout=self._look)
+        self._timer = QTimer(self, interval=POLL_INTERVAL, timeout=self._poll)
         self.panel.shown.connect(self._light)
         self.panel.again.connect(self._open_again)
         self.panel.requested.connect(self.open)
         window.selection.changed.connect(self._pick)
         self._in_sight = False  # Qt also reports a dock behind another tab as visible
-        self._dock.visibilityChanged.connect(self._come_into_sight)
-        theme.signals.changed.connect(self._dress)
+        self._dock.visibilityChanged.connect(self._on_visible)
+        theme.signals.changed.connect(self._apply_theme)
         window.framed.connect(self._keep)
-        window.loaded.connect(self._take_robot)
+        window.loaded.connect(self._on_loaded)
         window.closing.connect(self._close)
 
     def open(self, name: str, step: int = 0) -> None:
@@ -74,7 +74,7 @@ class LessonView(QObject):
         self._wanted, self._refused = (name, step), None
         if self.panel.lesson is None:
             self.panel.show_none(f"Computing the lesson: {title} …")
-        self._window.docks.bring("Lesson")
+        self._window.docks.show_in_front("Lesson")
         if self._bench.robot.model is None and not self._bench.loading:
             self._window.open(engine.find_robot(ROBOT))
         elif self._bench.robot.model is not None and not self._bench.loading:
@@ -85,7 +85,7 @@ class LessonView(QObject):
     def _present(self, on: bool) -> None:
         self.panel.present(on)
         if on:
-            self._window.docks.bring("Lesson")
+            self._window.docks.show_in_front("Lesson")
         width = round(PRESENTED * self._window.width()) if on else USUAL
         self._window.resizeDocks([self._dock], [width], Qt.Orientation.Horizontal)
 
@@ -97,7 +97,7 @@ class LessonView(QObject):
         self._state = frame.q.copy(), frame.v.copy(), frame.tau.copy()
         self._start()
 
-    def _take_robot(self, _: Loaded) -> None:
+    def _on_loaded(self, _: Loaded) -> None:
         """Restart the lesson, also a refused one, with a new robot once its state is known."""
         self._state, refused, self._refused = None, self._refused, None
         again = refused if self.panel.lesson is None else (self.panel.lesson.name, 0)
@@ -113,7 +113,7 @@ class LessonView(QObject):
         self._opening.start(self._wanted[0], self._bench.shown_model, self._state)
         self._timer.start()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         if (found := self._opening.poll()) is None:
             return
         if found.over:
@@ -141,11 +141,11 @@ class LessonView(QObject):
         if self._in_sight:
             self.panel.pick_of(link)
 
-    def _come_into_sight(self, seen: bool) -> None:
+    def _on_visible(self, seen: bool) -> None:
         self._in_sight = seen
         self._light(self.panel.step)
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         self._light(self.panel.step)
 
     def _light(self, step: engine.LessonStep | None) -> None:

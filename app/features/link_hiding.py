@@ -39,7 +39,7 @@ class LinkHiding(QObject):
         self.button.clicked.connect(self._viewport.setFocus)
         self.button.hide()
         self._viewport.installEventFilter(self)
-        window.loaded.connect(self._take_robot)
+        window.loaded.connect(self._on_loaded)
         window.refreshed.connect(self._refresh)
         window.selection.changed.connect(lambda _: self._refresh())
         window.menus.context.offer("hide", self._put_entries, LINK, SPACE)
@@ -86,7 +86,7 @@ class LinkHiding(QObject):
     def _hide_chosen(self) -> None:
         self.hide(self.hidden | {self._window.selection.link})
 
-    def _take_robot(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         """Hide the links of the same names if the same file was loaded again."""
         if not self._names:
             self._tree.eye_pressed.connect(self.toggle)

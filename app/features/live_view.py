@@ -29,7 +29,8 @@ from app.reasons import reason
 from app.recording import run_files
 from app.simulation.messages import Loaded
 
-LOOK, LOOK_FOR_NEXT = 16, 250  # ms between two reads of the script's frames, and between two checks for another script
+POLL_INTERVAL = 16  # ms between two reads of the script's frames
+SCRIPT_POLL_INTERVAL = 250  # ms between two checks for another script
 TIP = "Watch the simulation of a Python script that has called engine.show"
 
 
@@ -46,8 +47,8 @@ class LiveView(QObject):
         self._tips: dict[QAction | QMenu | QWidget, str] = {}  # original tooltips of disabled controls
         self.action = make_action(window, "&Connect to script", self._connect, tip=TIP)
         window.menus.file.insertAction(window.files.robots_menu.menuAction(), self.action)
-        self._timer = QTimer(self, timeout=self._look)
-        window.loaded.connect(self._take_robot)
+        self._timer = QTimer(self, timeout=self._poll)
+        window.loaded.connect(self._on_loaded)
         window.refreshed.connect(self._refresh)
         window.closing.connect(self._forget)
 
@@ -60,13 +61,13 @@ class LiveView(QObject):
         try:
             run_file = engine.LiveReader(folder).run_file
         except (OSError, ValueError) as error:
-            self._tell(reason(error))
+            self._show_message(reason(error))
             return
         if self._bench.robot.model is not None:
             self._before = self._bench.robot.model.name, replace(self._window.viewport.camera)
         self._window.open(run_file)
 
-    def _take_robot(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         self._forget()
         self._replay.growing, before, self._before = None, self._before, None
         if not run_files.is_live(event.path):
@@ -76,17 +77,17 @@ class LiveView(QObject):
         try:
             self.reader = engine.LiveReader(Path(event.path).parent)
         except ValueError as error:
-            self._tell(str(error))
+            self._show_message(str(error))
             return
         self._replay.growing, self._replay.script = self._replay.runs[-1], self.reader.script
-        self._bench.look_at(self.reader.robot)
-        self._tell(f"{self._why_not()}; drag the timeline to look back, End follows it again")
-        self._timer.start(LOOK)
+        self._bench.select_robot(self.reader.robot)
+        self._show_message(f"{self._why_not()}; drag the timeline to look back, End follows it again")
+        self._timer.start(POLL_INTERVAL)
         self._window.refresh()
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Record new frames, and show the newest if the newest before was shown."""
-        self._look_for_next()
+        self._poll_next_script()
         reader, replay, before = self.reader, self._replay, self._replay.growing
         if reader is None or before is None or self._bench.loading:
             return
@@ -102,18 +103,18 @@ class LiveView(QObject):
             why = f": {reader.divergence}" if reader.divergence else ""
             self._end(f"{reader.script} has ended{why}; its run stays on the timeline")
         elif reader.divergence and not diverged:
-            self._tell(f"{reader.script}: {reader.divergence}")
+            self._show_message(f"{reader.script}: {reader.divergence}")
 
     def _end(self, message: str) -> None:
         """Finish the script: keep its run, and wait for another script."""
         self._forget()
-        self._tell(message)
+        self._show_message(message)
         with suppress(OSError):
             self._free = engine.FreeWindow()
-            self._timer.start(LOOK_FOR_NEXT)
+            self._timer.start(SCRIPT_POLL_INTERVAL)
         self._window.refresh()
 
-    def _look_for_next(self) -> None:
+    def _poll_next_script(self) -> None:
         """Show a script that has taken this window; stop waiting once the simulation continues here."""
         if self._free is None or self._bench.loading:
             return
@@ -130,7 +131,7 @@ class LiveView(QObject):
             self._free.close()
             self._free = None
 
-    def _tell(self, message: str) -> None:
+    def _show_message(self, message: str) -> None:
         self._window.statusBar().showMessage(message, MESSAGE)
 
     def _why_not(self) -> str:

@@ -42,8 +42,8 @@ class LogView:
         self.action = make_action(window, "&Log…", self.show, tip="Messages of the status bar, with their times")
         window.menus.help.put(self.action)
         window.statusBar().messageChanged.connect(self.add)
-        window.happened.connect(self._hear)
-        window.loaded.connect(self._hear)
+        window.happened.connect(self._on_event)
+        window.loaded.connect(self._on_event)
         self.dialog: QDialog | None = None
         self._text: QPlainTextEdit
 
@@ -57,7 +57,7 @@ class LogView:
         if self.dialog is not None:
             self._text.appendPlainText(str(self.entries[-1]))
 
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         match event:
             case Loaded(model, path):
                 self.add(f"opened {path}", "\n".join(map(str, model.diagnostics)))

@@ -26,7 +26,7 @@ def ground_height(ground: engine.Plane | engine.HeightField | None, places: NDAr
     return float(((ground.offset - places[:, :2] @ ground.normal[:2]) / ground.normal[2]).max())
 
 
-def looked_at(camera: Camera, height: float) -> NDArray[np.float64]:
+def point_in_view(camera: Camera, height: float) -> NDArray[np.float64]:
     """Return the place (2,) where the line of sight meets the level `height`, m, or else the camera's target."""
     sight, eye = -camera.axes()[2], camera.eye
     if sight[2] < -GRAZING and 0 < (way := (height - eye[2]) / sight[2]) < camera.away + FAR * camera.distance:
@@ -39,7 +39,7 @@ def on_the_ground(
 ) -> NDArray[np.float64]:
     """Return the shift (3,) of a box (corners (3,)) that puts it there, aside of `others` to the camera's right."""
     half, middle, right = (box[1] - box[0])[:2] / 2, (box[0] + box[1])[:2] / 2, camera.axes()[0][:2]
-    at = looked_at(camera, ground_height(ground, camera.target[None]))
+    at = point_in_view(camera, ground_height(ground, camera.target[None]))
     taken = [((low + high)[:2] / 2, (high - low)[:2] / 2) for low, high in others]
     step = STEP * max(float(np.linalg.norm(half)), STEP * max((float(np.linalg.norm(r)) for _, r in taken), default=0))
     for _ in range(MOST):

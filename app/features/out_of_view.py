@@ -25,7 +25,7 @@ class OutOfView(QObject):
         self.button.clicked.connect(window.viewport.setFocus)
         self.button.hide()
         self._toward: np.ndarray | None = None
-        self._timer = QTimer(self, singleShot=True, interval=BEAT, timeout=self._look)
+        self._timer = QTimer(self, singleShot=True, interval=BEAT, timeout=self._update)
         window.viewport.drawn.connect(self._see)
         window.viewport.installEventFilter(self)
         window.closing.connect(self._timer.stop)
@@ -34,7 +34,7 @@ class OutOfView(QObject):
         if not self._timer.isActive():
             self._timer.start()
 
-    def _look(self) -> None:
+    def _update(self) -> None:
         self._toward = self._viewport.way_to_robot
         self._place()
 

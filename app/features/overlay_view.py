@@ -21,7 +21,7 @@ ENTRIES = (
     ("inertias", "&Inertia ellipsoids", "For each body the uniform ellipsoid of the same mass and moments of inertia"),
     ("trails", "&Trails", "The path of the selected link, or of the ends of all limbs"),
 )
-LOOKS = (
+APPEARANCES = (
     ("through", "&Transparent", "Draw the robot transparent", "Shift+T"),
     ("wireframe", "&Wireframe", "Draw the edges of the triangles only", "Shift+W"),
 )
@@ -40,10 +40,10 @@ class OverlayView:
             self._add(window, kind, text, tip, partial(self._overlays.show, kind))
         menu.put(*self.actions.values())
         for (kind, text, tip, key), slot in zip(
-            LOOKS, (self._overlays.see_through, self._overlays.wireframe), strict=True
+            APPEARANCES, (self._overlays.see_through, self._overlays.wireframe), strict=True
         ):
             self._add(window, kind, text, tip, slot, key)
-        menu.put(*(self.actions[kind] for kind, *_ in LOOKS), apart=True)
+        menu.put(*(self.actions[kind] for kind, *_ in APPEARANCES), apart=True)
         for kind, action in self.actions.items():
             action.setChecked(kind in shown)
         window.menus.view.put(menu)

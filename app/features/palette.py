@@ -161,7 +161,7 @@ class Palette(QDialog):
             self._last[:] = [command.name, *(name for name in self._last if name != command.name)][:LAST]
             dock, words = command.action.parent(), self.line.text().casefold().split()
             if isinstance(dock, QDockWidget) and not all(word in command.name.casefold() for word in words):
-                self._window.docks.bring(dock.windowTitle())  # what was sought is in it
+                self._window.docks.show_in_front(dock.windowTitle())  # what was sought is in it
             else:
                 command.action.trigger()
         elif reason := reason_of(command.action):
@@ -212,16 +212,16 @@ def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -
     if not words:
         return sorted(found, key=lambda each: last.index(each.name) if each.name in last else len(last))
 
-    sought = " ".join(words)
+    query = " ".join(words)
 
     def rank(command: Command) -> tuple[bool, bool, bool, int, bool]:
         name = _own(command)
-        exact = name == sought or f"› {command.name.casefold()}".endswith(f"› {sought}")
+        exact = name == query or f"› {command.name.casefold()}".endswith(f"› {query}")
         begins = sum(any(part.startswith(word) for part in f"{name} {command.also}".split()) for word in words)
         return (
             not is_offered(command.action),
             not exact,
-            not name.startswith(sought),
+            not name.startswith(query),
             -begins,
             not name.startswith(words[0]),
         )

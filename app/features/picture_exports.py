@@ -46,7 +46,7 @@ class PictureExports:
         self.picture = make("&Picture (.png)…", self._ask_picture, "Ctrl+P", tip="The current view, in any size")
         self.film = make("&Video of the run (.mp4)…", self._ask_film, tip="The run, seen from the current camera")
         self._views: queue.Queue[View | None] = queue.Queue(AHEAD)
-        self._coming: Iterator[View] = iter(())
+        self._remaining: Iterator[View] = iter(())
         self._feeder = QTimer(window, timeout=self._feed)
         window.loaded.connect(self._stop_feeding)
 
@@ -100,18 +100,18 @@ class PictureExports:
         run = self._bench.replay.chosen
         if run is None:
             return
-        moments = times(order.start, order.end, order.rate, order.speed)
+        frame_times = times(order.start, order.end, order.rate, order.speed)
         studio, views = Studio(self._window.viewport.font()), queue.Queue[View | None](AHEAD)
-        self._views, self._coming = views, self._make_views(run, moments, order.size)
+        self._views, self._remaining = views, self._make_views(run, frame_times, order.size)
         name = Path(path).name
 
         def work(stop: threading.Event) -> str:
-            def tell(count: int) -> None:
-                self._exports.tell(f"{name}: {count} of {len(moments)} frames")
+            def report_progress(count: int) -> None:
+                self._exports.report_progress(f"{name}: {count} of {len(frame_times)} frames")
 
             try:
                 with studio.open(), engine.replacing(path) as file:
-                    count = encode(file, _pictures(studio, views, stop), order.rate, tell)
+                    count = encode(file, _pictures(studio, views, stop), order.rate, report_progress)
             except _Stopped:
                 return f"stopped: {name} was not written"
             return f"{count} frames written to {name}"
@@ -119,11 +119,11 @@ class PictureExports:
         self._exports.begin(work, f"rendering {name} …", studio.close, stoppable=True)
         self._feeder.start(FEED)
 
-    def _make_views(self, run: engine.Run, moments: NDArray[np.float64], size: tuple[int, int]) -> Iterator[View]:
+    def _make_views(self, run: engine.Run, frame_times: NDArray[np.float64], size: tuple[int, int]) -> Iterator[View]:
         recording, robot = self._bench.replay.recording, self._bench.replay.robot
         index, view = -1, None
-        for moment in moments:
-            found = recording.at(run, float(moment))
+        for frame_time in frame_times:
+            found = recording.at(run, float(frame_time))
             if found != index or view is None:
                 frame = snapshot(recording.frame(run, found), robot)
                 batch = self._window.feature(BatchView).batch_of(frame, selected=False)
@@ -136,7 +136,7 @@ class PictureExports:
             self._feeder.stop()
         elif not self._views.full():
             try:
-                view = next(self._coming, None)
+                view = next(self._remaining, None)
             except Exception:  # the video is incomplete
                 self._stop_feeding()
                 raise
@@ -164,12 +164,12 @@ def _pictures(studio: Studio, views: queue.Queue[View | None], stop: threading.E
     """Yield the drawn views of the queue; repeated views are drawn once."""
     drawn: tuple[View, NDArray[np.uint8]] | None = None
 
-    def look_up() -> None:
+    def check_stop() -> None:
         if stop.is_set():
             raise _Stopped
 
     while True:
-        look_up()
+        check_stop()
         try:
             view = views.get(timeout=WAIT)
         except queue.Empty:
@@ -177,5 +177,5 @@ def _pictures(studio: Studio, views: queue.Queue[View | None], stop: threading.E
         if view is None:
             return
         if drawn is None or drawn[0] is not view:
-            drawn = view, studio.draw(view, look_up=look_up)
+            drawn = view, studio.draw(view, after_piece=check_stop)
         yield drawn[1]

@@ -65,7 +65,7 @@ class Placing(QObject):
                 return True
             if self.grip is not None and event.type() == QEvent.Type.MouseButtonRelease:
                 if event.button() == Qt.MouseButton.RightButton:
-                    self._let_go()
+                    self._release()
                 return True
         return super().eventFilter(watched, event)
 
@@ -149,7 +149,7 @@ class Placing(QObject):
         way = float(normal @ (self.grip.point - eye)) / along if abs(along) > 1e-6 else -1.0
         return eye + way * direction if way > 0 else None
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         grip, self.grip = self.grip, None
         if grip.now is not grip.item.pose:
             self._scene.change(grip.row, replace(grip.item, pose=grip.now))

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 REMEMBERED = 20  # robots
 AT_ONCE = 200  # frames of a script's run evaluated per update; older ones are computed in the background
-LOOK = 50  # ms between two checks for computed curves
+POLL_INTERVAL = 50  # ms between two checks for computed curves
 SLACK = 0.1  # s before the end of a run, within which samples may be missing
-LOOKED_AT = 1000  # times of a run checked for missing samples
+CHECKED_TIMES = 1000  # times of a run checked for missing samples
 
 
 class PlotsView:
@@ -55,12 +55,12 @@ class PlotsView:
         self._newest: engine.Run | None = None  # the run being sampled
         self._taken: tuple[engine.Run | None, int] = None, 0  # a script's run, and the last frame evaluated
         self._recorded, self._timer = RecordedCurves(self._bench.replay.recording), QTimer(window)
-        self._timer.timeout.connect(self._look)
+        self._timer.timeout.connect(self._poll)
         window.closing.connect(self._recorded.close)
         self.panel.live_asked.connect(self._to_present)
         self.panel.wanted.connect(self._watch)
         self.panel.shown.connect(self._begin)
-        self.panel.sought.connect(self._seek)
+        self.panel.seek_requested.connect(self._seek)
         self.panel.message.connect(lambda text: window.statusBar().showMessage(text, MESSAGE))
         self.action.triggered.connect(
             lambda on: self.panel.list.search.setFocus() if on else window.viewport.setFocus()
@@ -91,7 +91,7 @@ class PlotsView:
             self._forget_run()
         present = self._present
         if frame.recorded and present is None:
-            self._show_moment(frame.time)
+            self._show_time(frame.time)
         else:
             self._show_present(present)
         blocks = [block for block in probe.take() if block.robot == self._robot]
@@ -136,14 +136,14 @@ class PlotsView:
                 number, time = newest.left
                 sampled = dict(self.panel.sampled) if before is not None and number == before.number else {}
                 worked_out = self._curves if self._shown is not None and number == self._shown.number else {}
-                self.panel.go_on_from(time, sampled | worked_out)
+                self.panel.continue_from(time, sampled | worked_out)
             self._newest = newest
         self.panel.show_recorded(None)
         self.panel.show_cursor(math.nan)
 
     # Recorded runs.
 
-    def _show_moment(self, time: float) -> None:
+    def _show_time(self, time: float) -> None:
         """Show the recorded run of the current frame; missing curves are computed from its frames."""
         run = self._bench.replay.run
         if run is None or not self._active:
@@ -181,11 +181,11 @@ class PlotsView:
         return Wanted(run, run.first, run.last, self._robot, quantities, self._bench.robot.coordinates)
 
     def _work_out(self, run: engine.Run, span: tuple[float, float]) -> None:
-        if lacking := self._lacking(run, np.linspace(span[0], max(span[0], span[1] - SLACK), LOOKED_AT)):
+        if lacking := self._lacking(run, np.linspace(span[0], max(span[0], span[1] - SLACK), CHECKED_TIMES)):
             self._recorded.want(self._wanted(run, lacking))
-            self._timer.start(LOOK)
+            self._timer.start(POLL_INTERVAL)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Show the computed curves."""
         curves, run, replay = self._recorded.poll(), self._shown, self._bench.replay
         if curves is not None and curves.wanted.run is self._present:
@@ -218,7 +218,7 @@ class PlotsView:
 
     def _seek(self, time: float) -> None:
         """Show the frame of the recording at a time, s."""
-        self._bench.look_back()
+        self._bench.pause_for_replay()
         self._bench.replay.playing = False
         self._bench.replay.seek(time)
         self._window.refresh()
@@ -242,7 +242,7 @@ class PlotsView:
             self._bench.probe.watch(wanted)
         run = self._present
         if run is None and (frame := self._bench.replay.frame) is not None:
-            self._show_moment(frame.time)
+            self._show_time(frame.time)
         elif wanted and run is not None and len(run) > 1:
             self._newest = run
             self._work_out(run, self._bench.replay.recording.span(run))

@@ -51,7 +51,7 @@ class PoseMenu(QObject):
         self._header.installEventFilter(self)
         self._header.sectionResized.connect(lambda *_: QTimer.singleShot(0, self._place))
         window.menus.context.offer("first", lambda menu, _: menu.addAction(self.save), JOINT)
-        window.loaded.connect(self._take)
+        window.loaded.connect(self._on_loaded)
         window.refreshed.connect(self._refresh)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -66,7 +66,7 @@ class PoseMenu(QObject):
         place = QRect(right - wide - MARGIN, MARGIN, wide, header.height() - 2 * MARGIN)
         self.button.setGeometry(place)
 
-    def _take(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         """List a new robot's poses; in a scene with other bodies, the robot's own."""
         robot = self._robot = event.model.parts[0].model if event.model.parts else event.model
         self._fill()

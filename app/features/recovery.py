@@ -35,8 +35,8 @@ class Recovery(QObject):
         self.box: QMessageBox | None = None
         self._log = window.feature(LogView)
         reports.log_text = lambda: self._log.text
-        reports.heard = self._failed.emit
-        self._failed.connect(self._tell)
+        reports.on_report = self._failed.emit
+        self._failed.connect(self._show_error)
         window.loaded.connect(self._note)
         window.closing.connect(reports.end)
         self._remember({"begun": self._begun})
@@ -56,7 +56,7 @@ class Recovery(QObject):
         except OSError as error:
             self._log.add(f"crash recovery is off: {reason(error)}")
 
-    def _tell(self, problem: str, report: Path | None) -> None:
+    def _show_error(self, problem: str, report: Path | None) -> None:
         self._window.statusBar().showMessage(f"internal error: {problem}; Help › Log says where the report is")
         self._log.add("no report could be written" if report is None else f"a report is in {report}")
 

@@ -16,11 +16,11 @@ from app.features.run_exports import RunExports
 from app.features.state_transfer import restore_state
 from app.features.time_view import TimeView
 from app.features.window_type import Window
-from app.file_signature import GONE, signature
+from app.file_signature import NO_FILE, signature
 from app.gl.camera import Camera
 from app.simulation.messages import Event, Loaded, Refused
 
-LOOK = 400  # ms between two checks of the file
+POLL_INTERVAL = 400  # ms between two checks of the file
 LASTING = 10.0  # s of recording that are not discarded automatically
 KEY = "reload"  # the setting
 Signature = tuple[int, int]
@@ -53,15 +53,15 @@ class Reloading:
         check(self.watching, setting(self._settings, KEY, True))
         window.menus.file.put(self.action, self.watching, apart=True)
         self._path = self._refused = ""  # the robot's file, and the one that was refused since
-        self._besides: tuple[str, ...] = ()  # files that the robot's file includes, and meshes
+        self._included: tuple[str, ...] = ()  # files that the robot's file includes, and meshes
         self._known: dict[str, Signature] = {}  # of these files as read
         self._seen: dict[str, Signature] = {}  # and as last checked
         self._requested: tuple[str, dict[str, Signature]] = "", {}  # the path being opened, and signatures at that time
         self._before: Before | None = None
-        self._timer = QTimer(window, timeout=self.look)
-        self._timer.start(LOOK)
-        window.loaded.connect(self._take)
-        window.happened.connect(self._hear)
+        self._timer = QTimer(window, timeout=self.poll)
+        self._timer.start(POLL_INTERVAL)
+        window.loaded.connect(self._on_loaded)
+        window.happened.connect(self._on_event)
         window.refreshed.connect(self._note)
         self._refresh()
 
@@ -71,7 +71,7 @@ class Reloading:
     def _refresh(self) -> None:
         offer(self.action, (self._path or self._refused, "no file is open"))
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Reload or report a file if it has changed, and is unchanged since the last check."""
         if self._bench.loading or not self.watching.isChecked():
             return
@@ -80,31 +80,31 @@ class Reloading:
             rests = all(now[name] == self._seen.get(name) for name in now)
             self._seen |= now
             changed = [name for name in now if now[name] != self._known[name]]
-            if changed and rests and now[file] != GONE:
-                self._answer(file, changed[0])
+            if changed and rests and now[file] != NO_FILE:
+                self._handle_change(file, changed[0])
                 return
 
     def _signatures(self, file: str) -> dict[str, Signature]:
         """Return the signatures of a file, and of those beside it if it is the robot's."""
-        return {name: signature(name) for name in (file, *(self._besides if file == self._path else ()))}
+        return {name: signature(name) for name in (file, *(self._included if file == self._path else ()))}
 
-    def _answer(self, file: str, changed: str) -> None:
+    def _handle_change(self, file: str, changed: str) -> None:
         if self._bench.trusted:
-            self._tell(file, changed, "and lets it run any Python")
-        elif self._would_go():
-            self._tell(file, changed, "and discards the recording")
+            self._report_change(file, changed, "and lets it run any Python")
+        elif self._would_discard():
+            self._report_change(file, changed, "and discards the recording")
         elif file == self._refused:
             self._window.open(file)
         else:
             self.reload()
 
-    def _tell(self, file: str, changed: str, what_follows: str) -> None:
+    def _report_change(self, file: str, changed: str, what_follows: str) -> None:
         """Report once that the file, or one beside it, has changed."""
         self._known |= {name: self._seen[name] for name in self._signatures(file)}
         what = "it" if changed == file else "the robot"
         self._window.statusBar().showMessage(f"{Path(changed).name} has changed; F5 reloads {what}, {what_follows}")
 
-    def _would_go(self) -> bool:
+    def _would_discard(self) -> bool:
         """Return whether reloading would discard recorded data that the user may want."""
         replay, time_view = self._bench.replay, self._window.feature(TimeView)
         recording = replay.recording
@@ -147,11 +147,11 @@ class Reloading:
         bench.open_again(bench.robot.floating)
         self._window.refresh()
 
-    def _take(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         before, self._before, self._refused = self._before, None, ""
         file = Path(event.path)
         self._path = event.path if file.is_file() and file.suffix != ".npz" else ""
-        self._besides = _files_of(event.model) if self._path else ()
+        self._included = _files_of(event.model) if self._path else ()
         self._keep(event.path)
         if before is None or before.path != event.path:
             return
@@ -162,10 +162,10 @@ class Reloading:
         self._window.refresh()
         self._window.statusBar().showMessage(f"{file.name} was reloaded", MESSAGE)
 
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, Refused):
             self._before = None
-            readable = signature(event.path) != GONE and Path(event.path).is_file()
+            readable = signature(event.path) != NO_FILE and Path(event.path).is_file()
             self._refused = event.path if readable and event.path != self._path else ""
             self._keep(event.path)
 

@@ -56,7 +56,7 @@ class RobotFiles:
         menus.file.put(self.open_action, self.recent_menu, self.robots_menu, self.package_menu)
         menus.file.addAction(make_action(window, "&Quit", window.close, keys.Quit))
         self._left = ""  # message on dropped files that were not opened
-        window.refreshed.connect(self._tell_of_others)
+        window.refreshed.connect(self._show_others)
         window.refreshed.connect(self._keep_recent)
         self.recent_menu.chosen.connect(self.open)
         self.package_menu.changed.connect(self._set_package_dirs)
@@ -115,7 +115,7 @@ class RobotFiles:
     def _taker(self, path: str) -> Callable[[str], None] | None:
         return None if self._bench.robot.model is None else self.dropped.get(Path(path).suffix.lower())
 
-    def _tell_of_others(self) -> None:
+    def _show_others(self) -> None:
         """Repeat the message once the robot is open, since opening clears the status bar; before what that has said."""
         if self._left and not self._bench.loading:
             bar, left, self._left = self._window.statusBar(), self._left, ""

@@ -41,7 +41,7 @@ class RobotView:
         docks = (window.docks[title].visibilityChanged for title in ("Robot", "Joints"))
         for signal in (*docks, self._facts.visibility_changed):
             signal.connect(self._show_again)
-        window.loaded.connect(self._take_robot)
+        window.loaded.connect(self._on_loaded)
         window.framed.connect(self._show)
         window.refreshed.connect(self._show_again)  # after other gravity
         window.menus.context.watch(self.panel.tree, self._link_at)
@@ -52,10 +52,10 @@ class RobotView:
         return None if link is None else Clicked(LINK, self._bench.robot.model.link_names[int(link)], int(link))
 
     def _put_entry(self, menu: QMenu, link: Clicked) -> None:
-        inspect = menu.addAction("&Inspect", lambda: self._docks.bring("Robot"))
+        inspect = menu.addAction("&Inspect", lambda: self._docks.show_in_front("Robot"))
         inspect.triggered.connect(lambda: self.selection.choose(link.number))
 
-    def _take_robot(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         self.selection.choose(-1)
         self._list(event.model)
 

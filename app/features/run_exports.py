@@ -27,7 +27,7 @@ from app.recording import run_files
 if TYPE_CHECKING:
     from app.simulation.messages import Loaded, Snapshot
 
-LOOK = 50  # ms between two checks of the export's progress
+POLL_INTERVAL = 50  # ms between two checks of the export's progress
 WRITING = 30.0  # s, at most, to wait on closing for a file being written
 
 
@@ -73,7 +73,7 @@ class RunExports:
         self.writing: Background[Written] = Background(
             "export", lambda problem: Written(f"nothing was written: {problem}")
         )
-        self._timer = QTimer(window, timeout=self._look)
+        self._timer = QTimer(window, timeout=self._poll)
         window.refreshed.connect(self._refresh)
         window.framed.connect(self._follow)
         window.loaded.connect(self._play_opened)
@@ -131,28 +131,28 @@ class RunExports:
         seen = self._window.feature(TimeView).keyframes.seen_in(run, bench.replay.runs)
         first, end = recording.span(run) if span is None else span
         named = [[run.number, each.frame.time, each.name] for each in seen if first <= each.frame.time <= end]
-        looked_at, which = bench.replay.robot, run_files.identify(run, bench.replay.runs)
+        selected, which = bench.replay.robot, run_files.identify(run, bench.replay.runs)
         reported = run_files.lasting(model, robot) | ({run_files.KEYFRAMES: named} if named else {})
         name = Path(path).name
 
         def write(stop: threading.Event) -> str:
             engine.require_place(path)
 
-            def look_up(time: float) -> None:
+            def report_time(time: float) -> None:
                 if stop.is_set():
                     raise _Stopped
-                self.tell(f"{name}: {time:.1f} of {end:.1f} s")
+                self.report_progress(f"{name}: {time:.1f} of {end:.1f} s")
 
             rows, source, effort = recording, run, None
             if interval is not None:
                 try:
-                    rows, source, effort = engine.resample(recording, run, interval or None, look_up, span)
+                    rows, source, effort = engine.resample(recording, run, interval or None, report_time, span)
                 except _Stopped:
                     return f"stopped: {name} was not written"
             setup = rows.frame(source, source.last).setup
             if kind == "csv":
                 written = engine.recorded_trajectory(rows, source, effort)
-                engine.save_csv(path, setup.model, written, looked_at)
+                engine.save_csv(path, setup.model, written, selected)
             else:
                 facts = run_files.facts(setup, robot, floating, folders) | reported
                 written = engine.save_run(path, rows, source, facts, run_files.describe, effort)
@@ -193,12 +193,12 @@ class RunExports:
         self._finish, self._stoppable = finish, stoppable
         self.writing.run(attempt)
         self._window.statusBar().showMessage(message)
-        self._timer.start(LOOK)
+        self._timer.start(POLL_INTERVAL)
         self._refresh()
 
-    def tell(self, message: str) -> None:
+    def report_progress(self, message: str) -> None:
         """Report progress from the export's thread."""
-        self.writing.tell(Written(message, over=False))
+        self.writing.publish(Written(message, over=False))
 
     def _stop(self) -> None:
         self.writing.stop()
@@ -255,7 +255,7 @@ class RunExports:
         """
         self.writing.close(patience=WRITING)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         if (report := self.writing.poll()) is None:
             return
         self._window.statusBar().showMessage(report.message, MESSAGE if report.over else 0)

@@ -18,7 +18,7 @@ import engine
 from app.acting import scene_objects
 from app.acting.loaded_robot import alone
 from app.acting.scene_objects import SceneObject, body_of
-from app.acting.surroundings import read_beside
+from app.acting.surroundings import read_other_robot
 from app.acting.undoing import State
 from app.desktop.actions import MESSAGE, NO_ROBOT, give_reason, make_action, offer
 from app.desktop.context_menus import LINK, OBJECT, SPACE, Clicked
@@ -95,7 +95,7 @@ class SceneView(QObject):
         self.panel.chosen.connect(self._follow)
         self.panel.changed.connect(self.change)
         window.selection.changed.connect(self._follow_link)
-        window.loaded.connect(self._take)
+        window.loaded.connect(self._on_loaded)
         window.refreshed.connect(self.show)
         window.docks["Scene"].visibilityChanged.connect(self._show_if)
         window.framed.connect(self._show_frame)
@@ -118,7 +118,7 @@ class SceneView(QObject):
                 return
             row = len(self.obstacles) + part
         menu.addSeparator()
-        edit = menu.addAction("&Edit…", lambda: self._window.docks.bring("Scene"))
+        edit = menu.addAction("&Edit…", lambda: self._window.docks.show_in_front("Scene"))
         edit.triggered.connect(lambda: self.choose(row))
         menu.addAction("&Duplicate", lambda: self.duplicate(row))
         menu.addAction("&Remove", lambda: self.remove(row))
@@ -322,7 +322,7 @@ class SceneView(QObject):
             self._window.statusBar().showMessage(str(refusal), MESSAGE)
         self._window.refresh()
 
-    def _take(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         before, self._before = self._before, None
         if before is None or alone(before.state.model) is not self._robot:  # another robot was opened meanwhile
             self.panel.choose(-1)
@@ -387,7 +387,7 @@ class SceneView(QObject):
     def _put_mesh(self, path: str, found: np.ndarray | str, beside: engine.Model) -> None:
         """Put a mesh with these corners on the ground, clear of the robot and the other objects, and into view."""
         if isinstance(found, str):
-            self._tell(found)
+            self._show_refusal(found)
             return
         if self._waits(partial(self._put_mesh, path, found, beside), beside):
             return
@@ -420,7 +420,7 @@ class SceneView(QObject):
 
         def read() -> None:
             try:
-                found: engine.Model | str = read_beside(path, package_dirs, xacro_args, free)
+                found: engine.Model | str = read_other_robot(path, package_dirs, xacro_args, free)
             except (ValueError, OSError) as error:
                 found = refusal(path, error)
             with suppress(RuntimeError):  # the window is closed
@@ -429,7 +429,7 @@ class SceneView(QObject):
         self._window.statusBar().showMessage(f"Reading {Path(path).name} …", MESSAGE)
         threading.Thread(target=read, name="robot beside", daemon=True).start()
 
-    def _tell(self, problem: str) -> None:
+    def _show_refusal(self, problem: str) -> None:
         """Show why a file was refused, in one line."""
         line = " ".join(problem.split())
         self._window.statusBar().showMessage(line if len(line) <= LINE else f"{line[: LINE - 1]}…", MESSAGE)
@@ -437,7 +437,7 @@ class SceneView(QObject):
     def _put_robot(self, found: engine.Model | str, beside: engine.Model) -> None:
         """Add a loaded robot unless another one was opened meanwhile, or show why loading failed."""
         if isinstance(found, str):
-            self._tell(found)
+            self._show_refusal(found)
         elif not self._waits(partial(self._put_robot, found, beside), beside):
             pose, name = np.eye(4), scene_objects.free_name(found.name, [each.name for each in self.objects])
             pose[:3, 3] = self._place(OBSTACLE * self._window.viewport.robot_size)

@@ -16,7 +16,7 @@ from PyQt6.QtWidgets import QMenu
 
 import engine
 from app.acting.loaded_robot import alone
-from app.acting.surroundings import read_beside
+from app.acting.surroundings import read_other_robot
 from app.desktop import dialogs
 from app.desktop.actions import MESSAGE, NO_ROBOT, algorithm_name, make_action, offer
 from app.desktop.docks import RIGHT, Dock
@@ -33,7 +33,7 @@ from app.simulation.messages import Loaded, Snapshot
 from app.simulation.second_robot import SavedSecondRobot, SecondRobotRequest, is_free
 from app.simulation.starting import first_pose
 
-LOOK = 30  # ms between two checks whether the file is loaded
+POLL_INTERVAL = 30  # ms between two checks whether the file is loaded
 REFRESH = 0.1  # s between two updates of the numbers while it plays
 UNRECORDED = "The second robot is not recorded: it stays at its last live state"
 UNBEGUN = "A recording has no second robot: press Branch here (Ctrl+B), and both are simulated from this frame"
@@ -78,7 +78,7 @@ class SecondRobotView(QObject):
         self._first = ""  # the first robot's file
         self._pressed, self._due, self._link = QPointF(), 0.0, -1
         self._reading = _reading()
-        self._timer = QTimer(self, timeout=self._look)
+        self._timer = QTimer(self, timeout=self._poll)
         self.panel = SecondRobotPanel()
         self.action = window.docks.add(Dock("Second robot", self.panel, RIGHT, "Timing", "robot", "Shift+B", TIP))
         self._make_menu()
@@ -101,7 +101,7 @@ class SecondRobotView(QObject):
     def _connect(self) -> None:
         window = self._window
         self._bench.second_robot.listen(self._reported.emit)  # from other threads
-        self._reported.connect(self._tell)
+        self._reported.connect(self._set_note)
         self._mesh_read.connect(self._take_meshes)
         self.panel.requested.connect(self.open_action.trigger)
         self.panel.closed.connect(self._dismiss)
@@ -109,7 +109,7 @@ class SecondRobotView(QObject):
         self._viewport.installEventFilter(self)
         self._viewport.clicked.connect(self._click)
         self._viewport.read_on.connect(lambda: self._draw(self._poses))  # the first's meshes may lower the ground
-        window.loaded.connect(self._take_robot)
+        window.loaded.connect(self._on_loaded)
         window.framed.connect(self._show)
         window.refreshed.connect(self._refresh)
         window.closing.connect(self._end)
@@ -141,15 +141,15 @@ class SecondRobotView(QObject):
 
         def work(_: threading.Event) -> Read:
             try:
-                return Read(read_beside(path, folders, xacro_args))
+                return Read(read_other_robot(path, folders, xacro_args))
             except (engine.ModelError, OSError, ValueError) as error:
                 return Read(None, refusal(str(path), error))
 
         self._reading.run(work)
         self._window.statusBar().showMessage(f"reading {Path(path).name} …")
-        self._timer.start(LOOK)
+        self._timer.start(POLL_INTERVAL)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         if (read := self._reading.poll()) is None:
             return
         path, kept = self._opening
@@ -164,8 +164,8 @@ class SecondRobotView(QObject):
         self._algorithm = "auto" if kept is None else kept.algorithm
         self._placed, self._fit_due = False, kept is None
         self._scene = Scene(self.model)
-        self._tell(f"{self.model.name} is being prepared …")
-        self._window.docks.bring("Second robot")
+        self._set_note(f"{self.model.name} is being prepared …")
+        self._window.docks.show_in_front("Second robot")
         self._scene.load(self._mesh_read.emit, apart=True, simplify=True)
         self._take_meshes()
         self._window.refresh()
@@ -203,7 +203,7 @@ class SecondRobotView(QObject):
         self._algorithm = name
         if self.model is not None and self._requested is not None:
             self._requested = replace(self._requested, algorithm=name)
-            self._tell(f"The code for {algorithm_name(name)} is being prepared …")
+            self._set_note(f"The code for {algorithm_name(name)} is being prepared …")
             self._bench.second_robot.set_algorithm(name)
 
     def close(self) -> None:
@@ -222,7 +222,7 @@ class SecondRobotView(QObject):
         self._draw(None)
         self.panel.show_names("", "")
         self._window.feature(DiagnosticsView).set_of_second([])
-        self._tell(EMPTY)
+        self._set_note(EMPTY)
         self._window.refresh()
 
     def _dismiss(self) -> None:
@@ -237,7 +237,7 @@ class SecondRobotView(QObject):
             self._timer.stop()
             self._window.statusBar().clearMessage()
 
-    def _tell(self, note: str) -> None:
+    def _set_note(self, note: str) -> None:
         self._note = note
         self._show_note()
 
@@ -275,7 +275,7 @@ class SecondRobotView(QObject):
         if self._scene is not None:
             self._scene.close()
 
-    def _take_robot(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         """Place the second robot again beside a new first robot, and fit both in view.
 
         The camera stays if the same file was reloaded.
@@ -313,7 +313,7 @@ class SecondRobotView(QObject):
                 reported = [f"{seconds:.3f} s", *(f"{each:.3f} J" for each in energy), algorithm_name(name)]
                 self.panel.show_column(column, [*_facts(model), *reported])
             self._show_algorithms(state.scene)
-            self._tell_link()
+            self._show_link_note()
 
     def _draw(self, poses: np.ndarray | None) -> None:
         """Draw it at its links' poses (links, 4, 4) on the ground that is drawn, which may be below a fixed robot."""
@@ -349,9 +349,9 @@ class SecondRobotView(QObject):
         if not behind:
             self._window.selection.choose(-1)
         viewport.overlays.choose_second_link(self._link)
-        self._tell_link()
+        self._show_link_note()
 
-    def _tell_link(self) -> None:
+    def _show_link_note(self) -> None:
         model, link, drawn = self.model, self._link, self._viewport.overlays.second_robot
         if model is None or link < 0 or drawn is None:
             return

@@ -169,7 +169,7 @@ def recording(session: dict[str, Any], path: str) -> str:
     return str(Path(path).with_name(name)) if name else ""
 
 
-def moment(session: dict[str, Any]) -> float | None:
+def frame_time(session: dict[str, Any]) -> float | None:
     """Return the time of the recorded frame that was shown, s; None for the live state."""
     kept = session.get("moment")
     return None if kept is None else float(_of_kind("moment", kept, 1.0))

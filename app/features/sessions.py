@@ -58,8 +58,8 @@ class Sessions:
         self._opening: Opening | None = None
         self._file: tuple[str | None, str] = None, ""  # a robot's file, and that of its session
         window.files.others[SUFFIX] = self._try_open
-        window.loaded.connect(self._take)
-        window.happened.connect(self._hear)
+        window.loaded.connect(self._on_loaded)
+        window.happened.connect(self._on_event)
         window.refreshed.connect(self._refresh)
 
     @property
@@ -82,7 +82,7 @@ class Sessions:
         """Save to the file of the session that is open, else ask for one."""
         robot, path = self._file
         if path and robot is not None and robot == self._bench.source:
-            self._tell(self._save, path)
+            self._show_result(self._save, path)
         else:
             self._ask_save()
 
@@ -95,14 +95,14 @@ class Sessions:
             return
         name = file_name(self._bench.robot.model.name, SUFFIX)
         if path := ask_path(self._window, "Save the session", name, KIND, SUFFIX):
-            self._tell(self._save, path)
+            self._show_result(self._save, path)
 
     def _ask_open(self) -> None:
         if path := ask_file(self._window, "Open a session", kinds=KIND):
             self._window.files.start(partial(self._try_open, path))
 
     def _try_open(self, path: str) -> None:
-        if (error := self._tell(self._start, path)) is not None:
+        if (error := self._show_result(self._start, path)) is not None:
             self._window.feature(DiagnosticsView).show_refused(Refused.because(path, error))
             self._window.refresh()
 
@@ -120,7 +120,7 @@ class Sessions:
         self.open(path)
         return f"Opening {path}"
 
-    def _tell(self, act: Callable[[str], str], path: str) -> OSError | NoSession | None:
+    def _show_result(self, act: Callable[[str], str], path: str) -> OSError | NoSession | None:
         """Call `act` on a file and show its message; show and return an error."""
         try:
             done = act(path)
@@ -221,7 +221,7 @@ class Sessions:
         )
         self._window.refresh()
 
-    def _take(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         opening, self._opening = self._opening, None
         if opening is None or event.path != str(Path(opening.file).expanduser().resolve()):
             return
@@ -232,7 +232,7 @@ class Sessions:
             lambda: self._drive(session),
         )
         restored = (
-            *((lambda: self._go_on(session),) if opening.recording else state),
+            *((lambda: self._continue(session),) if opening.recording else state),
             lambda: window.speed.set_speed(session_text.speed(session, bench.speed)),
             lambda: self._see(session_text.camera(session, window.viewport.camera)),
             lambda: window.docks.restore(QByteArray.fromBase64(session_text.layout(session).encode())),
@@ -260,14 +260,14 @@ class Sessions:
             if name in rows:
                 self._bench.joints.set_joint_drive(rows[name], drive)
 
-    def _go_on(self, session: dict[str, Any]) -> None:
+    def _continue(self, session: dict[str, Any]) -> None:
         """Continue from the last recorded frame, and restore waves, which it lacks; or show the saved frame."""
         bench, replay = self._bench, self._bench.replay
         bench.recent = [bench.path, *(path for path in bench.recent[1:] if path != bench.path)]
         replay.to_last()
-        moment = session_text.moment(session)
-        if moment is not None:
-            replay.seek(moment)
+        frame_time = session_text.frame_time(session)
+        if frame_time is not None:
+            replay.seek(frame_time)
             return
         bench.branch()
         rows = {row.name: row.effort_v for row in bench.robot.coordinates if row.driveable}
@@ -295,7 +295,7 @@ class Sessions:
         self._window.viewport.see(camera)
         self._window.feature(CameraViews).parallel.setChecked(camera.parallel)
 
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, Refused) and (opening := self._opening) is not None:
             self._opening = None
             if opening.recording:  # the robot may load without it

@@ -66,7 +66,7 @@ class Status:
         )
         for each in shown:
             window.bar.addPermanentWidget(each)
-        window.bar.give_way(robot)  # shown in the title bar too
+        window.bar.hide_when_narrow(robot)  # shown in the title bar too
         self.findings_button.clicked.connect(window.feature(DiagnosticsView).action.trigger)
         window.viewport.read_on.connect(self._show_busy)
         window.waiting.connect(self._show_busy)

@@ -21,7 +21,7 @@ from app.panels.study import StudyPanel
 from app.recording.run_files import KEPT_SUFFIX
 from app.simulation.messages import Loaded
 
-LOOK = 30  # ms between two checks whether results are read or a run is computed
+POLL_INTERVAL = 30  # ms between two checks whether results are read or a run is computed
 HEIGHT = 400  # px of the dock
 FILES = "Studies (*.toml study.json);;All files (*)"
 TABLES = "Tables (*.csv *.parquet)"
@@ -48,11 +48,11 @@ class StudyView(QObject):
         window.menus.file.insertAction(window.files.robots_menu.menuAction(), self.action)
         for suffix in (".toml", ".results"):
             window.files.others[suffix] = self.open
-        self._timer = QTimer(self, interval=LOOK, timeout=self._look)
+        self._timer = QTimer(self, interval=POLL_INTERVAL, timeout=self._poll)
         self.panel.requested.connect(self.show_run)
         self.panel.export_asked.connect(self._ask_where)
         theme.signals.changed.connect(self.panel.chart.update)
-        window.loaded.connect(self._tell)
+        window.loaded.connect(self._show_message)
         window.closing.connect(self._close)
 
     def open(self, path: str) -> None:
@@ -60,7 +60,7 @@ class StudyView(QObject):
 
         The study that is shown stays until the other has been read; it also stays if that fails.
         """
-        self._window.docks.bring("Study")
+        self._window.docks.show_in_front("Study")
         if self.panel.results is None:
             self.panel.show_none(f"Reading {folder_of(path).name} …")
         else:
@@ -106,9 +106,9 @@ class StudyView(QObject):
             self._trusted = str(self.panel.results.folder)
             self.show_run(sample)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         if (opened := self._opening.poll()) is not None:
-            self._take(opened)
+            self._show_opened(opened)
         if (found := self._running.poll()) is not None:
             bar, waits = self._window.statusBar(), self._next
             self._next = None
@@ -123,7 +123,7 @@ class StudyView(QObject):
         if not self._opening.running and not self._running.running:
             self._timer.stop()
 
-    def _take(self, opened: Opened) -> None:
+    def _show_opened(self, opened: Opened) -> None:
         before, bar = self.panel.results, self._window.statusBar()
         if before is not None:
             bar.clearMessage()
@@ -134,7 +134,7 @@ class StudyView(QObject):
         else:
             bar.showMessage(f"the study was not opened: {opened.problem}", MESSAGE)
 
-    def _tell(self, _: Loaded) -> None:
+    def _show_message(self, _: Loaded) -> None:
         """Show a message on the opened run, since opening clears the status bar."""
         if self._shown:
             self._window.statusBar().showMessage(self._shown, MESSAGE)

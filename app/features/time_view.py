@@ -13,7 +13,7 @@ from PyQt6.QtWidgets import QMenu, QToolButton, QWidget
 
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, NO_ROBOT, NO_RUN, make_action, offer
-from app.desktop.context_menus import MOMENT, Clicked
+from app.desktop.context_menus import TIME, Clicked
 from app.desktop.dialogs import accepts
 from app.desktop.layouts import NO_MARGINS, vertical
 from app.desktop.menus import TopMenu
@@ -45,7 +45,7 @@ class TimeView:
         self._settings, self._due, self._played, self._full = window.settings, 0.0, False, False
         self._replay.recording.budget = max(setting(self._settings, "recording_megabytes", DEFAULT_BUDGET), 1) * 2**20
         self._make_actions()
-        self.keyframes = Keyframes(window, self._jump, self._start_from, self._name_moments)
+        self.keyframes = Keyframes(window, self._jump, self._start_from, self._store_keyframes)
         self.keyframe_button = QToolButton()
         self.keyframe_button.setText("Keyframes")
         self.keyframe_button.setIcon(theme.icon("keyframe"))
@@ -57,7 +57,7 @@ class TimeView:
         self.keyframe_button.setMenu(self.keyframes)
         moves = (self.first, self.back, self.play, self.forward, self.last)
         self.bar = Timeline(moves, (self.branch, self.keyframe_button))
-        self.bar.track.sought.connect(self._seek)
+        self.bar.track.seek_requested.connect(self._seek)
         self.bar.run_chosen.connect(self._choose_run)
         self.loop = Looping(window, self.bar.track)
         self._place()
@@ -65,8 +65,8 @@ class TimeView:
         window.framed.connect(self._show)
         window.refreshed.connect(self._refresh)
         window.loaded.connect(lambda _: self.keyframes.restore(self._replay.recording, self._bench.named))
-        window.menus.context.watch(self.bar.track, self._moment_at)
-        window.menus.context.offer("first", self._put_entries, MOMENT)
+        window.menus.context.watch(self.bar.track, self._time_at)
+        window.menus.context.offer("first", self._put_entries, TIME)
 
     def _make_actions(self) -> None:
         make, key = partial(make_action, self._window), Qt.Key
@@ -113,14 +113,14 @@ class TimeView:
         menu.put(self.keyframe, self.keyframes, *self.jumps, apart=True)
         menu.put(self.memory, apart=True)
 
-    def _moment_at(self, at: QPoint) -> Clicked | None:
+    def _time_at(self, at: QPoint) -> Clicked | None:
         if (run := self._replay.chosen) is None or len(run) < 2:
             return None
         seconds = self.bar.track.seconds(at.x())
-        return Clicked(MOMENT, f"{seconds:.3f} s", seconds=seconds)
+        return Clicked(TIME, f"{seconds:.3f} s", seconds=seconds)
 
-    def _put_entries(self, menu: QMenu, moment: Clicked) -> None:
-        track, seconds = self.bar.track, moment.seconds
+    def _put_entries(self, menu: QMenu, clicked: Clicked) -> None:
+        track, seconds = self.bar.track, clicked.seconds
         for each in self.keyframes.seen_in(self._replay.chosen, self._replay.runs):
             if abs(track.place(each.frame.time) - track.place(seconds)) <= NEAR:
                 self.keyframes.put_entries(menu.addMenu(each.name.replace("&", "&&")), each)
@@ -133,7 +133,7 @@ class TimeView:
 
     def _seek(self, seconds: float) -> None:
         shown = self._replay.active, self._replay.playing
-        self._bench.look_back()
+        self._bench.pause_for_replay()
         self._replay.playing = False
         self._replay.seek(seconds)
         if shown == (True, False):  # while the handle is dragged
@@ -142,14 +142,14 @@ class TimeView:
             self._window.refresh()
 
     def _move(self, frames: int) -> None:
-        self._bench.look_back()
+        self._bench.pause_for_replay()
         if frames > 0 and (not self._replay.active or self._replay.at_end):
             return
         self._replay.move(frames)
         self._window.refresh()
 
     def _skip(self, seconds: float) -> None:
-        self._bench.look_back()
+        self._bench.pause_for_replay()
         self._replay.skip(seconds)
         self._window.refresh()
 
@@ -157,7 +157,7 @@ class TimeView:
         if last:
             self._bench.to_present()
         else:
-            self._bench.look_back()
+            self._bench.pause_for_replay()
             self._replay.playing = False
             self._replay.to_first()
         self._window.refresh()
@@ -173,7 +173,7 @@ class TimeView:
         runs = [run for run in self._replay.runs if run.number == number]
         if not runs or (not self._replay.active and runs[0] is self._replay.newest):
             return
-        self._bench.look_back()
+        self._bench.pause_for_replay()
         self._replay.show(runs[0].last, runs[0])
         self._window.refresh()
 
@@ -207,7 +207,7 @@ class TimeView:
         )
 
     def _jump(self, keyframe: Keyframe) -> None:
-        self._bench.look_back()
+        self._bench.pause_for_replay()
         self._replay.playing = False
         self._replay.show_frame(keyframe.frame, keyframe.run)
         self._window.refresh()
@@ -260,9 +260,9 @@ class TimeView:
             self._due = now + REFRESH
             self._refresh()
 
-    def _name_moments(self) -> None:
+    def _store_keyframes(self) -> None:
         """Pass the keyframes to files written from now on, and update their marks."""
-        self._bench.name_moments(self.keyframes.entries)
+        self._bench.store_keyframes(self.keyframes.entries)
         self._show_marks()
 
     def _show_marks(self) -> None:

@@ -22,11 +22,11 @@ class TimingView:
         window.viewport.drawn.connect(self._drawn)
         window.loaded.connect(lambda _: self.panel.clear_all())
         window.framed.connect(self._show)
-        window.happened.connect(self._hear)
+        window.happened.connect(self._on_event)
         window.refreshed.connect(self._refresh)
         window.closing.connect(self.panel.close_thread)
 
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, Configured) and (event.algorithm, event.device) == self.panel.taken_by:
             self.panel.clear()
 

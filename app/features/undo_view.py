@@ -51,7 +51,7 @@ class UndoView:
             action.triggered.connect(partial(self._step, way))
         self._robot: engine.Model | None = None
         self._bench.actions.done = self._note
-        window.loaded.connect(self._take)
+        window.loaded.connect(self._on_loaded)
         window.refreshed.connect(self._refresh)
 
     def _refresh(self) -> None:
@@ -62,14 +62,14 @@ class UndoView:
         if not still:
             self._waiting.clear()
         elif self._waiting and not self._bench.loading:
-            QTimer.singleShot(0, self._go_on)
+            QTimer.singleShot(0, self._run_waiting)
 
     def _step(self, way: int, _: bool) -> None:
         """Undo or redo, now or once the parts are there that are being added or removed."""
         self._waiting.append(way)
-        self._go_on()
+        self._run_waiting()
 
-    def _go_on(self) -> None:
+    def _run_waiting(self) -> None:
         while self._waiting and not self._bench.loading:
             way = self._waiting.pop(0)
             step, command = (self.stack.undo, self.stack.redo)[way + 1], self.stack.command(self.stack.index() + way)
@@ -78,7 +78,7 @@ class UndoView:
             else:
                 step()
 
-    def _take(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         """Clear the stack for a new robot; keep it if only other parts changed, or the root link was freed or fixed."""
         robot = alone(event.model)
         if robot is not self._robot and not self._window.feature(FloatingBase).has_made(event):

@@ -22,7 +22,7 @@ class Waiting(QObject):
         self.note = PictureNote(window.viewport)
         self._due, self._moved, self._since = 0.0, -1.0, 0.0  # when code is due; the time shown, and since when
         self._reported = 0.0  # estimated compile time, s
-        self._timer = QTimer(self, interval=BEAT, timeout=self._look)
+        self._timer = QTimer(self, interval=BEAT, timeout=self._poll)
         window.refreshed.connect(self._begin)
         window.closing.connect(self._timer.stop)
 
@@ -38,7 +38,7 @@ class Waiting(QObject):
             self._timer.stop()
             self.note.say("")
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Show the reason, unless the robot has moved recently."""
         now = time.monotonic()
         if self._bench.robot.time != self._moved:

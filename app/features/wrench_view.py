@@ -33,18 +33,18 @@ class WrenchView:
         self.panel.cleared.connect(lambda: self._act(self._bench.wrenching.clear))
         self.panel.link_chosen.connect(window.selection.choose)
         window.selection.changed.connect(self.panel.choose)
-        window.loaded.connect(self._take_robot)
+        window.loaded.connect(self._on_loaded)
         window.refreshed.connect(self._show)
         window.framed.connect(self._draw)
         self._docks, self._selection, self._bar = window.docks, window.selection, window.statusBar()
         window.menus.context.offer("act", self._put_entry, LINK)
 
     def _put_entry(self, menu: QMenu, link: Clicked) -> None:
-        push = menu.addAction("Apply a &force…", lambda: self._docks.bring("Forces"))
+        push = menu.addAction("Apply a &force…", lambda: self._docks.show_in_front("Forces"))
         push.triggered.connect(lambda: self._selection.choose(link.number))
         push.setEnabled(bool(self._bench.robot.model.link_body[link.number] >= 0))
 
-    def _take_robot(self, event: Loaded) -> None:
+    def _on_loaded(self, event: Loaded) -> None:
         links = np.flatnonzero(event.model.link_body >= 0).tolist()
         self.panel.set_links(links, [event.model.link_names[link] for link in links])
 

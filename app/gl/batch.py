@@ -1,7 +1,7 @@
 """`Batch`: many robots of one scene in a picture, and the level of detail of each.
 
 Robots are drawn in bands of similar size, nearest first: near ones with all their shapes at the levels that their size
-requires, smaller ones with a hull per link, the smallest with a box per link (`stand_ins`). A triangle budget moves the
+requires, smaller ones with a hull per link, the smallest with a box per link (`proxies`). A triangle budget moves the
 farther ones to simpler forms.
 """
 
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from app.gl import levels
 from app.gl.camera import Camera
+from app.gl.proxies import proxies
 from app.gl.scene import Content
-from app.gl.stand_ins import stand_ins
 
 Box = tuple[NDArray[np.float64], NDArray[np.float64]]
 """A lower and an upper corner, (3,) each."""
@@ -120,7 +120,7 @@ class Tiers:
 
     def __init__(self, content: Content):
         self.content = content
-        self.contents = (content, *stand_ins(content))
+        self.contents = (content, *proxies(content))
         self.copies = [np.diff(each.instances.start) for each in self.contents]
         self.scale = levels.scales(content)
         self.extent = _extents(content)

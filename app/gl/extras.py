@@ -20,7 +20,7 @@ CHOSEN = (0.22, 0.58, 1.0, 0.55)
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class Appearance:
     """The appearance of a robot: `chosen` is the highlighted link, −1 for none; `opacity` of the whole robot.
 
     `tints` (links, 4) are RGB in 0…1 and strength for each link, None for the links' own colours. For a robot with a
@@ -54,7 +54,7 @@ class Look:
             tint[instances.link == self.chosen] = CHOSEN
         return color, tint
 
-    def like(self, other: Look) -> bool:
+    def like(self, other: Appearance) -> bool:
         """Whether both are equal, apart from small differences in tints."""
         mine, yours = ((one.chosen, one.opacity, one.wireframe, one.ghost) for one in (self, other))
         if mine != yours or (self.tints is None) != (other.tints is None):
@@ -86,7 +86,7 @@ class Extras:
     `labels` are drawn by the viewport.
     """
 
-    look: Look = field(default_factory=Look)
+    appearance: Appearance = field(default_factory=Appearance)
     glyphs: Mapping[str, Copies] = field(default_factory=dict)
     kinds: tuple[object, ...] = ()
     labels: tuple[Label, ...] = ()
@@ -97,7 +97,7 @@ class Extras:
     def like(self, other: Extras) -> bool:
         """Whether both differ at most in the motion of robots and their glyphs."""
         alike = self.world is other.world and self.backdrop is other.backdrop
-        return alike and self.kinds == other.kinds and self.look.like(other.look)
+        return alike and self.kinds == other.kinds and self.appearance.like(other.appearance)
 
 
 PLAIN = Extras()

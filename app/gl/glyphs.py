@@ -25,7 +25,7 @@ MESHES = {
 SEEN_THROUGH = ("ball",)
 """Translucent glyphs, drawn last."""
 X, Y, Z = (0.93, 0.27, 0.25, 1.0), (0.30, 0.80, 0.32, 1.0), (0.28, 0.52, 1.0, 1.0)
-TURNING, SLIDING = (1.0, 0.80, 0.16, 1.0), (0.20, 0.85, 0.90, 1.0)
+REVOLUTE_COLOR, PRISMATIC_COLOR = (1.0, 0.80, 0.16, 1.0), (0.20, 0.85, 0.90, 1.0)
 MASS, WHOLE = (1.0, 0.55, 0.10, 1.0), (0.98, 0.30, 0.72, 1.0)
 INERTIA = (0.62, 0.46, 0.98, 0.42)
 TRAIL = (0.35, 0.90, 0.95)
@@ -54,7 +54,7 @@ class Explainer:
         self._in_link = np.zeros((len(links), 4, 4))  # the body's frame in its first link's
         self._in_link[:, :3, :3], self._in_link[:, 3, 3] = R.transpose(0, 2, 1), 1.0
         self._in_link[:, :3, 3] = -np.einsum("nji,nj->ni", R, p)
-        self._turning, self._sliding = _axes(model, self._carried)
+        self._revolute, self._prismatic = _axes(model, self._carried)
         self._length = _length(model, size)
         self._masses()
         self.tips = _tips(model, self._first)
@@ -116,7 +116,7 @@ class Explainer:
             made["rod"].append((along(middle, way, every, THIN * every), _same(color, len(poses))))
 
     def _axes(self, made: dict[str, list[tuple[Floats, Floats]]], bodies: Floats, shown: NDArray[np.bool_]) -> None:
-        for which, color in ((self._turning, TURNING), (self._sliding, SLIDING)):
+        for which, color in ((self._revolute, REVOLUTE_COLOR), (self._prismatic, PRISMATIC_COLOR)):
             at = bodies[which[shown[which]]]
             reach = np.full(len(at), 1.7 * self._length)
             origin, way = at[:, :3, 3], at[:, :3, 2]
@@ -223,8 +223,8 @@ def _axes(model: engine.Model, carried: NDArray[np.bool_]) -> tuple[NDArray[np.i
         if joint.type.quaternion is None
         for body, angular in zip(range(joint.bodies.start, joint.bodies.stop), joint.type.angular, strict=True)
     ]
-    turning, sliding = ([body for body, angular in moving if angular == turns] for turns in (True, False))
-    found = (np.array([body for body in bodies if carried[body]], np.int64) for bodies in (turning, sliding))
+    revolute, prismatic = ([body for body, angular in moving if angular == turns] for turns in (True, False))
+    found = (np.array([body for body in bodies if carried[body]], np.int64) for bodies in (revolute, prismatic))
     turns, slides = found
     return turns, slides
 

@@ -32,7 +32,7 @@ SAMPLES = 100
 """Sample points of a mesh for measuring the error of a level."""
 CELLS = (24, 12, 8)
 """Grid cells for the crude levels, along the longest side of a mesh."""
-HASTE = 8.0
+CRUDE_FACTOR = 8.0
 """The factor by which a crude level's error may exceed `TOLERANCE`."""
 SIDES = ((24, 1), (16, 1), (12, 0), (8, 0), (6, 0))
 """The sides of a round shape's levels, and the steps of their rounded edges."""
@@ -196,5 +196,5 @@ def choose(levels: Sequence[tuple[Level, ...]], pixels: NDArray[np.float64]) -> 
     most = max((len(each) for each in levels), default=0)
     errors = np.full((len(levels), most), np.inf)
     for row, each in zip(errors, levels, strict=True):
-        row[: len(each)] = [level.error / (HASTE if level.crude else 1.0) for level in each]
+        row[: len(each)] = [level.error / (CRUDE_FACTOR if level.crude else 1.0) for level in each]
     return np.asarray((errors <= TOLERANCE / np.maximum(pixels, 1e-9)[:, None]).sum(1), np.int64)

@@ -297,9 +297,9 @@ def from_corners(
     corner = faces.reshape(-1)
     # Corners with equal place, normal and colour become one vertex.
     place = weld(vertices)[corner] << 32 | tint.view(np.uint32).reshape(-1)
-    look = np.round(normals * 511 + 512).astype(np.int64) @ (1 << np.array([20, 10, 0]))
-    order = np.lexsort((look, place))
-    new = np.append(True, (np.diff(place[order]) != 0) | (np.diff(look[order]) != 0))
+    direction_code = np.round(normals * 511 + 512).astype(np.int64) @ (1 << np.array([20, 10, 0]))
+    order = np.lexsort((direction_code, place))
+    new = np.append(True, (np.diff(place[order]) != 0) | (np.diff(direction_code[order]) != 0))
     first = order[new]
     joined = np.empty(len(corner), np.int64)
     joined[order] = np.cumsum(new) - 1

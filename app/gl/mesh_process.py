@@ -22,7 +22,7 @@ SIMPLIFYING, SIMPLIFYING_FACE = 10.0, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class ReadMesh:
     """The result for a file: its mesh or the error, and the levels made so far."""
 
     path: str
@@ -38,14 +38,14 @@ class Refinement:
     levels: tuple[Level, ...]
 
 
-def read(path: str) -> Answer:
+def read(path: str) -> ReadMesh:
     """Return the mesh of a file. A relative path is one that `engine.load` did not find: it is never read."""
     if not Path(path).is_absolute():
-        return Answer(path, meshfile.MeshError(f"there is no file {path}"))
+        return ReadMesh(path, meshfile.MeshError(f"there is no file {path}"))
     try:
-        return Answer(path, meshfile.read(path))
+        return ReadMesh(path, meshfile.read(path))
     except meshfile.MeshError as error:
-        return Answer(path, error)
+        return ReadMesh(path, error)
 
 
 class MeshReader:
@@ -60,7 +60,7 @@ class MeshReader:
         self._process.start()
         sender.close()  # so that the pipe ends when the process does
 
-    def answers(self) -> Iterator[Answer | Refinement]:
+    def results(self) -> Iterator[ReadMesh | Refinement]:
         """Yield its results until it ends: by itself, by `end`, or killed by the system."""
         try:
             while True:
@@ -82,14 +82,14 @@ def _send(pipe: Connection, paths: tuple[str, ...], simplify: bool) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the program, which then ends this process too
     fine: dict[str, Mesh] = {}
     for path in paths:
-        answer = read(path)
-        mesh = answer.mesh
+        result = read(path)
+        mesh = result.mesh
         if isinstance(mesh, Mesh):
             _ = mesh.hull, mesh.closed, mesh.blocks  # computed here, and sent with the mesh
             if simplify and len(mesh.faces) > levels.SIMPLE:
                 fine[path] = mesh
-                answer = Answer(path, mesh, levels.crude_levels(mesh))
-        pipe.send(answer)
+                result = ReadMesh(path, mesh, levels.crude_levels(mesh))
+        pipe.send(result)
     for path in sorted(fine, key=lambda path: -len(fine[path].faces)):
         if hasattr(signal, "setitimer"):  # its signal ends the process; crude levels remain
             signal.setitimer(signal.ITIMER_PROF, SIMPLIFYING + SIMPLIFYING_FACE * len(fine[path].faces))

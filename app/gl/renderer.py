@@ -24,7 +24,7 @@ from app.gl.camera import Camera
 from app.gl.contact_marks import Marks
 from app.gl.context import NoOpenGL, why_too_old
 from app.gl.edges import Edges
-from app.gl.extras import PLAIN, Extras, Look
+from app.gl.extras import PLAIN, Appearance, Extras
 from app.gl.ground_drawer import GroundDrawer
 from app.gl.overlay_drawer import OverlayDrawer
 from app.gl.scene import Content
@@ -55,7 +55,7 @@ class Shadow:
     content: Content | None = None
     poses: NDArray[np.float64] | None = None
     batch: Batch | None = None
-    look: Look | None = None
+    appearance: Appearance | None = None
     light: NDArray[np.float64] | None = None
 
 
@@ -102,7 +102,7 @@ class Renderer:
         self._drawer: BatchDrawer | None = None
         self._overlays = OverlayDrawer()
         self._ground_drawer, self._edges = GroundDrawer(), Edges()
-        self._look, self._world, self._backdrop = PLAIN.look, PLAIN.world, PLAIN.backdrop
+        self._appearance, self._world, self._backdrop = PLAIN.appearance, PLAIN.world, PLAIN.backdrop
         self.triangles = 0
         """The triangles of the last picture's batch."""
         self._share = 1.0
@@ -157,7 +157,7 @@ class Renderer:
             GL.glDeleteProgram(program)
         GL.glDeleteBuffers(2, [self._frame, self._copies])
         GL.glDeleteVertexArrays(1, [self._empty])
-        self._take(None)
+        self._set_content(None)
         if self._drawer is not None:
             self._drawer.release()
             self._drawer = None
@@ -216,8 +216,8 @@ class Renderer:
         canvas = self._fit_canvas("draft" if detail else "full", width, height, divisor, samples)
         poses = None if link_poses is None else np.array(link_poses, float)
         self._shadow, self._backdrop = self._shadows[bool(detail)], extras.backdrop
-        self._look, self._world = extras.look, extras.world
-        self._take(self._scene.content if self._scene is not None and poses is not None else None)
+        self._appearance, self._world = extras.appearance, extras.world
+        self._set_content(self._scene.content if self._scene is not None and poses is not None else None)
         self._batch = batch if self._content is not None and len(self._content.hulls) else None
         in_picture: Picked
         in_shadow: Picked
@@ -308,7 +308,7 @@ class Renderer:
         content = self._content
         if content is None:
             return np.full(3, -0.5), np.full(3, 0.5)
-        records = objects.copies(frame.placed(content, poses, camera), *self._look.colors(content))
+        records = objects.copies(frame.placed(content, poses, camera), *self._appearance.colors(content))
         GL.glBindBuffer(GL.GL_ARRAY_BUFFER, self._copies)
         GL.glBufferData(GL.GL_ARRAY_BUFFER, records.nbytes, records, GL.GL_STREAM_DRAW)
         GL.glBindBuffer(GL.GL_ARRAY_BUFFER, 0)
@@ -325,7 +325,7 @@ class Renderer:
         GL.glBufferData(GL.GL_UNIFORM_BUFFER, record.nbytes, record, GL.GL_STREAM_DRAW)
         GL.glBindBuffer(GL.GL_UNIFORM_BUFFER, 0)
 
-    def _take(self, content: Content | None) -> None:
+    def _set_content(self, content: Content | None) -> None:
         """Set the content, and free meshes that it does not contain."""
         before, self._content = self._content, content
         if content is before:
@@ -374,7 +374,7 @@ class Renderer:
                 start, stop = (int(place) for place in content.instances.start[index : index + 2])
                 known = objects.GpuMesh(content.mesh(index, level), self._copies, start, stop - start)
                 self._sent[index, level] = known
-            if draft and self._look.solid and content.one_sided[index]:
+            if draft and self._appearance.solid and content.one_sided[index]:
                 GL.glEnable(GL.GL_CULL_FACE)
                 known.draw()
                 GL.glDisable(GL.GL_CULL_FACE)
@@ -391,7 +391,8 @@ class Renderer:
         shadow = self._shadow
         drawn = shadow.poses is not None  # a new map has undefined content, even without a robot
         alone = self._batch is None and shadow.batch is None
-        alike = shadow.content is self._content and shadow.look is not None and shadow.look.like(self._look)
+        before = shadow.appearance
+        alike = shadow.content is self._content and before is not None and before.like(self._appearance)
         still = np.array_equal(shadow.poses, poses) and np.array_equal(shadow.light, self._light)
         if drawn and alone and alike and still:
             return
@@ -412,8 +413,8 @@ class Renderer:
         yield from self._draw(picked, draft, "shadow")
         GL.glDisable(GL.GL_DEPTH_CLAMP)
         GL.glDisable(GL.GL_POLYGON_OFFSET_FILL)
-        shadow.content, shadow.poses, shadow.batch, shadow.look = self._content, poses, self._batch, self._look
-        shadow.light = self._light
+        shadow.content, shadow.poses, shadow.batch = self._content, poses, self._batch
+        shadow.appearance, shadow.light = self._appearance, self._light
 
     def _draw_picture(self, canvas: objects.Canvas, picked: Picked, draft: bool) -> Iterator[None]:
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, canvas.framebuffer)
@@ -432,9 +433,9 @@ class Renderer:
         # A translucent surface covers some of each pixel's samples, so that no sorting is needed.
         GL.glEnable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
         GL.glColorMask(True, True, True, self.transparent)
-        seen_through = self._content is not None and (self._content.see_through or not self._look.solid)
+        seen_through = self._content is not None and (self._content.see_through or not self._appearance.solid)
         doors = not canvas.samples and seen_through and self._batch is None
-        GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_LINE if self._look.wireframe else GL.GL_FILL)
+        GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_LINE if self._appearance.wireframe else GL.GL_FILL)
         yield from self._draw(picked, draft, "screen door" if doors else "robot")
         GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_FILL)
         GL.glDisable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)

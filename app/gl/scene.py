@@ -19,7 +19,7 @@ from app.file_signature import signature
 from app.gl import levels, mesh, mesh_process, skeleton
 from app.gl.levels import Level
 from app.gl.mesh import Mesh
-from app.gl.mesh_process import Answer, MeshReader, Refinement
+from app.gl.mesh_process import MeshReader, ReadMesh, Refinement
 
 PLAIN = (0.78, 0.80, 0.83, 1.0)
 """The default colour."""
@@ -201,7 +201,7 @@ class Scene:
         self._requested: set[str] = set()  # the files that a loader reads, or has read
         self._signatures: dict[str, tuple[int, int]] = {}  # of these files, from before they were read
         self._how: tuple[Callable[[], None], bool, bool] | None = None  # the arguments of `load`
-        self._read: queue.SimpleQueue[Answer | Refinement] = queue.SimpleQueue()
+        self._read: queue.SimpleQueue[ReadMesh | Refinement] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._readers: list[MeshReader] = []
         self._hidden: frozenset[int] = frozenset()
@@ -319,14 +319,14 @@ class Scene:
 
     def _load(self, paths: list[str], on_read: Callable[[], None], apart: bool, simplify: bool) -> None:
         unread = dict.fromkeys(paths)
-        for answer in self._answers(unread, apart, simplify):
-            unread.pop(answer.path, None)
-            self._read.put(answer)
+        for result in self._results(unread, apart, simplify):
+            unread.pop(result.path, None)
+            self._read.put(result)
             if self._stop.is_set():
                 return
             on_read()
 
-    def _answers(self, unread: Mapping[str, None], apart: bool, simplify: bool) -> Iterator[Answer | Refinement]:
+    def _results(self, unread: Mapping[str, None], apart: bool, simplify: bool) -> Iterator[ReadMesh | Refinement]:
         """Yield the result for each file; `unread` are the files without one so far."""
         if apart and not self._stop.is_set():
             process = None
@@ -336,7 +336,7 @@ class Scene:
                 self._readers.append(process)
                 if self._stop.is_set():  # set after the check above
                     process.end()
-                yield from process.answers()
+                yield from process.results()
         for path in tuple(unread):
             if self._stop.is_set():
                 return
@@ -346,14 +346,14 @@ class Scene:
         """Take in new results; return whether a mesh was among them, so that the picture changes."""
         read = refined = False
         while not self._read.empty():
-            answer = self._read.get()
-            if isinstance(answer, Answer):
-                made = answer.mesh if isinstance(answer.mesh, Mesh) else self._miss(answer)
+            result = self._read.get()
+            if isinstance(result, ReadMesh):
+                made = result.mesh if isinstance(result.mesh, Mesh) else self._miss(result)
             else:
-                made = self._known[answer.path][0]
-            self._known[answer.path] = made, answer.levels
-            if answer.path in self._files:  # else of a collision shape that is now hidden
-                read, refined = read or isinstance(answer, Answer), True
+                made = self._known[result.path][0]
+            self._known[result.path] = made, result.levels
+            if result.path in self._files:  # else of a collision shape that is now hidden
+                read, refined = read or isinstance(result, ReadMesh), True
         if refined:
             self._index_meshes()
         if read:
@@ -362,12 +362,12 @@ class Scene:
             self.content = replace(self.content, levels=list(self._levels))
         return read
 
-    def _miss(self, answer: Answer) -> Mesh:
+    def _miss(self, result: ReadMesh) -> Mesh:
         """Return the placeholder for an unreadable mesh, and add a diagnostic."""
-        if Path(answer.path).is_absolute():  # else `engine.load` did not find it, and reported its line
-            name = f"mesh {Path(answer.path).name}"
+        if Path(result.path).is_absolute():  # else `engine.load` did not find it, and reported its line
+            name = f"mesh {Path(result.path).name}"
             fix = "put the mesh there or correct the filename; a cross is drawn in its place"
-            self.diagnostics.append(engine.Diagnostic("warning", None, name, str(answer.mesh), fix))
+            self.diagnostics.append(engine.Diagnostic("warning", None, name, str(result.mesh), fix))
         return MISSING
 
     def wait(self) -> None:

@@ -43,7 +43,9 @@ class Background(Generic[Report]):
         stop = self._stop = threading.Event()
         self.running = True
         # A daemon, since neither a compiler nor a user's own function can be interrupted.
-        self._thread = threading.Thread(target=lambda: self.tell(self._done(work, stop)), name=self._name, daemon=True)
+        self._thread = threading.Thread(
+            target=lambda: self.publish(self._done(work, stop)), name=self._name, daemon=True
+        )
         self._thread.start()
 
     def _done(self, work: Callable[[threading.Event], Report], stop: threading.Event) -> Report:
@@ -52,7 +54,7 @@ class Background(Generic[Report]):
         except Exception as error:  # shown to the user
             return self._failed(with_place(error))
 
-    def tell(self, report: Report) -> None:
+    def publish(self, report: Report) -> None:
         """Publish a progress report, from the work's thread."""
         self._latest.append(report)
 

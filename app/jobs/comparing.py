@@ -51,7 +51,7 @@ class Comparing(Background[Report]):
             report = replace(report, command=command, no_command=no_command)
             for found in measurement.run(stop.is_set):
                 report = replace(report, found=found)
-                self.tell(report)
+                self.publish(report)
         except (ValueError, OSError, engine.ModelError) as refusal:
             report = replace(report, problem=str(refusal))
         except Exception as error:  # shown to the user

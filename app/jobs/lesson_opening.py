@@ -38,7 +38,7 @@ class LessonOpening(Background[Opened]):
             lesson = engine.Lesson(name, model, *state)
         except ValueError as refusal:
             return Opened(problem=str(refusal))
-        self.tell(Opened(lesson, over=False))
+        self.publish(Opened(lesson, over=False))
         if not stop.is_set():
             lesson.measure()
         return Opened(lesson)

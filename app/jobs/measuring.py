@@ -47,7 +47,7 @@ class Measuring(Background[Progress]):
 
     def _measured(self, stop: threading.Event) -> Progress:
         try:
-            table = self._measure(lambda done, cases: self.tell(Progress(done / cases)), stop=stop.is_set)
+            table = self._measure(lambda done, cases: self.publish(Progress(done / cases)), stop=stop.is_set)
             return Progress(over=True, stopped=True) if table is None else Progress(1.0, over=True)
         except OSError as error:
             return Progress(over=True, problem=f"the measurement was not kept: {reason(error)}")

@@ -128,15 +128,15 @@ class BarTable(QAbstractTableModel):
             found = [Finding(each.removeprefix(about)) for each in findings if each.startswith(about)]
             rows += [Heading(model, f"{dtype}{robots}", axis), *group, *found]
             axes += [axis] * (1 + len(group) + len(found))
-        anew = list(map(_key, rows)) != list(map(_key, self.rows))
-        if anew:
+        rebuilt = list(map(_key, rows)) != list(map(_key, self.rows))
+        if rebuilt:
             self.beginResetModel()
         self.rows, self.axes = rows, axes
-        if anew:
+        if rebuilt:
             self.endResetModel()
         elif rows:
             self.dataChanged.emit(self.index(0, 0), self.index(len(rows) - 1, len(COLUMNS) - 1))
-        return anew
+        return rebuilt
 
     def rowCount(self, parent: QModelIndex | None = None) -> int:
         return 0 if parent is not None and parent.isValid() else len(self.rows)
@@ -240,8 +240,8 @@ def hover(row: engine.AlgorithmResult) -> str:
         lines.append(f"on the GPU: {duration(row.on_device)}")
     if row.ratio is not None and row.ratio.low != row.ratio.high:
         least_ratio, middle, most_ratio = row.ratio
-        doubt = ", no significant difference" if row.level else ""
-        lines.append(f"{middle:.3f} times the fastest's time ({least_ratio:.3f} to {most_ratio:.3f}){doubt}")
+        remark = ", no significant difference" if row.level else ""
+        lines.append(f"{middle:.3f} times the fastest's time ({least_ratio:.3f} to {most_ratio:.3f}){remark}")
         if len(row.ratio_runs) > 1:
             lines.append(f"by process {min(row.ratio_runs):.3f} to {max(row.ratio_runs):.3f} times")
     if row.residual is not None:

@@ -64,7 +64,7 @@ class BatchPanel(QWidget):
         theme.tint(self.note, "faint")
         self.map = HeatMap()
         self._noted = 0  # number of robots that the note describes
-        self._tell()
+        self._set_tips()
         self._arrange()
         self._due = QTimer(self, singleShot=True, interval=PAUSE)
         # Bound methods, not lambdas: these connections end with the panel.
@@ -80,7 +80,7 @@ class BatchPanel(QWidget):
         self.map.chosen.connect(self.chosen)
         self.set_model(None)
 
-    def _tell(self) -> None:
+    def _set_tips(self) -> None:
         """Set the tooltips, and the accessible names for screen readers."""
         tips = {
             self.robots: f"Robots of the batch, 1 to {LARGEST}; robot 0 is the one that the others are copies of",

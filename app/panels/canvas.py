@@ -54,7 +54,7 @@ class Canvas(QWidget):
     """The time, s, under the mouse; NaN once it has left."""
     chosen = pyqtSignal()
     """The user pressed a mouse button here."""
-    sought = pyqtSignal(float)
+    seek_requested = pyqtSignal(float)
     """The time, s, to which the user seeks."""
     live_asked = pyqtSignal()
     """The user wants to follow the newest sample again, with all values visible."""
@@ -238,7 +238,7 @@ class Canvas(QWidget):
         self.chosen.emit()
         if event.button() == Qt.MouseButton.LeftButton and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self._seeks = True
-            self.sought.emit(self.time_at(event.position().x()))
+            self.seek_requested.emit(self.time_at(event.position().x()))
         elif event.button() == Qt.MouseButton.LeftButton:
             self._grip = event.position(), self.time
             if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
@@ -247,7 +247,7 @@ class Canvas(QWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         place = self._mouse = event.position()
         if self._seeks:
-            self.sought.emit(self.time_at(place.x()))
+            self.seek_requested.emit(self.time_at(place.x()))
         elif self._frame is not None and self._grip is not None:
             self._frame = QRectF(self._grip[0], place).normalized()
         elif self._grip is not None:

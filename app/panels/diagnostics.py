@@ -31,7 +31,7 @@ from app.jobs.repairing import Repaired, Repairing
 
 LEAST_HEIGHT = 40  # px
 COLUMNS = ("line", "element", "problem", "fix")
-LINE, ELEMENT, FAULT, CURE = range(4)
+LINE, ELEMENT, PROBLEM, FIX = range(4)
 ELEMENT_WIDTH = 200  # px, its largest width
 PAD = 10  # px beside the text of a cell
 POLL = 50  # ms between polls of the copy being written
@@ -108,13 +108,13 @@ class DiagnosticsPanel(QWidget):
         view.setSelectionMode(QTreeWidget.SelectionMode.ExtendedSelection)
         header = view.header()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        for column in (FAULT, CURE):
+        for column in (PROBLEM, FIX):
             header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
         view.setColumnWidth(LINE, 64)
         header.sectionResized.connect(lambda *_: view.scheduleDelayedItemsLayout())  # row heights depend on wrapping
         view.setVerticalScrollMode(QTreeWidget.ScrollMode.ScrollPerPixel)
         view.currentItemChanged.connect(lambda item: self._show_excerpt(item))
-        theme.signals.changed.connect(self._dress)
+        theme.signals.changed.connect(self._apply_theme)
         return view
 
     def _arrange(self) -> None:
@@ -215,7 +215,7 @@ class DiagnosticsPanel(QWidget):
     def _open_file(self) -> None:
         QDesktopServices.openUrl(QUrl.fromLocalFile(self._path))
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         self._show_excerpt(self.list.currentItem())
 
     def _show_excerpt(self, item: QTreeWidgetItem | None) -> None:

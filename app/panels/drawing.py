@@ -26,14 +26,14 @@ class Drawing(QWidget):
         self._renderer, self._stale = QSvgRenderer(self), False
         self.setAccessibleName(name)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        theme.signals.changed.connect(self._dress)
+        theme.signals.changed.connect(self._apply_theme)
 
     def show_drawing(self, draw: Callable[[Mapping[str, str]], str]) -> None:
         """Show the SVG that `draw` returns for a palette; "" for nothing."""
         self._draw = draw
-        self._dress()
+        self._apply_theme()
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         self._stale = True
         self.update()
 

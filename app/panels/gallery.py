@@ -40,7 +40,7 @@ CARD = QSize(172, 158)
 PICTURE = QSize(128, 96)
 GAP = 8  # px
 COLUMNS = 4
-VEIL, EDGE = 0.8, 14  # opacity of the veil over the frame behind, and px around its content
+BACKGROUND_OPACITY, EDGE = 0.8, 14  # opacity of the ground over the frame behind, and px around its content
 PATH, LINE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 
 
@@ -122,7 +122,7 @@ class Gallery(QWidget):
             item.setToolTip(f"Open {path.name}")
         self.cards.setCurrentRow(0)
         self.cards.itemClicked.connect(lambda item: self.chosen.emit(item.data(PATH)))
-        theme.signals.changed.connect(self._dress)
+        theme.signals.changed.connect(self._apply_theme)
         self._column = QWidget(self)
         layout = vertical(title, words, of=self._column, margins=NO_MARGINS, spacing=10)
         row = QHBoxLayout()  # as much space on the left as the cards leave for a scroll bar on the right
@@ -132,19 +132,19 @@ class Gallery(QWidget):
         layout.addWidget(lessons)
         self._words = title, words, lessons
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         lessons = self._words[-1]
         lessons.clear()  # else the unchanged text would keep the link's colour
         lessons.setText(LESSONS)
         self.cards.viewport().update()
 
     def paintEvent(self, _: QPaintEvent) -> None:
-        """Paint a veil over the frame behind, so that its lines do not cross the text."""
-        painter, veil = QPainter(self), theme.color("panel")
+        """Paint a translucent ground over the frame behind, so that its lines do not cross the text."""
+        painter, background = QPainter(self), theme.color("panel")
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        veil.setAlphaF(VEIL)
-        painter.setBrush(veil)
+        background.setAlphaF(BACKGROUND_OPACITY)
+        painter.setBrush(background)
         painter.drawRoundedRect(self._column.geometry().adjusted(-EDGE, -EDGE, EDGE, EDGE), 12, 12)
 
     @property

@@ -70,7 +70,7 @@ class GhostPanel(QWidget):
 
     requested = pyqtSignal(object)
     """`GhostSettings`, or None for no ghost."""
-    met = pyqtSignal()
+    reset_asked = pyqtSignal()
     """The user wants to reset the ghost to the robot's state."""
 
     def __init__(self) -> None:
@@ -95,16 +95,16 @@ class GhostPanel(QWidget):
         theme.tint(self.alike, "accent")
         for label in (self.alike, self.reading):
             label.hide()
-        self.meet = QPushButton("Reset to robot")
+        self.reset = QPushButton("Reset to robot")
         self.recording = QPushButton("From a recording…", toolTip=RECORDING_TIP)
-        self.meet.setToolTip("Copy the robot's state to the ghost; the deviation starts from here")
+        self.reset.setToolTip("Copy the robot's state to the ghost; the deviation starts from here")
         self.legend = Legend()
         self._lay_out()
         self.set_algorithms(())
         self.on.toggled.connect(self._ask)
         for box in (self.algorithm, self.integrator, self.step, self.precision):
             box.currentIndexChanged.connect(self._ask)
-        self.meet.clicked.connect(self.met)
+        self.reset.clicked.connect(self.reset_asked)
 
     def _lay_out(self) -> None:
         form = self._form = QFormLayout()
@@ -120,7 +120,7 @@ class GhostPanel(QWidget):
             (COMPUTED, self.by),
         ):
             form.addRow(label, widget)
-        top = horizontal((self.on, 1), self.meet)
+        top = horizontal((self.on, 1), self.reset)
         labels = self.recording, self.reading, self.legend, self.alike, self.refusal
         vertical(top, form, *labels, 0, of=self, margins=(12, 8, 12, 8))
 
@@ -176,7 +176,7 @@ class GhostPanel(QWidget):
     def show_state(self, ghost: GhostState | None, links: Sequence[str], why: str = "–") -> None:
         """Show the ghost's distance from the robot with these link names; `why` a requested one is missing."""
         simulated = ghost is not None and not ghost.source
-        self.meet.setEnabled(simulated)
+        self.reset.setEnabled(simulated)
         self.alike.setVisible(simulated and ghost.worst == 0.0 and self.settings == GhostSettings())
         if ghost is None or not len(ghost.deviation):
             for label in (self.now, self.worst, self.by):

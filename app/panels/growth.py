@@ -61,9 +61,9 @@ class GrowthPlot(pg.PlotWidget):
         self._points: tuple[engine.Point, ...] = ()
         self._marks: list[pg.GraphicsObject] = []
         self.scene().sigMouseMoved.connect(self._point_at)
-        self.dress()
+        self.apply_theme()
 
-    def dress(self) -> None:
+    def apply_theme(self) -> None:
         """Apply the palette's colours."""
         colors = theme.COLORS
         self.setBackground(colors["ground"])
@@ -162,7 +162,7 @@ class GrowthView(QWidget):
         self.names.setProperty("ground", True)
         self._layout = vertical(self.names, of=self, margins=NO_MARGINS, spacing=0)
         self._growth: engine.Growth | None = None
-        theme.signals.changed.connect(self._dress)
+        theme.signals.changed.connect(self._apply_theme)
 
     @cached_property
     def plot(self) -> GrowthPlot:
@@ -171,9 +171,9 @@ class GrowthView(QWidget):
         self._layout.addWidget(plot, 1)
         return plot
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         if self._growth is not None:
-            self.plot.dress()
+            self.plot.apply_theme()
             self.show_growth(self._growth)
 
     def show_growth(self, growth: engine.Growth) -> None:

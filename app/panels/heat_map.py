@@ -144,11 +144,11 @@ class HeatMap(QWidget):
         if keeps_key(event):
             return True
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            self._tell(event.pos(), event.globalPos())
+            self._show_tooltip(event.pos(), event.globalPos())
             return True
         return super().event(event)
 
-    def _tell(self, place: QPoint, on_screen: QPoint) -> None:
+    def _show_tooltip(self, place: QPoint, on_screen: QPoint) -> None:
         robot = self.robot_at(QPointF(place))
         if robot is None:
             QToolTip.hideText()
@@ -156,7 +156,7 @@ class HeatMap(QWidget):
             QToolTip.showText(on_screen, self.text(robot), self)
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
-        self._tell(event.position().toPoint(), event.globalPosition().toPoint())
+        self._show_tooltip(event.position().toPoint(), event.globalPosition().toPoint())
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         robot = self.robot_at(event.position())

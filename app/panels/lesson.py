@@ -77,7 +77,7 @@ class LessonPanel(QWidget):
         self.tabs.tabBarClicked.connect(self._choose_tab)
         self.tabs.currentChanged.connect(self._share)
         self._timer = QTimer(self, timeout=self._play_on)
-        theme.signals.changed.connect(self._dress)
+        theme.signals.changed.connect(self._apply_theme)
         self.show_none(CHOOSE)
 
     def _timed(self) -> QWidget:
@@ -90,9 +90,9 @@ class LessonPanel(QWidget):
     def _transport(self) -> QHBoxLayout:
         self.back, self.play, self.next, self.fresh = (QToolButton() for _ in range(4))
         for button, icon, tip, slot in (
-            (self.back, "left", "Previous step (Alt+Left)", self.go_back),
+            (self.back, "left", "Previous step (Alt+Left)", self.show_previous),
             (self.play, "play", "Play the lesson (Alt+Down)", self.toggle),
-            (self.next, "right", "Next step (Alt+Right)", self.go_on),
+            (self.next, "right", "Next step (Alt+Right)", self.show_next),
             (self.fresh, "reset", "Compute the lesson again for the robot's present state", self.again.emit),
         ):
             button.setIcon(theme.icon(icon))
@@ -248,9 +248,9 @@ class LessonPanel(QWidget):
     def present(self, on: bool) -> None:
         """Switch between type that is large enough for a projector and the usual size."""
         self._large = on
-        self._dress()
+        self._apply_theme()
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         """Apply fonts, which a new palette resets, and colours."""
         on = self._large
         self.title.setFont(type_scale.font("title" if on else "heading", bold=True))
@@ -290,11 +290,11 @@ class LessonPanel(QWidget):
             self.number, self._part = number, None
             self._show()
 
-    def go_on(self) -> None:
+    def show_next(self) -> None:
         self.pause()
         self.go(self.number + 1)
 
-    def go_back(self) -> None:
+    def show_previous(self) -> None:
         self.pause()
         self.go(self.number - 1)
 

@@ -37,7 +37,7 @@ class PlotsPanel(QWidget):
     wanted = pyqtSignal()
     """`quantities` has changed."""
     message = pyqtSignal(str)
-    sought = pyqtSignal(float)
+    seek_requested = pyqtSignal(float)
     """The time, s, to which the user seeks."""
     live_asked = pyqtSignal()
     """The user wants to see the present instead of a recorded frame."""
@@ -58,7 +58,7 @@ class PlotsPanel(QWidget):
         """The visible time range, s."""
         self._live, self._pointed, self._cursor = True, math.nan, math.nan
         self._values: Mapping[Quantity, float] = {}  # at the cursor, where they are more exact than the curves
-        self._anew = False  # whether the visible time range is to be chosen again, around the cursor
+        self._reset_range = False  # whether the visible time range is to be chosen again, around the cursor
         self._stale = False
         self.list = QuantityList()
         self.list.setMinimumWidth(LIST_LEAST)
@@ -81,7 +81,7 @@ class PlotsPanel(QWidget):
         self._timer.start(REFRESH)
         theme.tint(self.welcome, "faint")
         self.welcome.setProperty("ground", True)
-        theme.signals.changed.connect(self.dress)
+        theme.signals.changed.connect(self.apply_theme)
         self._arrange()
 
     def _make_tools(self) -> PlotTools:
@@ -94,10 +94,10 @@ class PlotsPanel(QWidget):
         self.follow.clicked.connect(self._press_live)
         self.fit.clicked.connect(self._fit)
         self.clear_all.clicked.connect(self.remove_all)
-        self.span.currentIndexChanged.connect(lambda _: self._look_anew())
+        self.span.currentIndexChanged.connect(lambda _: self._show_latest_range())
         return tools
 
-    def dress(self) -> None:
+    def apply_theme(self) -> None:
         """Apply the theme's colours."""
         for chart in self.charts:
             chart.show_values(self.series, self._cursor, self._values)
@@ -241,8 +241,8 @@ class PlotsPanel(QWidget):
         canvas.chosen.connect(lambda: self._choose(chart))
         canvas.pointed.connect(self._point)
         canvas.zoomed.connect(lambda axis: self._zoomed(chart, axis))
-        canvas.sought.connect(self.sought)
-        canvas.live_asked.connect(self._look_anew)
+        canvas.seek_requested.connect(self.seek_requested)
+        canvas.live_asked.connect(self._show_latest_range)
         self.charts.append(chart)
         self.stack.addWidget(chart)
         self.current = chart
@@ -319,7 +319,7 @@ class PlotsPanel(QWidget):
         self._stale |= curves is not None or self._recorded is not None
         self._recorded, self._span = curves, span
 
-    def go_on_from(self, time: float, curves: Mapping[Quantity, Series]) -> None:
+    def continue_from(self, time: float, curves: Mapping[Quantity, Series]) -> None:
         """Continue these curves from a time, s, with the samples that follow."""
         for quantity, line in self._series.items():
             if (shown := curves.get(quantity, Series())) is not line:
@@ -337,7 +337,7 @@ class PlotsPanel(QWidget):
         if (time == self._cursor and values == self._values) or (math.isnan(time) and math.isnan(self._cursor)):
             return
         if math.isnan(time) != math.isnan(self._cursor):
-            self._anew = self._live
+            self._reset_range = self._live
             self._set_live(math.isnan(time))
         self._cursor, self._values, self._stale = time, values, True
 
@@ -374,11 +374,11 @@ class PlotsPanel(QWidget):
         if math.isfinite(self._cursor):
             begin, end = min(begin, self._span[0], self._cursor), max(end, self._span[1], self._cursor)
             first, last = self._range
-            if not self._anew and first <= self._cursor <= last:
+            if not self._reset_range and first <= self._cursor <= last:
                 return
-            seconds = seconds if self._anew else last - first
+            seconds = seconds if self._reset_range else last - first
             end = min(max(self._cursor + seconds / 2, begin + seconds), end)
-            self._anew = False
+            self._reset_range = False
         start = begin if math.isinf(seconds) else max(begin, end - seconds)
         least = 1.0 if math.isinf(seconds) else seconds
         self._show_range((start, max(end, start + least)))
@@ -398,9 +398,9 @@ class PlotsPanel(QWidget):
         if recorded:
             self.live_asked.emit()
 
-    def _look_anew(self) -> None:
+    def _show_latest_range(self) -> None:
         """Show the selected time span, up to the newest samples or around the cursor."""
-        self._anew, self._stale = True, True
+        self._reset_range, self._stale = True, True
         if math.isnan(self._cursor):
             self._set_live(True)
 
@@ -408,7 +408,7 @@ class PlotsPanel(QWidget):
         """Show all values of the whole run."""
         self.show_units()
         self.span.setCurrentIndex(WINDOWS.index(math.inf))
-        self._look_anew()
+        self._show_latest_range()
 
     def show_whole(self, whole: bool) -> None:
         """Show all plots as in a picture, without mouse feedback, or again as the user sees them."""
@@ -425,7 +425,7 @@ class PlotsPanel(QWidget):
         """Give all plots the time range of this one."""
         if axis != 1:
             self._set_live(False)
-            self._anew = False
+            self._reset_range = False
             self._show_range(chart.canvas.time)
         self._stale = True
 

@@ -66,10 +66,10 @@ class LinkTree(QTreeView):
         self.setUniformRowHeights(True)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setIndentation(11)
-        self.selectionModel().currentChanged.connect(self._tell)
-        theme.signals.changed.connect(self._dress)
+        self.selectionModel().currentChanged.connect(self._emit_chosen)
+        theme.signals.changed.connect(self._apply_theme)
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         for link in self._of_link.values():
             self._items.itemFromIndex(link.index().siblingAtColumn(1)).setForeground(theme.color("faint"))
         self._show_eyes(self._hidden)
@@ -155,7 +155,7 @@ class LinkTree(QTreeView):
         if index.isValid():
             self.scrollTo(index)
 
-    def _tell(self, current: QModelIndex) -> None:
+    def _emit_chosen(self, current: QModelIndex) -> None:
         self.chosen.emit(current.data(LINK) if current.isValid() else -1)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -189,9 +189,9 @@ class Inspector(QTreeWidget):
         self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
         self.header().setStretchLastSection(True)
         self._labels: tuple[tuple[str, ...], ...] = ()
-        theme.signals.changed.connect(self._dress)
+        theme.signals.changed.connect(self._apply_theme)
 
-    def _dress(self) -> None:
+    def _apply_theme(self) -> None:
         for place in range(self.topLevelItemCount()):
             section = self.topLevelItem(place)
             section.setForeground(0, theme.color("accent"))

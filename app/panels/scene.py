@@ -99,8 +99,8 @@ class ScenePanel(QWidget):
         self.friction.setToolTip(FRICTION_TIP)
         self.color.setAccessibleName("Colour")
         self.color.setToolTip("The colour in the picture")
-        looks = (self.friction_name, self.friction), (self.color_name, self.color), (self.mass_name, self.mass)
-        for row, pairs in ((4, zip(self.size_names, self.sizes, strict=True)), (6, looks)):
+        properties = (self.friction_name, self.friction), (self.color_name, self.color), (self.mass_name, self.mass)
+        for row, pairs in ((4, zip(self.size_names, self.sizes, strict=True)), (6, properties)):
             for column, (label, widget) in enumerate(pairs):
                 grid.addWidget(label, row, column)
                 grid.addWidget(widget, row + 1, column)

@@ -47,10 +47,10 @@ class StackedPlot(pg.GraphicsView):
             self._box.addItem(curve)
         self._switch = pg.InfiniteLine()
         self._box.addItem(self._switch, ignoreBounds=True)
-        theme.signals.changed.connect(self.dress)
-        self.dress()
+        theme.signals.changed.connect(self.apply_theme)
+        self.apply_theme()
 
-    def dress(self) -> None:
+    def apply_theme(self) -> None:
         """Apply the palette's colours."""
         self.setBackground(theme.COLORS["ground"])
         self.axis.setTextPen(theme.COLORS["faint"])

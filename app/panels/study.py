@@ -37,7 +37,7 @@ class StudyPanel(QWidget):
         self.kind_box.addItems(KINDS)
         self.chart, self.sample = StudyChart(), WholeBox()
         self.open_run, self.export = QPushButton("Open &run"), QPushButton("E&xport…")
-        self._tell()
+        self._set_tips()
         self._arrange()
         for box in (self.kind_box, self.x_box, self.y_box, self.color_box):
             box.currentIndexChanged.connect(self._draw)
@@ -48,7 +48,7 @@ class StudyPanel(QWidget):
         self.export.clicked.connect(self.export_asked)
         self.show_none("")
 
-    def _tell(self) -> None:
+    def _set_tips(self) -> None:
         """Set the tooltips, and the accessible names for screen readers."""
         for widget, tip in (
             (self.kind_box, "Chart"),

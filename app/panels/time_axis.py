@@ -37,20 +37,20 @@ class TimeAxis(QWidget):
             self._draw(painter, self.canvas)
 
     def _draw(self, painter: QPainter, canvas: Canvas) -> None:
-        moment = self.moment(painter.fontMetrics())
+        cursor_time = self.cursor_time(painter.fontMetrics())
         painter.setPen(theme.color("faint"))
         for time in ticks(*canvas.time, int(canvas.area.width() / WIDE)):
             text = f"{number(time)} s"
             place = label_place(painter.fontMetrics(), canvas.area, float(canvas.x_of(time)), 0, text)
-            if moment is None or not moment[0].intersects(place):
+            if cursor_time is None or not cursor_time[0].intersects(place):
                 painter.drawText(place, _Middle, text)
-        if moment is not None:
-            box, text = moment
+        if cursor_time is not None:
+            box, text = cursor_time
             painter.fillRect(box, theme.color("raised"))
             painter.setPen(theme.color("text"))
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
-    def moment(self, metrics: QFontMetrics) -> tuple[QRectF, str] | None:
+    def cursor_time(self, metrics: QFontMetrics) -> tuple[QRectF, str] | None:
         """Return box and text of the time under the mouse, or else of the window's; None if it is outside the range.
 
         The axis's own labels leave space for it.

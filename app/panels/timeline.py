@@ -23,7 +23,7 @@ STEPS = (1.0, 2.0, 5.0)  # s between time labels, times powers of ten
 class Track(QWidget):
     """The track from a run's oldest to its newest frame; pressing and dragging seeks."""
 
-    sought = pyqtSignal(float)
+    seek_requested = pyqtSignal(float)
     """A time of the run, s."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Track(QWidget):
 
     def _seek(self, event: QMouseEvent) -> None:
         if event.buttons() & Qt.MouseButton.LeftButton and self._end > self._start:
-            self.sought.emit(self.seconds(event.position().x()))
+            self.seek_requested.emit(self.seconds(event.position().x()))
 
     def paintEvent(self, _: QPaintEvent) -> None:
         painter = QPainter(self)

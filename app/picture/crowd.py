@@ -20,7 +20,7 @@ STOPS = np.array(
 )
 """Colours from the smallest to the largest number, each lighter than the one before, also with colour blindness."""
 DIVERGED = (0.93, 0.20, 0.24)
-LOOKED_AT = (1.0, 0.62, 0.16)
+SELECTED_COLOR = (1.0, 0.62, 0.16)
 GAP = 1.25
 """The spacing of robots in a grid, in robot widths."""
 
@@ -47,7 +47,7 @@ class Crowd:
 
     arrangement: str = ARRANGEMENTS[0]
     coloring: str = OWN
-    looked_at: int = 0
+    selected_robot: int = 0
     """The robot whose joints are shown and that the camera follows."""
     width: float = 1.0
     """A robot's width in the pose in which it was loaded, m."""
@@ -58,7 +58,7 @@ class Crowd:
         """Set a new robot, whose initial pose is between these corners, (3,) each."""
         extent = upper - lower
         self.width = float(max(extent[0], extent[1], 0.5 * extent[2], 0.05))
-        self.looked_at = 0
+        self.selected_robot = 0
 
     def offsets(self, robots: int) -> NDArray[np.float32]:
         """Return where each robot is drawn, (robots, 3), m; robot 0 is at the world's origin."""
@@ -92,6 +92,6 @@ class Crowd:
             tints[:, :3] = ramp(shares(self.values(energy, deviation), ~diverged)[0])
             tints[:, 3] = STRENGTH
         tints[diverged] = (*DIVERGED, STRENGTH)
-        if selected and len(tints) > 1 and self.looked_at < len(tints):
-            tints[self.looked_at] = (*LOOKED_AT, STRENGTH)
+        if selected and len(tints) > 1 and self.selected_robot < len(tints):
+            tints[self.selected_robot] = (*SELECTED_COLOR, STRENGTH)
         return Batch(link_poses, self.offsets(len(link_poses)), tints)

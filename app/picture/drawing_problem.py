@@ -15,7 +15,7 @@ PAUSES = (200, 1000)  # ms until drawing is tried again, after the first error a
 WHILE = 60.0  # s after which an error no longer counts
 UPDATE = "update the graphics driver to one with OpenGL 3.3"
 OPEN_AGAIN = "open the robot again"
-GOES_ON = "Simulation, plots and files work all the same."
+STILL_WORKING = "Simulation, plots and files work all the same."
 
 
 def problem_and_fix(error: Exception) -> tuple[str, str]:
@@ -43,9 +43,9 @@ class DrawingProblem(QLabel):
         self._timer.setSingleShot(True)
         self._timer.timeout.connect(self.again)
 
-    def tell(self, problem: str, fix: str) -> None:
+    def show_problem(self, problem: str, fix: str) -> None:
         """Show why nothing can be drawn, and schedule another attempt unless several have failed."""
-        self.setText(f"This computer cannot draw the robot: {problem}.\n{GOES_ON} To see it, {fix}.")
+        self.setText(f"This computer cannot draw the robot: {problem}.\n{STILL_WORKING} To see it, {fix}.")
         self.show()
         now = time.monotonic()
         self._when.append(now)
@@ -61,7 +61,7 @@ class DrawingProblem(QLabel):
             self.clear()
             self.hide()
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         """Hide the message and forget earlier errors, since another robot is to be drawn."""
         self.forget()
         self._timer.stop()

@@ -14,7 +14,7 @@ from app.desktop import theme
 from app.gl import glyphs
 from app.gl.camera import Camera
 from app.gl.picking import ray, seen_at
-from app.picture.labels import write_beside
+from app.picture.labels import draw_text_at
 from app.picture.viewport import Viewport
 
 ARROW, RING = "arrow", "ring"
@@ -185,7 +185,7 @@ class HandleLayer(QWidget):
             if not self.held or handle == self.marked:
                 self._paint(painter, handle)
         if self.held and self.text:
-            write_beside(painter, QFont(self.font()), self.cursor_at, self.text, self.width())
+            draw_text_at(painter, QFont(self.font()), self.cursor_at, self.text, self.width())
 
     def _paint(self, painter: QPainter, handle: Handle) -> None:
         line, marked = self.shape.lines[handle], handle == self.marked

@@ -66,7 +66,7 @@ def _write(painter: QPainter, name: str, at: QPointF, box: QRectF, chosen: bool)
     painter.drawText(box, Qt.AlignmentFlag.AlignCenter, name)
 
 
-def write_beside(painter: QPainter, font: QFont, at: QPointF, text: str, width: float) -> None:
+def draw_text_at(painter: QPainter, font: QFont, at: QPointF, text: str, width: float) -> None:
     """Draw a text with a background above and right of a point, within a picture of this width."""
     size = QFontMetricsF(font).boundingRect(text).size()
     box = QRectF(0, 0, size.width() + 2 * MARGIN, size.height() + MARGIN)

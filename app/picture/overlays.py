@@ -15,7 +15,7 @@ from app.desktop.numbers import si_text
 from app.gl import distance, pushes
 from app.gl.backdrop import DARK, LIGHT, Backdrop
 from app.gl.batch import Box
-from app.gl.extras import Copies, Extras, Label, Look
+from app.gl.extras import Appearance, Copies, Extras, Label
 from app.gl.glyphs import Explainer, Trails
 from app.gl.scene import Content, with_ghost
 from app.gl.world import World, join_contents
@@ -274,11 +274,11 @@ class Overlays(QObject):
         acting = pushes.of_links(wrench) if alone else self._pushes
         if not selected:
             return self._made(poses, center, alone, acting, Selected())
-        chosen = Selected(self._chosen, self._chosen_beside(len(poses), alone), self._robot_name)
+        chosen = Selected(self._chosen, self._selected_other_link(len(poses), alone), self._robot_name)
         self._known = poses, self._made(poses, center, alone, acting, chosen)
         return self._known[1]
 
-    def _chosen_beside(self, links: int, alone: bool) -> int:
+    def _selected_other_link(self, links: int, alone: bool) -> int:
         """Return the drawn link of the second robot or of the obstacles that is selected, −1 for none."""
         before = links * (2 if self._ghost is not None and not alone else 1)
         second = None if alone else self._second_robot
@@ -297,12 +297,14 @@ class Overlays(QObject):
             own = np.zeros((len(poses), 4), np.float32) if tints is None else tints
             tints = np.concatenate([own, ghost[1].astype(np.float32)])
         opacity = THROUGH if self._through else 1.0
-        look = Look(link if link >= 0 else beside, opacity, self._wireframe, tints, 1.0 if ghost is None else GHOST)
+        appearance = Appearance(
+            link if link >= 0 else beside, opacity, self._wireframe, tints, 1.0 if ghost is None else GHOST
+        )
         reported = tuple((each.link, each.wrench.tobytes(), each.world) for each in acting)
         kinds: tuple[object, ...] = (*sorted(self.kinds), link, self.hidden, self._distance, *reported)
         bare = not self.kinds and link < 0 and not acting and not self._distance
         if bare and (alone or not robot):
-            return Extras(look, kinds=kinds, world=self._world, backdrop=self.backdrop)
+            return Extras(appearance, kinds=kinds, world=self._world, backdrop=self.backdrop)
         here = poses.copy()
         here[:, :3, 3] += center
         found = self._explainer.glyphs(sorted(self.kinds), here, self.hidden)
@@ -317,7 +319,7 @@ class Overlays(QObject):
         x, y = map(float, here[0, :2, 3])
         above = [Label(robot, (x, y, float(here[:, 2, 3].max()) + NAMED * self._size), chosen=True)] if robot else []
         labels = (*above, *_length(line), *self._labels(here, link), *map(_reported, arrows))
-        return Extras(look, found, kinds, labels, self._world, self.backdrop)
+        return Extras(appearance, found, kinds, labels, self._world, self.backdrop)
 
     def _labels(self, poses: np.ndarray, chosen: int) -> Iterable[Label]:
         if chosen < 0 and "names" not in self.kinds:

@@ -29,11 +29,11 @@ RENDERER = 0x1F01  # GL_RENDERER
 
 @dataclass(frozen=True, eq=False)
 class _Request:
-    """A requested frame; if it has an `answer`, a caller waits for it."""
+    """A requested frame; if it has a `future`, a caller waits for it."""
 
     view: View
     detail: int
-    answer: Future[Picture] | None = None
+    future: Future[Picture] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,14 +101,14 @@ class PictureThread:
         """Draw a view in full and wait for it. Raises RuntimeError if this computer cannot draw."""
         request = _Request(view, 0, Future())
         self._post(request)
-        return request.answer.result()
+        return request.future.result()
 
     def _post(self, request: _Request) -> None:
         with self._changed:
             self._request = request
             self._changed.notify()
-            if self._problem and request.answer is not None:
-                request.answer.set_exception(RuntimeError(self._problem))
+            if self._problem and request.future is not None:
+                request.future.set_exception(RuntimeError(self._problem))
 
     def close(self) -> None:
         """Stop the thread and wait until it has ended."""
@@ -145,8 +145,8 @@ class PictureThread:
             waiting, self._request = (begun, self._request), None
         self._on_problem(words, fix)
         for request in waiting:
-            if request is not None and request.answer is not None:
-                request.answer.set_exception(RuntimeError(words))
+            if request is not None and request.future is not None:
+                request.future.set_exception(RuntimeError(words))
 
     def _next(self) -> _Request | None:
         """Wait for the newest request and return it; None when the thread should end."""
@@ -173,7 +173,7 @@ class PictureThread:
         if request.detail and view.batch is not None:
             renderer.adapt(seconds)
         picture = Picture(view, request.detail, image, pixels, seconds, renderer.upload_seconds)
-        if request.answer is not None:
-            request.answer.set_result(picture)
+        if request.future is not None:
+            request.future.set_result(picture)
         else:
             self._on_picture(picture)

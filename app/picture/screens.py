@@ -102,7 +102,7 @@ class ProcessorScreen(QWidget):
     painted = pyqtSignal()
     failed = pyqtSignal(str, str)
     drafts = True
-    _come = pyqtSignal(object)
+    _arrived = pyqtSignal(object)
 
     def __init__(self, parent: QWidget):
         super().__init__(parent)
@@ -116,7 +116,7 @@ class ProcessorScreen(QWidget):
         self._picture: Picture | None = None
         self._wanted: View | None = None
         self._easy = 0
-        self._come.connect(self._take)
+        self._arrived.connect(self._set_picture)
 
     @property
     def detail(self) -> int:
@@ -146,12 +146,12 @@ class ProcessorScreen(QWidget):
         except RuntimeError:
             return QImage()
         self._wanted = view
-        self._take(picture)
+        self._set_picture(picture)
         return picture.image.copy()
 
     def _running(self) -> PictureThread:
         if self._thread is None:
-            self._thread = PictureThread(self._come.emit, self.failed.emit)
+            self._thread = PictureThread(self._arrived.emit, self.failed.emit)
         return self._thread
 
     def end(self) -> None:
@@ -161,7 +161,7 @@ class ProcessorScreen(QWidget):
             self._thread = None
         self.busy = False
 
-    def _take(self, picture: Picture) -> None:
+    def _set_picture(self, picture: Picture) -> None:
         if picture.detail:
             self._adapt(picture.detail, picture.seconds)
         self.busy = picture.view is not self._wanted

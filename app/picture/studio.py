@@ -51,11 +51,11 @@ class Studio:
         self._surface.destroy()
 
     def draw(
-        self, view: View, transparent: bool = False, look_up: Callable[[], None] = lambda: None
+        self, view: View, transparent: bool = False, after_piece: Callable[[], None] = lambda: None
     ) -> NDArray[np.uint8]:
         """Draw a view in full with its labels; return RGBA pixels (height, width, 4).
 
-        `look_up` is called after each piece of the work, and may raise to abort it.
+        `after_piece` is called after each piece of the work, and may raise to abort it.
         """
         renderer = self._renderer
         if renderer is None:
@@ -64,7 +64,7 @@ class Studio:
         renderer.ground, renderer.transparent = view.ground, transparent
         for _ in renderer.pieces(view.camera, view.poses, *view.size, 0, view.batch, view.marks, view.extras):
             GL.glFinish()  # else the whole cost would fall on the end
-            look_up()
+            after_piece()
         pixels = renderer.pixels()
         height, width = pixels.shape[:2]
         form = QImage.Format

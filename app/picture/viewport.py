@@ -93,8 +93,8 @@ class Viewport(SteeredView):
         self._labels = LabelLayer(self)
         self._problem = DrawingProblem(self)
         self._problem.again.connect(self._draw_again)
-        self._problem.lasting.connect(self._tell_problem)
-        self._screen.failed.connect(self._problem.tell)
+        self._problem.lasting.connect(self._report_problem)
+        self._screen.failed.connect(self._problem.show_problem)
         self._mesh_read.connect(self._take_meshes)
         self.setMinimumSize(240, 180)
 
@@ -115,7 +115,7 @@ class Viewport(SteeredView):
         self._center = np.zeros(3)
         self._contacts, self._marks, self._model = None, None, model
         self.overlays.set_robot(None, 1.0)
-        self._problem.begin_anew()
+        self._problem.reset()
         if model is not None:
             moving = np.flatnonzero(model.link_body >= 0)
             self._root = int(moving[0]) if len(moving) else 0
@@ -201,7 +201,7 @@ class Viewport(SteeredView):
         return float(np.linalg.norm(upper - lower))
 
     def set_poses(
-        self, link_poses: ArrayLike, batch: Batch | None = None, looked_at: int = 0, contacts: Contacts | None = None
+        self, link_poses: ArrayLike, batch: Batch | None = None, robot: int = 0, contacts: Contacts | None = None
     ) -> None:
         """Set link poses (links, 4, 4) and contacts, drawn with the next frame.
 
@@ -215,7 +215,7 @@ class Viewport(SteeredView):
         alike = batch is self._batch and contacts is self._contacts
         if self._framed and alike and np.array_equal(poses, self._poses):
             return
-        center = np.zeros(3) if batch is None else batch.offsets[looked_at].astype(float)
+        center = np.zeros(3) if batch is None else batch.offsets[robot].astype(float)
         step = poses[self._root, :3, 3] + center - self._poses[self._root, :3, 3] - self._center
         others = (0 if batch is None else len(batch)) != (0 if self._batch is None else len(self._batch))
         self._poses, self._batch, self._center, self._contacts = poses, batch, center, contacts
@@ -391,7 +391,7 @@ class Viewport(SteeredView):
         self._screen.end()
         self._change()
 
-    def _tell_problem(self, problem: str, fix: str) -> None:
+    def _report_problem(self, problem: str, fix: str) -> None:
         self.diagnostics.emit([engine.Diagnostic("error", None, "viewport", problem, fix)])
 
     def _take_meshes(self) -> None:

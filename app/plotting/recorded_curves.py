@@ -108,7 +108,7 @@ class RecordedCurves:
             time, values = (np.concatenate(part) for part in zip(*parts, strict=True))
             curves = Curves(wanted, time, values, over=indices is chosen)
             if not curves.over:
-                self._work.tell(curves)
+                self._work.publish(curves)
         return curves
 
 
@@ -116,7 +116,7 @@ def _none(wanted: Wanted, problem: str = "") -> Curves:
     return Curves(wanted, np.zeros(0), np.zeros((0, len(wanted.quantities))), problem=problem)
 
 
-class _Moment(NamedTuple):
+class _FramePair(NamedTuple):
     """A frame and the one before it, if that is recorded."""
 
     frame: engine.RecordedFrame
@@ -125,16 +125,16 @@ class _Moment(NamedTuple):
 
 def evaluate(recording: engine.Recording, wanted: Wanted, indices: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """Return times (N,), s, and values (N, quantities), SI, of the given frames that are still recorded."""
-    moments, sampled = [], recording.is_sampled(wanted.run)
+    pairs, sampled = [], recording.is_sampled(wanted.run)
     for index in indices:
         try:
             frame = recording.frame(wanted.run, index)
             before = recording.frame(wanted.run, index - 1) if index > wanted.run.first else None
         except IndexError:  # the oldest frames are dropped
             continue
-        moments.append(_Moment(frame, before))
+        pairs.append(_FramePair(frame, before))
     times, values = [np.zeros(0)], [np.zeros((0, len(wanted.quantities)))]
-    for _, group in groupby(moments, key=lambda moment: id(moment.frame.setup)):
+    for _, group in groupby(pairs, key=lambda pair: id(pair.frame.setup)):
         states, model = _states(list(group), wanted, sampled)
         evaluation = Evaluation(model, wanted.rows, states)
         times.append(states.time)
@@ -142,14 +142,14 @@ def evaluate(recording: engine.Recording, wanted: Wanted, indices: Sequence[int]
     return np.concatenate(times), np.concatenate(values)
 
 
-def _states(moments: Sequence[_Moment], wanted: Wanted, sampled: bool) -> tuple[States, engine.Model]:
+def _states(pairs: Sequence[_FramePair], wanted: Wanted, sampled: bool) -> tuple[States, engine.Model]:
     """Return the robot's states in frames of one setup, and the robot as it was simulated there."""
-    settings, robot = moments[0].frame.setup.settings, wanted.robot
+    settings, robot = pairs[0].frame.setup.settings, wanted.robot
     robot = robot if robot < settings.batch else 0
     pulled = settings.kp[robot if len(settings.kp) > 1 else 0] > 0
     with_contacts = any(CONTACTS in each.kind for each in wanted.quantities)
     q, v, rate, effort, target, contact = [], [], [], [], [], []
-    for frame, before in moments:
+    for frame, before in pairs:
         at = frame.checkpoint
         q.append(at.q[robot].astype(float))
         v.append(at.v[robot].astype(float))
@@ -161,7 +161,7 @@ def _states(moments: Sequence[_Moment], wanted: Wanted, sampled: bool) -> tuple[
         if sampled:  # such a run does not record the setpoints
             target[-1] = np.full_like(target[-1], np.nan)
         contact.append(_contact(frame, robot) if with_contacts else None)
-    time = np.array([moment.frame.time for moment in moments])
+    time = np.array([pair.frame.time for pair in pairs])
     model = settings.model if settings.parameters is None else settings.parameters.robot(robot)
     states = States(
         time, np.stack(q), np.stack(v), np.stack(rate), np.stack(effort), np.stack(target), contact

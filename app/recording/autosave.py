@@ -73,7 +73,7 @@ class _RobotsRuns:
         self.recording, self.model = recording, model
         self.origin: Origin | None = None
         self.named: tuple[tuple[int, float, str], ...] = ()
-        """Named keyframes, see `run_files.Moment`."""
+        """Named keyframes, see `run_files.NamedKeyframe`."""
         self._named: dict[Path, tuple[tuple[int, float, str], ...]] = {}  # as written in each folder
         self._known: tuple[tuple[int, float, str], ...] = ()  # of runs from a file, as in that file
         self._root, self._opened = root, opened
@@ -127,7 +127,7 @@ class _RobotsRuns:
         named = self.named
         if folder is None or named == self._named.get(folder, ()) or not folder.is_dir():
             return
-        with engine.replacing(folder / run_files.MOMENTS, "w") as file:
+        with engine.replacing(folder / run_files.KEYFRAME_FILE, "w") as file:
             json.dump(named, file)
         self._named[folder] = named
 
@@ -241,7 +241,7 @@ class Autosave:
         """Set the current robot's origin; nothing of it is written before."""
         self._present.begin(origin)
 
-    def name_moments(self, model: engine.Model, named: tuple[tuple[int, float, str], ...]) -> None:
+    def store_keyframes(self, model: engine.Model, named: tuple[tuple[int, float, str], ...]) -> None:
         """Set the named keyframes of that robot's runs."""
         if self._present.model is model:
             self._present.named = named

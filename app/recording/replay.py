@@ -76,7 +76,7 @@ class Replay:
         """Show a frame, even one already dropped from its run."""
         self.run, self.frame, self._fresh, self._time = run, frame, True, frame.time
 
-    def look_at(self, robot: int) -> None:
+    def select_robot(self, robot: int) -> None:
         """Select the robot of a batch that frames show, also the present one."""
         self.robot, self._fresh = robot, True
 

@@ -15,11 +15,11 @@ from app.simulation.recorder import Opened, Recorder
 from app.simulation.running import settings_in
 
 SUFFIX = ".npz"
-MOMENTS, ROBOT, ROBOT_TEXT = "keyframes.json", "robot.urdf", "robot.json"
+KEYFRAME_FILE, ROBOT, ROBOT_TEXT = "keyframes.json", "robot.urdf", "robot.json"
 """Files in a folder of saved runs: named keyframes, a robot without another file, and its exact data."""
 KEYFRAMES = "keyframes"
 """The key of named keyframes among the settings of a run's file."""
-MOST_MOMENTS, LONGEST_NAME = 10_000, 200
+MOST_KEYFRAMES, LONGEST_NAME = 10_000, 200
 KEPT_SUFFIX = ".runs"
 """The suffix of folders with the parts of runs, see `autosave`."""
 LINK_SUFFIX = ".link"
@@ -80,7 +80,7 @@ def is_live(path: str) -> bool:
     return Path(path).parent.suffix == LINK_SUFFIX
 
 
-class Moment(NamedTuple):
+class NamedKeyframe(NamedTuple):
     """A named keyframe of a run; `time` in s."""
 
     run: int
@@ -88,13 +88,13 @@ class Moment(NamedTuple):
     name: str
 
 
-def moments(reported: Any) -> tuple[Moment, ...]:
+def named_keyframes(reported: Any) -> tuple[NamedKeyframe, ...]:
     """Parse the keyframes in a file; invalid ones are ignored."""
     found = []
-    for each in reported[:MOST_MOMENTS] if isinstance(reported, list) else ():
+    for each in reported[:MOST_KEYFRAMES] if isinstance(reported, list) else ():
         try:
             run, time, name = each
-            found.append(Moment(int(run), float(time), str(name)[:LONGEST_NAME]))
+            found.append(NamedKeyframe(int(run), float(time), str(name)[:LONGEST_NAME]))
         except (TypeError, ValueError, OverflowError):
             continue
     return tuple(found)
@@ -181,7 +181,7 @@ def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "
         else:
             recording = engine.recording_of(saved, model, understand)
             (run,) = recording.runs
-            named = tuple(each._replace(run=run.number) for each in moments(saved.settings.get(KEYFRAMES)))
+            named = tuple(each._replace(run=run.number) for each in named_keyframes(saved.settings.get(KEYFRAMES)))
         recorder.opened = Opened(model, recording, floating, named, is_live(path))
         return model
 
@@ -222,9 +222,9 @@ def _with_robot(saved: engine.SavedRun, folder: Path) -> engine.SavedRun:
     return replace(saved, settings=reported) if isinstance(reported, dict) else saved
 
 
-def named_in(folder: Path) -> tuple[Moment, ...]:
+def named_in(folder: Path) -> tuple[NamedKeyframe, ...]:
     """Return the named keyframes in a folder of saved runs."""
     try:
-        return moments(engine.read_json(folder / MOMENTS))
+        return named_keyframes(engine.read_json(folder / KEYFRAME_FILE))
     except (OSError, ValueError, RecursionError):
         return ()

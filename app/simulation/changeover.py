@@ -43,9 +43,12 @@ class Changeover:
     """The robot's simulation, its settings and its machine code. Belongs to the simulation thread."""
 
     def __init__(
-        self, tell: Callable[[Event], None], later: Callable[[Callable[[], None]], None], begun: Callable[[bool], None]
+        self,
+        send_event: Callable[[Event], None],
+        later: Callable[[Callable[[], None]], None],
+        begun: Callable[[bool], None],
     ):
-        """`tell` sends an event; `later` queues a command for this thread.
+        """`send_event` sends an event; `later` queues a command for this thread.
 
         `begun` is called when another simulation has taken over, with True if its robot is a new one.
         """
@@ -55,7 +58,7 @@ class Changeover:
         self.settings = Settings()
         self.compiling = False
         """Whether the simulation is waiting for its machine code."""
-        self._tell, self._later, self._begun = tell, later, begun
+        self._send_event, self._later, self._begun = send_event, later, begun
         self._compiler, self._preparation = Compiler(), Preparation()
         self._pushed: engine.Compilation | None = None  # code of steps with wrenches, while it is compiled
         self._awaited: _Awaited | None = None
@@ -89,16 +92,16 @@ class Changeover:
             if isinstance(source, str):
                 engine.refuse_endless(source)
             model = load(source) if isinstance(source, str) else source
-            self._tell(Reading(tuple(dict.fromkeys(each.mesh for each in model.collisions if each.mesh))))
+            self._send_event(Reading(tuple(dict.fromkeys(each.mesh for each in model.collisions if each.mesh))))
             settings = set_step(model, placed(for_new(model, settings)))
             # The robot appears at once: on the CPU, unless "auto" is known to choose nothing else.
             decided = settings.device == "auto" and engine.why_no_gpu(load=False) is not None
             running = running_of(model, settings if decided else replace(settings, device="cpu"))
         except engine.ModelError as error:
-            self._tell(Refused(path, error.diagnostics) if error.diagnostics else Refused.because(path, error))
+            self._send_event(Refused(path, error.diagnostics) if error.diagnostics else Refused.because(path, error))
             return
         except (OSError, ValueError) as error:
-            self._tell(Refused.because(path, error))
+            self._send_event(Refused.because(path, error))
             return
         self._drop_others()
         self.model, self.running, self.settings = model, running, settings
@@ -107,7 +110,9 @@ class Changeover:
         self.compile()
         touches = settings.ground or can_touch(model)
         below = touches and not can_stand(model)
-        self._tell(Loaded(model, path, self.frames, running.q[0].copy(), settings, *running.choice, touches, below))
+        self._send_event(
+            Loaded(model, path, self.frames, running.q[0].copy(), settings, *running.choice, touches, below)
+        )
         if settings.device != "cpu" and not decided:
             self._prepare(settings, self._settle_device)
 
@@ -117,7 +122,7 @@ class Changeover:
         self._drop_pushed()
         seconds = self._compiler.begin(self.running.simulation, self.running.wrench is not None)
         if seconds is not None or self.compiling:
-            self._tell(Compiling(seconds or 0.0))
+            self._send_event(Compiling(seconds or 0.0))
         self.compiling = seconds is not None
         if pushed:
             self.take_wrenches()
@@ -130,12 +135,12 @@ class Changeover:
         if self._awaited is not None and self._awaited.code.wait(0):
             return self._take_awaited()
         if not self.compiling:
-            self._compiler.go_on(playing)
+            self._compiler.compile_next(playing)
             return False
         if self._compiler.waiting:
             return False
         self.compiling = False
-        self._tell(Compiling(0.0))
+        self._send_event(Compiling(0.0))
         self._read_code(self.settings, self.running)
         return True
 
@@ -150,7 +155,7 @@ class Changeover:
         compilation = engine.Compilation(self.running.simulation, wrenches=True)
         if compilation.needed:
             self._pushed = compilation
-            self._compiler.give_way(compilation)
+            self._compiler.cancel_duplicate(compilation)
             compilation.start()
         else:
             self.running.take_wrenches()
@@ -169,13 +174,13 @@ class Changeover:
         settings = set_step(self.model, settings)
         if self._may_take_gpu(settings):
             self._drop_awaited()
-            self._tell(Preparing(settings.device))
-            self._prepare(settings, partial(self._take_on, number))
+            self._send_event(Preparing(settings.device))
+            self._prepare(settings, partial(self._switch_to, number))
             return
         self._drop_others()
         outcome = make_warm(lambda: running_of(self.model, settings))
         if not self._plays_on(number, settings, outcome):
-            self._take_on(number, settings, outcome)
+            self._switch_to(number, settings, outcome)
 
     def _plays_on(self, number: int, settings: Settings, outcome: Outcome) -> bool:
         """Keep the current algorithm, integrator and time step while code is compiled; return whether this is done."""
@@ -199,8 +204,8 @@ class Changeover:
 
     def _await(self, awaited: _Awaited) -> None:
         self._awaited = awaited
-        self._compiler.give_way(awaited.code)
-        self._tell(Compiling(awaited.code.seconds, meanwhile=True))
+        self._compiler.cancel_duplicate(awaited.code)
+        self._send_event(Compiling(awaited.code.seconds, meanwhile=True))
         awaited.code.start()
 
     def _take_awaited(self) -> bool:
@@ -210,16 +215,16 @@ class Changeover:
         if code.needed and not code.makes_the_same_as(awaited.code):
             self._await(replace(awaited, code=code))
             return False
-        self._tell(Compiling(0.0))
+        self._send_event(Compiling(0.0))
         self._read_code(awaited.settings, awaited.outcome)
-        self._take_on(awaited.number, awaited.settings, awaited.outcome)
+        self._switch_to(awaited.number, awaited.settings, awaited.outcome)
         return True
 
     def _drop_awaited(self) -> None:
         if self._awaited is not None:
             self._awaited.code.cancel()
             self._awaited = None
-            self._tell(Compiling(0.0))
+            self._send_event(Compiling(0.0))
 
     def _drop_others(self) -> None:
         """Discard any simulation that is being constructed or compiled."""
@@ -251,9 +256,9 @@ class Changeover:
     def _settle_device(self, settings: Settings, outcome: Outcome) -> None:
         """Switch to the device requested before the robot was loaded, if it differs from the current one."""
         if not isinstance(outcome, Running) or outcome.choice != self.running.choice:
-            self._take_on(0, settings, outcome)
+            self._switch_to(0, settings, outcome)
 
-    def _take_on(self, number: int, settings: Settings, outcome: Outcome) -> None:
+    def _switch_to(self, number: int, settings: Settings, outcome: Outcome) -> None:
         """Switch to another simulation at the current state, or report a refusal. Raise program errors."""
         before, refusal = self.running, ""
         if isinstance(outcome, Running):
@@ -267,7 +272,7 @@ class Changeover:
             self._switch(settings, outcome)
         else:
             refusal = str(outcome) or type(outcome).__name__
-        self._tell_settings(number, refusal)
+        self._send_settings(number, refusal)
         if isinstance(outcome, Exception) and not refuses(outcome):
             raise outcome
 
@@ -280,7 +285,7 @@ class Changeover:
         self.frames.withdraw()  # its phases would be attributed to the new settings
         self._begun(False)
 
-    def go_back(self, frame: engine.RecordedFrame) -> None:
+    def continue_from(self, frame: engine.RecordedFrame) -> None:
         """Continue from a recorded frame, with a simulation like the one that recorded it."""
         self._drop_others()
         try:
@@ -288,19 +293,19 @@ class Changeover:
         except Exception as error:
             if not refuses(error):
                 raise
-            self._tell_settings(self._number, str(error))
+            self._send_settings(self._number, str(error))
             return
         if running is not self.running:
             self.running, self.settings = running, running.settings
             self.compile()
         self.frames.withdraw()
         self._begun(False)
-        self._tell_settings(self._number, "")
+        self._send_settings(self._number, "")
 
-    def _tell_settings(self, number: int, refusal: str) -> None:
-        self._tell(Configured(number, self.settings, *self.running.choice, refusal))
+    def _send_settings(self, number: int, refusal: str) -> None:
+        self._send_event(Configured(number, self.settings, *self.running.choice, refusal))
 
-    def go_on_without_gpu(self, error: BaseException) -> None:
+    def continue_on_cpu(self, error: BaseException) -> None:
         """Continue on the CPU from the last known state."""
         self._drop_others()
         before, settings = self.running, replace(self.settings, device="cpu")
@@ -312,7 +317,7 @@ class Changeover:
         self.compile()
         self.frames.withdraw()
         self._begun(False)
-        self._tell_settings(self._number, f"switched to the CPU: {gpu_failure(error)}")
+        self._send_settings(self._number, f"switched to the CPU: {gpu_failure(error)}")
 
     def end(self) -> None:
         """End all compiler processes."""

@@ -27,7 +27,7 @@ class Compiler:
         self._running: engine.Compilation | None = None
         self._source: engine.Compilation | None = None
         self._pulls: engine.Compilation | None = None  # running, or yet to start
-        self._pulls_begun = self._more_to_come = False
+        self._pulls_begun = self._more_planned = False
         self._since = self._ready = 0.0
 
     def begin(self, simulation: engine.Simulation, wrenches: bool = False) -> float | None:
@@ -56,7 +56,7 @@ class Compiler:
         """Whether the simulation cannot step yet."""
         if self._needed is not None and self._needed.wait(0):
             self._needed, self._since, self._ready = None, time.monotonic(), time.monotonic()
-            self._more_to_come = True
+            self._more_planned = True
         return self._needed is not None
 
     @property
@@ -65,9 +65,9 @@ class Compiler:
         if self._needed is not None:
             return 0.05
         left = self._source is not None or self._pulls is not None or self._others or self._running is not None
-        return 1.0 if left or self._more_to_come else None
+        return 1.0 if left or self._more_planned else None
 
-    def give_way(self, compilation: engine.Compilation) -> None:
+    def cancel_duplicate(self, compilation: engine.Compilation) -> None:
         """Cancel low-priority compilation of the same code, which is now compiled at once."""
         if self._pulls is not None and self._pulls.makes_the_same_as(compilation):
             self._pulls.cancel()
@@ -86,14 +86,14 @@ class Compiler:
         if not self._pulls.running:
             self._pulls = None
 
-    def go_on(self, playing: bool) -> None:
+    def compile_next(self, playing: bool) -> None:
         """Compile the code for pulls, then for other terrain and settings.
 
         With no cores to spare, the latter waits until the robot has been paused for a while; play cancels and requeues
         the running compilation.
         """
-        if self._more_to_come and time.monotonic() - self._ready >= SOON:
-            self._more_to_come = False
+        if self._more_planned and time.monotonic() - self._ready >= SOON:
+            self._more_planned = False
             engine.Compilation.stand_by(always=True)  # who had to wait for code may ask for other ground next
         self._prepare_pulls()
         if playing and (os.cpu_count() or 1) <= FEW:

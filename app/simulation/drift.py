@@ -50,7 +50,7 @@ class DriftWatch:
         self._seen.clear()
         self.drift = None
 
-    def look(self, frame: Snapshot) -> None:
+    def add_state(self, frame: Snapshot) -> None:
         """Process a shown state; a state of the same motion is later than the previous one."""
         there = world_points(frame.link_poses, self._points)[self._links]
         self._size = float(np.ptp(there.reshape(-1, 3), axis=0).max(initial=0.0)) or 1.0

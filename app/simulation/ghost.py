@@ -67,9 +67,9 @@ class Ghost(MadeApart):
         if running.simulation is not self._of:
             self._make(running)
         elif self._simulation is not None:
-            self.meet(running)
+            self.reset_to_robot(running)
 
-    def meet(self, running: Running) -> None:
+    def reset_to_robot(self, running: Running) -> None:
         """Set the ghost to the robot's state."""
         if self._simulation is None or running.simulation is not self._of:
             return
@@ -86,15 +86,17 @@ class Ghost(MadeApart):
         self._of, self._simulation, self._pair = running.simulation, None, None
         simulation, settings = running.simulation, self._settings
         if simulation.batch > 1:
-            self.tell("one robot alone has a ghost: make the batch one robot")
+            self.report_problem("one robot alone has a ghost: make the batch one robot")
             return
-        self._make_apart(partial(_simulation, simulation, settings), partial(self._take, simulation, settings))
+        self._make_apart(partial(_simulation, simulation, settings), partial(self._accept, simulation, settings))
 
-    def _take(self, of: engine.Simulation, settings: GhostSettings, made: engine.Simulation, running: Running) -> None:
+    def _accept(
+        self, of: engine.Simulation, settings: GhostSettings, made: engine.Simulation, running: Running
+    ) -> None:
         if of is self._of and settings == self._settings:  # else superseded by a later request
             self._simulation, self._points = made, link_points(made.model)
-            self.tell("")
-            self.meet(running)
+            self.report_problem("")
+            self.reset_to_robot(running)
 
     def most_steps(self, running: Running) -> int | None:  # noqa: ARG002
         """Return the number of steps to the next common time."""
@@ -125,7 +127,7 @@ class Ghost(MadeApart):
 
     def _lose(self, why: str) -> None:
         self._simulation = self._pair = None
-        self.tell(f"the ghost: {why}")
+        self.report_problem(f"the ghost: {why}")
 
     def _lose_gpu(self, ghost: engine.Simulation, error: Exception) -> None:
         """Continue without a ghost whose GPU failed; raise any other error."""
@@ -157,9 +159,9 @@ class GhostControls(ControlsApart):
         """Add a ghost with these settings; None removes it."""
         self._change(self._attached.end if settings is None else partial(self._attached.begin, settings))
 
-    def meet(self) -> None:
+    def reset_to_robot(self) -> None:
         """Set the ghost to the robot's state."""
-        self._change(self._attached.meet)
+        self._change(self._attached.reset_to_robot)
 
 
 def _simulation(of: engine.Simulation, settings: GhostSettings) -> engine.Simulation:

@@ -30,7 +30,7 @@ from app.simulation.motion_watch import AchievedSpeed, LimitWatch, RestWatch
 from app.simulation.pace import Pace
 from app.simulation.running import Running
 
-LOOK = 0.0005  # s between polls of a GPU's frame
+POLL_INTERVAL = 0.0005  # s between polls of a GPU's frame
 
 
 class Loop:
@@ -39,13 +39,13 @@ class Loop:
     def __init__(
         self,
         commands: queue.SimpleQueue[Callable[[], None]],
-        tell: Callable[[Event], None],
+        send_event: Callable[[Event], None],
         attachments: Sequence[Attachment] = (),
     ):
         self.seen = True
         """Whether the published states are visible to anybody; can be set from any thread."""
-        self.changeover = Changeover(tell, commands.put, self._begun)
-        self._commands, self._tell, self._attachments = commands, tell, attachments
+        self.changeover = Changeover(send_event, commands.put, self._begun)
+        self._commands, self._send_event, self._attachments = commands, send_event, attachments
         self._playing = self._quitting = self._changed = False
         self._steps_asked = 0  # single steps
         self._pace, self._achieved = Pace(), AchievedSpeed()
@@ -73,7 +73,7 @@ class Loop:
         """Continue on the CPU if a GPU failed; otherwise stop."""
         try:
             if self._running is not None and self._running.on_gpu and engine.gpu_failed(error):
-                self.changeover.go_on_without_gpu(error)
+                self.changeover.continue_on_cpu(error)
                 return
         except Exception as another:  # the CPU fails too
             error = another
@@ -92,7 +92,7 @@ class Loop:
             self._pace.restart()
         if self._running is not None and self._running.waits_for_frame and self._running.ready:
             self._publish()
-        self._take_asked()
+        self._take_requested_steps()
         if self._playing and not self.changeover.compiling:
             self._tick()
         if self._changed and not (self._running is not None and self._running.waits_for_frame):
@@ -110,10 +110,10 @@ class Loop:
     def _patience(self) -> float | None:
         """Seconds until there is work without a command; None for no limit."""
         if self._running is not None and self._running.waits_for_frame:
-            return LOOK
+            return POLL_INTERVAL
         if not self.changeover.compiling:
             if self._steps_asked and not self.changeover.awaits:
-                return LOOK
+                return POLL_INTERVAL
             if self._playing:
                 return self._pace.rest(self.changeover.settings.dt)
         return self.changeover.patience
@@ -134,7 +134,7 @@ class Loop:
         self.pause()
         if self._running is not None:
             self._steps_asked += count
-            self._take_asked()
+            self._take_requested_steps()
 
     def reset(self, q: np.ndarray) -> None:
         """Reset to time zero, at rest in q (nq,)."""
@@ -144,11 +144,11 @@ class Loop:
             self._restart_clock()
             self._jump()
 
-    def go_back(self, frame: engine.RecordedFrame) -> None:
+    def continue_from(self, frame: engine.RecordedFrame) -> None:
         """Pause, and continue from a recorded frame."""
         if self._running is not None:
             self.pause()
-            self.changeover.go_back(frame)
+            self.changeover.continue_from(frame)
 
     def change(self, change: Callable[[Running], None]) -> None:
         """Call `change`, which sets the robot's inputs, or other state of `Running`."""
@@ -201,9 +201,9 @@ class Loop:
     def _stop(self, event: Stopped) -> None:
         self._playing = self._changed = False
         self._steps_asked = 0
-        self._tell(event)
+        self._send_event(event)
 
-    def _take_asked(self) -> None:
+    def _take_requested_steps(self) -> None:
         """Take the requested single steps, until something has to be waited for."""
         while self._steps_asked and not self._waits():
             taken = self._batch(self._steps_asked)
@@ -242,10 +242,10 @@ class Loop:
         self._changed = True
         if not running.on_gpu:
             self._pace.learn(seconds / count)
-            self._tell_attached(count)
+            self._notify_attachments(count)
         return count
 
-    def _tell_attached(self, count: int) -> None:
+    def _notify_attachments(self, count: int) -> None:
         for attachment in self._attachments:
             attachment.after_steps(self._running, count)
 
@@ -257,14 +257,14 @@ class Loop:
         frame, count = self.changeover.frames.back, self._running.under_way
         self._pace.learn(self._running.collect(frame))
         if count:
-            self._tell_attached(count)
+            self._notify_attachments(count)
         for attachment in self._attachments:
             attachment.show(frame)
         if not np.all(np.isfinite(frame.q)):
             return
         frame.factor = self._achieved.mark(time.perf_counter(), frame.time) if self._playing else math.nan
-        self._rest_watch.look(self._running.q.ravel())
-        reached = self._limits.look(self._running.q[0])
+        self._rest_watch.update(self._running.q.ravel())
+        reached = self._limits.update(self._running.q[0])
         if self._playing and reached:
-            self._tell(LimitsReached(frame.time, reached))
+            self._send_event(LimitsReached(frame.time, reached))
         self.changeover.frames.publish()

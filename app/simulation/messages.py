@@ -233,7 +233,7 @@ class Preparing:
 
 
 @dataclass(frozen=True)
-class GpuLookedFor:
+class GpuSearched:
     """The GPU search has finished; `why_not` is the reason in a sentence, None if there is a GPU."""
 
     why_not: str | None
@@ -333,7 +333,7 @@ Event = (
     Reading
     | Loaded
     | Preparing
-    | GpuLookedFor
+    | GpuSearched
     | Compiling
     | Refused
     | Stopped

@@ -12,8 +12,8 @@ import numpy as np
 import engine
 
 MEMORY = 0.5  # s of wall time, the averaging window of the achieved speed
-STILL = 1e-5  # rad or m; the robot rests if no coordinate has moved farther for `CALM` s of wall time
-CALM = 0.5
+STILL = 1e-5  # rad or m; the robot rests if no coordinate has moved farther for `REST_TIME` s of wall time
+REST_TIME = 0.5
 
 
 @dataclass
@@ -37,14 +37,14 @@ class RestWatch:
     def __init__(self) -> None:
         self._anchor, self._moved = np.zeros(0), 0.0  # q at the last motion, and its wall time
 
-    def look(self, q: np.ndarray) -> None:
+    def update(self, q: np.ndarray) -> None:
         """Process the current coordinates (nq,)."""
         if len(self._anchor) != len(q) or np.abs(q - self._anchor).max(initial=0.0) > STILL:
             self._anchor, self._moved = q.copy(), time.perf_counter()
 
     @property
     def rests(self) -> bool:
-        return time.perf_counter() - self._moved > CALM
+        return time.perf_counter() - self._moved > REST_TIME
 
 
 class LimitWatch:
@@ -59,7 +59,7 @@ class LimitWatch:
         # Starting at a limit is no event.
         self._at_limit = np.ones(len(self._scalar), bool)
 
-    def look(self, q: np.ndarray) -> tuple[str, ...]:
+    def update(self, q: np.ndarray) -> tuple[str, ...]:
         """Return the names of those that have just reached a limit, at the coordinates (nq,)."""
         room = np.minimum(q[self._at] - self._lower, self._upper - q[self._at])
         there = room <= 0.05 * self._band

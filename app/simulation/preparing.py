@@ -25,9 +25,9 @@ class Preparation:
         return self._newest is not None
 
     def begin(
-        self, make: Callable[[], Running], tell: Callable[[Callable[[], None]], None], done: Callable[[Outcome], None]
+        self, make: Callable[[], Running], later: Callable[[Callable[[], None]], None], done: Callable[[Outcome], None]
     ) -> None:
-        """Call `make` in a thread; `tell` then runs `done` with the result or the error, unless dropped."""
+        """Call `make` in a thread; `later` runs `done` with the result or the error, unless dropped."""
         newest = self._newest = object()
 
         def finish(outcome: Outcome) -> None:
@@ -37,7 +37,7 @@ class Preparation:
 
         def work() -> None:
             outcome = make_warm(make)
-            tell(lambda: finish(outcome))
+            later(lambda: finish(outcome))
 
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         # A daemon, since no compiler can be interrupted.
@@ -60,7 +60,7 @@ class MadeApart(Attachment):
     """An attachment with a simulation of its own, which is made in another thread since this may take a while."""
 
     def __init__(self) -> None:
-        self.tell: Callable[[str], None] = lambda _: None
+        self.report_problem: Callable[[str], None] = lambda _: None
         """Called, in any thread, with the reason for having no such simulation, or "" once there is one."""
         self.later: Callable[[Callable[[Running], None]], None] = lambda _: None
         """Runs a function in the simulation thread, with its `Running`."""
@@ -77,7 +77,7 @@ class MadeApart(Attachment):
             try:
                 made = make()
             except Exception as why_not:
-                self.tell(before + (str(why_not) or type(why_not).__name__))
+                self.report_problem(before + (str(why_not) or type(why_not).__name__))
                 if refuses(why_not):
                     return
                 raise
@@ -93,9 +93,9 @@ class ControlsApart:
         self._attached, self._change = attached, change
         attached.later = change
 
-    def listen(self, tell: Callable[[str], None]) -> None:
-        """Call `tell`, in any thread, with the reason for having no such simulation, or "" once there is one."""
-        self._attached.tell = tell
+    def listen(self, report_problem: Callable[[str], None]) -> None:
+        """Have it called, in any thread, with the reason for having no such simulation, or "" once there is one."""
+        self._attached.report_problem = report_problem
 
 
 def compile_steps(simulation: engine.Simulation, *wrenches: bool) -> None:

@@ -167,7 +167,7 @@ class Running:
         simulation = self.simulation
         simulation.q[:], simulation.v[:] = simulation.array(self.q), simulation.array(self.v)
 
-    def look_at(self, robot: int) -> None:
+    def select_robot(self, robot: int) -> None:
         """Select the robot that `collect` reports, if that number exists."""
         self.robot = robot if robot < self.simulation.batch else self.robot
 

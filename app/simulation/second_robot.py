@@ -113,10 +113,10 @@ class SecondRobot(MadeApart):
                 raise
 
         self._make_apart(
-            make, partial(self._take, requested, like), before or f"{requested.model.name} is not simulated: "
+            make, partial(self._accept, requested, like), before or f"{requested.model.name} is not simulated: "
         )
 
-    def _take(
+    def _accept(
         self, requested: SecondRobotRequest, like: tuple[object, ...], made: engine.Simulation, _: Running
     ) -> None:
         if requested is self._requested and like == self._like:  # else superseded by a later request
@@ -132,7 +132,7 @@ class SecondRobot(MadeApart):
                 self._time_before = requested.time
                 self._requested = replace(requested, state=None)  # a reset returns it to its place
             self.waits = False
-            self.tell("")
+            self.report_problem("")
 
     def _reset(self) -> None:
         """Reset to the start pose, at rest, with each setpoint at its joint's position."""
@@ -154,7 +154,7 @@ class SecondRobot(MadeApart):
             self._simulation.check()
         except engine.Diverged as why:
             self._simulation, self._like = None, ()  # made again at the next jump, such as a reset
-            self.tell(f"{self._requested.model.name}: {why}")
+            self.report_problem(f"{self._requested.model.name}: {why}")
 
     def show(self, frame: Snapshot) -> None:
         """Add its state to the snapshot."""

@@ -35,7 +35,7 @@ class Worker:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._newest_open = self._newest_settings = 0
         self._known: Latest | None = None
-        self._loop = Loop(self._commands, self.tell, attachments)
+        self._loop = Loop(self._commands, self.send_event, attachments)
         # A daemon, since `close` does not wait for a slow load.
         self._thread = threading.Thread(target=self._loop.run, name="simulation", daemon=True)
         self._thread.start()
@@ -100,7 +100,7 @@ class Worker:
 
         def command() -> None:
             recorder.branch(run, frame)
-            self._loop.go_back(frame)
+            self._loop.continue_from(frame)
 
         self.command(command)
 
@@ -130,9 +130,9 @@ class Worker:
         """Set the simulated seconds per wall second."""
         self._commands.put(partial(self._loop.set_speed, speed))
 
-    def look_at(self, robot: int) -> None:
+    def select_robot(self, robot: int) -> None:
         """Select the robot of the batch that snapshots show."""
-        self.change(lambda running: running.look_at(robot))
+        self.change(lambda running: running.select_robot(robot))
 
     def configure(self, settings: Settings) -> int:
         """Change the settings, keeping state and time; return the number of the `Configured` that will follow."""
@@ -152,7 +152,7 @@ class Worker:
         """Post a command for the robot that the caller knows of, from the last `Loaded` in `events`."""
         self._commands.put(partial(self._loop.changeover.for_robot, self._known, command))
 
-    def tell(self, event: Event) -> None:
+    def send_event(self, event: Event) -> None:
         """Queue an event; callable from any thread."""
         self._events.put(event)
 

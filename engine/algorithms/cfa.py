@@ -95,10 +95,10 @@ class Corrections(NamedTuple):
 
     def best(self, missing: Array) -> Array:
         """Return the accelerations Σ αₖ dₖ that minimise the missing torques."""
-        answer = np.zeros_like(missing)
+        result = np.zeros_like(missing)
         for d, w in zip(self.d, self.w, strict=True):
-            answer = answer + dot(w, missing)[:, None] * d
-        return answer
+            result = result + dot(w, missing)[:, None] * d
+        return result
 
 
 def _norm(x: Array) -> Array:
@@ -135,10 +135,10 @@ class System(NamedTuple):
 
     def H(self, F: Array) -> Array:
         """Return (I − Γ) J⁻¹ (I − Γ)ᵀ F: (batch, n, 6) -> (batch, n, 6)."""
-        answer = mv(self.diagonal, F)
-        answer[:, :-1] += mv(self.upper, F[:, 1:])
-        answer[:, 1:] += mv(t(self.upper), F[:, :-1])
-        return answer
+        result = mv(self.diagonal, F)
+        result[:, :-1] += mv(self.upper, F[:, 1:])
+        result[:, 1:] += mv(t(self.upper), F[:, :-1])
+        return result
 
     def solve(self, tau_delta: Array) -> Array:
         """Return q̈ = M⁻¹ τ_δ, (batch, n) -> (batch, n)."""

@@ -29,7 +29,7 @@ from engine.lie import Array
 ORDER = ("sphere", "capsule", "box", "cylinder", "hull")
 PARALLEL = 1e-2  # squared sine of the angle below which capsules touch along a line
 STANDS = 0.5  # squared cosine between a cylinder's axis and n from which its end touches
-BESIDE = 1e-5  # relative to the smaller solid: distance within which points coincide
+COINCIDENT = 1e-5  # relative to the smaller solid: distance within which points coincide
 SUPPORT_TOLERANCE = 1e-6  # relative to a solid, or the sine of an angle: tolerance of the support function
 RIM = 8  # corners of the polygon that approximates a cylinder's end
 
@@ -129,10 +129,10 @@ def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoi
     axes = np.stack([*tangents(n), n])
     A, B = _polygon(a, -n, axes), _polygon(b, n, axes)
     small = min(ball(a)[1], ball(b)[1])
-    shared = [(x[:2], x[2], _height(B, x[:2])) for x in A.corners if _inside(B, x, BESIDE * small)]
+    shared = [(x[:2], x[2], _height(B, x[:2])) for x in A.corners if _inside(B, x, COINCIDENT * small)]
     shared += [(x[:2], _height(A, x[:2]), x[2]) for x in B.corners
-               if _inside(A, x, BESIDE * small) and not _known(x, A.corners, BESIDE * small)]  # fmt: skip
-    shared += _crossings(A.corners, B.corners, BESIDE * small)
+               if _inside(A, x, COINCIDENT * small) and not _known(x, A.corners, COINCIDENT * small)]  # fmt: skip
+    shared += _crossings(A.corners, B.corners, COINCIDENT * small)
     found = []
     for x, above, below in shared:
         if above is not None and below is not None:
@@ -173,25 +173,25 @@ def _farthest_towards(one: Standing, n: Array) -> Array:
     )
 
 
-def _known(x: Array, points: Array, beside: float) -> bool:
-    return bool(np.any(np.hypot(*(points[:, :2] - x[:2]).T) <= beside))
+def _known(x: Array, points: Array, tolerance: float) -> bool:
+    return bool(np.any(np.hypot(*(points[:, :2] - x[:2]).T) <= tolerance))
 
 
-def _inside(polygon: Polygon, x: Array, beside: float) -> bool:
-    """Whether a point, projected along n, is in a polygon or within `beside` of it."""
+def _inside(polygon: Polygon, x: Array, tolerance: float) -> bool:
+    """Whether a point, projected along n, is in a polygon or within `tolerance` of it."""
     points = polygon.corners[:, :2]
     if polygon.round > 0:
         middle = polygon.corners.mean(0)
         d = x[:2] - middle[:2]
         dz = -(polygon.normal[:2] @ d) / polygon.normal[2]
-        return bool(d @ d + dz * dz <= (polygon.round + beside) ** 2)
+        return bool(d @ d + dz * dz <= (polygon.round + tolerance) ** 2)
     along = np.roll(points, -1, 0) - points
     if len(points) == 2:
         share = _share(x[:2] - points[0], along[0])
-        return bool(np.hypot(*(x[:2] - points[0] - share * along[0])) <= beside)
+        return bool(np.hypot(*(x[:2] - points[0] - share * along[0])) <= tolerance)
     turn = np.sign(polygon.normal[2])
     side = turn * (along[:, 0] * (x[1] - points[:, 1]) - along[:, 1] * (x[0] - points[:, 0]))
-    return bool(np.all(side >= -beside * np.hypot(*along.T)))
+    return bool(np.all(side >= -tolerance * np.hypot(*along.T)))
 
 
 def _share(x: Array, along: Array) -> float:
@@ -212,7 +212,7 @@ def _height(polygon: Polygon, x: Array) -> float | None:
     return float(points[0, 2] - polygon.normal[:2] @ (x - points[0, :2]) / polygon.normal[2])
 
 
-def _crossings(a: Array, b: Array, beside: float) -> list[tuple[Array, float, float]]:
+def _crossings(a: Array, b: Array, tolerance: float) -> list[tuple[Array, float, float]]:
     """Return the crossings of two polygons' edges, projected along n, away from their ends; and both heights there."""
     found = []
     for p, p_end in _sides(a):
@@ -225,7 +225,7 @@ def _crossings(a: Array, b: Array, beside: float) -> list[tuple[Array, float, fl
             d = (q - p) / across
             s = (d[0] * w[1] - d[1] * w[0]) / lengths[1]
             t = (d[0] * u[1] - d[1] * u[0]) / lengths[0]
-            if beside < s < lengths[0] - beside and beside < t < lengths[1] - beside:
+            if tolerance < s < lengths[0] - tolerance and tolerance < t < lengths[1] - tolerance:
                 x, y = p + s / lengths[0] * u, q + t / lengths[1] * w
                 found.append((x[:2], float(x[2]), float(y[2])))
     return found

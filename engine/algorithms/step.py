@@ -161,8 +161,8 @@ def free_velocity(
     M = M + np.diag(share)
     free = v + settings.dt * np.linalg.solve(M, force - h)
     for joint in _free_joints(model):
-        turning = np.cross(v[joint.v][:3], v[joint.v][3:])  # v̇ contains −ω × v, the rotation of the frame
-        free[joint.v.start + 3 : joint.v.stop] += settings.dt * turning
+        rotation_term = np.cross(v[joint.v][:3], v[joint.v][3:])  # v̇ contains −ω × v, the rotation of the frame
+        free[joint.v.start + 3 : joint.v.stop] += settings.dt * rotation_term
     return M, free
 
 
@@ -189,7 +189,7 @@ def coordinate_rates(model: Model, q: Array, v: Array) -> Array:
     rate = np.zeros(model.nq)
     scalar = model.q_of_v >= 0
     rate[model.q_of_v[scalar]] = v[scalar]
-    for joint in _turning_joints(model):
+    for joint in _quaternion_joints(model):
         omega, x = v[joint.v][:3], q[joint.q][-4:]
         rate[joint.q.stop - 4 : joint.q.stop] = [*(x[3] * omega + np.cross(x[:3], omega)) / 2, -x[:3] @ omega / 2]
     for joint in _free_joints(model):
@@ -332,7 +332,7 @@ def integrate(model: Model, q: Array, way: Array, dt: float) -> Array:
     for joint in _free_joints(model):
         R = lie.rotation_from_quaternion(q[joint.q][3:])
         q[joint.q.start : joint.q.start + 3] += dt * R @ way[joint.v][3:]
-    for joint in _turning_joints(model):
+    for joint in _quaternion_joints(model):
         q[joint.q.stop - 4 : joint.q.stop] = _turned(q[joint.q][-4:], dt * way[joint.v][:3])
     return q
 
@@ -380,7 +380,7 @@ def _held_at_limits(
         outside = settings.limits and not model.lower[j] <= after[k] <= model.upper[j]
         if held[j] or outside:
             after[k] = straight[k]
-    for joint in _turning_joints(model):
+    for joint in _quaternion_joints(model):
         if np.any(held[joint.v]):
             after[joint.q] = straight[joint.q]
     return after
@@ -390,5 +390,5 @@ def _free_joints(model: Model) -> list[Joint]:
     return [joint for joint in model.joints if joint.kind == "floating"]
 
 
-def _turning_joints(model: Model) -> list[Joint]:
+def _quaternion_joints(model: Model) -> list[Joint]:
     return [joint for joint in model.joints if joint.kind in ("floating", "spherical")]

@@ -174,7 +174,7 @@ def _area_gain(chosen: list[Contact], new: Contact, n: Array, lean: float) -> fl
     of the first contact in the step lowers no other, since the ground stops it.
     """
 
-    def beside(a: Contact, b: Contact) -> float:
+    def offset(a: Contact, b: Contact) -> float:
         area = float(n @ np.cross(b.x - a.x, new.x - a.x))
         return area / float(np.linalg.norm(b.x - a.x)) if lean > 0 else area
 
@@ -184,10 +184,10 @@ def _area_gain(chosen: list[Contact], new: Contact, n: Array, lean: float) -> fl
         far = float(np.linalg.norm(new.x - chosen[0].x))
         return far - too_high if lean > 0 else far**2
     if len(chosen) == 2:
-        return abs(beside(*chosen)) - too_high
+        return abs(offset(*chosen)) - too_high
     a, b, c = chosen
     turn = 1.0 if n @ np.cross(b.x - a.x, c.x - a.x) >= 0 else -1.0
-    return max(-turn * beside(*side) for side in ((a, b), (b, c), (c, a))) - too_high
+    return max(-turn * offset(*side) for side in ((a, b), (b, c), (c, a))) - too_high
 
 
 def coefficients(scene: Scene, one: Surface, other: Surface) -> tuple[float, float]:

@@ -51,8 +51,8 @@ def in_words(gpu: bool = False) -> str:
 
 def clocks() -> dict[str, str] | None:
     """Return the GPU's current clocks in MHz, temperature in °C and power in W; nothing is set."""
-    answer = _smi(*CLOCKS)
-    return answer and dict(zip(CLOCKS, map(str.strip, answer.split(",")), strict=True))
+    result = _smi(*CLOCKS)
+    return result and dict(zip(CLOCKS, map(str.strip, result.split(",")), strict=True))
 
 
 def _smi(*names: str) -> Any:

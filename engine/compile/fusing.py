@@ -31,13 +31,13 @@ def fuse(module: ir.Module) -> None:
 
 
 def _fuse(function: ir.Function) -> None:
-    uses, gone = _uses(function), set[int]()
+    uses, fused = _uses(function), set[int]()
     for block in function.blocks:
         for each in block.instructions:
             if each.opname in ("fadd", "fsub"):
-                _take_in(each, uses, gone)
-    for block in function.blocks if gone else ():
-        block.instructions[:] = [each for each in block.instructions if id(each) not in gone]
+                _take_in(each, uses, fused)
+    for block in function.blocks if fused else ():
+        block.instructions[:] = [each for each in block.instructions if id(each) not in fused]
 
 
 def _uses(function: ir.Function) -> Counter[int]:
@@ -58,7 +58,7 @@ def _uses(function: ir.Function) -> Counter[int]:
     return uses
 
 
-def _take_in(total: Any, uses: Counter[int], gone: set[int]) -> None:
+def _take_in(total: Any, uses: Counter[int], fused: set[int]) -> None:
     """Fuse a sum or difference with a product of its own, if it has one."""
     x, y = total.operands
     subtracts = total.opname == "fsub"
@@ -68,7 +68,7 @@ def _take_in(total: Any, uses: Counter[int], gone: set[int]) -> None:
             (product,), negative = product.operands, not negative
             taken.append(product)
         if _is_own(product, "fmul", uses):
-            gone.update(map(id, taken))
+            fused.update(map(id, taken))
             total.become_fused(*product.operands, other, negative, subtracts and other is y)
             return
 

@@ -21,7 +21,7 @@ SPEED = 3
 
 
 @cache
-def _beside_lock(name: str) -> Callable[..., Any]:
+def _unlocked(name: str) -> Callable[..., Any]:
     """A function of LLVM's, by its name in llvmlite's library, called without the lock."""
     library, locked = ctypes.CDLL(str(Path(llvm.__file__).with_name(ffi.get_library_name()))), getattr(ffi.lib, name)
     function: Callable[..., Any] = library[name]
@@ -69,7 +69,7 @@ def compiled(text: str, style: Style = Style.LOOPS) -> bytes:
 
 def _emitted(module: Any, machine: Any) -> bytes:
     with ffi.OutputString() as problem:
-        buffer = _beside_lock("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, problem)
+        buffer = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, problem)
         if not buffer:
             raise RuntimeError(str(problem))
     try:
@@ -94,5 +94,5 @@ def tuned(module: Any, machine: Any, inlining: int | None = None, vectorised: bo
     if inlining is not None:
         tuning.inlining_threshold = inlining
     builder = llvm.create_pass_builder(machine, tuning)
-    _beside_lock("LLVMPY_RunNewModulePassManager")(builder.getModulePassManager(), module, builder)
+    _unlocked("LLVMPY_RunNewModulePassManager")(builder.getModulePassManager(), module, builder)
     return module

@@ -60,7 +60,7 @@ def pause(builder: Builder) -> None:
 
 
 @for_kernels
-def give_way(builder: Builder) -> None:
+def yield_processor(builder: Builder) -> None:
     """Yield the processor to other threads."""
     builder.call(_function(builder, _YIELD, ir.IntType(32)), [])
 

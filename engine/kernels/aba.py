@@ -57,13 +57,13 @@ def _cleared(A, B, C, axis):
 
 
 @inline
-def _inertia_past_axis(forces, k, axis, goes_on, n, f, A, B, C, kept):
+def _inertia_past_axis(forces, k, axis, to_parent, n, f, A, B, C, kept):
     """Pass p and I through a joint's axis; store U, 1/D, u and U's own entry in `kept`."""
     U, others = _column(A, B, C, axis)
     own, u = U[axis], joint_force(forces, k) - (n[0], n[1], n[2], f[0], f[1], f[2])[axis]
     inverse = reciprocal(own + implicit_inertia(forces, k) if is_stiff(forces, k) else own)
     kept[k] = others, inverse, u, own
-    if not goes_on:
+    if not to_parent:
         return n, f, A, B, C
     y, z = (U[0], U[1], U[2]), (U[3], U[4], U[5])
     if is_stiff(forces, k):

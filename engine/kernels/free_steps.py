@@ -32,7 +32,7 @@ from engine.kernels.joint_constraints import (
     stopped,
 )
 from engine.kernels.joint_motion import advance_joint
-from engine.kernels.joint_rows import Acting, JointRows, beside_friction, bounds, may_hold
+from engine.kernels.joint_rows import Acting, JointRows, bounds, force_without_friction, may_hold
 from engine.kernels.outward import enter
 from engine.kernels.phase_timer import lap, start_watch, stop_watch
 from engine.kernels.robot import ENTER, KIND, V_START
@@ -66,7 +66,7 @@ def _settle(acting, k, qdd, reaction, descending, after):
     if not may_hold(acting.rows, k):
         after[k] = following
         return False
-    (low, high), mode, drive = bounds(acting.rows, k, acting.q), acting.mode[k], beside_friction(acting, k)
+    (low, high), mode, drive = bounds(acting.rows, k, acting.q), acting.mode[k], force_without_friction(acting, k)
     sliding = slides(mode)
     after[k] = following if sliding else held_at(mode, low, high)
     freed = released(mode, reaction, f, low, high, slack_of_reaction(f, drive))
@@ -174,7 +174,7 @@ def _descend(acting, begins, after, reaction, table):
             low, high = bounds(acting.rows, k, acting.q)
             table[_ROW, k], table[_LOW, k], table[_HIGH, k] = 1.0, low, high
             table[_FRICTION, k] = friction(acting.rows.joints, k, acting.v[k])
-            table[_DRIVE, k] = beside_friction(acting, k)
+            table[_DRIVE, k] = force_without_friction(acting, k)
             table[_REACTION, k], table[_MODE, k] = reaction[k], acting.mode[k]
     going = True
     if begins:

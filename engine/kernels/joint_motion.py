@@ -54,21 +54,21 @@ def advance(q, way, v, dt, q_of_v, rotations):
 
 
 @inline
-def _with_turning(after, before, at_v, dt):
+def _in_start_frame(after, before, at_v, dt):
     """The linear velocity of a free joint in `after`, without what −ω × v of `before` gave it in dt."""
-    turning = cross(load3(before, at_v), load3(before, at_v + 3))
-    return add(load3(after, at_v + 3), scale(dt, turning))
+    rotation_term = cross(load3(before, at_v), load3(before, at_v + 3))
+    return add(load3(after, at_v + 3), scale(dt, rotation_term))
 
 
 @inline
-def stop_turning(before, dt, v, rotations):
+def to_start_frame(before, dt, v, rotations):
     """Put v + dt v̇ of one robot into the frames in which the step begins, where free joints' v̇ has no −ω × v.
 
     `before` is v (nv,) at the beginning of the step.
     """
     free = rotations.free
     for f in range(free.shape[0]):
-        store3(v, _with_turning(v, before, free[f, 1], dt), free[f, 1] + 3)
+        store3(v, _in_start_frame(v, before, free[f, 1], dt), free[f, 1] + 3)
 
 
 @inline
@@ -98,7 +98,7 @@ def advance_joint(robot, i, q, v, after, dt):
     """
     kind, a, c = robot.tree[i, KIND], robot.tree[i, Q_START], robot.tree[i, V_START]
     if kind == FREE:
-        linear = _with_turning(after, v, c, dt)
+        linear = _in_start_frame(after, v, c, dt)
         store3(v, load3(after, c), c)
         store3(v, linear, c + 3)
         _advance_free(q, a, v, v, c, dt)

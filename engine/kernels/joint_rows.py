@@ -195,7 +195,7 @@ def _drive(acting, j):
 
 
 @inline
-def beside_friction(acting, j):
+def force_without_friction(acting, j):
     """A joint's force without its friction."""
     return without_friction(acting.rows, j, _drive(acting, j), acting.v[j])
 
@@ -205,7 +205,7 @@ def joint_force(forces, j):
     """The force on the joint of velocity j."""
     if len(forces) == 1:
         return forces.tau[j]
-    force, f = beside_friction(forces, j), friction(forces.rows.joints, j, forces.v[j])
+    force, f = force_without_friction(forces, j), friction(forces.rows.joints, j, forces.v[j])
     if may_hold(forces.rows, j):
         return force - (f * forces.mode[j] if slides(forces.mode[j]) else 0.0)
     return force

@@ -24,7 +24,7 @@ from engine.kernels.contact.search import advance_search
 from engine.kernels.contact.workspace import ContactState
 from engine.kernels.coordinates import is_bounded
 from engine.kernels.joint_constraints import FORWARD, STUCK, joint_law
-from engine.kernels.joint_motion import stop_turning
+from engine.kernels.joint_motion import to_start_frame
 from engine.kernels.joint_rows import JointRows, Robots, joint_forces
 from engine.kernels.phase_timer import lap, start_watch, stop_watch
 from engine.kernels.step_arguments import record_state, report_divergence, set_controls
@@ -156,7 +156,7 @@ def _begin(number, row, given, batch, fixed, robot, watched):
         _take_stages(robot, loads)
     else:
         free_velocity(v, forces, rows, contact.topology, gravity, contact)
-        stop_turning(v, rows.dt, contact.free, robot.rotations)
+        to_start_frame(v, rows.dt, contact.free, robot.rotations)
     return begin_contacts(keeps_energy, count, q, v, forces.inertia[0], rows, contact_state, 0)
 
 

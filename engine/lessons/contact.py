@@ -70,7 +70,7 @@ def mobility(model: Model, q: Array) -> Array:
     return np.asarray(G)
 
 
-def blow(G: Array) -> tuple[Array, Array]:
+def impact(G: Array) -> tuple[Array, Array]:
     """b (3,), a velocity before contact, and the impulse (3,) that stops it, with the share `SIDEWAYS` tangential."""
     back = np.array([1.0, SIDEWAYS, 0.0])
     stopping = back * (APPROACH / (G @ back)[0])
@@ -116,7 +116,7 @@ def run(model: Model, q: Array, _v: Array, _tau: Array) -> Array:
     """Return the box's sliding distance by the law, m, (1, 1), after the stages on the robot's last link."""
     last = range(len(model.parent) - 1, len(model.parent))
     G = mobility(model, plain(q)[0])
-    b, stopping = blow(G)
+    b, stopping = impact(G)
     stage("mobility", last, G[None])
     for name, law, mu in (("stick", "exact", STICKS), ("slip", "exact", SLIPS), ("relaxed", "relaxed", SLIPS)):
         _, impulse, u = touch(law, G, b, mu)
@@ -142,7 +142,7 @@ def of_engine(*_: object) -> Array:
 def facts(model: Model, q: Array, *_: Array) -> dict[str, float | str]:
     """Return the facts used in the lesson's text."""
     G = mobility(model, plain(q))
-    b = blow(G)[0]
+    b = impact(G)[0]
     slips, rises = (touch(law, G, b, SLIPS) for law in ("exact", "relaxed"))
     true, lifted, twice = slide("exact"), slide("relaxed"), slide("relaxed", 2 * SPEED)
     push = np.diff(lifted[:, 1], 2) + GRAVITY * DT**2  # of the ground, in each step, m

@@ -42,20 +42,20 @@ class _Counted(np.ndarray[Any, Any]):
         given = tuple(plain(x) for x in inputs)
         if out:
             kwargs["out"] = tuple(plain(x) for x in out)
-        answer = getattr(ufunc, method)(*given, **kwargs)
-        counter.operations += _cost(ufunc, method, given, answer)
+        result = getattr(ufunc, method)(*given, **kwargs)
+        counter.operations += _cost(ufunc, method, given, result)
         if out:
             return out[0]
-        return counter.counted(np.asarray(answer)) if isinstance(answer, (np.ndarray, np.floating)) else answer
+        return counter.counted(np.asarray(result)) if isinstance(result, (np.ndarray, np.floating)) else result
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         counter = self.counter
         if counter is not None and func is np.linalg.solve:
             m, k = args[1].shape[-2:]
             counter.operations += (args[1].size // (m * k)) * (2 * m**3 / 3 + 2 * m**2 * k)
-        answer = super().__array_function__(func, types, args, kwargs)
+        result = super().__array_function__(func, types, args, kwargs)
         # NumPy returns a plain array for some functions of several arrays.
-        return answer if counter is None or not isinstance(answer, np.ndarray) else counter.counted(answer)
+        return result if counter is None or not isinstance(result, np.ndarray) else counter.counted(result)
 
 
 def plain(x: Any) -> Any:
@@ -63,8 +63,8 @@ def plain(x: Any) -> Any:
     return x.view(np.ndarray) if isinstance(x, _Counted) else x
 
 
-def _cost(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], answer: Any) -> int:
-    size = int(np.size(answer))
+def _cost(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], result: Any) -> int:
+    size = int(np.size(result))
     if ufunc is np.matmul:
         return size * (2 * int(inputs[0].shape[-1]) - 1)
     if method == "reduce":

@@ -41,12 +41,12 @@ def of_run(trace: Trace, serial: Trace | None, model: Model, more: Mapping[str, 
         "scan_depth": str(len(velocities)),
         "scan_work": _whole(sum(stage.operations for stage in velocities)),
         "scan_joins": str(sum(stage.tasks for stage in joins)),
-        **(_beside(trace, serial, n) if serial else {}),
+        **(_against_aba(trace, serial, n) if serial else {}),
         **{name: _written(name, value) for name, value in more.items()},
     }
 
 
-def _beside(trace: Trace, serial: Trace, n: int) -> dict[str, str]:
+def _against_aba(trace: Trace, serial: Trace, n: int) -> dict[str, str]:
     """Return the values that compare a run with the ABA's on the same robot."""
     return {
         "time_ratio": f"{trace.time(n) / serial.work:.2f}",

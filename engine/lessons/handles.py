@@ -54,7 +54,7 @@ def parts(trace: Trace, index: int) -> list[Part]:
     for stage in trace.stages[: index + 1]:
         if stage.part == "beyond" and stage.name in ("reduce", "join"):
             for k, (first, last) in enumerate(stage.runs):
-                last = min(last, len(trace.answer) - 1)
+                last = min(last, len(trace.result) - 1)
                 found[first, last] = Part(first, last, *(value[k] for value in stage.values))
     return list(found.values())
 

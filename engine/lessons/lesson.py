@@ -108,11 +108,11 @@ class Lesson:
         expected = subject.engine(model, at, rates, given)
         beside = [stage.values[0] for stage in self.trace.stages if stage.name == subject.beside]
         largest = max(float(np.abs(x).max()) for x in (expected, *beside))
-        self.error = float(np.abs(self.trace.answer - expected).max()) / max(largest, 1e-300)
+        self.error = float(np.abs(self.trace.result - expected).max()) / max(largest, 1e-300)
         """The largest difference of the text's result from the engine's, relative to the largest number in them."""
         for stage in self.trace.stages:
             source(stage.code)  # read now, not at the first picture
-        self._motion = handles.motion(robot, at, rates, self.trace.answer) if self.has_handles else None
+        self._motion = handles.motion(robot, at, rates, self.trace.result) if self.has_handles else None
         more = subject.more(robot, at, rates, efforts)
         self.facts = of_run(self.trace, self.serial, model, more) | motion
         self.facts["error"] = scientific(self.error)
@@ -195,7 +195,7 @@ class LessonStep:
     part: int = 0
 
     @property
-    def goes_on(self) -> bool:
+    def is_continuation(self) -> bool:
         """Whether the step before has an earlier part of the same section and stage."""
         at = self.lesson.steps.index(self)
         before = self.lesson.steps[at - 1]
@@ -207,7 +207,7 @@ class LessonStep:
         title = self.section.title.removeprefix("? ").format(**self.facts)
         if self.index >= 0 and (count := int(self.facts["count"])) > 1:
             title += f" ({self.facts['number']} of {count})"
-        return f"{title}, continued" if self.goes_on else title
+        return f"{title}, continued" if self.is_continuation else title
 
     @cached_property
     def facts(self) -> dict[str, str]:

@@ -81,7 +81,7 @@ def _body(lesson: Lesson, q: Array) -> str:
         f'<p class="home"><a href="{INDEX}">All lessons</a></p>\n<h1>{html.escape(lesson.title)}</h1>\n'
         f'<p class="faint">{about}</p>'
     )
-    reported = [step for step in lesson.steps if not step.goes_on]
+    reported = [step for step in lesson.steps if not step.is_continuation]
     named = [step.code[0] for step in reported]
     steps = "\n".join(_section(step, points, named[k] in named[:k]) for k, step in enumerate(reported))
     buttons = "".join(f'<button id="{name}">{words}</button>' for name, words in

@@ -70,13 +70,13 @@ def in_single_precision(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
     state = tuple(plain(x)[0] for x in (q, v, tau))
     for load, model in (("", chain.model), ("loaded ", loaded(chain.model))):
         long, short = Chain.of(model), Chain.of(model, dtype="float32")
-        exact = trace(abia.forward_dynamics, long, *state).answer
+        exact = trace(abia.forward_dynamics, long, *state).result
         for name, text in TEXTS.items():
             single, double = (trace(text, robot, *state, dtype=str(robot.S.dtype)) for robot in (short, long))
             # As many refinement steps as needed, on numbers that are zero except for errors.
             blocks = {} if name == "refined" else by_block(single, double)
-            errors = np.array([[_relative(one.answer, exact) for one in (single, double)]])
-            each = np.abs(single.answer - exact) / _size(exact)
+            errors = np.array([[_relative(one.result, exact) for one in (single, double)]])
+            each = np.abs(single.result - exact) / _size(exact)
             stage(
                 load + name, range(chain.n), each[None], np.array([[*blocks.values()]]), np.array([[*blocks]]), errors
             )

@@ -83,7 +83,7 @@ class Trace:
     """The stages of a run in order, and its result, (n,)."""
 
     stages: tuple[Stage, ...]
-    answer: Array
+    result: Array
 
     @cached_property
     def links(self) -> int:
@@ -159,8 +159,8 @@ def trace(run: Run, robot: object, q: Array, v: Array, tau: Array, *, dtype: str
     notes = _Notes(counter)
     given = (counter.counted(np.array(x, dtype)[None]) for x in (q, v, tau))
     with watched(notes.take):
-        answer = run(robot, *given)
-    return Trace(tuple(notes.stages), np.array(plain(answer)[0]))
+        result = run(robot, *given)
+    return Trace(tuple(notes.stages), np.array(plain(result)[0]))
 
 
 @cache

@@ -29,7 +29,7 @@ PERIOD = 1 / 60
 """Seconds between frames, in wall clock or simulated time, whichever passes first."""
 SHARE, DENSE_SHARE = 0.018, 0.005
 """Maximum share of the script's time for all frames, and for frames closer than `PERIOD` in wall clock time."""
-LOOKED_AT = 16
+AVERAGED_FRAMES = 16
 """Approximate number of frames over which a frame's cost is averaged."""
 REST = 0.05  # s without a step after which the script counts as idle
 MAIN = Path(__file__).resolve().parents[2] / "main.py"
@@ -57,7 +57,7 @@ class LiveLink(NotCopied):
         self._release = weakref.finalize(self, _released, self._writer, lock)
         self._release.atexit = False  # `close` writes the last state first
         _describe(self.folder, simulation, robot)
-        simulation.watch(self._look)
+        simulation.watch(self._write_if_due)
         _OPEN.add(self)
         threading.Thread(target=_keep_up, args=(weakref.ref(self),), name="live link", daemon=True).start()
 
@@ -65,7 +65,7 @@ class LiveLink(NotCopied):
     def _at(self) -> tuple[int, int]:
         return self._run, self.simulation.steps
 
-    def _look(self, begins: bool) -> None:
+    def _write_if_due(self, begins: bool) -> None:
         """Write a frame if one is due: after steps, or if the simulation `begins` again from another state."""
         if begins:
             self._run, self._due_steps = self._run + 1, 0
@@ -95,7 +95,7 @@ class LiveLink(NotCopied):
             return
         took = thread_time() - began
         if self.frames:  # the first frame includes warm-up
-            self._mean += (took - self._mean) / min(self.frames, LOOKED_AT)
+            self._mean += (took - self._mean) / min(self.frames, AVERAGED_FRAMES)
         self.frames, self.seconds, self._written = self.frames + 1, self.seconds + took, at
         now, period = perf_counter(), max(PERIOD, self._mean / SHARE)
         begins = self._due if now < self._due + period else now  # otherwise small delays would add up

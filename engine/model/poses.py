@@ -122,17 +122,17 @@ def _moving(model: Model, q: Array, v: Array) -> tuple[Array, Array]:
 
 def _in_parent(model: Model, q: Array) -> Array:
     """Return T_i (batch, n, 4, 4), each body's pose in its parent's frame, from the tree's coordinates."""
-    turning, sliding = (np.flatnonzero(model.kind == kind) for kind in (REVOLUTE, PRISMATIC))
+    revolute, prismatic = (np.flatnonzero(model.kind == kind) for kind in (REVOLUTE, PRISMATIC))
     T = np.zeros((len(q), len(model.parent), 4, 4))
     R, p = T[..., :3, :3], T[..., :3, 3]
     R[:], p[:], T[..., 3, 3] = model.home_rotation, model.home_position, 1.0
-    angle = q[:, model.q_start[turning]]
+    angle = q[:, model.q_start[revolute]]
     turn = np.zeros((*angle.shape, 3, 3))
     turn[..., 0, 0] = turn[..., 1, 1] = np.cos(angle)
     turn[..., 1, 0] = np.sin(angle)
     turn[..., 0, 1], turn[..., 2, 2] = -turn[..., 1, 0], 1.0
-    R[:, turning] = model.home_rotation[turning] @ turn
-    p[:, sliding] += model.home_rotation[sliding, :, 2] * q[:, model.q_start[sliding], None]
+    R[:, revolute] = model.home_rotation[revolute] @ turn
+    p[:, prismatic] += model.home_rotation[prismatic, :, 2] * q[:, model.q_start[prismatic], None]
     for i in np.flatnonzero(NV[model.kind] > 1):
         joint, home = BODY_JOINTS[int(model.kind[i])], model.home_rotation[i]
         x, at = q[:, model.q_start[i] : model.q_start[i] + joint.nq], joint.quaternion

@@ -147,7 +147,7 @@ def _read(what: str, path: str, budget: Budget) -> Rows:
     return rows
 
 
-def _answer(output: BinaryIO, rows: Rows, refusal: str | None, last: bool) -> None:
+def _reply(output: BinaryIO, rows: Rows, refusal: str | None, last: bool) -> None:
     """Send the arrays of a file: the lengths, then each column concatenated into one array."""
     arrays = list[np.ndarray]()
     for column in zip(*rows, strict=True):
@@ -166,7 +166,7 @@ def _serve(request: bytes, output: BinaryIO, limits: Limits) -> bool:
     _prepare(path)
     rows, refusal = outcome(what, path, limits)
     last = limits.worn or refusal == MEMORY_USED  # an interrupted read may leave objects behind
-    _answer(output, rows, refusal, last)
+    _reply(output, rows, refusal, last)
     return not last
 
 

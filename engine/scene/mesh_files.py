@@ -78,7 +78,7 @@ def open_mesh(path: str | Path, apart: bool = False, budget: Budget | None = Non
     # trimesh's option under both names: version 5 renamed it.
     options: dict[str, Any] = {"split_object": True, "split_objects": True} if apart and kind == "obj" else {}
     try:
-        resolver: Any = _Beside(path, budget)
+        resolver: Any = _FileResolver(path, budget)
         scene = trimesh.load_scene(io.BytesIO(content), file_type=kind, resolver=resolver, process=False, **options)
     except MemoryError:
         raise
@@ -150,7 +150,7 @@ def reason_of(problem: Exception) -> str:
     return "".join(c if c.isprintable() else "?" for c in text) or type(problem).__name__
 
 
-class _Beside:
+class _FileResolver:
     """trimesh's resolver of referenced files: materials, textures and buffers in the mesh's folder or the one above."""
 
     def __init__(self, path: Path, budget: Budget):
@@ -181,9 +181,9 @@ class _Beside:
         """Return the names of the files beside the mesh."""
         return [entry.name for entry in self._folder.iterdir() if entry.suffix.lower() in BESIDE]
 
-    def namespaced(self, namespace: str) -> _Beside:
+    def namespaced(self, namespace: str) -> _FileResolver:
         """Return this resolver for names in a folder."""
-        return _Beside(self._folder / namespace / "mesh", self._budget)
+        return _FileResolver(self._folder / namespace / "mesh", self._budget)
 
 
 def _without_broken_textures(content: bytes) -> bytes:

@@ -36,7 +36,7 @@ for name in ("engine", "engine.scene"):  # what these packages import is not nee
 from engine.scene.mesh_child import main
 main()
 """
-LOOK = 0.02
+POLL_INTERVAL = 0.02
 """s between two checks of the child's CPU time."""
 PATIENCE, WALL_SECONDS_PER_CPU_SECOND = 60.0, 10.0
 """Wall-clock limit for a file, s, and its addition per CPU second allowed."""
@@ -100,7 +100,7 @@ class _Reader:
         with self._asking:
             self.file = path
             try:
-                answer = self._answer(request, size) or self._answer(request, size)  # it may have ended, being idle
+                reply = self._request(request, size) or self._request(request, size)  # it may have ended, being idle
             except _Ended as problem:
                 self.end()
                 raise ValueError(f"{of_hulls}{problem}") from None
@@ -109,7 +109,7 @@ class _Reader:
                 raise
             finally:
                 self.file = None
-        header, arrays = answer or ({"refusal": "the process that reads meshes ended early"}, [])
+        header, arrays = reply or ({"refusal": "the process that reads meshes ended early"}, [])
         if header["refusal"] == MEMORY_USED:
             raise ValueError(of_hulls + _too_much("memory", size))
         if header["refusal"] is not None:
@@ -119,7 +119,7 @@ class _Reader:
         ]
         return list(zip(*columns, strict=True))
 
-    def _answer(self, request: bytes, size: int) -> tuple[dict[str, Any], list[np.ndarray]] | None:
+    def _request(self, request: bytes, size: int) -> tuple[dict[str, Any], list[np.ndarray]] | None:
         """Return the child's reply; None if it had ended before the request. Raises _Ended if it ends during it."""
         if self._process is not None and self._process.poll() is not None:
             self.end()
@@ -177,7 +177,7 @@ class _Watch:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._done.wait(LOOK):
+        while not self._done.wait(POLL_INTERVAL):
             if time.monotonic() > self._end or _computed(self._process.pid) > self.most:
                 self._process.kill()
                 return

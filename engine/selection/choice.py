@@ -237,10 +237,10 @@ def _too_inaccurate(model: Model, verdict: _Verdict, dtype: str) -> str:
 
 def _unmeasured(name: str, device: str) -> str:
     row = capabilities.ALGORITHMS[name]
-    return f"{name}: the default, O({row.work}) for n links, where nothing was measured{_cure(device)}"
+    return f"{name}: the default, O({row.work}) for n links, where nothing was measured{_fix(device)}"
 
 
-def _cure(device: str) -> str:
+def _fix(device: str) -> str:
     """Return how to measure this machine if it was not measured, else ""."""
     here = timings.load(device)
     damage = f"; {here.path} is damaged ({here.damage})" if here.damage else ""
@@ -260,7 +260,7 @@ def _because(table: Measurements, verdict: _Verdict, case: Case) -> str:
         figures += f" ({_named(other)} would leave a relative residual of {residual:.1g})"
     robots = f" for a batch of {case.batch}" if case.batch > 1 else ""
     a_step = " a step" if case.work == "step" else ""
-    return f"{_named(name)}: {figures}{robots}{a_step}, {table.basis(name, case)}{_cure(table.device)}"
+    return f"{_named(name)}: {figures}{robots}{a_step}, {table.basis(name, case)}{_fix(table.device)}"
 
 
 def _named(name: str) -> str:

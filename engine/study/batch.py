@@ -25,7 +25,7 @@ from engine.study.controlling import Driver
 from engine.study.description import Description, KeptNumber, StudyAxis
 from engine.study.frames import Frames, Vector, plus, turned_back
 from engine.study.plan import Group, Task
-from engine.study.quantities import MEASURED, Look, Quantity
+from engine.study.quantities import MEASURED, Instant, Quantity
 from engine.validation import Array
 
 ROBOT_VARIABLES = ("mass", "payload", "damping", "joint_friction", "kp", "kd", "slope", "gravity")
@@ -111,15 +111,15 @@ def _stepped(
     advance = pushes.advance if driver is None else partial(driver.advance, simulation, pushes.advance)
     running = [_Running(kept, quantity) for kept, quantity in zip(study.kept, group.quantities, strict=True)]
     chosen = np.flatnonzero(np.isin(task.samples, study.trajectories) | paths)
-    looks = len(chosen) > 0 or any(each.follows for each in running)
-    stride = max(1, round(study.every / group.settings.dt)) if looks else max(1, steps)
+    samples_needed = len(chosen) > 0 or any(each.follows for each in running)
+    stride = max(1, round(study.every / group.settings.dt)) if samples_needed else max(1, steps)
     states: list[tuple[float, Array, Array]] = []
     clock = _Clock(simulation, any(quantity.kind == MEASURED for quantity in group.quantities))
     for start in range(0, steps + stride, stride):
-        look = Look(simulation, clock.step_time)
+        instant = Instant(simulation, clock.step_time)
         for each in running:
             if each.follows or start == 0 or start >= steps:
-                each.take(look)
+                each.take(instant)
         if len(chosen):
             q, v = (np.array(to_host(x[chosen]), float) for x in (simulation.q, simulation.v))
             states.append((simulation.time, q, v))
@@ -335,9 +335,9 @@ class _Running:
         """Whether it depends on the whole run, not only on its two ends."""
         return self.kept.take in ("min", "max", "mean") or self._quantity.kind == MEASURED
 
-    def take(self, look: Look) -> None:
+    def take(self, instant: Instant) -> None:
         """Accumulate the value of the current state."""
-        x, take = look.value(self._quantity), self.kept.take
+        x, take = instant.value(self._quantity), self.kept.take
         self._count += 1
         if self._first is None:
             self._first, self._now = x + 0.0, x + 0.0

@@ -29,7 +29,7 @@ class BatchJob(NamedTuple):
     task: Task
 
 
-Answers = queue.SimpleQueue[tuple[BatchJob, Batch] | BaseException | None]
+Replies = queue.SimpleQueue[tuple[BatchJob, Batch] | BaseException | None]
 """Results of the works; None when a process has no more."""
 
 
@@ -77,9 +77,9 @@ class Processes(Here):
 
     def carry_out(self, works: Iterator[BatchJob]) -> Generator[tuple[BatchJob, Batch], None, None]:
         """Yield all batches as they finish. Raises RuntimeError if one fails, or kills its process `TRIES` times."""
-        shared, answers, ended = _Shared(self._compiled(works)), Answers(), threading.Event()
+        shared, replies, ended = _Shared(self._compiled(works)), Replies(), threading.Event()
         seats = [
-            threading.Thread(target=self._sit, args=(seat, shared, answers, ended), daemon=True)
+            threading.Thread(target=self._run_child, args=(seat, shared, replies, ended), daemon=True)
             for seat in range(self.seats)
         ]
         for thread in seats:
@@ -87,13 +87,13 @@ class Processes(Here):
         try:
             busy = len(seats)
             while busy:
-                answer = answers.get()
-                if isinstance(answer, BaseException):
-                    raise answer
-                if answer is None:
+                reply = replies.get()
+                if isinstance(reply, BaseException):
+                    raise reply
+                if reply is None:
                     busy -= 1
                 else:
-                    yield answer
+                    yield reply
         finally:
             ended.set()
             for thread in seats:
@@ -109,7 +109,7 @@ class Processes(Here):
                 known.add(code)
             yield work
 
-    def _sit(self, seat: int, shared: _Shared, answers: Answers, ended: threading.Event) -> None:
+    def _run_child(self, seat: int, shared: _Shared, replies: Replies, ended: threading.Event) -> None:
         """Run works in one child process, and start another if it dies."""
         child: Child | None = None
         how = (max(1, self._cores // self.seats), self._gpus[seat % len(self._gpus)])
@@ -119,7 +119,7 @@ class Processes(Here):
                 try:
                     for batch in child.work(_simulated, self._study, work, *how, stop=ended.is_set):
                         if not isinstance(batch, Silence):
-                            answers.put((work, batch.of(work.task)))
+                            replies.put((work, batch.of(work.task)))
                 except Ended as reason:
                     child.end()
                     child = None
@@ -128,11 +128,11 @@ class Processes(Here):
                     wording = str(error).strip().rpartition("\n")[2].removeprefix("RuntimeError: ")
                     raise RuntimeError(f"the batch of sample {int(work.task.samples[0])} failed: {wording}") from error
         except BaseException as error:
-            answers.put(error)
+            replies.put(error)
         finally:
             if child is not None:
                 child.end()
-            answers.put(None)
+            replies.put(None)
 
 
 class _Shared:

@@ -94,7 +94,7 @@ def unit_of(model: Model, quantity: Quantity) -> str:
 _OF_LINK_UNITS = {"position": "m", "velocity": "m/s", "angular velocity": "rad/s", "contact force": "N"}
 
 
-class Look:
+class Instant:
     """A simulation at one time; common intermediate results are cached. `step_time` returns s."""
 
     def __init__(self, simulation: Simulation, step_time: Callable[[], float] = lambda: np.nan):

@@ -65,7 +65,7 @@ class _Reader:
                 name = BASE
             joint = self.joints.get(name)
             if joint is None:
-                self._tell_unknown(element, name)
+                self._report_unknown(element, name)
             elif joint.leader is None and (values := self._values(element, joint.type.nq)) is not None:
                 place = joint.type.quaternion
                 if place is not None and math.hypot(*values[place:]) < ROUND:
@@ -73,7 +73,7 @@ class _Reader:
                 else:
                     yield name, values
 
-    def _tell_unknown(self, element: Element, name: str) -> None:
+    def _report_unknown(self, element: Element, name: str) -> None:
         if name not in self.reported:
             self.reported.add(name)
             fix = self.spelling.fix(name)

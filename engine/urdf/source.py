@@ -71,9 +71,9 @@ class Source:
         if astray is not None:
             at, problem = len(text[:astray].encode()), f"{text[astray]!r} is not written in UTF-8"
             self._odd(at, "text", problem, "read as Windows-1252; save the file in UTF-8", (Edit(at, at, ""),))
-        honest = declared is None or codec.startswith(declared)
-        self.codec = codec if honest else "utf-8"
-        self._declarations(None if honest else codec)
+        agrees = declared is None or codec.startswith(declared)
+        self.codec = codec if agrees else "utf-8"
+        self._declarations(None if agrees else codec)
         self._tail()
 
     @property

@@ -96,7 +96,7 @@ class Hour(User):
         view = window.features[TimeView]
         start, end = view.bar.track._start, view.bar.track._end
         for share in self.rng.uniform(0, 1, 12):
-            view.bar.track.sought.emit(start + share * (end - start))
+            view.bar.track.seek_requested.emit(start + share * (end - start))
             self.spin(0.02)
         view.branch.trigger()
         window.run.play.trigger()

@@ -85,7 +85,7 @@ def test_a_snapshot_that_nobody_fetched_is_withdrawn_with_its_algorithm():
         changeover.open(engine.chain(3), Settings(algorithm="abia", device="cpu"), engine.load)
         changes = (
             lambda: changeover.configure(1, replace(changeover.settings, algorithm="jsiia")),
-            lambda: changeover.go_on_without_gpu(RuntimeError("gone")),
+            lambda: changeover.continue_on_cpu(RuntimeError("gone")),
         )
         for change in changes:
             changeover.frames.back.phases = {"bias": 1e-6}

@@ -225,7 +225,7 @@ def test_a_run_from_a_file_is_kept_once_something_goes_on_from_it(qtbot, start, 
     assert autosave.saved_runs(root) == []
     window = start()
     open_run(qtbot, window, path)
-    window.features[TimeView].bar.track.sought.emit(0.03)
+    window.features[TimeView].bar.track.seek_requested.emit(0.03)
     qtbot.keyClick(window, Key.Key_B, Ctrl)
     window.run.step.trigger()
     wait(qtbot, lambda: not window.workbench.replay.active and window.workbench.robot.time > 0.03)

@@ -29,7 +29,7 @@ def named(color) -> str:
 def test_what_is_drawn_over_robots_is_told_from_the_backdrop(name):
     """WCAG 2.1, 1.4.11 asks 3 to 1 of marks; the floor, the sky and their border are all behind them."""
     backdrop = BACKDROPS[name]
-    over = [glyphs.X, glyphs.Y, glyphs.Z, glyphs.TURNING, glyphs.SLIDING, glyphs.MASS, glyphs.WHOLE]
+    over = [glyphs.X, glyphs.Y, glyphs.Z, glyphs.REVOLUTE_COLOR, glyphs.PRISMATIC_COLOR, glyphs.MASS, glyphs.WHOLE]
     over += [(*glyphs.TRAIL, 1.0), pushes.PUSH, *contact_marks.COLORS.values()]
     least = min(
         theme.contrast(named(color), getattr(backdrop, ground))

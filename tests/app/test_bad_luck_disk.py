@@ -59,7 +59,7 @@ def write_film(window, path):
 
 def write_session(window, path):
     sessions = window.features[Sessions]
-    sessions._tell(sessions._save, path)
+    sessions._show_result(sessions._save, path)
 
 
 @pytest.mark.parametrize("write", [write_table, write_run, write_picture, write_film, write_session])

@@ -31,7 +31,7 @@ def test_a_robot_whose_file_changes_many_times_a_second_plays_on_and_is_read_in_
     path = tmp_path / "robot.urdf"
     path.write_text(whole)
     window = opened(path)
-    monkeypatch.setattr(reloading, "LOOK", 10)
+    monkeypatch.setattr(reloading, "POLL_INTERVAL", 10)
     monkeypatch.setattr(reloading, "LASTING", 1e9)  # however slow the machine is, the recording stops no reading
     watching = window.features[reloading.Reloading]
     watching._timer.setInterval(10)
@@ -83,7 +83,7 @@ def test_odd_names_are_opened_saved_and_opened_again(qtbot, opened, tmp_path):
         assert window.workbench.path == str(path)
         window.run.step.trigger()
         wait(qtbot, lambda: window.workbench.robot.time > 0)
-        sessions._tell(sessions._save, str(tmp_path / f"{name}.catena"))
+        sessions._show_result(sessions._save, str(tmp_path / f"{name}.catena"))
         wait(qtbot, lambda: not exports.writing.running)
         for suffix in (".catena", ".catena.npz"):
             assert (tmp_path / f"{name}{suffix}").exists(), window.statusBar().currentMessage()

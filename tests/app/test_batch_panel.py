@@ -82,7 +82,7 @@ def test_a_cell_tells_its_number_under_the_mouse(heat):
     assert heat.text(3) == "robot 3: energy 3 J"
     assert heat.text(7) == "robot 7: diverged, and frozen"
     QTest.mouseMove(heat, center(heat, 4))
-    heat._tell(center(heat, 4), heat.mapToGlobal(center(heat, 4)))
+    heat._show_tooltip(center(heat, 4), heat.mapToGlobal(center(heat, 4)))
     assert QToolTip.text() == "robot 4: energy 4 J"
 
 
@@ -162,7 +162,7 @@ def test_it_says_how_many_robots_are_simulated_in_time(panel):
 def test_a_batch_that_lags_behind_says_so_while_it_plays(qtbot, arm):
     """Slower than requested: a batch of that size does not reach 10 times real time."""
     panel, bench = arm.feature(BatchView).panel, arm.workbench
-    arm.docks.bring("Batch")
+    arm.docks.show_in_front("Batch")
     bench.set_speed(10.0)
     bench.configuring.set_spread(BatchSpread(1000, 0.1))
     arm.run.play.trigger()

@@ -79,11 +79,11 @@ def test_a_batch_spreads_from_the_robot_and_plays(bench):
 def test_the_robot_that_is_looked_at_is_told_of(bench):
     bench.configuring.set_spread(BatchSpread(5, pose=0.5, seed=3))
     alone = frame(bench, of(5)).q.copy()
-    bench.look_at(4)
+    bench.select_robot(4)
     other = frame(bench, lambda each: each.robot == 4)
     np.testing.assert_allclose(other.q, BatchSpread(5, pose=0.5, seed=3).poses(bench.robot.model, alone)[4])
     np.testing.assert_allclose(other.link_poses, other.batch.link_poses[4], atol=1e-6)
-    bench.look_at(17)  # there is none
+    bench.select_robot(17)  # there is none
     bench.configuring.set_spread(BatchSpread(3, pose=0.5, seed=3))
     assert frame(bench, of(3)).robot == 2
 
@@ -181,7 +181,7 @@ def test_the_camera_follows_the_robot_that_is_looked_at(qtbot, opened):
     wait(qtbot, lambda: view._batch is not None)
     view.follow = True
     before = view.camera.target.copy()
-    window.workbench.look_at(3)
+    window.workbench.select_robot(3)
     wait(qtbot, lambda: window.workbench.robot.newest.robot == 3)
     np.testing.assert_allclose(view.camera.target - before, view._batch.offsets[3], atol=1e-5)
 

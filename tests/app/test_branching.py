@@ -26,7 +26,7 @@ def drive_cell(window: Window, row: int) -> object:
 def look(qtbot, window: Window, seconds: float) -> None:
     """Show the recorded frame of that time."""
     view, replay = window.features[TimeView], window.workbench.replay
-    view.bar.track.sought.emit(seconds)
+    view.bar.track.seek_requested.emit(seconds)
     wait(qtbot, lambda: window.workbench.shown is not None and window.workbench.shown.time == replay.frame.time)
 
 
@@ -55,7 +55,7 @@ def test_the_drive_of_a_frame_is_shown_and_taken_whole(qtbot, arm):
     assert (form.mode.currentData(), form.kp.value()) == ("target", 321.0)
     play(qtbot, arm, 1.0)
     np.testing.assert_allclose(bench.robot.newest.q, held, atol=1e-4)
-    bench.look_back()
+    bench.pause_for_replay()
     first = bench.replay.runs[0]
     bench.replay.show(bench.replay.recording.at(first, changed + 0.3), first)
     wait(qtbot, lambda: drive_cell(arm, 0) == "20.0 °/s")
@@ -139,7 +139,7 @@ def test_a_force_that_is_shown_as_applied_acts_after_a_branch_and_else_is_not_sh
     play(qtbot, window, 0.2)
     assert bench.robot.newest.v[0] == 0
     first = bench.replay.runs[0]
-    bench.look_back()
+    bench.pause_for_replay()
     bench.replay.show(bench.replay.recording.at(first, applied + 0.2), first)
     wait(qtbot, lambda: "(0, -0.5, 0) N m" in panel.acting.text())
     assert panel.act.isChecked()

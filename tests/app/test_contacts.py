@@ -205,7 +205,7 @@ def test_without_ground_there_are_none(qtbot, opened):
 def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, opened):
     window = opened(QUADRUPED)
     window.workbench.configuring.set_spread(BatchSpread(robots=4))
-    window.workbench.look_at(3)
+    window.workbench.select_robot(3)
     stand(qtbot, window)
     viewport = window.viewport
     assert len(viewport._batch) == 4

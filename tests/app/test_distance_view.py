@@ -141,7 +141,7 @@ def test_a_run_from_a_file_is_measured(qtbot, arm, tmp_path):
 def test_in_a_batch_the_line_ends_where_the_ground_was_clicked(qtbot, arm):
     arm.workbench.configuring.set_spread(BatchSpread(4, 0.2))
     wait(qtbot, lambda: arm.viewport._batch is not None)
-    arm.workbench.look_at(3)
+    arm.workbench.select_robot(3)
     wait(qtbot, lambda: np.allclose(arm.viewport.center, arm.viewport._batch.offsets[3]))
     assert np.linalg.norm(arm.viewport.center) > 0.1
     at = ground_in(arm)

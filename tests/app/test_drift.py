@@ -39,7 +39,7 @@ class Standing:
     def after(self, where, seconds: float = 4.0, **how):
         """Return the drift after `seconds` at `where` (time), m."""
         for time in np.arange(0.0, seconds, 0.016):
-            self.watch.look(self.frame(time, where(time), **how))
+            self.watch.add_state(self.frame(time, where(time), **how))
         return self.watch.drift
 
 
@@ -77,7 +77,7 @@ def test_motion_by_setpoints_is_no_drift(standing):
     for time in np.arange(0.0, 4.0, 0.016):
         frame = standing.frame(time, 1e-3 * time)
         frame.target[8] = 0.1 * time
-        standing.watch.look(frame)
+        standing.watch.add_state(frame)
     assert standing.watch.drift is None
 
 

@@ -71,7 +71,7 @@ def test_the_focus_is_seen_and_space_plays(qtbot, opened, title):
 
 
 def test_return_makes_no_check_box_of_a_heading(qtbot, arm):
-    arm.docks.bring("Robot")
+    arm.docks.show_in_front("Robot")
     headings = 0
     for tree in arm.findChildren(QTreeWidget):
         items = [tree.topLevelItem(k) for k in range(tree.topLevelItemCount() if tree.isVisible() else 0)]

@@ -71,7 +71,7 @@ def test_a_pendulum_is_pulled_to_the_cursor_while_it_plays(bench):
         model.with_gravity((0, 0, 0)), q, [0.0], [0.0], external=_alone(model, link, pose, point, pull)
     )
     np.testing.assert_allclose(own, load, rtol=0.02)
-    bench.forces.let_go()
+    bench.forces.release()
     frames(bench, lambda frame: frame.pull is None)
 
 

@@ -9,7 +9,7 @@ from windows import wait, wait_loaded
 import engine
 from app.desktop import theme
 from app.features.gallery_view import GalleryView
-from app.panels.gallery import LINES, PICTURES, VEIL, Gallery
+from app.panels.gallery import BACKGROUND_OPACITY, LINES, PICTURES, Gallery
 from app.window import Window
 
 
@@ -99,7 +99,9 @@ def test_its_words_stand_on_a_veil_and_its_link_follows_the_theme(qtbot, qapp, w
     shown.render(image, flags=QWidget.RenderFlag.DrawChildren)
     column = shown._column.geometry()
     assert image.pixelColor(2, 2).alpha() == 0  # the picture is seen beside it
-    assert image.pixelColor(column.left() + 1, column.center().y()).alpha() == pytest.approx(255 * VEIL, abs=2)
+    assert image.pixelColor(column.left() + 1, column.center().y()).alpha() == pytest.approx(
+        255 * BACKGROUND_OPACITY, abs=2
+    )
 
     def link_pixels(name: str) -> int:
         picture, wanted = shown._words[-1].grab().toImage(), QColor(name)

@@ -82,7 +82,7 @@ def test_a_reset_and_a_hand_bring_them_together(bench):
     assert bench.robot.newest.ghost.worst == 0
     after(bench, 100)
     assert bench.robot.newest.ghost.worst > 0
-    bench.ghost.meet()
+    bench.ghost.reset_to_robot()
     until(lambda: bench.poll() is not None and (frame := bench.frame()) is not None and frame.ghost.worst == 0)
     assert bench.robot.newest.ghost.since == pytest.approx(100 * bench.robot.settings.dt)
 
@@ -91,7 +91,7 @@ def test_a_ghost_that_diverges_says_at_which_time_of_the_run(bench):
     said = []
     bench.ghost.listen(said.append)
     after(swinging(bench, GhostSettings()), 100)
-    bench.ghost.meet()
+    bench.ghost.reset_to_robot()
     bench.ghost._change(lambda _: bench.ghost._attached._simulation.v.fill(1e200))
     bench.step()
     until(lambda: any("diverged" in each for each in said))
@@ -172,7 +172,7 @@ def test_a_ghost_whose_gpu_fails_goes_and_the_robot_plays_on(bench, monkeypatch,
 
     monkeypatch.setattr(SinglePrecision, where, gone)
     if where == "reset":
-        bench.ghost.meet()
+        bench.ghost.reset_to_robot()
     bench.step()
     events = []
     until(lambda: events.extend(bench.poll()) is None and "the GPU failed" in said[-1])

@@ -53,7 +53,7 @@ def resting(monkeypatch, opened) -> tuple[Window, Scripted]:
 
 def look_until(qtbot, window: Window, condition: Callable[[], bool]) -> None:
     def looked() -> bool:
-        window.feature(IdleMeasuring).look()
+        window.feature(IdleMeasuring).poll()
         return condition()
 
     wait(qtbot, looked)
@@ -72,7 +72,7 @@ def test_it_begins_at_rest_says_how_far_it_is_and_ends_with_a_table(qtbot, resti
     assert engine.measured()
     assert window.workbench.algorithm == algorithm  # nothing changes under a robot that is there
     qtbot.wait(100)
-    window.feature(IdleMeasuring).look()
+    window.feature(IdleMeasuring).poll()
     assert measure.begun == 1
 
 
@@ -94,11 +94,11 @@ def test_it_neither_begins_nor_goes_on_while_it_plays(qtbot, resting):
     window, measure = resting
     look_until(qtbot, window, lambda: window.feature(IdleMeasuring).measuring.running)
     window.workbench.play()
-    window.feature(IdleMeasuring).look()
+    window.feature(IdleMeasuring).poll()
     assert measure.stopped.wait(60)
     look_until(qtbot, window, lambda: not window.feature(IdleMeasuring).measuring.running)
     qtbot.wait(100)
-    window.feature(IdleMeasuring).look()
+    window.feature(IdleMeasuring).poll()
     assert not window.feature(IdleMeasuring).measuring.running
     assert measure.begun == 1
 
@@ -108,7 +108,7 @@ def test_it_waits_for_a_comparison(qtbot, resting):
     press(qtbot, window, window.docks["Compare"].toggleViewAction())
     window.feature(CompareView).panel.start()
     qtbot.wait(100)
-    window.feature(IdleMeasuring).look()
+    window.feature(IdleMeasuring).poll()
     assert measure.begun == 0
     window.feature(CompareView).panel.stop()
     wait(qtbot, lambda: not window.feature(CompareView).panel.running)
@@ -127,7 +127,7 @@ def test_measuring_does_not_begin_if_off_done_or_disturbed(qtbot, resting, monke
     else:
         monkeypatch.setattr(idle_measuring, "is_disturbed", lambda: True)
     qtbot.wait(100)
-    window.feature(IdleMeasuring).look()
+    window.feature(IdleMeasuring).poll()
     assert measure.begun == 0
 
 
@@ -135,7 +135,7 @@ def test_turning_it_off_ends_it(qtbot, resting):
     window, measure = resting
     look_until(qtbot, window, lambda: window.feature(IdleMeasuring).measuring.running)
     window.feature(IdleMeasuring).action.trigger()
-    window.feature(IdleMeasuring).look()
+    window.feature(IdleMeasuring).poll()
     assert measure.stopped.wait(60)
 
 
@@ -145,7 +145,7 @@ def test_a_fault_is_said_once(qtbot, resting):
     measure.go.set()
     look_until(qtbot, window, lambda: "the disk is full" in window.statusBar().currentMessage())
     qtbot.wait(100)
-    window.feature(IdleMeasuring).look()
+    window.feature(IdleMeasuring).poll()
     assert measure.begun == 1
 
 

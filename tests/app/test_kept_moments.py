@@ -55,7 +55,7 @@ def test_names_of_moments_are_kept_with_their_runs(qtbot, start, monkeypatch):
     assert [run.number for run in replay.runs] == [1, 2]
     (folder,) = window.kept.autosave.root.glob(f"*{run_files.KEPT_SUFFIX}")
     junk = '[1, "x", 3], 5, [1, 1e999, "far"], [9, 0.1, "of no run"]'
-    (folder / run_files.MOMENTS).write_text(f'[{junk}, [1, {told[0][1]}, "Lift"]]')
+    (folder / run_files.KEYFRAME_FILE).write_text(f'[{junk}, [1, {told[0][1]}, "Lift"]]')
     window = start()
     open_last(qtbot, window)
     keyframes = window.features[TimeView].keyframes
@@ -70,7 +70,7 @@ def test_names_that_are_given_in_the_last_run_stay_with_it(qtbot, start):
     window.close()
     window = start()
     open_last(qtbot, window)
-    window.features[TimeView].bar.track.sought.emit(0.1)
+    window.features[TimeView].bar.track.seek_requested.emit(0.1)
     qtbot.keyClick(window, Key.Key_K)
     told = window.features[TimeView].keyframes.entries
     assert len(told) == 2
@@ -137,7 +137,7 @@ def test_names_that_are_given_in_a_run_from_a_file_are_kept(qtbot, start, tmp_pa
     engine.save_run(path, recording, run, facts | {run_files.KEYFRAMES: [[1, 0.01, "Known"]]}, run_files.describe)
     window = start()
     open_run(qtbot, window, path)
-    window.features[TimeView].bar.track.sought.emit(0.03)
+    window.features[TimeView].bar.track.seek_requested.emit(0.03)
     qtbot.keyClick(window, Key.Key_K)
     told = window.features[TimeView].keyframes.entries
     assert [name for *_, name in told] == ["Known", "Keyframe 2"]

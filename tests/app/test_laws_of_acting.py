@@ -180,7 +180,7 @@ def joints_of(model, settings, **posted) -> tuple[LoadedRobot, JointDriving]:
     """The robot as a window knows it, and its joints, with a worker that does what is `posted`, by name."""
     worker = SimpleNamespace(**{"change": lambda _: None, "configure": lambda _: 0, **posted})
     robot_ = LoadedRobot(DriveControls(Drives(), worker))
-    robot_.take(Loaded(model, "", None, model.neutral(), settings, "", "", ""))
+    robot_.update_from(Loaded(model, "", None, model.neutral(), settings, "", "", ""))
     actions = Actions(robot_, SimpleNamespace(wrenches={}))
     configuring = Configuring(robot_, worker, actions)
     return robot_, JointDriving(robot_, configuring, worker, SimpleNamespace(active=False), actions)

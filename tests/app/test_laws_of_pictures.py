@@ -225,7 +225,7 @@ def test_axes_are_those_that_joints_turn_about_and_slide_along(chance, tmp_path)
         q, poses, explainer, _ = explained(model, chance)
         copies = explainer.glyphs(("axes",), poses)["rod"]
         begin, end = (x.astype(float) for x in ends(copies, -0.5, 0.5))
-        turning = np.all(copies.colors[:, :3] == np.float32(glyphs.TURNING[:3]), 1)
+        turning = np.all(copies.colors[:, :3] == np.float32(glyphs.REVOLUTE_COLOR[:3]), 1)
         joints = {True: [], False: []}
         for joint in model.joints:
             if joint.kind in ("revolute", "continuous", "planar", "prismatic"):

@@ -41,8 +41,8 @@ def test_a_snapshot_is_the_state_of_the_robot_that_is_looked_at(chance, tmp_path
         kp = np.where(model.q_of_v >= 0, chance.uniform(0.1, 1, model.nv), 0)
         running = batch_of(model, chance, kp=kp, kd=0.1 * kp)
         play(running, (), chance)
-        running.look_at(int(chance.integers(3)))
-        running.look_at(99)  # a robot that does not exist
+        running.select_robot(int(chance.integers(3)))
+        running.select_robot(99)  # a robot that does not exist
         k, frame = running.robot, Snapshot(model)
         running.collect(frame)
         q, v = running.simulation.state()
@@ -69,7 +69,7 @@ def test_another_simulation_takes_over_where_the_one_before_is(chance, tmp_path)
         running = running_of(model, settings)
         running.take_wrenches()
         play(running, (), chance)
-        running.look_at(2)
+        running.select_robot(2)
         other = running_of(model, replace(settings, dt=2e-3, held=True, gravity=False))
         running.refresh()
         other.carry_on(running)
@@ -136,7 +136,7 @@ def test_a_ghost_is_compared_at_moments_that_both_share(chance, tmp_path):
         settings = GhostSettings(step=step)
         made = second._simulation(running.simulation, settings)
         ghost._settings, ghost._of = settings, running.simulation
-        ghost._take(running.simulation, settings, made, running)
+        ghost._accept(running.simulation, settings, made, running)
         frame = Snapshot(model)
         for _ in range(9):
             for name in ("tau", "target"):
@@ -164,7 +164,7 @@ def test_a_robot_beside_moves_as_it_would_alone(chance, tmp_path):
         asked = SecondRobotRequest(two, place)
         there._requested, there._like = asked, second_robot._like(running)
         made = second_robot._simulation(asked, running.settings, None, 1e-3, running.simulation.integrator)
-        there._take(asked, there._like, made, running)
+        there._accept(asked, there._like, made, running)
         q = two.neutral()
         if free:
             q[:3] += place
@@ -231,7 +231,7 @@ def test_the_window_picks_and_pulls_what_is_under_the_mouse(chance, tmp_path, qt
     for many in (False, True):
         if many:
             bench.configuring.set_spread(BatchSpread(4, 0.2))
-            bench.look_at(3)
+            bench.select_robot(3)
             wait(qtbot, lambda: viewport._batch is not None and bench.robot.newest.robot == 3)
             assert np.linalg.norm(viewport.center) > 0.1
         lower, upper = viewport.robot_bounds

@@ -7,11 +7,11 @@ from test_laws_of_pictures import a_camera, all_triangles, ends, placed
 
 import engine
 from app.features.second_robot_view import shift_beyond
-from app.gl import frame, levels, stand_ins
+from app.gl import frame, levels, proxies
 from app.gl.batch import Tiers, choose
 from app.gl.camera import Camera
 from app.gl.contact_marks import ARROW, COLORS, DISC, PIN_LENGTH, Marks, lengths, marks
-from app.gl.extras import CHOSEN, Copies, Look
+from app.gl.extras import CHOSEN, Appearance, Copies
 from app.gl.glyphs import Trails
 from app.gl.scene import Scene, with_ghost
 from app.gl.view import View
@@ -23,8 +23,8 @@ from app.picture.crowd import (
     DEVIATION,
     DIVERGED,
     GAP,
-    LOOKED_AT,
     OWN,
+    SELECTED_COLOR,
     STOPS,
     Crowd,
     ramp,
@@ -76,7 +76,7 @@ def crowd_of(rng, robots_: int = 11, links: int = 3):
     crowd = Crowd(str(rng.choice(ARRANGEMENTS)), str(rng.choice(COLORINGS)))
     upper = rng.uniform(0.1, 2, 3)
     crowd.set_size(np.zeros(3), upper)
-    crowd.looked_at = int(rng.integers(robots_))
+    crowd.selected_robot = int(rng.integers(robots_))
     poses = np.tile(np.eye(4, dtype=np.float32), (robots_, links, 1, 1))
     poses[..., :3, 3] = rng.uniform(0, upper, (robots_, links, 3))
     energy, deviation = rng.normal(size=robots_), rng.random(robots_)
@@ -104,9 +104,9 @@ def test_robots_of_a_crowd_stand_apart_in_colours_that_tell_their_numbers(chance
         np.testing.assert_allclose(high, batch.origins.max((0, 1)) + 0.2, atol=1e-5)
         assert crowd.values(energy, deviation) is (energy if told is energy else deviation)
         plain = ~diverged
-        np.testing.assert_allclose(batch.tints[crowd.looked_at, :3], LOOKED_AT, atol=1e-6)
-        plain[crowd.looked_at] = False
-        diverged = diverged & (np.arange(len(diverged)) != crowd.looked_at)
+        np.testing.assert_allclose(batch.tints[crowd.selected_robot, :3], SELECTED_COLOR, atol=1e-6)
+        plain[crowd.selected_robot] = False
+        diverged = diverged & (np.arange(len(diverged)) != crowd.selected_robot)
         np.testing.assert_allclose(batch.tints[diverged, :3] - DIVERGED, 0, atol=1e-6)
         if told is None:
             assert not batch.tints[plain].any()
@@ -203,7 +203,7 @@ def test_joined_contents_have_the_triangles_of_each(chance, tmp_path):
     ends = np.array([each.bounds(at) for each, at in (parts[0], *parts[2:])])  # not of the ghost
     np.testing.assert_allclose((lower, upper), (ends[:, 0].min(0), ends[:, 1].max(0)))
     chosen, opacity = int(chance.integers(len(here))), 0.4
-    color, tint = Look(chosen, opacity, ghost=0.3).colors(content)
+    color, tint = Appearance(chosen, opacity, ghost=0.3).colors(content)
     link, links = content.instances.link, len(here)
     np.testing.assert_allclose(tint[link == chosen], np.tile(CHOSEN, ((link == chosen).sum(), 1)), atol=1e-6)
     assert not tint[link != chosen].any()
@@ -218,8 +218,8 @@ def test_what_stands_for_a_robot_is_where_it_is_and_no_larger(chance, tmp_path):
     for model in robots(tmp_path, chance):
         content, poses = Scene(model).content, np.asarray(engine.link_poses(model, model.random(chance)))
         corners, links = all_triangles(content, poses)
-        for stand_in in stand_ins.stand_ins(content):
-            made, of = all_triangles(stand_in, poses)
+        for proxy in proxies.proxies(content):
+            made, of = all_triangles(proxy, poses)
             for link in np.unique(links):
                 own = np.linalg.inv(poses[link])
                 mine, its = (

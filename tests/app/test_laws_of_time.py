@@ -138,7 +138,7 @@ def test_frames_tell_what_was_sampled_live_of_each_robot(chance, tmp_path, monke
         kp = np.where((model.q_of_v >= 0) & (chance.random(model.nv) < 0.7), chance.uniform(0.1, 1, model.nv), 0)
         running, probe, recorder = batch_of(model, chance, kp=kp), Probe(), Recorder()
         running.take_wrenches()
-        running.look_at(int(chance.integers(3)))
+        running.select_robot(int(chance.integers(3)))
         quantities = tuple(catalogue(model))
         recorder.after_jump(running)
         probe.begin(quantities, running)
@@ -342,5 +342,5 @@ def test_a_joint_that_comes_to_its_limit_is_told_once(chance, tmp_path):
         q[model.q_of_v[one]] = model.lower[one] + share * range_
         there = (share <= 0) | (share >= 1)
         expected = {model.coordinate_names[v] for v in one[there & away]}
-        assert set(watch.look(q)) == expected
+        assert set(watch.update(q)) == expected
         away = np.where(there, False, True)

@@ -132,7 +132,7 @@ def test_a_guess_is_asked_before_anything_is_shown(taught):
     panel = taught("crossing", engine.chain(5)).panel
     assert panel.question.isVisibleTo(panel)
     assert panel.question.drag.maximum() == len(panel.step.question.choices) - 1
-    panel.go_on()
+    panel.show_next()
     assert not panel.question.isVisibleTo(panel)
 
 
@@ -155,14 +155,14 @@ def test_the_numbers_are_those_of_the_present_state(qtbot, taught):
     lesson = panel.lesson
     state = view._state
     expected = engine.forward_dynamics(lesson.model, *state, device="cpu")
-    np.testing.assert_allclose(lesson.trace.answer, expected, rtol=1e-9)
+    np.testing.assert_allclose(lesson.trace.result, expected, rtol=1e-9)
     window.workbench.joints.set_coordinate(2, 0.7)
     wait(qtbot, lambda: view._state[0][2] == 0.7)
     panel.go(3)
     qtbot.mouseClick(panel.fresh, Qt.MouseButton.LeftButton)
     wait(qtbot, lambda: panel.lesson is not lesson)
     assert panel.number == 3
-    assert not np.allclose(panel.lesson.trace.answer, lesson.trace.answer)
+    assert not np.allclose(panel.lesson.trace.result, lesson.trace.result)
 
 
 def test_a_lesson_has_the_gravity_of_the_state_that_is_shown(qtbot, opened):
@@ -213,7 +213,7 @@ def test_it_plays_to_its_end_and_pauses(qtbot, taught):
     panel.toggle()  # from the start again
     assert panel.playing
     assert panel.number == 0
-    panel.go_on()
+    panel.show_next()
     assert not panel.playing
     assert panel.number == 1
 
@@ -256,7 +256,7 @@ def test_a_part_is_picked_in_the_picture_or_on_the_robot(qtbot, taught):
     assert "Links 2 to 5" in panel.handles.text()
     window.selection.choose(-1)
     assert panel.handles.text() == PICK
-    panel.go_on()
+    panel.show_next()
     panel.go(0)
     assert panel.handles.isHidden()
 

@@ -29,9 +29,9 @@ def replayed(qtbot, opened):
 
 def mark(window, start: float, end: float) -> None:
     view = window.features[TimeView]
-    view.bar.track.sought.emit(end)
+    view.bar.track.seek_requested.emit(end)
     view.loop.end.trigger()
-    view.bar.track.sought.emit(start)
+    view.bar.track.seek_requested.emit(start)
     view.loop.start.trigger()
 
 
@@ -62,14 +62,14 @@ def test_a_marked_span_is_played_again_and_again(qtbot, replayed):
 def test_play_begins_in_the_loop_and_the_whole_run_is_one(qtbot, replayed):
     view, replay = replayed.features[TimeView], replayed.workbench.replay
     mark(replayed, 0.1, 0.2)
-    view.bar.track.sought.emit(0.4)
+    view.bar.track.seek_requested.emit(0.4)
     view.play.trigger()
     assert replay.frame.time == replay.loop[1]
     view.play.trigger()
     view.loop.on.trigger()
     view.loop.on.trigger()
     assert replay.loop[1:] == replay.recording.span(replay.run)
-    view.bar.track.sought.emit(replay.loop[2])
+    view.bar.track.seek_requested.emit(replay.loop[2])
     view.play.trigger()
     assert replay.frame.time == replay.loop[1]
     wait(qtbot, lambda: replay.frame.time > 0.3)
@@ -80,14 +80,14 @@ def test_play_begins_in_the_loop_and_the_whole_run_is_one(qtbot, replayed):
 def test_an_end_before_the_start_moves_the_start_and_no_span_is_told(replayed):
     view, replay = replayed.features[TimeView], replayed.workbench.replay
     mark(replayed, 0.3, 0.4)
-    view.bar.track.sought.emit(0.2)
+    view.bar.track.seek_requested.emit(0.2)
     view.loop.end.trigger()
     assert replay.loop[1:] == (replay.recording.span(replay.run)[0], replay.frame.time)
     loop = replay.loop
     view.first.trigger()
     view.loop.end.trigger()
     assert replayed.statusBar().currentMessage() == TOO_EARLY
-    view.bar.track.sought.emit(replay.recording.span(replay.run)[1])
+    view.bar.track.seek_requested.emit(replay.recording.span(replay.run)[1])
     view.loop.start.trigger()
     assert replayed.statusBar().currentMessage() == TOO_LATE
     assert replay.loop == loop

@@ -183,7 +183,7 @@ def test_the_whole_numbers_of_the_window_say_their_limits(qtbot, opened):
     window.features[Generating].show()
     dialog, picture = window.features[Generating].dialog, PictureDialog(window, (640, 480), 4096)
     picture.show()
-    window.docks.bring("Batch")
+    window.docks.show_in_front("Batch")
     every = [box for each in (window, dialog, picture) for box in each.findChildren(QSpinBox)]
     assert len(every) >= 7
     assert all(isinstance(box, WholeBox) for box in every)

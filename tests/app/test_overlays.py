@@ -17,13 +17,13 @@ from app.features.attaching import BatchView, CameraViews, RobotView, UndoView
 from app.features.overlay_view import ENTRIES, OverlayView
 from app.gl import context
 from app.gl.camera import Camera
-from app.gl.extras import Extras, Label, Look
+from app.gl.extras import Appearance, Extras, Label
 from app.gl.glyphs import POINTS, Explainer, Trails
 from app.gl.picking import ray
 from app.gl.scene import Scene, with_ghost
 from app.link_extents import ends, link_points, world_points
 from app.picture import labels
-from app.picture.crowd import LOOKED_AT
+from app.picture.crowd import SELECTED_COLOR
 from app.simulation.batch_spread import BatchSpread
 
 ARM = engine.ROBOTS / "arm7.urdf"
@@ -115,7 +115,7 @@ def test_nothing_is_sent_while_all_is_off(arm):
     extras = arm.viewport._view().extras
     assert extras.glyphs == {}
     assert extras.labels == ()
-    assert extras.look.solid
+    assert extras.appearance.solid
     assert arm.viewport._view().extras is extras
 
 
@@ -134,7 +134,7 @@ def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, arm):
     choose(qtbot, arm, actions["frames"])
     choose(qtbot, arm, actions["trails"])
     arm.workbench.configuring.set_spread(BatchSpread(robots=4, pose=0.1))
-    arm.workbench.look_at(3)
+    arm.workbench.select_robot(3)
     arm.run.play.trigger()
     overlays = arm.viewport.overlays
     wait(qtbot, lambda: arm.workbench.robot.newest.robot == 3 and "rod" in overlays.trails.glyphs())
@@ -147,7 +147,7 @@ def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, arm):
     origins = arm.viewport._poses[:, :3, 3] + offset
     assert np.abs(rods[:links, :3, 3] - origins).max() < 0.1
     assert np.linalg.norm(rods[3 * links :, :3, 3] - offset, axis=1).max() < 2.0
-    arm.workbench.look_at(1)
+    arm.workbench.select_robot(1)
     wait(qtbot, lambda: arm.workbench.robot.newest.robot == 1)
     assert overlays.trails.glyphs() == {}
 
@@ -157,14 +157,14 @@ def test_the_robot_of_a_batch_that_is_looked_at_is_named_and_orange(qtbot, arm):
     assert overlays._robot_name == ""
     bench.configuring.set_spread(BatchSpread(4, 0.1))
     wait(qtbot, lambda: overlays._robot_name == "robot 0")
-    bench.look_at(2)
+    bench.select_robot(2)
     wait(qtbot, lambda: overlays._robot_name == "robot 2")
     frame = bench.robot.newest
     (label,) = overlays.extras(frame.link_poses.copy(), np.zeros(3)).labels
     assert label[0] == "robot 2"
     assert label[1][2] > frame.link_poses[:, 2, 3].max()
     tints = arm.feature(BatchView).batch_of(frame).tints
-    np.testing.assert_allclose(tints[2, :3], LOOKED_AT, atol=1e-6)
+    np.testing.assert_allclose(tints[2, :3], SELECTED_COLOR, atol=1e-6)
     bench.configuring.set_spread(BatchSpread())
     wait(qtbot, lambda: overlays._robot_name == "")
 
@@ -205,7 +205,7 @@ def test_a_ghost_stands_beside_the_robot_in_every_mesh():
         here = both.instances.link[start[mesh] : start[mesh + 1]]
         own = content.instances.link[content.instances.start[mesh] : content.instances.start[mesh + 1]]
         assert sorted(here) == sorted([*own, *(own + links)])
-    color, _ = Look(ghost=0.4, opacity=0.5).colors(both)
+    color, _ = Appearance(ghost=0.4, opacity=0.5).colors(both)
     ghost = both.instances.link >= links
     np.testing.assert_allclose(color[ghost, 3], 0.4 * both.instances.color[ghost, 3])
     np.testing.assert_allclose(color[~ghost, 3], 0.5 * both.instances.color[~ghost, 3])
@@ -231,7 +231,7 @@ def test_a_ghost_that_coincides_with_the_robot_leaves_no_speckles(rng, parallel)
         for ghost in (poses, near, far):
             renderer.set_scene(SimpleNamespace(content=with_ghost(scene.content, links)))
             both = np.concatenate([poses, ghost])
-            for _ in renderer.pieces(camera, both, 320, 240, extras=Extras(Look(tints=red, ghost=0.45))):
+            for _ in renderer.pieces(camera, both, 320, 240, extras=Extras(Appearance(tints=red, ghost=0.45))):
                 pass
             pictures.append(renderer.pixels().astype(int))
         renderer.set_scene(scene)

@@ -8,7 +8,7 @@ import pytest
 
 from app.simulation import pace
 from app.simulation.messages import Latest, Loaded, Settings
-from app.simulation.motion_watch import CALM
+from app.simulation.motion_watch import REST_TIME
 from app.simulation.pace import RESTING, TICK, UNSEEN, Pace
 from app.simulation.worker import Worker
 
@@ -98,7 +98,7 @@ def test_what_nobody_sees_keeps_its_speed_and_is_told_less_often(swinging):
 def test_what_does_not_move_is_told_less_often_and_moves_at_once(swinging):
     worker, frames = swinging  # it hangs straight down, and so stays
     worker.play()
-    time_after(frames, 2 * CALM)
+    time_after(frames, 2 * REST_TIME)
     count, _, wall = looked_at(frames, 1.0)
     assert count <= 1.1 * max(1.0, wall) / RESTING
     worker.reset(np.array([1.0]))  # which leaves it playing

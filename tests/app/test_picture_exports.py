@@ -100,17 +100,17 @@ def test_a_picture_and_a_video_show_no_selection(qtbot, window, exports, tmp_pat
     plain = saved()
     window.selection.choose(2)
     view = viewport._view()
-    assert (view.extras.look.chosen, len(view.extras.labels)) == (2, 1)
+    assert (view.extras.appearance.chosen, len(view.extras.labels)) == (2, 1)
     np.testing.assert_array_equal(saved(), plain)
     view = viewport.view_of((400, 300), bench.robot.newest)
-    assert (view.extras.look.chosen, view.extras.labels) == (-1, ())
-    assert viewport._view().extras.look.chosen == 2
+    assert (view.extras.appearance.chosen, view.extras.labels) == (-1, ())
+    assert viewport._view().extras.appearance.chosen == 2
 
     window.selection.choose(-1)
     bench.configuring.set_spread(BatchSpread(3, 0.2))
     wait(qtbot, lambda: bench.robot.newest.batch is not None and viewport._batch is not None)
     plain = saved()
-    bench.look_at(2)
+    bench.select_robot(2)
     wait(qtbot, lambda: viewport.overlays._robot_name == "robot 2")
     assert viewport._view().batch.tints[2, 3] > 0
     np.testing.assert_array_equal(saved(), plain)

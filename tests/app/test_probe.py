@@ -145,13 +145,13 @@ def test_settings_change_while_it_is_sampled(bench):
 def test_pending_samples_are_of_the_robot_that_was_looked_at(monkeypatch, arm7):
     monkeypatch.setattr("app.plotting.probe.GATHERED", math.inf)  # so that all samples are pending at the change
     running, probe = running_of(arm7, Settings(spread=BatchSpread(robots=3, mass=0.5))), Probe()
-    running.look_at(1)
+    running.select_robot(1)
     probe.begin(quantities(arm7, "potential energy"), running)
     probe.take()
     running.advance(20)
     probe.after_steps(running, 20)
     _, q, v = running.state()
-    running.look_at(2)
+    running.select_robot(2)
     probe.begin(quantities(arm7, "total energy"), running)
     before, _ = probe.take()
     assert before.robot == 1
@@ -166,7 +166,7 @@ def test_of_a_batch_the_robot_that_is_looked_at_is_sampled(bench):
     blocks = []
     robot = bench.robot
     until(lambda: bench.poll() is not None and (bench.frame(), robot.newest)[1] is not None and robot.newest.batch)
-    bench.look_at(2)
+    bench.select_robot(2)
     bench.step()
 
     def looked_at():

@@ -173,7 +173,7 @@ def test_a_press_with_ctrl_shows_that_moment_of_the_recording(qtbot, opened):
 def test_a_branch_begins_anew_from_its_moment(qtbot, opened):
     window, panel = played(qtbot, opened())
     (line,) = panel.series.values()
-    panel.sought.emit(0.3)
+    panel.seek_requested.emit(0.3)
     wait(qtbot, lambda: window.workbench.replay.active)
     assert line.time[-1] > 0.5
     qtbot.keyClick(window, Key.Key_B, Qt.KeyboardModifier.ControlModifier)

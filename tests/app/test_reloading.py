@@ -213,16 +213,16 @@ def test_it_waits_until_the_file_rests(opened, file, monkeypatch):
     reloading._timer.stop()
     monkeypatch.setattr(reloading, "reload", lambda: asked.append(True))
     change(file, "arm7", "arm8")
-    reloading.look()
+    reloading.poll()
     change(file, "arm8", "arm9")
-    reloading.look()
+    reloading.poll()
     assert not asked
-    reloading.look()
+    reloading.poll()
     assert asked
     file.unlink()
     asked.clear()
     for _ in range(3):
-        reloading.look()
+        reloading.poll()
     assert not asked
 
 
@@ -248,12 +248,12 @@ def test_what_was_recorded_goes_by_a_key_alone(qtbot, opened, file, monkeypatch,
     reloading._timer.stop()
     change(file, 'name="joint7"', 'name="wrist"')
     for _ in range(3):
-        reloading.look()
+        reloading.poll()
     assert not bench.loading
     assert told(window) == "own.urdf has changed; F5 reloads it, and discards the recording"
     assert recording.runs == (run,)
     window.statusBar().clearMessage()
-    reloading.look()
+    reloading.poll()
     assert not told(window), "it is told once"
     monkeypatch.undo()
     qtbot.keyClick(window, Qt.Key.Key_F5)
@@ -275,7 +275,7 @@ def test_a_trusted_xacro_file_runs_again_by_a_key_alone(qtbot, window, tmp_path)
     reloading._timer.stop()
     change(path, 'name="before"', 'name="after"')
     for _ in range(3):
-        reloading.look()
+        reloading.poll()
     assert not window.workbench.loading
     assert told(window) == "own.xacro has changed; F5 reloads it, and lets it run any Python"
     qtbot.keyClick(window, Qt.Key.Key_F5)
@@ -308,7 +308,7 @@ def test_it_can_be_turned_off_and_asked_for_by_a_key(qtbot, opened, file):
     reloading.watching.trigger()
     change(file, 'name="joint7"', 'name="wrist"')
     for _ in range(4):
-        reloading.look()
+        reloading.poll()
     assert not window.workbench.loading
     qtbot.keyClick(window, Qt.Key.Key_F5)
     wait(qtbot, lambda: window.workbench.robot.model is not before)

@@ -48,7 +48,7 @@ def drag_about(bench, rng):
             case "pull":
                 bench.forces.pull(place)
             case "let go":
-                bench.forces.let_go()
+                bench.forces.release()
             case "grab":
                 bench.forces.grab(int(rng.choice(links)), 0.02 * rng.normal(size=3), place, 1.0)
         until(

@@ -205,13 +205,13 @@ def test_the_robot_dock_describes_the_robot_where_another_tab_covers_the_joints(
     wait(qtbot, inspector.isVisible)
     wait(qtbot, lambda: "kinetic energy" in facts.text())
     assert inspector.text() == ""  # the robot is described below its joints
-    docks.bring("Timing")
+    docks.show_in_front("Timing")
     wait(qtbot, lambda: "kinetic energy" in inspector.text())
-    docks.bring("Joints")
+    docks.show_in_front("Joints")
     wait(qtbot, lambda: inspector.text() == "")
     arm.selection.choose(2)
     assert "kinetic energy" in facts.text()
-    docks.bring("Scene")  # in front of the Robot dock
+    docks.show_in_front("Scene")  # in front of the Robot dock
     wait(qtbot, lambda: "Joint joint2" in facts.text())
 
 

@@ -284,7 +284,7 @@ def test_the_moments_of_a_run_keep_their_names(qtbot, window, exports, tmp_path,
     assert number == window.workbench.replay.runs[0].number
     qtbot.keyClick(window, Qt.Key.Key_Right, Qt.KeyboardModifier.ControlModifier)
     assert window.workbench.replay.frame.time == time
-    assert not run_files.moments("none") + run_files.moments([3, [1, "x", "y"], [1, 2]])
+    assert not run_files.named_keyframes("none") + run_files.named_keyframes([3, [1, "x", "y"], [1, 2]])
 
 
 def test_a_branch_takes_the_names_of_what_led_to_it(qtbot, window, exports, tmp_path, monkeypatch):
@@ -292,9 +292,9 @@ def test_a_branch_takes_the_names_of_what_led_to_it(qtbot, window, exports, tmp_
     play(qtbot, window, 0.5)
     time_view = window.features[TimeView]
     for moment in (0.1, 0.4):
-        time_view.bar.track.sought.emit(moment)
+        time_view.bar.track.seek_requested.emit(moment)
         qtbot.keyClick(window, Qt.Key.Key_K)
-    time_view.bar.track.sought.emit(0.3)
+    time_view.bar.track.seek_requested.emit(0.3)
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: len(recording.runs) == 2 and not window.workbench.replay.active)
     window.run.step.trigger()

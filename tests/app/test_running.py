@@ -33,7 +33,7 @@ def collected(running: Running, model: engine.Model) -> Snapshot:
 def test_a_batch_is_brought_whole_and_one_robot_in_full(arm, settings):
     running = running_of(arm, settings)
     running.reset(arm.neutral())
-    running.look_at(5)
+    running.select_robot(5)
     running.advance(40)
     shown = collected(running, arm)
     assert shown.robot == 5

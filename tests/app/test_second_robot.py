@@ -43,7 +43,7 @@ def test_it_is_opened_by_the_menu_and_simulated_as_one_alone_is(qtbot, second, m
 def test_the_empty_panel_opens_one(qtbot, second, monkeypatch):
     window, _ = second
     view = window.features[SecondRobotView]
-    window.docks.bring("Second robot")
+    window.docks.show_in_front("Second robot")
     monkeypatch.setattr("app.desktop.dialogs.ask_file", lambda *_: str(engine.find_robot("double_pendulum")))
     qtbot.mouseClick(view.panel.open_button, LEFT)
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
@@ -237,7 +237,7 @@ def test_a_film_shows_the_first_one_alone(second):
     overlays.set_ghost(frame.link_poses, np.ones((links, 4)))
     film = window.viewport.view_of(size, frame)
     np.testing.assert_array_equal(film.poses, frame.link_poses)
-    look = film.extras.look
+    look = film.extras.appearance
     assert (look.chosen, look.tints, look.ghost) == (-1, None, 1.0)
     assert film.content is window.viewport._scene.content
 

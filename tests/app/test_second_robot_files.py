@@ -153,7 +153,7 @@ def test_it_is_placed_anew_once_its_meshes_are_read(second, monkeypatch):
     view = put("scara")
     with monkeypatch.context() as meanwhile:
         meanwhile.setattr(Scene, "ready", property(lambda _: False))
-        view._take_robot(SimpleNamespace(path=window.workbench.path))
+        view._on_loaded(SimpleNamespace(path=window.workbench.path))
         assert not view._placed
     view._take_meshes()
     assert view._placed

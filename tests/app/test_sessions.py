@@ -278,7 +278,7 @@ def test_a_session_goes_on_from_the_very_moment_at_which_it_was_saved(qtbot, ope
 def test_a_session_of_a_moment_that_was_looked_at_shows_it(qtbot, opened, make_window, tmp_path):
     window = opened(engine.find_robot("double_pendulum"))
     play(qtbot, window, 0.5)
-    window.workbench.look_back()
+    window.workbench.pause_for_replay()
     window.workbench.replay.seek(0.2)
     seen = window.workbench.replay.frame.time
     save(qtbot, window, tmp_path / "mine.catena")

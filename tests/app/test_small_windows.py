@@ -412,7 +412,7 @@ def test_the_scenes_numbers_are_whole_in_a_small_window(qtbot, opened):
     window = opened(engine.find_robot("scara"))
     window.resize(QSize(960, 600))
     scene = window.feature(SceneView)
-    window.docks.bring("Scene")
+    window.docks.show_in_front("Scene")
     scene.add("box", False)
     scene.choose(0)
     panel = scene.panel

@@ -8,7 +8,7 @@ from app.acting.coordinates import coordinates
 from app.plotting.catalogue import catalogue
 from app.plotting.quantities import Evaluation, States
 from app.simulation.contacts import contact_forces
-from engine.study.quantities import MEASURED, Look, quantities_of
+from engine.study.quantities import MEASURED, Instant, quantities_of
 
 BATCH = 3
 
@@ -23,7 +23,7 @@ def test_quantities_of_studies_are_those_of_the_plots(name: str, rng: np.random.
     simulation = engine.Simulation(model, BATCH, q=q, v=v, kp=kp, kd=kd, integrator="implicit", scene=scene)
     simulation.target[:] += 0.01
     simulation.step(5)
-    look, known = Look(simulation), {each.label: each for each in catalogue(model)}
+    look, known = Instant(simulation), {each.label: each for each in catalogue(model)}
     touches = simulation.contacts
     contact = [None if touches is None else contact_forces(touches, simulation.dt, k) for k in range(BATCH)]
     states = States(

@@ -272,7 +272,7 @@ def test_drags_wrenches_and_a_controller_run_again(qtbot, window, tmp_path):
         if number in (3, 4, 5):
             bench.forces.pull(np.array([0.3 + 0.05 * number, 0.2, 0.4]))
         if number == 6:
-            bench.forces.let_go()
+            bench.forces.release()
         if number == 7:
             bench.forces.set(0, np.array([0.0, 0.0, 1.0, 2.0, 0.0, 5.0]), world=True)
     qtbot.keyClick(window, Qt.Key.Key_Space)
@@ -435,7 +435,7 @@ def test_a_batch_is_scrubbed_and_gone_on_from(qtbot, window, time_view):
     assert frame.checkpoint.q.shape == (5, 7)
     wait(qtbot, lambda: window.feature(BatchView)._frame.recorded)
     assert len(window.viewport._batch) == 5
-    window.workbench.look_at(3)
+    window.workbench.select_robot(3)
     qtbot.keyClick(window, Qt.Key.Key_Left)
     shown = window.workbench.replay.frame
     wait(qtbot, lambda: window.feature(BatchView)._frame.time == shown.time)

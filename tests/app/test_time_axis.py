@@ -23,7 +23,7 @@ def test_numbers_of_the_axis_leave_room_for_the_moment(panel):
     for time in (canvas.time[1], 14.1):
         panel.show_cursor(time)
         panel.draw()
-        box, text = panel.axis.moment(panel.axis.fontMetrics())
+        box, text = panel.axis.cursor_time(panel.axis.fontMetrics())
         assert box.right() < canvas.width() - 2
         assert f"{time:.2f} s" == text
         image = panel.axis.grab().toImage()
@@ -52,5 +52,5 @@ def test_the_times_stay_in_sight_below_plots_that_scroll(qtbot, panel):
     assert colored(seen.copy(near, 0, 40, seen.height()), theme.COLORS["faint"]) > 5
     last = panel.charts[-1].canvas
     QTest.mouseMove(last, QPoint(200, 30))
-    qtbot.waitUntil(lambda: axis.moment(axis.fontMetrics()) is not None)
-    assert axis.moment(axis.fontMetrics())[1].startswith(f"{last.time_at(200):.2f}")
+    qtbot.waitUntil(lambda: axis.cursor_time(axis.fontMetrics()) is not None)
+    assert axis.cursor_time(axis.fontMetrics())[1].startswith(f"{last.time_at(200):.2f}")

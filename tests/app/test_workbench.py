@@ -202,13 +202,13 @@ def test_two_cores_are_left_to_play_and_with_more_it_is_compiled_on(compilers, m
     compiler.begin(simulation(), wrenches=True)
     until(lambda: not compiler.waiting)
     processes.program = "import sys; sys.stdin.read()"
-    compiler.go_on(playing=True)
+    compiler.compile_next(playing=True)
     assert processes.alive == left
-    compiler.go_on(playing=False)
+    compiler.compile_next(playing=False)
     assert (len(processes.begun), processes.alive) == (2, 1)
-    compiler.go_on(playing=True)
+    compiler.compile_next(playing=True)
     assert processes.alive == left
-    compiler.go_on(playing=False)
+    compiler.compile_next(playing=False)
     assert (len(processes.begun), processes.alive) == (3 - left, 1)
     compiler.close()
 
@@ -221,17 +221,17 @@ def test_the_code_of_pulls_is_made_first_also_while_it_plays(compilers, monkeypa
     until(lambda: not compiler.waiting)
     processes.program = "import sys; sys.stdin.read()"
     for playing in (True, False, True):
-        compiler.go_on(playing)
+        compiler.compile_next(playing)
         assert (len(processes.begun), processes.alive) == (2, 1), "and nothing else meanwhile"
     pulls = engine.Compilation(simulation(), wrenches=True)
     assert compiler._pulls.makes_the_same_as(pulls)
-    compiler.give_way(engine.Compilation(simulation("rk4"), wrenches=True))
+    compiler.cancel_duplicate(engine.Compilation(simulation("rk4"), wrenches=True))
     assert processes.alive == 1
-    compiler.give_way(pulls)
+    compiler.cancel_duplicate(pulls)
     assert processes.alive == 0
-    compiler.go_on(playing=True)
+    compiler.compile_next(playing=True)
     assert len(processes.begun) == 2
-    compiler.go_on(playing=False)
+    compiler.compile_next(playing=False)
     assert len(processes.begun) == 3, "the rest follows"
     compiler.close()
     assert processes.alive == 0
@@ -243,11 +243,11 @@ def test_a_process_gets_ready_for_the_next_code_after_some_was_waited_for(compil
     compiler, ready = Compiler(), []
     monkeypatch.setattr(engine.Compilation, "stand_by", lambda always: ready.append(always))
     compiler.begin(simulation())
-    compiler.go_on(playing=False)
+    compiler.compile_next(playing=False)
     assert not ready
     until(lambda: not compiler.waiting)
     for playing in (True, False):
-        compiler.go_on(playing)
+        compiler.compile_next(playing)
     assert ready == [True]
     compiler.close()
 
@@ -257,13 +257,13 @@ def test_the_code_of_pulls_goes_on_where_other_settings_need_it(compilers, monke
     processes, compiler = compilers(), Compiler()
     monkeypatch.setattr(engine.Compilation, "needed", property(lambda self: self._code.wrenches))
     assert compiler.begin(simulation()) is None
-    compiler.go_on(playing=True)
+    compiler.compile_next(playing=True)
     assert (len(processes.begun), processes.alive) == (1, 1)
     compiler.begin(simulation(links=3))
-    compiler.go_on(playing=True)
+    compiler.compile_next(playing=True)
     assert (len(processes.begun), processes.alive) == (1, 1)
     compiler.begin(simulation("rk4"))
-    compiler.go_on(playing=True)
+    compiler.compile_next(playing=True)
     assert (len(processes.begun), processes.alive) == (2, 1)
     compiler.close()
     assert processes.alive == 0

@@ -201,9 +201,9 @@ class Tour(DialogTour):
         self.bench.pause()
         view = self.window.features[TimeView]
         self.spin(0.3)
-        view.bar.track.sought.emit(0.8)
+        view.bar.track.seek_requested.emit(0.8)
         self.key("K")
-        view.bar.track.sought.emit(1.2)
+        view.bar.track.seek_requested.emit(1.2)
         self.rest()
         yield
         view.branch.trigger()

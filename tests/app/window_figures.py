@@ -234,7 +234,7 @@ class Figures:
             panel.go(step - 1)
             self.bench.spin(0.05)
             work, wall = time.process_time(), time.perf_counter()
-            panel.go_on()
+            panel.show_next()
             QCoreApplication.sendPostedEvents()
             QCoreApplication.processEvents()
             looks.append((time.perf_counter() - wall, time.process_time() - work))

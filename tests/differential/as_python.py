@@ -120,7 +120,7 @@ def _as_precise_as(x: Any, like: Any) -> Any:
 _STAND_INS: dict[Any, Callable[..., Any]] = {
     operations.now: _now, operations.address: _address, operations.call: _call,
     shared.array_at: _array_at, shared.read: _read, shared.write: _write, shared.count: _count,
-    shared.exchange: _exchange, shared.pause: lambda: None, shared.give_way: lambda: None,
+    shared.exchange: _exchange, shared.pause: lambda: None, shared.yield_processor: lambda: None,
     vectors.load: _load, vectors.store: _store, vectors.gather: _gather, vectors.scatter: _scatter,
     vectors.where: _where, vectors.double: _double, vectors.as_precise_as: _as_precise_as,
 }  # fmt: skip

@@ -78,14 +78,14 @@ def test_a_turn_has_a_time_and_an_answer_whose_worst_residual_is_kept(abia):
     abia.check()
     first = abia.residual
     assert 0 <= first < 1e-12
-    abia._answer = abia._answer * (1 + 1e-13)
+    abia._result = abia._result * (1 + 1e-13)
     abia.check()
     worse = abia.residual
     assert worse > first
     abia.time_turn()
     abia.check()
     assert (abia.verdict, abia.residual) == ("ok", worse)
-    abia._answer = abia._answer * (1 + 1e-9)
+    abia._result = abia._result * (1 + 1e-9)
     abia.check()
     assert abia.verdict == "wrong"
 

@@ -47,7 +47,7 @@ def test_a_push_moves_the_last_link_as_the_mass_matrix_says(name: str | int, rng
 def test_the_exact_law_is_the_engine_s_and_the_relaxed_one_leaves_the_slip_out(name: str | int) -> None:
     made = lesson(name)
     G = made.trace.of("mobility")[0].values[0]
-    b, _ = contact.blow(G)
+    b, _ = contact.impact(G)
     assert b[0] == pytest.approx(-contact.APPROACH)
     for stage in made.trace.of("stick", "slip", "relaxed"):
         impulse, u, stopping, mu = stage.values
@@ -73,7 +73,7 @@ def test_the_exact_law_is_the_engine_s_and_the_relaxed_one_leaves_the_slip_out(n
 
 def test_where_nothing_slips_the_laws_are_the_same() -> None:
     G = lesson("arm7").trace.of("mobility")[0].values[0]
-    exact, relaxed = (contact.touch(law, G, contact.blow(G)[0], contact.STICKS) for law in ("exact", "relaxed"))
+    exact, relaxed = (contact.touch(law, G, contact.impact(G)[0], contact.STICKS) for law in ("exact", "relaxed"))
     np.testing.assert_allclose(exact.impulse, relaxed.impulse, rtol=1e-9, atol=1e-12)
 
 

@@ -91,7 +91,7 @@ def test_what_is_told_of_a_part_are_its_equations_in_numbers() -> None:
     tip = next(part for part in step.parts if part.last == 6)
     assert made.handles(tip).rows[1][2] == "nothing lies beyond"
     q, v, _ = state(made.model)
-    accelerations, _ = handles.motion(Chain.of(made.model), q, v, made.trace.answer)
+    accelerations, _ = handles.motion(Chain.of(made.model), q, v, made.trace.result)
     equation, numbers, _ = found.rows[3]
     assert equation == "a_last = Φ a − Y F_next + b"
     assert numbers == ", ".join(f"{x:.3g}".replace("-", "−") for x in accelerations[5])

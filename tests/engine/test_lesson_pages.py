@@ -250,7 +250,7 @@ def test_at_rest_the_error_of_torques_is_given_beside_the_forces() -> None:
     model = engine.load(engine.ROBOTS / "arm7.urdf")
     zero = np.zeros(7)
     made = Lesson("inverse", model, model.neutral(), zero, zero)
-    assert np.abs(made.trace.answer).max() < 1e-9
+    assert np.abs(made.trace.result).max() < 1e-9
     assert made.error < 1e-12
 
 
@@ -306,7 +306,7 @@ def test_a_page_needs_nothing_from_elsewhere(folder: Path, name: str) -> None:
     assert {link.removesuffix(".html") for link in links} == linked(name)
     assert re.findall(r"(?:https?:)?//[\w.]+", source.replace("http://www.w3.org/2000/svg", "")) == []
     made = lesson(name, engine.load(engine.ROBOTS / "arm7.urdf"))
-    sections, told = list(page.iter("section")), [step for step in made.steps if not step.goes_on]
+    sections, told = list(page.iter("section")), [step for step in made.steps if not step.is_continuation]
     assert len(sections) == len(told)
     for section, step in zip(sections, told, strict=True):
         robot, cost = bool(step.lit.any()) or step is made.steps[0], step.index < 0 and step.has_clock

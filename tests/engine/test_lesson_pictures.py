@@ -29,7 +29,7 @@ def test_pictures_are_well_formed_and_differ(name: str, n: int) -> None:
                     x, y, w, h = (float(box.get(key)) for key in ("x", "y", "width", "height"))
                     assert -1 <= x <= x + w <= width + 1
                     assert -1 <= y <= y + h <= height + 1
-        if step.index >= 0 and not step.goes_on:
+        if step.index >= 0 and not step.is_continuation:
             seen.append(step.picture(pages.DARK))
     # What little rows that are far apart change is not seen; three links have one inertia, two joints the same errors.
     assert (
@@ -42,7 +42,7 @@ def test_pictures_are_well_formed_and_differ(name: str, n: int) -> None:
 def test_a_matrix_shows_what_is_coupled() -> None:
     made = lesson("elimination", engine.chain(8))
     for number, step in enumerate(
-        s for s in made.steps if s.section.keys.get("stage") == "eliminate" and not s.goes_on
+        s for s in made.steps if s.section.keys.get("stage") == "eliminate" and not s.is_continuation
     ):
         root = etree.fromstring(step.picture(pages.DARK))
         tinted = [box for box in root.iter("{*}rect") if pages.DARK["warning"] in box.get("style").split(";stroke")[0]]

@@ -140,7 +140,7 @@ def test_a_heavy_last_link_enlarges_the_matrix_of_a_join(rng: np.random.Generato
 
 def test_joints_and_blocks_are_drawn_by_powers_of_ten() -> None:
     made = lesson(engine.chain(7))
-    steps = [step for step in made.steps if step.has_picture and not step.goes_on]
+    steps = [step for step in made.steps if step.has_picture and not step.is_continuation]
     for step in steps:
         stage = made.trace.stages[step.index]
         drawn = step.picture(

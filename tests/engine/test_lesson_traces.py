@@ -34,7 +34,7 @@ def test_watching_changes_no_bit(text: str, n: int, rng: np.random.Generator) ->
     chain, (q, v, x) = Chain.of(model), state(model, rng)
     alone = TEXTS[text](chain, q[None], v[None], x[None])[0]
     watched = trace(TEXTS[text], chain, q, v, x)
-    assert watched.answer.tobytes() == alone.tobytes()
+    assert watched.result.tobytes() == alone.tobytes()
     assert watched.stages
 
 

@@ -58,7 +58,7 @@ def test_watching_changes_no_bit(name: str | int) -> None:
     made, model, rng = lesson(name), robot(name), np.random.default_rng(1)
     state = model.random(rng)[None], rng.normal(size=(1, model.nv)), rng.normal(size=(1, model.nv))
     alone = dca_tree.forward_dynamics(Tree.of(model), *state)[0]
-    assert made.trace.answer.tobytes() == alone.tobytes()
+    assert made.trace.result.tobytes() == alone.tobytes()
 
 
 @pytest.mark.parametrize("n", [2, 20, 300])

@@ -14,7 +14,7 @@ import pytest
 
 from engine.compile import background, cache, compiled_apart, inline, kernel, machine, parts, specialise
 from engine.compile.operations import address, call
-from engine.compile.shared import array_at, count, exchange, give_way, pause, read, write
+from engine.compile.shared import array_at, count, exchange, pause, read, write, yield_processor
 from engine.compile.values import Untranslatable
 from engine.compile.vectors import as_precise_as, double, gather, load, scatter, store, where
 
@@ -384,7 +384,7 @@ def by_address(place, rows, by):
     write(words, 0, 4 + by)
     if count(words, 0) == 5 + by and not exchange(words, 0, 4, 0) and exchange(words, 0, 5 + by, 70):
         pause()
-        give_way()
+        yield_processor()
 
 
 @kernel

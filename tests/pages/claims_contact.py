@@ -206,7 +206,7 @@ def geometry() -> Iterable[str]:
     )
     yield f"A robot that may have more than {tolerances.MAX_CONTACTS} contacts"
     yield f"is refused if more than {ALL_PAIRS} pairs of its bodies may touch"
-    assert manifold._BESIDE == 1e-5
+    assert manifold._COINCIDENT == 1e-5
     yield "Corners within a hundred-thousandth of the smaller shape of each other are one place"
     yield "then the shapes are held apart along it by a hundredth of their size"
     assert convex._SHIFT == 1e-2

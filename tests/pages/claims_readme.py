@@ -109,7 +109,7 @@ def window() -> Iterable[str]:
     told = ", ".join(overlays[key] for key, *_ in overlay_view.ENTRIES)
     looks = {"through": "transparent", "wireframe": "as a wireframe"}
     yield f"*View › Overlays* shows {told}, collision shapes and contacts, and draws the robot "
-    yield f"draws the robot {words((looks[key] for key, *_ in overlay_view.LOOKS), 'or')};"
+    yield f"draws the robot {words((looks[key] for key, *_ in overlay_view.APPEARANCES), 'or')};"
 
 
 @page_text.of(SHELL)

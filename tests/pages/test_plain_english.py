@@ -24,6 +24,20 @@ IN_CODE = re.compile(
     r"|\bis not there\b|\b(?:go|goes|went) on\b|\bturning\b|\bpull to\b|\bpictures? a second\b",
     re.IGNORECASE,
 )
+IN_NAMES = re.compile(
+    r"\b(?:tells?|told|looks?|looked|looking|hears?|heard|cures?|faults?|turning|greatest|answers?|anew|dress|veil|sought)\b"
+    r"|\b(?:asleep|blame|blow|calm|doubt|felt|gone|haste|honest|hopeless|meet|met|sit|unsaid|wish)\b"
+    r"|\b(?:(?:go|goes) on|let go|gives? way|stand(?:ing)? (?:by|ins?|back))\b"
+)
+NAMED = {
+    "answer": "to a lesson's question; `engine.Controller.answer`",
+    "go_on": "`engine.Recording.go_on`",
+    "look_up": "an argument of `engine.resample`",
+    "stand_by": "`engine.Compilation.stand_by`",
+    "tell": "a method of Python's files",
+    "_fault, _faults, FAULT": "files of segmentation faults",
+    "greatest_velocity, meet, MEET": "also written in the kernels of contact and of the GPU",
+}
 SOURCES = (".py", ".cu", ".cuh", ".vert", ".frag", ".glsl")
 OPENING = re.compile(r"The same\b|.*\banswers (?:whether|how|which)\b")
 
@@ -79,3 +93,27 @@ def test_docstrings_can_be_read_alone() -> None:
     paths = [path.relative_to(ROOT).as_posix() for top in ("engine", "app") for path in (ROOT / top).rglob("*.py")]
     assert len(paths) > 300
     assert [path for path in paths if any(map(OPENING.match, openings(path)))] == []
+
+
+def identifiers(text: str) -> Iterator[str]:
+    """The names of a source's functions, classes, parameters, attributes and constants, local variables left out."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+            fields = node.body if isinstance(node, ast.ClassDef) else []
+            yield from (ast.unparse(each.target) for each in fields if isinstance(each, ast.AnnAssign))
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id != node.id.lower():
+            yield node.id
+
+
+def test_identifiers_avoid_these_words() -> None:
+    paths = [path for top in ("engine", "app") for path in (ROOT / top).rglob("*.py")]
+    names = {name: path for path in paths for name in identifiers(path.read_text("utf-8"))}
+    words = {name: re.sub("(?<=[a-z])(?=[A-Z])|_", " ", name).lower() for name in names}
+    allowed = {name for each in NAMED for name in each.split(", ")}
+    assert {name: path for name, path in names.items() if IN_NAMES.search(words[name]) and name not in allowed} == {}
+    assert allowed <= names.keys()

@@ -78,7 +78,7 @@ class Candidate:
     _queued: Call | None = None
     """`_inner` calls, as timed by the GPU's clock."""
     _inner: int = 1
-    _answer: Any = None
+    _result: Any = None
 
     def attempt(self, work: Callable[[], None]) -> None:
         """Run part of the work; an exception becomes the verdict, and does not affect other candidates."""
@@ -95,7 +95,7 @@ class Candidate:
 
     def release(self) -> None:
         """Free the buffers."""
-        self._call = self._queued = self._answer = self._at = None
+        self._call = self._queued = self._result = self._at = None
 
     def prepare(self, at: State, slot: float = SLOT) -> None:
         """Create the algorithm, check its first result, and find how many calls make a turn of `slot` seconds."""
@@ -108,7 +108,7 @@ class Candidate:
             self._probe(make, at)
         began = perf_counter()
         call = make(at)
-        self._answer = call()
+        self._result = call()
         self._wait()
         self.first, self._at, self._call = perf_counter() - began, at, call
         self.check()
@@ -179,13 +179,13 @@ class Candidate:
     def check(self) -> None:
         """Check the last result: compare the worst residual so far with the bound of the number type."""
         assert self._at is not None
-        answer, shape = self._answer, self._at.v.shape
-        answer = np.asarray(to_host(answer) if on_device(answer) else answer)
-        if answer.shape not in (shape, shape[1:] if self.batch == 1 else shape):
-            return self._out("wrong", f"its result has the shape {answer.shape}; expected {shape}")
+        result, shape = self._result, self._at.v.shape
+        result = np.asarray(to_host(result) if on_device(result) else result)
+        if result.shape not in (shape, shape[1:] if self.batch == 1 else shape):
+            return self._out("wrong", f"its result has the shape {result.shape}; expected {shape}")
         rows = some_rows(self.batch, CHECKED)
         checked = State(*(x[rows] for x in self._at))
-        found = float(np.max(states.residual(self.model, checked, answer.reshape(shape)[rows])))
+        found = float(np.max(states.residual(self.model, checked, result.reshape(shape)[rows])))
         self.residual = found if self.residual is None else max(found, self.residual)
         bound = LARGEST_RESIDUAL[self.dtype]
         if not self.residual <= bound:
@@ -204,7 +204,7 @@ class Candidate:
             self._wait()
         start = perf_counter()
         for _ in range(self._inner):
-            self._answer = call()
+            self._result = call()
             self._wait()
         host = (perf_counter() - start) / self._inner
         return host, clock.device_seconds(self._queued) / self._inner if self._queued else math.nan

@@ -132,20 +132,20 @@ class Comparison:
             requested = [replace(record.candidate) for record in present]
             progress: block.Progress | None = None
             try:
-                answers = children[process].work(
+                replies = children[process].work(
                     block.measure_block, requested, self.seed, process, self.seconds / len(children), stop=stop
                 )
-                for answer in answers:
-                    silence = answer.seconds if isinstance(answer, Silence) else 0.0
-                    if isinstance(answer, block.Progress):
-                        progress = answer
-                        times = answer.host, answer.on_device
-                        for record, *news in zip(present, answer.states, *times, strict=True):
+                for reply in replies:
+                    silence = reply.seconds if isinstance(reply, Silence) else 0.0
+                    if isinstance(reply, block.Progress):
+                        progress = reply
+                        times = reply.host, reply.on_device
+                        for record, *news in zip(present, reply.states, *times, strict=True):
                             record.take(*news)
                     if progress is not None:
                         yield progress.done, progress.doing + (f", {silence:.0f} s" if silence > LONG else "")
             except Ended as how:
-                for record in _to_blame(present, progress):
+                for record in _suspects(present, progress):
                     record.fail(str(how))
                 children.start_again(process)
                 continue
@@ -179,7 +179,7 @@ def distinct(names: Iterable[str]) -> list[str]:
     return found
 
 
-def _to_blame(present: list[Record], progress: block.Progress | None) -> list[Record]:
+def _suspects(present: list[Record], progress: block.Progress | None) -> list[Record]:
     """Return the candidates that probably ended a process: of those that take turns, users' own; else all."""
     if progress is not None and progress.at is not None:
         return [present[progress.at]]

@@ -78,16 +78,16 @@ def results(records: Sequence[Record]) -> list[AlgorithmResult]:
         timed = [record for record in rivals if record.verdict == "ok" and len(record.medians)]
         fastest = _fastest(timed)
         ratios = {id(r): r.ratios(fastest) for r in timed if fastest and r is not fastest}
-        behind = [_beyond_doubt(ratio) for ratio in ratios.values()]
+        behind = [_is_significant(ratio) for ratio in ratios.values()]
         for record in rivals:
             first = record is fastest
             ratio = ratios.get(id(record), np.empty(0))
-            level = first or (len(ratio) > 0 and not _beyond_doubt(ratio))
+            level = first or (len(ratio) > 0 and not _is_significant(ratio))
             found.append(_result(record, first, ratio, level, first and bool(behind) and all(behind)))
     return found
 
 
-def _beyond_doubt(ratios: Array) -> bool:
+def _is_significant(ratios: Array) -> bool:
     interval = intervals.of_runs(ratios)
     return interval is not None and interval.low > MIN_NAMED_RATIO
 

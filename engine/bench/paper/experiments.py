@@ -263,9 +263,9 @@ class _Call:
         self(1)
         self.once = perf_counter() - began
         rows = some_rows(len(at.q), CHECKED)
-        answer = np.reshape(to_host(self._out), at.v.shape)[rows]
+        result = np.reshape(to_host(self._out), at.v.shape)[rows]
         left, allowed = (
-            float(np.max(residual(self._model, State(*(x[rows] for x in at)), answer))),
+            float(np.max(residual(self._model, State(*(x[rows] for x in at)), result))),
             LARGEST_RESIDUAL[DTYPE],
         )
         if not left <= allowed:

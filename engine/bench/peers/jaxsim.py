@@ -72,9 +72,9 @@ def on_jaxsim(model: Model, at: State, seconds: float) -> Timing:
     batched = jax.jit(jax.vmap(forward))
     states = [jax.device_put(x[:, order]) for x in at]
     theirs = batched(*states)
-    answer: Array = np.empty((min(len(at.q), CHECKED), model.nv))
-    answer[:, order] = np.asarray(theirs[:CHECKED], float)
+    result: Array = np.empty((min(len(at.q), CHECKED), model.nv))
+    result[:, order] = np.asarray(theirs[:CHECKED], float)
     first = perf_counter() - began
     how = f"{jax.devices()[0].device_kind}, jitted, host clock, {theirs.dtype}"
-    left = residual(model, State(*(x[: len(answer)] for x in at)), answer)
+    left = residual(model, State(*(x[: len(result)] for x in at)), result)
     return Timing(of_a_call(batched, states, seconds), how, first, float(np.max(left)))

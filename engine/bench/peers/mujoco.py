@@ -119,7 +119,7 @@ def steps_on_warp(model: Model, q: Array, dt: float, steps: int) -> Steps:
     robots = OnWarp(model, State(q, still, still), dt)
     for _ in range(steps):
         robots.step()
-    v = robots.answer("qvel", len(q))
+    v = robots.output("qvel", len(q))
     launch = robots.captured(robots.step, TOGETHER)
 
     def seconds(most: float) -> float:
@@ -161,7 +161,7 @@ class OnWarp:
         """Take one step of semi-implicit Euler."""
         self._library.step(self.model, self.data)
 
-    def answer(self, name: str, robots: int) -> Array:
+    def output(self, name: str, robots: int) -> Array:
         """Return the first rows of an array of the data, such as qacc_smooth, on the host."""
         values: Array = getattr(self.data, name).numpy()
         return np.asarray(values[:robots, : self.model.nv], float)
@@ -191,7 +191,7 @@ def on_warp(model: Model, at: State, seconds: float) -> Timing:
     single = State(*(x.astype(np.float32) for x in at))
     robots = OnWarp(model, single)
     robots.forward()
-    answer = robots.answer("qacc_smooth", CHECKED)
+    output = robots.output("qacc_smooth", CHECKED)
     first = perf_counter() - began
     launch = robots.captured(robots.forward)
     once = robots.device_seconds(launch, 3)
@@ -199,7 +199,7 @@ def on_warp(model: Model, at: State, seconds: float) -> Timing:
     rounds = int(np.clip(seconds / (inner * once), 3, 25))
     times = [robots.device_seconds(launch, inner) for _ in range(rounds)]
     how = "one GPU, captured graph, events, float32"
-    return Timing(float(np.median(times)), how, first, _left(model, single, answer))
+    return Timing(float(np.median(times)), how, first, _left(model, single, output))
 
 
 def on_mjx(model: Model, at: State, seconds: float) -> Timing:
@@ -224,11 +224,11 @@ def on_mjx(model: Model, at: State, seconds: float) -> Timing:
 
     batched = jax.jit(jax.vmap(forward))
     states = [jax.device_put(x) for x in single]
-    answer = np.asarray(batched(*states)[:CHECKED], float)
+    output = np.asarray(batched(*states)[:CHECKED], float)
     first = perf_counter() - began
     how = f"{jax.devices()[0].device_kind}, jitted, host clock, float32"
-    return Timing(of_a_call(batched, states, seconds), how, first, _left(model, single, answer))
+    return Timing(of_a_call(batched, states, seconds), how, first, _left(model, single, output))
 
 
-def _left(model: Model, at: State, answer: Array) -> float:
-    return float(np.max(residual(model, State(*(x[: len(answer)] for x in at)), answer)))
+def _left(model: Model, at: State, output: Array) -> float:
+    return float(np.max(residual(model, State(*(x[: len(output)] for x in at)), output)))

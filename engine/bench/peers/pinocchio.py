@@ -94,9 +94,9 @@ def _ready(model: Model, at: State) -> tuple[Callable[..., Array], list[tuple[Ar
     if peer is None:
         raise Missing("Pinocchio is not installed")
     states = [peer.states(*robot) for robot in zip(*(x[:MAX_TIMED_ROBOTS].astype(float) for x in at), strict=True)]
-    answer = np.empty((1, model.nv))
-    answer[0, peer.order] = peer.aba(*states[0])
-    return peer.aba, states, float(residual(model, State(*(x[:1] for x in at)), answer)[0])
+    result = np.empty((1, model.nv))
+    result[0, peer.order] = peer.aba(*states[0])
+    return peer.aba, states, float(residual(model, State(*(x[:1] for x in at)), result)[0])
 
 
 def all_cores(model: Model, at: State, seconds: float) -> Timing:
@@ -126,10 +126,10 @@ def _threads(model: Model, at: State, seconds: float) -> Timing:
 
     call()
     first = perf_counter() - began
-    answer = np.empty(at.v.shape)
-    answer[:, peer.order] = out.T
-    rows = some_rows(len(answer), CHECKED)
-    left = float(np.max(residual(model, State(*(x[rows] for x in at)), answer[rows])))
+    result = np.empty(at.v.shape)
+    result[:, peer.order] = out.T
+    rows = some_rows(len(result), CHECKED)
+    left = float(np.max(residual(model, State(*(x[rows] for x in at)), result[rows])))
     times: list[float] = []
     while sum(times) < seconds or len(times) < 5:
         start = perf_counter()
@@ -155,12 +155,12 @@ def _processes(model: Model, at: State, seconds: float) -> Timing:
     passes = math.ceil(ROUND / (each * len(shares[0])))
     rounds = max(3, int(seconds / (passes * each * len(shares[0]))))
     context = multiprocessing.get_context("spawn")  # a process that uses a GPU must not be forked
-    barrier, answers = context.Barrier(count), context.Queue()
-    work = [(barrier, answers, model, State(*(x[share] for x in at)), passes, rounds) for share in shares]
+    barrier, results = context.Barrier(count), context.Queue()
+    work = [(barrier, results, model, State(*(x[share] for x in at)), passes, rounds) for share in shares]
     processes = [context.Process(target=_worker, args=part, daemon=True) for part in work]
     for process in processes:
         process.start()
-    spans = np.array([answers.get(timeout=PATIENCE) for _ in processes])
+    spans = np.array([results.get(timeout=PATIENCE) for _ in processes])
     for process in processes:
         process.join()
     times = (spans[:, :, 1].max(0) - spans[:, :, 0].min(0)) / passes
@@ -169,7 +169,7 @@ def _processes(model: Model, at: State, seconds: float) -> Timing:
     return Timing(float(np.median(times)) * whole, how, perf_counter() - began, left)
 
 
-def _worker(barrier: Any, answers: Any, model: Model, share: State, passes: int, rounds: int) -> None:
+def _worker(barrier: Any, results: Any, model: Model, share: State, passes: int, rounds: int) -> None:
     """Put the start and end of each round, (rounds, 2), by a clock common to all processes."""
     aba, states, _ = _ready(model, share)
     spans = np.empty((rounds, 2))
@@ -180,4 +180,4 @@ def _worker(barrier: Any, answers: Any, model: Model, share: State, passes: int,
             for state in states:
                 aba(*state)
         span[1] = perf_counter()
-    answers.put(spans)
+    results.put(spans)

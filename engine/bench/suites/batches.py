@@ -50,7 +50,7 @@ def _forward(robot: str, batch: int, seconds: float) -> dict[str, Any]:
     at = State(model.random(rng, batch), *rng.uniform(-1, 1, (2, batch, model.nv)))
     solvers = {count: ForwardDynamics(model, batch, "abia", "cpu", threads=count) for count in _counts()}
     row = _timed({count: partial(fd, *at, np.empty_like(at.v)) for count, fd in solvers.items()}, seconds)
-    return row | {"peers": {"pinocchio": _beside(row, lambda: pinocchio.all_cores(model, at, seconds)[:2])}}
+    return row | {"peers": {"pinocchio": _compare_peer(row, lambda: pinocchio.all_cores(model, at, seconds)[:2])}}
 
 
 def _rollout(seconds: float) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def _rollout(seconds: float) -> dict[str, Any]:
             raise Missing(f"it moves the arms otherwise, by {apart:.2g} rad")
         return time, f"rollout, {cores()} threads, host clock"
 
-    return row | {"peers": {"mujoco": _beside(row, theirs)}}
+    return row | {"peers": {"mujoco": _compare_peer(row, theirs)}}
 
 
 def _counts() -> tuple[int, ...]:
@@ -93,7 +93,7 @@ def _timed(calls: dict[int, Callable[[], Any]], seconds: float) -> dict[str, Any
     }
 
 
-def _beside(row: dict[str, Any], measure: Callable[[], tuple[float, str]]) -> dict[str, Any]:
+def _compare_peer(row: dict[str, Any], measure: Callable[[], tuple[float, str]]) -> dict[str, Any]:
     """Return a peer's µs on all cores, and the ratio to ours on the best number of threads."""
     try:
         seconds, how = measure()

@@ -164,7 +164,7 @@ def _say_changes(args: argparse.Namespace, suite: Suite, before: Rows, now: Rows
     return slower > 0
 
 
-def _beside_pinocchio(rows: list[dict[str, Any]]) -> Table:
+def _pinocchio_table(rows: list[dict[str, Any]]) -> Table:
     table = Table("case", "catena, µs", "pinocchio, µs", "catena/pinocchio (25–75 %)", box=None, pad_edge=False)
     for row in rows:
         peer, ratio = row.get("pinocchio_us"), row.get("ratio")
@@ -196,7 +196,7 @@ def _measure_choice(args: argparse.Namespace, console: Console) -> int:
 
 
 SUITES: Mapping[str, Suite] = {
-    "cpu": Suite(cpu.run, len(cpu.CASES), _beside_pinocchio),
+    "cpu": Suite(cpu.run, len(cpu.CASES), _pinocchio_table),
     "threads": Suite(
         lambda seconds, finished: threads.run(seconds, finished=finished), len(threads.LINKS), threads.table,
         pictures.threads,

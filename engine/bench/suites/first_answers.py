@@ -45,7 +45,7 @@ def run(_seconds: float) -> dict[str, Any]:
     """
     with tempfile.TemporaryDirectory() as folder:
         row: dict[str, Any] = _cold_and_warm(OURS, folder)
-    row["goal"] = {"quantity": "cold_s, warm_s", "must": [*MUST.values()], "aim": [*AIM.values()], "met": _met(row)}
+    row["goal"] = {"quantity": "cold_s, warm_s", "must": [*MUST.values()], "aim": [*AIM.values()], "met": _verdict(row)}
     try:
         theirs = mujoco_model(generate.chain(LINKS))
         require("mujoco_warp", "MuJoCo Warp")
@@ -61,7 +61,7 @@ def run(_seconds: float) -> dict[str, Any]:
     return {**row, "peers": {"mujoco-warp": {**peer, **ratios}}}
 
 
-def _met(row: dict[str, Any]) -> str:
+def _verdict(row: dict[str, Any]) -> str:
     for name, bounds in (("aim", AIM), ("must", MUST)):
         if all(row[key] <= bound for key, bound in bounds.items()):
             return name

@@ -108,11 +108,11 @@ def _forward(work: ChainCase, seconds: float) -> dict[str, Any]:
         "others": [timed.row() for timed in ours if timed is not best],
     }
     accurate = best.residual <= LARGEST_RESIDUAL[work.dtype]
-    beside = {name: _beside(PEERS[name], model, at, seconds, best) for name in work.peers}
+    beside = {name: _compare_peer(PEERS[name], model, at, seconds, best) for name in work.peers}
     return {**row, "accurate": accurate, "goal": work.goal.verdict(row), "peers": beside}
 
 
-def _beside(
+def _compare_peer(
     peer: Callable[[Model, State, float], Timing], model: Model, at: State, seconds: float, best: Timed
 ) -> dict[str, Any]:
     """Return a peer's figures, with the ratios of its time to ours on the device and including the wait."""

@@ -43,7 +43,7 @@ PLANS: Mapping[str, SuitePlan] = {
     "cuda": SuitePlan({"chain": range(0, 13, 2), "tree": range(2, 13, 2)}, (1, 64, 4096), 1 << 21),
 }
 """On a GPU there are fewer lengths, since each is compiled separately."""
-HOPELESS = 10.0
+TOO_SLOW = 10.0
 """Ratio to the fastest at which an algorithm that has a largest size is dropped, if the ratio grows with length."""
 STEPS = 16
 """Steps in one call, as taken between two frames of a window, unless they take long."""
@@ -100,9 +100,9 @@ def measure_algorithms(
         for done in children.share(_compiled, [(part, device, nice) for part in parts], stop):
             progress(done, every)
         done = 0
-        for answer in () if stop() else children[0].work(_measured, cases, device, nice, stop=stop):
-            if isinstance(answer, list):
-                rows += answer
+        for output in () if stop() else children[0].work(_measured, cases, device, nice, stop=stop):
+            if isinstance(output, list):
+                rows += output
                 done += 1
                 if done < len(cases):
                     progress(len(parts) + done, every)
@@ -136,7 +136,7 @@ def code(device: str = "cpu") -> list[Code]:
 
 def _compiled(part: Code, device: str, nice: int) -> Iterator[Case]:
     """Compile code, to be read from disk when it is measured; yield each case that is done."""
-    _stand_back(nice)
+    _set_priority(nice)
     for case in part.cases:
         with suppress(MemoryError):
             model = _model(case)
@@ -150,14 +150,14 @@ def _compiled(part: Code, device: str, nice: int) -> Iterator[Case]:
         yield case
 
 
-def _stand_back(nice: int) -> None:
+def _set_priority(nice: int) -> None:
     if nice and hasattr(os, "setpriority"):
         os.setpriority(os.PRIO_PROCESS, 0, nice)
 
 
 def _measured(cases: Sequence[Case], device: str, nice: int = 0) -> Iterator[list[Row]]:
     """Yield the rows of each case."""
-    _stand_back(nice)
+    _set_priority(nice)
     given_up = set[_Candidate]()
     lag: dict[_Candidate, float] = {}
     for case in cases:
@@ -167,7 +167,7 @@ def _measured(cases: Sequence[Case], device: str, nice: int = 0) -> Iterator[lis
         for row in calls:
             candidate = _candidate(row.algorithm, case)
             before, lag[candidate] = lag.get(candidate, np.inf), row.seconds / fastest
-            if capabilities.ALGORITHMS[row.algorithm].largest and lag[candidate] > max(HOPELESS, before):
+            if capabilities.ALGORITHMS[row.algorithm].largest and lag[candidate] > max(TOO_SLOW, before):
                 given_up.add(candidate)
         yield found
 
@@ -214,8 +214,8 @@ def measure(case: Case, device: str, given_up: Container[_Candidate] = ()) -> li
         with suppress(MemoryError):  # if the GPU's memory does not suffice, there are no rows
             if work == "call":
                 fd = ForwardDynamics(model, case.batch, name, device, case.dtype)
-                call, answer = _on_gpu(fd, arguments) if device == "cuda" else _on_cpu(fd, arguments)
-                left = float(np.median(residual(model, at, np.reshape(answer(), (case.batch, -1)))))
+                call, output = _on_gpu(fd, arguments) if device == "cuda" else _on_cpu(fd, arguments)
+                left = float(np.median(residual(model, at, np.reshape(output(), (case.batch, -1)))))
                 timed = call, 1
                 residuals |= {name: left} if np.isfinite(left) else {}
             elif name in residuals:

@@ -72,7 +72,7 @@ def run(_seconds: float, robots: int = ROBOTS, steps: int = STEPS) -> dict[str, 
         "energy_drift_J": float(np.median(np.abs(drift))),
         "energy_drift_cpu_J": float(np.median(np.abs(expected))),
         "energy_drift_difference_J": float(np.median(np.abs(drift - expected))),
-        "peers": {"mujoco-warp": _beside(model, q, steps, meanwhile, on_device)},
+        "peers": {"mujoco-warp": _time_warp(model, q, steps, meanwhile, on_device)},
     }
 
 
@@ -83,7 +83,7 @@ def _drift(model: Model, start: Array, q: Array, v: Array) -> Array:
     return gained
 
 
-def _beside(model: Model, q: Array, steps: int, meanwhile: Array, ours: float) -> dict[str, Any]:
+def _time_warp(model: Model, q: Array, steps: int, meanwhile: Array, ours: float) -> dict[str, Any]:
     """Time MuJoCo Warp's steps for the same arms, as captured graphs of ten."""
     still = np.zeros((len(q), model.nv))
     start = perf_counter()
@@ -93,7 +93,7 @@ def _beside(model: Model, q: Array, steps: int, meanwhile: Array, ours: float) -
         return {"missing": str(reason)}
     for _ in range(TOGETHER):
         peer.step()
-    apart = float(np.max(np.abs(peer.answer("qpos", len(meanwhile)) - meanwhile)))
+    apart = float(np.max(np.abs(peer.output("qpos", len(meanwhile)) - meanwhile)))
     first = perf_counter() - start
     inner = 10
     seconds = peer.device_seconds(peer.captured(peer.step, inner), steps // inner)

@@ -152,12 +152,12 @@ class _Pool:
 
     def __init__(self) -> None:
         self.control = _control()
-        stand_by = partial(_stand_by, specialise(_attend, self.control, 1), self.control)
-        self.threads = ThreadPool(stand_by, min(cores(), MOST) - 1, self.control, "batch")
+        run_thread = partial(_run_thread, specialise(_attend, self.control, 1), self.control)
+        self.threads = ThreadPool(run_thread, min(cores(), MOST) - 1, self.control, "batch")
         atexit.register(self.threads.dismiss)
 
 
-def _stand_by(attend: Callable[..., None], control: NDArray[np.int64], me: int) -> None:
+def _run_thread(attend: Callable[..., None], control: NDArray[np.int64], me: int) -> None:
     attend(control, me)
 
 
@@ -191,7 +191,7 @@ class Blocks:
         pool."""
         if threads > 1:
             pool = _pool()
-            if pool.threads.asleep:
+            if pool.threads.sleeping:
                 pool.threads.wake(threads)
             status = self._lead(pool.control, threads, q, v, tau, out)
             if status != BUSY:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engine.compile import inline
 from engine.compile.operations import now
-from engine.compile.shared import give_way, pause, read
+from engine.compile.shared import pause, read, yield_processor
 
 IDLE_NS = 500_000
 """How long a pool thread spins before it sleeps: longer than a simulation's work between two calls."""
@@ -20,7 +20,7 @@ def back_off(spins):
     if spins < SPINS:
         pause()
     else:
-        give_way()
+        yield_processor()
 
 
 @inline
@@ -35,13 +35,13 @@ def wait_for(control, place, least):
 @inline
 def next_epoch(control, seen):
     """Return the epoch after `seen` once it comes, or −1 after IDLE_NS without one, or when the word STOP is set."""
-    looks, deadline = 0, now() + IDLE_NS
+    polls, deadline = 0, now() + IDLE_NS
     while read(control, STOP) == 0:
         epoch = read(control, EPOCH)
         if epoch != seen:
             return epoch
-        looks += 1
-        if looks % 64 == 0 and now() > deadline:
+        polls += 1
+        if polls % 64 == 0 and now() > deadline:
             return -1
-        back_off(looks)
+        back_off(polls)
     return -1

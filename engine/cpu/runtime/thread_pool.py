@@ -25,14 +25,14 @@ from engine.cpu.runtime.epochs import STOP
 
 
 class ThreadPool:
-    """`count` threads. `stand_by(me)` takes part in calls as thread me = 1, 2, … until none has come for a while.
+    """`count` threads. `run_thread(me)` takes part in calls as thread me = 1, 2, … until none has come for a while.
 
     It releases the GIL and keeps the memory it works in alive; `control` is the control block.
     """
 
-    def __init__(self, stand_by: Callable[[int], None], count: int, control: NDArray[np.int64], name: str):
-        self.asleep: set[int] = set()
-        self._stand_by, self._control = stand_by, control
+    def __init__(self, run_thread: Callable[[int], None], count: int, control: NDArray[np.int64], name: str):
+        self.sleeping: set[int] = set()
+        self._run_thread, self._control = run_thread, control
         self._alarms = {me: threading.Lock() for me in range(1, count + 1)}
         for alarm in self._alarms.values():
             alarm.acquire()
@@ -44,17 +44,17 @@ class ThreadPool:
 
     def _work(self, me: int) -> None:
         while True:
-            self._stand_by(me)
+            self._run_thread(me)
             if self._control[STOP]:
                 return
-            self.asleep.add(me)
+            self.sleeping.add(me)
             self._alarms[me].acquire()
 
     def wake(self, threads: int) -> None:
         """Wake sleeping threads among the first `threads`, the leader included."""
-        for me in tuple(self.asleep):
+        for me in tuple(self.sleeping):
             if me < threads:
-                self.asleep.discard(me)
+                self.sleeping.discard(me)
                 self._ring(me)
 
     def _ring(self, me: int) -> None:
@@ -69,4 +69,4 @@ class ThreadPool:
         for thread in self._threads:
             if thread is not threading.current_thread():  # garbage collection may run in any thread
                 thread.join()
-        self.asleep.clear()
+        self.sleeping.clear()

@@ -18,7 +18,7 @@ from engine.kernels import rk4
 from engine.kernels.contact.contact_step import contact_velocity, move_on
 from engine.kernels.contact.detection import find_contacts
 from engine.kernels.contact.workspace import CONTACT_COUNT, RESIDUAL
-from engine.kernels.joint_motion import advance, stop_turning
+from engine.kernels.joint_motion import advance, to_start_frame
 from engine.kernels.joint_rows import ActiveSet, Robots, joint_forces
 from engine.phases import COLLISION, CONTACT, INTEGRATION
 from engine.step_settings import DIVERGED
@@ -138,7 +138,7 @@ def _euler_step(integrator, robot, robots, rows, rotations, scratch, dynamics, l
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
             v[k, j] += rows.dt * result.qdd[k, j]
-        stop_turning(scratch.before.v[k], rows.dt, v[k], rotations)
+        to_start_frame(scratch.before.v[k], rows.dt, v[k], rotations)
         advance(q[k], v[k], v[k], rows.dt, rows.q_of_v, rotations)
 
 
@@ -211,7 +211,7 @@ def _sound(v):
 
 
 @inline
-def _stand_in(block, divergences, start):
+def _replace_frozen(block, divergences, start):
     """Replace a block's frozen robots by one that is not; return which, −1 if there is none."""
     last, going = divergences.steps.shape[0] - 1, -1
     for k in range(block.q.shape[0]):
@@ -281,7 +281,7 @@ def run(
             copy(block.v, before.v)
             going = 0
             if freezes:
-                going = _stand_in(block, divergences, start)
+                going = _replace_frozen(block, divergences, start)
             if going >= 0:
                 if integrator == "rk4":
                     _rk4_step(start, block, rows, rotations, scratch, dynamics, loads, contact_state, timed)

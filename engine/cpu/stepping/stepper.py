@@ -242,7 +242,7 @@ class Stepper:
             nonlocal done
             with CtrlCWaits():
                 self._stretch(n, done, controls, every, record)
-                self._let_go()
+                self._clear_diverged()
                 done += n
                 count(n)
             return not self._diverged
@@ -295,7 +295,7 @@ class Stepper:
             other.result()
         return found
 
-    def _let_go(self) -> None:
+    def _clear_diverged(self) -> None:
         """Clear the contacts of robots that diverged: the step was not taken and may have no numbers."""
         if self._contact_state is not None and self._divergences.steps.any():
             lost = self._divergences.steps != 0

@@ -167,7 +167,7 @@ def _keep_share(buffer, share):
 @inline
 def _take_from_ports(group, r, buffer):
     for h in range(group.first[r, HOSTS], group.first[r + 1, HOSTS]):
-        _add_to_lane(buffer, at.I, group.hosts[h, 0], group.ports[group.hosts[h, 1]], at.FELT, at.SHARE)
+        _add_to_lane(buffer, at.I, group.hosts[h, 0], group.ports[group.hosts[h, 1]], at.SHARE_SUM, at.SHARE)
 
 
 @kernel
@@ -176,7 +176,7 @@ def absorb_subtrees(group, t, acting, added):
     buffer, first = group.buffer[t], group.first
     for p in range(group.bounds[t, 3], group.bounds[t, 4]):
         for f in range(at.SHARE):
-            group.ports[p, at.FELT + f] = 0.0
+            group.ports[p, at.SHARE_SUM + f] = 0.0
     for k in range(at.SHARE * L):
         buffer[at.I * L + k] = 0.0
     share = _share(buffer)
@@ -190,7 +190,7 @@ def absorb_subtrees(group, t, acting, added):
             _keep_share(buffer, share)
             for g in range(first[r, GUESTS], first[r + 1, GUESTS]):
                 k = group.guests[g, 0]
-                _add_lane(buffer, at.I, k, group.ports[group.guests[g, 1]], at.FELT, at.SHARE)
+                _add_lane(buffer, at.I, k, group.ports[group.guests[g, 1]], at.SHARE_SUM, at.SHARE)
                 _fill_lane(buffer, at.I, k, 0.0, at.SHARE)
             share = _share(buffer)
 

@@ -75,7 +75,7 @@ class TreeDca:
         """Takes vectors, q (nq,) and the others (nv,)."""
         if self._one(q, v, tau, out) != FITS:
             return NotImplemented
-        if self._pool is not None and self._pool.asleep:
+        if self._pool is not None and self._pool.sleeping:
             self._pool.wake(self.blocks)
         return self._run(q, v, tau, out)
 
@@ -114,10 +114,10 @@ def _led(
 
 def _threads(group: Group, table: NDArray[np.int64], blocks: int, name: str) -> ThreadPool:
     attend = specialise(thread_group.attend, group.control, 1)
-    return ThreadPool(partial(_stand_by, attend, (group, table)), blocks - 1, group.control, name)
+    return ThreadPool(partial(_run_thread, attend, (group, table)), blocks - 1, group.control, name)
 
 
-def _stand_by(attend: Callable[..., Any], memory: tuple[Group, NDArray[np.int64]], me: int) -> None:
+def _run_thread(attend: Callable[..., Any], memory: tuple[Group, NDArray[np.int64]], me: int) -> None:
     attend(memory[0].control, me)
 
 
@@ -167,7 +167,7 @@ class TreeGroup:
             group = self._group._replace(constants=lanes, node_constants=nodes)
             self._tables[robot] = addresses(group, own), lanes, nodes
         self._group.control[thread_group.TABLE] = self._tables[robot][0].ctypes.data
-        if self._pool.asleep:
+        if self._pool.sleeping:
             self._pool.wake(self._blocks)
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ SHARE = 27
 # the numbers of a port
 MOTION = 0       # 12 the parent's twist, and its acceleration by velocities alone since the node before
 A = 12           # 6  its acceleration, minus that
-FELT = 18        # 27 the sum of its guests' shares
+SHARE_SUM = 18   # 27 the sum of its guests' shares
 PORT = 48
 
 # the numbers of a chunk; the first five as in a block's buffer
@@ -50,7 +50,7 @@ CHUNK = 184
 LANES_MOTION = 90  # 12
 BUFFER = 102
 
-# the numbers of a node: FELT (27) as in a port, and the motion and acceleration of its last row
+# the numbers of a node: SHARE_SUM (27) as in a port, and the motion and acceleration of its last row
 NODE = PORT
 # fmt: on
 

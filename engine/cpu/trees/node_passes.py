@@ -84,7 +84,7 @@ def _share_at(row, place):
 @inline
 def _add_share(row, share):
     A, B, C, f0, f1 = share
-    n = at.FELT
+    n = at.SHARE_SUM
     _add6(row, n, A)
     _add6(row, n + 6, (B[0], B[1], B[2], B[3], B[4], B[5]))
     _add3(row, n + 12, (B[6], B[7], B[8]))
@@ -118,32 +118,32 @@ def inertias(group, acting, added):
     base = group.nodes.shape[0] - 1
     for i in range(base + 1):
         for f in range(at.SHARE):
-            group.values[i, at.FELT + f] = 0.0
+            group.values[i, at.SHARE_SUM + f] = 0.0
     for i in range(base - 1, -1, -1):
         which, k, before = group.nodes[i, 0], group.nodes[i, 1], group.values[group.nodes[i, 2]]
         own = group.values[i]
         if which == 0:
             o, v = load3(own, at.MOTION + 6), load3(own, at.MOTION + 9)
-            _keep_share(own, _with_force(_share_at(own, at.FELT), o, v))
+            _keep_share(own, _with_force(_share_at(own, at.SHARE_SUM), o, v))
             for p in range(group.node_first[i], group.node_first[i + 1]):
                 port = group.ports[group.node_ports[p]]
                 for f in range(at.SHARE):
-                    own[at.FELT + f] += port[at.FELT + f]
-            felt = _share_at(own, at.FELT)
+                    own[at.SHARE_SUM + f] += port[at.SHARE_SUM + f]
+            share_sum = _share_at(own, at.SHARE_SUM)
             row, c = group.node_w[k], group.node_constants[k]
-            _add_share(before, row_of.absorb(row, c, felt, group.node_v[k], ONE, acting, added))
+            _add_share(before, row_of.absorb(row, c, share_sum, group.node_v[k], ONE, acting, added))
         else:
             chunk = group.chunk[k]
             _join(chunk, own, before, group.scratch)
             o, v = load3(chunk, at.END), load3(chunk, at.END + 3)
-            _keep_share(own, _with_force(_share_at(own, at.FELT), o, v))
-            _copy(own, at.FELT, chunk, at.DISTAL, at.SHARE)
+            _keep_share(own, _with_force(_share_at(own, at.SHARE_SUM), o, v))
+            _copy(own, at.SHARE_SUM, chunk, at.DISTAL, at.SHARE)
 
 
 @inline
 def _keep_share(row, share):
     for f in range(at.SHARE):
-        row[at.FELT + f] = 0.0
+        row[at.SHARE_SUM + f] = 0.0
     _add_share(row, share)
 
 
@@ -219,7 +219,7 @@ def _symmetric(M):
 @kernel
 def _join(chunk, distal, before, M):
     """Join a chunk with the share distal to it, and add the result to the node before. M (12, 16) is a work array."""
-    A, B, C, n, f = _share_at(distal, at.FELT)
+    A, B, C, n, f = _share_at(distal, at.SHARE_SUM)
     _expand(M, 6, A, B, C, n, f)
     for r in range(6):
         for s in range(6):

@@ -137,7 +137,7 @@ def _keep(work, count, mask):
 
 
 @kernel
-def _answer(work, count):
+def _result(work, count):
     """Compute the normal, the distance and the witness points from the simplex and its nearest point in slot 0."""
     v = load3(work.nearest[0])
     a, p = load3(work.simplex[0]), load3(work.simplex[0], 3)
@@ -195,5 +195,5 @@ def closest_points(a, b, shapes, rotation, d, limit, work):
             return OVERLAP + count - 1
         if turn > 0 and vv >= before:
             break
-    _answer(work, count)
+    _result(work, count)
     return APART

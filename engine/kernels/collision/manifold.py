@@ -15,7 +15,7 @@ from engine.kernels.collision.touching_faces import touching_face
 from engine.kernels.spatial import add, cross, dot, load3, mul, mul_t, store3
 from engine.scene.points import KEPT
 
-_BESIDE = 1e-5  # relative to the smaller shape: the distance of coinciding places
+_COINCIDENT = 1e-5  # relative to the smaller shape: the distance of coinciding places
 _AS_DEEP = 1e-10  # relative to the smaller shape, plus rounding of the larger one
 _AS_CLOSE = 1e-8  # as `_AS_DEEP`, for a gap found by iteration, which on round shapes is less accurate
 _ROUNDING = 1e-13
@@ -164,7 +164,7 @@ def manifold(a, b, shapes, rotation, d, o, n, gap, closest, sure, reach, found):
     second = touching_face(b, 1, shapes, rotation, (0.0, 0.0, 0.0), frame, work)
     small, large = shapes.bound[a, 3], shapes.bound[b, 3]
     small, large = min(small, large), max(small, large)
-    beside, margin = _BESIDE * small, _AS_DEEP * small + _ROUNDING * large
+    beside, margin = _COINCIDENT * small, _AS_DEEP * small + _ROUNDING * large
     offers = _at_corners(0, first, second, gap, reach, beside, 0, work)
     offers = _at_corners(1, second, first, gap, reach, beside, offers, work)
     offers = _at_crossings(first, second, gap, reach, beside, offers, work)

@@ -274,8 +274,8 @@ def _over_field(s, points, motion, dt, field, near):
             row = near.nearest[number % KEPT]
             if number % KEPT == 0:
                 own = add(motion.velocity, cross(motion.omega, arm))
-                turning = points.radius[k] * np.sqrt(dot(motion.omega, motion.omega))
-                ahead = CONTACT_MARGIN + 2.0 * dt * (np.sqrt(dot(own, own)) + turning)
+                spin_speed = points.radius[k] * np.sqrt(dot(motion.omega, motion.omega))
+                ahead = CONTACT_MARGIN + 2.0 * dt * (np.sqrt(dot(own, own)) + spin_speed)
                 near_sphere(field, x, points.radius[k], ahead, near.nearest)
             count = _take(count, k, load3(row, PLACE), load3(row, NORMAL), row[GAP], motion, dt, near)
         elif points.rim[k] > 0.0 or not x[2] > height:

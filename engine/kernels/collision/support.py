@@ -38,15 +38,15 @@ def begin(a, b, shapes, work):
 def _vertex(side, shapes, e, work):
     """The support corner of a hull along e, by a walk to farther neighbours."""
     best = work.farthest[side]
-    greatest = dot(load3(shapes.vertices[best]), e)
+    largest = dot(load3(shapes.vertices[best]), e)
     here = -1
     while here != best:
         here = best
         for k in range(shapes.first_neighbour[here], shapes.first_neighbour[here + 1]):
             v = shapes.neighbour[k]
             along = dot(load3(shapes.vertices[v]), e)
-            if along > greatest:
-                best, greatest = v, along
+            if along > largest:
+                best, largest = v, along
     work.farthest[side] = best
     return best
 
@@ -55,12 +55,12 @@ def _vertex(side, shapes, e, work):
 def facing(side, shapes, e, work):
     """The face most aligned with e among those at the hull's support corner along e, in its own frame."""
     v = _vertex(side, shapes, e, work)
-    best, greatest = -1, -2.0
+    best, largest = -1, -2.0
     for k in range(shapes.first_face_at[v], shapes.first_face_at[v + 1]):
         f = shapes.face_at[k]
         along = dot(load3(shapes.plane[f]), e)
-        if along > greatest:
-            best, greatest = f, along
+        if along > largest:
+            best, largest = f, along
     return best
 
 

@@ -39,7 +39,7 @@ from engine.kernels.contact.rounding import acceptable_residual, extra_step_fact
 from engine.kernels.contact.search import COLD_START, WARM_START, begin, finish_search, restore_significant
 from engine.kernels.contact.warm_start import load_warm_start, store_contacts
 from engine.kernels.contact.workspace import CONTACT_COUNT, RESIDUAL, WORST_RESIDUAL
-from engine.kernels.joint_motion import advance, stop_turning
+from engine.kernels.joint_motion import advance, to_start_frame
 from engine.step_settings import LOWER, UPPER
 
 MOST_RESTARTS = 3
@@ -172,7 +172,7 @@ def contact_velocity(keeps_energy, count, q, v, forces, rows, rotations, gravity
     """
     contact, inertia = contact_state.contact, forces.inertia[0]
     free_velocity(v, forces, rows, contact.topology, gravity, contact)
-    stop_turning(v, rows.dt, contact.free, rotations)
+    to_start_frame(v, rows.dt, contact.free, rotations)
     ended = begin_contacts(keeps_energy, count, q, v, inertia, rows, contact_state, robot)
     if ended:
         ended = end_contacts(True, keeps_energy, rows.dt, inertia, contact_state, robot)

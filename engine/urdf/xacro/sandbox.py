@@ -258,7 +258,7 @@ def _facts(source: Source, given: dict[str, str]) -> dict[str, Any]:
     return {"arguments": {name: values[name] for name in names if name in values}, "files": read}
 
 
-def _answer(problem: BaseException, source: Source) -> dict[str, Any]:
+def _report(problem: BaseException, source: Source) -> dict[str, Any]:
     """Return the report of a failure for the parent process."""
     chain = [problem]
     while (inner := getattr(chain[-1], "exc", None) or chain[-1].__cause__) is not None:
@@ -289,10 +289,10 @@ def main(path: str, trusted: str, seconds: str, megabytes: str, arguments: str, 
     _bound(int(seconds), int(megabytes), closed=trusted != "yes")
     try:
         text = _expanded(Path(path), [*given], trusted == "yes", source, values)
-        answer = _facts(source, values)
+        reply = _facts(source, values)
         if len(text) > LARGEST:
             raise Refused(f"a robot of more than {LARGEST // 10**6} MB of text")
     except BaseException as problem:  # every failure is reported to the parent
-        answer, text = _answer(problem, source), b""
-    output.write(json.dumps(answer).encode() + b"\n" + text)
+        reply, text = _report(problem, source), b""
+    output.write(json.dumps(reply).encode() + b"\n" + text)
     output.close()

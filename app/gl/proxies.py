@@ -17,7 +17,7 @@ _WAYS = np.array([way for way in np.ndindex(3, 3, 3) if way != (1, 1, 1)]) - 1.0
 """(26, 3): from the middle of a cube to its corners, edge centres and face centres."""
 
 
-def stand_ins(content: Content) -> tuple[Content, Content]:
+def proxies(content: Content) -> tuple[Content, Content]:
     """Return the robot with a hull of 48 triangles per visible link, and with a box of 12."""
     links = list(_links(content))
     hulls = [(link, _furthest(points), color) for link, points, color in links]
