@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import engine
 from tests.differential import differences
 from tests.differential.cases import Case, case, shrink
 from tests.differential.families import FAMILIES, Family
@@ -104,6 +105,21 @@ def test_the_gpus_text_on_the_host(family: Family, tmp_path: Path):
         found = dataclasses.replace(found, settings=found.settings | {"algorithm": "abia"})
         if differences.served(found, "cuda", "float64"):
             hold(found, tmp_path, "cuda", new=seed >= OTHERS)
+
+
+@needs_compiler
+@pytest.mark.usefixtures("cuda_on_host")
+def test_the_gpus_text_solves_joint_friction_alone_to_rounding():
+    """Its steps in a scene solve friction by the search for contacts' impulses, the CPU's by an active set."""
+    arm, low = engine.load(engine.find_robot("arm7")), engine.Scene(ground=engine.Plane(offset=-9.0))
+    model = dataclasses.replace(arm, friction=np.geomspace(0.01, 5.0, arm.nv), damping=np.zeros(arm.nv))
+    v = np.random.default_rng(3).uniform(-100, 100, (30, arm.nv))
+    ends = [
+        engine.Simulation(model, 30, 1e-4, v=v, device=device, scene=low, limits=False) for device in ("cuda", "cpu")
+    ]
+    for simulation in ends:
+        simulation.step(5)
+    np.testing.assert_allclose(ends[0].v, ends[1].v, rtol=0, atol=1e-13 * np.abs(v).max())
 
 
 def test_a_wrong_step_is_found(monkeypatch, tmp_path: Path):

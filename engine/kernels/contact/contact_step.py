@@ -85,7 +85,7 @@ def _accept_or_search(count, joints, dt, keeps_energy, inertia, contact):
     search, topology, restitution = contact.solver.search, contact.topology, 1.0
     search.counts[RESTITUTION_ATTEMPT] = 0
     residual_now = _set_targets(count, joints, restitution, dt, keeps_energy, topology, contact)
-    while residual_now <= extra_step_factor(residual_now) * residual_tolerance(residual_now):
+    while residual_now <= extra_step_factor(count, residual_now) * residual_tolerance(residual_now):
         if accept_restitution(count, joints, contact):
             search.numbers[BEST_RESIDUAL] = residual_now
             return True
@@ -127,7 +127,7 @@ def _accept_or_search_again(count, joints, dt, keeps_energy, inertia, contact):
         residual_now = _set_targets(
             count, joints, search.numbers[RESTITUTION_SHARE], dt, keeps_energy, topology, contact
         )
-        if residual_now > extra_step_factor(residual_now) * residual_tolerance(residual_now):
+        if residual_now > extra_step_factor(count, residual_now) * residual_tolerance(residual_now):
             _begin_search(count, joints, residual_now, inertia, topology, contact)
             return False
         lawful = accept_restitution(count, joints, contact)

@@ -304,7 +304,7 @@ def _is_over(numbers, counts):
     near = (
         _hand_over_residual(numbers[LARGEST_VELOCITY])
         if _is_interior(counts[PLAN])
-        else extra_step_factor(numbers[EPSILON]) * numbers[TOLERANCE]
+        else extra_step_factor(counts[CONTACTS], numbers[EPSILON]) * numbers[TOLERANCE]
     )
     return counts[STEPS_LEFT] == 0 or counts[FINAL_STEPS] == _MOST_FINAL_STEPS or numbers[BEST_RESIDUAL_OF_PLAN] <= near
 
