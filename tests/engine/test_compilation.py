@@ -62,7 +62,7 @@ def test_a_process_stands_by_where_no_code_is_on_disk_and_is_the_one_that_compil
 import engine, os, sys
 from engine import compilation
 engine.Compilation.stand_by()
-waiting = compilation._standing_by()._process
+waiting = compilation._waiting_process()._process
 print(waiting and waiting.pid)
 if len(sys.argv) > 1:
     made = engine.Compilation(engine.Simulation(engine.chain(2)))
