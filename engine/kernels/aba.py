@@ -23,11 +23,12 @@ from engine.compile.operations import reciprocal, rows
 from engine.compile.shared import array_at, count
 from engine.compile.vectors import every, robots_at
 from engine.kernels.bodies import AXIS, NQ, NV, ZERO, rigid_inertia
-from engine.kernels.joint_rows import GivenForces, implicit_inertia, is_held, is_stiff, joint_force, target_acceleration
+from engine.kernels.joint_rows import implicit_inertia, is_held, is_stiff, joint_force, target_acceleration
 from engine.kernels.outward import enter
 from engine.kernels.robot import ENTER, KIND, PARENT, Q_START, V_START, with_constants
 from engine.kernels.spatial import add, dot, less_rank_one, plus, scale, solve6, sub
 from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
+from engine.kernels.step_state import GivenForces
 from engine.kernels.transforms import force_to_parent, inertia_in_parent, motion_to_child
 from engine.model import FREE
 

@@ -32,12 +32,13 @@ from engine.kernels.joint_constraints import (
     stopped,
 )
 from engine.kernels.joint_motion import advance_joint
-from engine.kernels.joint_rows import Acting, JointRows, bounds, force_without_friction, may_hold
+from engine.kernels.joint_rows import JointRows, bounds, force_without_friction, may_hold
 from engine.kernels.outward import enter
 from engine.kernels.phase_timer import lap, start_watch, stop_watch
 from engine.kernels.robot import ENTER, KIND, V_START
 from engine.kernels.spatial import sub
 from engine.kernels.step_arguments import record_state, report_divergence, set_controls
+from engine.kernels.step_state import Acting
 from engine.phases import ACCELERATION, INTEGRATION
 
 _ROW, _LOW, _HIGH, _FRICTION, _DRIVE, _REACTION, _NEXT, _MODE, _FEASIBLE = range(9)  # rows of `_descend`'s table

@@ -25,9 +25,10 @@ from engine.kernels.contact.workspace import ContactState
 from engine.kernels.coordinates import is_bounded
 from engine.kernels.joint_constraints import FORWARD, STUCK, joint_law
 from engine.kernels.joint_motion import to_start_frame
-from engine.kernels.joint_rows import JointRows, Robots, joint_forces
+from engine.kernels.joint_rows import JointRows, joint_forces
 from engine.kernels.phase_timer import lap, start_watch, stop_watch
 from engine.kernels.step_arguments import record_state, report_divergence, set_controls
+from engine.kernels.step_state import Robots
 from engine.model.layout import PackedCoupling
 from engine.phases import COLLISION, CONTACT, INTEGRATION
 from engine.step_settings import Rotations

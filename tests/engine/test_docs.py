@@ -36,7 +36,8 @@ def test_figures_are_there_and_small():
 @pytest.mark.parametrize(
     ("shape", "bodies", "row"),
     [("binary", 255, "balanced binary tree, 255 bodies"), ("random", 256, "random tree, 256 bodies"),
-     ("snake", 200, "floating snake, 200 bodies"), ("star", 4096, "star, 4096 bodies"), ("comb", 4096, "comb, 4096 bodies")],
+     ("snake", 200, "floating snake, 200 bodies"), ("star", 4096, "star, 4096 bodies"),
+     ("comb", 4096, "comb, 4096 bodies")],
 )  # fmt: skip
 def test_the_rounds_of_trees_are_those_of_the_schedule(shape, bodies, row):
     (told,) = re.findall(rf"\| {row} \| (\d+) \|", PAGE)

@@ -5,7 +5,8 @@ import pytest
 
 from engine.kernels import joint_constraints as rows
 from engine.kernels.joint_constraints import BACKWARD, FORWARD, HIGH, LOW, STUCK
-from engine.kernels.joint_rows import ActiveSet, JointRows, bounds, is_row, set_mode
+from engine.kernels.joint_rows import JointRows, bounds, is_row, set_mode
+from engine.kernels.step_state import ActiveSet
 from engine.step_settings import FRICTION, LOWER, NO_POSITION, NO_ROW, UPPER, VELOCITY_LIMIT
 
 F, REST = 0.5, rows.rest(0.0)

@@ -21,7 +21,8 @@ from engine.kernels.collision.shape_contacts import touching_pairs
 from engine.kernels.collision.surfaces import Kind
 from engine.kernels.contact import workspace
 from engine.kernels.contact.mimics import mimics
-from engine.kernels.joint_rows import JointRows, Robots
+from engine.kernels.joint_rows import JointRows
+from engine.kernels.step_state import Robots
 from engine.scene.pairs import NO_PAIRS
 from engine.step_settings import Rotations, StepSettings
 

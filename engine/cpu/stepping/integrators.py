@@ -19,7 +19,8 @@ from engine.kernels.contact.contact_step import contact_velocity, move_on
 from engine.kernels.contact.detection import find_contacts
 from engine.kernels.contact.workspace import CONTACT_COUNT, RESIDUAL
 from engine.kernels.joint_motion import advance, to_start_frame
-from engine.kernels.joint_rows import ActiveSet, Robots, joint_forces
+from engine.kernels.joint_rows import joint_forces
+from engine.kernels.step_state import ActiveSet, Robots
 from engine.phases import COLLISION, CONTACT, INTEGRATION
 from engine.step_settings import DIVERGED
 

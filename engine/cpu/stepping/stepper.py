@@ -26,7 +26,8 @@ from engine.cpu.trees import dca as trees
 from engine.device_arrays import on_device
 from engine.kernels.contact import workspace
 from engine.kernels.contact.workspace import CONTACT_COUNT, OTHER, RESIDUAL, SEEN, WORST_RESIDUAL, WRENCH, ContactState
-from engine.kernels.joint_rows import JointRows, Robots
+from engine.kernels.joint_rows import JointRows
+from engine.kernels.step_state import Robots
 from engine.model import Model
 from engine.model.layout import pack
 from engine.per_process import OnePerProcess

@@ -11,9 +11,9 @@ from engine.cuda.rigid_body import written_out
 from engine.cuda.runtime import compiler
 from engine.cuda.stepping.stepper import Stepper
 from engine.kernels import free_steps
-from engine.kernels.joint_rows import KnownSettings
 from engine.kernels.robot import robot_of
 from engine.kernels.step_arguments import State, step_arguments
+from engine.kernels.step_state import KnownSettings
 from engine.step_settings import StepSettings
 
 MOST_NUMBERS = {"float32": 400, "float64": 300}
