@@ -10,13 +10,14 @@ from pathlib import Path
 from PyQt6.QtCore import QBuffer, QDir, QFileInfo, QIODevice, QRect, QSize
 from PyQt6.QtGui import QIcon, QPixmap
 from PyQt6.QtWidgets import (
-    QAbstractSpinBox,
     QDialog,
     QDialogButtonBox,
+    QDoubleSpinBox,
     QFileDialog,
     QFileIconProvider,
     QHeaderView,
     QLabel,
+    QSpinBox,
     QToolButton,
     QTreeView,
     QWidget,
@@ -57,8 +58,8 @@ def file_dialog(parent: QWidget, title: str, folder: str = "", kinds: str = "") 
     return dialog
 
 
-def accepts(parent: QWidget, title: str, text: str, box: QAbstractSpinBox) -> bool:
-    """Ask for the number of a box, whose value is then what was typed; return whether the user accepted."""
+def ask_number(parent: QWidget, title: str, text: str, box: QSpinBox | QDoubleSpinBox) -> float | None:
+    """Return the number that the user types into a box, which ends with its dialog; None if cancelled."""
     choices = QDialogButtonBox.StandardButton
     dialog, buttons = QDialog(parent, windowTitle=title), QDialogButtonBox(choices.Ok | choices.Cancel)
     buttons.accepted.connect(dialog.accept)
@@ -66,7 +67,7 @@ def accepts(parent: QWidget, title: str, text: str, box: QAbstractSpinBox) -> bo
     vertical(QLabel(text), box, buttons, of=dialog)
     box.setFocus()
     box.selectAll()
-    return dialog.exec() == QDialog.DialogCode.Accepted
+    return box.value() if dialog.exec() == QDialog.DialogCode.Accepted else None
 
 
 class _FileIcons(QFileIconProvider):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from test_scene_view import far_mesh, settled
 from test_window import drop
-from windows import wait
+from windows import number_typed, wait
 
 import engine
 from app.features.controller_view import DROPPED
@@ -67,27 +67,20 @@ def test_meshes_are_taken_beside_a_file_that_can_be_no_robot(qtbot, arm, far_mes
     wait(qtbot, lambda: arm.workbench.findings.refused)
 
 
-def test_a_dropped_height_field_is_the_ground(qtbot, opened, tmp_path, monkeypatch):
+def test_a_dropped_height_field_is_the_ground(qtbot, opened, tmp_path):
     path, flat = tmp_path / "Hills.NPY", tmp_path / "row.npy"
     np.save(tmp_path / "h.npy", np.outer(np.arange(5.0), np.arange(4.0)) / 10)
     (tmp_path / "h.npy").rename(path)
     np.save(flat, np.arange(5.0))
-    asked = []
-
-    def accept(_window, _title, text, box) -> bool:
-        asked.append(text)
-        box.setValue(0.25)
-        return True
-
-    monkeypatch.setattr("app.features.ground_view.accepts", accept)
     window = opened(engine.find_robot("quadruped"))
-    assert drop(window, path)
     ground = lambda: window.workbench.robot.settings.scene.ground  # noqa: E731
-    wait(qtbot, lambda: isinstance(ground(), engine.HeightField))
-    assert (ground().cell, ground().heights.shape) == (0.25, (5, 4))
-    assert "Hills.NPY" in asked[0]
-    assert drop(window, flat)
-    wait(qtbot, lambda: "row.npy: " in window.statusBar().currentMessage())
+    with number_typed(0.25) as asked:
+        assert drop(window, path)
+        wait(qtbot, lambda: isinstance(ground(), engine.HeightField))
+        assert (ground().cell, ground().heights.shape) == (0.25, (5, 4))
+        assert "Hills.NPY" in asked[0]
+        assert drop(window, flat)
+        wait(qtbot, lambda: "row.npy: " in window.statusBar().currentMessage())
     assert len(asked) == 1
     window.run.ground.trigger()
     wait(qtbot, lambda: not window.workbench.robot.settings.ground)
