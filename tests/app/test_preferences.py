@@ -52,6 +52,17 @@ def test_a_theme_applies_at_once(window, preferences):
     assert [preferences.theme.itemData(k) for k in range(preferences.theme.count())] == list(CHOICES)
 
 
+def test_what_another_window_remembers_meanwhile_is_left_to_the_next_start(window, preferences):
+    preferences.theme.setCurrentIndex(preferences.theme.findData("light"))
+    preferences.dialog.close()
+    window.settings.setValue("theme", "dark")
+    window.settings.setValue("frame_rate", "30")
+    preferences.show()
+    assert preferences.theme.currentData() == window.features[Appearance].choice == "light"
+    assert preferences.rate.currentData() == "screen"
+    assert not theme.is_dark()
+
+
 def test_ticks_are_those_of_the_menus(window, preferences):
     overlays = [window.features[ContactView].action, *window.features[OverlayView].actions.values()]
     automatic = [window.features[Reloading].watching, window.feature(IdleMeasuring).action]
