@@ -107,8 +107,31 @@ def test_defaults_are_those_of_a_new_window(qtbot, preferences):
     for box in (*preferences.overlays, *preferences.automatic):
         box.click()
     assert all(now != before for now, before in zip(values(preferences), fresh, strict=True))
-    qtbot.mouseClick(preferences.dialog.buttons.button(QDialogButtonBox.StandardButton.RestoreDefaults), LEFT)
+    changed, undo = values(preferences), preferences.dialog.undo
+    assert not undo.isEnabled()
+    restore = preferences.dialog.buttons.button(QDialogButtonBox.StandardButton.RestoreDefaults)
+    qtbot.mouseClick(restore, LEFT)
     assert values(preferences) == fresh
+    qtbot.mouseClick(restore, LEFT)  # there is nothing left to replace
+    qtbot.mouseClick(undo, LEFT)
+    assert values(preferences) == changed
+    assert not undo.isEnabled()
+
+
+def test_return_closes_the_dialog_and_changes_nothing(qtbot, preferences):
+    preferences.theme.setCurrentIndex(preferences.theme.findData("light"))
+    changed, dialog = values(preferences), preferences.dialog
+    dialog.close()
+    preferences.show()
+    qtbot.waitActive(dialog)
+    assert dialog.focusWidget() is preferences.theme
+    buttons = dialog.buttons.buttons()
+    for focused in (preferences.theme, preferences.limit, *preferences.overlays, *buttons):
+        focused.setFocus()
+        qtbot.keyClick(focused, Qt.Key.Key_Return)
+        assert values(preferences) == changed
+        assert not dialog.isVisible()
+        preferences.show()
 
 
 def test_it_closes_and_opens_again_and_the_palette_has_it(qtbot, window, preferences):
