@@ -1,13 +1,13 @@
-"""File dialogs, and the window's initial position on the screen."""
+"""File dialogs, questions, and the window's initial position on the screen."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from PyQt6.QtCore import QBuffer, QDir, QFileInfo, QIODevice, QRect, QSize
+from PyQt6.QtCore import QBuffer, QDir, QFileInfo, QIODevice, QRect, QSize, Qt
 from PyQt6.QtGui import QIcon, QPixmap
 from PyQt6.QtWidgets import (
     QDialog,
@@ -17,6 +17,7 @@ from PyQt6.QtWidgets import (
     QFileIconProvider,
     QHeaderView,
     QLabel,
+    QMessageBox,
     QSpinBox,
     QToolButton,
     QTreeView,
@@ -68,6 +69,24 @@ def ask_number(parent: QWidget, title: str, text: str, box: QSpinBox | QDoubleSp
     box.setFocus()
     box.selectAll()
     return box.value() if dialog.exec() == QDialog.DialogCode.Accepted else None
+
+
+def ask(
+    parent: QWidget, text: str, choices: Mapping[str, Callable[[], object]], note: str = "", default: str = ""
+) -> QMessageBox:
+    """Ask without blocking: a button for each of `choices` calls its function, beside Cancel; `default` names one."""
+    box = QMessageBox(QMessageBox.Icon.Question, "Catena", "", parent=parent)
+    box.setTextFormat(Qt.TextFormat.PlainText)  # names of files may look like HTML
+    box.setText(text)
+    box.setInformativeText(note)
+    box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+    for name, act in choices.items():
+        button = box.addButton(name, QMessageBox.ButtonRole.AcceptRole)
+        button.clicked.connect(lambda _, act=act: act())
+        if name == default:
+            box.setDefaultButton(button)
+    box.open()
+    return box
 
 
 class _FileIcons(QFileIconProvider):
