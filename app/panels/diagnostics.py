@@ -8,8 +8,8 @@ from html import escape
 from pathlib import Path
 from typing import cast
 
-from PyQt6.QtCore import QModelIndex, QRect, QSize, Qt, QTimer, QUrl, pyqtSignal
-from PyQt6.QtGui import QDesktopServices, QGuiApplication, QTextCursor
+from PyQt6.QtCore import QModelIndex, QRect, QSize, Qt, QTimer, pyqtSignal
+from PyQt6.QtGui import QGuiApplication, QTextCursor
 from PyQt6.QtWidgets import (
     QHeaderView,
     QLabel,
@@ -25,6 +25,7 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app.desktop import theme, type_scale
+from app.desktop.actions import open_outside
 from app.desktop.dialogs import ask_path
 from app.desktop.layouts import NO_MARGINS, horizontal, vertical
 from app.jobs.repairing import Repaired, Repairing
@@ -213,7 +214,8 @@ class DiagnosticsPanel(QWidget):
         self._repairing.close()
 
     def _open_file(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(self._path))
+        if problem := open_outside(self._path):
+            self._show_outcome(problem)
 
     def _dress(self) -> None:
         self._show_excerpt(self.list.currentItem())
