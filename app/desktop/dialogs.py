@@ -65,7 +65,7 @@ def ask_number(parent: QWidget, title: str, text: str, box: QSpinBox | QDoubleSp
     dialog, buttons = QDialog(parent, windowTitle=title), QDialogButtonBox(choices.Ok | choices.Cancel)
     buttons.accepted.connect(dialog.accept)
     buttons.rejected.connect(dialog.reject)
-    vertical(QLabel(text), box, buttons, of=dialog)
+    vertical(QLabel(text, textFormat=Qt.TextFormat.PlainText), box, buttons, of=dialog)
     box.setFocus()
     box.selectAll()
     return box.value() if dialog.exec() == QDialog.DialogCode.Accepted else None

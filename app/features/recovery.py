@@ -74,7 +74,8 @@ class Recovery(QObject):
         box.setTextFormat(Qt.TextFormat.RichText)
         box.setInformativeText("<br>".join(reported))
         if robot:
-            again = box.addButton(f"&Open {Path(robot).name} again", QMessageBox.ButtonRole.AcceptRole)
+            name = Path(robot).name.replace("&", "&&")
+            again = box.addButton(f"&Open {name} again", QMessageBox.ButtonRole.AcceptRole)
             floating = bool(left.session.get("floating", False))
             again.clicked.connect(lambda: window.files.open(robot, floating=floating))
             given = left.session.get("xacro_args")

@@ -77,8 +77,9 @@ class DiagnosticsPanel(QWidget):
         self._source: list[str] = []
         self.diagnostics: list[engine.Diagnostic] = []
         """The diagnostics shown, in their order."""
-        self.summary = QLabel(textInteractionFlags=Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.outcome = QLabel(wordWrap=True)
+        self.summary, self.outcome = (QLabel(textFormat=Qt.TextFormat.PlainText) for _ in range(2))
+        self.summary.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.outcome.setWordWrap(True)
         self.outcome.setContentsMargins(10, 0, 8, 5)
         self.outcome.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.repair_button = QPushButton("Write repaired copy…")

@@ -29,7 +29,9 @@ class StudyPanel(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.results: engine.StudyResults | None = None
-        self.title, self.summary, self.note = QLabel(wordWrap=True), QLabel(wordWrap=True), QLabel(wordWrap=True)
+        self.title, self.summary, self.note = (
+            QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText) for _ in range(3)
+        )
         self.title.setFont(type_scale.font("heading", bold=True))
         self.summary.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         theme.tint(self.note, "faint")
