@@ -77,6 +77,7 @@ class GroundView:
         window.closing.connect(self._forget)
         window.menus.simulation.put(self.menu, surfaces)
         window.files.dropped[".npy"] = self._drop
+        window.files.with_robot.add(".npy")
         self._shown: tuple[engine.Scene, World] | None = None
         window.refreshed.connect(self._refresh)
 
