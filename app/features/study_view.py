@@ -61,6 +61,7 @@ class StudyView(QObject):
         The study that is shown stays until the other has been read; it also stays if that fails.
         """
         self._window.docks.bring("Study")
+        self._window.statusBar().clearMessage()  # such as that another file was not loaded
         if self.panel.results is None:
             self.panel.show_none(f"Reading {folder_of(path).name} …")
         else:

@@ -4,18 +4,20 @@ import json
 import shutil
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PyQt6.QtCore import QEvent, QPoint, QPointF, Qt
-from PyQt6.QtGui import QHelpEvent
+from PyQt6.QtGui import QFontMetrics, QHelpEvent
 from PyQt6.QtWidgets import QApplication, QMessageBox, QToolTip
 from windows import name_file, wait
 
 import engine
-from app.desktop import theme
+from app.desktop import theme, type_scale
 from app.features.study_view import StudyView
-from app.panels import study_rasters
+from app.panels import axes, study_rasters
+from app.panels.study_chart import StudyChart
 from app.panels.study_kinds import KINDS
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed; studies' results are Parquet")
@@ -71,6 +73,18 @@ def place_of(chart, row: int) -> QPoint:
     """Return the position of a sample's dot."""
     kind, area = chart.kind, chart.area
     return QPointF(area.left() + kind._x[row] * area.width(), area.top() + (1 - kind._y[row]) * area.height()).toPoint()
+
+
+@pytest.mark.parametrize(("width", "whole"), [(700, True), (260, False)])
+def test_words_of_the_vertical_axis_have_room_and_take_a_third_at_most(qtbot, width, whole):
+    chart = StudyChart()
+    qtbot.addWidget(chart)
+    chart.resize(width, 300)
+    chart.show_kind(SimpleNamespace(scale=None, y_axis=axes.Axis("integrator", 0.0, 1.0, ("semi-implicit", "rk4"))))
+    room = chart.area.left() - axes.NAME - 8
+    long = QFontMetrics(type_scale.font("small")).horizontalAdvance("semi-implicit")
+    assert (room >= long) == whole
+    assert chart.area.left() <= max(axes.LEFT, width / 3)
 
 
 def test_a_click_on_a_sample_shows_its_run(qtbot, studied, swung):
