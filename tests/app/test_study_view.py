@@ -15,6 +15,7 @@ from windows import name_file, wait
 
 import engine
 from app.desktop import theme, type_scale
+from app.desktop.panel_scroller import PanelScroller
 from app.features.study_view import StudyView
 from app.panels import axes, study_rasters
 from app.panels.study_chart import StudyChart
@@ -73,6 +74,20 @@ def place_of(chart, row: int) -> QPoint:
     """Return the position of a sample's dot."""
     kind, area = chart.kind, chart.area
     return QPointF(area.left() + kind._x[row] * area.width(), area.top() + (1 - kind._y[row]) * area.height()).toPoint()
+
+
+def test_the_panel_without_a_study_is_its_hint_alone_and_needs_no_scroll_bar(qtbot, window):
+    window.show()
+    window.resize(920, 570)
+    window.docks.bring("Study")
+    panel = window.features[StudyView].panel
+    wait(qtbot, panel.chart.isVisible)
+    assert not panel.kind_box.isVisible()
+    outer = panel.parentWidget().parentWidget()
+    assert isinstance(outer, PanelScroller)
+    wait(qtbot, lambda: not outer.verticalScrollBar().isVisible() and not outer.horizontalScrollBar().isVisible())
+    panel.show_none("Reading study.json …")
+    wait(qtbot, panel.summary.isVisible)
 
 
 @pytest.mark.parametrize(("width", "whole"), [(700, True), (260, False)])
