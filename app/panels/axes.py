@@ -135,9 +135,9 @@ def upright(painter: QPainter, x: float, area: QRectF, text: str) -> None:
 
 
 def draw_scale(painter: QPainter, area: QRectF, axis: Axis) -> None:
-    """Draw the colour scale from the smallest to the largest number, right of a chart's area."""
+    """Draw the colour scale from the smallest to the largest number, or of words, right of a chart's area."""
     bar = QRectF(area.right() + 14, area.top(), BAR, area.height())
-    painter.drawImage(bar, image(colors_of(np.linspace(1, 0, 128)[:, None])))
+    painter.drawImage(bar, image(colors_of(np.linspace(1, 0, len(axis.words) or 128)[:, None])))
     painter.setPen(theme.color("faint"))
     for share, text in axis.marks(int(area.height() / TALL)):
         if -1e-9 <= share <= 1 + 1e-9:

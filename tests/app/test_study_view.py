@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import QEvent, QPoint, QPointF, Qt
-from PyQt6.QtGui import QFontMetrics, QHelpEvent
+from PyQt6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
+from PyQt6.QtGui import QFontMetrics, QHelpEvent, QImage, QPainter
 from PyQt6.QtWidgets import QApplication, QMessageBox, QToolTip
 from windows import name_file, wait
 
@@ -100,6 +100,18 @@ def test_words_of_the_vertical_axis_have_room_and_take_a_third_at_most(qtbot, wi
     long = QFontMetrics(type_scale.font("small")).horizontalAdvance("semi-implicit")
     assert (room >= long) == whole
     assert chart.area.left() <= max(axes.LEFT, width / 3)
+
+
+@pytest.mark.usefixtures("qapp")
+@pytest.mark.parametrize(("words", "colors"), [(("false", "true"), 2), ((), 100)])
+def test_a_colour_scale_of_words_has_a_colour_for_each(words, colors):
+    picture = QImage(200, 220, QImage.Format.Format_RGB32)
+    picture.fill(0)
+    painter = QPainter(picture)
+    axes.draw_scale(painter, QRectF(10, 10, 100, 200), axes.Axis("fell", 0.0, 1.0, words))
+    painter.end()
+    found = {picture.pixel(130, y) for y in range(12, 208)}
+    assert len(found) == colors if words else len(found) > colors
 
 
 def test_a_click_on_a_sample_shows_its_run(qtbot, studied, swung):
