@@ -70,7 +70,8 @@ class Recovery(QObject):
         reported = [f"{escape(Path(robot).name)} was open."] if robot else []
         if left.report is not None:
             link = QUrl.fromLocalFile(str(left.report)).toString()
-            reported.append(f'A report is in <a href="{link}">{escape(str(left.report))}</a>.')
+            name = escape(str(left.report))
+            reported.append(f'Its last report, of {left.report_time}, is in <a href="{link}">{name}</a>.')
         box.setTextFormat(Qt.TextFormat.RichText)
         box.setInformativeText("<br>".join(reported))
         if robot:
