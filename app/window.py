@@ -117,7 +117,7 @@ class Window(QMainWindow):
         if found := about.documents():
             self.documents = self.menus.help.addMenu("&Documents")
             for title, path in found:
-                make_link(self.documents, title, path)
+                make_link(self.documents, title, path, self.statusBar().showMessage)
 
     def _make_toolbar(self) -> None:
         bar = self.toolbar = QToolBar("Tools")

@@ -30,10 +30,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def write_generated(args: argparse.Namespace) -> int:
     """`generate`: a chain or tree as URDF."""
     shares = (args.prismatic, args.spherical)
-    if args.links < 1 or not (min(shares) >= 0 and sum(shares) <= 1):  # false for NaN
+    if args.links < 1:
+        raise CallError(f"got {args.links} links; expected 1 or more")
+    if not (min(shares) >= 0 and sum(shares) <= 1):  # false for NaN
         raise CallError(
-            f"got {args.links} links, a prismatic share of {args.prismatic:g} and a spherical one of "
-            f"{args.spherical:g}; expected 1 or more, and shares of 0 to 1 together"
+            f"got a prismatic share of {args.prismatic:g} and a spherical one of {args.spherical:g}; expected 0 to 1 "
+            "for each and for both together"
         )
     if args.kind == "chain":
         model = generate.chain(args.links, args.seed, args.straight, *shares)

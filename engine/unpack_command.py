@@ -9,6 +9,7 @@ from pathlib import Path
 from engine import array_files
 from engine.recording.files import LARGEST
 from engine.robot_arguments import DONE, CallError
+from engine.text import in_one_line
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -26,4 +27,6 @@ def unpack(args: argparse.Namespace) -> int:
     array_files.unpack(args.run, args.out, LARGEST)
     if args.json:
         print(json.dumps({"run": str(args.run), "file": str(args.out)}))
+    else:
+        print(f"uncompressed run written to {in_one_line(str(args.out))}, {args.out.stat().st_size / 1e6:.1f} MB")
     return DONE

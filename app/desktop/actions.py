@@ -90,12 +90,19 @@ def dock_action(dock: QDockWidget, icon: str, key: Qt.Key | str, tip: str) -> QA
     return action
 
 
-def make_link(menu: QMenu, title: str, path: Path) -> QAction:
-    """Add an entry that opens a file in the system's default program for it."""
+def make_link(menu: QMenu, title: str, path: Path, report: Callable[[str], object]) -> QAction:
+    """Add an entry that opens a file in the system's default program for it; `report` takes why it does not open."""
     action = menu.addAction(title)
     action.setToolTip(str(path))
-    action.triggered.connect(lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))))
+    action.triggered.connect(lambda: None if (problem := open_outside(str(path))) == "" else report(problem))
     return action
+
+
+def open_outside(path: str) -> str:
+    """Open a file in the system's default program for it; return why it does not open, empty if it does."""
+    if QDesktopServices.openUrl(QUrl.fromLocalFile(path)):
+        return ""
+    return f"this system has no program that opens {Path(path).suffix or 'such'} files; open {path} yourself"
 
 
 def device_name(device: str) -> str:

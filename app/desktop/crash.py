@@ -35,6 +35,14 @@ class CrashedRun:
     session: dict[str, Any]
     report: Path | None
 
+    @property
+    def report_time(self) -> str:
+        """When the report was written, which may be long before the end, of an error that the run survived."""
+        if self.report is not None:
+            with suppress(OSError):
+                return f"{datetime.fromtimestamp(self.report.stat().st_mtime):%Y-%m-%d %H:%M}"
+        return "unknown time"
+
 
 class Reports:
     """The reports in a folder, and the session of this run."""

@@ -1,22 +1,24 @@
-"""File dialogs, and the window's initial position on the screen."""
+"""File dialogs, questions, and the window's initial position on the screen."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from PyQt6.QtCore import QBuffer, QDir, QFileInfo, QIODevice, QRect, QSize
+from PyQt6.QtCore import QBuffer, QDir, QFileInfo, QIODevice, QRect, QSize, Qt
 from PyQt6.QtGui import QIcon, QPixmap
 from PyQt6.QtWidgets import (
-    QAbstractSpinBox,
     QDialog,
     QDialogButtonBox,
+    QDoubleSpinBox,
     QFileDialog,
     QFileIconProvider,
     QHeaderView,
     QLabel,
+    QMessageBox,
+    QSpinBox,
     QToolButton,
     QTreeView,
     QWidget,
@@ -57,16 +59,34 @@ def file_dialog(parent: QWidget, title: str, folder: str = "", kinds: str = "") 
     return dialog
 
 
-def accepts(parent: QWidget, title: str, text: str, box: QAbstractSpinBox) -> bool:
-    """Ask for the number of a box, whose value is then what was typed; return whether the user accepted."""
+def ask_number(parent: QWidget, title: str, text: str, box: QSpinBox | QDoubleSpinBox) -> float | None:
+    """Return the number that the user types into a box, which ends with its dialog; None if cancelled."""
     choices = QDialogButtonBox.StandardButton
     dialog, buttons = QDialog(parent, windowTitle=title), QDialogButtonBox(choices.Ok | choices.Cancel)
     buttons.accepted.connect(dialog.accept)
     buttons.rejected.connect(dialog.reject)
-    vertical(QLabel(text), box, buttons, of=dialog)
+    vertical(QLabel(text, textFormat=Qt.TextFormat.PlainText), box, buttons, of=dialog)
     box.setFocus()
     box.selectAll()
-    return dialog.exec() == QDialog.DialogCode.Accepted
+    return box.value() if dialog.exec() == QDialog.DialogCode.Accepted else None
+
+
+def ask(
+    parent: QWidget, text: str, choices: Mapping[str, Callable[[], object]], note: str = "", default: str = ""
+) -> QMessageBox:
+    """Ask without blocking: a button for each of `choices` calls its function, beside Cancel; `default` names one."""
+    box = QMessageBox(QMessageBox.Icon.Question, "Catena", "", parent=parent)
+    box.setTextFormat(Qt.TextFormat.PlainText)  # names of files may look like HTML
+    box.setText(text)
+    box.setInformativeText(note)
+    box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+    for name, act in choices.items():
+        button = box.addButton(name, QMessageBox.ButtonRole.AcceptRole)
+        button.clicked.connect(lambda _, act=act: act())
+        if name == default:
+            box.setDefaultButton(button)
+    box.open()
+    return box
 
 
 class _FileIcons(QFileIconProvider):

@@ -39,16 +39,14 @@ class Appearance(QObject):
             group.addAction(action)
         window.menus.view.put(self.menu, apart=True)
         QApplication.styleHints().colorSchemeChanged.connect(self._follow)
-        self._follow()
-
-    @property
-    def choice(self) -> str:
-        """The current choice, one of `CHOICES`."""
         name = setting(self._settings, KEY, "system")
-        return name if name in CHOICES else "system"
+        self.choice = name if name in CHOICES else "system"
+        """One of `CHOICES`; what another window of the program remembers meanwhile is the next start's."""
+        self._follow()
 
     def choose(self, name: str) -> None:
         """Apply a choice and remember it."""
+        self.choice = name
         self._settings.setValue(KEY, name)
         self._follow()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from PyQt6.QtCore import QObject, QTimer
+from PyQt6.QtCore import QObject, Qt, QTimer
 from PyQt6.QtWidgets import QLabel
 
 from app.desktop import theme
@@ -45,7 +45,7 @@ class ControllerView(QObject):
         self.end_action = make_action(window, "S&top controller", self._stop, tip=END_TIP)
         window.menus.simulation.put(self.action, self.end_action, apart=True)
         window.files.dropped[".py"] = self._refuse
-        self.label = QLabel()
+        self.label = QLabel(textFormat=Qt.TextFormat.PlainText)
         window.bar.add_note(self.label)
         self._read, self._held, self._reported = NO_FILE, False, ""
         self._slow: tuple[float, float] | None = None  # see `Snapshot.control`, if it slows the simulation down

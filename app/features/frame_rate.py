@@ -17,16 +17,14 @@ class FrameRate:
 
     def __init__(self, window: Window):
         self._settings, self._limit = window.settings, window.viewport.limit
-        self._apply()
-
-    @property
-    def choice(self) -> str:
-        """The current choice, one of `CHOICES`."""
         name = setting(self._settings, KEY, SCREEN)
-        return name if name in CHOICES else SCREEN
+        self.choice = name if name in CHOICES else SCREEN
+        """One of `CHOICES`; what another window of the program remembers meanwhile is the next start's."""
+        self._apply()
 
     def choose(self, name: str) -> None:
         """Apply a choice and remember it."""
+        self.choice = name
         self._settings.setValue(KEY, name)
         self._apply()
 

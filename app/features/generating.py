@@ -44,7 +44,7 @@ class Generator(QDialog):
         self.branching, self.prismatic, self.spherical = (_share(value) for value in (30.0, 0.0, 0.0))
         self.seed, self.other = WholeBox(), QPushButton("&New seed")
         self.seed.setRange(0, 999_999)
-        self.note, self.save = QLabel(wordWrap=True), QPushButton("&Save as URDF…")
+        self.note, self.save = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText), QPushButton("&Save as URDF…")
         self.generate = QPushButton("&Generate")
         theme.tint(self.note, "faint")
         self._set_tips()

@@ -16,7 +16,7 @@ from PyQt6.QtWidgets import QMenu, QWidget
 
 import engine
 from app.desktop.actions import MESSAGE, NO_ROBOT, REASON, make_action, offer
-from app.desktop.dialogs import accepts, ask_file
+from app.desktop.dialogs import ask_file, ask_number
 from app.features.window_type import Window
 from app.gl.world import World, world_of
 from app.jobs.code_ahead import CodeAhead
@@ -77,6 +77,7 @@ class GroundView:
         window.closing.connect(self._forget)
         window.menus.simulation.put(self.menu, surfaces)
         window.files.dropped[".npy"] = self._drop
+        window.files.with_robot.add(".npy")
         self._shown: tuple[engine.Scene, World] | None = None
         window.refreshed.connect(self._refresh)
 
@@ -192,8 +193,9 @@ class GroundView:
             box = NumberBox(FEWEST, MOST, 4)
             box.setSuffix(" m")
             box.setValue(CELL)
-            if accepts(self._window, "Height field", f"From one height of {Path(path).name} to the next:", box):
-                self._put(grounds.of_file(path, box.value()), Terrain(grounds.FIELD))
+            text = f"From one height of {Path(path).name} to the next:"
+            if (cell := ask_number(self._window, "Height field", text, box)) is not None:
+                self._put(grounds.of_file(path, cell), Terrain(grounds.FIELD))
         except (OSError, ValueError, EOFError) as error:
             self._window.statusBar().showMessage(f"{Path(path).name}: {reason(error)}", MESSAGE)
 

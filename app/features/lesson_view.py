@@ -41,7 +41,9 @@ class LessonView(QObject):
         self._dock = window.docks["Lesson"]
         self.menu = QMenu("&Lessons", window)
         for name in engine.Lesson.names():
-            self.menu.addAction(engine.Lesson.title_of(name)).triggered.connect(partial(self.open, name))
+            action = self.menu.addAction(engine.Lesson.title_of(name))
+            action.setData(name)
+            action.triggered.connect(partial(self.open, name))
         window.menus.help.put(self.menu)
         for words, slot, key in (
             ("&Next step", self.panel.show_next, "Alt+Right"),

@@ -78,7 +78,7 @@ class Command(NamedTuple):
     name: str
     action: QAction
     also: str = ""
-    """The words of other programs for it."""
+    """Its name on the command line, such as a lesson's, and the words of other programs for it."""
     tip: str = ""
 
     @property
@@ -123,6 +123,7 @@ class Palette(QDialog):
             on = "  ✓" if action.isCheckable() and action.isChecked() else ""
             reason = reason_of(action)
             item = QTreeWidgetItem(self.list, [command.name + on, re.split("[:;]", reason)[0] or keys_of(action)])
+            item.setFirstColumnSpanned(not item.text(1))  # a long name has the room of the keys
             item.setIcon(0, QIcon(blank) if action.icon().isNull() else action.icon())
             item.setToolTip(0, reason or action.toolTip())
             item.setData(0, Qt.ItemDataRole.UserRole, command.name)
@@ -192,10 +193,15 @@ class PaletteView:
 
     def _find(self) -> list[Command]:
         return [
-            Command(f"{menu} › {name.partition(REASON_AFTER)[0]}", action, ALSO.get(_last(name), ""), action.toolTip())
+            Command(f"{menu} › {name.partition(REASON_AFTER)[0]}", action, _also(name, action), action.toolTip())
             for menu, name, action in of_menus(self._window)
             if action is not self.action and reason_of(action) != _last(name)  # as where a menu is empty
         ]
+
+
+def _also(name: str, action: QAction) -> str:
+    typed = action.data()
+    return f"{ALSO.get(_last(name), '')} {typed if isinstance(typed, str) else ''}".strip()
 
 
 def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -> list[Command]:

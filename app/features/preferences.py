@@ -67,6 +67,7 @@ class Preferences:
         automatic = (self._window.feature(Reloading).watching, self._window.feature(IdleMeasuring).action)
         self.automatic = dialog.add_ticks("Automatic", [(action, True) for action in automatic])
         self._add_folders(dialog)
+        dialog.add_buttons()
         return dialog
 
     def _add_folders(self, dialog: PreferencesDialog) -> None:

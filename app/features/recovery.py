@@ -70,11 +70,13 @@ class Recovery(QObject):
         reported = [f"{escape(Path(robot).name)} was open."] if robot else []
         if left.report is not None:
             link = QUrl.fromLocalFile(str(left.report)).toString()
-            reported.append(f'A report is in <a href="{link}">{escape(str(left.report))}</a>.')
+            name = escape(str(left.report))
+            reported.append(f'Its last report, of {left.report_time}, is in <a href="{link}">{name}</a>.')
         box.setTextFormat(Qt.TextFormat.RichText)
         box.setInformativeText("<br>".join(reported))
         if robot:
-            again = box.addButton(f"&Open {Path(robot).name} again", QMessageBox.ButtonRole.AcceptRole)
+            name = Path(robot).name.replace("&", "&&")
+            again = box.addButton(f"&Open {name} again", QMessageBox.ButtonRole.AcceptRole)
             floating = bool(left.session.get("floating", False))
             again.clicked.connect(lambda: window.files.open(robot, floating=floating))
             given = left.session.get("xacro_args")

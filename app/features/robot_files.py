@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-from PyQt6.QtCore import QSettings
+from PyQt6.QtCore import QSettings, QTimer
 from PyQt6.QtGui import QDropEvent, QKeySequence
 from PyQt6.QtWidgets import QMenu
 
@@ -16,11 +16,13 @@ from app.desktop.actions import MESSAGE, make_action
 from app.desktop.menus import Menus, PackageMenu, RecentMenu
 from app.desktop.settings import setting
 from app.features.window_type import Window
+from app.simulation.messages import Loaded
 from app.workbench import Workbench
 
 RECENT_FILES = "recent"  # the settings' key
 RELOADING = "Reload the robot"
-OPENED = ".urdf", ".xacro", ".xml", ".npz"
+ROBOTS = ".urdf", ".xacro", ".xml"
+OPENED = *ROBOTS, ".npz"
 NO_KIND = "no robot, run, session or mesh has such a name"
 NAMED = 3  # ignored files of a drop that the message names
 
@@ -42,6 +44,8 @@ class RobotFiles:
         """Functions that open other kinds of files, by suffix."""
         self.dropped: dict[str, Callable[[str], None]] = {}
         """Functions that take dropped files of further kinds while a robot is open, by suffix in small letters."""
+        self.with_robot: set[str] = set()
+        """Those of these suffixes that are taken together with a robot, once it is open; meshes are often its own."""
         self.hold_back: Callable[[Callable[[], None], str], bool] = lambda *_: False
         """Whether `start` has to wait for an answer of the user; then its arguments are kept."""
         self.recent_menu = RecentMenu(window, lambda: bench.recent)
@@ -56,6 +60,8 @@ class RobotFiles:
         menus.file.put(self.open_action, self.recent_menu, self.robots_menu, self.package_menu)
         menus.file.addAction(make_action(window, "&Quit", window.close, keys.Quit))
         self._left = ""  # message on dropped files that were not opened
+        self._dropped_too: tuple[str, str] | None = None  # a dropped robot's file, and another, opened after it
+        window.loaded.connect(self._open_dropped_too)
         window.refreshed.connect(self._show_others)
         window.refreshed.connect(self._keep_recent)
         self.recent_menu.chosen.connect(self.open)
@@ -70,6 +76,7 @@ class RobotFiles:
 
         `doing` says in the question what `act` does.
         """
+        self._dropped_too = None
         if not self.hold_back(act, doing):
             act()
 
@@ -97,8 +104,16 @@ class RobotFiles:
         if others and (self._opens(others[0]) or not taken):
             first, *left = others + taken
             self.open(first)
+            belongs = self.with_robot if Path(first).suffix.lower() in ROBOTS else ()
+            if second := next((path for path in left if Path(path).suffix.lower() in belongs), ""):
+                self._dropped_too = first, second
+                left.remove(second)
             if left:
-                self._left = f"one robot at a time: {Path(first).name} opens, {_named(left)} did not"
+                self._left = f"{Path(first).name} opens, {_named(left)} did not"
+                if any(map(self._opens, left)):
+                    self._left = f"one robot at a time: {self._left}"
+                elif all(Path(path).suffix.lower() in self.dropped for path in left):
+                    self._left = f"{self._left}: drop {'it' if len(left) == 1 else 'them'} again beside the robot"
                 self._window.statusBar().showMessage(self._left, MESSAGE)
             return
         for path, take in files:
@@ -107,6 +122,12 @@ class RobotFiles:
         if others:
             was = "was" if len(others) == 1 else "were"
             self._window.statusBar().showMessage(f"{_named(others)} {was} not taken: {NO_KIND}", MESSAGE)
+
+    def _open_dropped_too(self, event: Loaded) -> None:
+        """Take the file that was dropped with the robot which is open now."""
+        pair, self._dropped_too = self._dropped_too, None
+        if pair is not None and event.path == str(Path(pair[0]).resolve()):
+            QTimer.singleShot(0, lambda: self.dropped[Path(pair[1]).suffix.lower()](pair[1]))
 
     def _opens(self, path: str) -> bool:
         """Return whether a file's name, or a folder, is that of what can be opened."""

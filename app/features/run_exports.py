@@ -15,7 +15,7 @@ from PyQt6.QtWidgets import QDialog, QMenu, QMessageBox
 
 import engine
 from app.desktop.actions import MESSAGE, NO_RUN, make_action, offer
-from app.desktop.dialogs import ask_path, file_name
+from app.desktop.dialogs import ask, ask_path, file_name
 from app.features.picture_exports import BUSY, PictureExports
 from app.features.time_view import TimeView
 from app.features.window_type import Window
@@ -209,8 +209,9 @@ class RunExports:
             return
         event.ignore()
         if self.question is None or not self.question.isVisible():
-            words = "An export is running. Quit and discard it?", "Quit when it is &done", "&Discard and quit"
-            self._put_question(words, lambda: setattr(self, "_quits", True), self._give_up)
+            wait = "Quit when it is &done"
+            choices = {wait: lambda: setattr(self, "_quits", True), "&Discard and quit": self._give_up}
+            self.question = ask(self._window, "An export is running. Quit and discard it?", choices, default=wait)
 
     def _hold_back_opening(self, opens: Callable[[], None], doing: str) -> bool:
         """Ask before `opens`, which replaces the robot, discards a video; return whether that is the case."""
@@ -224,25 +225,11 @@ class RunExports:
         if self.question is not None:
             self.question.close()
         verb = doing.partition(" ")[0]
-        words = f"A video is being exported. {doing} and discard it?", f"{verb} when it is &done", "&Discard the video"
-        self._put_question(words, lambda: setattr(self, "_opens", opens), discard)
+        wait = f"{verb} when it is &done"
+        choices = {wait: lambda: setattr(self, "_opens", opens), "&Discard the video": discard}
+        text = f"A video is being exported. {doing} and discard it?"
+        self.question = ask(self._window, text, choices, default=wait)
         return True
-
-    def _put_question(
-        self, words: tuple[str, str, str], waits: Callable[[], None], discards: Callable[[], None]
-    ) -> None:
-        """Ask whether to wait for the export or to discard it; `words`: the question and the names of both."""
-        box = self.question = QMessageBox(self._window)
-        box.setIcon(QMessageBox.Icon.Question)
-        box.setWindowTitle("Catena")
-        box.setText(words[0])
-        wait = box.addButton(words[1], QMessageBox.ButtonRole.AcceptRole)
-        wait.clicked.connect(waits)
-        discard = box.addButton(words[2], QMessageBox.ButtonRole.DestructiveRole)
-        discard.clicked.connect(discards)
-        box.setDefaultButton(wait)
-        box.addButton(QMessageBox.StandardButton.Cancel)
-        box.open()
 
     def _give_up(self) -> None:
         self._given_up = True

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from PyQt6.QtCore import QByteArray
+from PyQt6.QtWidgets import QMessageBox
 
 import engine
 from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
-from app.desktop.dialogs import ask_file, ask_path, file_name
+from app.desktop.dialogs import ask, ask_file, ask_path, file_name
 from app.features import session_scene, session_text
 from app.features.camera_views import CameraViews
 from app.features.diagnostics_view import DiagnosticsView
@@ -31,6 +32,7 @@ from app.features.run_exports import RunExports
 from app.features.second_robot_view import SecondRobotView
 from app.features.session_text import KEPT, VERSION, NoSession
 from app.features.window_type import Window
+from app.file_signature import NO_FILE, signature
 from app.gl.camera import Camera
 from app.panels.plots import PlotsPanel
 from app.reasons import reason
@@ -57,6 +59,8 @@ class Sessions:
         window.menus.file.put(self.save_action, self.save_as, self.open_action, apart=True)
         self._opening: Opening | None = None
         self._file: tuple[str | None, str] = None, ""  # a robot's file, and that of its session
+        self._known: dict[str, tuple[int, int]] = {}  # signatures of sessions, as last read or written here
+        self.question: QMessageBox | None = None
         window.files.others[SUFFIX] = self._try_open
         window.loaded.connect(self._on_loaded)
         window.happened.connect(self._on_event)
@@ -81,10 +85,14 @@ class Sessions:
     def _save_again(self) -> None:
         """Save to the file of the session that is open, else ask for one."""
         robot, path = self._file
-        if path and robot is not None and robot == self._bench.source:
+        if not path or robot is None or robot != self._bench.source:
+            self._ask_save()
+        elif signature(path) in (NO_FILE, self._known.get(path)):
             self._show_result(self._save, path)
         else:
-            self._ask_save()
+            text = f"{Path(path).name} was written by another window or program since. Replace what it holds now?"
+            choices = {"&Replace": lambda: self._show_result(self._save, path), "Save &as…": self._ask_save}
+            self.question = ask(self._window, text, choices, note=path)
 
     def _ask_save(self) -> None:
         if self._bench.source is None:
@@ -140,7 +148,7 @@ class Sessions:
         if exports.writing.running:
             raise OSError("another file is being written; save the session when it is done")
         session, run = self.session(), replay.chosen
-        _write(path, session)
+        self._write(path, session)
         if run is None or len(run) < 2 or np.ptp(replay.recording.span(run)) == 0:
             return False
         beside = Path(f"{path}{run_files.SUFFIX}")
@@ -154,11 +162,16 @@ class Sessions:
                 reported = write_run(stop)
             except (OSError, RuntimeError, ValueError, MemoryError) as error:
                 return f"Saved {path} without its recording: {reason(error)}"
-            _write(path, session)
+            self._write(path, session)
             return f"Saved {path}; {reported}"
 
         exports.begin(work, f"writing {beside.name} …")
         return True
+
+    def _write(self, path: str, session: dict[str, Any]) -> None:
+        with engine.replacing(path) as file:
+            file.write(json.dumps(session, indent=1).encode())
+        self._known[path] = signature(path)
 
     def session(self) -> dict[str, Any]:
         """Return the window's state as JSON data."""
@@ -198,7 +211,9 @@ class Sessions:
 
     def open(self, path: str) -> None:
         """Load the session's robot, then restore the rest. Raises OSError and NoSession."""
+        found = signature(path)
         session = session_text.read(path)
+        self._known[str(Path(path).absolute())] = found
         problem, recording, parts = "", "", list[Any]()
         try:
             recording, parts = session_text.recording(session, path), session_text.parts(session)
@@ -319,11 +334,6 @@ class Opening(NamedTuple):
     def file(self) -> str:
         """The file that the workbench opens."""
         return self.recording or str(self.session["robot"]["path"])
-
-
-def _write(path: str, session: dict[str, Any]) -> None:
-    with engine.replacing(path) as file:
-        file.write(json.dumps(session, indent=1).encode())
 
 
 def _problem(part: Callable[[], object]) -> str:

@@ -46,11 +46,12 @@ class Status:
 
     def __init__(self, window: Window):
         self._window, self._bench = window, window.workbench
-        self.loading_label, self.note_label = QLabel(), QLabel()
+        self.loading_label, self.note_label, self.name_label, self.size_label = (
+            QLabel(textFormat=Qt.TextFormat.PlainText) for _ in range(4)
+        )
         theme.tint(self.note_label, "warning")
         self.findings_button = QToolButton(toolButtonStyle=Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.findings_button.setToolTip("Show or hide the diagnostics")
-        self.name_label, self.size_label = QLabel(), QLabel()
         choices = window.feature(SimulationChoices)
         menus = choices.step_menu, choices.algorithm_menu, choices.device_menu
         self.step_button, self.algorithm_button, self.device_button = map(_menu_button, menus)

@@ -61,6 +61,7 @@ class StudyView(QObject):
         The study that is shown stays until the other has been read; it also stays if that fails.
         """
         self._window.docks.show_in_front("Study")
+        self._window.statusBar().clearMessage()  # such as that another file was not loaded
         if self.panel.results is None:
             self.panel.show_none(f"Reading {folder_of(path).name} …")
         else:
@@ -91,15 +92,8 @@ class StudyView(QObject):
 
     def _ask_for_trust(self, sample: int, controller: Path) -> None:
         """Ask whether the study's controller, which is user code, may run."""
-        box = self.question = QMessageBox(self._window)
-        box.setIcon(QMessageBox.Icon.Question)
-        box.setWindowTitle("Catena")
-        box.setText(f"The runs of this study are driven by {controller.name}. Run this program?")
-        box.setInformativeText(str(controller))
-        run = box.addButton("&Run it", QMessageBox.ButtonRole.AcceptRole)
-        run.clicked.connect(partial(self._trust, sample))
-        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
-        box.open()
+        text = f"The runs of this study are driven by {controller.name}. Run this program?"
+        self.question = dialogs.ask(self._window, text, {"&Run it": partial(self._trust, sample)}, note=str(controller))
 
     def _trust(self, sample: int) -> None:
         if self.panel.results is not None:

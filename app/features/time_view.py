@@ -14,7 +14,7 @@ from PyQt6.QtWidgets import QMenu, QToolButton, QWidget
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, NO_ROBOT, NO_RUN, make_action, offer
 from app.desktop.context_menus import TIME, Clicked
-from app.desktop.dialogs import accepts
+from app.desktop.dialogs import ask_number
 from app.desktop.layouts import NO_MARGINS, vertical
 from app.desktop.menus import TopMenu
 from app.desktop.settings import setting
@@ -247,8 +247,9 @@ class TimeView:
         box.setSingleStep(64)
         box.setSuffix(" MB")
         box.setValue(self.budget)
-        if accepts(self._window, "Recording limit", "Beyond it the oldest frames are dropped:", box):
-            self.set_budget(box.value())
+        limit = ask_number(self._window, "Recording limit", "Beyond it the oldest frames are dropped:", box)
+        if limit is not None:
+            self.set_budget(int(limit))
 
     # Display.
 

@@ -18,6 +18,7 @@ LEFT, RIGHT, TOP, BOTTOM = 66, 16, 10, 40  # px around the area of a study's cha
 BAR, BESIDE = 12, 84  # px: the colour scale's width, and all space right of a chart with a scale
 TALL, WIDE, LINE = 36, 90, 18  # px: the least distance between ticks, vertically and horizontally, and a line of text
 NAME = 18  # px left of the numbers, for the name of the vertical axis
+BESIDE_WORDS = 9  # px right of the words of the vertical axis
 BELOW, SPARE = 2, 7  # px: above the numbers below an area, and how far they may extend right of it
 _Flag = Qt.AlignmentFlag
 Marks = Sequence[tuple[float, str]]
@@ -74,6 +75,12 @@ def draw(painter: QPainter, area: QRectF, x: Axis, y: Axis) -> None:
     upright(painter, 9, area, y.name)
 
 
+def left_of(metrics: QFontMetrics, words: Sequence[str], width: float) -> int:
+    """Return the px left of the area of a chart of that width, in which its words fit if they take a third at most."""
+    longest = max(map(metrics.horizontalAdvance, words), default=0)
+    return max(LEFT, min(NAME + longest + BESIDE_WORDS, int(width / 3)))
+
+
 def draw_grid(painter: QPainter, area: QRectF, x: Marks, y: Marks, left: float) -> None:
     """Draw the grid of a chart's area, with the labels below it and those on its left, which begin at `left`, px."""
     line, metrics = theme.color("edge"), painter.fontMetrics()
@@ -128,9 +135,9 @@ def upright(painter: QPainter, x: float, area: QRectF, text: str) -> None:
 
 
 def draw_scale(painter: QPainter, area: QRectF, axis: Axis) -> None:
-    """Draw the colour scale from the smallest to the largest number, right of a chart's area."""
+    """Draw the colour scale from the smallest to the largest number, or of words, right of a chart's area."""
     bar = QRectF(area.right() + 14, area.top(), BAR, area.height())
-    painter.drawImage(bar, image(colors_of(np.linspace(1, 0, 128)[:, None])))
+    painter.drawImage(bar, image(colors_of(np.linspace(1, 0, len(axis.words) or 128)[:, None])))
     painter.setPen(theme.color("faint"))
     for share, text in axis.marks(int(area.height() / TALL)):
         if -1e-9 <= share <= 1 + 1e-9:

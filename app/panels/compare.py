@@ -73,7 +73,10 @@ class ComparePanel(QWidget):
         kept = self.progress.sizePolicy()
         kept.setRetainSizeWhenHidden(True)
         self.progress.setSizePolicy(kept)
-        self.status, self.findings = Elided(), QLabel()
+        self.status, self.findings = (
+            Elided(textFormat=Qt.TextFormat.PlainText),
+            QLabel(textFormat=Qt.TextFormat.PlainText),
+        )
         self.status.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.empty = QLabel(EMPTY, alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
         theme.tint(self.empty, "faint")

@@ -8,8 +8,8 @@ from html import escape
 from pathlib import Path
 from typing import cast
 
-from PyQt6.QtCore import QModelIndex, QRect, QSize, Qt, QTimer, QUrl, pyqtSignal
-from PyQt6.QtGui import QDesktopServices, QGuiApplication, QTextCursor
+from PyQt6.QtCore import QModelIndex, QRect, QSize, Qt, QTimer, pyqtSignal
+from PyQt6.QtGui import QGuiApplication, QTextCursor
 from PyQt6.QtWidgets import (
     QHeaderView,
     QLabel,
@@ -25,6 +25,7 @@ from PyQt6.QtWidgets import (
 
 import engine
 from app.desktop import theme, type_scale
+from app.desktop.actions import open_outside
 from app.desktop.dialogs import ask_path
 from app.desktop.layouts import NO_MARGINS, horizontal, vertical
 from app.jobs.repairing import Repaired, Repairing
@@ -76,8 +77,9 @@ class DiagnosticsPanel(QWidget):
         self._source: list[str] = []
         self.diagnostics: list[engine.Diagnostic] = []
         """The diagnostics shown, in their order."""
-        self.summary = QLabel(textInteractionFlags=Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.outcome = QLabel(wordWrap=True)
+        self.summary, self.outcome = (QLabel(textFormat=Qt.TextFormat.PlainText) for _ in range(2))
+        self.summary.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.outcome.setWordWrap(True)
         self.outcome.setContentsMargins(10, 0, 8, 5)
         self.outcome.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.repair_button = QPushButton("Write repaired copy…")
@@ -213,7 +215,8 @@ class DiagnosticsPanel(QWidget):
         self._repairing.close()
 
     def _open_file(self) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(self._path))
+        if problem := open_outside(self._path):
+            self._show_outcome(problem)
 
     def _apply_theme(self) -> None:
         self._show_excerpt(self.list.currentItem())

@@ -86,11 +86,13 @@ class GhostPanel(QWidget):
         self.step.setCurrentIndex(STEPS.index(Fraction(1)))
         for precision in PRECISIONS:
             self.precision.addItem(PRECISION_NAMES[precision], precision)
-        self.now, self.worst, self.by = QLabel("–"), QLabel("–"), QLabel("–")
+        self.now, self.worst, self.by = (QLabel("–", textFormat=Qt.TextFormat.PlainText) for _ in range(3))
         for label in (self.now, self.worst, self.by):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             label.setWordWrap(True)
-        self.refusal, self.alike, self.reading = (QLabel(text, wordWrap=True) for text in ("", ALIKE, ""))
+        self.refusal, self.alike, self.reading = (
+            QLabel(text, wordWrap=True, textFormat=Qt.TextFormat.PlainText) for text in ("", ALIKE, "")
+        )
         theme.tint(self.refusal, "warning")
         theme.tint(self.alike, "accent")
         for label in (self.alike, self.reading):

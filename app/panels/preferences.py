@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from typing import Any, NamedTuple
 
 from PyQt6.QtGui import QAction
 from PyQt6.QtWidgets import (
@@ -27,34 +27,61 @@ COLUMNS = 3  # check boxes beside each other
 ROWS = 3  # visible rows of a list
 
 
+class _Control(NamedTuple):
+    """A control of the dialog: how its value is read and set, and its default."""
+
+    value: Callable[[], Any]
+    put: Callable[[Any], object]
+    default: Any
+
+
 class PreferencesDialog(QDialog):
     """Groups of controls, each of which applies at once; each feature adds its own."""
 
     def __init__(self, parent: QWidget):
         super().__init__(parent)
         self.setWindowTitle("Preferences")
-        self._defaults: list[Callable[[], object]] = []
-        self._groups, layout = QVBoxLayout(), QVBoxLayout(self)
-        layout.addLayout(self._groups)
-        kinds = QDialogButtonBox.StandardButton
+        self._controls: list[_Control] = []
+        self._before: list[Any] = []  # the values that the defaults replaced
+        self._groups, kinds = QVBoxLayout(self), QDialogButtonBox.StandardButton
         self.buttons = QDialogButtonBox(kinds.Close | kinds.RestoreDefaults, rejected=self.close)
         restore = self.buttons.button(kinds.RestoreDefaults)
         restore.setToolTip("All of these as they are at first, but for the package folders")
         restore.clicked.connect(self.restore)
+        self.undo = self.buttons.addButton("&Undo defaults", QDialogButtonBox.ButtonRole.ResetRole)
+        self.undo.setToolTip("All of these as they were before Restore Defaults (Ctrl+Z)")
+        self.undo.setShortcut("Ctrl+Z")
+        self.undo.setEnabled(False)
+        self.undo.clicked.connect(self._undo)
+        for button in (restore, self.undo):
+            button.setAutoDefault(False)  # Return in it closes the dialog, as everywhere else there
         self.buttons.button(kinds.Close).setDefault(True)
-        layout.addWidget(self.buttons)
+
+    def add_buttons(self) -> None:
+        """Add the buttons below the controls, after which Tab reaches them."""
+        self._groups.addWidget(self.buttons)
 
     def restore(self) -> None:
         """Reset every control to its default, which applies at once."""
-        for default in self._defaults:
-            default()
+        before = [control.value() for control in self._controls]
+        for control in self._controls:
+            control.put(control.default)
+        if before != [control.default for control in self._controls]:
+            self._before = before
+            self.undo.setEnabled(True)
+
+    def _undo(self) -> None:
+        """Set every control as it was before its default replaced it."""
+        for control, value in zip(self._controls, self._before, strict=True):
+            control.put(value)
+        self.undo.setEnabled(False)
 
     def add_choice(self, title: str, choices: Mapping[str, str], default: str, note: str = "") -> QComboBox:
         """Add a choice between `choices`, a mapping of item data to labels; `note` is beside it."""
         box = QComboBox()
         for name, text in choices.items():
             box.addItem(text, name)
-        self._defaults.append(lambda: box.setCurrentIndex(box.findData(default)))
+        self._controls.append(_Control(box.currentData, lambda name: box.setCurrentIndex(box.findData(name)), default))
         self._labelled(title, box, note)
         return box
 
@@ -65,7 +92,7 @@ class PreferencesDialog(QDialog):
         box.setSingleStep(bounds[2])
         box.setSuffix(f" {unit}")
         box.setKeyboardTracking(False)
-        self._defaults.append(lambda: box.setValue(default))
+        self._controls.append(_Control(box.value, box.setValue, default))
         self._labelled(title, box, text)
         return box
 
@@ -78,7 +105,7 @@ class PreferencesDialog(QDialog):
             box.setChecked(action.isChecked())
             box.toggled.connect(action.setChecked)
             action.toggled.connect(box.setChecked)
-            self._defaults.append(partial(box.setChecked, default))
+            self._controls.append(_Control(box.isChecked, box.setChecked, default))
             grid.addWidget(box, number // COLUMNS, number % COLUMNS)
             boxes.append(box)
         self._groups.addWidget(group)

@@ -13,6 +13,7 @@ from PyQt6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
+    QResizeEvent,
     QShowEvent,
     QStandardItem,
     QStandardItemModel,
@@ -39,6 +40,7 @@ from app.panels.robot_tree import Entry, entries
 LINK = Qt.ItemDataRole.UserRole
 HEADINGS = ["Link", "Joint", ""]
 EYE, EYE_WIDTH = 2, 28  # the column of the eyes, px
+LEAST_JOINT = 48  # px, of the column of joints
 NOTHING = "No link or joint has these letters"
 SELECT = "Select a link to see its properties"
 OPEN = 60  # largest number of links at which the tree is expanded
@@ -67,6 +69,8 @@ class LinkTree(QTreeView):
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setIndentation(11)
         self.selectionModel().currentChanged.connect(self._emit_chosen)
+        for changed in (self.expanded, self.collapsed, self.verticalScrollBar().valueChanged):
+            changed.connect(lambda _: self._fit_columns())
         theme.signals.changed.connect(self._apply_theme)
 
     def _apply_theme(self) -> None:
@@ -85,7 +89,6 @@ class LinkTree(QTreeView):
         blocked = self.selectionModel().blockSignals(True)
         self._shown.setSourceModel(self._items)  # filled beforehand, since views are notified of every added row
         self.selectionModel().blockSignals(blocked)
-        self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
         self.header().setSectionResizeMode(1, QHeaderView.ResizeMode.Stretch)
         self.header().setStretchLastSection(False)
         self.header().setSectionResizeMode(EYE, QHeaderView.ResizeMode.Fixed)
@@ -95,6 +98,18 @@ class LinkTree(QTreeView):
             self.expandAll()
         else:
             self.expandToDepth(0)
+        self._fit_columns()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_columns()
+
+    def _fit_columns(self) -> None:
+        """Give names of links the width that they need; leave out joints without room."""
+        room, links, modes = self.viewport().width() - EYE_WIDTH, self.sizeHintForColumn(0), QHeaderView.ResizeMode
+        alone = links + LEAST_JOINT > room
+        self.header().setSectionResizeMode(0, modes.Stretch if alone and links <= room else modes.ResizeToContents)
+        self.setColumnHidden(1, alone)
 
     def _row(self, entry: Entry) -> list[QStandardItem]:
         link = QStandardItem(entry.name)
@@ -187,7 +202,10 @@ class Inspector(QTreeWidget):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._offer)
         self.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
-        self.header().setStretchLastSection(True)
+        self.header().setSectionResizeMode(
+            1, QHeaderView.ResizeMode.Stretch
+        )  # a stretched last one has 100 px at least
+        self.header().setStretchLastSection(False)
         self._labels: tuple[tuple[str, ...], ...] = ()
         theme.signals.changed.connect(self._apply_theme)
 

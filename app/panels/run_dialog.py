@@ -38,10 +38,12 @@ class RunDialog(QDialog):
         self.interval.setRange(max(1e3 * dt, 0.01), max(1e3 * duration, 1.0))
         self.interval.setValue(10.0)
         self.interval.setSuffix(" ms")
+        steps = round(duration / dt) + 1
+        spaced = "one for each step" if frames == steps else "at the times of its frames"
         texts = (
-            f"Every step: {dt * 1e3:g} ms, {round(duration / dt) + 1:,} rows",
+            f"Every step: {dt * 1e3:g} ms, {steps:,} rows",
             "Every",
-            f"As recorded: {frames:,} rows at uneven times, without simulating again",
+            f"As recorded: {frames:,} rows, {spaced}, without simulating again",
         )
         layout = QVBoxLayout(self)
         for choice, text in enumerate(texts):

@@ -63,7 +63,8 @@ class SecondRobotPanel(QWidget):
         self._form = QFormLayout()
         self._form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         self._form.addRow("Algorithm of the second", self.algorithm)
-        self.link, self.note, self.close_button = QLabel(HINT), QLabel(EMPTY), QPushButton("Close the second robot")
+        self.link, self.note = (QLabel(text, textFormat=Qt.TextFormat.PlainText) for text in (HINT, EMPTY))
+        self.close_button = QPushButton("Close the second robot")
         for label in (self.link, self.note):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

@@ -29,7 +29,9 @@ class StudyPanel(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.results: engine.StudyResults | None = None
-        self.title, self.summary, self.note = QLabel(wordWrap=True), QLabel(wordWrap=True), QLabel(wordWrap=True)
+        self.title, self.summary, self.note = (
+            QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText) for _ in range(3)
+        )
         self.title.setFont(type_scale.font("heading", bold=True))
         self.summary.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         theme.tint(self.note, "faint")
@@ -81,7 +83,7 @@ class StudyPanel(QWidget):
         beside.setFixedWidth(WIDTH)
         parts = self.title, form, self.summary, self.note, 1, run, self.export
         vertical(*parts, of=beside, margins=NO_MARGINS, spacing=6)
-        column = scroller(beside, sideways=False)
+        column = self._column = scroller(beside, sideways=False)
         column.setFixedWidth(WIDTH + column.verticalScrollBar().sizeHint().width())
         horizontal(column, (self.chart, 1), of=self, margins=(10, 8, 10, 8), spacing=10)
 
@@ -91,6 +93,7 @@ class StudyPanel(QWidget):
         self.title.setText("")
         self.summary.setText(message)
         self.note.setText("")
+        self._column.setVisible(bool(message))  # else there is nothing to choose
         self.chart.show_kind(None)
         for widget in (self.kind_box, self.x_box, self.y_box, self.color_box, self.sample, self.open_run, self.export):
             widget.setEnabled(False)
@@ -116,6 +119,7 @@ class StudyPanel(QWidget):
             self.sample.setRange(int(samples[0]), int(samples[-1]))
             self.sample.setValue(int(samples[0]))
         self.open_run.setEnabled(results.study is not None)
+        self._column.show()
         self.title.setText(results.title)
         self.summary.setText(summary(results))
         self.results = results

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPixmap
+from PyQt6.QtGui import QFontMetrics, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPixmap
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.desktop import theme, type_scale
@@ -59,7 +59,9 @@ class StudyChart(QWidget):
             beside = axes.BESIDE if self.kind.scale is not None else beside
             if any(line.label for line in getattr(self.kind, "lines", ())):
                 beside = BESIDE_LINES
-            left = axes.LEFT if not isinstance(self.kind, Parallel) else NAMED
+            metrics = QFontMetrics(type_scale.font("small"))
+            named = isinstance(self.kind, Parallel)
+            left = NAMED if named else axes.left_of(metrics, self.kind.y_axis.words, self.width())
         size = self.width() - left - beside, self.height() - axes.TOP - bottom
         return QRectF(left, axes.TOP, max(size[0], 20), max(size[1], 20))
 

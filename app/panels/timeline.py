@@ -146,7 +146,7 @@ class Timeline(QWidget):
     def __init__(self, actions: Sequence[QAction], apart: Sequence[QAction | QToolButton]):
         super().__init__()
         self.track = Track()
-        self.time, self.memory, self.state = QLabel(), QLabel(), QLabel()
+        self.time, self.memory, self.state = (QLabel(textFormat=Qt.TextFormat.PlainText) for _ in range(3))
         self.time.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
         self.runs = QComboBox(toolTip="The run that is shown; each reset and each branch starts a new one")
         self.runs.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)

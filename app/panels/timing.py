@@ -39,7 +39,7 @@ class TimingPanel(QWidget):
         self.table, self.frame_table = TimingTable("step", self.steps), TimingTable("frame", self.frames)
         self.view, self.frame_view = (TimingRows(self.table, headed=True), TimingRows(self.frame_table, headed=False))
         self._spent: Mapping[str, float] = {}  # for the current state
-        self.why, self.note, self.prompt = QLabel(), QLabel(), MeasurePrompt()
+        self.why, self.note, self.prompt = QLabel(textFormat=Qt.TextFormat.PlainText), QLabel(), MeasurePrompt()
         self.measure_asked, self.measured = self.prompt.requested, self.prompt.over
         self._plots = StackedPlot(self.steps, "step"), StackedPlot(self.frames, "frame")
         # Tables show all their rows before the plots grow beyond their minimum.

@@ -18,7 +18,6 @@ SHOWN = (MEDIAN, MOST, BEFORE)
 """The columns shown, out of `COLUMNS`, in order; a row's tooltip has all of them."""
 ROW_HEIGHT = 21  # px
 LONGEST_NAME = "▬ contact with ABA"
-USUAL = 350  # px
 MARGIN = 18  # px beside a figure in its cell
 WIDEST = ("88.8 ms", "99 %", "median")  # the widest texts of a number column
 LEAST_ROWS = 3  # visible rows at the window's least height
@@ -168,11 +167,11 @@ class TimingRows(QTableView):
         self.fit_rows()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """In a panel that is narrower than usual, hide the last columns where they leave no room for the names."""
+        """Hide the last columns where they leave no room for the names."""
         super().resizeEvent(event)
         room = self.viewport().width() - self.fontMetrics().horizontalAdvance(LONGEST_NAME) - MARGIN
         for column in range(2, 1 + len(SHOWN)):
-            self.setColumnHidden(column, self.width() < USUAL and room < column * self.columnWidth(1))
+            self.setColumnHidden(column, room < column * self.columnWidth(1))
 
     def fit_rows(self) -> None:
         """Set the maximum height to the height of all rows."""

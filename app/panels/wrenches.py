@@ -41,7 +41,8 @@ class WrenchPanel(QWidget):
         self.force = [PlainBox(-MOST, MOST, 3, FORCE_TIP.format(axis), NARROW) for axis in "xyz"]
         self.moment = [PlainBox(-MOST, MOST, 3, MOMENT_TIP.format(axis), NARROW) for axis in "xyz"]
         self.act, self.clear = QCheckBox("Apply"), QPushButton("Clear all")
-        self.acting = QLabel(wordWrap=True, textInteractionFlags=Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.acting = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.acting.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.link.setToolTip("The link; a click on one in the view selects it")
         self.axes.setToolTip(AXES_TIP)
         self.act.setToolTip(ACT_TIP)

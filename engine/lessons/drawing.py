@@ -196,7 +196,8 @@ def tree(trace: Trace, index: int, palette: Palette, marks: Marks = NO_MARKS) ->
     sheet.text(10, y + 24, "base")
     sheet.text(WIDTH - 10, y + 24, "tip" if n == links else f"link {n} of {links}", anchor="end")
     known = int((lights(trace, index, links) >= KNOWN).sum())
-    _sizes(sheet, [stage for stage in done if stage in whole], n, (y + 34, high), ROUNDING * trace.largest)
+    colors = [LIT[each or KNOWN] for each in lights(trace, index, links, marks._replace(part=None))[:n]]
+    _sizes(sheet, [stage for stage in done if stage in whole], colors, (y + 34, high), ROUNDING * trace.largest)
     _legend(sheet, y + 54 + high, "changed by the pull" if marks.changed else "in work")
     sheet.text(WIDTH / 2, y + 24, f"known: {known} of {links}", "text", "middle")
     return sheet.svg(f"{now.part} over {links} links, {known} known")
@@ -283,9 +284,12 @@ def _legend(sheet: Sheet, y: float, touched: str = "in work") -> None:
         sheet.text(26 + 146 * k, y, wording)
 
 
-def _sizes(sheet: Sheet, done: Sequence[Stage], n: int, place: tuple[float, int], zero: float) -> None:
-    """Draw the known magnitude of each link as a bar; `place` is the top and the height; up to `zero` is rounding."""
-    y, high = place
+def _sizes(sheet: Sheet, done: Sequence[Stage], colors: Sequence[str], place: tuple[float, int], zero: float) -> None:
+    """Draw the known magnitude of each link as a bar in the link's colour; `place` is the top and the height.
+
+    Up to `zero` is rounding.
+    """
+    (y, high), n = place, len(colors)
     sizes = {
         link: float(np.linalg.norm(value))
         for stage in done
@@ -304,7 +308,7 @@ def _sizes(sheet: Sheet, done: Sequence[Stage], n: int, place: tuple[float, int]
     step = (WIDTH - 20) / n
     for link, size in sizes.items():
         height = size / largest * (high - 24)
-        sheet.box(10 + link * step, y + high - 24 - height, step - 3, height, "good", 0.8)
+        sheet.box(10 + link * step, y + high - 24 - height, step - 3, height, colors[link], 0.8)
     sheet.text(10, y + high - 8, f"magnitude, the largest {largest:.3g}")
 
 

@@ -172,15 +172,17 @@ def _crossings(*_: object) -> dict[str, float | str]:
 
 
 def parts(processors: int) -> Run:
-    """Return DCA-ABA with one part for each processor."""
+    """Return DCA-ABA with at most one part for each processor."""
     return lambda chain, q, v, tau: dca.forward_dynamics(chain, q, v, tau, chunk=-(-chain.n // processors))
 
 
 def _on_few_processors(chain: Chain, *state: Array) -> dict[str, float]:
-    """Return times with one part for each of one to eight processors, and the speed-ups."""
+    """Return times with at most one part for each of one to eight processors, and the speed-ups."""
     one, two, four, eight = (trace(parts(count), chain, *state).time(count) for count in (1, 2, 4, 8))
+    chunk = -(-chain.n // 4)
     return {
-        "chunk": -(-chain.n // 4), "one_time": one, "two_time": two, "four_time": four, "eight_time": eight,
+        "chunk": chunk, "chunks": -(-chain.n // chunk),
+        "one_time": one, "two_time": two, "four_time": four, "eight_time": eight,
         "two_faster": one / two, "four_faster": one / four, "eight_faster": one / eight, "paper_faster": PAPER_FASTER,
     }  # fmt: skip
 

@@ -260,8 +260,8 @@ def frames_of(
     q, v, tau = (np.array(x if x.ndim == 3 else x[None], float) for x in (run.q, run.v, run.tau))
     if q.shape[2] != model.nq or v.shape[2] != model.nv or tau.shape != v.shape or len(q) != len(v):
         raise ValueError(
-            f"{name} is of a robot with {q.shape[2]} coordinates and {v.shape[2]} velocities; {model.name} has "
-            f"{model.nq} and {model.nv}"
+            f"{name} is of a robot with {q.shape[2]} coordinates and {v.shape[2]} velocities, and {model.name} has "
+            f"{model.nq} and {model.nv}; name the robot that it was recorded with"
         )
     rows = q.shape[0] * q.shape[1]  # -1 is ambiguous for nv = 0
     validation.states(model, q=q.reshape(rows, model.nq), v=v.reshape(rows, model.nv))

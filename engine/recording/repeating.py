@@ -42,6 +42,11 @@ def repeat(saved: SavedRun, model: Model) -> Repeated:
     Raises ValueError with one sentence if the file lacks inputs or steps, or is of another robot, and any exception
     of `Simulation`, for example if the required GPU is missing.
     """
+    if "study" in saved.settings and "sample" in saved.settings:
+        raise ValueError(
+            f"{Path(saved.path).name} was written by a study, without the inputs of its steps; repeat sample "
+            f"{saved.settings['sample']!r:.20} by Open run in the window's Study panel, or by engine.Study.trajectory"
+        )
     recording = recording_of(saved, model)
     (run,) = recording.runs
     frames = [recording.frame(run, index) for index in range(run.first, run.last + 1)]

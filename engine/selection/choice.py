@@ -251,16 +251,14 @@ def _because(table: Measurements, verdict: _Verdict, case: Case) -> str:
     name = verdict.algorithm
     assert name is not None
     others = sorted((time, other) for other, time in verdict.seconds.items() if other != name)
-    figures = in_words(verdict.seconds[name])
+    figures, near = in_words(verdict.seconds[name]) + (" a step" if case.work == "step" else ""), ""
     if others:
         figures += f" beside {in_words(others[0][0])} for {_named(others[0][1])}"
-        if others[0][0] < verdict.seconds[name]:
-            figures += ", no gain worth a change"
+        near = ", too small a gain to prefer the latter" if others[0][0] < verdict.seconds[name] else ""
     for other, residual in verdict.inaccurate.items():
         figures += f" ({_named(other)} would leave a relative residual of {residual:.1g})"
     robots = f" for a batch of {case.batch}" if case.batch > 1 else ""
-    a_step = " a step" if case.work == "step" else ""
-    return f"{_named(name)}: {figures}{robots}{a_step}, {table.basis(name, case)}{_fix(table.device)}"
+    return f"{_named(name)}: {figures}{robots}{near}, {table.basis(name, case)}{_fix(table.device)}"
 
 
 def _named(name: str) -> str:

@@ -307,10 +307,14 @@ def _kept(table: Table) -> KeptNumber:
     if not quantity and "quantity" not in table:
         table.problem("", "it has no quantity", 'name one as the plots do, quantity = "hand position z"')
     take = table.text("take", "end", TAKES)
-    bounds = {key: table.number(key, 0.0) if key in table else None for key in ("below", "above")}
+    bounds = {key: table.number(key, math.nan) if key in table else None for key in ("below", "above")}
     bounded = any(bound is not None for bound in bounds.values())
     if bounded and "name" not in table:
         table.problem("", "it has bounds and no name", 'say what it means where they hold, name = "fell"')
+    below, above = bounds["below"], bounds["above"]
+    if below is not None and above is not None and below <= above:
+        fix = "exchange the two, or leave one out"
+        table.problem("below", f"no number is above {above:g} and below {below:g}", fix)
     name = table.text("name", quantity if take == "end" else f"{quantity} {take}")
     for key in bounds:
         table.value(key)

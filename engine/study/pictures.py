@@ -120,13 +120,13 @@ def _shares(panel: Panel, x: NDArray[Any], shown: Columns, axes: Axes) -> None:
 def _scatter(
     figure: Figure, panel: Panel, x: NDArray[Any], y: NDArray[Any], shown: Columns, axes: Axes, label: Mapping[str, str]
 ) -> None:
-    """Plot a dot for each sample, coloured by a number, or by words with a legend."""
-    if axes.color is None or shown[axes.color].dtype.kind == "U":
+    """Plot a dot for each sample, coloured by a number, or by words, such as true and false, with a legend."""
+    if axes.color is None or shown[axes.color].dtype.kind in "Ub":
         words = shown[axes.color] if axes.color else np.full(len(x), "")
-        for word in np.unique(words):
-            panel.plot(
-                x[words == word], y[words == word], ".", color=figures.algorithm_color(word), label=word, markersize=4
-            )
+        words = np.where(words, "true", "false") if words.dtype == bool else words
+        for k, word in enumerate(np.unique(words)):
+            paint = figures.algorithm_color(word) if word in figures.MARKS else figures.OWN[k % len(figures.OWN)]
+            panel.plot(x[words == word], y[words == word], ".", color=paint, label=word, markersize=4)
         if axes.color:
             panel.legend(fontsize=8, frameon=False)
         return

@@ -104,7 +104,6 @@ class Plan:
         self._groups: dict[BatchSettings, Group] = {}
         self.decided: dict[str, list[Any]] = {}
         self.robots: dict[str, Model] = {}
-        problems.end()
         for way, name in self._robot_names():
             try:
                 self.robots[name] = self._load(name)
@@ -121,7 +120,7 @@ class Plan:
         for k, axis in enumerate(self.study.axes):
             if axis.what == "robot":
                 found += [(("vary", k, "values"), name) for name in axis.values]
-        return found or [(("robot",), self.study.robot)]
+        return found or [(("robot",), name) for name in (self.study.robot,) if name]
 
     def _load(self, name: str) -> Model:
         parts, xacro_args = without_xacro_args(name.split(" "))
@@ -146,7 +145,7 @@ class Plan:
             return None
         known = program.parameters
         for k, axis in enumerate(self.study.axes):
-            if axis.what == "parameter" and axis.of not in known:
+            if axis.what == "parameter" and axis.of and axis.of not in known:
                 fix = f"use one of {', '.join(known)}{nearest(axis.of, known)}" if known else "assign it a number"
                 problems.add(("vary", k, "of"), f"{program.path.name} assigns no {axis.of!r} at its top level", fix)
         return program
@@ -288,7 +287,10 @@ def has_ground(study: Description, model: Model) -> bool:
 
 
 class _Names:
-    """Checks of a study's names against a robot: links, joints, quantities, ground."""
+    """Checks of a study's names against a robot: links, joints, quantities, ground.
+
+    Names that are missing or cannot be read are "", and have been reported.
+    """
 
     def __init__(self, study: Description, model: Model, robot: str, problems: Problems):
         self._study, self._model, self._problems = study, model, problems
@@ -306,6 +308,8 @@ class _Names:
             if self._require(("start", joint), "joint", joint, self._joints):
                 self._require_within(("start", joint), joint, study.start[joint])
         for k, axis in enumerate(study.axes):
+            if not axis.what or (axis.variable.of and not axis.of):
+                continue
             if axis.of == "all" and axis.variable.every:
                 if axis.what == "mass" and not axis.factor:
                     fix = "add factor = true, or name a link"
@@ -341,8 +345,8 @@ class _Names:
             self._problems.add(way, f"link {link!r} has no mass to change", "name another, or vary its payload")
 
     def _require(self, way: tuple[str | int, ...], kind: str, name: str, names: list[str]) -> bool:
-        if name in names:
-            return True
+        if name in names or not name:
+            return bool(name)
         if len(names) > LISTED:
             fix = f"use one of {', '.join(difflib.get_close_matches(name, names, LISTED, 0.0))}, …"
         else:

@@ -154,7 +154,7 @@ def test_before_and_after_are_of_one_speed(qtbot, arm):
 def test_no_figure_of_the_timing_table_is_cut(qtbot):
     timing = TimingPanel()
     qtbot.addWidget(timing)
-    timing.resize(360, 700)
+    timing.resize(430, 700)
     timing.show()
     timing.show_algorithm("abia", "cpu", Settings(), "", False)
     for seconds in (2.34600, 234.6e-6, 99.94e-3, 888.4e-9):
@@ -175,7 +175,7 @@ def test_the_columns_of_both_groups_stay_where_they_are(qtbot):
     qtbot.addWidget(timing)
     timing.show()
     places = set()
-    for width, name in ((360, "abia"), (430, "jsiia"), (900, "dca")):
+    for width, name in ((430, "abia"), (600, "jsiia"), (900, "dca")):
         timing.resize(width, 700)
         timing.show_algorithm(name, "cpu", Settings(), "", False)
         timing.add_step(dict.fromkeys(engine.PHASES["cpu"][name], 1e-6), 1.0)

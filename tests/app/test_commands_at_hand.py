@@ -95,6 +95,19 @@ def test_the_palette_finds_a_command_by_the_words_of_other_programs(qtbot, arm, 
     assert name in [each.removesuffix("  ✓").partition("\t")[0] for each in found[:5]]
 
 
+def test_the_palette_finds_a_lesson_by_its_name_on_the_command_line_and_shows_its_title_in_full(qtbot, arm):
+    view = arm.features[PaletteView]
+    for name in engine.Lesson.names():
+        view.show()
+        qtbot.keyClicks(view.palette.line, name)
+        tree = view.palette.list
+        title = f"Help › Lessons › {engine.Lesson.title_of(name)}"
+        item = next(each for each in map(tree.topLevelItem, range(tree.topLevelItemCount())) if each.text(0) == title)
+        assert item.isFirstColumnSpanned()
+        room = tree.viewport().width() - tree.visualItemRect(item).left() - tree.iconSize().width()
+        assert tree.fontMetrics().horizontalAdvance(title) < room
+
+
 def unexplained(window) -> list[str]:
     """The disabled entries of a window's menus without a reason, which is what the palette says."""
     return [name for _, name, action in of_menus(window) if not is_offered(action) and not reason_of(action)]

@@ -68,6 +68,7 @@ def test_the_buttons_of_a_study_are_scrolled_to_in_a_low_dock(qtbot, opened):
     window.resize(AT_SCALE_2)
     show(qtbot, window, "Study")
     panel = window.feature(StudyView).panel
+    panel.show_none("Reading …")  # without a study only the hint is there
     panel.export.setEnabled(True)
     bar = window.docks["Study"].widget().verticalScrollBar()
     wait(qtbot, lambda: panel.isVisible() and panel.height() > 150 and bar.maximum() == 0)

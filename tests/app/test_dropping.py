@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from test_scene_view import far_mesh, settled
 from test_window import drop
-from windows import wait
+from windows import number_typed, wait
 
 import engine
 from app.features.controller_view import DROPPED
@@ -46,7 +46,7 @@ def test_a_dropped_controller_is_not_run_and_the_entry_that_does_is_named(arm, t
 def test_of_a_robot_and_a_mesh_the_robot_opens(qtbot, arm, far_mesh, first):
     assert drop(arm, *((ARM6, far_mesh) if first else (far_mesh, ARM6)))
     wait(qtbot, lambda: arm.workbench.robot.model.name == "arm6")
-    said = "one robot at a time: arm6.urdf opens, far.obj did not"
+    said = "arm6.urdf opens, far.obj did not: drop it again beside the robot"
     wait(qtbot, lambda: arm.statusBar().currentMessage() == said)
     assert not arm.features[SceneView].obstacles
 
@@ -67,32 +67,51 @@ def test_meshes_are_taken_beside_a_file_that_can_be_no_robot(qtbot, arm, far_mes
     wait(qtbot, lambda: arm.workbench.findings.refused)
 
 
-def test_a_dropped_height_field_is_the_ground(qtbot, opened, tmp_path, monkeypatch):
+def test_a_dropped_height_field_is_the_ground(qtbot, opened, tmp_path):
     path, flat = tmp_path / "Hills.NPY", tmp_path / "row.npy"
     np.save(tmp_path / "h.npy", np.outer(np.arange(5.0), np.arange(4.0)) / 10)
     (tmp_path / "h.npy").rename(path)
     np.save(flat, np.arange(5.0))
-    asked = []
-
-    def accept(_window, _title, text, box) -> bool:
-        asked.append(text)
-        box.setValue(0.25)
-        return True
-
-    monkeypatch.setattr("app.features.ground_view.accepts", accept)
     window = opened(engine.find_robot("quadruped"))
-    assert drop(window, path)
     ground = lambda: window.workbench.robot.settings.scene.ground  # noqa: E731
-    wait(qtbot, lambda: isinstance(ground(), engine.HeightField))
-    assert (ground().cell, ground().heights.shape) == (0.25, (5, 4))
-    assert "Hills.NPY" in asked[0]
-    assert drop(window, flat)
-    wait(qtbot, lambda: "row.npy: " in window.statusBar().currentMessage())
+    with number_typed(0.25) as asked:
+        assert drop(window, path)
+        wait(qtbot, lambda: isinstance(ground(), engine.HeightField))
+        assert (ground().cell, ground().heights.shape) == (0.25, (5, 4))
+        assert "Hills.NPY" in asked[0]
+        assert drop(window, flat)
+        wait(qtbot, lambda: "row.npy: " in window.statusBar().currentMessage())
     assert len(asked) == 1
     window.run.ground.trigger()
     wait(qtbot, lambda: not window.workbench.robot.settings.ground)
     assert drop(window, path)
     assert window.statusBar().currentMessage() == f"Hills.NPY: {NO_GROUND_TIP}"
+
+
+def test_a_robot_opens_with_the_height_field_that_is_dropped_with_it(qtbot, arm, tmp_path):
+    path, mine = tmp_path / "hills.npy", tmp_path / "mine.py"
+    np.save(path, np.outer(np.arange(5.0), np.arange(4.0)) / 10)
+    mine.write_text("raise SystemExit")
+    robot = arm.workbench.robot
+    with number_typed(0.25) as asked:
+        assert drop(arm, path, engine.find_robot("quadruped"), mine)
+        wait(qtbot, lambda: robot.settings is not None and isinstance(robot.settings.scene.ground, engine.HeightField))
+    assert (robot.model.name, len(asked)) == ("quadruped", 1)
+    assert robot.settings.scene.ground.cell == 0.25
+    said = "quadruped.urdf opens, mine.py did not: drop it again beside the robot"
+    assert arm.statusBar().currentMessage() == said
+
+
+def test_a_height_field_does_not_wait_for_another_robot_than_that_it_was_dropped_with(qtbot, arm, tmp_path):
+    path, broken = tmp_path / "hills.npy", tmp_path / "broken.urdf"
+    np.save(path, np.zeros((5, 4)))
+    broken.write_text("<robot")
+    with number_typed(0.25) as asked:
+        assert drop(arm, path, broken)
+        wait(qtbot, lambda: arm.workbench.findings.refused)
+        arm.open(engine.find_robot("quadruped"))
+        wait(qtbot, lambda: arm.workbench.robot.model.name == "quadruped" and not arm.workbench.loading)
+    assert not asked
 
 
 def test_what_was_not_opened_is_said_beside_what_opening_the_other_says(qtbot, arm):

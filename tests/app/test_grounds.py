@@ -8,7 +8,7 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtTest import QTest
 from test_collision_shapes import pixels
 from test_contacts import seen
-from windows import name_file, wait
+from windows import name_file, number_typed, wait
 
 import engine
 from app.features import session_scene
@@ -170,17 +170,16 @@ def test_a_field_of_heights_is_read_from_a_file_and_a_bad_one_is_told(qtbot, sta
     np.save(path, heights)
     view = standing.features[GroundView]
     name_file(monkeypatch, path)
-    monkeypatch.setattr("app.features.ground_view.accepts", lambda *asked: asked[-1].setValue(0.25) or True)
-    view.from_file.trigger()
+    with number_typed(0.25):
+        view.from_file.trigger()
     wait(qtbot, lambda: standing.viewport._view().extras.world.terrain is not None)
     ground = standing.workbench.robot.settings.scene.ground
     np.testing.assert_array_equal(ground.heights, heights)
     assert ground.cell == 0.25
     assert view.from_file.isChecked()
     path.write_text("no heights")
-    asked = []
-    monkeypatch.setattr("app.features.ground_view.accepts", asked.append)
-    view.from_file.trigger()
+    with number_typed(0.5) as asked:
+        view.from_file.trigger()
     assert not asked  # for the metres between the heights of a file that has none
     assert "hill.npy" in standing.statusBar().currentMessage()
     path.unlink()

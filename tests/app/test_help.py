@@ -54,13 +54,20 @@ def test_about_names_licence_papers_and_renderer(window):
 
 def test_help_leads_to_the_documents(window, monkeypatch):
     opened = []
-    monkeypatch.setattr("app.desktop.actions.QDesktopServices.openUrl", lambda url: opened.append(url.toLocalFile()))
+    opens = "app.desktop.actions.QDesktopServices.openUrl"
+    monkeypatch.setattr(opens, lambda url: opened.append(url.toLocalFile()) or True)
     actions = window.documents.actions()
     assert len(actions) == len(about.DOCUMENTS)
     for action in actions:
         action.trigger()
     assert all(Path(each).is_file() for each in opened)
     assert [Path(each).name for each in opened][:2] == ["README.md", "scheme.md"]
+    assert not window.statusBar().currentMessage()
+    monkeypatch.setattr(opens, lambda _: False)
+    actions[0].trigger()
+    assert window.statusBar().currentMessage() == (
+        f"this system has no program that opens .md files; open {opened[0]} yourself"
+    )
 
 
 def test_no_two_actions_have_the_same_key(window):

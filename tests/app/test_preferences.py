@@ -52,6 +52,17 @@ def test_a_theme_applies_at_once(window, preferences):
     assert [preferences.theme.itemData(k) for k in range(preferences.theme.count())] == list(CHOICES)
 
 
+def test_what_another_window_remembers_meanwhile_is_left_to_the_next_start(window, preferences):
+    preferences.theme.setCurrentIndex(preferences.theme.findData("light"))
+    preferences.dialog.close()
+    window.settings.setValue("theme", "dark")
+    window.settings.setValue("frame_rate", "30")
+    preferences.show()
+    assert preferences.theme.currentData() == window.features[Appearance].choice == "light"
+    assert preferences.rate.currentData() == "screen"
+    assert not theme.is_dark()
+
+
 def test_ticks_are_those_of_the_menus(window, preferences):
     overlays = [window.features[ContactView].action, *window.features[OverlayView].actions.values()]
     automatic = [window.features[Reloading].watching, window.feature(IdleMeasuring).action]
@@ -96,8 +107,31 @@ def test_defaults_are_those_of_a_new_window(qtbot, preferences):
     for box in (*preferences.overlays, *preferences.automatic):
         box.click()
     assert all(now != before for now, before in zip(values(preferences), fresh, strict=True))
-    qtbot.mouseClick(preferences.dialog.buttons.button(QDialogButtonBox.StandardButton.RestoreDefaults), LEFT)
+    changed, undo = values(preferences), preferences.dialog.undo
+    assert not undo.isEnabled()
+    restore = preferences.dialog.buttons.button(QDialogButtonBox.StandardButton.RestoreDefaults)
+    qtbot.mouseClick(restore, LEFT)
     assert values(preferences) == fresh
+    qtbot.mouseClick(restore, LEFT)  # there is nothing left to replace
+    qtbot.mouseClick(undo, LEFT)
+    assert values(preferences) == changed
+    assert not undo.isEnabled()
+
+
+def test_return_closes_the_dialog_and_changes_nothing(qtbot, preferences):
+    preferences.theme.setCurrentIndex(preferences.theme.findData("light"))
+    changed, dialog = values(preferences), preferences.dialog
+    dialog.close()
+    preferences.show()
+    qtbot.waitActive(dialog)
+    assert dialog.focusWidget() is preferences.theme
+    buttons = dialog.buttons.buttons()
+    for focused in (preferences.theme, preferences.limit, *preferences.overlays, *buttons):
+        focused.setFocus()
+        qtbot.keyClick(focused, Qt.Key.Key_Return)
+        assert values(preferences) == changed
+        assert not dialog.isVisible()
+        preferences.show()
 
 
 def test_it_closes_and_opens_again_and_the_palette_has_it(qtbot, window, preferences):

@@ -1,9 +1,11 @@
 """Crashed runs: their report, and the recovery offered by the next start."""
 
 import json
+import os
 import subprocess
 import sys
 import threading
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -134,11 +136,13 @@ def test_what_is_open_is_noted_and_a_close_forgets_it(qtbot, window, reports):
 def test_the_next_run_offers_the_robot_and_the_report(qtbot, window, reports):
     robot = str(engine.find_robot("double_pendulum"))
     report = reports.write(raised("x"), "a test")
+    os.utime(report, (0, 1.0e9))  # long before the end, of an error that the run survived
     recovery = Recovery(window, reports, CrashedRun({"robot": robot, "floating": False}, report))
     box = recovery.box
     assert box.isVisible()
     assert "double_pendulum.urdf" in box.informativeText()
     assert report.name in box.informativeText()
+    assert f"Its last report, of {datetime.fromtimestamp(1.0e9):%Y-%m-%d %H:%M}, is in " in box.informativeText()
     again = next(button for button in box.buttons() if "again" in button.text())
     QTimer.singleShot(0, again.click)
     wait(qtbot, lambda: window.workbench.robot.model is not None)

@@ -9,6 +9,7 @@ from windows import press, wait
 
 import engine
 from app.features.attaching import AngleUnits, RobotView, TimeView
+from app.panels.robot import LEAST_JOINT, RobotPanel
 from app.panels.robot_tree import DEEPEST, entries
 
 ARM = engine.ROBOTS / "arm7.urdf"
@@ -70,6 +71,21 @@ def test_a_drag_chooses_nothing(qtbot, arm):
     qtbot.mouseMove(arm.viewport, place + QPoint(40, 0))
     qtbot.mouseRelease(arm.viewport, Qt.MouseButton.LeftButton, pos=place + QPoint(40, 0))
     assert arm.selection.link == -1
+
+
+def test_in_a_narrow_panel_joints_give_way_to_links_and_eyes(qtbot):
+    panel = RobotPanel()
+    qtbot.addWidget(panel)
+    panel.set_robot(engine.chain(9))
+    panel.show()
+    for width, joints in ((235, False), (420, True), (235, False)):
+        panel.resize(width, 500)
+        wait(qtbot, lambda joints=joints: panel.tree.isColumnHidden(1) != joints)
+        for view in (panel.tree, panel.inspector):
+            wait(qtbot, lambda view=view: not view.horizontalScrollBar().isVisible())
+            assert view.header().length() == view.viewport().width()
+        assert panel.tree.columnWidth(0) >= panel.tree.sizeHintForColumn(0)
+        assert not joints or panel.tree.columnWidth(1) >= LEAST_JOINT
 
 
 def test_a_click_in_the_tree_marks_the_link_in_the_picture(qtbot, arm):

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QFileDialog
-from windows import name_file, wait
+from windows import name_file, play_for, wait
 
 import engine
+from app.features.run_exports import RunExports
 from app.features.sessions import Sessions
 
 
@@ -35,6 +36,40 @@ def test_an_opened_session_is_saved_to_its_file(qtbot, session, monkeypatch):
     window.workbench.configuring.set_dt(2e-3)
     save(qtbot, window)
     assert json.loads(path.read_text())["settings"]["dt"] == 2e-3
+
+
+def test_a_session_that_another_window_saved_meanwhile_is_not_replaced_unasked(qtbot, session):
+    window, path = session
+    path.write_text(path.read_text().replace("pendulum", "arm6"))
+    saved = path.read_bytes()
+    save(qtbot, window)
+    question = window.features[Sessions].question
+    assert "mine.catena was written by another window" in question.text()
+    qtbot.keyClick(question, Qt.Key.Key_Return)  # Cancel
+    assert not question.isVisible()
+    assert path.read_bytes() == saved
+    save(qtbot, window)
+    press(window, "&Replace")
+    assert json.loads(path.read_text())["robot"]["path"].endswith("pendulum.urdf")
+    window.workbench.configuring.set_dt(2e-3)
+    save(qtbot, window)  # now it is this window's
+    assert json.loads(path.read_text())["settings"]["dt"] == 2e-3
+
+
+def press(window, name: str) -> None:
+    buttons = window.features[Sessions].question.buttons()
+    next(button for button in buttons if button.text() == name).click()
+
+
+def test_a_session_with_its_run_is_saved_again_unasked(qtbot, opened, tmp_path, monkeypatch):
+    window = opened(engine.find_robot("pendulum"))
+    play_for(qtbot, window, 0.1)
+    name_file(monkeypatch, tmp_path / "mine.catena")
+    for _ in range(2):
+        save(qtbot, window)
+        wait(qtbot, lambda: not window.features[RunExports].writing.running)
+    assert window.features[Sessions].question is None
+    assert window.statusBar().currentMessage().startswith("Saved ")
 
 
 def test_another_robot_does_not_overwrite_the_session(qtbot, session, tmp_path, monkeypatch):

@@ -143,6 +143,9 @@ def test_a_dock_on_the_left_leaves_the_picture_almost_half_of_the_window(qtbot, 
     wait(qtbot, lambda: arm.docks["Timing"].width() < 350)
     assert not table.isColumnHidden(1)
     assert sum(map(table.columnWidth, range(1, 4))) + 110 <= table.viewport().width()
+    arm.resizeDocks([arm.docks["Timing"]], [365], Qt.Orientation.Horizontal)
+    wait(qtbot, lambda: arm.docks["Timing"].width() >= 360)
+    assert sum(map(table.columnWidth, range(1, 4))) + 110 <= table.viewport().width()
     arm.docks["Joints"].raise_()
     wait(qtbot, lambda: arm.docks["Joints"].toggleViewAction().isChecked())
     arm.resizeDocks([arm.docks["Joints"]], [420], Qt.Orientation.Horizontal)  # as by dragging the edge

@@ -4,18 +4,21 @@ import json
 import shutil
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import QEvent, QPoint, QPointF, Qt
-from PyQt6.QtGui import QHelpEvent
+from PyQt6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
+from PyQt6.QtGui import QFontMetrics, QHelpEvent, QImage, QPainter
 from PyQt6.QtWidgets import QApplication, QMessageBox, QToolTip
 from windows import name_file, wait
 
 import engine
-from app.desktop import theme
+from app.desktop import theme, type_scale
+from app.desktop.panel_scroller import PanelScroller
 from app.features.study_view import StudyView
-from app.panels import study_rasters
+from app.panels import axes, study_rasters
+from app.panels.study_chart import StudyChart
 from app.panels.study_kinds import KINDS
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed; studies' results are Parquet")
@@ -71,6 +74,44 @@ def place_of(chart, row: int) -> QPoint:
     """Return the position of a sample's dot."""
     kind, area = chart.kind, chart.area
     return QPointF(area.left() + kind._x[row] * area.width(), area.top() + (1 - kind._y[row]) * area.height()).toPoint()
+
+
+def test_the_panel_without_a_study_is_its_hint_alone_and_needs_no_scroll_bar(qtbot, window):
+    window.show()
+    window.resize(920, 570)
+    window.docks.bring("Study")
+    panel = window.features[StudyView].panel
+    wait(qtbot, panel.chart.isVisible)
+    assert not panel.kind_box.isVisible()
+    outer = panel.parentWidget().parentWidget()
+    assert isinstance(outer, PanelScroller)
+    wait(qtbot, lambda: not outer.verticalScrollBar().isVisible() and not outer.horizontalScrollBar().isVisible())
+    panel.show_none("Reading study.json …")
+    wait(qtbot, panel.summary.isVisible)
+
+
+@pytest.mark.parametrize(("width", "whole"), [(700, True), (260, False)])
+def test_words_of_the_vertical_axis_have_room_and_take_a_third_at_most(qtbot, width, whole):
+    chart = StudyChart()
+    qtbot.addWidget(chart)
+    chart.resize(width, 300)
+    chart.show_kind(SimpleNamespace(scale=None, y_axis=axes.Axis("integrator", 0.0, 1.0, ("semi-implicit", "rk4"))))
+    room = chart.area.left() - axes.NAME - 8
+    long = QFontMetrics(type_scale.font("small")).horizontalAdvance("semi-implicit")
+    assert (room >= long) == whole
+    assert chart.area.left() <= max(axes.LEFT, width / 3)
+
+
+@pytest.mark.usefixtures("qapp")
+@pytest.mark.parametrize(("words", "colors"), [(("false", "true"), 2), ((), 100)])
+def test_a_colour_scale_of_words_has_a_colour_for_each(words, colors):
+    picture = QImage(200, 220, QImage.Format.Format_RGB32)
+    picture.fill(0)
+    painter = QPainter(picture)
+    axes.draw_scale(painter, QRectF(10, 10, 100, 200), axes.Axis("fell", 0.0, 1.0, words))
+    painter.end()
+    found = {picture.pixel(130, y) for y in range(12, 208)}
+    assert len(found) == colors if words else len(found) > colors
 
 
 def test_a_click_on_a_sample_shows_its_run(qtbot, studied, swung):

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QBuffer, QByteArray, QPoint, Qt
 from PyQt6.QtGui import QAction
-from PyQt6.QtWidgets import QApplication, QDialog, QInputDialog, QToolButton, QWidget
-from windows import play_for, shown_time, wait, wait_loaded
+from PyQt6.QtWidgets import QApplication, QInputDialog, QToolButton, QWidget
+from windows import number_typed, play_for, shown_time, wait, wait_loaded
 
 import engine
 from app.desktop import theme
 from app.features.attaching import BatchView, TimeView, TimingView
 from app.panels.joints import SEEN, VALUE
-from app.panels.number_box import WholeBox
 from app.panels.timeline import Timeline, spacing
 from app.simulation.batch_spread import BatchSpread
 from app.window import Window
@@ -361,20 +360,12 @@ def test_keyframes_are_named_jumped_to_and_started_from(qtbot, window, time_view
     assert time_view.keyframes.all == []
 
 
-def test_the_memory_is_chosen_and_remembered(qtbot, window, time_view, monkeypatch):
+def test_the_memory_is_chosen_and_remembered(qtbot, window, time_view):
     recording = load(qtbot, window)
     play(qtbot, window, 0.3)
-
-    def exec_(dialog: QDialog) -> int:
-        box = dialog.findChild(WholeBox)
-        assert box.value() == time_view.budget
-        dialog.show()
-        qtbot.keyClicks(box, "1e3")  # in place of the number, which is selected
-        qtbot.keyClick(box, Qt.Key.Key_Return)
-        return dialog.result()
-
-    monkeypatch.setattr(QDialog, "exec", exec_)
-    time_view.memory.trigger()
+    with number_typed("1e3") as asked:
+        time_view.memory.trigger()
+    assert len(asked) == 1
     assert recording.budget == 1000 * 2**20
     assert window.settings.value("recording_megabytes", 0, int) == 1000
 

@@ -1,12 +1,14 @@
 """Helpers of the window's tests: waiting, pressing, and measuring delays."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 from PyQt6.QtCore import Qt, QTimer
-from PyQt6.QtWidgets import QDialog, QFileDialog, QLineEdit
+from PyQt6.QtTest import QTest
+from PyQt6.QtWidgets import QAbstractSpinBox, QApplication, QDialog, QFileDialog, QLabel, QLineEdit
 
 from app.features.attaching import Status, TimeView
 from app.features.autosaved_runs import AutosavedRuns
@@ -76,6 +78,25 @@ def name_file(monkeypatch, path: Path) -> None:
         return QFileDialog.DialogCode.Accepted
 
     monkeypatch.setattr(QFileDialog, "exec", exec_)
+
+
+@contextmanager
+def number_typed(value: object) -> Iterator[list[str]]:
+    """Type a value and Return into every dialog that opens for a number; yield the questions of those dialogs."""
+    asked: list[str] = []
+
+    def look() -> None:
+        dialog = QApplication.activeModalWidget()
+        if dialog is not None and (box := dialog.findChild(QAbstractSpinBox)) is not None:
+            asked.append(dialog.findChild(QLabel).text())
+            QTest.keyClicks(box, str(value))  # in place of the number, which is selected
+            QTest.keyClick(box, Qt.Key.Key_Return)
+
+    timer = QTimer()
+    timer.timeout.connect(look)
+    timer.start(20)
+    yield asked
+    timer.stop()
 
 
 def choose_rows(monkeypatch, choice: int, interval: float = 10.0) -> None:

@@ -141,6 +141,14 @@ def test_a_part_of_several_links_is_lit_whole() -> None:
     assert lit[-1].tolist() == [0, 0, 0, 3, 3, 3, 3, 3, 3, 3]
 
 
+@pytest.mark.parametrize(("links", "chunk", "chunks"), [(4, 1, 4), (6, 2, 3), (10, 3, 4), (16, 4, 4)])
+def test_a_chain_that_four_does_not_divide_has_the_parts_that_are_said(links: int, chunk: int, chunks: int) -> None:
+    made = lesson("chunks", engine.chain(links))
+    assert f"cut into {chunks} parts of at most {chunk} links" in " ".join(made.steps[0].words)
+    parts = {run[0] for stage in made.trace.of("reduce") for run in stage.runs}
+    assert len(parts) == chunks - 1  # that at the base needs no reduction
+
+
 def test_curves_cross_once_where_it_is_said() -> None:
     """The ABA's time doubles with the links; that of the others grows by as much for each doubling."""
     made = lesson("crossing", engine.chain(5))

@@ -52,6 +52,22 @@ def test_a_matrix_shows_what_is_coupled() -> None:
         assert len(zeros) == 2 * (8 - 2**number) + 1
 
 
+def test_the_bar_of_a_link_has_the_colour_of_the_link() -> None:
+    made, several = lesson("aba", engine.chain(7)), False
+    for step in (step for step in made.steps if step.has_picture):
+        root = etree.fromstring(step.picture(pages.DARK))
+        if not any("magnitude, the largest" in "".join(each.itertext()) for each in root.iter("{*}text")):
+            continue
+        shown = {}
+        for kind in ("circle", "rect"):  # the dots, from base to tip, and the bars among boxes of 10 px
+            found = [each for each in root.iter(f"{{*}}{kind}") if each.get("height") not in ("10", "10.0")]
+            shown[kind] = [each.get("style").split("fill:")[1].split(";")[0] for each in found]
+        known = [each for each in shown["circle"] if each in (pages.DARK["accent"], pages.DARK["good"])]
+        assert sorted(shown["rect"]) == sorted(known)
+        several |= len(set(known)) == 2
+    assert several
+
+
 @pytest.mark.parametrize(("name", "arrows"), [("inverse", {"apply"}), ("aba", {"articulated inertia", "acceleration"})])
 def test_arrows_come_from_links_that_are_known(name: str, arrows: set[str]) -> None:
     made, drawn = lesson(name, engine.chain(7)), set()

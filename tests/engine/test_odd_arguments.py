@@ -46,6 +46,8 @@ def call(capsys, tmp_path):
         ("compare chain:3 --batch -3", "batch is -3; expected a whole number of 1 or more"),
         ("compare chain:3 --seconds nan", "seconds is nan; expected a positive number"),
         ("generate chain 3 --prismatic nan", "a prismatic share of nan"),
+        ("generate chain 3 --spherical 1.5", "got a prismatic share of 0 and a spherical one of 1.5; expected 0 to 1"),
+        ("generate chain -5", "got -5 links; expected 1 or more\n"),
     ],
 )
 def test_a_command_tells_what_it_cannot_mean(call, words, told):

@@ -103,6 +103,7 @@ def test_a_run_that_an_earlier_version_packed_is_read_once_it_is_unpacked(tmp_pa
         engine.read_run(old)
     plain.unlink()
     assert taken(lambda: cli.main(["unpack", str(old), str(plain)])) < 10e6
+    assert capsys.readouterr().out.startswith(f"uncompressed run written to {plain}, ")
     assert cli.main(["unpack", str(old), str(plain), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"run": str(old), "file": str(plain)}
     found = engine.read_run(plain)

@@ -363,7 +363,8 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path, recorded):
 
 
 def test_another_robots_run_is_refused(tmp_path, recorded):
-    with pytest.raises(ValueError, match="of a robot with 19 coordinates and 18 velocities; arm7 has 7 and 7"):
+    words = "of a robot with 19 coordinates and 18 velocities, and arm7 has 7 and 7; name the robot "
+    with pytest.raises(ValueError, match=words):
         opened(save(tmp_path / "run.npz", recorded), "arm7")
 
 

@@ -131,6 +131,9 @@ def test_what_lies_on_no_grid_is_a_dot_each(columns: dict[str, np.ndarray], rng:
     assert len(dots.get_offsets()) == 119
     panel = figure_of(columns, "b", "number", "word").axes[0]
     assert [text.get_text() for text in panel.get_legend().get_texts()] == ["little", "much"]
+    (panel,) = figure_of(columns, "b", "number", "true").axes  # without a bar of numbers
+    assert [text.get_text() for text in panel.get_legend().get_texts()] == ["false", "true"]
+    assert len({line.get_color() for line in panel.lines}) == 2
     assert [tick.get_text() for tick in figure_of(columns, "word", "number", "a").axes[0].get_xticklabels()] == [
         "little", "much",
     ]  # fmt: skip

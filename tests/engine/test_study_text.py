@@ -103,6 +103,12 @@ FAULTS = {
         "line 20: error: keep.1: it has bounds and no name; say what it means where they hold, name = \"fell\"",
         "line 22: error: keep.1.below: it is 'no'; give a number",
     ),
+    ("total energy", 'total energy"\nname = "stands"\nabove = 0.25\nbelow = 0.1\ntake = "end'): (
+        "line 24: error: keep.1.below: no number is above 0.25 and below 0.1; exchange the two, or leave one out",
+    ),
+    ("total energy", 'total energy"\nname = "stands"\nabove = 0.25\nbelow = "no'): (
+        "line 24: error: keep.1.below: it is 'no'; give a number",
+    ),
     ("total energy", 'total energy"\nname = "damping'): (
         "line 4: error: vary.1: two columns would be named 'damping'; give it another name",
         "line 20: error: keep.1: two columns would be named 'damping'; give it another name",
@@ -122,6 +128,16 @@ def test_a_study_fault_gives_its_sentence(change: tuple[str, str], said: tuple[s
     lines = str(told.value).splitlines()
     assert len(lines) == len(told.value.diagnostics) == len(said), lines
     assert all(line.startswith(f"s.toml: {each}") for line, each in zip(lines, said, strict=True)), lines
+
+
+def test_problems_of_the_text_and_of_names_are_told_at_once(tmp_path: Path) -> None:
+    text = SOUND.replace("0.5", "-1").replace('"damping"', '"dumping"').replace("total energy", "totl energy")
+    with pytest.raises(engine.StudyError) as told:
+        engine.Study.read(named(tmp_path, text))
+    assert [found.element for found in told.value.diagnostics] == ["seconds", "vary.1.what", "keep.1.quantity"]
+    with pytest.raises(engine.StudyError) as told:
+        engine.Study.read(named(tmp_path, text.replace('robot = "pendulum"\n', "")))
+    assert [found.element for found in told.value.diagnostics] == ["robot", "seconds", "vary.1.what"]
 
 
 def test_faults_of_pushes_are_told(tmp_path: Path) -> None:

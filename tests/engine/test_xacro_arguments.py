@@ -41,6 +41,14 @@ def test_one_that_the_file_does_not_declare_is_named(arm):
         engine.load(arm)
 
 
+def test_the_fix_names_the_arguments_that_were_given(arm):
+    with pytest.raises(engine.ModelError, match="; correct n:=abc, or the xacro file"):
+        engine.load(arm, xacro_args={"n": "abc"})
+    arm.write_text(ARM.replace('default="2"', 'default="abc"'), "utf-8")
+    with pytest.raises(engine.ModelError, match="; correct the xacro file"):
+        engine.load(arm)
+
+
 def test_an_argument_of_a_trusted_file_calls_nothing(arm):
     with pytest.raises(engine.ModelError, match="the argument n has a bracket"):
         engine.load(arm, trust_xacro=True, xacro_args={"n": "__import__('os').getpid()"})

@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.files import regular
+from engine.text import in_one_line
 from engine.urdf.mesh_paths import PathName
 
 BOUNDS = {False: (8, 1024), True: (60, 4096)}
 """Maximum CPU seconds and megabytes of memory of an expansion, by whether the file is trusted."""
+NAMED, LONGEST = 3, 40  # arguments, and characters of each, that a message names
 
 _CHILD = """\
 import os, sys, threading, types
@@ -109,7 +111,7 @@ def expand(
     if done.returncode or not header:
         wording = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
         problem = f"xacro cannot expand {path.name}: its process ended early ({wording})"
-        raise XacroError(problem, "correct the xacro file")
+        raise XacroError(problem, _correct(arguments))
     answer = json.loads(header)
     if "problem" not in answer:
         return Expansion(text, answer["arguments"], answer["files"])
@@ -121,8 +123,15 @@ def expand(
         problem = f"{path.name} uses something forbidden in untrusted xacro files{place}: {answer['problem']}"
         raise XacroError(problem, f"{fix} (trust_xacro=True in Python)", line)
     lacks = _LACKS.match(answer["problem"])
-    fix = f"give it by {lacks[1]}:=VALUE, or add a default to the file" if lacks else "correct the xacro file"
+    fix = f"give it by {lacks[1]}:=VALUE, or add a default to the file" if lacks else _correct(arguments)
     raise XacroError(f"xacro cannot expand {path.name}{place}: {answer['problem']}", fix, line)
+
+
+def _correct(arguments: Mapping[str, str] | None) -> str:
+    """Return the fix for a file that cannot be expanded, with the arguments that were given."""
+    given = [in_one_line(f"{name}:={value[:LONGEST]}") for name, value in (arguments or {}).items()]
+    more = f" and {len(given) - NAMED} more" if len(given) > NAMED else ""
+    return f"correct {', '.join(given[:NAMED])}{more}, or the xacro file" if given else "correct the xacro file"
 
 
 _LACKS = re.compile(r"Undefined substitution argument (\w+)")
