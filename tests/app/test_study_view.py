@@ -79,7 +79,7 @@ def place_of(chart, row: int) -> QPoint:
 def test_the_panel_without_a_study_is_its_hint_alone_and_needs_no_scroll_bar(qtbot, window):
     window.show()
     window.resize(920, 570)
-    window.docks.bring("Study")
+    window.docks.show_in_front("Study")
     panel = window.features[StudyView].panel
     wait(qtbot, panel.chart.isVisible)
     assert not panel.kind_box.isVisible()
