@@ -141,8 +141,7 @@ class JointForm(QWidget):
         numbers = (drive.value * self._scale, drive.amplitude * self._scale, drive.period, *gains)
         for box, number in zip((self.value, self.amplitude, self.period, self.kp, self.kd), numbers, strict=True):
             if recorded or not box.hasFocus():
-                with QSignalBlocker(box):
-                    box.setValue(number)
+                box.put(number)
         self.value.setToolTip(self._limits())
 
     def show_motion(self, velocity: float, effort: float) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from PyQt6.QtCore import QSignalBlocker, Qt, pyqtSignal
-from PyQt6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QGridLayout, QLabel, QPushButton, QWidget
+from PyQt6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLabel, QPushButton, QWidget
 
 from app.acting.forces import SetWrench
 from app.desktop import theme
@@ -115,16 +115,13 @@ class WrenchPanel(QWidget):
         if each is not None:
             boxes = (*self.moment, *self.force)
             for box, value in zip(boxes, each.wrench, strict=True):
-                if box.value() != round(float(value), box.decimals()) and not _being_typed(box):
-                    with QSignalBlocker(box):
-                        box.setValue(float(value))
+                box.put(float(value))
             self.axes.setCurrentIndex(0 if each.world else 1)
 
     def _load_link(self) -> None:
         """Show another link's wrench, or zeros."""
         for box in (*self.force, *self.moment):
-            with QSignalBlocker(box):
-                box.setValue(0.0)
+            box.put(0.0)
         self._load()
 
     def _turn(self) -> None:
@@ -144,11 +141,6 @@ class WrenchPanel(QWidget):
     def _emit(self) -> None:
         wrench = np.array([box.value() for box in (*self.moment, *self.force)])
         self.set.emit(self.link.currentData(), wrench, self.axes.currentIndex() == 0)
-
-
-def _being_typed(box: QDoubleSpinBox) -> bool:
-    """Whether the box has the focus and text that is not yet its value."""
-    return box.hasFocus() and box.text() != box.textFromValue(box.value())
 
 
 def _reported(each: SetWrench) -> str:
