@@ -21,6 +21,9 @@ MOMENT_TIP = "Moment on the link about {}, N m"
 AXES_TIP = "World: the wrench keeps its direction. Link: it rotates with the link"
 ACT_TIP = "Apply this wrench to the link; changes take effect at once. Reset removes all wrenches"
 
+NONE_APPLIED = "No wrench is applied."
+NONE_MOVES = "No link can move. A root link that its file fixes to the world is freed by Simulation › Floating base."
+
 
 class WrenchPanel(QWidget):
     """The wrenches on the links; one link's is shown and edited."""
@@ -55,6 +58,7 @@ class WrenchPanel(QWidget):
         self.act.clicked.connect(self._toggle)
         self.clear.clicked.connect(self.cleared)
         self.set_links((), ())
+        self.acting.clear()
 
     def _arrange(self) -> None:
         rows = QGridLayout()
@@ -95,7 +99,7 @@ class WrenchPanel(QWidget):
         self._wrenches = wrenches
         self.clear.setEnabled(bool(wrenches))
         lines = [f"{self._name(link)}: {_reported(each)}" for link, each in sorted(wrenches.items())]
-        self.acting.setText("\n".join(lines) or "No wrench is applied.")
+        self.acting.setText("\n".join(lines) or (NONE_APPLIED if self.link.count() else NONE_MOVES))
         self._load()
 
     def choose(self, link: int) -> None:
