@@ -39,7 +39,7 @@ def test_a_link_is_hidden_by_its_menu_in_the_picture_and_shown_again(qtbot, arm)
     assert hand not in links_in(arm)
     assert hiding.button.isVisible()
     assert hiding.button.text() == f"1 of {len(arm.workbench.robot.model.link_names)} links hidden: show all"
-    film = arm.viewport.view_of((320, 240), arm.workbench.robot.newest)
+    film = arm.viewport.shot.view_of(arm.workbench.robot.newest, (320, 240))
     assert hand not in film.content.instances.link
     assert "Show" in names(menus.of(Clicked(LINK, "hand", hand)))
     qtbot.mouseClick(hiding.button, LEFT)

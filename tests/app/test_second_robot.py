@@ -235,7 +235,7 @@ def test_a_film_shows_the_first_one_alone(second):
     assert len(both.poses) == links + len(view.model.link_names)
     overlays.choose_second_link(0)
     overlays.set_ghost(frame.link_poses, np.ones((links, 4)))
-    film = window.viewport.view_of(size, frame)
+    film = window.viewport.shot.view_of(frame, size)
     np.testing.assert_array_equal(film.poses, frame.link_poses)
     look = film.extras.look
     assert (look.chosen, look.tints, look.ghost) == (-1, None, 1.0)
