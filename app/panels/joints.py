@@ -299,9 +299,15 @@ class JointPanel(QTableView):
             self._show_numbers()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        row = self.indexAt(event.pos()).row()
-        if row >= 0:
-            self.row_menu(row).popup(event.globalPos())
+        """Open the menu of the row that was clicked, or for the menu key of the current one, which Qt would miss."""
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            index = self.currentIndex()
+            self.scrollTo(index)
+            place = self.viewport().mapToGlobal(self.visualRect(index).center())
+        else:
+            index, place = self.indexAt(event.pos()), event.globalPos()
+        if index.isValid():
+            self.row_menu(index.row()).popup(place)
 
     def row_menu(self, row: int) -> QMenu:
         """Return a row's context menu: its drive mode, and entries of other features."""
