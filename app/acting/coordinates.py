@@ -211,6 +211,16 @@ def coordinates(model: engine.Model) -> tuple[Coordinate, ...]:
     return tuple(row for joint in model.joints for row in _rows(model, joint))
 
 
+def rows_of(model: engine.Model, joint: engine.Joint) -> frozenset[int]:
+    """Return the rows of a joint among `coordinates`."""
+    own = range(joint.q.start, joint.q.stop)
+    return frozenset(
+        k
+        for k, row in enumerate(coordinates(model))
+        if (row.q in own and row.leader is None if joint.leader is None else row.name == joint.name)
+    )
+
+
 def _rows(model: engine.Model, joint: engine.Joint) -> Iterator[Coordinate]:
     start = joint.q.start
     if joint.kind == "floating":

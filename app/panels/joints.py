@@ -245,6 +245,8 @@ class JointPanel(QTableView):
         super().resizeEvent(event)
         self._fit()
         self._place()
+        if 0 <= self.rowViewportPosition(min(self.table.marked, default=-1)) < event.oldSize().height():
+            self.mark(self.table.marked)  # which was in sight
 
     def updateGeometries(self) -> None:
         """Place the opened row's widget again; Qt also calls this after scrolling."""
@@ -277,6 +279,14 @@ class JointPanel(QTableView):
             row, widget = self._opened
             top = self.rowViewportPosition(row) + ROW_HEIGHT
             widget.setGeometry(0, top, self.viewport().width(), widget.sizeHint().height())
+
+    def mark(self, rows: frozenset[int]) -> None:
+        """Mark rows, and scroll to the first."""
+        self.table.marked = rows
+        if rows:
+            self.updateGeometries()  # else the scroll range would be too small for rows that were hidden
+            self.scrollTo(self.table.index(min(rows), NAME))
+        self.viewport().update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
