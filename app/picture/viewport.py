@@ -238,13 +238,22 @@ class Viewport(SteeredView):
         self._change()
 
     def bring_into_view(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
-        """Refit the camera to a box, (3,) corners, and the robot, if a corner is out of view, unless it is far away."""
+        """Refit the camera to a box, (3,) corners, and the robot, if a corner is out of view.
+
+        Not if the box is far away, or so large that the robot beside it could not be seen.
+        """
         (low, high), size = self.robot_bounds, (self.width(), self.height())
+        if self.is_huge(lower, upper):
+            return
         x = corners_at(self.camera, size, lower + self._center, upper + self._center)  # nan behind the eye
         if not np.all((x >= 0) & (x < size)) and np.maximum(lower - high, low - upper).max() <= FAR * self.robot_size:
             camera = replace(self.camera)
             camera.fit(np.minimum(low, lower), np.maximum(high, upper))
             self.see(camera)
+
+    def is_huge(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> bool:
+        """Whether the robot can hardly be seen beside a box, (3,) corners."""
+        return float(np.max(upper - lower)) > FAR * self.robot_size
 
     def picture(self) -> QImage:
         """Return the current view, drawn in full."""
