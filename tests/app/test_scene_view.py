@@ -382,6 +382,11 @@ def test_a_mesh_is_put_on_the_ground_where_the_camera_looks(qtbot, scene, monkey
     ("name", "text", "why"),
     [
         ("bad.obj", "v 0 0 nan\n", "it has vertices that are not finite, or too far away to compute with"),
+        (
+            "bad.obj",
+            "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\nf 1/1 2/2 9/3\n",
+            "a face in line 5 names vertex 9, and it has 3 vertices; export it again",
+        ),
         ("bad.stl", "words\n", "holds no triangles; select a mesh that has some"),
     ],
 )
