@@ -152,6 +152,15 @@ def test_the_table_has_the_time_of_each(qtbot, second):
     assert own.text() != "0.000 s"
 
 
+def test_numbers_of_the_one_before_are_not_left_to_another(second):
+    _, put = second
+    table = put("arm7").panel.table
+    cells = [table.item(row, 1) for row in range(table.rowCount())]
+    view = put("arm6")
+    view.panel.show_column(1, ["9 links", "6"])  # until it is prepared
+    assert [each.text() for each in cells] == ["9 links", "6", *([""] * (table.rowCount() - 2))]
+
+
 def test_a_reset_brings_back_one_that_diverged(qtbot, second):
     window, put = second
     view = put("double_pendulum")
