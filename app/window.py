@@ -192,7 +192,7 @@ class Window(QMainWindow):
                 self.bar.showMessage(refusal, MESSAGE)
             case LimitsReached(time, names):
                 which = names[0] if len(names) == 1 else f"{len(names)} joints"
-                self.bar.showMessage(f"{which} reached a position limit at {time:.3f} s", MESSAGE)
+                self.bar.mention(f"{which} reached a position limit at {time:.3f} s")
         self.happened.emit(event)
 
     def _show_robot(self, event: Loaded) -> None:

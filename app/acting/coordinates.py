@@ -19,6 +19,11 @@ ROAM = 2.0  # m, the slider's range for a free joint's position
 FAR = 10.0  # m; longer lengths are shown in metres
 
 
+def label_of(name: str) -> str:
+    """Return a coordinate's displayed name; a body of the scene has one joint, whose name is dropped."""
+    return name.replace("/floating_base", "")
+
+
 @dataclass(frozen=True)
 class Coordinate:
     """One coordinate of q with its name, unit and slider range.
@@ -57,8 +62,8 @@ class Coordinate:
 
     @property
     def label(self) -> str:
-        """The displayed name; a body of the scene has one joint, whose name is dropped."""
-        return self.name.replace("/floating_base", "")
+        """The displayed name."""
+        return label_of(self.name)
 
     @property
     def direct(self) -> bool:
@@ -209,6 +214,16 @@ def coordinates(model: engine.Model) -> tuple[Coordinate, ...]:
     A free joint gives x, y, z, roll, pitch and yaw; a ball joint the three components of its rotation vector.
     """
     return tuple(row for joint in model.joints for row in _rows(model, joint))
+
+
+def rows_of(model: engine.Model, joint: engine.Joint) -> frozenset[int]:
+    """Return the rows of a joint among `coordinates`."""
+    own = range(joint.q.start, joint.q.stop)
+    return frozenset(
+        k
+        for k, row in enumerate(coordinates(model))
+        if (row.q in own and row.leader is None if joint.leader is None else row.name == joint.name)
+    )
 
 
 def _rows(model: engine.Model, joint: engine.Joint) -> Iterator[Coordinate]:

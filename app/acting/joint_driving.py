@@ -10,14 +10,17 @@ from numpy.typing import NDArray
 
 import engine
 from app.acting.configuring import Configuring
-from app.acting.coordinates import Coordinate
+from app.acting.coordinates import Coordinate, rows_of
 from app.acting.drives import Drive
 from app.acting.loaded_robot import LoadedRobot
+from app.acting.saved_poses import joints_of_robot
 from app.acting.undoing import Actions, on_or_off, undoable
 from app.recording.replay import Replay
 from app.simulation.messages import Settings
 from app.simulation.running import Running, gains_of, softening
 from app.simulation.worker import Worker
+
+HOLD_OR_PAUSE = "switch Hold on, or pause the simulation"
 
 
 def clamp_drive(row: Coordinate, drive: Drive) -> Drive:
@@ -165,6 +168,22 @@ class JointDriving:
             by_velocity = robot.settings.by_velocity | frozenset(row.v)
             self._configuring.configure(replace(robot.settings, by_velocity=by_velocity))
         self._set(index, drive)
+
+    def aim(self, name: str, q: NDArray[np.floating]) -> None:
+        """Set the setpoints of held joints to the pose `name`, q (nq,), where it differs from the robot's during play.
+
+        Raises ValueError if no joint of the robot is held.
+        """
+        self._require_present("drive joints")
+        robot, model = self._robot, self._robot.model
+        own = [k for joint in joints_of_robot(model) for k in sorted(rows_of(model, joint)) if robot.is_held(k)]
+        if not own:
+            raise ValueError(f"no joint is held, so none would move to the pose {name}; {HOLD_OR_PAUSE}")
+        with self.actions.as_one(f"Pose {name}"):
+            for k in own:
+                row = robot.coordinates[k]
+                if row.value(q) != row.value(robot.q):
+                    self.set_drive(k, row.value(q))
 
     def _set(self, index: int, drive: Drive) -> None:
         row = self._robot.coordinates[index]

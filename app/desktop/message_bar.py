@@ -9,6 +9,7 @@ from PyQt6.QtGui import QFontMetrics, QPainter, QPaintEvent, QResizeEvent
 from PyQt6.QtWidgets import QStatusBar, QStyle, QStyleOption, QWidget
 
 from app.desktop import type_scale
+from app.desktop.actions import MESSAGE
 from app.desktop.layouts import NO_MARGINS, horizontal
 
 EDGE = 6  # px to the left of a message, and between it and its neighbour
@@ -23,10 +24,17 @@ class MessageBar(QStatusBar):
     def __init__(self, parent: QWidget | None):
         super().__init__(parent)
         self._yielding: Sequence[QWidget] = ()
+        self._mentioned = ""
         notes = QWidget(self)
         self._notes = horizontal(of=notes, margins=NO_MARGINS)
         self.addPermanentWidget(notes)
         self.messageChanged.connect(self._make_room)
+
+    def mention(self, text: str) -> None:
+        """Show a message of what may happen often, unless one of another sort is still to be read."""
+        if self.currentMessage() in ("", self._mentioned):
+            self._mentioned = text
+            self.showMessage(text, MESSAGE)
 
     def hide_when_narrow(self, *widgets: QWidget) -> None:
         """Set the widgets to hide, the first one first; only the bar may show or hide them."""

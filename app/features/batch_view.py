@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from PyQt6.QtCore import Qt
@@ -78,10 +81,12 @@ class BatchView:
 
     def batch_of(self, frame: Snapshot | None, selected: bool = True) -> Batch | None:
         """Return the drawing data of a state's robots, with the selected one highlighted; None for a single one."""
-        if frame is None or (state := frame.batch) is None:
-            return None
-        self._crowd.selected_robot = frame.robot
-        return self._crowd.batch(state.link_poses, state.energy, state.deviation, state.diverged, selected)
+        return _batch_of(self._crowd, frame, selected)
+
+    @property
+    def still(self) -> Callable[[Snapshot], Batch | None]:
+        """What returns the drawing data of states' robots as `batch_of`, none highlighted, in their present look."""
+        return partial(_batch_of, replace(self._crowd), selected=False)
 
     @property
     def pictured(self) -> Batch | None:
@@ -116,3 +121,10 @@ class BatchView:
         self._crowd.coloring = coloring
         self._draw()
         self._show_state()
+
+
+def _batch_of(crowd: Crowd, frame: Snapshot | None, selected: bool) -> Batch | None:
+    if frame is None or (state := frame.batch) is None:
+        return None
+    crowd.selected_robot = frame.robot
+    return crowd.batch(state.link_poses, state.energy, state.deviation, state.diverged, selected)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from PyQt6.QtCore import QEvent, QObject
 from PyQt6.QtWidgets import QMenu, QPushButton
 
+from app.acting.loaded_robot import alone
 from app.desktop.actions import make_action, offer
 from app.desktop.context_menus import LINK, SPACE, Clicked
 from app.features.robot_view import RobotView
@@ -29,6 +30,7 @@ class LinkHiding(QObject):
         self.hidden: frozenset[int] = frozenset()
         self._names: tuple[str, ...] = ()  # of the robot's links
         self._path = ""
+        self._robot: tuple[str, tuple[str, ...]] = "", ()  # its name, and its own links
         self.hide_chosen = make_action(window, "&Hide selected link", self._hide_chosen)
         tip = "Show the links that are hidden"
         self.show_all = make_action(window, "Show &all links", lambda: self.hide(()), "Shift+H", tip=tip)
@@ -87,11 +89,12 @@ class LinkHiding(QObject):
         self.hide(self.hidden | {self._window.selection.link})
 
     def _on_loaded(self, event: Loaded) -> None:
-        """Hide the links of the same names if the same file was loaded again."""
+        """Hide the links of the same names if the same file was loaded again, or the same robot, as from a script."""
         if not self._names:
             self._tree.eye_pressed.connect(self.toggle)
-        kept = self.names if event.path == self._path else []
-        self._names, self._path = event.model.link_names, event.path
+        robot = alone(event.model).name, alone(event.model).link_names
+        kept = self.names if event.path == self._path or robot == self._robot else []
+        self._names, self._path, self._robot = event.model.link_names, event.path, robot
         self.hide_named(kept)
 
     def _refresh(self) -> None:

@@ -120,21 +120,22 @@ class PictureExports:
         self._feeder.start(FEED)
 
     def _make_views(self, run: engine.Run, frame_times: NDArray[np.float64], size: tuple[int, int]) -> Iterator[View]:
+        """Yield the views at these times, s, all seen as now, whatever is changed on the screen meanwhile."""
         recording, robot = self._bench.replay.recording, self._bench.replay.robot
+        shot, batch_of = self._window.viewport.shot.still(), self._window.feature(BatchView).still
         index, view = -1, None
         for frame_time in frame_times:
             found = recording.at(run, float(frame_time))
             if found != index or view is None:
                 frame = snapshot(recording.frame(run, found), robot)
-                batch = self._window.feature(BatchView).batch_of(frame, selected=False)
-                index, view = found, self._window.viewport.view_of(size, frame, batch)
+                index, view = found, shot.view_of(frame, size, batch_of(frame))
             yield view
 
     def _feed(self) -> None:
         """Give the thread its next view, if the queue has room; None after the last."""
         if not self._exports.writing.running:
             self._feeder.stop()
-        elif not self._views.full():
+        elif not self._views.full() and self._window.viewport.reading is None:  # else links would lack their meshes
             try:
                 view = next(self._remaining, None)
             except Exception:  # the video is incomplete

@@ -43,7 +43,7 @@ class Placing(QObject):
         self.grip: Grip | None = None
         self._viewport.installEventFilter(self)
         self._viewport.pressed.connect(self._click)
-        window.menus.context.watch(self._viewport, self._clicked, drags=True)
+        window.menus.context.watch(self._viewport, self._clicked, drags=True, selected=self._selected)
 
     @property
     def _scene(self) -> SceneView:
@@ -87,6 +87,18 @@ class Placing(QObject):
         if link >= 0:
             return Clicked(LINK, self._bench.robot.model.link_names[link], link, point=point)
         return Clicked(SPACE) if row < 0 else Clicked(OBJECT, self._scene.objects[row].name, row, point=point)
+
+    def _selected(self) -> tuple[Clicked | None, QPoint]:
+        """Return the subject of a context menu for the menu key, and where it is seen."""
+        model, frame, middle = self._bench.robot.model, self._bench.shown, self._viewport.rect().center()
+        link, row = self._window.selection.link, self._scene.panel.row
+        if model is None or frame is None or max(link, row) < 0:
+            return (None if model is None else Clicked(SPACE)), middle
+        title, kind = (model.link_names[link], LINK) if link >= 0 else (self._scene.objects[row].name, OBJECT)
+        pose = frame.link_poses[link] if link >= 0 else self._scene.objects[row].pose
+        seen = self._viewport.place(pose[:3, 3])
+        at = middle if seen is None or not self._viewport.rect().contains(seen.toPoint()) else seen.toPoint()
+        return Clicked(kind, title, link if link >= 0 else row, point=pose[:3, 3]), at
 
     def _click(self, at: QPointF) -> None:
         """Select the clicked obstacle; links are selected elsewhere."""

@@ -25,6 +25,7 @@ from app.simulation.starting import first_pose, start_of
 KEY = "poses"  # the settings' key
 LONGEST = 60  # characters of a name
 MARGIN = 2  # px around the button in the joints' header
+ASKED = "Name of the pose:"
 _AGAIN = "save it again, or delete it"
 Named = dict[str, saved_poses.Pose]
 
@@ -112,15 +113,23 @@ class PoseMenu(QObject):
         """The names of the poses that come with the robot."""
         return tuple(dict.fromkeys(("neutral", *(self._robot.group_states if self._robot else ()))))
 
-    def _set(self, name: str) -> None:
-        self._bench.posing.set_pose(name)
+    def _set(self, name: str, posed: np.ndarray | None = None) -> None:
+        """Put the robot into a pose, its own or `posed` (nq,); during play its drives move the held joints there."""
+        bench = self._bench
+        if not bench.robot.playing:
+            bench.posing.set_pose(name, posed)
+        else:
+            try:
+                bench.joints.aim(name, bench.robot.model.pose(name, bench.robot.q) if posed is None else posed)
+                self._say(f"the drives move the joints to the pose {name!r}")
+            except ValueError as refusal:
+                self._say(str(refusal))
         self._window.refresh()
 
     def _refresh(self) -> None:
         bench = self._bench
         for entry in self._entries:
-            replayed = bench.replay.active
-            offer(entry, (not replayed, "a recorded frame is shown"), (not bench.robot.playing, "the simulation plays"))
+            offer(entry, (not bench.replay.active, "a recorded frame is shown"))
         for part in (self.menu, self.button, self.save):
             offer(part, (bench.robot.model is not None, NO_ROBOT))
         self.button.setVisible(bench.robot.model is not None and bool(bench.robot.coordinates))
@@ -142,13 +151,20 @@ class PoseMenu(QObject):
         if why := saved_poses.misfit(model, pose):
             self._say(f"the pose {name!r} does not fit {self._robot.name}: {why}; {_AGAIN}")
             return
-        self._bench.posing.set_pose(name, saved_poses.q_with_pose(model, pose, self._bench.actions.state.q))
-        self._window.refresh()
+        self._set(name, saved_poses.q_with_pose(model, pose, self._bench.actions.state.q))
 
     def _ask_to_save(self) -> None:
-        name, given = QInputDialog.getText(self._window, "Save this pose", "Name of the pose:")
-        if given:
+        if (name := self._ask_name("Save this pose", "", self._why_unnamed)) is not None:
             self.keep(name)
+
+    def _ask_name(self, title: str, name: str, refuse: Callable[[str], str]) -> str | None:
+        """Ask for a pose's name, and again while it is refused, with the reason; None if the dialog is left."""
+        label = ASKED
+        while True:
+            name, given = QInputDialog.getText(self._window, title, label, text=name)
+            if not given or not (why := refuse(name)):
+                return name if given else None
+            label = f"{why[0].upper()}{why[1:]}.\n{ASKED}"
 
     def keep(self, name: str) -> None:
         """Save the pose that is shown under a name, replacing a saved pose of that name."""
@@ -157,14 +173,17 @@ class PoseMenu(QObject):
         self._name(name, lambda poses, name: poses | {name: pose}, "pose saved", "Save pose {}")
 
     def _ask_to_rename(self, name: str) -> None:
-        new, given = QInputDialog.getText(self._window, "Rename a pose", "Name of the pose:", text=name)
-        if given and new.strip() != name:
+        def refuse(new: str) -> str:
+            return "" if new.strip() == name else self._why_unnamed(new) or self._why_taken(new)
+
+        new = self._ask_name("Rename a pose", name, refuse)
+        if new is not None and new.strip() != name:
             self.rename(name, new)
 
     def rename(self, name: str, new: str) -> None:
         """Rename a saved pose; the name must be free."""
-        if new.strip() in self._poses.get(self._robot.name, {}):
-            self._say(f"there is a pose {new.strip()!r} already; type another name, or delete it first")
+        if why := self._why_taken(new):
+            self._say(why)
             return
         self._name(
             new,
@@ -176,12 +195,21 @@ class PoseMenu(QObject):
     def _name(self, name: str, change: Callable[[Named, str], Named], done: str, undo: str) -> None:
         """Change the robot's saved poses, one of which is then called `name`; `undo` is the undo text for that name."""
         name = name.strip()[:LONGEST]
-        if not name:
-            self._say("a pose needs a name; type at least one letter")
-        elif name in self._given:
-            self._say(f"{name!r} is a pose of the robot itself; type another name")
+        if why := self._why_unnamed(name):
+            self._say(why)
         elif self._change(lambda poses: change(poses, name), undo.replace("{}", name)):
             self._say(f"{done}: Simulation › Pose › {name}")
+
+    def _why_unnamed(self, name: str) -> str:
+        """Return why no saved pose can have this name; "" if one can."""
+        name = name.strip()[:LONGEST]
+        if not name:
+            return "a pose needs a name; type at least one letter"
+        return f"{name!r} is a pose of the robot itself; type another name" if name in self._given else ""
+
+    def _why_taken(self, name: str) -> str:
+        taken = name.strip() in self._poses.get(self._robot.name, {})
+        return f"there is a pose {name.strip()!r} already; type another name, or delete it first" if taken else ""
 
     def delete(self, name: str) -> None:
         """Delete a saved pose."""

@@ -53,7 +53,8 @@ class Preferences:
         self.theme.currentIndexChanged.connect(lambda _: appearance.choose(self.theme.currentData()))
         for name, action in appearance.actions.items():
             action.triggered.connect(lambda _, name=name: self.theme.setCurrentIndex(self.theme.findData(name)))
-        overlays = [self._window.feature(ContactView).action, *self._window.feature(OverlayView).actions.values()]
+        kinds = self._window.feature(OverlayView).actions.values()
+        overlays = [self._window.feature(ContactView).action, self._window.view_controls.collisions, *kinds]
         self.overlays = dialog.add_ticks("Overlays", [(action, action is overlays[0]) for action in overlays])
         self.units = dialog.add_ticks("Units", [(self._window.feature(AngleUnits).action, False)])
         self.rate = dialog.add_choice("Frame rate", RATES, SCREEN, "fewer frames save battery")

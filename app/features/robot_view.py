@@ -8,12 +8,14 @@ from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtWidgets import QMenu
 
 import engine
+from app.acting.coordinates import rows_of
 from app.desktop.context_menus import LINK, Clicked
 from app.desktop.docks import LEFT, Dock
 from app.features.window_type import Window
 from app.panels.inspection import Section, fixed_facts, live_facts, robot_facts
 from app.panels.robot import LINK as LINK_ROLE
 from app.panels.robot import RobotPanel
+from app.panels.robot_tree import joint_of_link
 from app.simulation.messages import Loaded, Snapshot
 
 WIDTH = 330  # px
@@ -68,8 +70,11 @@ class RobotView:
     def _follow(self, link: int) -> None:
         self._viewport.overlays.choose(link)
         self.panel.tree.choose(link)
-        self._fixed = fixed_facts(self._bench.robot.model, link) if link >= 0 else ()
+        model = self._bench.robot.model
+        self._fixed = fixed_facts(model, link) if link >= 0 else ()
         self._show_again()
+        joint = joint_of_link(model, link) if link >= 0 else None
+        self._column.mark(frozenset() if joint is None else rows_of(model, joint))
 
     def _end(self) -> None:
         self._closing = True

@@ -43,6 +43,7 @@ BELOW = "the ground stays off: {robot} reaches below it in its neutral pose"
 CHANGING = "Change the objects"
 LEFT_ONE = "the object around {robot} was removed; Undo (Ctrl+Z) adds it here"
 LEFT_MANY = "{count} objects around {robot} were removed; Undo (Ctrl+Z) adds them here"
+HUGE = "{name} is {size:.4g} m large; if its file is in millimetres, set its scale to 0.001 in the Scene dock"
 OBSTACLE, BODY = 0.2, 0.06  # of the robot's size: edge lengths of new objects
 MESH_SUFFIXES = (".stl", ".obj", ".dae", ".ply", ".glb", ".gltf", ".off")
 MESHES = f"Meshes ({' '.join(f'*{each}' for each in MESH_SUFFIXES)});;All files (*)"
@@ -401,6 +402,9 @@ class SceneView(QObject):
         mesh = SceneObject("Mesh", "mesh", (1.0, 1.0, 1.0), pose, file=path)
         self._set_obstacles([*self.obstacles, mesh], len(self.obstacles), f"Add {Path(path).name}")
         viewport.bring_into_view(*(found + pose[:3, 3]))
+        if viewport.is_huge(*found):
+            text = HUGE.format(name=Path(path).name, size=np.ptp(found, axis=0).max())
+            self._window.statusBar().showMessage(text, MESSAGE)
 
     def _box(self, item: SceneObject) -> object_places.Box:
         """Return the corners (3,) of a box around an object; of a mesh that was not added here, its origin."""

@@ -19,8 +19,9 @@ MOUSE = (
     "Shortcuts work whatever has the focus, except while text is edited; Return presses, Up and Down change the "
     "focused control; Left and Right move the joint's slider that has the focus by 1° or 1 mm, Page Up and Page Down "
     "by ten times as much, Home and End to its ends. Drag rotates the view, Shift-drag or the middle button pans, "
-    "the wheel zooms; a click selects a link, and Escape none. A drag with the right button, or with Ctrl, pulls a "
-    "link while the simulation runs, and poses it while paused, as do the arrows and rings at the selected link. "
+    "the wheel zooms; a click selects a link, and Escape none; the menu key or Shift+F10 opens its menu. "
+    "A drag with the right button, or with Ctrl, pulls a link while the simulation runs, and poses it while paused, "
+    "as do the arrows and rings at the selected link. "
     "In a plot Ctrl-drag goes to a time of the recording, Shift-drag zooms into a region, a double click follows again."
 )
 

@@ -9,8 +9,11 @@ from PyQt6.QtWidgets import QMenu
 
 from app.desktop.actions import NO_ROBOT, make_action, offer
 from app.desktop.context_menus import LINK, OBJECT, SPACE, Clicked
+from app.desktop.settings import setting
 from app.features.window_type import Window
 from app.simulation.messages import Snapshot
+
+KEY = "collision_shapes"  # the settings' key
 
 
 class ViewControls:
@@ -24,9 +27,9 @@ class ViewControls:
         self.follow = make_action(window, "F&ollow", self._set_follow, icon="follow", tip=tip, checkable=True)
         self.follow.setChecked(bool(self._viewport.follow))
         tip = "Show the collision shapes"
-        self.collisions = make_action(
-            window, "Collision &shapes", self._viewport.show_collisions, tip=tip, checkable=True
-        )
+        self._settings = window.settings
+        self.collisions = make_action(window, "Collision &shapes", self._show_collisions, tip=tip, checkable=True)
+        self.collisions.setChecked(setting(self._settings, KEY, False))
         window.menus.view.put(self.fit, self.follow)
         window.menus.overlays.put(self.collisions)
         self._fit_before = 0.0  # simulated s at the time of a reset
@@ -46,6 +49,11 @@ class ViewControls:
         self._viewport.follow = on
         if on and self._viewport.way_to_robot is not None:
             self._viewport.fit()
+
+    def _show_collisions(self, on: bool) -> None:
+        """Show or hide collision shapes, which is remembered as the other overlays are."""
+        self._settings.setValue(KEY, on)
+        self._viewport.show_collisions(on)
 
     def _await_reset(self) -> None:
         """After a reset, bring a followed robot back into view."""

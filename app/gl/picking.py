@@ -16,7 +16,7 @@ from app.gl.mesh import BLOCK, Mesh
 from app.gl.scene import Content
 
 Vector = NDArray[np.float64]
-TINY = 3.0  # px, below which a robot in the picture cannot be seen
+TINY = 8.0  # px, below which a robot in the picture is taken for a mark, if it is seen at all
 
 
 @dataclass(frozen=True, eq=False)

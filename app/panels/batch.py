@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import ExitStack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,7 +152,7 @@ class BatchPanel(QWidget):
             self.pose.setMaximum(math.pi * ANGLES.scale)
             self.pose.setSingleStep(0.05 if ANGLES.radians else 5)
             self.pose.setSuffix(f" {ANGLES.name}")
-            self.pose.setValue(self._pose * ANGLES.scale)
+        self.pose.put(self._pose * ANGLES.scale)
         self.pose.setToolTip(POSE.format(self._pose))
 
     def show_spread(self, spread: BatchSpread) -> None:
@@ -161,14 +160,10 @@ class BatchPanel(QWidget):
         if self._due.isActive():
             return  # a change by the user is pending
         if spread != self.spread:
-            shares = (self.mass, spread.mass), (self.friction, spread.friction)
-            with ExitStack() as blocked:
-                for box in (self.robots, self.mass, self.friction, self.seed):
-                    blocked.enter_context(QSignalBlocker(box))
-                self.robots.setValue(spread.robots)
-                self.seed.setValue(spread.seed)
-                for box, share in shares:
-                    box.setValue(100 * share)
+            self.robots.put(spread.robots)
+            self.seed.put(spread.seed)
+            self.mass.put(100 * spread.mass)
+            self.friction.put(100 * spread.friction)
             self._pose = spread.pose
             self.show_units()
             self._move_slider(spread.robots)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PyQt6.QtCore import QSignalBlocker, Qt, pyqtSignal
+from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QComboBox, QGridLayout, QLabel, QWidget
 
 from app.panels.number_box import NumberBox
@@ -46,9 +46,7 @@ class GravityForm(QWidget):
         """Show the gravity in force, m/s²."""
         self.kind.setCurrentText(next((name for name, known in STANDARD.items() if known == vector), OTHER))
         for box, value in zip(self.boxes, vector, strict=True):
-            if not box.hasFocus() or box.text() == box.textFromValue(box.value()):
-                with QSignalBlocker(box):
-                    box.setValue(value)
+            box.put(value)
 
     def _type(self) -> None:
         self.changed.emit(tuple(box.value() for box in self.boxes))

@@ -10,12 +10,13 @@ from PyQt6.QtGui import QStandardItemModel
 from PyQt6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLabel, QPushButton, QToolButton, QWidget
 
 from app.acting.coordinates import Coordinate
-from app.acting.drives import MODES, WAVES, Drive
+from app.acting.drives import MODES, PERIOD, WAVES, Drive
 from app.desktop import theme
 from app.desktop.layouts import horizontal
 from app.panels.number_box import PlainBox
 
 MOST = 1e6
+LEAST_PERIOD = 10 * PERIOD  # s; a sine of a shorter one would be taken at too few times, at worst at its zeros only
 WAVE_ANGLE, WAVE_LENGTH = math.radians(10.0), 0.01  # rad and m, the amplitude of a new wave
 MODE_NAMES = {"target": "Position", "velocity": "Velocity", "effort": "Effort"}
 MODE_TIP = (
@@ -52,7 +53,7 @@ class JointForm(QWidget):
         self.away.setIconSize(QSize(10, 10))
         self.away.setToolTip("Hide this form; a click on a joint's name shows it again")
         self.period.setDecimals(3)
-        self.period.setRange(1e-3, 1e4)
+        self.period.setMaximum(1e4)
         self.period.setSuffix(" s")
         for box in (self.kp, self.kd):
             box.setRange(0.0, 1e9)
@@ -133,6 +134,7 @@ class JointForm(QWidget):
         ):
             with QSignalBlocker(box):
                 box.setRange(max(min(least, now) * self._scale, -MOST), min(max(most, now) * self._scale, MOST))
+        self.period.setMinimum(min(LEAST_PERIOD, drive.period))
         for box in (self.amplitude, self.period):
             box.setEnabled(can and drive.wave != "constant")
         for box in (self.kp, self.kd):
@@ -141,8 +143,7 @@ class JointForm(QWidget):
         numbers = (drive.value * self._scale, drive.amplitude * self._scale, drive.period, *gains)
         for box, number in zip((self.value, self.amplitude, self.period, self.kp, self.kd), numbers, strict=True):
             if recorded or not box.hasFocus():
-                with QSignalBlocker(box):
-                    box.setValue(number)
+                box.put(number)
         self.value.setToolTip(self._limits())
 
     def show_motion(self, velocity: float, effort: float) -> None:

@@ -40,13 +40,15 @@ class JointTable(QAbstractTableModel):
         """The rows whose position gains hold; the others are driven by an effort."""
         self.drives: Mapping[int, Drive] = {}
         """The drives of rows with a velocity, a wave, or gravity compensation."""
+        self.marked: frozenset[int] = frozenset()
+        """The rows of the selected link's joint."""
         self.short: Mapping[str, str] = {}
         """The names displayed in place of those for which the column is too narrow."""
         self.q = self.target = self.tau = self.v = self.effort = np.zeros(0)
 
     def set_rows(self, rows: Sequence[Coordinate], q: np.ndarray) -> None:
         self.beginResetModel()
-        self.rows, self.q = rows, q.copy()
+        self.rows, self.q, self.marked = rows, q.copy(), frozenset()
         self.endResetModel()
 
     def rowCount(self, parent: QModelIndex | None = None) -> int:
@@ -84,6 +86,8 @@ class JointTable(QAbstractTableModel):
             return self._hint(row) + (", at a limit" if row.limited and row.at_limit(self.q) else "")
         if role == Role.TextAlignmentRole and column >= VALUE:
             return RIGHT
+        if role == Role.BackgroundRole and index.row() in self.marked:
+            return theme.color("chosen")
         if role == Role.ForegroundRole and (row.leader is not None or column == DRIVE):
             return theme.color("faint")
         return None

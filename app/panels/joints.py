@@ -245,6 +245,8 @@ class JointPanel(QTableView):
         super().resizeEvent(event)
         self._fit()
         self._place()
+        if 0 <= self.rowViewportPosition(min(self.table.marked, default=-1)) < event.oldSize().height():
+            self.mark(self.table.marked)  # which was in sight
 
     def updateGeometries(self) -> None:
         """Place the opened row's widget again; Qt also calls this after scrolling."""
@@ -278,6 +280,14 @@ class JointPanel(QTableView):
             top = self.rowViewportPosition(row) + ROW_HEIGHT
             widget.setGeometry(0, top, self.viewport().width(), widget.sizeHint().height())
 
+    def mark(self, rows: frozenset[int]) -> None:
+        """Mark rows, and scroll to the first."""
+        self.table.marked = rows
+        if rows:
+            self.updateGeometries()  # else the scroll range would be too small for rows that were hidden
+            self.scrollTo(self.table.index(min(rows), NAME))
+        self.viewport().update()
+
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         if self.nothing:
@@ -299,9 +309,15 @@ class JointPanel(QTableView):
             self._show_numbers()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        row = self.indexAt(event.pos()).row()
-        if row >= 0:
-            self.row_menu(row).popup(event.globalPos())
+        """Open the menu of the row that was clicked, or for the menu key of the current one, which Qt would miss."""
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            index = self.currentIndex()
+            self.scrollTo(index)
+            place = self.viewport().mapToGlobal(self.visualRect(index).center())
+        else:
+            index, place = self.indexAt(event.pos()), event.globalPos()
+        if index.isValid():
+            self.row_menu(index.row()).popup(place)
 
     def row_menu(self, row: int) -> QMenu:
         """Return a row's context menu: its drive mode, and entries of other features."""

@@ -99,9 +99,7 @@ def is_for_window(box: Any, event: QEvent) -> bool:
     if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.ShortcutOverride:
         return False
     control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-    shown = f"{box.prefix()}{box.textFromValue(box.value())}{box.suffix()}"
-    typed = box.lineEdit().isModified() and box.lineEdit().text() != shown
-    return event.key() in (UNDOES if control else NO_NUMBERS) and not typed
+    return event.key() in (UNDOES if control else NO_NUMBERS) and not box.typed
 
 
 class _Line(QLineEdit):
@@ -127,11 +125,7 @@ class _Typing(QObject):
 
     def _end(self) -> None:
         self._before, self._box.corrected = None, ""
-
-    @property
-    def begun(self) -> bool:
-        """Whether a number is being typed."""
-        return self._before is not None
+        self._box.lineEdit().setModified(False)
 
     def eventFilter(self, box: Any, event: QEvent) -> bool:
         if self._before is None or event.type() != QEvent.Type.KeyPress or event.key() != Qt.Key.Key_Escape:
@@ -151,6 +145,26 @@ class _Terms:
 
     corrected = ""
     """What the status bar says of the number that is being entered, if another is set instead."""
+
+    @property
+    def typed(self: Any) -> bool:
+        """Whether a number is being typed that is not entered yet; a box that tracks keys takes it as it is typed."""
+        line = self.lineEdit()
+        return line.isModified() and (self.keyboardTracking() or line.text() != self._shown())
+
+    def _shown(self: Any) -> str:
+        return f"{self.prefix()}{self.textFromValue(self.value())}{self.suffix()}"
+
+    def put(self: Any, value: float) -> None:
+        """Show a number that was set elsewhere, without a signal, unless another is being typed."""
+        if not self.typed:
+            with QSignalBlocker(self):
+                self.setValue(value)
+
+    def setSuffix(self: Any, suffix: str | None) -> None:
+        """Set the unit; Qt would replace what is being typed even if it is the same one."""
+        if suffix != self.suffix():
+            cast(Any, super()).setSuffix(suffix)
 
     def _plain(self: Any, text: str) -> str:
         """Return the text between prefix and suffix, with a point in place of a comma."""
@@ -195,7 +209,13 @@ class DecimalBox(_Terms, QDoubleSpinBox):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._typing, self._measures = _Typing(self), False
+        _Typing(self)
+        self._measures = False
+
+    def setDecimals(self, decimals: int) -> None:
+        """Set the digits after the point, as `setSuffix` does."""
+        if decimals != self.decimals():
+            super().setDecimals(decimals)
 
     def sizeHint(self) -> QSize:
         return self._measured(super().sizeHint)
@@ -226,13 +246,10 @@ class DecimalBox(_Terms, QDoubleSpinBox):
         room = line.contentsRect().width() - 2 * LINE_MARGIN
         return line.fontMetrics().horizontalAdvance(f"{self.prefix()}{text}{self.suffix()}") <= room
 
-    def _shown(self) -> str:
-        return f"{self.prefix()}{self.textFromValue(self.value())}{self.suffix()}"
-
     def _fit(self) -> None:
         """Show as many digits as there is room for now."""
         line, text = self.lineEdit(), self._shown()
-        if not self._typing.begun and line.text() != text:
+        if not line.isModified() and line.text() != text:
             with QSignalBlocker(line):
                 line.setText(text)
 

@@ -12,7 +12,10 @@ from app.panels.number_box import DecimalBox, WholeBox
 SIZES = ((1280, 720), (1920, 1080), (3840, 2160), (1080, 1080))
 RATES = (24.0, 25.0, 30.0, 50.0, 60.0)  # frames per second
 SPEEDS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
-FROM_HERE = "Rendered from the current camera, with the overlays that are shown."
+FROM_HERE = (
+    "Rendered from the current camera, with the overlays that are shown; "
+    "the view can be changed while the video is written."
+)
 EMPTY = "From and to leave nothing to show: set a start before the end."
 
 

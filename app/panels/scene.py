@@ -155,7 +155,7 @@ class ScenePanel(QWidget):
         angles = ANGLES.scale * engine.rpy_from_rotation(item.pose[:3, :3])
         for boxes, values in ((self.place, item.pose[:3, 3]), (self.turn, angles), (self.sizes, item.size)):
             for box, value in zip(boxes, values, strict=False):
-                _put(box, float(value))
+                box.put(float(value))
                 box.setEnabled(boxes is self.sizes or not (self._why_not or simulated))
         for k, (label, box) in enumerate(zip(self.size_names, self.sizes, strict=True)):
             names = SIZES[item.shape]
@@ -169,10 +169,10 @@ class ScenePanel(QWidget):
         self.mass_name.setVisible(editable)
         self.mass.setVisible(editable)
         if item.mass is not None:
-            _put(self.mass, item.mass)
+            self.mass.put(item.mass)
         for widget in (self.friction_name, self.friction, self.color_name, self.color):
             widget.setVisible(bool(item.shape))
-        _put(self.friction, self.usual if item.friction is None else item.friction)
+        self.friction.put(self.usual if item.friction is None else item.friction)
         swatch = QPixmap(SWATCH)
         swatch.fill(_shown(item))
         self.color.setIcon(QIcon(swatch))
@@ -214,12 +214,3 @@ def _line(item: SceneObject) -> str:
     if item.mass is None:
         return f"{item.name} · obstacle"
     return f"{item.name} · {item.mass:.3g} kg" if item.placed else f"{item.name} · fixed base"
-
-
-def _put(box: NumberBox, value: float) -> None:
-    """Show a number, unless the user is typing another."""
-    if box.hasFocus() and box.text() != box.textFromValue(box.value()):
-        return
-    if round(value, box.decimals()) != box.value():
-        with QSignalBlocker(box):
-            box.setValue(value)

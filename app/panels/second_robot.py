@@ -105,6 +105,6 @@ class SecondRobotPanel(QWidget):
         self.note.setVisible(bool(text))
 
     def show_column(self, column: int, values: Sequence[str]) -> None:
-        """Fill a robot's column with values in the order of `ROWS`."""
-        for row, value in enumerate(values):
-            self.table.item(row, column).setText(value)
+        """Fill a robot's column with values in the order of `ROWS`; those that are not known yet are left empty."""
+        for row in range(self.table.rowCount()):
+            self.table.item(row, column).setText(values[row] if row < len(values) else "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PyQt6.QtCore import QSignalBlocker, pyqtSignal
+from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtWidgets import QGridLayout, QLabel, QWidget
 
 import engine
@@ -39,6 +39,4 @@ class SurfaceForm(QWidget):
     def show_scene(self, scene: engine.Scene) -> None:
         """Show the coefficients in force."""
         for box, value in ((self.friction, scene.friction), (self.restitution, scene.restitution)):
-            if not box.hasFocus() or box.text() == box.textFromValue(box.value()):
-                with QSignalBlocker(box):
-                    box.setValue(value)
+            box.put(value)

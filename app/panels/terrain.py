@@ -58,7 +58,7 @@ class TerrainForm(QWidget):
                 label.setText(numbers[k].name)
                 with QSignalBlocker(box):
                     _fit(box, numbers[k])
-                    box.setValue(terrain.values[k] * _scale(numbers[k]))
+                box.put(terrain.values[k] * _scale(numbers[k]))
 
     def show_units(self) -> None:
         """Show angles in their unit, which may have changed."""

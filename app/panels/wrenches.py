@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from PyQt6.QtCore import QSignalBlocker, Qt, pyqtSignal
-from PyQt6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QGridLayout, QLabel, QPushButton, QWidget
+from PyQt6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLabel, QPushButton, QWidget
 
 from app.acting.forces import SetWrench
 from app.desktop import theme
@@ -20,6 +20,9 @@ FORCE_TIP = "Force on the link along {}, N, at its frame's origin"
 MOMENT_TIP = "Moment on the link about {}, N m"
 AXES_TIP = "World: the wrench keeps its direction. Link: it rotates with the link"
 ACT_TIP = "Apply this wrench to the link; changes take effect at once. Reset removes all wrenches"
+
+NONE_APPLIED = "No wrench is applied."
+NONE_MOVES = "No link can move. A root link that its file fixes to the world is freed by Simulation › Floating base."
 
 
 class WrenchPanel(QWidget):
@@ -56,6 +59,7 @@ class WrenchPanel(QWidget):
         self.act.clicked.connect(self._toggle)
         self.clear.clicked.connect(self.cleared)
         self.set_links((), ())
+        self.acting.clear()
 
     def _arrange(self) -> None:
         rows = QGridLayout()
@@ -96,7 +100,7 @@ class WrenchPanel(QWidget):
         self._wrenches = wrenches
         self.clear.setEnabled(bool(wrenches))
         lines = [f"{self._name(link)}: {_reported(each)}" for link, each in sorted(wrenches.items())]
-        self.acting.setText("\n".join(lines) or "No wrench is applied.")
+        self.acting.setText("\n".join(lines) or (NONE_APPLIED if self.link.count() else NONE_MOVES))
         self._load()
 
     def choose(self, link: int) -> None:
@@ -116,16 +120,13 @@ class WrenchPanel(QWidget):
         if each is not None:
             boxes = (*self.moment, *self.force)
             for box, value in zip(boxes, each.wrench, strict=True):
-                if box.value() != round(float(value), box.decimals()) and not _being_typed(box):
-                    with QSignalBlocker(box):
-                        box.setValue(float(value))
+                box.put(float(value))
             self.axes.setCurrentIndex(0 if each.world else 1)
 
     def _load_link(self) -> None:
         """Show another link's wrench, or zeros."""
         for box in (*self.force, *self.moment):
-            with QSignalBlocker(box):
-                box.setValue(0.0)
+            box.put(0.0)
         self._load()
 
     def _turn(self) -> None:
@@ -145,11 +146,6 @@ class WrenchPanel(QWidget):
     def _emit(self) -> None:
         wrench = np.array([box.value() for box in (*self.moment, *self.force)])
         self.set.emit(self.link.currentData(), wrench, self.axes.currentIndex() == 0)
-
-
-def _being_typed(box: QDoubleSpinBox) -> bool:
-    """Whether the box has the focus and text that is not yet its value."""
-    return box.hasFocus() and box.text() != box.textFromValue(box.value())
 
 
 def _reported(each: SetWrench) -> str:

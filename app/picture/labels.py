@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent
 from PyQt6.QtWidgets import QWidget
 
 from app.desktop import theme
+from app.gl.backdrop import DARK
 from app.gl.extras import Label
 from app.gl.view import View
 
@@ -33,6 +36,7 @@ def paint(painter: QPainter, view: View, scale: float, font: QFont) -> None:
     painter.setFont(font)
     metrics = QFontMetricsF(font)
     taken: list[QRectF] = []
+    colors = theme.DARK if view.extras.backdrop is DARK else theme.LIGHT
     for label, (x, y, _, w) in sorted(zip(view.extras.labels, clip, strict=True), key=_rank):
         if w <= 0 or abs(x) > w or abs(y) > w or len(taken) == MOST:
             continue
@@ -42,7 +46,7 @@ def paint(painter: QPainter, view: View, scale: float, font: QFont) -> None:
         if any(box.intersects(other) for other in taken):
             continue
         taken.append(box.adjusted(-APART, -APART, APART, APART))
-        _write(painter, label.text, at, box, label.chosen)
+        _write(painter, label.text, at, box, label.chosen, colors)
 
 
 def _rank(placed: tuple[Label, np.ndarray]) -> tuple[bool, bool, float]:
@@ -51,18 +55,20 @@ def _rank(placed: tuple[Label, np.ndarray]) -> tuple[bool, bool, float]:
     return not chosen, is_name, float(z)
 
 
-def _write(painter: QPainter, name: str, at: QPointF, box: QRectF, chosen: bool) -> None:
-    accent = theme.color("accent")
-    back = QColor(theme.color("chosen" if chosen else "ground"))
+def _write(
+    painter: QPainter, name: str, at: QPointF, box: QRectF, chosen: bool, colors: Mapping[str, str]
+) -> None:  # fmt: skip
+    accent, text = QColor(colors["accent"]), QColor(colors["text"])
+    back = QColor(colors["chosen" if chosen else "ground"])
     back.setAlphaF(0.92 if chosen else 0.72)
-    painter.setPen(accent if chosen else theme.color("faint"))
+    painter.setPen(accent if chosen else QColor(colors["faint"]))
     painter.drawLine(at, box.bottomLeft())
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(back)
     painter.drawRoundedRect(box, 3, 3)
-    painter.setBrush(accent if chosen else theme.color("text"))
+    painter.setBrush(accent if chosen else text)
     painter.drawEllipse(at, 2.5, 2.5)
-    painter.setPen(theme.color("text"))
+    painter.setPen(text)
     painter.drawText(box, Qt.AlignmentFlag.AlignCenter, name)
 
 

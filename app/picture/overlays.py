@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -66,12 +67,19 @@ class Overlays(QObject):
         self._world: World | None = None
         self._joined: tuple[tuple[object, ...], Content] | None = None  # the joined content, with the key of its parts
         self._known: tuple[np.ndarray, Extras] | None = None  # the last result of `extras`, with its poses
+        self._backdrop: Backdrop | None = None  # of a copy
         theme.signals.changed.connect(self._change)
+
+    def still(self) -> Overlays:
+        """Return a copy that no later change affects, nor another palette."""
+        other = Overlays()
+        vars(other).update(vars(self), trails=copy.deepcopy(self.trails), _backdrop=self.backdrop)
+        return other
 
     @property
     def backdrop(self) -> Backdrop:
         """The background that matches the palette in force."""
-        return DARK if theme.is_dark() else LIGHT
+        return self._backdrop or (DARK if theme.is_dark() else LIGHT)
 
     def set_robot(self, model: engine.Model | None, size: float) -> None:
         """Set another robot, or the current one's new size, m."""

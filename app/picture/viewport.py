@@ -14,7 +14,7 @@ from PyQt6.QtWidgets import QApplication, QWidget
 import engine
 from app.gl.batch import Batch, Box
 from app.gl.camera import Camera
-from app.gl.contact_marks import Marks, marks
+from app.gl.contact_marks import Marks
 from app.gl.picking import Hit, corners_at, pick, ray, way_to, way_to_tiny
 from app.gl.renderer import DETAILS
 from app.gl.scene import FAR, Scene
@@ -25,9 +25,9 @@ from app.picture.labels import LabelLayer, paint
 from app.picture.overlays import Overlays
 from app.picture.pictures import processor_draws
 from app.picture.screens import CardScreen, ProcessorScreen, Screen
+from app.picture.shot import Shot
 from app.picture.steering import SteeredView
 from app.simulation.contacts import Contacts
-from app.simulation.messages import Snapshot
 
 STILL = 200  # ms without a motion of a pixel, after which a frame is drawn in full
 UNSEEN = 0.05  # px; smaller motions are not redrawn
@@ -152,7 +152,7 @@ class Viewport(SteeredView):
     def show_contacts(self, on: bool) -> None:
         """Show or hide points, normals and forces of contacts over the frame, of this robot and of later ones."""
         self._marking = on
-        self._marks = self._marks_of(self._contacts, self._center)
+        self._marks = self.shot.marks(self._contacts, self._center)
         self._change()
 
     def hide_links(self, links: frozenset[int]) -> None:
@@ -160,17 +160,8 @@ class Viewport(SteeredView):
         if self._scene is not None:
             self._scene.hide(links)
         self.overlays.hide(links)
-        self._marks = self._marks_of(self._contacts, self._center)
+        self._marks = self.shot.marks(self._contacts, self._center)
         self._change()
-
-    def _marks_of(self, found: Contacts | None, center: NDArray[np.float64]) -> Marks | None:
-        if found is None or not self._marking:
-            return None
-        shown = ~np.isin(found.link, list(self.overlays.hidden))
-        if not shown.any():
-            return None
-        point, normal, force, state = (x[shown] for x in (found.point, found.normal, found.force, found.state))
-        return marks(point + center, normal, force, state, self._weight, self._size)
 
     @property
     def robot_bounds(self) -> Box:
@@ -220,7 +211,7 @@ class Viewport(SteeredView):
         others = (0 if batch is None else len(batch)) != (0 if self._batch is None else len(self._batch))
         self._poses, self._batch, self._center, self._contacts = poses, batch, center, contacts
         self._first = poses if self._first is None else self._first
-        self._marks = self._marks_of(self._contacts, self._center)
+        self._marks = self.shot.marks(self._contacts, self._center)
         if not self._framed:
             self._settle()
             self._framed = self._scene.ready
@@ -247,13 +238,22 @@ class Viewport(SteeredView):
         self._change()
 
     def bring_into_view(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
-        """Refit the camera to a box, (3,) corners, and the robot, if a corner is out of view, unless it is far away."""
+        """Refit the camera to a box, (3,) corners, and the robot, if a corner is out of view.
+
+        Not if the box is far away, or so large that the robot beside it could not be seen.
+        """
         (low, high), size = self.robot_bounds, (self.width(), self.height())
+        if self.is_huge(lower, upper):
+            return
         x = corners_at(self.camera, size, lower + self._center, upper + self._center)  # nan behind the eye
         if not np.all((x >= 0) & (x < size)) and np.maximum(lower - high, low - upper).max() <= FAR * self.robot_size:
             camera = replace(self.camera)
             camera.fit(np.minimum(low, lower), np.maximum(high, upper))
             self.see(camera)
+
+    def is_huge(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> bool:
+        """Whether the robot can hardly be seen beside a box, (3,) corners."""
+        return float(np.max(upper - lower)) > FAR * self.robot_size
 
     def picture(self) -> QImage:
         """Return the current view, drawn in full."""
@@ -299,33 +299,20 @@ class Viewport(SteeredView):
         """Return the current view."""
         ratio = self.devicePixelRatioF()
         width, height = (max(1, round(side * ratio)) for side in (self.width(), self.height()))
-        return self._seen(self._poses, (width, height), self._batch, self._center, self._marks, selected=True)
+        return self.shot.view(self._poses, (width, height), self._batch, self._center, self._marks, selected=True)
 
-    def view_of(self, size: tuple[int, int], frame: Snapshot | None = None, batch: Batch | None = None) -> View:
-        """Return the current view at a size; or a view of the robot alone in another state.
+    @property
+    def shot(self) -> Shot:
+        """What the current view shows besides the state of the robot."""
+        content, poses = self._scene.content if self._scene is not None else None, self._poses
+        marked = (self._weight, self._size) if self._marking else None
+        follows = self.follow and poses is not None
+        followed = (self._root, poses[self._root, :3, 3] + self._center) if follows else None
+        return Shot(content, self.camera, self.overlays, self.floor, marked, followed)
 
-        What is selected is not highlighted; of a batch, `batch` is drawn.
-        """
-        if frame is None:
-            batch = self._batch if batch is None else batch
-            return self._seen(self._poses, size, batch, self._center, self._marks)
-        center, poses = np.zeros(3) if batch is None else batch.offsets[frame.robot], np.array(frame.link_poses)
-        view = self._seen(poses, size, batch, center, self._marks_of(frame.contacts, center), True, frame.wrench)
-        if self.follow and self._poses is not None:
-            moved = poses[self._root, :3, 3] + center - self._poses[self._root, :3, 3] - self._center
-            view.camera.target = view.camera.target + moved
-        return view
-
-    def _seen(
-        self, poses: NDArray[np.float64] | None, size: tuple[int, int], batch: Batch | None,
-        center: NDArray[np.float64], found: Marks | None, alone: bool = False,
-        wrench: NDArray[np.float64] | None = None, selected: bool = False,
-    ) -> View:  # fmt: skip
-        content = self._scene.content if self._scene is not None else None
-        extras = self.overlays.extras(poses, center, alone, wrench, selected)
-        if content is not None and poses is not None and batch is None:
-            content, poses = self.overlays.seen(content, poses, alone)
-        return View(content, poses, replace(self.camera), self.floor, size, batch, found, extras)
+    def view_of(self, size: tuple[int, int], batch: Batch | None = None) -> View:
+        """Return the current view at a size, without a highlight of what is selected; of a batch, `batch` is drawn."""
+        return self.shot.view(self._poses, size, batch or self._batch, self._center, self._marks)
 
     def _change(self) -> None:
         """Redraw soon after a visible change, and in full once nothing has changed for `STILL`."""

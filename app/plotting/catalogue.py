@@ -14,7 +14,7 @@ from typing import NamedTuple, overload
 import numpy as np
 
 import engine
-from app.acting.coordinates import Coordinate, coordinates
+from app.acting.coordinates import Coordinate, coordinates, label_of
 from app.plotting.quantities import (
     ACCELERATION,
     ANGLE,
@@ -118,7 +118,8 @@ class Catalogue(Quantities):
 
     @cached_property
     def _names(self) -> list[str]:
-        return [owner.name.casefold() for owner in self._owners]
+        labels = (label_of(owner.name) for owner in self._owners)
+        return [f"{label} {owner.name}".casefold() for label, owner in zip(labels, self._owners, strict=True)]
 
     @cached_property
     def _of_slot(self) -> tuple[np.ndarray, np.ndarray, list[tuple[str, str]]]:

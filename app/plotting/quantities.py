@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 import engine
-from app.acting.coordinates import Coordinate
+from app.acting.coordinates import Coordinate, label_of
 from app.acting.loaded_robot import alone
 from app.desktop.angles import ANGLES
 from app.simulation.contacts import ContactForces
@@ -72,13 +72,13 @@ class Quantity:
     @property
     def label(self) -> str:
         """The full name, such as "joint4 velocity", "hand velocity x" or "hand |velocity|"."""
-        parts = (self.name, f"|{self.kind}|") if self.part == NORM else (self.name, self.kind, self.part)
-        return " ".join(filter(None, parts))
+        kind = f"|{self.kind}|" if self.part == NORM else f"{self.kind} {self.part}"
+        return f"{label_of(self.name)} {kind}".strip()
 
     @property
     def short(self) -> str:
         """The name without the kind, for use below a title: "joint4", "hand x" or "hand |·|"; may be empty."""
-        return " ".join(filter(None, (self.name, "|·|" if self.part == NORM else self.part)))
+        return " ".join(filter(None, (label_of(self.name), "|·|" if self.part == NORM else self.part)))
 
     @property
     def key(self) -> str:

@@ -172,7 +172,7 @@ class _RobotsRuns:
         folder, origin = self._made_folder(), self.origin
         newest = self.recording.frame(run, run.last)
         at = newest.checkpoint
-        most = min(max(LARGEST // (at.q.nbytes + 3 * at.v.nbytes), 1), FRAMES)
+        most = min(max(LARGEST // max(at.q.nbytes + 3 * at.v.nbytes, 1), 1), FRAMES)
         robot = str(folder / run_files.ROBOT) if (folder / run_files.ROBOT).exists() else origin.path
         reported = run_files.facts(newest.setup, robot, origin.floating, origin.package_dirs)
         path = folder / f"{self._count:06d}{run_files.SUFFIX}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import logging
 import os
+import re
 import stat
 import struct
 import zipfile
@@ -84,10 +85,24 @@ def open_mesh(path: str | Path, apart: bool = False, budget: Budget | None = Non
         raise
     except Exception as problem:  # readers of a dozen formats, each with its own exceptions
         reason = "it is damaged" if isinstance(problem, ImportError) else reason_of(problem)  # of encoding detection
+        if kind == "obj" and (found := _lacking(content)):
+            raise ValueError(found) from problem
         raise ValueError(f"its {kind.upper()} cannot be understood ({reason})") from problem
     _require_finite(scene.geometry.values(), scene.graph)
     budget.require(sum(_triangles(scene.geometry[scene.graph.get(name)[1]]) for name in scene.graph.nodes_geometry))
     return scene
+
+
+def _lacking(content: bytes) -> str:
+    """Return which face of an .obj file names a vertex that the file lacks, in a sentence; "" if none does."""
+    lines = [line.split() for line in content.decode("utf-8", "replace").splitlines()]
+    count = sum(line[:1] == ["v"] for line in lines)
+    for number, line in enumerate(lines, 1):
+        for corner in line[1:] if line[:1] == ["f"] else ():
+            index = corner.partition("/")[0]
+            if re.fullmatch(r"-?\d{1,9}", index) and not 1 <= abs(int(index)) <= count:
+                return f"a face in line {number} names vertex {index}, and it has {count} vertices; export it again"
+    return ""
 
 
 def require_kind(path: Path) -> None:

@@ -138,6 +138,23 @@ def read_again(root):
     return len(engine.recording_of_parts(saved, model).runs[-1])
 
 
+def test_a_run_of_a_robot_without_joints_is_kept(qtbot, start, tmp_path):
+    path = tmp_path / "body.urdf"
+    path.write_text('<robot name="body"><link name="body"/></robot>')
+    window = start()
+    load(qtbot, window, path)
+    play(qtbot, window, 0.2)
+    end = window.workbench.robot.time
+    window.close()
+    assert window.kept.autosave.problem == ""
+    replay = open_last(qtbot, window := start())
+    assert replay.frame.time == pytest.approx(end, abs=0.03)
+    qtbot.keyClick(window, Key.Key_B, Ctrl)
+    play(qtbot, window, 0.1)
+    window.close()
+    assert window.kept.autosave.problem == ""
+
+
 def test_another_robot_leaves_the_run_of_the_one_before(qtbot, start):
     window = start()
     load(qtbot, window)

@@ -128,6 +128,17 @@ def test_a_robot_without_any_has_nothing_to_show_and_a_later_one_keeps_the_choic
     assert len(window.viewport._scene.instances.link) == 6
 
 
+def test_they_are_remembered(make_window):
+    window = make_window()
+    window.view_controls.collisions.setChecked(True)
+    window.close()
+    again = make_window()
+    assert again.view_controls.collisions.isChecked()
+    again.view_controls.collisions.setChecked(False)
+    again.close()
+    assert not make_window().view_controls.collisions.isChecked()
+
+
 def test_a_mesh_that_cannot_be_read_is_told_when_it_is_shown(qtbot, opened, model, tmp_path):
     (tmp_path / "hull.stl").write_text("no mesh")
     window = opened(model(HULL.format("hull.stl")).source)

@@ -317,6 +317,55 @@ def test_a_link_has_a_menu_in_the_picture_and_in_the_tree(qtbot, arm):
     menus.shown.close()
 
 
+def ask_by_key(qtbot, widget, key: Qt.Key) -> None:
+    """Press a key that opens a context menu on a widget; of the menu key Qt makes an event by itself."""
+    widget.setFocus()
+    if key == Qt.Key.Key_Menu:
+        at = widget.inputMethodQuery(Qt.InputMethodQuery.ImCursorRectangle).center()
+        by_key = QContextMenuEvent.Reason.Keyboard
+        QApplication.sendEvent(widget, QContextMenuEvent(by_key, at, widget.mapToGlobal(at)))
+    else:
+        qtbot.keyClick(widget, key, Qt.KeyboardModifier.ShiftModifier)
+
+
+def menu_by_key(qtbot, window, widget, key: Qt.Key) -> list[str]:
+    """Press a key on a widget; return the names of the menu that opens, and close it."""
+    menus = window.menus.context
+    before = menus.shown
+    ask_by_key(qtbot, widget, key)
+    wait(qtbot, lambda: menus.shown is not before and menus.shown.isVisible())
+    found = names(menus.shown)
+    menus.shown.close()
+    return found
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Menu, Qt.Key.Key_F10])
+def test_the_menu_key_opens_the_menu_of_what_is_selected(qtbot, arm, key):
+    scene, links = arm.features[SceneView], arm.workbench.robot.model.link_names
+    arm.docks.show_in_front("Robot")
+    tree = arm.features[RobotView].panel.tree
+    wait(qtbot, lambda: tree.isVisible() and tree.model().rowCount() > 0)
+    for link in (2, len(links) - 1):
+        arm.selection.choose(link)
+        assert menu_by_key(qtbot, arm, tree, key)[0] == links[link]
+        found = menu_by_key(qtbot, arm, arm.viewport, key)
+        assert (found[0], "Plot" in found, "Centre the view here" in found) == (links[link], True, True)
+    for row in (1, 3):
+        arm.joints.setCurrentIndex(arm.joints.table.index(row, 0))
+        ask_by_key(qtbot, arm.joints, key)
+        wait(qtbot, lambda: isinstance(QApplication.activePopupWidget(), QMenu))
+        press(QApplication.activePopupWidget(), "Copy name")
+        QApplication.activePopupWidget().close()
+        assert QGuiApplication.clipboard().text() == arm.joints.table.rows[row].name
+    arm.selection.choose(-1)
+    assert "Add to the scene" in menu_by_key(qtbot, arm, arm.viewport, key)
+    entry(scene, "Obstacle: box")
+    settled(qtbot, scene)
+    for widget in (arm.viewport, scene.panel.list):
+        scene.panel.choose(0)
+        assert menu_by_key(qtbot, arm, widget, key)[0] == "Box 1"
+
+
 def test_entries_of_another_feature_stand_in_their_group(arm):
     menus, hand, asked_of = arm.menus.context, arm.workbench.robot.model.link_names.index("hand"), []
     menus.offer("hide", lambda menu, link: menu.addAction("&Paint", lambda: asked_of.append(link.title)), LINK)
@@ -398,15 +447,3 @@ def test_a_moment_of_the_run_has_a_menu(qtbot, arm):
     press(menus.shown, "Branch here")
     wait(qtbot, lambda: len(bench.replay.runs) == 2)
     menus.shown.close()
-
-
-def test_escape_ends_full_screen_and_else_the_selection(qtbot, arm):
-    arm.selection.choose(4)
-    qtbot.keyClick(arm, Qt.Key.Key_F11)
-    wait(qtbot, arm.isFullScreen)
-    qtbot.keyClick(arm.viewport, Qt.Key.Key_Escape)
-    wait(qtbot, lambda: not arm.isFullScreen())
-    assert arm.selection.link == 4
-    arm.joints.setFocus()
-    qtbot.keyClick(arm.joints, Qt.Key.Key_Escape)
-    assert arm.selection.link == -1

@@ -1,6 +1,7 @@
 """Drives of single joints: the form in the Joints dock, and the simulation."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from app.acting.drives import Drive
 from app.features.drive_view import DriveView
 from app.panels.joints import DRIVE, EFFORT, NAME, VALUE, VELOCITY, WIDE
 from app.recording.run_files import describe, understand
-from app.simulation.messages import Settings
+from app.simulation.messages import LimitsReached, Settings
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -129,6 +130,30 @@ def test_a_sine_pulls_the_target_and_a_run_repeats(qtbot, arm):
     assert "position, sine; effort" in arm.joints.table.data(cell, Qt.ItemDataRole.ToolTipRole)
     pick(form.wave, "constant")
     assert bench.drives[3] is None
+
+
+def test_a_period_that_no_drive_can_follow_becomes_the_shortest_one(qtbot, arm):
+    form = choose(qtbot, arm, 3)
+    pick(form.wave, "sine")
+    type_in(qtbot, form.period, "0.001")
+    assert arm.workbench.robot.drive_of(3).period == 0.02
+    assert arm.statusBar().currentMessage() == (
+        "Period of the wave: 0.001 s is below the minimum; 0.02 s is set instead"
+    )
+    arm.workbench.joints.set_joint_drive(3, Drive("target", 0.0, "sine", 0.1, 0.005))  # as in an older session
+    arm.viewport.setFocus()
+    arm.refresh()
+    assert form.period.value() == 0.005
+
+
+def test_what_a_field_says_is_read_while_joints_reach_their_limits(arm):
+    bar, limit = arm.statusBar(), LimitsReached(1.0, ("joint2",))
+    bar.clearMessage()
+    for text in ("", "500 ° is above the maximum; 300 ° is set instead"):
+        bar.showMessage(text)
+        for time in (1.0, 2.0):
+            arm._react(replace(limit, time=time))
+            assert bar.currentMessage() == (text or f"joint2 reached a position limit at {time:.3f} s")
 
 
 def test_joints_that_carry_their_weight_stay_without_gains(qtbot, arm):

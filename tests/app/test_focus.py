@@ -128,3 +128,15 @@ def test_the_key_of_the_plots_leads_to_their_search_field(qtbot, arm):
     assert plots.panel.list.search.text() == "contact"
     plots.action.trigger()
     wait(qtbot, arm.viewport.hasFocus)
+
+
+def test_escape_ends_full_screen_and_else_the_selection(qtbot, arm):
+    arm.selection.choose(4)
+    qtbot.keyClick(arm, Qt.Key.Key_F11)
+    wait(qtbot, arm.isFullScreen)
+    qtbot.keyClick(arm.viewport, Qt.Key.Key_Escape)
+    wait(qtbot, lambda: not arm.isFullScreen())
+    assert arm.selection.link == 4
+    arm.joints.setFocus()
+    qtbot.keyClick(arm.joints, Qt.Key.Key_Escape)
+    assert arm.selection.link == -1

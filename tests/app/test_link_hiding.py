@@ -39,7 +39,7 @@ def test_a_link_is_hidden_by_its_menu_in_the_picture_and_shown_again(qtbot, arm)
     assert hand not in links_in(arm)
     assert hiding.button.isVisible()
     assert hiding.button.text() == f"1 of {len(arm.workbench.robot.model.link_names)} links hidden: show all"
-    film = arm.viewport.view_of((320, 240), arm.workbench.robot.newest)
+    film = arm.viewport.shot.view_of(arm.workbench.robot.newest, (320, 240))
     assert hand not in film.content.instances.link
     assert "Show" in names(menus.of(Clicked(LINK, "hand", hand)))
     qtbot.mouseClick(hiding.button, LEFT)
@@ -120,6 +120,20 @@ def test_a_session_and_a_reload_keep_hidden_links_and_another_robot_has_none(qtb
     sessions.open(str(path))
     wait(qtbot, lambda: bench.robot.model is not model and not bench.loading)
     assert hiding.names == ["hand"]
+
+
+def test_the_same_robot_from_elsewhere_keeps_hidden_links_also_with_a_body_beside_it(qtbot, arm):
+    """As where a run of a script's robot is branched, and a body is added."""
+    hiding, bench = arm.features[LinkHiding], arm.workbench
+    hiding.hide_named(["hand"])
+    own, cube = bench.robot.model, engine.free_body("box", (0.1, 0.1, 0.1), 1.0, "body")
+    for model in (engine.compose(engine.Part(own, prefix=""), engine.Part(cube, (1, 0, 0), "cube/")), own):
+        bench.open(model)
+        wait(qtbot, lambda model=model: bench.robot.model is model and not bench.loading)
+        assert hiding.names == ["hand"]
+    bench.open(engine.chain(5))
+    wait(qtbot, lambda: bench.robot.model is not own and not bench.loading)
+    assert not hiding.hidden
 
 
 def test_hide_others_says_in_the_palette_to_select_a_link_first(qtbot, arm):

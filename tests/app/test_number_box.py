@@ -13,12 +13,15 @@ from PyQt6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )  # fmt: skip
-from windows import wait
+from windows import press, wait
 
 import engine
 from app.acting.coordinates import coordinates
 from app.acting.drives import Drive
 from app.features.attaching import BatchView, Generating
+from app.features.drive_view import DriveView
+from app.features.scene_view import SceneView
+from app.features.wrench_view import WrenchView
 from app.panels.joint_form import JointForm
 from app.panels.number_box import DecimalBox, NumberBox, WholeBox
 from app.panels.picture_dialogs import PictureDialog
@@ -231,6 +234,74 @@ def test_escape_returns_to_the_number_before_and_is_the_windows_without_one_type
     assert typed(qtbot, box, "8") == 8
     qtbot.keyClick(box, Qt.Key.Key_Escape)
     assert (box.value(), window.escapes) == (8, 1)
+
+
+def type_slowly(qtbot, box: DecimalBox | WholeBox, text: str, between) -> str:
+    """Type a number, with `between` after each key; return the text before it is entered."""
+    box.setFocus()
+    box.selectAll()
+    for key in text:
+        qtbot.keyClick(box, key)
+        between()
+    shown = box.text()
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    return shown
+
+
+@pytest.mark.parametrize("make", [DecimalBox, WholeBox])
+@pytest.mark.parametrize("tracking", [True, False])
+def test_what_is_typed_stays_until_it_is_entered_whatever_is_shown_meanwhile(qtbot, make, tracking):
+    box, came = make(), []
+    qtbot.addWidget(box)
+    box.setRange(0, 500)
+    box.setSuffix(" mm")
+    box.setKeyboardTracking(tracking)
+    with qtbot.waitActive(box):
+        box.show()
+        box.activateWindow()
+    box.valueChanged.connect(came.append)
+
+    def show() -> None:
+        box.setSuffix(" mm")
+        box.setRange(0, 500)
+        if make is DecimalBox:
+            box.setDecimals(2)
+        box.put(300)
+
+    show()
+    assert (box.value(), came) == (300, [])
+    assert type_slowly(qtbot, box, "20", show) == "20 mm"
+    assert (box.value(), came[-1]) == (20, 20)
+    show()  # as where the number is refused
+    assert box.value() == 300
+
+
+def test_every_field_beside_the_picture_keeps_what_is_typed_while_the_robot_plays(qtbot, arm):
+    """Although the panels are filled again meanwhile."""
+    drives, scene = arm.feature(DriveView), arm.feature(SceneView)
+    scene.add("box", free=False)
+    wait(qtbot, lambda: arm.workbench.robot.newest is not None and not arm.workbench.compiling)
+    arm.workbench.joints.set_joint_drive(3, Drive("target", 0.0, "sine", 5.0, 0.8))
+    drives.choose(3)
+    scene.panel.choose(0)
+    arm.feature(WrenchView).panel.act.click()
+    press(qtbot, arm, arm.run.play)
+    wait(qtbot, lambda: arm.workbench.robot.playing)
+    count = 0
+    for title in ("Joints", "Scene", "Forces", "Batch"):
+        arm.docks.show_in_front(title)
+        for box in arm.docks[title].findChildren(QDoubleSpinBox) + arm.docks[title].findChildren(WholeBox):
+            if box.isVisible() and box.isEnabled():
+                box.setKeyboardTracking(False)
+                box.setFocus()
+                box.selectAll()
+                for key in "1.5":
+                    qtbot.keyClick(box, key)
+                    arm.refresh()
+                assert box.lineEdit().text().startswith("1.5"), (title, box.accessibleName())
+                qtbot.keyClick(box, Qt.Key.Key_Escape)
+                count += 1
+    assert count > 20
 
 
 def test_a_double_click_selects_the_whole_number(qtbot):

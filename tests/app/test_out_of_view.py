@@ -92,6 +92,15 @@ def test_a_robot_is_pointed_at_as_soon_as_none_of_it_is_seen(qtbot, arm):
     assert np.all(places.max(0) > [viewport.width(), viewport.height()])  # the box is around the picture
 
 
+def test_a_robot_of_a_few_pixels_is_pointed_at(qtbot, arm):
+    button, viewport = arm.features[OutOfView].button, arm.viewport
+    wait(qtbot, lambda: arm.workbench.robot.newest is not None)
+    viewport.see(replace(viewport.camera, distance=250 * viewport.robot_size))
+    wait(qtbot, button.isVisible)
+    viewport.see(replace(viewport.camera, distance=30 * viewport.robot_size))
+    wait(qtbot, lambda: not button.isVisible())
+
+
 def test_follow_frames_a_robot_that_is_out_of_view(qtbot, opened):
     window = opened(engine.find_robot("quadruped"))
     viewport, follow = window.viewport, window.view_controls.follow

@@ -62,7 +62,7 @@ def test_names_stand_over_the_picture_and_in_what_is_taken_of_it(qtbot, arm):
 def test_of_names_that_would_cover_each_other_the_nearest_is_written(arm, monkeypatch):
     view, written = arm.viewport._view(), []
     eye, target = view.camera.eye, view.camera.target
-    monkeypatch.setattr(labels, "_write", lambda *given: written.append(given[1::2]))
+    monkeypatch.setattr(labels, "_write", lambda *given: written.append(given[1:4:2]))
 
     def told(*given: Label) -> list[str]:
         written.clear()

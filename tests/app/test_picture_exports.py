@@ -10,9 +10,15 @@ from test_time import load, play
 from windows import name_file, type_in, wait
 
 import engine
+from app.features.appearance import Appearance
 from app.features.attaching import BatchView, Generating, Reloading, RunExports, SceneView, UndoView
+from app.features.contact_view import ContactView
+from app.features.link_hiding import LinkHiding
+from app.features.overlay_view import OverlayView
+from app.gl.distance import End
 from app.panels.picture_dialogs import FilmDialog, FilmOrder, PictureDialog
-from app.picture.studio import NO_ENCODER, times
+from app.picture.shot import Shot
+from app.picture.studio import NO_ENCODER, Studio, times
 from app.simulation.batch_spread import BatchSpread
 from app.window import Window
 
@@ -102,7 +108,7 @@ def test_a_picture_and_a_video_show_no_selection(qtbot, window, exports, tmp_pat
     view = viewport._view()
     assert (view.extras.appearance.chosen, len(view.extras.labels)) == (2, 1)
     np.testing.assert_array_equal(saved(), plain)
-    view = viewport.view_of((400, 300), bench.robot.newest)
+    view = viewport.shot.view_of(bench.robot.newest, (400, 300))
     assert (view.extras.appearance.chosen, view.extras.labels) == (-1, ())
     assert viewport._view().extras.appearance.chosen == 2
 
@@ -298,14 +304,14 @@ def test_a_film_whose_views_cannot_be_made_is_not_written(qtbot, window, exports
     pytest.importorskip("av", reason="PyAV is not installed (extra video)")
     load(qtbot, window)
     play(qtbot, window, 0.5)
-    view_of, count = window.viewport.view_of, iter(range(100))
+    view_of, count = Shot.view_of, iter(range(100))
 
     def fail_at_the_fourth(*words: object) -> object:
         if next(count) == 3:
             raise RuntimeError("no such view")
         return view_of(*words)
 
-    monkeypatch.setattr(window.viewport, "view_of", fail_at_the_fourth)
+    monkeypatch.setattr(Shot, "view_of", fail_at_the_fourth)
     with qtbot.captureExceptions() as faults:
         exports.pictures.save_film(str(tmp_path / "run.mp4"), order())
         finish(qtbot, exports)
@@ -320,6 +326,52 @@ def test_without_an_encoder_the_way_to_one_is_told(qtbot, window, exports, monke
     monkeypatch.setitem(__import__("sys").modules, "av", None)
     exports.pictures.film.trigger()
     assert window.statusBar().currentMessage() == NO_ENCODER
+
+
+def test_a_film_keeps_the_view_with_which_it_began(qtbot, window, exports):
+    """Whatever is changed on the screen while it is written: camera, theme, overlays, links, contacts, distance."""
+    recording = load(qtbot, window, "quadruped")
+    play(qtbot, window, 0.3)
+    (run,), viewport = recording.runs, window.viewport
+    wait(qtbot, lambda: viewport.reading is None)
+    window.feature(OverlayView).actions["names"].trigger()
+    studio = Studio(viewport.font())
+
+    def views():
+        return exports.pictures._make_views(run, times(0.0, 0.3, 10.0, 1.0), (96, 72))
+
+    expected, made = list(views()), views()
+    first = next(made)
+    viewport.camera.azimuth += 1.0
+    viewport.follow = True
+    window.feature(Appearance).choose("light")
+    for each in (*window.feature(OverlayView).actions.values(), window.feature(ContactView).action):
+        each.trigger()
+    window.feature(LinkHiding).hide([1])
+    viewport.overlays.set_distance((End(np.zeros(3), 2), End(np.zeros(3), 3)))
+    try:
+        with studio.open():
+            for one, other in zip([first, *made], expected, strict=True):
+                np.testing.assert_array_equal(studio.draw(one), studio.draw(other))
+            (now, *_) = views()
+            assert (studio.draw(now) != studio.draw(expected[0])).mean() > 0.5
+    finally:
+        window.feature(Appearance).choose("dark")
+        studio.close()
+
+
+def test_the_robots_of_a_film_keep_their_arrangement_and_colours(qtbot, window, exports):
+    recording = load(qtbot, window)
+    window.workbench.configuring.set_spread(BatchSpread(4, 0.2))
+    play(qtbot, window, 0.3)
+    (run,), batch = recording.runs[-1:], window.feature(BatchView)
+    made = exports.pictures._make_views(run, times(0.1, 0.3, 10.0, 1.0), (64, 48))
+    first = next(made)
+    batch.panel.arrangement.setCurrentIndex(1)
+    batch.panel.coloring.setCurrentIndex(1)
+    for view in made:
+        np.testing.assert_array_equal(view.batch.offsets, first.batch.offsets)
+        np.testing.assert_array_equal(view.batch.tints, first.batch.tints)
 
 
 def test_views_of_a_run_follow_the_robot(qtbot, window: Window, exports):

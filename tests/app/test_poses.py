@@ -80,13 +80,35 @@ def test_a_pose_is_taken_and_given_back_in_one_step_and_reset_goes_back_to_it(qt
     reached(qtbot, window, "home")
     window.run.play.trigger()
     wait(qtbot, lambda: bench.robot.newest.time > 0.05)
-    actions = {each.text(): each for each in window.features[PoseMenu].menu.actions()}
-    assert not actions["home"].isEnabled()
-    assert not actions["neutral"].isEnabled()
-    assert actions["&Save pose…"].isEnabled()
     window.run.play.trigger()
     window.run.reset.trigger()
     reached(qtbot, window, "home")
+
+
+def test_while_it_plays_the_drives_move_held_joints_to_a_pose(qtbot, opened, example):
+    window = opened(example("z1"))
+    bench, bar = window.workbench, window.statusBar()
+    reached(qtbot, window, "neutral")
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.robot.newest.time > 0.05)
+    posed(window, "arm_up")
+    assert bar.currentMessage() == "the drives move the joints to the pose 'arm_up'"
+    assert window.features[UndoView].undo.text() == "&Undo Pose arm_up"
+    model = bench.robot.model
+    at, end = model.q_of_v[model.q_of_v >= 0], model.pose("arm_up")
+    wait(qtbot, lambda: np.abs(bench.robot.newest.q[at] - end[at]).max() < 0.05)
+    assert bench.robot.playing
+    assert bench.robot.newest.time > 0.1
+    qtbot.keyClick(window, Qt.Key.Key_Z, CTRL)
+    wait(qtbot, lambda: np.abs(bench.robot.newest.q[at] - model.pose("neutral")[at]).max() < 0.05)
+    window.run.hold.trigger()
+    wait(qtbot, lambda: not bench.robot.settings.held)
+    posed(window, "arm_up")
+    assert "no joint is held" in bar.currentMessage()
+    assert not bench.robot.settings.held
+    bench.replay.seek(0.05)
+    window.refresh()
+    assert not next(each for each in window.features[PoseMenu].menu.actions() if each.text() == "home").isEnabled()
 
 
 def test_a_robot_on_its_feet_is_put_on_the_ground_in_its_pose(qtbot, opened, example):

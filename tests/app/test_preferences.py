@@ -64,7 +64,8 @@ def test_what_another_window_remembers_meanwhile_is_left_to_the_next_start(windo
 
 
 def test_ticks_are_those_of_the_menus(window, preferences):
-    overlays = [window.features[ContactView].action, *window.features[OverlayView].actions.values()]
+    kinds = window.features[OverlayView].actions.values()
+    overlays = [window.features[ContactView].action, window.view_controls.collisions, *kinds]
     automatic = [window.features[Reloading].watching, window.feature(IdleMeasuring).action]
     for boxes, actions in ((preferences.overlays, overlays), (preferences.automatic, automatic)):
         assert len(boxes) == len(actions)
@@ -73,7 +74,7 @@ def test_ticks_are_those_of_the_menus(window, preferences):
             before = action.isChecked()
             box.click()
             assert action.isChecked() != before
-            action.trigger()
+            action.toggle()
             assert box.isChecked() == before
     assert setting(window.settings, "contacts", False) is True
 

@@ -84,6 +84,19 @@ def test_words_find_what_is_looked_for(arm7):
     assert len(all_.found("  ")) == len(all_)
 
 
+def test_a_body_beside_the_robot_is_found_by_the_name_of_its_rows(arm7):
+    ball = engine.free_body("sphere", (0.1,), 1.0, "body")
+    found = catalogue(engine.compose(engine.Part(arm7, prefix=""), engine.Part(ball, (1, 0, 0), "ball/")))
+    (height,) = found.found("ball.z")
+    assert (height.label, height.short, height.key) == (
+        "ball.z position",
+        "ball.z",
+        "joint/ball/floating_base.z/position/",
+    )
+    assert list(found.found("ball/floating_base.z")) == [height]
+    assert found.named(height.key) == height
+
+
 def test_a_long_chain_is_listed_and_searched_at_once():
     """Its 18 000 quantities are made only when they are asked for."""
     made = []

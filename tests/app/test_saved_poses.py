@@ -33,9 +33,9 @@ ARM = """<robot name="arm">
 
 @pytest.fixture
 def typed(monkeypatch):
-    """Answer the next dialogs for a name with these texts."""
+    """Answer the next dialogs for a name with these texts, or leave them where there is none."""
     answers: list[str] = []
-    monkeypatch.setattr(QInputDialog, "getText", lambda *_, **__: (answers.pop(0), True))
+    monkeypatch.setattr(QInputDialog, "getText", lambda *_, **__: (answers.pop(0), True) if answers else ("", False))
     return answers
 
 
@@ -89,8 +89,7 @@ def test_a_pose_is_renamed_and_deleted(opened, arm, typed):
     for name in ("first", "second"):
         typed.append(name)
         command(window, "&Save pose…")
-    typed.append("second")
-    command(window, "&Rename", "first")
+    window.features[PoseMenu].rename("first", "second")
     assert window.statusBar().currentMessage() == (
         "there is a pose 'second' already; type another name, or delete it first"
     )
@@ -135,12 +134,26 @@ def test_a_change_of_saved_poses_is_undone_and_what_another_window_saved_stays(q
         ("neutral", "'neutral' is a pose of the robot itself; type another name"),
     ],
 )
-def test_a_name_that_cannot_be_is_refused(opened, arm, typed, name, told):
-    window = opened(arm)
-    typed.append(name)
-    command(window, "&Save pose…")
+def test_a_name_that_cannot_be_is_refused_and_asked_for_again(opened, arm, monkeypatch, name, told):
+    window, asked, answers = opened(arm), [], [name, "bent", name, "bent", "up"]
+
+    def answer(_parent: object, _title: str, label: str, text: str) -> tuple[str, bool]:
+        asked.append((label, text))
+        return answers.pop(0), True
+
+    monkeypatch.setattr(QInputDialog, "getText", answer)
+    window.features[PoseMenu].keep(name)  # as a script may
     assert window.statusBar().currentMessage() == told
-    assert list(entries(window.features[PoseMenu].menu)) == ["neutral", "&Save pose…"]
+    again = f"{told[0].upper()}{told[1:]}.\nName of the pose:"
+    command(window, "&Save pose…")
+    assert asked == [("Name of the pose:", ""), (again, name)]
+    assert list(entries(window.features[PoseMenu].menu))[:2] == ["neutral", "bent"]
+    window.features[PoseMenu].keep("straight")
+    del asked[:]
+    command(window, "&Rename", "straight")
+    taken = "There is a pose 'bent' already; type another name, or delete it first.\nName of the pose:"
+    assert asked == [("Name of the pose:", "straight"), (again, name), (taken, "bent")]
+    assert list(entries(window.features[PoseMenu].menu))[:3] == ["neutral", "bent", "up"]
 
 
 def test_poses_stay_with_their_robot_between_starts(qtbot, make_window, arm, typed):

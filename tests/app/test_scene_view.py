@@ -330,6 +330,21 @@ def far_mesh(tmp_path) -> Path:
     return path
 
 
+def test_a_mesh_in_millimetres_is_said_to_be_large_and_leaves_the_robot_in_view(qtbot, scene, monkeypatch, tmp_path):
+    path, viewport = tmp_path / "bracket.obj", scene._window.viewport
+    path.write_text("v 0 0 0\nv 200 0 0\nv 0 150 0\nv 0 0 100\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3")
+    name_file(monkeypatch, path)
+    distance = viewport.camera.distance
+    entry(scene, "Obstacle: mesh…")
+    wait(qtbot, lambda: len(scene.obstacles) == 1)
+    assert "bracket.obj is 200 m large; if its file is in millimetres" in scene._window.statusBar().currentMessage()
+    assert viewport.camera.distance == distance
+    scene.panel.choose(0)
+    for box in scene.panel.sizes:
+        type_in(qtbot, box, "0.001")
+    wait(qtbot, lambda: scene.objects[0].size == (0.001, 0.001, 0.001))
+
+
 @pytest.mark.parametrize("where", ["at the robot", "beside it", "at the sky", "slope"])
 def test_a_mesh_is_put_on_the_ground_where_the_camera_looks(qtbot, scene, monkeypatch, far_mesh, where):
     bench, viewport = scene._bench, scene._window.viewport
@@ -367,6 +382,11 @@ def test_a_mesh_is_put_on_the_ground_where_the_camera_looks(qtbot, scene, monkey
     ("name", "text", "why"),
     [
         ("bad.obj", "v 0 0 nan\n", "it has vertices that are not finite, or too far away to compute with"),
+        (
+            "bad.obj",
+            "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\nf 1/1 2/2 9/3\n",
+            "a face in line 5 names vertex 9, and it has 3 vertices; export it again",
+        ),
         ("bad.stl", "words\n", "holds no triangles; select a mesh that has some"),
     ],
 )

@@ -152,6 +152,15 @@ def test_the_table_has_the_time_of_each(qtbot, second):
     assert own.text() != "0.000 s"
 
 
+def test_numbers_of_the_one_before_are_not_left_to_another(second):
+    _, put = second
+    table = put("arm7").panel.table
+    cells = [table.item(row, 1) for row in range(table.rowCount())]
+    view = put("arm6")
+    view.panel.show_column(1, ["9 links", "6"])  # until it is prepared
+    assert [each.text() for each in cells] == ["9 links", "6", *([""] * (table.rowCount() - 2))]
+
+
 def test_a_reset_brings_back_one_that_diverged(qtbot, second):
     window, put = second
     view = put("double_pendulum")
@@ -235,7 +244,7 @@ def test_a_film_shows_the_first_one_alone(second):
     assert len(both.poses) == links + len(view.model.link_names)
     overlays.choose_second_link(0)
     overlays.set_ghost(frame.link_poses, np.ones((links, 4)))
-    film = window.viewport.view_of(size, frame)
+    film = window.viewport.shot.view_of(frame, size)
     np.testing.assert_array_equal(film.poses, frame.link_poses)
     look = film.extras.appearance
     assert (look.chosen, look.tints, look.ghost) == (-1, None, 1.0)

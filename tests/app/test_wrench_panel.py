@@ -107,6 +107,16 @@ def test_another_robot_finds_no_force_of_the_one_before_and_the_same_robot_its_o
     assert [box.value() for box in (*panel.force, *panel.moment)] == [0.0] * 6
 
 
+def test_a_robot_none_of_whose_links_can_move_says_so(opened, tmp_path):
+    path = tmp_path / "body.urdf"
+    path.write_text('<robot name="body"><link name="body"/></robot>')
+    panel = opened(path).features[WrenchView].panel
+    assert not panel.isEnabled()
+    assert "No link can move." in panel.acting.text()
+    opened(engine.find_robot("arm7"))
+    assert panel.acting.text() == "No wrench is applied."
+
+
 def test_what_is_set_stands_in_the_picture_as_an_arrow_with_its_newtons(qtbot, arm):
     bench, overlays = arm.workbench, arm.viewport.overlays
     wait(qtbot, lambda: arm.viewport._scene.ready and bench.robot.newest is not None)
