@@ -13,7 +13,7 @@ from engine.checkpoint import Checkpoint
 from engine.device_arrays import on_device, to_host
 from engine.divergence import Diverged, described
 from engine.frame import FrameReader
-from engine.kernels.collision.shape_contacts import touching_pairs
+from engine.kernels.collision.touching_pairs import touching_pairs
 from engine.model import Model
 from engine.parameters import Parameters
 from engine.scene import Contacts, Scene

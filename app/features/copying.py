@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from PyQt6.QtGui import QGuiApplication
 from PyQt6.QtWidgets import QMenu
 
 from app.acting import q_text, saved_poses
-from app.acting.undoing import Action
 from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.desktop.context_menus import JOINT, LINK, Clicked
 from app.features.window_type import Window
@@ -64,7 +61,7 @@ class Copying:
         before = bench.actions.state
         with bench.actions.unnoted():
             bench.posing.pose(q)
-        bench.actions.done(Action("Paste q", replace(before, posed=True), replace(bench.actions.state, posed=True)))
+        bench.actions.report_pose("Paste q", before)
         self._say(f"pasted q: {len(q)} numbers")
         self._window.refresh()
 

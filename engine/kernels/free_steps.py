@@ -45,7 +45,7 @@ _ROW, _LOW, _HIGH, _FRICTION, _DRIVE, _REACTION, _NEXT, _MODE, _FEASIBLE = range
 
 
 @inline
-def _load(row, count, into):
+def _copy(row, count, into):
     for k in range(count):
         into[k] = row[k]
 
@@ -209,10 +209,10 @@ def advance(known, robot, batch, given, dt):
     nq, nv = state.q.shape[0], state.v.shape[0]
     joints = JointRows(dt, known.has_limits, known.has_constraints, known.q_of_v, known.joints)
     acting = Acting(known, joints, local(nq), local(nv), local(nv), local(nv), local(nv))
-    _load(state.q, nq, acting.q)
-    _load(state.v, nv, acting.v)
-    _load(state.tau, nv, acting.tau)
-    _load(state.target, nv, acting.target)
+    _copy(state.q, nq, acting.q)
+    _copy(state.v, nv, acting.v)
+    _copy(state.tau, nv, acting.tau)
+    _copy(state.target, nv, acting.target)
     after, reaction, table = local(nv), local(nv), local(9, nv)
     sample = robot * (steps.total // every + 1)
     end, until, number = sample + last // every + 1, every - steps.first % every, 0
@@ -256,5 +256,5 @@ def advance(known, robot, batch, given, dt):
         while sample < end:
             record_state(acting.q, acting.v, record, sample)
             sample += 1
-    _load(acting.q, nq, state.q)
-    _load(acting.v, nv, state.v)
+    _copy(acting.q, nq, state.q)
+    _copy(acting.v, nv, state.v)

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.model import WORLD, Collision, Model
+from engine.scene.coefficients import coefficients
 from engine.scene.height_field import HeightField
 from engine.scene.hull import of_link
 from engine.scene.hull_faces import edges
-from engine.scene.scene import Scene, coefficients
+from engine.scene.scene import Scene
 
 KEPT = 4
 """Maximum number of contacts of a shape with one surface."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.model import Collision
 from engine.scene.height_field import HeightField
 from engine.scene.obstacle import Obstacle
 
@@ -75,17 +74,3 @@ class Scene:
                 )
         if not isinstance(self.self_collision, bool):
             raise TypeError(f"the scene's self_collision is {self.self_collision!r}; expected True or False")
-
-
-def coefficients(scene: Scene, shape: Collision, other: Collision | Obstacle | None = None) -> tuple[float, float]:
-    """Return friction and restitution between a shape and another one, or the scene: the smaller of two values.
-
-    A shape without coefficients of its own has the scene's. The rule is that of Gazebo with ODE, for which most robots'
-    files with coefficients are written.
-    """
-    friction, restitution = [scene.friction, scene.restitution] if other is None else [np.inf, np.inf]
-    for one in (shape, other) if other is not None else (shape,):
-        friction = min(friction, scene.friction if one.friction is None else one.friction)
-        own = None if isinstance(one, Obstacle) else one.restitution
-        restitution = min(restitution, scene.restitution if own is None else own)
-    return friction, restitution

@@ -52,6 +52,14 @@ def test_both_are_those_of_the_frame_shown(qtbot, opened):
     assert window.statusBar().currentMessage().startswith("a recorded frame is shown; to paste q press Branch here")
 
 
+def test_pasting_the_present_q_is_no_step_of_undo(opened):
+    window = opened()
+    window.features[Copying].copy.trigger()
+    window.features[Copying].paste.trigger()
+    assert window.statusBar().currentMessage() == "pasted q: 2 numbers"
+    assert not window.features[UndoView].undo.isEnabled()
+
+
 def test_what_cannot_be_pasted_is_told_in_a_sentence(opened):
     window = opened()
     feature = window.features[Copying]

@@ -18,7 +18,7 @@ from engine.cuda.stepping.scene_stepper import arguments
 from engine.device_arrays import to_host
 from engine.holding import holding_gains
 from engine.kernels import limbs, scene_steps
-from engine.kernels.collision.shape_contacts import touching_pairs
+from engine.kernels.collision.touching_pairs import touching_pairs
 from engine.kernels.contact import workspace
 from engine.kernels.contact.newton import respond
 from engine.kernels.contact.problem import CONTACTS, JOINTS

@@ -155,7 +155,7 @@ def chain(folder, shapes: str = BALL, count: int = 5, joints: str = "revolute") 
 
 def named_pairs(model: engine.Model, scene: engine.Scene) -> set[str]:
     """The pairs of links that may touch, by their names."""
-    from engine.kernels.collision.shape_contacts import touching_pairs
+    from engine.kernels.collision.touching_pairs import touching_pairs
 
     found, _ = touching_pairs(model, scene)
     names = [model.link_names[k] if k >= 0 else f"obstacle{-2 - k}" for k in found.link]

@@ -36,7 +36,7 @@ NAMED = {
     "stand_by": "`engine.Compilation.stand_by`",
     "tell": "a method of Python's files",
     "_fault, _faults, FAULT": "files of segmentation faults",
-    "greatest_velocity, meet, MEET": "also written in the kernels of contact and of the GPU",
+    "meet, MEET": "also written in the kernels of the GPU",
 }
 SOURCES = (".py", ".cu", ".cuh", ".vert", ".frag", ".glsl")
 OPENING = re.compile(r"The same\b|.*\banswers (?:whether|how|which)\b")

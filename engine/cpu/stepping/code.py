@@ -17,8 +17,8 @@ from engine.cpu.stepping import integrators
 from engine.cpu.stepping.integrators import Divergences, OwnParameters, Recording, Wrenches, scratch
 from engine.cpu.trees import dca as trees
 from engine.kernels.collision import surfaces
-from engine.kernels.collision.shape_contacts import touching_pairs
 from engine.kernels.collision.surfaces import Kind
+from engine.kernels.collision.touching_pairs import touching_pairs
 from engine.kernels.contact import workspace
 from engine.kernels.contact.mimics import mimics
 from engine.kernels.joint_rows import JointRows

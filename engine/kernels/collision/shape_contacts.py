@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -14,15 +13,10 @@ from engine.kernels.collision.ground import put
 from engine.kernels.collision.pair_workspace import PairContacts
 from engine.kernels.collision.pairs import pair_contacts
 from engine.kernels.spatial import add, cross, dot, load3, load9, matmul, mul, scale, store3, store9, sub
-from engine.model import WORLD, Model
-from engine.model.poses import body_poses
-from engine.scene import Pairs, Scene
-from engine.scene import pairs as scene_pairs
-from engine.scene.shapes import Shapes, shapes
+from engine.model import WORLD
+from engine.scene import Pairs
+from engine.scene.shapes import Shapes
 from engine.scene.tolerances import CONTACT_MARGIN
-
-_TOUCHES = 1e-6
-"""m: the gap in the neutral pose up to which shapes touch there."""
 
 
 class PairsWorkspace(NamedTuple):
@@ -67,23 +61,6 @@ def pairs_workspace(chosen: Pairs, solids: Shapes) -> PairsWorkspace:
         inner, rotation, position, middle, np.zeros((S, 3)), np.zeros((S, 3)), pair_workspace.workspace(solids),
         np.zeros(max(chosen.capacity, 1), np.int64),
     )  # fmt: skip
-
-
-@lru_cache(maxsize=16)
-def touching_pairs(model: Model, scene: Scene) -> tuple[Pairs, Shapes]:
-    """Return a scene's pairs that may touch, without those that touch in the robot's neutral pose, and the shapes."""
-    chosen = scene_pairs(model, scene)
-    solids = shapes(chosen.solids)
-    if not np.any(chosen.neutral):
-        return chosen, solids
-    poses = np.concatenate([body_poses(model, model.neutral()[None])[0], np.eye(4)[None]])[chosen.body]  # −1: the world
-    rotation = poses[:, :3, :3] @ chosen.rotation
-    position = np.einsum("sij,sj->si", poses[:, :3, :3], chosen.position) + poses[:, :3, 3]
-    place, kept = pair_workspace.workspace(solids), np.ones(len(chosen.one), bool)
-    frames = rotation.reshape(-1, 9), np.ascontiguousarray(position)
-    for k in np.flatnonzero(chosen.neutral):
-        kept[k] = pair_contacts(int(chosen.one[k]), int(chosen.other[k]), solids, *frames, _TOUCHES, place) == 0
-    return chosen.only(kept), solids
 
 
 @inline

@@ -23,14 +23,14 @@ CLOSEST = 0
 
 @inline
 def unit_or(x, other, size):
-    """The direction and length of x, computed from summands of size `of`; `other` where x is zero."""
+    """The direction and length of x, computed from summands of this size; `other` where x is zero."""
     length = np.sqrt(dot(x, x))
     return (scale(1.0 / length, x) if length > _ZERO * size else other), length
 
 
 @inline
 def clamped(x, bound):
-    """x clamped to ±most."""
+    """x clamped to ±bound."""
     return max(-bound, min(bound, x))
 
 

@@ -29,7 +29,7 @@ from engine.kernels.contact.problem import (
     RESTARTS,
     RESTITUTION_ATTEMPT,
     RESTITUTION_SHARE,
-    greatest_velocity,
+    largest_velocity,
     residual,
 )
 from engine.kernels.contact.problem_rows import rows_by_bodies
@@ -65,7 +65,7 @@ def _set_targets(count, joints, restitution, dt, keeps_energy, topology, contact
     numbers[RESTITUTION_SHARE], counts[RESTARTS] = restitution, 0
     counts[HAS_RESTITUTION] = 1 if restitution_offsets(count, restitution, dt, keeps_energy, contact) else 0
     respond(count, joints, topology, contact.bodies, work, contact.column)
-    return residual(count, joints, work.problem, 0.0, greatest_velocity(count, joints, work.problem))
+    return residual(count, joints, work.problem, largest_velocity(count, joints, work.problem))
 
 
 @inline
@@ -116,7 +116,7 @@ def _accept_or_search_again(count, joints, dt, keeps_energy, inertia, contact):
     unit = search.numbers[LARGEST_VELOCITY]
     restore_significant(count, joints, unit, p)
     respond(count, joints, topology, contact.bodies, work, contact.column)
-    residual_now = residual(count, joints, p, 0.0, unit)
+    residual_now = residual(count, joints, p, unit)
     search.counts[RESTARTS] += 1
     accepted = search.numbers[BEST_RESIDUAL] <= search.numbers[ACCEPTED_RESIDUAL]
     if accepted and residual_now > acceptable_residual(residual_now) and search.counts[RESTARTS] < MOST_RESTARTS:

@@ -162,7 +162,7 @@ def impulse_workspace(
 
 
 @inline
-def greatest_velocity(contacts, joints, p):
+def largest_velocity(contacts, joints, p):
     """The largest velocity component without impulses, not counting what open gaps add."""
     largest = velocity_floor(p.free[0, 0])
     for i in spread(contacts):
@@ -174,26 +174,23 @@ def greatest_velocity(contacts, joints, p):
 
 
 @inline
-def contact_violation(i, p, length):
-    """The distance of a contact's impulse from the law, `length` of the step ahead, as a velocity."""
-    mu, r = p.mu[i], p.r[i]
-    x = add(load3(p.impulse[i]), scale(length, load3(p.change[i])))
-    u = add(load3(p.u[i]), scale(length, load3(p.motion[i])))
+def contact_violation(i, p):
+    """The distance of a contact's impulse from the law, as a velocity."""
+    mu, r, x, u = p.mu[i], p.r[i], load3(p.impulse[i]), load3(p.u[i])
     slip = mu * np.sqrt(u[1] * u[1] + u[2] * u[2])
     difference = sub(x, project_on_cone((x[0] - r * (u[0] + slip), x[1] - r * u[1], x[2] - r * u[2]), mu))
     return np.sqrt(dot(difference, difference)) / r
 
 
 @kernel
-def residual(contacts, joints, p, length, unit):
-    """The residual of λ and u, `length` of the step ahead; 0 only where they obey the law. `unit` is its unit."""
+def residual(contacts, joints, p, unit):
+    """The residual of λ and u, in units of the velocity `unit`; 0 only where they obey the law."""
     largest = 0.0
     for i in spread(contacts):
-        violation = contact_violation(i, p, length)
+        violation = contact_violation(i, p)
         largest = violation if not violation <= largest and largest == largest else largest  # NaN stays
     for j in spread(joints):
-        g = p.g[j]
-        x, u = p.joint_impulse[j] + length * p.joint_change[j], p.joint_u[j] + length * p.joint_motion[j]
+        g, x, u = p.g[j], p.joint_impulse[j], p.joint_u[j]
         violation = abs(u - joint_law(u - g * x, g * p.law[j, 0], p.law[j, 1], p.law[j, 2]))
         largest = violation if not violation <= largest and largest == largest else largest  # NaN stays
     return most_of(largest) / unit

@@ -28,7 +28,7 @@ from engine.kernels.contact.problem import (
     STEPS_LEFT,
     TOLERANCE,
     contact_violation,
-    greatest_velocity,
+    largest_velocity,
     merit,
     residual,
 )
@@ -205,9 +205,9 @@ def _least_loaded(contacts, p, detached):
     """
     chosen, least, largest = -1, _FAR, 0.0
     for i in range(contacts):
-        largest = max(largest, contact_violation(i, p, 0.0))
+        largest = max(largest, contact_violation(i, p))
     for i in range(contacts):
-        there = contact_violation(i, p, 0.0) < _VIOLATING * largest or p.impulse[i, 0] <= 0.0
+        there = contact_violation(i, p) < _VIOLATING * largest or p.impulse[i, 0] <= 0.0
         for k in range(detached):
             there = there or p.detached[k] == i
         if p.impulse[i, 0] < least and not there:
@@ -244,7 +244,7 @@ def _attach(contacts, joints, topology, bodies, work):
     for k in range(counts[DETACHED]):
         p.free[p.detached[k], 0] = p.attached[k]
     respond(contacts, joints, topology, bodies, work, p.total)
-    residual_now = residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY])
+    residual_now = residual(contacts, joints, p, numbers[LARGEST_VELOCITY])
     if residual_now < numbers[BEST_RESIDUAL]:
         numbers[BEST_RESIDUAL] = residual_now
         _keep_best(contacts, joints, p)
@@ -261,7 +261,7 @@ def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
         respond(contacts, joints, topology, bodies, work, p.total)
     elif _polishes(plan):
         respond(contacts, joints, topology, bodies, work, p.total)
-        if not residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY]) < numbers[BEST_RESIDUAL]:
+        if not residual(contacts, joints, p, numbers[LARGEST_VELOCITY]) < numbers[BEST_RESIDUAL]:
             _restore_best(contacts, joints, p)
             respond(contacts, joints, topology, bodies, work, p.total)
     elif plan != WARM_START and plan != DETACH:
@@ -271,7 +271,7 @@ def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
     if _is_interior(plan):
         nu = max(_LEAST_PRODUCTS, _PRODUCTS * numbers[BEST_RESIDUAL]) if near else 0.0
         begin_interior(nu, contacts, joints, inertia, topology, bodies, work)
-    residual_now = residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY])
+    residual_now = residual(contacts, joints, p, numbers[LARGEST_VELOCITY])
     merit_now = merit(contacts, joints, p, r_scale, 0.0, numbers[LARGEST_VELOCITY])
     counts[PLAN], counts[STEPS_LEFT], counts[FINAL_STEPS], counts[STALLED_STEPS] = plan, most_steps, 0, 0
     numbers[BEST_MERIT], numbers[BEST_RESIDUAL_OF_PLAN], numbers[STEP_FRACTION] = merit_now, residual_now, 0.0
@@ -293,7 +293,7 @@ def begin(plan, tolerance, accepted, contacts, joints, inertia, topology, bodies
         least = min(least, work.problem.mu[i])
     work.search.counts[DETACHED] = 0
     work.search.counts[ALL_FRICTIONAL] = 1 if least_of(least) > 0.0 else 0
-    numbers[LARGEST_VELOCITY] = greatest_velocity(contacts, joints, work.problem)
+    numbers[LARGEST_VELOCITY] = largest_velocity(contacts, joints, work.problem)
     numbers[BEST_RESIDUAL], numbers[TOLERANCE], numbers[ACCEPTED_RESIDUAL] = _FAR, tolerance, accepted
     _begin_plan(plan, contacts, joints, inertia, topology, bodies, work)
 
@@ -376,7 +376,7 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
     else:
         count[NEWTON_COUNT] += 1
         _take_newton_step(contacts, joints, eps, p, numbers, counts)
-    residual_now = residual(contacts, joints, p, 0.0, numbers[LARGEST_VELOCITY])
+    residual_now = residual(contacts, joints, p, numbers[LARGEST_VELOCITY])
     if residual_now < numbers[BEST_RESIDUAL_OF_PLAN]:
         numbers[BEST_RESIDUAL_OF_PLAN] = residual_now
         if slip_held:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from engine.kernels.collision import near_points, surfaces
 from engine.kernels.collision.ground import DetectedContacts, contacts
 from engine.kernels.collision.near_points import Near
-from engine.kernels.collision.shape_contacts import PairsWorkspace, pairs_workspace, touching_pairs
+from engine.kernels.collision.shape_contacts import PairsWorkspace, pairs_workspace
 from engine.kernels.collision.surfaces import Kind, Surface
+from engine.kernels.collision.touching_pairs import touching_pairs
 from engine.kernels.contact import mimics
 from engine.kernels.contact.body_pairs import ALL_PAIRS, body_pairs
 from engine.kernels.contact.problem import ImpulseWorkspace, impulse_workspace
