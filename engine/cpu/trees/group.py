@@ -1,4 +1,4 @@
-"""The arrays of a tree that is cut up (`plan`), and the memory that its threads share, for `dca`.
+"""What the threads of DCA-ABA on a tree share: the arrays of a tree that `plan` cut into chunks, in one memory.
 
 The rows of all blocks follow each other, L lanes each. Lists of some lanes of some rows are pairs (lane, port or chunk)
 by rows: `first[row, k]` to `first[row + 1, k]` are those of list k, which is `guests`, `hosts` or `ends`, the last rows

@@ -51,22 +51,19 @@ from engine.kernels.spatial import add, dot, load3, scale, store3
     POLISH_LAST,  # by whole steps
 ) = range(12)
 """The plans: Newton's steps but for the interior point's."""
-_FINAL_EPSILON, _MOST_FINAL_STEPS = 1e-4, 3
-"""ε of a plan's final steps, where rounding of some 1e-16/ε dominates, and their maximum number."""
-_SMALL_MERIT = 1e-3
-"""The merit below which a step without progress means that ε is too large, not that the iterate diverges."""
-_MOST_STALLED, _STALLED, _STALLED_WHOLE = 6, 0.5, 0.01
-"""The number of successive stalled steps at such a merit that ends a plan, and the share of the merit below which its
-decrease, or its change by a whole step, is a stalled step's."""
-_HAND_OVER, _HAND_OVER_SINGLE = 1e-8, 1e-4
-"""The residual at which the interior point hands over to Newton's steps, and below which those are polished first."""
-_NEAR, _PRODUCTS, _LEAST_PRODUCTS = 1e-4, 10.0, 1e-5
-"""The best residual below which the interior point begins near the best impulses, and ν there: a multiple of that
-residual, but at least so much. Newton's steps end there beside a kink."""
+_FINAL_EPSILON = 1e-4  # ε of a plan's final steps: rounding of some 1e-16/ε dominates there
+_MOST_FINAL_STEPS = 3
+_SMALL_MERIT = 1e-3  # below it a step without progress means that ε is too large, not that the iterate diverges
+_MOST_STALLED = 6  # successive stalled steps at such a merit that end a plan
+_STALLED = 0.5  # of the merit: a stalled step decreases it by less
+_STALLED_WHOLE = 0.01  # of the merit: a stalled whole step changes it by less
+_HAND_OVER, _HAND_OVER_SINGLE = 1e-8, 1e-4  # the residual at which Newton's steps follow the interior point
+_NEAR = 1e-4  # the best residual below which the interior point begins near it: Newton's steps end beside a kink
+_PRODUCTS, _LEAST_PRODUCTS = 10.0, 1e-5  # ν there, in units of that residual, and at least
 _FAR = 1e30
-_MOST_DETACHED, _AWAY, _VIOLATING = 4, 1e3, 0.1
-"""The most contacts that are held open at a time, the velocity that holds them, in units of the largest one, and the
-share of the largest violation from which a contact is one of them."""
+_MOST_DETACHED = 4  # contacts held open at a time
+_AWAY = 1e3  # the velocity that holds them open, in units of the largest one
+_VIOLATING = 0.1  # of the largest violation: a contact that is held open next has at least so much
 
 
 @inline
