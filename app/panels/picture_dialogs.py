@@ -63,7 +63,7 @@ class PictureDialog(QDialog):
         form = QFormLayout(self)
         form.addRow("Size", self.choice)
         form.addRow("", self.transparent)
-        form.addRow(_buttons(self, "Save…"))
+        form.addRow(_buttons(self))
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class FilmDialog(QDialog):
             form.addRow("", self.loop)
         self.note = QLabel(wordWrap=True)
         form.addRow("", self.note)
-        self.buttons = _buttons(self, "Save…")
+        self.buttons = _buttons(self)
         form.addRow(self.buttons)
         for box in (self.start, self.end):
             box.valueChanged.connect(self._judge)
@@ -143,9 +143,9 @@ class FilmDialog(QDialog):
         return FilmOrder(self.choice.size_asked, self.rate.currentData(), self.speed.currentData(), start, end)
 
 
-def _buttons(dialog: QDialog, save: str) -> QDialogButtonBox:
+def _buttons(dialog: QDialog) -> QDialogButtonBox:
     box = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
-    box.button(QDialogButtonBox.StandardButton.Save).setText(save)
+    box.button(QDialogButtonBox.StandardButton.Save).setText("Save…")
     box.accepted.connect(dialog.accept)
     box.rejected.connect(dialog.reject)
     return box

@@ -52,14 +52,14 @@ def _add_to_lane(buffer, place, k, source, at_source, count):
 
 
 @kernel
-def _fill_lane(buffer, place, k, value, count):
+def _clear_lane(buffer, place, k, count):
     for f in range(count):
-        buffer[(place + f) * L + k] = value
+        buffer[(place + f) * L + k] = 0.0
 
 
 @kernel
 def _identity_in_lane(buffer, place, size, k):
-    _fill_lane(buffer, place, k, 0.0, size * size)
+    _clear_lane(buffer, place, k, size * size)
     for r in range(size):
         buffer[(place + (size + 1) * r) * L + k] = 1.0
 
@@ -100,7 +100,7 @@ def relative_motion(group, t, v):
             _keep_relative(buffer, motion)
             for g in range(group.first[r, GUESTS], group.first[r + 1, GUESTS]):
                 _identity_in_lane(buffer, at.PHI, 3, group.guests[g, 0])
-                _fill_lane(buffer, at.PHI + 9, group.guests[g, 0], 0.0, 9)
+                _clear_lane(buffer, at.PHI + 9, group.guests[g, 0], 9)
             motion = _relative(buffer)
         row = group.w[r]
         Rc, pc, o, u = motion
@@ -191,7 +191,7 @@ def absorb_subtrees(group, t, acting, added):
             for g in range(first[r, GUESTS], first[r + 1, GUESTS]):
                 k = group.guests[g, 0]
                 _add_lane(buffer, at.I, k, group.ports[group.guests[g, 1]], at.SHARE_SUM, at.SHARE)
-                _fill_lane(buffer, at.I, k, 0.0, at.SHARE)
+                _clear_lane(buffer, at.I, k, at.SHARE)
             share = _share(buffer)
 
 
@@ -229,7 +229,7 @@ def reduce_chunks(group, t, acting, added):
             _keep_share(buffer, share)
             for e in range(first[r, ENDS], first[r + 1, ENDS]):
                 k = group.ends[e, 0]
-                _fill_lane(buffer, 0, k, 0.0, at.ELEMENT)
+                _clear_lane(buffer, 0, k, at.ELEMENT)
                 _identity_in_lane(buffer, at.PHI, 6, k)
                 _set_lane(buffer, at.DRIFT, k, group.chunk[group.ends[e, 1]], at.END, 6)
             _take_from_ports(group, r, buffer)
@@ -264,7 +264,7 @@ def maps(group, t):
     for r in range(group.bounds[t, 0], group.bounds[t, 1]):
         for g in range(first[r, GUESTS], first[r + 1, GUESTS]):
             _identity_in_lane(buffer, at.PHI, 6, group.guests[g, 0])
-            _fill_lane(buffer, at.PHI + 36, group.guests[g, 0], 0.0, 6)
+            _clear_lane(buffer, at.PHI + 36, group.guests[g, 0], 6)
         row, c = group.w[r], group.constants[r]
         for place in range(at.PHI, at.PHI + 36, 6):
             x, y, _, _ = row_of.through(row, c, load3(buffer, place, LANES), load3(buffer, place + 3, LANES), LANES)
