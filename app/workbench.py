@@ -101,7 +101,7 @@ class Workbench:
         self.probe = Probe()
         """Samples the plotted quantities."""
         drives, controlling, forces, ghost = Drives(), Controlling(), AppliedForces(), Ghost()
-        second, self._recorder = SecondRobot(), Recorder((drives, forces))
+        second, self._recorder = SecondRobot(), Recorder((drives, forces, controlling))
         self._worker = worker = Worker(
             attachments=(second, drives, controlling, forces, self.probe, self._recorder, ghost)
         )
@@ -110,6 +110,8 @@ class Workbench:
         self.second_robot = SecondRobotControls(second, worker.change)
         self.forces, self.controller = ForceControls(forces, worker), ControllerControls(controlling, worker)
         self.drives = DriveControls(drives, worker)
+        self.controllers_of = self._recorder.controllers_of
+        """Returns the controllers of a recorded run."""
         self.replay = replay = Replay(self._recorder.recording)
         """The recorded frame shown instead of the current state, if any."""
         self.named: tuple[tuple[int, float, str], ...] = ()
@@ -118,7 +120,7 @@ class Workbench:
         self.robot = robot = LoadedRobot(self.drives)
         self.actions = actions = Actions(robot, self.forces)
         self.wrenching = Wrenching(self.forces, actions)
-        self.inputs = RecordedInputs(robot, self.forces, replay, self._recorder)
+        self.inputs = RecordedInputs(robot, self.forces, self.controller, replay, self._recorder)
         self.configuring = configuring = Configuring(robot, worker, actions)
         self.joints = JointDriving(robot, configuring, worker, replay, actions)
         self.posing = Posing(robot, worker, replay, actions)
@@ -161,7 +163,7 @@ class Workbench:
             robot = self._robots_of_runs.get(run, "")
             self._worker.open(
                 *arguments, lambda load: run_files.opener(load, self._recorder, robot),
-                partial(run_files.in_its_scene, self._recorder),
+                partial(run_files.as_recorded, self._recorder),
             )  # fmt: skip
         else:
             self._worker.open(*arguments, lambda load: loader_with_parts(load, parts or (lambda _: ())))
@@ -231,16 +233,21 @@ class Workbench:
         self.replay.leave()
         self._worker.show_again()
 
-    def branch(self) -> None:
-        """Pause, and branch a new run off the frame shown, with the drives and set wrenches of that frame."""
+    def branch(self) -> str:
+        """Pause, and branch a new run off the frame shown, with the drives and set wrenches of that frame.
+
+        Return the file of the controller that drove the joints in it, if none does now: its efforts end; else "".
+        """
         run, frame = self.replay.run, self.replay.frame
         if run is not None and frame is not None:
             every = frame.checkpoint.q
             self.robot.playing, self.robot.time = False, frame.time
             self.robot.placed = every[self.replay.robot if self.replay.robot < len(every) else 0].astype(float)
             self._worker.branch(self._recorder, run, frame)
-            self.inputs.go_back()
+            missing = self.inputs.go_back()
             self.replay.leave()
+            return missing
+        return ""
 
     def step(self) -> None:
         """Pause, and take one time step, or show the next frame of the recording."""
@@ -403,6 +410,7 @@ class Workbench:
     def keep_runs(self, autosave: Autosave) -> None:
         """Pass each robot's runs to `autosave` when another robot replaces it."""
         self._recorder.handed_over, self._autosave = autosave.hand_over, autosave
+        autosave.controllers_of = self.controllers_of
 
     def store_keyframes(self, named: tuple[tuple[int, float, str], ...]) -> None:
         """Set the named keyframes of runs: the run's number, the time in s, the name."""

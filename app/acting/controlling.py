@@ -38,6 +38,11 @@ class Controlling(Attachment):
         self._since, self._late = 0.0, False  # the time of the call, and whether it was reported as late
         self._cost: tuple[float, float] | None = None  # see `Snapshot.control`
 
+    @property
+    def inputs(self) -> str:
+        """The file whose efforts act, empty if there is none."""
+        return "" if self._controller is None else self._path
+
     def load(self, path: str, running: Running) -> None:
         """Let the file's controller drive the robot from its current state."""
         self.unload(running)
@@ -194,6 +199,15 @@ class ControllerControls:
         """Remove the controller."""
         if self.path:
             self._worker.change(lambda running: self._controlling.unload(running))
+
+    @property
+    def drives(self) -> bool:
+        """Whether a controller drives the joints, which one that has failed does not."""
+        return bool(self.path) and not self.problem
+
+    def drop_efforts(self) -> None:
+        """Set the efforts to zero, of which those of a recorded frame were a controller's."""
+        self._worker.change(lambda running: running.set_all("tau", np.zeros_like(running.tau)))
 
     def close(self) -> None:
         """End its process."""

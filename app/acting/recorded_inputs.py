@@ -1,9 +1,10 @@
-"""What acts on the robot in the frame that is shown: the drives of its joints, and the set wrenches."""
+"""What acts on the robot in the frame that is shown: the drives of its joints, the set wrenches, and a controller."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from app.acting.controlling import ControllerControls
 from app.acting.drives import Drive
 from app.acting.forces import ForceControls, SetWrench
 from app.acting.loaded_robot import JointDrives, LoadedRobot
@@ -12,21 +13,32 @@ from app.simulation.messages import Snapshot
 from app.simulation.recorder import Recorder
 from app.simulation.running import settings_in
 
-Inputs = tuple[Mapping[int, Drive], Mapping[int, SetWrench]]
-NOTHING: Inputs = {}, {}
+Inputs = tuple[Mapping[int, Drive], Mapping[int, SetWrench], str]
+NOTHING: Inputs = {}, {}, ""
 
 
 class RecordedInputs:
     """Reads the inputs of the recorded frame that is shown, else those of now, and continues with them."""
 
-    def __init__(self, robot: LoadedRobot, forces: ForceControls, replay: Replay, recorder: Recorder):
-        self._robot, self._forces, self._replay, self._recorder = robot, forces, replay, recorder
+    def __init__(
+        self,
+        robot: LoadedRobot,
+        forces: ForceControls,
+        controller: ControllerControls,
+        replay: Replay,
+        recorder: Recorder,
+    ):
+        self._robot, self._forces, self._controller = robot, forces, controller
+        self._replay, self._recorder = replay, recorder
 
     def _known(self) -> Inputs:
-        """Return the drives that are not plain by velocity index, and the wrenches by link; none in runs from files."""
+        """Return the drives that are not plain by velocity index, the wrenches by link, and the controller's file.
+
+        Of runs from files only the controller is known.
+        """
         run, frame = self._replay.run, self._replay.frame
         if run is None or frame is None:
-            return self._robot.drives.known, self._forces.wrenches
+            return self._robot.drives.known, self._forces.wrenches, self._controller.path
         return self._recorder.inputs_of(run, frame.index) or NOTHING
 
     def drives(self, shown: Snapshot | None) -> JointDrives:
@@ -41,10 +53,18 @@ class RecordedInputs:
     def wrenches(self) -> Mapping[int, SetWrench]:
         return self._known()[1]
 
-    def go_back(self) -> None:
-        """Continue with the inputs of the recorded frame, before it is left for a branch; a pull by the mouse ends."""
-        drives, wrenches = self._known()
+    def go_back(self) -> str:
+        """Continue with the inputs of the recorded frame, before it is left for a branch; a pull by the mouse ends.
+
+        The efforts of a controller that drives the joints no longer are set to zero; its file is returned, else "".
+        """
+        drives, wrenches, controller = self._known()
+        missing = "" if self._controller.drives else controller
+        begins = self._replay.frame is not None and self._replay.frame.begins
         self._robot.newly_set.clear()
-        self._robot.drives.continue_from(drives, begins=self._replay.frame is not None and self._replay.frame.begins)
+        if missing:
+            self._controller.drop_efforts()
+        self._robot.drives.continue_from(drives, begins=begins or bool(missing))
         self._forces.release()
         self._forces.set_all(wrenches)
+        return missing

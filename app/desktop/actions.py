@@ -23,6 +23,8 @@ ALGORITHM_TIPS = {
 }
 REASON = "reason"  # a property of what is disabled
 NO_ROBOT, NO_RUN = "no robot is open", "nothing is recorded yet"  # reasons
+UNDRIVEN = "{} drove the joints and does not now: load it by Simulation › Controller, or hold the joints by Hold (H)"
+"""What is said of a run that continues without its controller."""
 MESSAGE = 6000  # ms that a temporary message is shown
 
 

@@ -133,6 +133,7 @@ class RunExports:
         named = [[run.number, each.frame.time, each.name] for each in seen if first <= each.frame.time <= end]
         selected, which = bench.replay.robot, run_files.identify(run, bench.replay.runs)
         reported = run_files.lasting(model, robot) | ({run_files.KEYFRAMES: named} if named else {})
+        reported |= run_files.controllers(bench.controllers_of(run))
         name = Path(path).name
 
         def write(stop: threading.Event) -> str:

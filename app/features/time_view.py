@@ -12,7 +12,7 @@ from PyQt6.QtGui import QGuiApplication
 from PyQt6.QtWidgets import QMenu, QToolButton, QWidget
 
 from app.desktop import theme
-from app.desktop.actions import MESSAGE, NO_ROBOT, NO_RUN, make_action, offer
+from app.desktop.actions import MESSAGE, NO_ROBOT, NO_RUN, UNDRIVEN, make_action, offer
 from app.desktop.context_menus import TIME, Clicked
 from app.desktop.dialogs import ask_number
 from app.desktop.layouts import NO_MARGINS, vertical
@@ -181,10 +181,12 @@ class TimeView:
         if not self._replay.active:
             return
         frame = self._replay.frame
-        self._bench.branch()
-        if frame is not None:
-            text = f"a new run starts at {frame.time:.3f} s; Play continues it from there"
-            self._window.statusBar().showMessage(text, MESSAGE)
+        missing = self._bench.branch()
+        bar = self._window.statusBar()
+        if frame is not None and missing:
+            bar.showMessage(f"a new run starts at {frame.time:.3f} s; {UNDRIVEN.format(missing)}")
+        elif frame is not None:
+            bar.showMessage(f"a new run starts at {frame.time:.3f} s; Play continues it from there", MESSAGE)
         self._window.refresh()
 
     def _add_keyframe(self) -> None:

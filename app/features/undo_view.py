@@ -13,7 +13,7 @@ from PyQt6.QtGui import QKeySequence, QUndoCommand, QUndoStack
 import engine
 from app.acting.loaded_robot import alone
 from app.acting.undoing import Action, State
-from app.desktop.actions import MESSAGE, algorithm_words, offer
+from app.desktop.actions import MESSAGE, UNDRIVEN, algorithm_words, offer
 from app.features.floating_base import FloatingBase
 from app.features.scene_view import CHANGING, SceneView
 from app.features.state_transfer import restore_state
@@ -105,7 +105,8 @@ class UndoView:
         if bench.replay.active:
             bench.to_present()
             if bench.replay.active:  # an opened run's last frame, which has a scene of its own
-                bench.branch()
+                missing = bench.branch()
+                text = f"{text}; {UNDRIVEN.format(missing)}" if missing else text
         with bench.actions.unnoted():
             if state.models != bench.actions.state.models:
                 self._robot = alone(state.model)

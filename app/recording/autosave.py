@@ -18,6 +18,7 @@ import shutil
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,6 +29,7 @@ from PyQt6.QtCore import QLockFile
 import engine
 from app.reasons import reason
 from app.recording import run_files
+from app.simulation.recorder import Controllers
 
 KEPT, ROOM = 5, 2**30
 PERIOD = 3.0  # s between two checks for new frames
@@ -117,7 +119,7 @@ class _RobotsRuns:
             while begin is not None:
                 if autosave.time_is_up:
                     return False
-                written = self._write_part(run, begin)
+                written = self._write_part(run, begin, autosave.controllers_of(run))
                 begin = written.following if written.last < end else None
         self._write_names(self._folder or self.origin.folder)
         return True
@@ -168,13 +170,14 @@ class _RobotsRuns:
             return None
         return written.following
 
-    def _write_part(self, run: engine.Run, begin: int) -> _Written:
+    def _write_part(self, run: engine.Run, begin: int, controllers: Controllers) -> _Written:
         folder, origin = self._made_folder(), self.origin
         newest = self.recording.frame(run, run.last)
         at = newest.checkpoint
         most = min(max(LARGEST // max(at.q.nbytes + 3 * at.v.nbytes, 1), 1), FRAMES)
         robot = str(folder / run_files.ROBOT) if (folder / run_files.ROBOT).exists() else origin.path
         reported = run_files.facts(newest.setup, robot, origin.floating, origin.package_dirs)
+        reported |= run_files.controllers(controllers)
         path = folder / f"{self._count:06d}{run_files.SUFFIX}"
         last, following = engine.save_part(path, self.recording, run, reported, run_files.describe, begin, most)
         self._written[run] = written = _Written(last, following, at.q if last == newest.index else None)
@@ -225,6 +228,7 @@ class Autosave:
     def __init__(self, root: Path, recording: engine.Recording):
         self.root, self.problem = root, ""
         """`problem`: why runs are not saved, in a sentence; else empty."""
+        self.controllers_of: Callable[[engine.Run], Controllers] = lambda _: ()
         self._recording, self._present = recording, _RobotsRuns(root, recording, None, ())
         self._before: deque[_RobotsRuns] = deque()
         self._until, self._complete = math.inf, False

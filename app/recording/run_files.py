@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
@@ -11,8 +12,8 @@ from typing import Any, NamedTuple
 import engine
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import LEVEL, Settings
-from app.simulation.recorder import Opened, Recorder
-from app.simulation.running import settings_in
+from app.simulation.recorder import Controllers, Opened, Recorder
+from app.simulation.running import settings_at_opening
 
 SUFFIX = ".npz"
 KEYFRAME_FILE, ROBOT, ROBOT_TEXT = "keyframes.json", "robot.urdf", "robot.json"
@@ -20,6 +21,9 @@ KEYFRAME_FILE, ROBOT, ROBOT_TEXT = "keyframes.json", "robot.urdf", "robot.json"
 KEYFRAMES = "keyframes"
 """The key of named keyframes among the settings of a run's file."""
 MOST_KEYFRAMES, LONGEST_NAME = 10_000, 200
+CONTROLLERS = "controllers"
+"""The key of the changes of a run's controller, see `Controllers`."""
+MOST_CHANGES, LONGEST_PATH = 10_000, 4096
 KEPT_SUFFIX = ".runs"
 """The suffix of folders with the parts of runs, see `autosave`."""
 LINK_SUFFIX = ".link"
@@ -100,6 +104,25 @@ def named_keyframes(reported: Any) -> tuple[NamedKeyframe, ...]:
     return tuple(found)
 
 
+def controllers(changes: Controllers) -> dict[str, Any]:
+    """Return the entry of a run's file for its controllers, if it has any."""
+    return {CONTROLLERS: [list(each) for each in changes]} if changes else {}
+
+
+def controllers_in(settings: dict[str, Any]) -> Controllers:
+    """Return the controllers that a run's file names; of `main.py run` it is one. Invalid entries are ignored."""
+    reported = settings.get(CONTROLLERS)
+    if not isinstance(reported, list):
+        one = settings.get("controller")
+        return ((0.0, one[:LONGEST_PATH]),) if isinstance(one, str) and one else ()
+    found = []
+    for each in reported[:MOST_CHANGES]:
+        with suppress(TypeError, ValueError, OverflowError):
+            time, path = each
+            found.append((float(time), str(path)[:LONGEST_PATH]))
+    return tuple(sorted((each for each in found if math.isfinite(each[0])), key=lambda each: each[0]))
+
+
 def lasting(model: engine.Model, path: str) -> dict[str, Any]:
     """Return the robot's entry for a file: its path, or its text if it has no permanent file."""
     if model.source is not None and not is_passing(path):
@@ -178,23 +201,24 @@ def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "
         model = model or read_robot(_robot_file(saved, robot))
         if kept:
             recording, named = engine.recording_of_parts(parts, model, understand), named_in(Path(path))
+            driven = {each.settings["part"]["run"]: controllers_in(each.settings) for each in parts}
         else:
             recording = engine.recording_of(saved, model, understand)
             (run,) = recording.runs
             named = tuple(each._replace(run=run.number) for each in named_keyframes(saved.settings.get(KEYFRAMES)))
-        recorder.opened = Opened(model, recording, floating, named, is_live(path))
+            driven = {run.number: controllers_in(saved.settings)}
+        recorder.opened = Opened(model, recording, floating, named, is_live(path), driven)
         return model
 
     return open_run
 
 
-def in_its_scene(recorder: Recorder, settings: Settings) -> Settings:
-    """Return the settings of the simulation beside an opened run, in the scene of its last frame."""
+def as_recorded(recorder: Recorder, settings: Settings) -> Settings:
+    """Return the settings of the simulation beside an opened run: those of its last frame, as far as it keeps them."""
     runs = [] if recorder.opened is None else [run for run in recorder.opened.recording.runs if len(run)]
     if not runs:
         return settings
-    setup = recorder.opened.recording.frame(runs[-1], runs[-1].last).setup
-    return settings_in(setup, settings) if setup.about is None else settings.touching(setup.settings.scene)
+    return settings_at_opening(recorder.opened.recording.frame(runs[-1], runs[-1].last).setup, settings)
 
 
 def _robot_file(saved: engine.SavedRun, robot: str) -> str:

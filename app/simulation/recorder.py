@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import engine
 from app.simulation.attachments import Attachment
 from app.simulation.running import Running
+
+Controllers = tuple[tuple[float, str], ...]
+"""The changes of a run's controller: the time from which it drives, s, and its file, empty where it ends."""
 
 SPACING = 0.015  # s, wall time or simulated, between frames that are kept; the newest is always kept
 
@@ -27,13 +30,15 @@ class Opened:
     """Keyframes with names: the run's number, the time in s, the name."""
     growing: bool = False
     """Whether a script is still adding to it; its file is deleted with the script."""
+    controllers: Mapping[int, Controllers] = field(default_factory=dict)
+    """The controllers of runs, by the run's number."""
 
 
 class Recorder(Attachment):
     """Records the current robot; attached after all that sets its inputs."""
 
     def __init__(self, acting: Sequence[Attachment] = ()) -> None:
-        """`acting` are those whose `inputs` are kept with each frame."""
+        """`acting` are those whose `inputs` are kept with each frame: the drives, the wrenches, the controller."""
         self._acting = acting
         self._inputs: WeakKeyDictionary[engine.Run, list[tuple[int, tuple[Any, ...]]]] = WeakKeyDictionary()
         """The inputs of each run's frames, where they changed, with the frame's index."""
@@ -77,6 +82,7 @@ class Recorder(Attachment):
         if self.opened is not None:
             self.recording.take_over(self.opened.recording)
             self.opened.recording.clear()
+            self._take_controllers(self.opened.controllers)
         self.recording.begin(running.simulation, running.time, running.settings)
 
     def _leave(self, running: Running, run: engine.Run, frame: engine.RecordedFrame) -> None:
@@ -124,3 +130,21 @@ class Recorder(Attachment):
             known = self._inputs.get(run, [])
             found = bisect_right(known, index, key=lambda each: each[0])
             return known[found - 1][1] if found else ()
+
+    def _take_controllers(self, known: Mapping[int, Controllers]) -> None:
+        """Take the controllers of runs from a file, of whose inputs nothing else is known."""
+        for run in self.recording.runs:
+            for since, path in known.get(run.number, ()):
+                index = self.recording.at(run, since)
+                if index < run.last and self.recording.frame(run, index).time < since:
+                    index += 1
+                self._inputs.setdefault(run, []).append((index, ({}, {}, path)))
+
+    def controllers_of(self, run: engine.Run) -> Controllers:
+        """Return the changes of a run's controller, as far as its frames are kept."""
+        changes: list[tuple[float, str]] = []
+        with self.recording.lock:
+            for index, (*_, path) in self._inputs.get(run, ()):
+                if path != (changes[-1][1] if changes else "") and index <= run.last:
+                    changes.append((self.recording.frame(run, max(index, run.first)).time, path))
+        return tuple(changes)

@@ -402,6 +402,28 @@ def settings_in(setup: engine.Setup, others: Settings) -> Settings:
     )  # fmt: skip
 
 
+def settings_at_opening(setup: engine.Setup, others: Settings) -> Settings:
+    """Return the settings with which the robot of a recorded simulation opens on this machine, beside its frames.
+
+    They are those of `settings_in`, but for an algorithm or a device that is not available here. `others` are those of
+    the robot as it would open by itself.
+    """
+    own, model, here = setup.settings, setup.model, settings_in(setup, others)
+    if setup.about is None:
+        return here
+    suggested = set_step(model, here)
+    known = here.algorithm in engine.simulation_algorithms(model, "cpu", here.touched)
+    there = here.device == "cpu" or (here.device == "cuda" and engine.why_no_gpu() is None)
+    return replace(
+        here, dt=own.dt, integrator=own.integrator, composed=others.composed,
+        automatic=here.automatic and (suggested.dt, suggested.integrator) == (own.dt, own.integrator),
+        algorithm=here.algorithm if known else "auto", device=here.device if there else "auto",
+        gains=tuple(each for each in here.gains if 0 <= each[0] < model.nv),
+        by_velocity=here.by_velocity.intersection(range(model.nv)), driven=here.driven.intersection(range(model.nv)),
+        spread=replace(here.spread, robots=own.batch),
+    )  # fmt: skip
+
+
 def resume(frame: engine.RecordedFrame, before: Running) -> Running:
     """Return a simulation that continues from a recorded frame: `before` if compatible, else one with its setup.
 

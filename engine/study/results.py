@@ -147,6 +147,7 @@ def write_run(path: Path, group: Group, batch: Batch, sample: int, title: str) -
     robot = robot_as_text(model) if model.source is None else {"robot": str(Path(model.source).resolve())}
     wording = group.settings._asdict() | robot | {"study": title, "sample": sample, "catena": __version__}
     wording |= {"floating": model.options.get("floating", False), "package_dir": model.options.get("package_dirs", [])}
+    wording |= {} if group.program is None else {"controller": str(group.program.path)}
     trajectory = Trajectory(time, q, v, np.zeros((len(time), model.nv)))
     save_trajectory(path, model, trajectory, wording, more=batch.made[sample])
 
