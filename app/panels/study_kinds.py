@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, Qt
-from PyQt6.QtGui import QColor, QPainter, QPen, QPolygonF
+from PyQt6.QtGui import QColor, QFontMetrics, QPainter, QPen, QPolygonF
 
 import engine
 from app.desktop import theme
@@ -276,22 +276,33 @@ class Parallel(Kind):
             x = self._x_of(k, area)
             painter.setPen(QPen(theme.color("text"), 1))
             painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()))
-            last = k == len(self._axes) - 1
-            for share, text in axis.marks(4):
-                at = area.bottom() - share * area.height()
-                shown = painter.fontMetrics().elidedText(text, _ELIDED, WIDE - 8)
-                wide = painter.fontMetrics().horizontalAdvance(shown) + 6
-                box = QRectF(x - wide - 3 if last else x + 3, at - LINE / 2, wide, LINE - 2)
-                ground = theme.color("ground")
-                ground.setAlphaF(0.75)
-                painter.fillRect(box, ground)
-                painter.setPen(theme.color("text"))
-                painter.drawText(box, _MIDDLE, shown)
             room = (1 + staggered) * gap - 6
             shown = painter.fontMetrics().elidedText(axis.name, _ELIDED, int(room))
             wide = painter.fontMetrics().horizontalAdvance(shown) + 4
             at = min(max(x - wide / 2, 4), area.right() - wide / 2 + EDGE)
             painter.drawText(QRectF(at, area.bottom() + 3 + LINE * (staggered and k % 2), wide, LINE), _MIDDLE, shown)
+        ground = theme.color("ground")
+        ground.setAlphaF(0.75)
+        for box, shown in self.marks(area, metrics):
+            painter.fillRect(box, ground)
+            painter.drawText(box, _MIDDLE, shown)
+
+    def marks(self, area: QRectF, metrics: QFontMetrics) -> list[tuple[QRectF, str]]:
+        """Return the axes' numbers and words and where they are drawn, without those that would lie on others.
+
+        Those of the last axis are left of it, and come first.
+        """
+        found: list[tuple[QRectF, str]] = []
+        for k in (len(self._axes) - 1, *range(len(self._axes) - 1)):
+            x, last = self._x_of(k, area), k == len(self._axes) - 1
+            for share, text in self._axes[k].marks(4):
+                shown = metrics.elidedText(text, _ELIDED, WIDE - 8)
+                wide = metrics.horizontalAdvance(shown) + 6
+                at = area.bottom() - share * area.height()
+                box = QRectF(x - wide - 3 if last else x + 3, at - LINE / 2, wide, LINE - 2)
+                if not any(box.intersects(other) for other, _ in found):
+                    found.append((box, shown))
+        return found
 
     def _x_of(self, k: int, area: QRectF) -> float:
         return area.left() + k * area.width() / max(1, len(self._axes) - 1)

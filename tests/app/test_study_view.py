@@ -187,6 +187,16 @@ def test_every_chart_is_drawn_tells_and_is_clicked(qtbot, studied, swung, name, 
     theme.apply(QApplication.instance(), True)
 
 
+@pytest.mark.parametrize("width", [60, 120, 600])
+def test_marks_of_parallel_axes_lie_on_no_others(studied, swung, width):
+    panel = studied(swung).panel
+    panel.kind_box.setCurrentText("Parallel coordinates")
+    marks = panel.chart.kind.marks(QRectF(0, 0, width, 120), QFontMetrics(type_scale.font("small")))
+    boxes = [box for box, _ in marks]
+    assert len(marks) > 2
+    assert not any(a.intersects(b) for k, a in enumerate(boxes) for b in boxes[:k])
+
+
 def test_axes_colours_and_predicates_are_chosen(studied, swung):
     panel = studied(swung).panel
     panel.x_box.setCurrentText("damping")
