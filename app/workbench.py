@@ -357,6 +357,7 @@ class Workbench:
                     self.robot.playing, self.loading = False, ""
                 case ControllerChanged():
                     self.controller.update_from(event)
+                    self.robot.controlled = self.controller.drives
                     if event.problem:
                         self.pause()
         return events

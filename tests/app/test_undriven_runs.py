@@ -10,7 +10,7 @@ from test_time import settle
 from windows import play_for, started, wait, wait_loaded
 
 import engine
-from app.features.attaching import ControllerView, RunExports, TimeView
+from app.features.attaching import ControllerView, RunExports, Sessions, TimeView, UndoView
 from app.recording import run_files
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Settings
@@ -132,6 +132,24 @@ def test_a_run_of_the_command_line_names_its_controller(qtbot, window, own, tmp_
     assert is_told(window, own)
     play_for(qtbot, window, 0.1)
     assert not window.workbench.robot.newest.tau.any()
+
+
+def test_undo_and_sessions_do_not_take_the_efforts_of_a_controller_for_drives(qtbot, driven):
+    bench = driven.workbench
+    bench.configuring.set_surfaces(0.4, 0.0)
+    play_for(qtbot, driven, 0.1)
+    drives = driven.feature(Sessions).session()["drives"].values()
+    assert {(each["mode"], each["value"]) for each in drives} == {("effort", 0.0)}
+    driven.features[ControllerView].end_action.trigger()
+    wait(qtbot, lambda: not bench.controller.path and not bench.robot.newest.tau.any())
+    bench.joints.set_held(False)
+    wait(qtbot, lambda: not bench.robot.settings.held)
+    undo = driven.feature(UndoView).stack
+    undo.undo()
+    undo.undo()
+    assert bench.robot.settings.scene.friction != 0.4
+    play_for(qtbot, driven, 0.1)
+    assert not bench.robot.newest.tau.any()
 
 
 def test_invalid_controllers_in_a_file_are_ignored():
