@@ -80,6 +80,21 @@ def test_the_last_run_shows_its_settings_and_goes_on_without_the_efforts_of_its_
     assert not bench.controller.path, "it does not run by itself"
 
 
+def test_the_next_robot_does_not_take_the_steps_of_a_run_that_was_only_looked_at(qtbot, driven, make_window, tmp_path):
+    driven.close()
+    window = started(make_window, tmp_path / "runs")
+    open_last(qtbot, window)
+    window.kept.action.trigger()
+    wait_loaded(qtbot, window)
+    settings = window.workbench.robot.settings
+    assert (settings.automatic, settings.dt, settings.integrator) == (False, 2e-3, "rk4")
+    window.open(engine.find_robot("arm7"))
+    wait(qtbot, lambda: window.workbench.robot.model.name == "arm7")
+    settings, suggested = window.workbench.robot.settings, engine.suggested_step(window.workbench.robot.model, True)
+    assert settings.automatic
+    assert (settings.dt, settings.integrator) == (suggested.dt, suggested.integrator)
+
+
 def test_a_run_from_a_file_knows_its_controller_also_after_a_second_export(qtbot, driven, own, window, tmp_path):
     for number in range(2):
         path, exports = tmp_path / f"run{number}.npz", driven.feature(RunExports)
