@@ -156,13 +156,13 @@ class Window(QMainWindow):
         first = self.saveState()
         tip = "All panels and their sizes as at the first start"
         self.menus.view.put(make_action(self, "Reset layout", lambda: self._reset_layout(first), tip=tip))
-        self.docks.restore(setting(self.settings, "layout", QByteArray()))
+        self.docks.restore(setting(self.settings, "layout", QByteArray()), setting(self.settings, "dock_heights", ""))
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowFullScreen)
         self.docks["Diagnostics"].hide()
 
     def _reset_layout(self, first: QByteArray) -> None:
         self.docks.fold(False)
-        self.docks.restore(first)
+        self.docks.restore(first, dragged="")
         self._share_out()
         self.docks.fold(self.workbench.robot.model is None)
 
@@ -311,6 +311,7 @@ class Window(QMainWindow):
         self.docks.fold(False)
         self.settings.setValue("geometry", self.saveGeometry())
         self.settings.setValue("layout", self.saveState())
+        self.settings.setValue("dock_heights", self.docks.dragged)
         self.hide()  # a file being loaded may hold the thread a little longer
         self.closing.emit()
         self.workbench.close()

@@ -46,6 +46,7 @@ from app.simulation.messages import (
     Preparing,
     Reading,
     Refused,
+    Settings,
     Snapshot,
     Stopped,
 )
@@ -88,6 +89,7 @@ class Workbench:
         """Folders searched for packages, besides those that `engine.load` knows."""
         self._opening_file, self.opening_floating, self._opening_trusted = "", False, False
         self._plays_on_refusal = False
+        self._before_run: Settings | None = None  # the settings before a run was opened
         self._leaves = False
         self.left: RemovedObjects | None = None
         """The objects around the previous robot that another one, opened since, lacks; None if there are none."""
@@ -154,6 +156,11 @@ class Workbench:
         else:
             source = self.loading = self._opening_file = resolved(source)
         settings, self._leaves = replace(self.robot.settings, spread=ALONE), parts is None
+        if self.replay.opened and (own := self._before_run) is not None:  # the run's, from which nothing was continued
+            settings = replace(
+                settings, dt=own.dt, integrator=own.integrator, automatic=own.automatic, device=own.device
+            )  # fmt: skip
+        self._before_run = settings
         run = source if isinstance(source, str) and source.endswith((run_files.SUFFIX, run_files.KEPT_SUFFIX)) else ""
         if self.robot.model is not None and self.loading != self.path and not run:  # frames of a run have their scene
             settings = replace(settings, scene=replace(settings.scene, obstacles=()))
@@ -357,6 +364,7 @@ class Workbench:
                     self.robot.playing, self.loading = False, ""
                 case ControllerChanged():
                     self.controller.update_from(event)
+                    self.robot.controlled = self.controller.drives
                     if event.problem:
                         self.pause()
         return events

@@ -35,6 +35,8 @@ class LoadedRobot:
         """q (nq,) set by hand, not yet in a frame."""
         self.newly_set: dict[int, Drive] = {}
         """Drives not yet in a frame, by row of `coordinates`."""
+        self.controlled = False
+        """Whether a controller drives the joints, and the efforts in frames are its own."""
         self.overloaded: tuple[str, ...] = ()
         """The held joints whose effort limits could not carry their weight at the last start of play."""
 
@@ -104,6 +106,13 @@ class LoadedRobot:
     def drive_of(self, index: int) -> Drive:
         """Return the drive of coordinate `index`."""
         return self.drives_now[index]
+
+    def set_drive(self, index: int) -> Drive:
+        """Return the drive of coordinate `index` as it was set: without the efforts of a controller."""
+        if (new := self.newly_set.get(index)) is not None:
+            return new
+        drive = self.drive_of(index)
+        return Drive("effort") if self.controlled and drive.plain and drive.mode == "effort" else drive
 
     def check_loads(self) -> None:
         """Find the joints that are `overloaded` in the newest frame: none unless the robot plays, held by gains."""

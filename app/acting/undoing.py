@@ -85,8 +85,7 @@ class Actions:
     def state(self) -> State:
         """The current state."""
         robot = self.robot
-        rows, now = enumerate(robot.coordinates), robot.drives_now
-        drives = {row.name: robot.newly_set.get(k) or now[k] for k, row in rows if row.driveable}
+        drives = {row.name: robot.set_drive(k) for k, row in enumerate(robot.coordinates) if row.driveable}
         parts, wrenches = robot.model.parts, self._forces.wrenches
         return State(robot.model, robot.settings, drives, robot.q, parts, floating=robot.floating, wrenches=wrenches)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
 from PyQt6.QtCore import QByteArray, QEvent, QObject, Qt, QTimer
-from PyQt6.QtGui import QAction, QResizeEvent
+from PyQt6.QtGui import QAction, QMouseEvent, QResizeEvent
 from PyQt6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabBar, QTabWidget, QWidget
 
 from app.desktop.actions import dock_action
@@ -24,6 +25,7 @@ SIDE_WIDTH, LEFT_WIDTH = 360, 240  # px, minimum widths of the panels on the rig
 NARROW_WIDTH = 280  # px, the minimum width of those on the right that are there from the start
 CLOSABLE = 54  # px of a tab with a button that closes it, beside its title
 MIDDLE = 0.45  # of the window's width: where side docks leave less, those at both sides are narrowed
+TALLEST = 10_000  # px, of a height in a settings file
 HIGHEST = 0.45  # of the window's height, at most, for a bottom dock when it is shown
 
 
@@ -56,7 +58,10 @@ class Docks(QObject):
         self._window, self._menu = window, menu
         self._docks: dict[str, QDockWidget] = {}  # by title
         self._heights: dict[str, int] = {}  # px, of bottom docks when shown; 0 for the maximum
+        self._dragged: dict[str, int] = {}  # px, heights that the user has set instead
+        self._drags = False  # whether the edge of a dock is dragged
         self._as_restored: set[str] = set()
+        self._grows: set[str] = set()  # titles of bottom docks in a window that has become higher
         self._folded: list[str] | None = None  # titles of the docks that `fold` hid; None if it is off
         self._in_sight: set[str] = set()  # titles
         self._behind: set[str] = set()  # titles of the open docks that are behind another's tab
@@ -110,21 +115,46 @@ class Docks(QObject):
             self._window.tabifyDockWidget(self._docks[dock.beside], widget)
         return widget.toggleViewAction()
 
-    def restore(self, state: QByteArray) -> None:
-        """Restore an arrangement saved by `QMainWindow.saveState`."""
+    @property
+    def dragged(self) -> str:
+        """The heights to which the user dragged docks, as text for `restore`."""
+        return json.dumps(self._dragged)
+
+    def restore(self, state: QByteArray, dragged: str | None = None) -> None:
+        """Restore an arrangement saved by `QMainWindow.saveState`, with the heights `dragged`; None keeps those of now.
+
+        Docks at the bottom that it left lower than they are by themselves, or were dragged, become as high as that.
+        """
+        if dragged is not None:
+            self._dragged = _heights_in(dragged)
         if self._window.restoreState(state):
             self._as_restored = {title for title, dock in self._docks.items() if not dock.isHidden()}
 
     def eventFilter(self, dock: QObject, event: QEvent) -> bool:
-        """Remember the height to which the user drags a dock; fit tabs to their bar, and docks to a narrower window."""
+        """Remember the height to which the user drags a dock; fit tabs to their bar, and docks to the window's size."""
         if dock is self._window and isinstance(event, QResizeEvent):
-            if event.size().width() < event.oldSize().width() or any(self._widths):  # else they are as restored
-                self._sharing.start(0)
+            self._fit_to_window(event)
+        elif dock is self._window and event.type() == QEvent.Type.MouseButtonPress:
+            at = cast(QMouseEvent, event).position().toPoint()
+            self._drags = self._window.childAt(at) is None  # the edges of docks are the window's, and no widgets
+        elif dock is self._window and event.type() == QEvent.Type.MouseButtonRelease:
+            self._drags = False
         elif event.type() == QEvent.Type.Resize and isinstance(dock, QTabBar):
             self._naming.start(0)
-        elif event.type() == QEvent.Type.Resize and QApplication.mouseButtons() and isinstance(dock, QDockWidget):
-            self._heights[dock.windowTitle()] = dock.height()
+        elif isinstance(event, QResizeEvent) and isinstance(dock, QDockWidget):
+            higher = event.size().height() - event.oldSize().height()
+            if self._drags and QApplication.mouseButtons() and higher:
+                self._dragged[dock.windowTitle()] = dock.height()
         return False
+
+    def _fit_to_window(self, event: QResizeEvent) -> None:
+        if event.size().width() < event.oldSize().width() or any(self._widths):  # else they are as restored
+            self._sharing.start(0)
+        if event.size().height() > event.oldSize().height():
+            low = [title for title in self._heights if title in self._in_sight]
+            self._grows.update(low)
+            self._to_fit |= dict.fromkeys(low)
+            self._fitting.start(0)
 
     def _seen(self, title: str, seen: bool) -> None:
         """Handle a dock that appeared or disappeared; when one closes, raise the tab that was in front before it.
@@ -230,11 +260,15 @@ class Docks(QObject):
             return
         others = window.minimumSizeHint().height() - dock.minimumSizeHint().height()
         most = min(round(HIGHEST * window.height()), window.height() - others)
-        height = dock.height() if title in self._as_restored else self._heights[title]
+        height = self._dragged.get(title, self._heights[title]) or most
+        if title in self._as_restored:
+            height = max(height, dock.height())
         self._as_restored.discard(title)
         bars = window.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly)
         tabs = max((bar.height() for bar in bars), default=0) if window.tabifiedDockWidgets(dock) else 0
-        window.resizeDocks([dock], [min(height + tabs if height else most, most)], Qt.Orientation.Vertical)
+        if title not in self._grows or min(height + tabs, most) > dock.height() + tabs:
+            window.resizeDocks([dock], [min(height + tabs, most)], Qt.Orientation.Vertical)
+        self._grows.discard(title)
 
     def fold(self, on: bool) -> None:
         """Hide the docks at both sides while they have nothing to show, or restore them."""
@@ -262,3 +296,12 @@ class Docks(QObject):
 
 def _least_width(dock: QDockWidget) -> int:
     return max(dock.minimumWidth(), dock.minimumSizeHint().width())
+
+
+def _heights_in(text: str) -> dict[str, int]:
+    """Return heights by title from `Docks.dragged`; none where it is no such text."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return {k: v for k, v in found.items() if type(v) is int and 0 < v < TALLEST} if isinstance(found, dict) else {}

@@ -195,7 +195,7 @@ class Sessions:
             "scene": session_scene.write(settings.scene),
             "batch": asdict(settings.spread),
             "drives": {
-                row.name: asdict(robot.drive_of(k)) for k, row in enumerate(robot.coordinates) if row.driveable
+                row.name: asdict(robot.set_drive(k)) for k, row in enumerate(robot.coordinates) if row.driveable
             },
             "camera": {
                 "target": camera.target.tolist(), "distance": camera.distance, "azimuth": camera.azimuth,

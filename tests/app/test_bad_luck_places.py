@@ -17,7 +17,7 @@ from app.recording import autosave
 from app.window import Window
 
 SETTINGS = (
-    "recent", "geometry", "layout", LASTING, reloading.KEY, "plots", "contacts", "recording_megabytes",
+    "recent", "geometry", "layout", "dock_heights", LASTING, reloading.KEY, "plots", "contacts", "recording_megabytes",
     controller_view.RECENT, idle_measuring.KEY, appearance.KEY, overlay_view.KEY, camera_views.KEY,
 )  # fmt: skip
 

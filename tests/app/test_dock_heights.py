@@ -147,6 +147,81 @@ def test_a_dock_that_a_window_before_had_not_shown_opens_at_its_own_height(qtbot
     wait(qtbot, lambda: second.docks["Plots"].height() > 380)
 
 
+def drag_edge(qtbot, window: Window, title: str, down: int) -> None:
+    """Drag the upper edge of a dock."""
+    place = window.docks[title].geometry()
+    edge = QPoint(place.center().x(), place.top() - 2)
+    qtbot.mousePress(window, Qt.MouseButton.LeftButton, pos=edge)
+    qtbot.mouseMove(window, edge + QPoint(0, down // 2))
+    qtbot.mouseMove(window, edge + QPoint(0, down))
+    wait(qtbot, lambda: window.docks[title].height() < place.height() - 0.8 * down)
+    qtbot.mouseRelease(window, Qt.MouseButton.LeftButton, pos=edge + QPoint(0, down))
+
+
+def low_window(qtbot, make_window, *titles: str) -> Window:
+    window = make_window()
+    window.resize(1000, 650)
+    window.open(engine.find_robot("arm7"))
+    wait(qtbot, lambda: window.workbench.robot.newest is not None)
+    for title in titles:
+        show(qtbot, window, title)
+    assert all(window.docks[title].height() < 300 for title in titles)
+    return window
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_dock_that_was_low_in_a_small_window_is_not_in_a_large_one(qtbot, make_window, again):
+    """Study and Compare, tabbed; the large window is the next one, or the same."""
+    window = low_window(qtbot, make_window, "Compare", "Study")
+    if not again:
+        window.close()
+        window = make_window()
+        window.open(engine.find_robot("arm7"))
+        wait(qtbot, lambda: window.workbench.robot.newest is not None)
+    window.resize(1840, 1140)
+    wait(qtbot, lambda: 400 <= window.docks["Study"].height() <= HIGHEST * 1140)
+    area = window.docks["Study"].widget()
+    wait(qtbot, lambda: area.verticalScrollBar().maximum() == 0)
+    window.docks["Compare"].raise_()
+    wait(qtbot, lambda: HIGHEST * 1140 - 60 < window.docks["Compare"].height() <= HIGHEST * 1140)
+
+
+def test_a_height_that_was_dragged_is_kept_in_the_next_window_and_when_it_grows(qtbot, make_window):
+    first = low_window(qtbot, make_window, "Study")
+    first.resize(1400, 900)
+    wait(qtbot, lambda: first.docks["Study"].height() > 380)
+    drag_edge(qtbot, first, "Study", 150)
+    dragged = first.docks["Study"].height()
+    assert dragged < 300
+    first.resize(1400, 1000)
+    show(qtbot, first, "Study")
+    qtbot.wait(50)
+    assert first.docks["Study"].height() == dragged
+    first.close()
+    second = make_window()
+    second.open(engine.find_robot("arm7"))
+    wait(qtbot, lambda: second.workbench.robot.newest is not None)
+    second.resize(1400, 1140)
+    wait(qtbot, lambda: not second.docks._fitting.isActive())
+    qtbot.wait(50)
+    assert abs(second.docks["Study"].height() - dragged) <= 2
+    (reset,) = [each for each in second.menus.view.actions() if each.text() == "Reset layout"]
+    reset.trigger()
+    show(qtbot, second, "Study")
+    wait(qtbot, lambda: second.docks["Study"].height() > 380)
+
+
+def test_a_drag_of_a_width_sets_no_height(qtbot, make_window):
+    window = low_window(qtbot, make_window, "Study")
+    edge = QPoint(window.docks["Joints"].geometry().left() - 2, window.docks["Joints"].geometry().center().y())
+    qtbot.mousePress(window, Qt.MouseButton.LeftButton, pos=edge)
+    qtbot.mouseMove(window, edge + QPoint(-20, 0))
+    qtbot.mouseMove(window, edge + QPoint(-40, 0))
+    qtbot.mouseRelease(window, Qt.MouseButton.LeftButton, pos=edge + QPoint(-40, 0))
+    window.resize(1840, 1140)
+    wait(qtbot, lambda: window.docks["Study"].height() >= 400)
+
+
 def test_the_sheet_of_keys_is_no_taller_than_a_small_window(arm):
     arm.resize(AT_SCALE_2)
     sheet = arm.features[ShortcutsSheet]
@@ -160,12 +235,7 @@ def test_a_height_that_was_dragged_is_kept(qtbot, arm):
     dock = arm.docks["Plots"]
     show(qtbot, arm, "Plots")
     wait(qtbot, lambda: dock.height() > 380)
-    edge = QPoint(dock.geometry().center().x(), dock.geometry().top() - 2)
-    qtbot.mousePress(arm, Qt.MouseButton.LeftButton, pos=edge)
-    qtbot.mouseMove(arm, edge + QPoint(0, 60))
-    qtbot.mouseMove(arm, edge + QPoint(0, 120))
-    wait(qtbot, lambda: dock.height() < 320)
-    qtbot.mouseRelease(arm, Qt.MouseButton.LeftButton, pos=edge + QPoint(0, 120))
+    drag_edge(qtbot, arm, "Plots", 120)
     dragged = dock.height()
     show(qtbot, arm, "Plots", False)
     show(qtbot, arm, "Plots")

@@ -16,6 +16,7 @@ from windows import name_file, wait
 import engine
 from app.desktop import theme, type_scale
 from app.desktop.panel_scroller import PanelScroller
+from app.features.attaching import TimeView
 from app.features.study_view import StudyView
 from app.panels import axes, study_rasters
 from app.panels.study_chart import StudyChart
@@ -301,6 +302,10 @@ def test_a_controller_runs_once_it_is_allowed_to(qtbot, studied, tmp_path):
     wait(qtbot, lambda: "the same numbers" in view._window.statusBar().currentMessage())
     assert mark.exists()
     assert isinstance(view.question, QMessageBox)
+    replay = view._window.workbench.replay
+    wait(qtbot, lambda: replay.active)
+    view._window.features[TimeView].branch.trigger()
+    assert f"{tmp_path / 'control.py'} drove the joints" in view._window.statusBar().currentMessage()
 
 
 def test_a_run_that_comes_to_other_numbers_is_told(qtbot, studied, swung, tmp_path):

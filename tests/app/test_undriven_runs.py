@@ -10,7 +10,7 @@ from test_time import settle
 from windows import play_for, started, wait, wait_loaded
 
 import engine
-from app.features.attaching import ControllerView, RunExports, TimeView
+from app.features.attaching import ControllerView, RunExports, Sessions, TimeView, UndoView
 from app.recording import run_files
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Settings
@@ -80,6 +80,21 @@ def test_the_last_run_shows_its_settings_and_goes_on_without_the_efforts_of_its_
     assert not bench.controller.path, "it does not run by itself"
 
 
+def test_the_next_robot_does_not_take_the_steps_of_a_run_that_was_only_looked_at(qtbot, driven, make_window, tmp_path):
+    driven.close()
+    window = started(make_window, tmp_path / "runs")
+    open_last(qtbot, window)
+    window.kept.action.trigger()
+    wait_loaded(qtbot, window)
+    settings = window.workbench.robot.settings
+    assert (settings.automatic, settings.dt, settings.integrator) == (False, 2e-3, "rk4")
+    window.open(engine.find_robot("arm7"))
+    wait(qtbot, lambda: window.workbench.robot.model.name == "arm7")
+    settings, suggested = window.workbench.robot.settings, engine.suggested_step(window.workbench.robot.model, True)
+    assert settings.automatic
+    assert (settings.dt, settings.integrator) == (suggested.dt, suggested.integrator)
+
+
 def test_a_run_from_a_file_knows_its_controller_also_after_a_second_export(qtbot, driven, own, window, tmp_path):
     for number in range(2):
         path, exports = tmp_path / f"run{number}.npz", driven.feature(RunExports)
@@ -132,6 +147,24 @@ def test_a_run_of_the_command_line_names_its_controller(qtbot, window, own, tmp_
     assert is_told(window, own)
     play_for(qtbot, window, 0.1)
     assert not window.workbench.robot.newest.tau.any()
+
+
+def test_undo_and_sessions_do_not_take_the_efforts_of_a_controller_for_drives(qtbot, driven):
+    bench = driven.workbench
+    bench.configuring.set_surfaces(0.4, 0.0)
+    play_for(qtbot, driven, 0.1)
+    drives = driven.feature(Sessions).session()["drives"].values()
+    assert {(each["mode"], each["value"]) for each in drives} == {("effort", 0.0)}
+    driven.features[ControllerView].end_action.trigger()
+    wait(qtbot, lambda: not bench.controller.path and not bench.robot.newest.tau.any())
+    bench.joints.set_held(False)
+    wait(qtbot, lambda: not bench.robot.settings.held)
+    undo = driven.feature(UndoView).stack
+    undo.undo()
+    undo.undo()
+    assert bench.robot.settings.scene.friction != 0.4
+    play_for(qtbot, driven, 0.1)
+    assert not bench.robot.newest.tau.any()
 
 
 def test_invalid_controllers_in_a_file_are_ignored():
