@@ -159,7 +159,10 @@ def test_a_box_far_away_is_not_brought_into_view_beside_the_robot(viewport, robo
     before, far = viewport.camera, np.array([0.0, 0.0, -1000 * viewport.robot_size])
     viewport.bring_into_view(far - 0.1, far + 0.1)
     assert viewport.camera is before
-    viewport.bring_into_view(far, -far)  # around the robot
+    viewport.bring_into_view(far, -far)  # around the robot, which could not be seen beside it
+    assert viewport.camera is before
+    near = far / 400  # around it, and larger than the view
+    viewport.bring_into_view(near - viewport.robot_size, -near + viewport.robot_size)
     assert viewport.camera is not before
 
 
