@@ -257,7 +257,8 @@ def test_space_plays_from_the_joint_table_but_not_while_a_cell_is_edited(qtbot, 
 def test_timing_plots_are_left_out_where_their_axes_could_not_be_read(qtbot):
     panel = TimingPanel()
     qtbot.addWidget(panel)
-    panel.show()
+    with qtbot.waitExposed(panel):
+        panel.show()
     shown = []
     for height in range(300, 700, 25):
         panel.resize(430, height)

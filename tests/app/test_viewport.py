@@ -150,19 +150,17 @@ def test_a_box_is_brought_into_view_whole(viewport, robot):
     box = camera.target - reach, camera.target + reach
     assert all(viewport.rect().contains(viewport.place(corner).toPoint()) for corner in box)
     viewport.bring_into_view(*box)
-    for corner in itertools.product(*zip(*box, strict=True)):
-        assert viewport.rect().contains(viewport.place(np.array(corner)).toPoint())
+    seen = (viewport.place(np.array(x)).toPoint() for x in itertools.product(*zip(*box, strict=True)))
+    assert all(map(viewport.rect().contains, seen))
 
 
 def test_a_box_far_away_is_not_brought_into_view_beside_the_robot(viewport, robot):
     viewport.set_model(robot())
     before, far = viewport.camera, np.array([0.0, 0.0, -1000 * viewport.robot_size])
-    viewport.bring_into_view(far - 0.1, far + 0.1)
-    assert viewport.camera is before
-    viewport.bring_into_view(far, -far)  # around the robot, which could not be seen beside it
-    assert viewport.camera is before
-    near = far / 400  # around it, and larger than the view
-    viewport.bring_into_view(near - viewport.robot_size, -near + viewport.robot_size)
+    for box in ((far - 0.1, far + 0.1), (far, -far)):  # the robot could not be seen beside the second
+        viewport.bring_into_view(*box)
+        assert viewport.camera is before
+    viewport.bring_into_view(far / 400 - 0.1, 0.1 - far / 400)
     assert viewport.camera is not before
 
 
