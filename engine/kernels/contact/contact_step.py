@@ -177,7 +177,8 @@ def contact_velocity(keeps_energy, count, q, v, forces, rows, rotations, gravity
     if ended:
         ended = end_contacts(True, keeps_energy, rows.dt, inertia, contact_state, robot)
     while not ended:
-        finish_search(inertia, contact)
+        counts = contact.solver.search.counts
+        finish_search(counts[CONTACTS], counts[JOINTS], inertia, contact.topology, contact)
         ended = end_contacts(False, keeps_energy, rows.dt, inertia, contact_state, robot)
 
 
