@@ -18,9 +18,9 @@ from engine.compile.operations import spread, votes
 from engine.kernels import rk4
 from engine.kernels.contact.contact_step import begin_contacts, end_contacts, free_velocity, move_on
 from engine.kernels.contact.detection import find_contacts, put_bodies
-from engine.kernels.contact.problem import JOINTS
+from engine.kernels.contact.problem import CONTACTS, JOINTS
 from engine.kernels.contact.recursion import factorise
-from engine.kernels.contact.search import advance_search
+from engine.kernels.contact.search import advance as advance_search
 from engine.kernels.contact.workspace import ContactState
 from engine.kernels.coordinates import is_bounded
 from engine.kernels.joint_constraints import FORWARD, STUCK, joint_law
@@ -164,7 +164,11 @@ def _begin(number, row, given, batch, fixed, robot, watched):
 @kernel
 def _search(robot):
     """Take a Newton step of a search; return whether it is over."""
-    return advance_search(robot.work.forces.inertia[0], robot.contact_state.contact)
+    contact, counts = robot.contact_state.contact, robot.contact_state.contact.solver.search.counts
+    return advance_search(
+        counts[CONTACTS], counts[JOINTS], robot.work.forces.inertia[0], contact.topology, contact.bodies,
+        contact.solver, contact.work,
+    )  # fmt: skip
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""The examples of the pages run, and their comments are true; lines that they quote stand in the source."""
+"""The examples of the pages run, and their comments are true; lines that they quote are in the source."""
 
 import os
 import re

@@ -20,7 +20,6 @@ from engine.kernels.contact.problem import (
     DETACHED,
     EPSILON,
     FINAL_STEPS,
-    JOINTS,
     LARGEST_VELOCITY,
     PLAN,
     STALLED_STEPS,
@@ -387,18 +386,9 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
     return _is_over(numbers, counts) and _is_done(numbers, counts)
 
 
-@inline
-def advance_search(inertia, contact):
-    """Take one step of the search for `contact`'s problem; return whether it is over."""
-    counts = contact.solver.search.counts
-    return advance(
-        counts[CONTACTS], counts[JOINTS], inertia, contact.topology, contact.bodies, contact.solver, contact.work
-    )
-
-
 @compiled_apart
 def finish_search(contacts, joints, inertia, topology, contact):
-    """Run a search to its end. Numbers of rows in registers, not in memory, save a twentieth of a step."""
+    """Run a search to its end. Numbers of rows in registers, not in memory, save up to a twentieth of a step."""
     over = False
     while not over:
         over = advance(contacts, joints, inertia, topology, contact.bodies, contact.solver, contact.work)
