@@ -225,7 +225,7 @@ class Viewport(SteeredView):
     def fit(self) -> None:
         """Fit the robot, and what was placed around it, in the view."""
         if self._scene is not None and self._batch is not None:
-            self.camera.fit(*self._batch.bounds(self._scene.content.reach))
+            self.camera.fit(*self.overlays.around(self._batch.bounds(self._scene.content.reach), self._batch))
         elif self._scene is not None and self._poses is not None:
             self.camera.fit(*self.overlays.around(self.robot_bounds))
         else:
