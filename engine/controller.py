@@ -294,7 +294,10 @@ def _steps_of(name: str, period: float | None, dt: float) -> int:
         return 1
     steps = round(period / dt)
     if steps < 1 or abs(steps * dt - period) > 1e-9 * period:
-        raise ControllerError(f"{name}: PERIOD is {period:g} s, which is no whole number of time steps of {dt:g} s")
+        raise ControllerError(
+            f"{name}: PERIOD is {period:g} s, which is no whole number of time steps of {dt:g} s; "
+            "choose a time step that divides it, or another PERIOD"
+        )
     return steps
 
 
