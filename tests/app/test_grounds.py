@@ -221,6 +221,22 @@ def test_a_plane_has_directions_of_its_own(rng):
     assert (u.tolist(), v.tolist()) == ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
 
 
+def test_a_height_field_that_buries_a_fixed_base_is_said_and_which_it_is(qtbot, opened, tmp_path):
+    path = tmp_path / "plateau.npy"
+    np.save(path, np.pad(np.full((9, 9), 0.6), 4))
+    window = opened(QUADRUPED)
+    view = window.features[GroundView]
+    with number_typed(0.2):
+        view._open(str(path))
+    wait(qtbot, lambda: window.features[GroundView].form.kind.currentText() == grounds.FIELD)
+    assert view.form.note.text() == "plateau.npy: 17 × 17 heights, 0.2 m apart, from 0 to 0.6 m"
+    assert "high where" not in window.statusBar().currentMessage()
+    opened(engine.find_robot("scara"))
+    wait(qtbot, lambda: "the height field is 0.6 m high where scara is" in window.statusBar().currentMessage())
+    view.choose(grounds.FLAT)
+    wait(qtbot, lambda: not view.form.note.isVisibleTo(window))
+
+
 def test_each_robot_of_a_batch_is_drawn_on_the_ground_that_it_touches(qtbot, standing):
     box = standing.feature(BatchView).panel.arrangement
     standing.workbench.configuring.set_spread(BatchSpread(4))
