@@ -49,6 +49,7 @@ class BatchView:
 
     def _on_loaded(self, event: Loaded) -> None:
         self._frame = None
+        self._viewport.overlays.name_robot("")
         self._crowd.set_size(*self._viewport.robot_bounds)
         self._crowd.set_world(self._world)
         self.panel.set_model(event.model)
