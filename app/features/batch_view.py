@@ -92,7 +92,9 @@ class BatchView:
         crowd, before = self._crowd, (self._crowd.in_grid, self._crowd.width)
         if self._world is (world := self._viewport.overlays.world):
             return False
-        self._world = world
+        former, self._world = self._world, world
+        if former is not None and world is not None and former.obstacles is world.obstacles is not None:
+            return False  # an obstacle is being moved: the places change once that is over
         crowd.set_world(world)
         self.panel.show_arrangement(crowd.arrangement, crowd.has_terrain)
         return before != (crowd.in_grid, crowd.width)

@@ -272,4 +272,15 @@ def test_each_robot_of_a_batch_has_its_obstacles_beside_it(qtbot, standing):
     np.testing.assert_allclose(view.content.instances.color[at], red.color, atol=1e-6)
     picture = pixels(standing).reshape(-1, 3)
     assert np.sum((picture[:, 0] > 90) & (picture[:, 1] < 60)) > 200  # in its own colour, the selected robot's too
+    bench.select_robot(3)
+    wait(qtbot, lambda: standing.viewport.center.any())
+    viewport, offsets = standing.viewport, standing.viewport._batch.offsets
+    at = viewport.place(pose[:3, 3])
+    assert viewport.obstacle_under(at.x(), at.y()).link == 0  # beside the selected robot
+    moved = pose.copy()
+    moved[:3, 3] += 5
+    viewport.overlays.move_obstacle(0, moved)  # as a drag does
+    np.testing.assert_array_equal(viewport._batch.offsets, offsets)
+    np.testing.assert_allclose(viewport._view().batch.links[:, own, :3, 3], np.broadcast_to(moved[:3, 3], (4, 3)))
+    view = viewport._view()
     assert standing.viewport._view().batch is view.batch  # else it would be drawn again at each look
