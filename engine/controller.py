@@ -181,7 +181,7 @@ class Controller(NotCopied):
 
     def every(self, dt: float) -> int:
         """Return the number of steps of `dt`, s, for which τ is held; the file must be loaded."""
-        return _steps_of(self.path.name, self._period, dt)
+        return held_steps(self.path.name, self._period, dt)
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
         """Return τ (nv,), N m or N, for q (nq,) and v (nv,); waits for it."""
@@ -273,7 +273,7 @@ class OwnController:
 
     def every(self, dt: float) -> int:
         """Return the number of steps of `dt`, s, for which τ is held."""
-        return _steps_of(self.path.name, self._period, dt)
+        return held_steps(self.path.name, self._period, dt)
 
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
         """Return τ (nv,), N m or N. Raises ControllerError."""
@@ -288,13 +288,16 @@ class OwnController:
         """Do nothing: it ends with its process."""
 
 
-def _steps_of(name: str, period: float | None, dt: float) -> int:
-    """Return the steps of a period. Raises ControllerError where it is not a whole number of them."""
+def held_steps(name: str, period: float | None, dt: float) -> int:
+    """Return the steps of a period, 1 for None. Raises ControllerError where it is not a whole number of them."""
     if period is None:
         return 1
     steps = round(period / dt)
     if steps < 1 or abs(steps * dt - period) > 1e-9 * period:
-        raise ControllerError(f"{name}: PERIOD is {period:g} s, which is no whole number of time steps of {dt:g} s")
+        raise ControllerError(
+            f"{name}: PERIOD is {period:g} s, which is no whole number of time steps of {dt:g} s; "
+            "choose a time step that divides it, or another PERIOD"
+        )
     return steps
 
 

@@ -46,6 +46,7 @@ from engine.robot_arguments import (
 )
 from engine.rollout import Recorder
 from engine.scene import HeightField, Plane, Scene, put_down, slope, stands
+from engine.selection.capabilities import by_name
 from engine.selection.steppers import ALGORITHMS
 from engine.simulation import INTEGRATORS, Diverged, Simulation
 from engine.text import in_one_line
@@ -64,7 +65,8 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--integrator", choices=("auto", *INTEGRATORS), default="auto", help="default: chosen for the robot"
     )
-    run.add_argument("--algorithm", choices=("auto", *ALGORITHMS["cpu"]), default="auto")
+    names, said = ("auto", *ALGORITHMS["cpu"]), "also by the window's names: ABA, CRBA, DCA-ABA"
+    run.add_argument("--algorithm", type=by_name, choices=names, default="auto", help=said)
     run.add_argument(
         "--batch", type=count, default=1, help="number of robots, each with its own --q random (default 1)"
     )
@@ -152,17 +154,14 @@ def run_robot(args: argparse.Namespace) -> int:
     step = suggested_step(model, args.hold)
     args.dt = args.dt or (step.dt if args.controls is None else LONGEST)
     args.integrator = step.integrator if args.integrator == "auto" else args.integrator
-    every = args.every
     requested = args.seconds / args.dt
     if requested > MOST_STEPS:
-        raise CallError(
-            f"--seconds {args.seconds:g} with --dt {args.dt:g} are {requested:.3g} steps; expected at most "
-            f"{MOST_STEPS:.3g}"
-        )
-    steps = round(requested / every) * every
+        many = f"--seconds {args.seconds:g} with --dt {args.dt:g} are {requested:.3g} steps"
+        raise CallError(f"{many}; expected at most {MOST_STEPS:.3g}")
+    steps = round(requested / args.every) * args.every
     _require_out(args)
     if steps < 1:
-        raise CallError(f"--seconds {args.seconds:g}, --dt {args.dt:g} and --every {every} leave no step to keep")
+        raise CallError(f"--seconds {args.seconds:g}, --dt {args.dt:g} and --every {args.every} leave no step to keep")
     q, v = _start(args, model)
     scene = _scene(args, model)
     _require_ground(args, model, scene)
@@ -173,9 +172,8 @@ def run_robot(args: argparse.Namespace) -> int:
     controls = _controls(args, model, steps)
     loaded = perf_counter()
     simulation = Simulation(
-        model, args.batch, args.dt, args.integrator, args.algorithm, limits=not args.no_limits, q=q, v=v,
-        device=args.device, dtype=args.dtype, kp=kp, kd=kd, scene=scene,
-        on_divergence="raise" if args.batch == 1 else "freeze",
+        model, args.batch, args.dt, args.integrator, args.algorithm, limits=not args.no_limits, q=q, v=v, kp=kp, kd=kd,
+        device=args.device, dtype=args.dtype, scene=scene, on_divergence="raise" if args.batch == 1 else "freeze",
     )  # fmt: skip
     compilation = Compilation(simulation)
     if compilation.needed and sys.stderr.isatty():
@@ -185,7 +183,7 @@ def run_robot(args: argparse.Namespace) -> int:
     energies, made = [_total_energy(simulation)], how_made(simulation)
     failure, lost = "", False
     with _controller(args, model) as controller:
-        recorder = _recorder(simulation, steps, every, controls, args.out is not None, controller)
+        recorder = _recorder(args, simulation, steps, controls, controller)
         start = perf_counter()
         try:
             _run_with_progress(recorder, steps, console(args))
@@ -275,12 +273,15 @@ def _controller(args: argparse.Namespace, model: Model) -> AbstractContextManage
 
 
 def _recorder(
-    simulation: Simulation, steps: int, every: int, controls: Array | None, keep: bool, controller: Controller | None
+    args: argparse.Namespace, simulation: Simulation, steps: int, controls: Array | None, controller: Controller | None
 ) -> Recorder:
     try:
-        return Recorder(simulation, steps, every, controls, keep, controller)
+        return Recorder(simulation, steps, args.every, controls, args.out is not None, controller)
     except ControllerError as error:
         raise CallError(str(error)) from None
+    except MemoryError:
+        states = f"--seconds {args.seconds:g} with --every {args.every} keep {steps // args.every + 1:,} states"
+        raise CallError(f"{states}, too many for the memory; give a larger --every, or fewer --seconds") from None
 
 
 def _result(

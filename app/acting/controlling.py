@@ -2,7 +2,7 @@
 
 The loop processes commands while it waits for the controller, so a function that hangs blocks neither it nor the
 window. A controller that fails pauses the run; after that the robot plays on without its efforts, until the file is
-saved again.
+saved again, a reset, or another time step.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class Controlling(Attachment):
         self._left = 0  # steps for which the last efforts are still held
         self._since, self._late = 0.0, False  # the time of the call, and whether it was reported as late
         self._cost: tuple[float, float] | None = None  # see `Snapshot.control`
+        self._of: tuple[engine.Model, float] | None = None  # the robot and the time step
 
     @property
     def inputs(self) -> str:
@@ -109,9 +110,17 @@ class Controlling(Attachment):
         self.send_event(ControllerChanged(self._path, str(error), error.detail))
 
     def after_jump(self, running: Running) -> None:
-        """Execute the file again at time zero, so that a run repeats; otherwise continue from the new state."""
-        self._left, self._requested = 0, False
-        self._again = running.time == 0
+        """Execute the file again at time zero, so that a run repeats; otherwise continue from the new state.
+
+        One that has failed is executed again also for another time step, which may be what it failed for.
+        """
+        before, self._of = self._of, (running.simulation.model, running.simulation.dt)
+        self._left, self._requested, self._again = 0, False, running.time == 0
+        if not self._path or before is None or before[0] is not self._of[0]:
+            return
+        if self._controller is None and (self._again or before != self._of):
+            self._begin(running)
+        self.loading |= before != self._of  # `check_file` reports a step that does not suit it
 
     def most_steps(self, running: Running) -> int | None:
         if self._controller is None or self._left or self._again:

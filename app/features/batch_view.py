@@ -15,6 +15,7 @@ from app.desktop.actions import MESSAGE
 from app.desktop.docks import RIGHT, Dock
 from app.features.window_type import Window
 from app.gl.batch import Batch
+from app.gl.world import World
 from app.panels.batch import BatchPanel
 from app.picture.crowd import Crowd
 from app.simulation.batch_spread import BatchSpread
@@ -31,6 +32,7 @@ class BatchView:
         self._window, self._viewport, self._bench = window, window.viewport, window.workbench
         self.panel, self._crowd = BatchPanel(), Crowd()
         self._frame: Snapshot | None = None
+        self._world: World | None = None
         self._due, self._seconds, self._robots = 0.0, 0.0, 1
         dock = Dock("Batch", self.panel, RIGHT, "Timing", "batch", Qt.Key.Key_B, "Many robots at once (B)")
         window.toolbar.addAction(window.docks.add(dock))
@@ -40,13 +42,16 @@ class BatchView:
         self.panel.chosen.connect(self._bench.select_robot)
         self._viewport.picked.connect(self._bench.select_robot)
         self._viewport.drawn.connect(self._drawn)
+        self._viewport.overlays.changed.connect(self._follow_world)
         window.loaded.connect(self._on_loaded)
         window.framed.connect(self._show)
         window.refreshed.connect(lambda: self.panel.show_spread(self._bench.robot.settings.spread))
 
     def _on_loaded(self, event: Loaded) -> None:
         self._frame = None
+        self._viewport.overlays.name_robot("")
         self._crowd.set_size(*self._viewport.robot_bounds)
+        self._crowd.set_world(self._world)
         self.panel.set_model(event.model)
         self.panel.show_drawing(1, 0.0)
 
@@ -73,11 +78,31 @@ class BatchView:
         frame = self._frame
         if frame is None:
             return
+        rearranged = self._take_world() and frame.batch is not None
         self._viewport.overlays.name_robot("" if frame.batch is None else f"robot {frame.robot}")
         if frame.batch is None:
             self._viewport.set_poses(frame.link_poses, contacts=frame.contacts)
             return
         self._viewport.set_poses(frame.link_poses, self.batch_of(frame), frame.robot, frame.contacts)
+        if rearranged:
+            self._viewport.fit()
+
+    def _take_world(self) -> bool:
+        """Arrange the robots on the ground that is shown; return whether their places have changed."""
+        crowd, before = self._crowd, (self._crowd.in_grid, self._crowd.width)
+        if self._world is (world := self._viewport.overlays.world):
+            return False
+        former, self._world = self._world, world
+        if former is not None and world is not None and former.obstacles is world.obstacles is not None:
+            return False  # an obstacle is being moved: the places change once that is over
+        crowd.set_world(world)
+        self.panel.show_arrangement(crowd.arrangement, crowd.has_terrain)
+        return before != (crowd.in_grid, crowd.width)
+
+    def _follow_world(self) -> None:
+        """Draw the robots again on another ground."""
+        if self._world is not self._viewport.overlays.world:
+            self._draw()
 
     def batch_of(self, frame: Snapshot | None, selected: bool = True) -> Batch | None:
         """Return the drawing data of a state's robots, with the selected one highlighted; None for a single one."""

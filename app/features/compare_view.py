@@ -33,5 +33,5 @@ class CompareView:
     def _widen(self, shown: bool) -> None:
         """Extend the comparison to the window's full width if it would be cut off beside the right docks."""
         docks = self._window.docks
-        beside = self._window.width() - docks["Joints"].width() >= self.panel.minimumSizeHint().width()
+        beside = self._window.width() - docks["Joints"].width() >= self.panel.sides.whole
         docks.let_reach_right(shown and not beside)

@@ -108,7 +108,7 @@ class DiagnosticsView:
     def show_controller_problem(self, message: str) -> None:
         """Show why a controller stopped driving the robot."""
         self._run_stopped = True
-        fix = "fix the file and save it: it is reloaded; until then the controller applies no efforts"
+        fix = "fix the file and save it, or reset: it is reloaded; until then the controller applies no efforts"
         diagnostic = engine.Diagnostic("error", None, "controller", message, fix)
         self.panel.show_file(self._bench.path, "The controller failed", [diagnostic])
         self._open(f"The controller failed: {message}")

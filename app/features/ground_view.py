@@ -26,6 +26,7 @@ from app.picture.note import PictureNote
 from app.reasons import reason
 from app.simulation import grounds
 from app.simulation.grounds import Terrain
+from app.simulation.messages import Loaded
 from app.simulation.running import simulation_of
 
 SHAPES = (
@@ -46,6 +47,8 @@ SURFACES_TIP = "Friction and restitution of the scene: in the Scene panel"
 SOON = 0.5  # s until the reason for a delay is shown
 BEAT = 50  # ms between two checks whether the code is ready
 KNOWN = 256  # scenes with remembered parameters, more than can be undone
+BURIED = 0.01  # robot sizes
+BURYING = "the height field is {:.3g} m high where {} is fixed to the world: Simulation › Terrain has other ground"
 CELL, FEWEST, MOST = 0.1, 1e-4, 1e3  # m
 
 
@@ -73,7 +76,7 @@ class GroundView:
         self.note, self._ahead, self._timer = PictureNote(window.viewport), CodeAhead(), QTimer(window, interval=BEAT)
         self._awaited, self._since = self._present, 0.0
         self._timer.timeout.connect(self._poll)
-        window.loaded.connect(lambda _: self._forget())
+        window.loaded.connect(self._on_loaded)
         window.closing.connect(self._forget)
         window.menus.simulation.put(self.menu, surfaces)
         window.files.dropped[".npy"] = self._drop
@@ -133,6 +136,14 @@ class GroundView:
         self._timer.stop()
         self._ahead.cancel()
         self.note.say("")
+
+    def _on_loaded(self, event: Loaded) -> None:
+        self._forget()
+        settings, bar = event.settings, self._window.statusBar()
+        high = grounds.height_at_base(settings.scene) if settings.ground and not self._bench.robot.base_floats else 0.0
+        if high > BURIED * self._window.viewport.robot_size:
+            text = BURYING.format(high, event.model.name)
+            bar.showMessage("; ".join(filter(None, (text, bar.currentMessage()))), MESSAGE)
 
     def _arrive(self, scene: engine.Scene, terrain: Terrain) -> None:
         self._made.appendleft((scene, terrain))
@@ -195,7 +206,8 @@ class GroundView:
             box.setValue(CELL)
             text = f"From one height of {Path(path).name} to the next:"
             if (cell := ask_number(self._window, "Height field", text, box)) is not None:
-                self._put(grounds.of_file(path, cell), Terrain(grounds.FIELD))
+                scene = grounds.of_file(path, cell)
+                self._put(scene, Terrain(grounds.FIELD, note=grounds.describe(scene.ground, Path(path).name)))
         except (OSError, ValueError, EOFError) as error:
             self._window.statusBar().showMessage(f"{Path(path).name}: {reason(error)}", MESSAGE)
 

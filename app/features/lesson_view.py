@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QObject, Qt, QTimer
@@ -20,6 +21,7 @@ from app.simulation.messages import Loaded, Snapshot
 
 ROBOT = "arm7"
 """The robot of a lesson that is opened in an empty window."""
+COMPUTING = "Computing the lesson: {} …"
 POLL_INTERVAL = 30  # ms between two checks whether a lesson is ready
 PRESENTED, USUAL = 0.6, 430  # of the window, in presentation size; otherwise px of the dock
 STRENGTH = 1.0
@@ -75,7 +77,7 @@ class LessonView(QObject):
         title = engine.Lesson.title_of(name)
         self._wanted, self._refused = (name, step), None
         if self.panel.lesson is None:
-            self.panel.show_none(f"Computing the lesson: {title} …")
+            self.panel.show_none(COMPUTING.format(title))
         self._window.docks.show_in_front("Lesson")
         if self._bench.robot.model is None and not self._bench.loading:
             self._window.open(engine.find_robot(ROBOT))
@@ -83,6 +85,19 @@ class LessonView(QObject):
             self._bench.pause()
             self._window.refresh()
             self._start()
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """The lesson that is shown, for a session; empty if none is."""
+        if self.panel.lesson is None or self._dock.isHidden():
+            return {}
+        return {"name": self.panel.lesson.name, "step": self.panel.number}
+
+    def restore(self, lesson: tuple[str, int] | None) -> None:
+        """Show a session's lesson from its step, once the state of its robot is known."""
+        self._wanted, self._refused = lesson, None
+        if lesson is not None and self.panel.lesson is None:
+            self.panel.show_none(COMPUTING.format(engine.Lesson.title_of(lesson[0])))
 
     def _present(self, on: bool) -> None:
         self.panel.present(on)

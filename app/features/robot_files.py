@@ -108,7 +108,10 @@ class RobotFiles:
             if second := next((path for path in left if Path(path).suffix.lower() in belongs), ""):
                 self._dropped_too = first, second
                 left.remove(second)
-            if left:
+            if left and not self._opens(first):
+                self._left = _not_taken(left)
+                self._window.statusBar().showMessage(self._left, MESSAGE)
+            elif left:
                 self._left = f"{Path(first).name} opens, {_named(left)} did not"
                 if any(map(self._opens, left)):
                     self._left = f"one robot at a time: {self._left}"
@@ -120,8 +123,7 @@ class RobotFiles:
             if take is not None:
                 take(path)
         if others:
-            was = "was" if len(others) == 1 else "were"
-            self._window.statusBar().showMessage(f"{_named(others)} {was} not taken: {NO_KIND}", MESSAGE)
+            self._window.statusBar().showMessage(_not_taken(others), MESSAGE)
 
     def _open_dropped_too(self, event: Loaded) -> None:
         """Take the file that was dropped with the robot which is open now."""
@@ -157,6 +159,10 @@ class RobotFiles:
         folders = self._bench.package_dirs = self.package_menu.folders
         self.start(partial(self._bench.set_package_dirs, folders), RELOADING)
         self._refresh()
+
+
+def _not_taken(files: list[str]) -> str:
+    return f"{_named(files)} {'was' if len(files) == 1 else 'were'} not taken: {NO_KIND}"
 
 
 def _named(files: list[str]) -> str:

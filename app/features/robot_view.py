@@ -34,6 +34,7 @@ class RobotView:
         window.docks.share(Qt.Orientation.Horizontal, {"Robot": WIDTH})
         self._fixed: tuple[Section, ...] = ()
         self._due, self._column, self._facts = 0.0, window.joint_column, window.joint_column.facts
+        self._name = ""  # of the robot loaded last
         self._listed: engine.Model | None = None  # the robot in the tree, which is filled only while visible
         self.panel.tree.chosen.connect(self.selection.choose)
         self._viewport.clicked.connect(self.selection.choose)
@@ -60,6 +61,10 @@ class RobotView:
     def _on_loaded(self, event: Loaded) -> None:
         self.selection.choose(-1)
         self._list(event.model)
+        if event.model.name != self._name:  # its own facts come with its first frame
+            for each in (self.panel.inspector, self._facts):
+                each.show_sections(())
+        self._name = event.model.name
 
     def _list(self, model: engine.Model | None) -> None:
         if model is not None and model is not self._listed and self.panel.isVisible():

@@ -102,7 +102,12 @@ class RunExports:
         first = engine.first_resampled(replay.recording, run)
         start, rows = replay.recording.frame(run, first).time, run.last - first + 1
         loop = loop if (loop := replay.loop_of(run)) is not None and loop[1] > start else None
-        dialog = RunDialog(self._window, title, end - start, setup.settings.dt, rows, max(start - begin, 0.0), loop)
+        robots, sampled = setup.settings.batch, replay.recording.is_sampled(run)
+        one = f"A table holds one robot: robot {replay.robot} of {robots}. A trajectory (.npz) holds all."
+        dialog = RunDialog(
+            self._window, title, end - start, setup.settings.dt, rows, max(start - begin, 0.0), loop, sampled,
+            one if kind == "csv" and robots > 1 else "",
+        )  # fmt: skip
         if dialog.exec() == QDialog.DialogCode.Accepted and (
             path := ask_path(self._window, title, name, filters, kind)
         ):
@@ -151,13 +156,16 @@ class RunExports:
                 except _Stopped:
                     return f"stopped: {name} was not written"
             setup = rows.frame(source, source.last).setup
+            whose = ""
             if kind == "csv":
+                robots = setup.settings.batch
+                whose = f"robot {selected} of {robots}, " if robots > 1 else ""
                 written = engine.recorded_trajectory(rows, source, effort)
                 engine.save_csv(path, setup.model, written, selected)
             else:
                 facts = run_files.facts(setup, robot, floating, folders) | reported
                 written = engine.save_run(path, rows, source, facts, run_files.describe, effort)
-            return f"{len(written.time)} rows written to {name}: {which}, {run_files.extent(run, written)}"
+            return f"{len(written.time)} rows written to {name}: {whose}{which}, {run_files.extent(run, written)}"
 
         def work(stop: threading.Event) -> str:
             try:

@@ -222,6 +222,17 @@ def hidden(session: dict[str, Any]) -> list[str]:
     return _texts("hidden links", _part(session, "hidden", []))
 
 
+def lesson(session: dict[str, Any]) -> tuple[str, int] | None:
+    """Return the name of the lesson that is shown and its step, from 0; None if none is."""
+    kept = _part(session, "lesson", {})
+    if not kept:
+        return None
+    name, step = _part(kept, "name", ""), _of_kind("the lesson's step", kept.get("step", 0), 0.0)
+    if name not in engine.Lesson.names():
+        raise ValueError(f"the lesson {name!r:.60} is none of this version")
+    return name, int(min(max(step, 0), FAR))
+
+
 def _number(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):

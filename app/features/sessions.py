@@ -26,6 +26,7 @@ from app.features import session_scene, session_text
 from app.features.camera_views import CameraViews
 from app.features.diagnostics_view import DiagnosticsView
 from app.features.ghost_view import GhostView
+from app.features.lesson_view import LessonView
 from app.features.link_hiding import LinkHiding
 from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
@@ -50,7 +51,7 @@ class Sessions:
 
     def __init__(self, window: Window):
         self._window, self._bench = window, window.workbench
-        tip = "Save what is open: robots, pose, drives, ground, batch, camera, layout, plots, the run shown"
+        tip = "Save what is open: robots, pose, drives, ground, batch, camera, layout, lesson, plots, the run shown"
         self.save_action = make_action(window, "&Save session", self._save_again, "Ctrl+S", tip=tip)
         tip = "Save what is open to another file"
         self.save_as = make_action(window, "Save session &as…", self._ask_save, tip=tip)
@@ -204,6 +205,7 @@ class Sessions:
             "layout": bytes(window.saveState().toBase64().data()).decode(),
             "plots": self._plots.layout_keys,
             "hidden": self._hiding.names,
+            "lesson": window.feature(LessonView).kept,
             "controller": bench.controller.path,
             "beside": self._second_robot.kept,
             "ghost": self._window.feature(GhostView).path,
@@ -253,6 +255,7 @@ class Sessions:
             lambda: window.docks.restore(QByteArray.fromBase64(session_text.layout(session).encode())),
             lambda: self._plots.set_plots(session_text.plots(session)),
             lambda: self._hiding.hide_named(session_text.hidden(session)),
+            lambda: window.feature(LessonView).restore(session_text.lesson(session)),
             lambda: self._put_second_robot(session),
             lambda: self._put_ghost(session),
         )

@@ -129,11 +129,15 @@ def programs(constants: dict[str, int]) -> dict[str, int]:
 
 
 def _rows(content: Content) -> NDArray[np.float32]:
-    """(I, PIECE_ROWS, 4): for each copy the rows of its map to its link, its colour and its link's number."""
+    """(I, PIECE_ROWS, 4): for each copy the rows of its map to its link, its colour, and its link.
+
+    A link has its number, and whether it is the robot's own, which a tint colours.
+    """
     instances = content.instances
     rows = np.zeros((max(1, len(instances.link)), PIECE_ROWS, 4), np.float32)
     if len(instances.link):
         rows[:, :3], rows[:, 3], rows[:, 4, 0] = instances.local[:, :3], instances.color, instances.link
+        rows[:, 4, 1] = instances.link < (content.parts or (np.inf, np.inf))[1]
     return rows
 
 

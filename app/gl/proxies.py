@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -22,7 +23,8 @@ def proxies(content: Content) -> tuple[Content, Content]:
     links = list(_links(content))
     hulls = [(link, _furthest(points), color) for link, points, color in links]
     boxes = [(link, _corners(points), color) for link, points, color in links]
-    return _content(hulls, _cube(2), _round), _content(boxes, _cube(1), _flat)
+    made = _content(hulls, _cube(2), _round), _content(boxes, _cube(1), _flat)
+    return replace(made[0], parts=content.parts), replace(made[1], parts=content.parts)
 
 
 def _links(content: Content) -> Iterator[tuple[int, Points, NDArray[np.float64]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ LEFT, RIGHT, TOP, BOTTOM = 66, 16, 10, 40  # px around the area of a study's cha
 BAR, BESIDE = 12, 84  # px: the colour scale's width, and all space right of a chart with a scale
 TALL, WIDE, LINE = 36, 90, 18  # px: the least distance between ticks, vertically and horizontally, and a line of text
 NAME = 18  # px left of the numbers, for the name of the vertical axis
+GAP = 8  # px between two labels below an area
 BESIDE_WORDS = 9  # px right of the words of the vertical axis
 BELOW, SPARE = 2, 7  # px: above the numbers below an area, and how far they may extend right of it
 _Flag = Qt.AlignmentFlag
@@ -39,10 +41,10 @@ class Axis:
 
     @classmethod
     def of(cls, name: str, values: NDArray[np.floating], words: Sequence[str] = (), room: float = 0.04) -> Axis:
-        """Return an axis that holds all finite values, with a margin at its ends."""
-        finite = values[np.isfinite(values)]
+        """Return an axis that holds all words, or else all finite values, with a margin at its ends."""
+        finite = np.array([0.0, len(words) - 1]) if words else values[np.isfinite(values)]
         low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
-        spare = room * (high - low) if high > low else 0.5 * max(abs(high), 1e-3 if not words else 1.0)
+        spare = room * (high - low) if high > low else 0.5 if words else 0.5 * max(abs(high), 1e-3)
         return cls(name, low - spare, high + spare, words)
 
     def share(self, value: NDArray[np.floating] | float) -> NDArray[np.floating]:
@@ -68,16 +70,21 @@ class Axis:
 
 def draw(painter: QPainter, area: QRectF, x: Axis, y: Axis) -> None:
     """Draw both axes of a chart's area, with their grid, numbers and names."""
-    draw_grid(painter, area, x.marks(int(area.width() / WIDE)), y.marks(int(area.height() / TALL)), NAME)
+    draw_grid(painter, area, x.marks(int(area.width() / WIDE)), marks_upwards(y, area.height()), NAME)
     painter.setPen(theme.color("text"))
     below = QRectF(area.left(), area.bottom() + BELOW + LINE, area.width(), LINE)
     painter.drawText(below, _Flag.AlignCenter, x.name)
     upright(painter, 9, area, y.name)
 
 
-def left_of(metrics: QFontMetrics, words: Sequence[str], width: float) -> int:
-    """Return the px left of the area of a chart of that width, in which its words fit if they take a third at most."""
-    longest = max(map(metrics.horizontalAdvance, words), default=0)
+def marks_upwards(axis: Axis, height: float) -> Marks:
+    """Return the labels of a vertical axis of that height, px."""
+    return axis.marks(int(height / TALL))
+
+
+def left_of(metrics: QFontMetrics, marks: Marks, width: float) -> int:
+    """Return the px left of the area of a chart of that width, in which its labels fit if they take a third at most."""
+    longest = max((metrics.horizontalAdvance(text) for _, text in marks), default=0)
     return max(LEFT, min(NAME + longest + BESIDE_WORDS, int(width / 3)))
 
 
@@ -93,19 +100,20 @@ def draw_grid(painter: QPainter, area: QRectF, x: Marks, y: Marks, left: float) 
     for at, _ in upwards:
         painter.drawLine(QPointF(area.left(), at), QPointF(area.right(), at))
     painter.setPen(theme.color("faint"))
+    room = min((b - a for (a, _), (b, _) in pairwise(across)), default=area.width()) - GAP
     for at, text in across:
-        shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, WIDE)
+        shown = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, int(room))
         painter.drawText(label_place(metrics, area, at, area.bottom() + BELOW, shown), _Flag.AlignHCenter, shown)
     width = area.left() - 5 - left
     for at, text in upwards:
-        shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, int(width) - 3)
+        shown = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, int(width) - 3)
         painter.drawText(QRectF(left, at - LINE / 2, width, LINE), _Flag.AlignRight | _Flag.AlignVCenter, shown)
 
 
 def label_place(metrics: QFontMetrics, area: QRectF, x: float, top: float, text: str) -> QRectF:
-    """Return the rectangle of a label below an area, centred on x where there is room on the right."""
+    """Return the rectangle of a label below an area, centred on x where there is room."""
     half = metrics.horizontalAdvance(text) / 2 + 1
-    return QRectF(min(x, area.right() + SPARE - half) - half, top, 2 * half, LINE)
+    return QRectF(min(max(x, half), area.right() + SPARE - half) - half, top, 2 * half, LINE)
 
 
 def ticks(low: float, high: float, most: int, whole: bool = False) -> list[float]:
@@ -137,9 +145,13 @@ def upright(painter: QPainter, x: float, area: QRectF, text: str) -> None:
 def draw_scale(painter: QPainter, area: QRectF, axis: Axis) -> None:
     """Draw the colour scale from the smallest to the largest number, or of words, right of a chart's area."""
     bar = QRectF(area.right() + 14, area.top(), BAR, area.height())
-    painter.drawImage(bar, image(colors_of(np.linspace(1, 0, len(axis.words) or 128)[:, None])))
+    count = len(axis.words)
+    shares = axis.share(np.arange(count - 1.0, -1.0, -1.0)) if count else np.linspace(1, 0, 128)
+    painter.drawImage(bar, image(colors_of(shares[:, None])))
     painter.setPen(theme.color("faint"))
-    for share, text in axis.marks(int(area.height() / TALL)):
+    each = [((k + 0.5) / count, word) for k, word in enumerate(axis.words)]  # beside its colour
+    marks = each[:: -(-count * TALL // int(area.height()))] if each else marks_upwards(axis, area.height())
+    for share, text in marks:
         if -1e-9 <= share <= 1 + 1e-9:
             at = bar.bottom() - share * bar.height()
             painter.drawLine(QPointF(bar.right(), at), QPointF(bar.right() + 3, at))

@@ -27,6 +27,8 @@ PAUSE = 250  # ms without a change, after which the batch is requested
 SMOOTH = 1 / 15  # s per frame, up to which motion looks smooth
 POSE = "Initial pose: maximum offset of each joint from robot 0, of a prismatic one {:.3g} m"
 FRICTION = "Friction and damping of each joint: maximum deviation from robot 0, percent"
+ARRANGED = "Side by side, or all in one place"
+ON_TERRAIN = "All in one place: a height field is drawn once, where all robots touch it"
 IN_TIME = 0.95  # share of the requested speed below which a simulation lags behind it
 MARGIN = 0.8  # share of a computed number of robots, which the note states
 
@@ -88,7 +90,7 @@ class BatchPanel(QWidget):
             self.friction: FRICTION,
             self.seed: "Random seed: the same seed makes the same robots",
             self.again: "Take another random seed",
-            self.arrangement: "Side by side, or all in one place",
+            self.arrangement: ARRANGED,
             self.coloring: "What colours show: nothing; the energy, kinetic and potential, J; or the deviation, m: "
             "the largest distance of a point of a link from where robot 0 has it",
         }
@@ -167,6 +169,13 @@ class BatchPanel(QWidget):
             self._pose = spread.pose
             self.show_units()
             self._move_slider(spread.robots)
+
+    def show_arrangement(self, arrangement: str, has_terrain: bool) -> None:
+        """Show how the robots are arranged: on a height field, which is drawn once, all in one place."""
+        with QSignalBlocker(self.arrangement):
+            self.arrangement.setCurrentText(ARRANGEMENTS[1] if has_terrain else arrangement)
+        self.arrangement.setEnabled(not has_terrain)
+        self.arrangement.setToolTip(ON_TERRAIN if has_terrain else ARRANGED)
 
     def show_state(
         self, energy: NDArray[np.float64], deviation: NDArray[np.float64], diverged: NDArray[np.bool_], robot: int

@@ -23,6 +23,7 @@ from app.desktop import theme
 from app.desktop.actions import algorithm_name, algorithm_words
 from app.desktop.dialogs import save_asked, write_png
 from app.desktop.layouts import NO_MARGINS, horizontal, vertical
+from app.desktop.side_by_side import SideBySide
 from app.jobs.comparing import Comparing, Report
 from app.panels.bars import BarView
 from app.panels.compare_form import CompareForm
@@ -109,9 +110,12 @@ class ComparePanel(QWidget):
         self.findings.setWordWrap(True)
         self.findings.setContentsMargins(10, 5, 10, 6)
         self.findings.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        right = vertical(bar, self.progress, (self.pages, 1), self.findings, spacing=0)
+        results = QWidget()
+        found = vertical(bar, self.progress, (self.pages, 1), self.findings, spacing=0)
+        horizontal(line, (found, 1), of=results, margins=NO_MARGINS, spacing=0)
         # the form grows to its maximum width first
-        horizontal((side, FORM_WIDTH[1]), line, (right, 1), of=self, margins=NO_MARGINS, spacing=0)
+        self.sides = SideBySide(("Settings", "Results"), (side, results), FORM_WIDTH[1])
+        vertical((self.sides, 1), of=self, margins=NO_MARGINS, spacing=0)
 
     @property
     def running(self) -> bool:
@@ -131,6 +135,7 @@ class ComparePanel(QWidget):
         self._say("")
         self._show_status("preparing …")
         self._refresh()
+        self.sides.show_part(1)
 
     def stop(self) -> None:
         """Stop the measurement as soon as possible."""

@@ -17,18 +17,20 @@ from PyQt6.QtWidgets import (
 from app.panels.number_box import DecimalBox
 
 STEPS, INTERVAL, RECORDED = range(3)
+SAMPLED = "The run's file has states at these times alone, without the inputs with which it could be simulated again."
 
 
 class RunDialog(QDialog):
     """Offers each step, an interval, or the recorded frames; `duration` and `dt` in s.
 
     The first `left_out` s of the run are not exported, since the number of robots was different then.
-    With a `loop`, from and to in s, that span alone can be exported.
+    With a `loop`, from and to in s, that span alone can be exported. Of a run that is `sampled`, see
+    `Recording.is_sampled`, only the frames can be. `note` is said in addition.
     """
 
     def __init__(
         self, parent: QWidget, title: str, duration: float, dt: float, frames: int, left_out: float = 0.0,
-        loop: tuple[float, float] | None = None,
+        loop: tuple[float, float] | None = None, sampled: bool = False, note: str = "",
     ):  # fmt: skip
         super().__init__(parent)
         self.setWindowTitle(title)
@@ -45,6 +47,7 @@ class RunDialog(QDialog):
             "Every",
             f"As recorded: {frames:,} rows, {spaced}, without simulating again",
         )
+        self._sampled = sampled
         layout = QVBoxLayout(self)
         for choice, text in enumerate(texts):
             button, row = QRadioButton(text), QHBoxLayout()
@@ -52,9 +55,12 @@ class RunDialog(QDialog):
             row.addWidget(button)
             if choice == INTERVAL:
                 row.addWidget(self.interval)
+            for widget in (button, self.interval):
+                widget.setDisabled(sampled)
             row.addStretch(1)
             layout.addLayout(row)
-        self.choices.button(STEPS).setChecked(True)
+        self.choices.button(RECORDED if sampled else STEPS).setChecked(True)
+        self.choices.button(RECORDED).setEnabled(True)
         self.interval.valueChanged.connect(lambda: self.choices.button(INTERVAL).setChecked(True))
         self.loop, self._loop = QCheckBox(self), loop
         self.loop.setVisible(loop is not None)
@@ -65,12 +71,16 @@ class RunDialog(QDialog):
             layout.addWidget(self.loop)
         if left_out > 0.0:
             layout.addWidget(QLabel(f"Without the first {left_out:.3g} s, in which the batch had another size."))
-        note = QLabel(
+        for text in filter(None, (SAMPLED if sampled else "", note)):
+            said = QLabel(text)
+            said.setWordWrap(True)
+            layout.addWidget(said)
+        efforts = QLabel(
             "Position, velocity and effort of each joint; external wrenches on the links that have any. "
             "Efforts are those of the drives, with gravity compensation, gains and controllers, within the limits."
         )
-        note.setWordWrap(True)
-        layout.addWidget(note)
+        efforts.setWordWrap(True)
+        layout.addWidget(efforts)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
         buttons.button(QDialogButtonBox.StandardButton.Save).setText("Save…")
         buttons.accepted.connect(self.accept)
@@ -78,7 +88,9 @@ class RunDialog(QDialog):
         layout.addWidget(buttons)
 
     def _take_loop(self, alone: bool) -> None:
-        """The recorded frames are exported as a whole only."""
+        """The recorded frames are exported as a whole only, unless the file has no others."""
+        if self._sampled:
+            return
         recorded = self.choices.button(RECORDED)
         if alone and recorded.isChecked():
             self.choices.button(STEPS).setChecked(True)
@@ -91,7 +103,7 @@ class RunDialog(QDialog):
 
     @property
     def seconds(self) -> float | None:
-        """The interval, s: 0 for every step, None for the recorded frames."""
+        """The interval, s: 0 for every step, or for every frame of a sampled run; None for the recorded frames."""
         if self.choices.checkedId() == RECORDED:
-            return None
+            return 0.0 if self.loop.isChecked() else None
         return 1e-3 * self.interval.value() if self.choices.checkedId() == INTERVAL else 0.0

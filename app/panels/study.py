@@ -10,6 +10,7 @@ import engine
 from app.desktop import theme, type_scale
 from app.desktop.layouts import NO_MARGINS, horizontal, vertical
 from app.desktop.panel_scroller import scroller
+from app.desktop.side_by_side import SideBySide
 from app.panels.number_box import WholeBox
 from app.panels.study_chart import StudyChart
 from app.panels.study_kinds import KINDS, Wanted
@@ -83,9 +84,10 @@ class StudyPanel(QWidget):
         beside.setFixedWidth(WIDTH)
         parts = self.title, form, self.summary, self.note, 1, run, self.export
         vertical(*parts, of=beside, margins=NO_MARGINS, spacing=6)
-        column = self._column = scroller(beside, sideways=False)
+        column = scroller(beside, sideways=False)
         column.setFixedWidth(WIDTH + column.verticalScrollBar().sizeHint().width())
-        horizontal(column, (self.chart, 1), of=self, margins=(10, 8, 10, 8), spacing=10)
+        self.sides = SideBySide(("Columns", "Chart"), (column, self.chart), spacing=10, margins=(10, 8, 10, 8))
+        vertical((self.sides, 1), of=self, margins=NO_MARGINS, spacing=0)
 
     def show_none(self, message: str) -> None:
         """Clear the panel; the message says why there are no results."""
@@ -93,7 +95,7 @@ class StudyPanel(QWidget):
         self.title.setText("")
         self.summary.setText(message)
         self.note.setText("")
-        self._column.setVisible(bool(message))  # else there is nothing to choose
+        self.sides.show_part(int(not message), alone=not message)  # without one there is nothing to choose
         self.chart.show_kind(None)
         for widget in (self.kind_box, self.x_box, self.y_box, self.color_box, self.sample, self.open_run, self.export):
             widget.setEnabled(False)
@@ -119,7 +121,7 @@ class StudyPanel(QWidget):
             self.sample.setRange(int(samples[0]), int(samples[-1]))
             self.sample.setValue(int(samples[0]))
         self.open_run.setEnabled(results.study is not None)
-        self._column.show()
+        self.sides.show_part(1)
         self.title.setText(results.title)
         self.summary.setText(summary(results))
         self.results = results

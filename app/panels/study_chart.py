@@ -61,7 +61,8 @@ class StudyChart(QWidget):
                 beside = BESIDE_LINES
             metrics = QFontMetrics(type_scale.font("small"))
             named = isinstance(self.kind, Parallel)
-            left = NAMED if named else axes.left_of(metrics, self.kind.y_axis.words, self.width())
+            marks = axes.marks_upwards(self.kind.y_axis, self.height() - axes.TOP - bottom)
+            left = NAMED if named else axes.left_of(metrics, marks, self.width())
         size = self.width() - left - beside, self.height() - axes.TOP - bottom
         return QRectF(left, axes.TOP, max(size[0], 20), max(size[1], 20))
 

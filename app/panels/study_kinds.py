@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,8 +56,10 @@ class Kind:
         """Device pixels per pixel of the chart."""
 
     def numbers(self, name: str) -> Floats:
-        """Return a column; predicates are NaN for diverged robots."""
+        """Return a column; predicates are NaN for diverged robots; of a logarithmic axis, the powers of ten."""
         found = self.results.numbers(name)
+        if name in self.results.logarithmic:
+            return np.log10(found)
         if self.is_predicate(name) and name != "diverged":
             found[self.results.columns["diverged"]] = np.nan
         return found
@@ -74,15 +77,20 @@ class Kind:
         return f"{name} [{unit}]" if unit else name
 
     def axis(self, name: str, values: Floats) -> Axis:
-        return Axis.of(self.title(name), values, self.words(name))
+        return self._axis_of(name, values, 0.04)
+
+    def _axis_of(self, name: str, values: Floats, room: float) -> Axis:
+        found = Axis.of(self.title(name), values, self.words(name), room)
+        return replace(found, powers=name in self.results.logarithmic)
 
     def cells_axis(self, name: str, side: Any) -> Axis:
         """Return the axis of a side of `StudyResults.cells`, with a label at each value if it has them one by one."""
-        values, words = side.values, self.words(name)
+        values, words, powers = side.values, self.words(name), name in self.results.logarithmic
         if side.exact:
+            values = 10.0**values if powers else values
             return Axis(self.title(name), 0, len(values), [words[int(k)] for k in values] if words else (), values)
         half = (values[1] - values[0]) / 2
-        return Axis(self.title(name), values[0] - half, values[-1] + half)
+        return Axis(self.title(name), values[0] - half, values[-1] + half, powers=powers)
 
     def colored(self) -> Floats:
         """Set the colour scale and return the numbers in 0 … 1 to colour by, (N,); NaN if not finite."""
@@ -90,7 +98,7 @@ class Kind:
         if not name:
             return np.full(len(self.results.columns["sample"]), 0.5)
         values = self.numbers(name)
-        self.scale = Axis.of(self.title(name), values, self.words(name), 0.0)
+        self.scale = self._axis_of(name, values, 0.0)
         return self.scale.share(values)
 
     def paint(self, painter: QPainter, area: QRectF) -> None:
@@ -171,6 +179,7 @@ class HeatMap(Kind):
         super().__init__(results, wanted)
         x, y = self.numbers(wanted.x), self.numbers(wanted.y)
         color = self.numbers(wanted.color) if wanted.color else np.zeros(len(x))
+        color = 10.0**color if wanted.color in results.logarithmic else color  # its mean is shown
         self._rows = np.flatnonzero(np.isfinite(x) & np.isfinite(y) & np.isfinite(color))
         if not len(self._rows):
             self.note = "no sample has all of these numbers"
@@ -391,12 +400,13 @@ class Shares(Kind):
 
     def heading(self, place: QPointF, area: QRectF) -> str:
         at = self.x_axis.low + (place.x() - area.left()) / area.width() * (self.x_axis.high - self.x_axis.low)
+        shown = 10.0**at if self.x_axis.powers else at
         wording = []
         for line in self.lines:
             k = int(np.argmin(np.abs(line.x - at)))
             bounds = f"{100 * line.low[k]:.1f} to {100 * line.high[k]:.1f} %"
             wording.append(f"{line.label} {self.wanted.y} {100 * line.share[k]:.1f} %, {bounds}".strip())
-        return "\n".join([*wording, f"at {self.wanted.x} {at:.4g}; a click opens:"])
+        return "\n".join([*wording, f"at {self.wanted.x} {shown:.4g}; a click opens:"])
 
 
 KINDS: dict[str, type[Kind]] = {

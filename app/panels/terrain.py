@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import cast
 
-from PyQt6.QtCore import QSignalBlocker, pyqtSignal
+from PyQt6.QtCore import QSignalBlocker, Qt, pyqtSignal
 from PyQt6.QtWidgets import QComboBox, QGridLayout, QLabel, QWidget
 
+from app.desktop import theme
 from app.desktop.angles import ANGLES
 from app.panels.number_box import NumberBox
 from app.simulation.grounds import KINDS, NUMBERS, Terrain, TerrainParameter
@@ -30,7 +31,8 @@ class TerrainForm(QWidget):
         self.kind.setAccessibleName("Terrain")
         self.labels = [QLabel() for _ in range(MOST)]
         self.boxes = [NumberBox(0.0, 1.0, 4) for _ in range(MOST)]
-        self._shown = Terrain("")
+        self._shown, self.note = Terrain(""), QLabel(textFormat=Qt.TextFormat.PlainText, wordWrap=True)
+        theme.tint(self.note, "faint")
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.addWidget(QLabel("Terrain"), 0, 0)
@@ -40,6 +42,7 @@ class TerrainForm(QWidget):
             grid.addWidget(box, 1 + k // 2, 2 * (k % 2) + 1)
             label.setBuddy(box)
             box.valueChanged.connect(self._change)
+        grid.addWidget(self.note, 1 + MOST, 0, 1, 4)
         for column in (1, 3):
             grid.setColumnStretch(column, 1)
         self.kind.textActivated.connect(self.chosen)
@@ -50,6 +53,8 @@ class TerrainForm(QWidget):
         if terrain == self._shown:
             return
         self._shown = terrain
+        self.note.setText(terrain.note)
+        self.note.setVisible(bool(terrain.note))
         numbers = NUMBERS[terrain.kind][: len(terrain.values)]
         for k, (label, box) in enumerate(zip(self.labels, self.boxes, strict=True)):
             label.setVisible(k < len(numbers))

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from app.gl.batch import Batch
+from app.gl.batch import Batch, Box
+from app.gl.world import World
 
 ARRANGEMENTS = ("in a grid", "overlaid")
 COLORINGS = ("own colours", "energy", "deviation")
@@ -23,6 +24,10 @@ DIVERGED = (0.93, 0.20, 0.24)
 SELECTED_COLOR = (1.0, 0.62, 0.16)
 GAP = 1.25
 """The spacing of robots in a grid, in robot widths."""
+WIDEST = 8.0
+"""The largest width of a robot with its obstacles, in widths of the robot alone; larger obstacles overlap."""
+LEVEL = 0.05
+"""The vertical part of a plane's normal, up to which it is a wall, beside which the grid is level."""
 
 
 def ramp(shares: ArrayLike) -> NDArray[np.float32]:
@@ -50,25 +55,50 @@ class Crowd:
     selected_robot: int = 0
     """The robot whose joints are shown and that the camera follows."""
     width: float = 1.0
-    """A robot's width in the pose in which it was loaded, m."""
+    """The width of a robot in the pose in which it was loaded, with the obstacles around it, m."""
+    normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    """Of the plane on which the grid lies, so that each robot is drawn on the ground that it touches."""
+    has_terrain: bool = False
+    """Whether the ground is a height field, which is drawn once: all robots are then drawn where they touch it."""
+    _size: Box = (np.zeros(3), np.ones(3))
     _offsets: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 3), np.float32))
-    _arranged: tuple[str, float, int] | None = None
+    _arranged: tuple[object, ...] | None = None
 
     def set_size(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
         """Set a new robot, whose initial pose is between these corners, (3,) each."""
+        self._size = lower, upper
+        self.selected_robot = 0
+        self.set_world(None)
+
+    def set_world(self, world: World | None) -> None:
+        """Set the ground and the obstacles that each robot touches; None for a flat ground."""
+        lower, upper = self._size
         extent = upper - lower
         self.width = float(max(extent[0], extent[1], 0.5 * extent[2], 0.05))
-        self.selected_robot = 0
+        self.normal, self.has_terrain = (0.0, 0.0, 1.0), world is not None and world.terrain is not None
+        if world is not None and world.terrain is None and world.plane[2] > LEVEL:
+            self.normal = float(world.plane[0]), float(world.plane[1]), float(world.plane[2])
+        if world is not None and world.obstacles is not None and world.poses is not None:
+            corners = world.obstacles.bounds(world.poses)
+            across = float((np.maximum(corners[1], upper) - np.minimum(corners[0], lower))[:2].max())
+            self.width = min(max(self.width, across), WIDEST * self.width)
+
+    @property
+    def in_grid(self) -> bool:
+        """Whether each robot is drawn at a place of its own."""
+        return self.arrangement == ARRANGEMENTS[0] and not self.has_terrain
 
     def offsets(self, robots: int) -> NDArray[np.float32]:
         """Return where each robot is drawn, (robots, 3), m; robot 0 is at the world's origin."""
-        requested = self.arrangement, self.width, robots
+        requested = self.in_grid, self.width, self.normal, robots
         if requested != self._arranged:
             self._arranged, self._offsets = requested, np.zeros((robots, 3), np.float32)
-            if self.arrangement == ARRANGEMENTS[0]:
+            if self.in_grid:
                 side = int(np.ceil(np.sqrt(robots)))
                 self._offsets[:, 0] = -GAP * self.width * (np.arange(robots) // side)
                 self._offsets[:, 1] = GAP * self.width * (np.arange(robots) % side)
+                x, y, z = self.normal
+                self._offsets[:, 2] = self._offsets[:, :2] @ np.array([x, y], np.float32) / -z
         return self._offsets
 
     def values(self, energy: NDArray[np.float64], deviation: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from app.desktop import theme
 from app.desktop.numbers import si_text
 from app.gl import distance, pushes
 from app.gl.backdrop import DARK, LIGHT, Backdrop
-from app.gl.batch import Box
+from app.gl.batch import Batch, Box
 from app.gl.extras import Appearance, Copies, Extras, Label
 from app.gl.glyphs import Explainer, Trails
 from app.gl.scene import Content, with_ghost
@@ -66,6 +66,7 @@ class Overlays(QObject):
         self._robot_name = ""
         self._world: World | None = None
         self._joined: tuple[tuple[object, ...], Content] | None = None  # the joined content, with the key of its parts
+        self._crowded: tuple[tuple[Batch, np.ndarray], Batch] | None = None  # with obstacles, and what it was made of
         self._known: tuple[np.ndarray, Extras] | None = None  # the last result of `extras`, with its poses
         self._backdrop: Backdrop | None = None  # of a copy
         theme.signals.changed.connect(self._change)
@@ -239,9 +240,11 @@ class Overlays(QObject):
             self._chosen_second_link = link
             self._change()
 
-    def around(self, box: Box) -> Box:
-        """Enlarge a box around the robot to include the second robot and the obstacles."""
-        boxes = [box, *(content.bounds(poses) for content, poses in self._around(alone=False))]
+    def around(self, box: Box, batch: Batch | None = None) -> Box:
+        """Enlarge a box around the robot, or a batch, to include the second robot and the obstacles of each."""
+        first, last = (0.0, 0.0) if batch is None else (batch.offsets.min(0), batch.offsets.max(0))
+        others = [content.bounds(poses) for content, poses in self._around(alone=batch is not None)]
+        boxes = [box, *((lower + first, upper + last) for lower, upper in others)]
         lower, upper = (np.array(corners) for corners in zip(*boxes, strict=True))
         return lower.min(0), upper.max(0)
 
@@ -265,6 +268,18 @@ class Overlays(QObject):
                 joined, count = join_contents(joined, count, other), count + len(where)
             self._joined = key, joined
         return self._joined[1], np.concatenate([*stand, *(where for _, where in others)])
+
+    def seen_batch(self, content: Content, batch: Batch) -> tuple[Content, Batch]:
+        """Return what to draw of each robot of a batch: the robot, and the obstacles around it."""
+        if not (around := self._around(alone=True)):
+            return content, batch
+        joined, poses = self.seen(content, batch.links[0].astype(float), alone=True)
+        key = batch, around[0][1]
+        if self._crowded is None or any(one is not other for one, other in zip(self._crowded[0], key, strict=True)):
+            own = batch.links.shape[1]
+            others = np.broadcast_to(poses[own:].astype(np.float32), (len(batch), len(poses) - own, 4, 4))
+            self._crowded = key, replace(batch, links=np.concatenate([batch.links, others], 1))
+        return joined, self._crowded[1]
 
     def extras(
         self, poses: np.ndarray | None, center: np.ndarray, alone: bool = False, wrench: np.ndarray | None = None,

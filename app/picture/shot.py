@@ -61,6 +61,9 @@ class Shot:
     ) -> View:  # fmt: skip
         """Return the view of links at poses (links, 4, 4), with contact marks; other arguments as `Overlays.extras`."""
         content, extras = self.content, self.overlays.extras(poses, center, alone, wrench, selected)
-        if content is not None and poses is not None and batch is None:
-            content, poses = self.overlays.seen(content, poses, alone)
+        if content is not None and poses is not None:
+            if batch is None:
+                content, poses = self.overlays.seen(content, poses, alone)
+            else:
+                content, batch = self.overlays.seen_batch(content, batch)
         return View(content, poses, replace(self.camera), self.floor, size, batch, found, extras)

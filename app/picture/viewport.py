@@ -225,7 +225,7 @@ class Viewport(SteeredView):
     def fit(self) -> None:
         """Fit the robot, and what was placed around it, in the view."""
         if self._scene is not None and self._batch is not None:
-            self.camera.fit(*self._batch.bounds(self._scene.content.reach))
+            self.camera.fit(*self.overlays.around(self._batch.bounds(self._scene.content.reach), self._batch))
         elif self._scene is not None and self._poses is not None:
             self.camera.fit(*self.overlays.around(self.robot_bounds))
         else:
@@ -276,12 +276,15 @@ class Viewport(SteeredView):
         return pick(self._scene.content, self._poses, eye - self._center, direction)
 
     def obstacle_under(self, x: float, y: float) -> Hit | None:
-        """Return the hit on an obstacle at a widget position, its number as `link`; None if there is none."""
+        """Return the hit on an obstacle at a widget position, its number as `link`; None if there is none.
+
+        Of a batch, on those beside the selected robot, in its own world.
+        """
         world = self.overlays.world
-        if world is None or world.obstacles is None or world.poses is None or self._batch is not None:
+        if world is None or world.obstacles is None or world.poses is None:
             return None
         eye, direction = ray(self.camera, (self.width(), self.height()), (x, y))
-        return pick(world.obstacles, world.poses, eye, direction)
+        return pick(world.obstacles, world.poses, eye - self._center, direction)
 
     def _settle(self) -> None:
         """Put the ground below a new robot and, until the user moves the camera, the camera in front of it."""

@@ -314,9 +314,12 @@ def saved_runs(root: Path) -> list[Path]:
 
 
 def words(folder: Path) -> str:
-    """Describe a folder of `saved_runs`: the robot and the start time."""
+    """Describe a folder of `saved_runs`: the robot, and when it was opened and when its last part was written."""
     day, hour, minute, robot = NAME.fullmatch(folder.stem).groups()
-    return f"{robot}, of {day} {hour}:{minute}"
+    written = max((path.stat().st_mtime for path in parts(folder)), default=0.0)
+    ended = f"{datetime.fromtimestamp(written).astimezone():%H:%M}"
+    begun = f"{hour}:{minute}"
+    return f"{robot}, of {day} {begun}" + f" to {ended}" * (written > 0 and ended != begun)
 
 
 def prune(root: Path) -> None:

@@ -53,10 +53,11 @@ NUMBERS: dict[str, tuple[TerrainParameter, ...]] = {
 
 @dataclass(frozen=True)
 class Terrain:
-    """A kind of ground, one of `KINDS`, and its `NUMBERS`."""
+    """A kind of ground, one of `KINDS`, and its `NUMBERS`; of a height field, which it is."""
 
     kind: str
     values: tuple[float, ...] = ()
+    note: str = ""
 
 
 def usual(kind: str, size: float, front: float) -> Terrain:
@@ -84,11 +85,27 @@ def scene_of(terrain: Terrain, size: float = 1.0) -> engine.Scene:
 def terrain_of(ground: object) -> Terrain:
     """Return the terrain of a ground of unknown origin, with its parameters if they can be derived."""
     if not isinstance(ground, engine.Plane):
-        return Terrain(FIELD)
+        return Terrain(FIELD, note=describe(ground))
     x, y, z = ground.normal
     if z == 1.0:
         return Terrain(FLAT)
     return Terrain(SLOPE, (float(np.degrees(np.arccos(z))), float(np.degrees(np.arctan2(-y, -x)))))
+
+
+def describe(field: object, name: str = "") -> str:
+    """Return the size of a height field, after the name of its file; nothing of another ground."""
+    if not isinstance(field, engine.HeightField):
+        return ""
+    rows, columns = field.heights.shape
+    low, high = float(field.heights.min()), float(field.heights.max())
+    size = f"{columns} × {rows} heights, {field.cell:g} m apart, from {low:.3g} to {high:.3g} m"
+    return f"{name}: {size}" if name else size
+
+
+def height_at_base(scene: engine.Scene) -> float:
+    """Return the height of a height field at the world's origin, where a fixed root is, m; 0 of other grounds."""
+    ground = scene.ground
+    return float(ground.height(np.zeros((1, 2)))[0]) if isinstance(ground, engine.HeightField) else 0.0
 
 
 def of_file(path: str | Path, cell: float) -> engine.Scene:

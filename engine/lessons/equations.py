@@ -23,6 +23,12 @@ _TOKEN = re.compile(
 )
 
 
+GAP = "&nbsp;" * 5 + " "
+"""What is between two equations of a line."""
+LONG, BREAKING = 30, ("=", "+", "−")
+"""Characters of an equation that may be wider than a panel, and the signs before which it may be broken."""
+
+
 class _Part(NamedTuple):
     """A symbol with its subscript and superscript; `kind` is the group of `_TOKEN` that matched it."""
 
@@ -49,10 +55,16 @@ def _parts(equation: str) -> list[_Part]:
 
 @lru_cache(maxsize=512)
 def as_html(equation: str) -> str:
-    """Return an equation in Qt's rich text."""
-    out = []
-    for kind, base, low, high in _parts(unicodedata.normalize("NFD", equation)):
-        shown = f"<i>{base}</i>" if kind == "letter" else "&nbsp;" * 6 if kind == "gap" else html.escape(base)
+    """Return a line of equations in Qt's rich text, to be broken between them, and in a long one before its signs."""
+    return GAP.join(map(_one_as_html, re.split(" {2,}", unicodedata.normalize("NFD", equation))))
+
+
+def _one_as_html(equation: str) -> str:
+    out, parts = [], _parts(equation)
+    for place, (kind, base, low, high) in enumerate(parts):
+        shown = f"<i>{base}</i>" if kind == "letter" else html.escape(base)
+        if kind == "space" and not (len(equation) > LONG and parts[place + 1].base in BREAKING):
+            shown = "&nbsp;"
         below, above = ("".join(f"<i>{x}</i>" if _italic(x) else x for x in _runs(text)) for text in (low, high))
         out.append(shown + (f"<sub>{below}</sub>" if low else "") + (f"<sup>{above}</sup>" if high else ""))
     return "".join(out)

@@ -87,8 +87,16 @@ ALGORITHMS: Mapping[str, Algorithm] = {
 }  # fmt: skip
 """By name; of algorithms with equal support the preferred one is first."""
 
+FIELD_NAMES = {"aba": "abia", "hybrid aba": "abia-hybrid", "crba": "jsiia", "dca-aba": "dca"}
+"""The field's names in small letters, as the window has them, where the papers' differ."""
 DEVICES = tuple(dict.fromkeys(device for row in ALGORITHMS.values() for device in row.devices))
 _FEATURES: tuple[Feature, ...] = (*SERIAL, "prismatic", "massless", "uneven")
+
+
+def by_name(words: str) -> str:
+    """Return the name of the algorithm that the field or the papers call so, in any case; other words unchanged."""
+    small = words.lower()
+    return FIELD_NAMES.get(small, small if small in ALGORITHMS else words)
 
 
 def algorithms(model: Model, device: str = "auto") -> tuple[str, ...]:

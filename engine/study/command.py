@@ -85,7 +85,7 @@ def run_study(args: argparse.Namespace) -> int:
     if args.csv is not None and columns:
         write_csv(args.csv, columns)
     if args.picture is not None and columns:
-        figures.save(pictures.draw(study.title, columns, axes, study.units), args.picture)
+        figures.save(pictures.draw(study.title, columns, axes, study.units, study.logarithmic), args.picture)
     if args.json:
         print(json.dumps(wording))
     else:

@@ -48,16 +48,29 @@ class Program:
         """Return the names assigned at its top level, with their values."""
         return [name for name, assigned in self._names().items() if assigned]
 
-    def _names(self) -> dict[str, bool]:
-        """Return the names bound at its top level, and whether by assignment; "*" if undecidable."""
-        found: dict[str, bool] = {}
+    @property
+    def period(self) -> float | None:
+        """Return the PERIOD that it assigns at its top level, s; None if it assigns none, or not as a plain number."""
+        found = None
+        for node in self._statements():
+            if isinstance(node, ast.Assign) and any(ast.unparse(target) == "PERIOD" for target in node.targets):
+                found = node.value
+        plain = isinstance(found, ast.Constant) and isinstance(found.value, int | float)
+        return float(found.value) if plain else None  # type: ignore[union-attr]
+
+    def _statements(self) -> list[ast.stmt]:
+        """Return the statements at its top level."""
         try:
-            tree = ast.parse(self.content)
+            return ast.parse(self.content).body
         except SyntaxError as error:
             raise ValueError(f"{self.path.name}, line {error.lineno}: SyntaxError: {error.msg}") from None
         except (ValueError, RecursionError, MemoryError) as error:
             raise ValueError(f"{self.path.name} is no Python file ({error})") from None
-        for node in tree.body:
+
+    def _names(self) -> dict[str, bool]:
+        """Return the names bound at its top level, and whether by assignment; "*" if undecidable."""
+        found: dict[str, bool] = {}
+        for node in self._statements():
             if isinstance(node, ast.Assign | ast.AnnAssign):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 inside = [name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]

@@ -49,6 +49,11 @@ class StudyResults:
         """The units of columns, by name; none without the `study`."""
         return {} if self.study is None else self.study.units
 
+    @property
+    def logarithmic(self) -> frozenset[str]:
+        """The variables with logarithmic axes; none without the `study`."""
+        return frozenset() if self.study is None else self.study.logarithmic
+
     def numbers(self, name: str) -> Array:
         """The column `name` (N,) as numbers: words by their places in their order, predicates as 0 and 1."""
         return summaries.numbers(self.columns[name])

@@ -5,7 +5,7 @@ Inputs are the columns of `Study.results` and three of their names, the result i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -52,8 +52,17 @@ def axes(varied: tuple[str, ...], kept: Mapping[str, bool], x: str | None, y: st
     return Axes(x, y, color)
 
 
-def draw(title: str, columns: Columns, axes: Axes, units: Mapping[str, str] = MappingProxyType({})) -> Figure:
-    """Return the figure, with `units` by column; diverged robots are included only if "diverged" is plotted."""
+def draw(
+    title: str,
+    columns: Columns,
+    axes: Axes,
+    units: Mapping[str, str] = MappingProxyType({}),
+    logarithmic: Set[str] = frozenset(),
+) -> Figure:
+    """Return the figure, with `units` by column; diverged robots are included only if "diverged" is plotted.
+
+    Columns in `logarithmic` have such axes, except beside cells.
+    """
     lost = columns["diverged"] if "diverged" not in axes else np.zeros(len(columns["diverged"]), bool)
     shown = {name: columns[name][~lost] for name in filter(None, axes)}
     figure = figures.figure(width=7.2, height=4.6)
@@ -63,10 +72,12 @@ def draw(title: str, columns: Columns, axes: Axes, units: Mapping[str, str] = Ma
     if shown[axes.y].dtype == bool:
         _shares(panel, x, shown, axes)
     elif axes.color and shown[axes.color].dtype.kind != "U" and (cells := _cells(x, y, shown[axes.color])):
+        logarithmic = frozenset()
         places = [_places(panel, axis, side) for axis, side in (("x", cells.x), ("y", cells.y))]
         figure.colorbar(panel.pcolormesh(*places, cells.mean, cmap="cividis"), label=label[axes.color])
     else:
         _scatter(figure, panel, x, y, shown, axes, label)
+    panel.set(**{f"{axis}scale": "log" for axis in "xy" if getattr(axes, axis) in logarithmic})
     for name, axis in ((axes.x, panel.xaxis), (axes.y, panel.yaxis)):
         if shown[name].dtype.kind == "U":
             words = np.unique(shown[name])

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine import files, robot_words
+from engine.controller import ControllerError, held_steps
 from engine.cpu.runtime.cores import cores
 from engine.holding import holding_gains
 from engine.model import Model, ModelError
@@ -148,7 +149,25 @@ class Plan:
             if axis.what == "parameter" and axis.of and axis.of not in known:
                 fix = f"use one of {', '.join(known)}{nearest(axis.of, known)}" if known else "assign it a number"
                 problems.add(("vary", k, "of"), f"{program.path.name} assigns no {axis.of!r} at its top level", fix)
+        self._check_steps(program, problems)
         return program
+
+    def _check_steps(self, program: Program, problems: Problems) -> None:
+        """Check that the controller's PERIOD is a whole number of each time step, as far as both are listed."""
+        steps: dict[tuple[str | int, ...], tuple[Any, ...]] = {("dt",): (self.study.dt,)}
+        periods: tuple[Any, ...] = (program.period,)
+        for k, axis in enumerate(self.study.axes):
+            if axis.what == "dt":
+                steps = {("vary", k, axis.spread): axis.values}
+            elif axis.what == "parameter" and axis.of == "PERIOD":
+                periods = () if axis.drawn else axis.values
+        for (place, listed), period in product(steps.items(), periods):
+            for dt in listed:
+                try:
+                    held_steps(program.path.name, period, dt)
+                except ControllerError as error:
+                    wording, _, fix = str(error).partition("; ")
+                    problems.add(place, wording, fix)
 
     def tasks(self, missing: NDArray[np.bool_], size: Callable[[Group, int], int]) -> Iterator[tuple[Group, Task]]:
         """Yield batches of the samples that are `missing` (count,); `size` returns the size of the next batch."""

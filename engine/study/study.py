@@ -125,6 +125,12 @@ class Study:
         """The units of the variables' and the kept columns, by name; "" for those without."""
         return self._plan.units
 
+    @property
+    def logarithmic(self) -> frozenset[str]:
+        """The variables drawn log-uniformly over two powers of ten or more, which logarithmic axes show best."""
+        drawn = [each for each in self._description.axes if each.spread == "log_uniform"]
+        return frozenset(each.name for each in drawn if each.values[1] >= 100 * each.values[0])
+
     def values(self, samples: ArrayLike) -> dict[str, NDArray[Any]]:
         """Return the variables, (N,) each by name, of samples (N,); raises ValueError for invalid numbers."""
         return self._plan.sampling.values(self._chosen(samples))

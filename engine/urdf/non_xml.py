@@ -12,6 +12,7 @@ _BEGINS = (
     (b"PK\x05\x06", "a ZIP archive with nothing in it", "give the path of a URDF file"),
     (b"\x1f\x8b", "a gzip archive", "unpack it, and give the URDF in it"),
     (b"\x93NUMPY", "an array of NumPy", "give the path of a URDF file; a run of Catena ends in .npz"),
+    (b"time [s],", "the table of a run", "write the run as a trajectory, .npz, which opens; a table has no robot"),
     (b"#usda", "a scene in USD", "give the URDF that it was made from"),
     (b"PXR-USDC", "a scene in USD", "give the URDF that it was made from"),
     (b"\x89PNG", "a picture", "give the path of a URDF file"),

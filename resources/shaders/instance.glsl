@@ -7,7 +7,8 @@ struct Instance {
 uniform samplerBuffer links;    // four rows of each link's pose, robot after robot
 uniform isamplerBuffer order;   // the robots that are seen, nearest first
 uniform samplerBuffer robots;   // of each: where it is drawn; its tint, and how much of it there is
-uniform samplerBuffer pieces;   // of each copy of a mesh: three rows of its map to its link, its colour, its link
+uniform samplerBuffer pieces;   // of each copy of a mesh: three rows of its map to its link, its colour; its link, and
+                                // 1 if that is the robot's
 uniform ivec4 call;             // first copy; first robot in the order; how many robots; links of a robot
 
 vec4 product(vec4 row, vec4 x, vec4 y, vec4 z) {
@@ -19,13 +20,14 @@ Instance instance() {
     int robot = texelFetch(order, call.y + gl_InstanceID % call.z).r;
     vec4 x = texelFetch(pieces, piece), y = texelFetch(pieces, piece + 1), z = texelFetch(pieces, piece + 2);
     vec4 color = texelFetch(pieces, piece + 3);
-    int link = 4 * (robot * call.w + int(texelFetch(pieces, piece + 4).x));
+    vec4 carrier = texelFetch(pieces, piece + 4);
+    int link = 4 * (robot * call.w + int(carrier.x));
     vec4 offset = texelFetch(robots, 2 * robot), tint = texelFetch(robots, 2 * robot + 1);
     Instance made;
     made.x = product(texelFetch(links, link), x, y, z) + vec4(0.0, 0.0, 0.0, offset.x);
     made.y = product(texelFetch(links, link + 1), x, y, z) + vec4(0.0, 0.0, 0.0, offset.y);
     made.z = product(texelFetch(links, link + 2), x, y, z) + vec4(0.0, 0.0, 0.0, offset.z);
-    made.color = vec4(mix(color.rgb, tint.rgb, tint.a), color.a);
+    made.color = vec4(mix(color.rgb, tint.rgb, carrier.y * tint.a), color.a);
     made.tint = vec4(0.0);
     return made;
 }

@@ -129,6 +129,35 @@ def test_a_file_that_cannot_be_loaded_is_reported_while_paused(qtbot, shown, cho
     wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.tau.tolist() == [2, -2])
 
 
+def test_one_that_does_not_suit_the_time_step_drives_again_with_one_that_it_suits(qtbot, shown, choose):
+    window = shown(ROBOT)
+    bench, view = window.workbench, window.features[ControllerView]
+    choose(window, "PERIOD = 0.004\ndef control(t, q, v):\n    return [2, -2]\n")
+    wait(qtbot, lambda: view.label.text() == "mine.py")
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bench.robot.newest.tau.tolist() == [2, -2])
+    for dt in (0.005, 0.003):  # while it plays, and while it is paused
+        bench.configuring.set_dt(dt)
+        wait(qtbot, lambda said=f"of {dt:g} s; choose a time step that divides it": said in bench.controller.problem)
+        assert not bench.robot.playing
+    bench.configuring.set_dt(0.002)
+    wait(qtbot, lambda: view.label.text() == "mine.py")
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bench.robot.newest.tau.tolist() == [2, -2])
+
+
+def test_one_that_has_failed_is_read_again_at_a_reset(qtbot, shown, choose):
+    window = shown(ROBOT)
+    bench, view = window.workbench, window.features[ControllerView]
+    choose(window, "def control(t, q, v):\n    return [1, 1] if t < 0.05 else missing\n")
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bool(bench.controller.problem))
+    press(qtbot, window, window.run.reset)
+    wait(qtbot, lambda: view.label.text() == "mine.py")
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bench.robot.newest.tau.tolist() == [1, 1])
+
+
 def test_played_on_after_a_fault_nothing_drives_the_joints(qtbot, shown, choose):
     window = shown(ROBOT)
     bench = window.workbench
@@ -201,11 +230,15 @@ def test_one_that_slows_the_simulation_down_is_named_with_its_time(qtbot, shown,
     wait(qtbot, lambda: view.label.text() == "mine.py")
 
 
-def test_no_file_runs_by_opening_a_robot(qtbot, shown, choose):
+@pytest.mark.parametrize("failed", [False, True])
+def test_no_file_runs_by_opening_a_robot(qtbot, shown, choose, failed):
     window = shown(ROBOT)
     bench = window.workbench
-    choose(window, "def control(t, q, v):\n    return q\n")
+    choose(window, "def control(t, q, v):\n    return missing\n" if failed else "def control(t, q, v):\n    return q\n")
     wait(qtbot, lambda: bool(bench.controller.path))
+    if failed:
+        press(qtbot, window, window.run.play)
+        wait(qtbot, lambda: bool(bench.controller.problem))
     window.open(engine.find_robot("arm7"))
     wait(qtbot, lambda: not bench.loading and bench.robot.model.name == "arm7" and not bench.controller.path)
     (controlling,) = (each for each in bench._worker._loop._attachments if isinstance(each, Controlling))

@@ -12,11 +12,13 @@ from windows import name_file, number_typed, wait
 
 import engine
 from app.features import session_scene
-from app.features.attaching import GroundView, SceneView, UndoView
+from app.features.attaching import BatchView, GroundView, SceneView, UndoView
 from app.gl import frame
 from app.gl.camera import Camera
 from app.gl.world import FEW, world_of
+from app.picture.crowd import ARRANGEMENTS
 from app.simulation import grounds
+from app.simulation.batch_spread import BatchSpread
 
 QUADRUPED = engine.ROBOTS / "quadruped.urdf"
 
@@ -217,3 +219,68 @@ def test_a_plane_has_directions_of_its_own(rng):
         np.testing.assert_allclose(np.cross(u, v), n, atol=1e-12)
     u, v = frame.directions(np.array([0.0, 0.0, 1.0, 0.0]))
     assert (u.tolist(), v.tolist()) == ([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+
+
+def test_a_height_field_that_buries_a_fixed_base_is_said_and_which_it_is(qtbot, opened, tmp_path):
+    path = tmp_path / "plateau.npy"
+    np.save(path, np.pad(np.full((9, 9), 0.6), 4))
+    window = opened(QUADRUPED)
+    view = window.features[GroundView]
+    with number_typed(0.2):
+        view._open(str(path))
+    wait(qtbot, lambda: window.features[GroundView].form.kind.currentText() == grounds.FIELD)
+    assert view.form.note.text() == "plateau.npy: 17 × 17 heights, 0.2 m apart, from 0 to 0.6 m"
+    assert "high where" not in window.statusBar().currentMessage()
+    opened(engine.find_robot("scara"))
+    wait(qtbot, lambda: "the height field is 0.6 m high where scara is" in window.statusBar().currentMessage())
+    view.choose(grounds.FLAT)
+    wait(qtbot, lambda: not view.form.note.isVisibleTo(window))
+
+
+def test_each_robot_of_a_batch_is_drawn_on_the_ground_that_it_touches(qtbot, standing):
+    box = standing.feature(BatchView).panel.arrangement
+    standing.workbench.configuring.set_spread(BatchSpread(4))
+    wait(qtbot, lambda: standing.viewport._batch is not None)
+    choose(qtbot, standing, 1)  # a slope
+    normal = np.array(standing.workbench.robot.settings.scene.ground.normal)
+    wait(qtbot, lambda: np.ptp(standing.viewport._batch.offsets[:, 2]) > 0)
+    assert np.ptp(standing.viewport._batch.offsets[:, 0]) > 0
+    np.testing.assert_allclose(standing.viewport._batch.offsets @ normal, 0, atol=1e-5)
+    choose(qtbot, standing, 2)  # a height field, drawn once
+    wait(qtbot, lambda: not standing.viewport._batch.offsets.any())
+    assert (box.isEnabled(), box.currentText()) == (False, ARRANGEMENTS[1])
+    assert "height field" in box.toolTip()
+    choose(qtbot, standing, 0)
+    wait(qtbot, lambda: standing.viewport._batch.offsets.any())
+    assert (box.isEnabled(), box.currentText()) == (True, ARRANGEMENTS[0])
+
+
+def test_each_robot_of_a_batch_has_its_obstacles_beside_it(qtbot, standing):
+    bench = standing.workbench
+    bench.configuring.set_spread(BatchSpread(4))
+    wait(qtbot, lambda: standing.viewport._batch is not None)
+    width = np.ptp(standing.viewport._batch.offsets[:, 1])
+    pose = np.eye(4)
+    pose[:3, 3] = 0, 1.2, 0.2
+    red = engine.Obstacle("box", (0.4, 0.4, 0.4), pose, color=(0.9, 0.0, 0.0, 1.0))
+    bench.set_scene(engine.Scene(obstacles=(red,)))
+    wait(qtbot, lambda: np.ptp(standing.viewport._batch.offsets[:, 1]) > width)  # so that the obstacles have room
+    view = standing.viewport._view()
+    own = standing.viewport._batch.links.shape[1]
+    np.testing.assert_allclose(view.batch.links[:, own:, :3, 3], np.broadcast_to([0, 1.2, 0.2], (4, 1, 3)))
+    (at,) = np.flatnonzero(view.content.instances.link == own)
+    np.testing.assert_allclose(view.content.instances.color[at], red.color, atol=1e-6)
+    picture = pixels(standing).reshape(-1, 3)
+    assert np.sum((picture[:, 0] > 90) & (picture[:, 1] < 60)) > 200  # in its own colour, the selected robot's too
+    bench.select_robot(3)
+    wait(qtbot, lambda: standing.viewport.center.any())
+    viewport, offsets = standing.viewport, standing.viewport._batch.offsets
+    at = viewport.place(pose[:3, 3])
+    assert viewport.obstacle_under(at.x(), at.y()).link == 0  # beside the selected robot
+    moved = pose.copy()
+    moved[:3, 3] += 5
+    viewport.overlays.move_obstacle(0, moved)  # as a drag does
+    np.testing.assert_array_equal(viewport._batch.offsets, offsets)
+    np.testing.assert_allclose(viewport._view().batch.links[:, own, :3, 3], np.broadcast_to(moved[:3, 3], (4, 3)))
+    view = viewport._view()
+    assert standing.viewport._view().batch is view.batch  # else it would be drawn again at each look

@@ -1,5 +1,7 @@
 """Names of keyframes are stored with their runs, wherever the runs come from."""
 
+import os
+from datetime import UTC, datetime
 from functools import partial
 
 import pytest
@@ -20,6 +22,16 @@ Key, Ctrl = Qt.Key, Qt.KeyboardModifier.ControlModifier
 @pytest.fixture
 def start(make_window, tmp_path):
     return partial(started, make_window, tmp_path / "runs")
+
+
+def test_kept_runs_say_from_when_to_when_they_are(tmp_path):
+    folder = tmp_path / f"2026-11-28 16.43.01.5 arm{run_files.KEPT_SUFFIX}"
+    folder.mkdir()
+    assert autosave.words(folder) == "arm, of 2026-11-28 16:43"
+    (folder / f"1{run_files.SUFFIX}").touch()
+    written = datetime(2026, 11, 28, 16, 46, tzinfo=UTC).astimezone()
+    os.utime(folder / f"1{run_files.SUFFIX}", (0, written.timestamp()))
+    assert autosave.words(folder) == f"arm, of 2026-11-28 16:43 to {written:%H:%M}"
 
 
 def newest(recording):

@@ -155,6 +155,17 @@ def test_what_the_user_hides_stays_hidden_when_a_robot_comes(qtbot, make_window)
     assert in_front(window) == []
 
 
+def test_nothing_of_the_robot_before_is_shown_until_the_first_frame_of_another(qtbot, arm):
+    seen = []
+    arm.workbench.configuring.set_spread(BatchSpread(3))
+    wait(qtbot, lambda: arm.viewport.overlays._robot_name == "robot 0" and bool(facts(arm)))
+    arm.loaded.connect(lambda _: seen.append((arm.joint_column.facts.text(), arm.viewport.overlays._robot_name)))
+    arm.open(engine.find_robot("scara"))
+    wait(qtbot, lambda: arm.workbench.robot.model.name == "scara" and "size" in facts(arm))
+    assert seen == [("", "")]
+    assert facts(arm)["size"].startswith(f"{len(arm.workbench.robot.model.link_names)} links")
+
+
 def facts(window: Window) -> dict[str, str]:
     """The lines below the joints, by their labels."""
     lines = window.joint_column.facts.text().split("\n")

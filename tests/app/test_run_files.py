@@ -357,6 +357,34 @@ def test_the_dialog_promises_the_rows_that_are_written(qtbot, window, exports, t
     assert f"Without the first {left:.3g} s, in which the batch had another size." in promised
 
 
+@pytest.mark.parametrize("robots", [1, 3])
+def test_of_a_run_with_states_alone_only_these_are_offered_and_a_table_says_whose(
+    qtbot, window, exports, tmp_path, monkeypatch, robots
+):
+    path, shown = tmp_path / "kept.npz", []
+    call = ["run", "pendulum", "--seconds", "0.2", "--every", "10", "--batch", str(robots), "--out", str(path)]
+    assert command(call) == 0
+    window.open(path)
+    wait(qtbot, lambda: window.workbench.replay.chosen is not None and exports.table.isEnabled())
+    name_file(monkeypatch, tmp_path / "run.csv")
+
+    def exec_(dialog: RunDialog) -> int:
+        shown.append([dialog.choices.button(each).isEnabled() for each in (STEPS, INTERVAL, RECORDED)])
+        shown.append(dialog.seconds)
+        shown.append("\n".join(each.text() for each in dialog.findChildren(QLabel)))
+        return QDialog.DialogCode.Accepted
+
+    monkeypatch.setattr(RunDialog, "exec", exec_)
+    exports.table.trigger()
+    wait(qtbot, lambda: not exports.writing.running)
+    assert shown[:2] == [[False, False, True], None]
+    assert "states at these times alone" in shown[2]
+    assert ("robot 0 of 3" in shown[2]) == (robots == 3)
+    assert len((tmp_path / "run.csv").read_text("utf-8").splitlines()) - 1 == 21
+    reported = window.statusBar().currentMessage()
+    assert reported.startswith("21 rows written to run.csv: " + "robot 0 of 3, " * (robots == 3) + "the run")
+
+
 def test_an_export_into_a_folder_that_takes_no_files_names_both_and_what_to_do(qtbot, window, exports, monkeypatch):
     load(qtbot, window, "pendulum")
     play(qtbot, window, 0.1)

@@ -9,6 +9,7 @@ from PyQt6.QtWidgets import QFileDialog
 from windows import name_file, play_for, wait
 
 import engine
+from app.features.lesson_view import LessonView
 from app.features.run_exports import RunExports
 from app.features.sessions import Sessions
 
@@ -70,6 +71,26 @@ def test_a_session_with_its_run_is_saved_again_unasked(qtbot, opened, tmp_path, 
         wait(qtbot, lambda: not window.features[RunExports].writing.running)
     assert window.features[Sessions].question is None
     assert window.statusBar().currentMessage().startswith("Saved ")
+
+
+def test_a_session_keeps_the_lesson_and_its_step(qtbot, opened, make_window, tmp_path):
+    path, window = tmp_path / "taught.catena", opened(engine.find_robot("arm7"))
+    window.features[LessonView].open("inverse")
+    wait(qtbot, lambda: window.features[LessonView].panel.lesson is not None)
+    window.features[LessonView].panel.go(3)
+    window.features[Sessions].save(str(path))
+    window.close()
+    again = make_window()
+    again.open(path)
+    panel = again.features[LessonView].panel
+    wait(qtbot, lambda: panel.lesson is not None)
+    assert (panel.lesson.name, panel.number) == ("inverse", 3)
+    assert panel.isVisible()
+    panel.window().docks["Lesson"].close()
+    assert again.features[LessonView].kept == {}
+    path.write_text(path.read_text().replace('"inverse"', '"nothing"'))
+    again.open(path)
+    wait(qtbot, lambda: "the lesson 'nothing' is none of this version" in again.statusBar().currentMessage())
 
 
 def test_another_robot_does_not_overwrite_the_session(qtbot, session, tmp_path, monkeypatch):

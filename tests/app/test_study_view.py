@@ -20,7 +20,7 @@ from app.features.attaching import TimeView
 from app.features.study_view import StudyView
 from app.panels import axes, study_rasters
 from app.panels.study_chart import StudyChart
-from app.panels.study_kinds import KINDS
+from app.panels.study_kinds import KINDS, Wanted
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed; studies' results are Parquet")
 SWUNG = """
@@ -113,6 +113,40 @@ def test_a_colour_scale_of_words_has_a_colour_for_each(words, colors):
     painter.end()
     found = {picture.pixel(130, y) for y in range(12, 208)}
     assert len(found) == colors if words else len(found) > colors
+
+
+@pytest.mark.usefixtures("qapp")
+@pytest.mark.parametrize("whole", [0.0, 1.0])
+def test_a_predicate_that_is_the_same_for_all_has_its_colour_of_the_scale(whole):
+    scale = axes.Axis.of("fell", np.full(9, whole), ("false", "true"), 0.0)
+    picture = QImage(200, 220, QImage.Format.Format_RGB32)
+    painter = QPainter(picture)
+    axes.draw_scale(painter, QRectF(10, 10, 100, 200), scale)
+    painter.end()
+    drawn = study_rasters.colors_of(scale.share(whole))
+    beside = picture.pixelColor(130, 60 if whole else 160)
+    assert drawn[:3].tolist() == [beside.red(), beside.green(), beside.blue()]
+
+
+def test_a_variable_drawn_log_uniformly_has_a_logarithmic_axis_with_whole_labels(qtbot, tmp_path):
+    path = tmp_path / "log.toml"
+    path.write_text(SWUNG.replace("values = [0.0, 0.5, 1e300]", "log_uniform = [1e-2, 1e6]"), "utf-8")
+    engine.Study.read(path).run(path.with_suffix(".results"), processes=0)
+    found = engine.StudyResults(path.with_suffix(".results"))
+    assert found.logarithmic == {"damping"}
+    scatter, heat = (KINDS[name](found, Wanted("damping", "ahead", "damping")) for name in ("Scatter", "Heat map"))
+    assert [text for _, text in scatter.x_axis.marks(4)][-3:] == ["1e0", "1e2", "1e4"]
+    assert all(1e-2 <= float(text) <= 1e6 for _, text in heat.x_axis.marks(9))
+    share = KINDS["Scatter"](found, Wanted("damping", "shoulder position", ""))._x
+    assert 0.2 < np.median(share) < 0.8
+    chart = StudyChart()
+    qtbot.addWidget(chart)
+    chart.resize(500, 300)
+    chart.show_kind(SimpleNamespace(scale=None, y_axis=axes.Axis("force", 0.0, 8e5)))
+    metrics = QFontMetrics(type_scale.font("small"))
+    labels = [text for _, text in axes.marks_upwards(chart.kind.y_axis, chart.area.height())]
+    assert "800000" in labels
+    assert chart.area.left() - axes.NAME - 8 >= max(map(metrics.horizontalAdvance, labels))
 
 
 def test_a_click_on_a_sample_shows_its_run(qtbot, studied, swung):

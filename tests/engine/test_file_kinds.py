@@ -43,6 +43,7 @@ FILES = {
         for form in ("stl", "stl_ascii", "ply", "glb", "off")
     },
     "obj": (trimesh.exchange.export.export_mesh(BOX, None, "obj").encode(), "is a mesh", "URDF that names it"),
+    "table": (b"time [s],q:joint1 [rad]\n0.0,0.0\n", "is the table of a run", ".npz"),
     "usd": (b'#usda 1.0\ndef Xform "World" {}\n', "is a scene in USD", "made from"),
     "json": (b' {"robot": 3}', """is JSON, not XML: it begins with '{"robot": 3}'""", "path of a URDF"),
     "text": (

@@ -12,7 +12,7 @@ from engine.lessons import equations, text
 
 
 def test_equations_become_marks() -> None:
-    assert equations.as_html("Xᵢ₊₁ᵀ F_next") == "<i>X</i><sub><i>i</i>+1</sub><sup>T</sup> <i>F</i><sub>next</sub>"
+    assert equations.as_html("Xᵢ₊₁ᵀ F_next") == "<i>X</i><sub><i>i</i>+1</sub><sup>T</sup>&nbsp;<i>F</i><sub>next</sub>"
     made = equations.as_mathml("q̈ = (1 + Y₁ I₂)⁻¹")
     assert '<mover accent="true"><mi>q</mi><mo>¨</mo></mover>' in made
     assert "<msub><mi>Y</mi><mrow><mn>1</mn></mrow></msub>" in made
@@ -34,6 +34,14 @@ def test_equations_of_a_line_are_set_one_by_one_so_that_it_can_be_broken() -> No
     two = html.fromstring(f"<div>{equations.as_mathml('a = b    −c = d')}</div>")
     assert [each.text_content() for each in two] == ["a=b", "−c=d"]
     assert [each.get("display") for each in two] == ["block"] * 2
+
+
+def test_a_line_is_broken_between_equations_and_in_a_long_one_before_signs() -> None:
+    words = [
+        html.fromstring(equations.as_html(each)).text_content() for each in ("τ = Sᵀ F    a = b", "A₂ B₁ = " * 9 + "c")
+    ]
+    assert [len(each.split(" ")) for each in words] == [2, 10]
+    assert words[1].split(" ")[1] == "=\xa0A2\xa0B1"
 
 
 @pytest.mark.parametrize("path", sorted(text.FOLDER.glob("*.md")), ids=lambda path: path.stem)

@@ -324,9 +324,24 @@ def test_what_got_slower_beyond_noise_is_said_and_answers_no(capsys, monkeypatch
     assert "has no row of this suite" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("machine")
+@pytest.mark.parametrize("form", ["--rows", "--json"])
+def test_results_of_another_suite_are_refused_before_anything_is_measured(capsys, monkeypatch, path, form):
+    def measured(_seconds, _finished):
+        raise AssertionError("nothing is measured")
+
+    for name, run in (("threads", lambda _seconds, _finished: iter(NOW)), ("cpu", measured)):
+        monkeypatch.setitem(command.SUITES, name, command.Suite(run, 4, lambda _rows: "shown"))
+    assert main.main(["bench", "--suite", "threads", form, *[str(path)] * (form == "--rows")]) == 0
+    if form == "--json":
+        path.write_text(capsys.readouterr().out)
+    assert main.main(["bench", "--against", str(path)]) == 2
+    assert "has rows of the suite 'threads', and not of 'cpu'" in capsys.readouterr().err
+
+
 def test_another_machines_results_are_no_measure(path):
     fill(path, BEFORE)
-    there, rows = against.read(path)
+    there, rows = against.read(path, "cpu")
     assert list(rows) == ["same", "slow", "fast", "near"]
     against.require_comparable(path, {**MACHINE, "python": "4"}, there)
     with pytest.raises(ValueError, match="measured on another machine") as error:
@@ -359,4 +374,4 @@ def test_a_table_without_rows_is_told(tmp_path, rows):
     path = tmp_path / "table.json"
     path.write_text(f'{{"machine": {{}}, "rows": {rows}}}')
     with pytest.raises(ValueError, match="contains no rows"):
-        against.read(path)
+        against.read(path, "cpu")

@@ -129,6 +129,9 @@ def test_what_lies_on_no_grid_is_a_dot_each(columns: dict[str, np.ndarray], rng:
     columns["b"] = rng.random(120)
     (dots,) = figure_of(columns, "a", "b", "number").axes[0].collections
     assert len(dots.get_offsets()) == 119
+    names = pictures.axes(("a", "b"), {"number": False, "true": True}, "b", "number", None)
+    (panel, *_) = pictures.draw("title", columns, names, logarithmic={"b"}).axes
+    assert (panel.get_xscale(), panel.get_yscale()) == ("log", "linear")
     panel = figure_of(columns, "b", "number", "word").axes[0]
     assert [text.get_text() for text in panel.get_legend().get_texts()] == ["little", "much"]
     (panel,) = figure_of(columns, "b", "number", "true").axes  # without a bar of numbers

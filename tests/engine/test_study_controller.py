@@ -166,6 +166,10 @@ FAULTS = [
     (STUDY, "def control(t, q v):\n", "line 3: error: controller: control.py, line 1: SyntaxError: "),
     (STUDY, "\0", "line 3: error: controller: control.py"),
     (STUDY, "KP, PERIOD = 1.0, 0.1\n", "line 3: error: controller: control.py has no function control(t, q, v); "),
+    (STUDY.replace("dt = 0.005", "dt = 0.004"), CONTROL, "line 5: error: dt: control.py: PERIOD is 0.005 s, which is "
+     "no whole number of time steps of 0.004 s; choose a time step that divides it, or another PERIOD"),
+    (STUDY.replace('"PERIOD"\nvalues = [0.005, 0.02]', '"KD"\nvalues = [1.0]\n[[vary]]\nwhat = "dt"\n'
+     "values = [0.004, 0.05]"), CONTROL, "line 18: error: vary.3.values: control.py: PERIOD is 0.02 s, which is no"),
     (STUDY.replace('controller = "control.py"\n', ""), CONTROL, "line 7: error: vary.1: there is no controller; "),
     (STUDY.replace('of = "KP"\n', ""), CONTROL, "line 8: error: vary.1: it does not say whose parameter; give of, a "),
 ]  # fmt: skip

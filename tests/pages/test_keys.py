@@ -22,7 +22,7 @@ KEY = r"(?:(?:Ctrl|Shift|Alt)\+)*(?:F\d+|[A-Z0-9]|Space|End|Home|Left|Right|[←
 NAMED = rf"(?:\*(?:[\w ]+ › )?([\w ]+)\*|(\w+) (?:panel|dock)) \(`({KEY})`\)"
 """The key of an entry, a panel or a dock: «*File › Open study* (`Ctrl+Alt+S`)», «the Plots dock (`P`)»."""
 WINDOW = (
-    "A robot opens held by its gains (*Hold*, `{Hold}`)",
+    "opens held by its gains (*Hold*, `{Hold}`)",
     "`{Fit}` to fit the robot and the objects around it in the view; `{Standard views › Front}`, "
     "`{Standard views › Right}`, `{Standard views › Top}`, "
     "`{Standard views › Isometric}` standard views, `{Orthographic}` without perspective, `{Full screen}` "

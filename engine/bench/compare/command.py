@@ -27,6 +27,7 @@ from engine.bench.results import Results
 from engine.child_process import Children
 from engine.robot_arguments import DONE, INTERRUPTED, NO, seed
 from engine.robot_arguments import console as console_of
+from engine.selection import capabilities
 from engine.selection.choice import in_words
 
 ALONE, AT_A_SIZE = 1.0, 0.2
@@ -52,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a URDF or xacro file, the name of a robot that ships, or chain:N and tree:N of N links",
     )
     parser.add_argument(
-        "--algorithm", action="append", metavar="NAME",
+        "--algorithm", action="append", metavar="NAME", type=capabilities.by_name,
         help="again for each one: a name, or a function of your own as path.py:name (default: all that are sensible)",
     )  # fmt: skip
     parser.add_argument("--device", action="append", help="cpu or cuda (default: all present)")

@@ -35,19 +35,28 @@ class Change(NamedTuple):
         return f"{self.key}, {self.quantity}: {ratio:.2f} times {word}, {self.now:.4g} after {self.before:.4g}"
 
 
-def read(path: Path) -> tuple[dict[str, Any], Rows]:
-    """Return the machine and the rows of a `--rows` file or of `--json` output. Raises ValueError for any other."""
+def read(path: Path, suite: str) -> tuple[dict[str, Any], Rows]:
+    """Return the machine and the rows of a `--rows` file or of `--json` output.
+
+    Raises ValueError for any other file, and for results of another suite.
+    """
     try:
         whole = json.loads(files.content(path, pipes=True))
     except (ValueError, RecursionError):
         whole = None
     if isinstance(whole, dict) and {"machine", "rows"} <= whole.keys():
         try:
-            return dict(whole["machine"]), {str(row["key"]): row for row in whole["rows"]}
+            machine, rows = dict(whole["machine"]), {str(row["key"]): row for row in whole["rows"]}
         except (TypeError, KeyError, ValueError, AttributeError):
             raise ValueError(f"{path} contains no rows; give a file by --rows, or what --json printed") from None
-    header, rows = results.read(path)
-    return header["machine"], rows
+        plan = whole.get("plan")
+    else:
+        header, rows = results.read(path)
+        machine, plan = header["machine"], header["plan"]
+    there = plan.get("suite", suite) if isinstance(plan, dict) else suite
+    if there != suite:
+        raise ValueError(f"{path} has rows of the suite {there!r}, and not of {suite!r}; name a result of the same one")
+    return machine, rows
 
 
 def require_comparable(path: Path, machine: Mapping[str, Any], there: Mapping[str, Any]) -> None:

@@ -99,7 +99,7 @@ def measure_suite(args: argparse.Namespace, suites: Mapping[str, Suite], plan: M
     machine = {**facts.collect(), "clocks": {"before": facts.clocks()}}
     before = None
     if args.against is not None:
-        there, before = against.read(args.against)
+        there, before = against.read(args.against, args.suite)
         against.require_comparable(args.against, machine, there)
     plan = {"suite": args.suite, "seconds": args.seconds, **(plan or {})}
     try:
