@@ -225,9 +225,8 @@ class SceneView(QObject):
     def _place(self, edge: float) -> np.ndarray:
         """Return a position (3,) on the ground in front of the robot, clear of other objects."""
         lower, upper = self._window.viewport.robot_bounds
-        place = np.array([upper[0] + edge, (lower[1] + upper[1]) / 2, 0.0])
-        every = self.objects
-        while any(np.linalg.norm(each.pose[:2, 3] - place[:2]) < each.reach + edge for each in every):
+        place, others = np.array([upper[0] + edge, (lower[1] + upper[1]) / 2, 0.0]), self._boxes()
+        while not object_places.is_clear(place[:2], np.full(2, edge), others):
             place[1] += 0.5 * edge
         return place
 
@@ -276,9 +275,10 @@ class SceneView(QObject):
 
     def duplicate(self, row: int) -> None:
         """Add a copy of a row's object beside it."""
-        every = self.objects
+        every, boxes = self.objects, self._boxes()
         item, pose = every[row], every[row].pose.copy()
-        pose[1, 3] += 1.5 * max(item.size, default=0.2 * self._window.viewport.robot_size)
+        least = 0.0 if np.any(boxes[row][1] > boxes[row][0]) else OBSTACLE * self._window.viewport.robot_size
+        pose[1, 3] += object_places.beside(boxes.pop(row), boxes, least)
         item = replace(
             item, pose=pose, name=scene_objects.free_name(item.name.rstrip(" 0123456789"), [x.name for x in every])
         )
@@ -395,7 +395,7 @@ class SceneView(QObject):
         self._window.statusBar().clearMessage()
         viewport, settings = self._window.viewport, self._bench.robot.settings
         self._corners[path] = found
-        others = [viewport.robot_bounds, *map(self._box, self.objects)]
+        others = [viewport.robot_bounds, *self._boxes()]
         pose = np.eye(4)
         ground = settings.scene.ground if settings.ground else None
         pose[:3, 3] = object_places.on_the_ground((found[0], found[1]), viewport.camera, ground, others)
@@ -406,13 +406,13 @@ class SceneView(QObject):
             text = HUGE.format(name=Path(path).name, size=np.ptp(found, axis=0).max())
             self._window.statusBar().showMessage(text, MESSAGE)
 
-    def _box(self, item: SceneObject) -> object_places.Box:
-        """Return the corners (3,) of a box around an object; of a mesh that was not added here, its origin."""
-        if item.file not in self._corners:
-            return item.pose[:3, 3] - item.reach, item.pose[:3, 3] + item.reach
-        grid = np.stack(np.meshgrid(*(self._corners[item.file] * item.size).T), -1).reshape(-1, 3)
-        corners = grid @ item.pose[:3, :3].T + item.pose[:3, 3]
-        return corners.min(0), corners.max(0)
+    def _boxes(self) -> list[object_places.Box]:
+        """Return the corners (3,) of a box around each object; of a mesh that was not added here, its origin."""
+        drawn, count = self._window.viewport.part_bounds, len(self.obstacles)
+        return [
+            object_places.box_of(each, self._corners.get(each.file)) if each.shape else drawn(k - count)
+            for k, each in enumerate(self.objects)
+        ]
 
     def _ask_robot(self, free: bool) -> None:
         if path := ask_file(self._window, "Open a robot or a body", kinds=ROBOTS):
