@@ -215,6 +215,7 @@ class Viewport(SteeredView):
         step = poses[self._root, :3, 3] + center - self._poses[self._root, :3, 3] - self._center
         others = (0 if batch is None else len(batch)) != (0 if self._batch is None else len(self._batch))
         self._poses, self._batch, self._center, self._contacts = poses, batch, center, contacts
+        follows = self.follow and self._first is not None
         self._first = poses if self._first is None else self._first
         self._marks = self.shot.marks(self._contacts, self._center)
         if not self._framed:
@@ -223,7 +224,7 @@ class Viewport(SteeredView):
         if others:
             self.fit()
             return
-        if self.follow:
+        if follows:
             self.camera.target = self.camera.target + step
         self._review()
 
