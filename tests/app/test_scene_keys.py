@@ -59,6 +59,29 @@ def test_a_copy_takes_the_first_free_place_beside_its_object(qtbot, scene, name)
     np.testing.assert_allclose(places, [[0, 1.5 * width * step, 0] for step in range(4)], atol=1e-9)
 
 
+def test_what_is_asked_for_while_a_body_is_added_is_done_in_turn(qtbot, scene):
+    window, bench = scene._window, scene._bench
+
+    def names() -> list[str]:
+        wait(qtbot, lambda: not bench.loading and not scene.turns.waiting)
+        return [each.name for each in scene.objects]
+
+    entry(scene, "Free body: cube")
+    entry(scene, "Free body: ball")
+    entry(scene, "Obstacle: box")
+    assert names() == ["Box 1", "cube", "ball"]
+    scene.choose(1)
+    for _ in range(3):
+        qtbot.keyClick(scene.panel.list, Qt.Key.Key_D, CTRL)
+    assert bench.loading
+    qtbot.keyClick(scene.panel.list, Qt.Key.Key_Delete)  # of the third copy
+    assert names() == ["Box 1", "cube", "ball", "cube 2", "cube 3"]
+    qtbot.keyClick(scene.panel.list, Qt.Key.Key_D, CTRL)
+    qtbot.keyClick(window, Qt.Key.Key_Z, CTRL)
+    qtbot.keyClick(window, Qt.Key.Key_Z, CTRL)
+    assert names() == ["Box 1", "cube", "ball", "cube 2", "cube 3", "cube 4"]
+
+
 def test_a_copy_of_a_robot_stands_clear_of_it(qtbot, scene):
     scene.add_robot(engine.find_robot("pendulum"), False)
     wait(qtbot, lambda: len(scene._bench.robot.parts) == 1)

@@ -320,7 +320,7 @@ def test_keys_while_another_robot_opens_are_not_kept_for_it(qtbot, undoing):
     redo(qtbot, undoing)
     wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.loading)
     settled(qtbot, scene)
-    assert not undoing._waiting
+    assert not scene.turns.waiting
     assert not bench.robot.parts
 
 
