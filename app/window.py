@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar, cast
 
+import numpy as np
 from PyQt6.QtCore import QByteArray, QEvent, QObject, QSettings, QSize, Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import (
@@ -24,6 +25,7 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
+import engine
 from app.desktop import about, dialogs
 from app.desktop.actions import MESSAGE, make_action, make_link
 from app.desktop.docks import NARROW_WIDTH, RIGHT, Dock, Docks
@@ -187,6 +189,7 @@ class Window(QMainWindow):
             case Loaded():
                 self._show_robot(event)
                 self.loaded.emit(event)
+                self._show_pose(event.model)
                 return
             case Configured(refusal=refusal) if refusal:
                 self.bar.showMessage(refusal, MESSAGE)
@@ -199,6 +202,13 @@ class Window(QMainWindow):
         self.viewport.set_model(event.model)
         self.joints.set_rows(self.workbench.robot.coordinates, self.workbench.robot.initial)
         self.bar.clearMessage()
+
+    def _show_pose(self, model: engine.Model) -> None:
+        """Show a new robot in the pose that it begins in, or has been given, before its simulation's first frame."""
+        robot, unknown = self.workbench.robot, np.zeros(0)
+        if robot.model is model:  # and not one that was opened right after it
+            self.viewport.set_poses(engine.link_poses(model, robot.q))
+            self.joints.show_state(robot.q, unknown, unknown)
 
     def _show_frame(self, frame: Snapshot) -> None:
         # If the processor cannot keep up, simulation takes priority over drawing.

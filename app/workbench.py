@@ -274,7 +274,7 @@ class Workbench:
             if robot.time == 0:
                 robot.initial = robot.start.copy()
             robot.time, robot.placed = 0.0, robot.initial.copy()
-            robot.newly_set.clear()
+            robot.aim(robot.initial)
             self.forces.clear()
             self._worker.reset(robot.initial)
 

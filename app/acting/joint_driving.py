@@ -76,6 +76,8 @@ class JointDriving:
             else:
                 self._worker.set_rotation(put, row.v)
             robot.newly_set.pop(index, None)
+            if robot.is_held(index) and robot.drives[row.effort_v] is None:
+                robot.newly_set[index] = Drive(value=value)
             return robot.place(put)
         if not row.holdable:
             raise ValueError(f"{row.name} has no position drive; pause to set it by hand")

@@ -34,7 +34,7 @@ class LoadedRobot:
         self.placed: np.ndarray | None = None
         """q (nq,) set by hand, not yet in a frame."""
         self.newly_set: dict[int, Drive] = {}
-        """Drives not yet in a frame, by row of `coordinates`."""
+        """Drives as they were set last, which no frame may show yet, by row of `coordinates`."""
         self.controlled = False
         """Whether a controller drives the joints, and the efforts in frames are its own."""
         self.overloaded: tuple[str, ...] = ()
@@ -69,6 +69,11 @@ class LoadedRobot:
             if self.time == 0:
                 put(self.initial)
         return q
+
+    def aim(self, q: np.ndarray) -> None:
+        """Know every plain setpoint to be its joint's position in q (nq,), as the simulation sets it."""
+        held = (k for k, row in enumerate(self.coordinates) if self.is_held(k) and self.drives[row.effort_v] is None)
+        self.newly_set = {k: Drive(value=float(q[self.coordinates[k].q])) for k in held}
 
     @property
     def floats(self) -> bool:

@@ -37,7 +37,7 @@ class Posing:
     def pose(self, q: np.ndarray) -> None:
         """Put the robot at q (nq,), at rest and held there; at time zero it is also the pose that `reset` restores."""
         robot = self._robot
-        robot.newly_set.clear()
+        robot.aim(q)
         robot.place(lambda state: np.copyto(state, q))
         self._worker.change(lambda running: running.aim(q))
         self._worker.set_rotation(lambda state: np.copyto(state, q), tuple(range(robot.model.nv)))

@@ -52,11 +52,15 @@ class SceneObject:
         return self.size[0] if self.shape == "sphere" else self.size[1] / 2 + self.size[0] * (self.shape == "capsule")
 
     @property
-    def reach(self) -> float:
-        """The distance from the middle to the farthest point, m; 0 if unknown."""
+    def extent(self) -> np.ndarray:
+        """Half the edges (3,) of the box around it along the world's axes, m; 0 if unknown."""
+        along = np.abs(self.pose[:3, :3])
         if self.shape in ("", "mesh"):
-            return 0.0
-        return float(np.linalg.norm(self.size)) / (2 if self.shape == "box" else 1)
+            return np.zeros(3)
+        if self.shape == "box":
+            return np.asarray(along @ self.size) / 2
+        aside = np.sqrt(np.maximum(1 - along[:, 2] ** 2, 0.0)) if self.shape == "cylinder" else np.ones(3)
+        return np.asarray(self.size[0] * aside + (0.0 if self.shape == "sphere" else self.size[1] / 2) * along[:, 2])
 
 
 def of_obstacle(obstacle: engine.Obstacle, number: int) -> SceneObject:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -34,7 +35,8 @@ class Dock:
     """A panel and its place. With an `icon`, it is hidden at first, and an action with `key` and `tip` shows it.
 
     `beside` is the title of the dock with which it is tabbed, so that side docks have the full height, and `least`
-    their minimum width, px. A bottom dock opens `height` px high, at most `HIGHEST` of the window; 0: that maximum.
+    their minimum width, px. A bottom dock opens `height` px high, or as high as this returns then, at most `HIGHEST` of
+    the window; 0: that maximum.
     The panel scrolls where it has less space than it needs; unless `sideways`, the dock is as wide as it needs.
     """
 
@@ -45,7 +47,7 @@ class Dock:
     icon: str = ""
     key: Qt.Key | str = ""
     tip: str = ""
-    height: int = 0
+    height: int | Callable[[], int] = 0
     least: int = 0
     sideways: bool = True
 
@@ -57,7 +59,7 @@ class Docks(QObject):
         super().__init__(window)
         self._window, self._menu = window, menu
         self._docks: dict[str, QDockWidget] = {}  # by title
-        self._heights: dict[str, int] = {}  # px, of bottom docks when shown; 0 for the maximum
+        self._heights: dict[str, int | Callable[[], int]] = {}  # of bottom docks when shown, as in `Dock`
         self._dragged: dict[str, int] = {}  # px, heights that the user has set instead
         self._drags = False  # whether the edge of a dock is dragged
         self._as_restored: set[str] = set()
@@ -90,6 +92,12 @@ class Docks(QObject):
         """Show a dock, in front of those that share its place."""
         self._docks[title].show()
         self._docks[title].raise_()
+
+    def open_refilled(self, title: str) -> None:
+        """Show a dock at the bottom that has other content, as high as it opens with that."""
+        self.show_in_front(title)
+        self._to_fit[title] = None
+        self._fitting.start(0)
 
     def add(self, dock: Dock) -> QAction:
         """Add a dock to the window; return the action that shows and hides it."""
@@ -260,7 +268,8 @@ class Docks(QObject):
             return
         others = window.minimumSizeHint().height() - dock.minimumSizeHint().height()
         most = min(round(HIGHEST * window.height()), window.height() - others)
-        height = self._dragged.get(title, self._heights[title]) or most
+        own = self._heights[title]
+        height = self._dragged.get(title, own() if callable(own) else own) or most
         if title in self._as_restored:
             height = max(height, dock.height())
         self._as_restored.discard(title)

@@ -22,7 +22,8 @@ class DiagnosticsView:
 
     def __init__(self, window: Window):
         self._window, self._bench, self._bar, self.panel = window, window.workbench, window.bar, DiagnosticsPanel()
-        self.action = window.docks.add(Dock("Diagnostics", self.panel, BOTTOM, beside="Compare", height=260))
+        height = self.panel.height_needed
+        self.action = window.docks.add(Dock("Diagnostics", self.panel, BOTTOM, beside="Compare", height=height))
         self._dock = window.docks["Diagnostics"]
         self._of_meshes: list[engine.Diagnostic] = []
         self._of_second: list[engine.Diagnostic] = []
@@ -69,8 +70,7 @@ class DiagnosticsView:
 
     def _open(self, sentence: str) -> None:
         """Show the dock, and the sentence in the status bar."""
-        self._dock.show()
-        self._dock.raise_()
+        self._window.docks.open_refilled("Diagnostics")
         self._wording = " ".join(sentence.split())
         self._bar.showMessage(self._wording)
 

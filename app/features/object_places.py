@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 import engine
+from app.acting.scene_objects import SceneObject
 from app.gl.camera import Camera
 
 Box = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -15,6 +16,39 @@ GRAZING = 0.05  # the sine of the least angle between the line of sight and the 
 FAR = 4.0  # times the camera's distance: an intersection farther away is not what the user looks at
 STEP = 0.25  # of an object's size, by which it is moved aside until it is clear
 MOST = 400  # steps
+APART = 1.5  # of an object's size, between it and its copy
+SLACK = 0.01  # of an object's size, by which boxes of objects that only touch overlap
+
+
+def box_of(item: SceneObject, corners: NDArray[np.float64] | None) -> Box:
+    """Return the corners (3,) of a box around an object, a mesh with these corners (2, 3); its origin if unknown."""
+    if corners is None:
+        return item.pose[:3, 3] - item.extent, item.pose[:3, 3] + item.extent
+    grid = np.stack(np.meshgrid(*(corners * item.size).T), -1).reshape(-1, 3)
+    turned = grid @ item.pose[:3, :3].T + item.pose[:3, 3]
+    return turned.min(0), turned.max(0)
+
+
+def is_clear(at: NDArray[np.float64], half: NDArray[np.float64], others: Iterable[Box]) -> bool:
+    """Whether a rectangle at (2,) with half the edges (2,) overlaps no box, seen from above."""
+    return not any(np.all(np.abs(at - (low + high)[:2] / 2) < half + (high - low)[:2] / 2) for low, high in others)
+
+
+def beside(box: Box, others: Sequence[Box], least: float) -> float:
+    """Return how far along y, m, a copy of what is in a box has to be from it to overlap nothing.
+
+    Steps are at least `least`. Boxes that overlap it already, such as that of a bowl that it lies in, do not count.
+    """
+    slack, step = SLACK * (box[1] - box[0]), max(APART * float(box[1][1] - box[0][1]), least)
+
+    def overlaps(other: Box, shift: float) -> bool:
+        low, high = (corner + np.array([0.0, shift, 0.0]) for corner in box)
+        return bool(np.all(low + slack < other[1]) and np.all(other[0] < high - slack))
+
+    others, shift = [other for other in others if not overlaps(other, 0.0)], step
+    while (other := next((each for each in others if overlaps(each, shift)), None)) is not None:
+        shift = step * max(np.ceil((other[1][1] - box[0][1]) / step), round(shift / step) + 1)
+    return shift
 
 
 def ground_height(ground: engine.Plane | engine.HeightField | None, places: NDArray[np.float64]) -> float:
@@ -40,10 +74,11 @@ def on_the_ground(
     """Return the shift (3,) of a box (corners (3,)) that puts it there, aside of `others` to the camera's right."""
     half, middle, right = (box[1] - box[0])[:2] / 2, (box[0] + box[1])[:2] / 2, camera.axes()[0][:2]
     at = point_in_view(camera, ground_height(ground, camera.target[None]))
-    taken = [((low + high)[:2] / 2, (high - low)[:2] / 2) for low, high in others]
-    step = STEP * max(float(np.linalg.norm(half)), STEP * max((float(np.linalg.norm(r)) for _, r in taken), default=0))
+    others = list(others)
+    widest = max((float(np.linalg.norm((high - low)[:2] / 2)) for low, high in others), default=0.0)
+    step = STEP * max(float(np.linalg.norm(half)), STEP * widest)
     for _ in range(MOST):
-        if not any(np.all(np.abs(at - place) < half + reach) for place, reach in taken):
+        if is_clear(at, half, others):
             break
         at = at + step * right
     corners = at + half * np.array([[0, 0], [1, 1], [1, -1], [-1, 1], [-1, -1]])

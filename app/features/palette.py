@@ -47,6 +47,10 @@ ALSO = {
     "Scene": "mass color environment",
     "Ground": "floor plane",
     "Height field": "hfield heightmap terrain",
+    "Free body: cube": "box cuboid",
+    "Free body: ball": "sphere",
+    "Obstacle: box": "cube cuboid",
+    "Obstacle: ball": "sphere",
     "Floating base": "fixed free joint weld unfix",
     "Friction and restitution": "bounce rebound coefficient mu",
     "Self-collision": "collide",
@@ -102,14 +106,15 @@ class Palette(QDialog):
         self.list.setUniformRowHeights(True)
         self.list.header().setStretchLastSection(False)
         self.list.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.Fixed)
         self.list.setIconSize(QSize(ICON, ICON))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         vertical(self.line, self.list, of=self, margins=(8, 8, 8, 8))
         self.line.textChanged.connect(self._fill)
         self.line.returnPressed.connect(self._run)
         self.list.itemClicked.connect(self._run)
-        self.line.installEventFilter(self)
+        for each in (self.line, self.list.viewport()):
+            each.installEventFilter(self)
         self._fill("")
         self.resize(min(WIDTH, window.width() - 40), min(HEIGHT, window.height() - ABOVE - 20))
         self.move(window.mapToGlobal(QPoint((window.width() - self.width()) // 2, ABOVE)))
@@ -125,14 +130,25 @@ class Palette(QDialog):
             item = QTreeWidgetItem(self.list, [command.name + on, re.split("[:;]", reason)[0] or keys_of(action)])
             item.setFirstColumnSpanned(not item.text(1))  # a long name has the room of the keys
             item.setIcon(0, QIcon(blank) if action.icon().isNull() else action.icon())
-            item.setToolTip(0, reason or action.toolTip())
+            for column in range(2):
+                item.setToolTip(column, reason or action.toolTip())
             item.setData(0, Qt.ItemDataRole.UserRole, command.name)
             item.setForeground(1, theme.color("faint"))
             item.setDisabled(not is_offered(action))
         if not self.list.topLevelItemCount():
             QTreeWidgetItem(self.list, [NOTHING]).setDisabled(True)
         self.list.setCurrentItem(None)
+        self._share_room()
         self._step(1)
+
+    def _share_room(self) -> None:
+        """Give keys and reasons the room that names leave, and a third of it at least."""
+        model, rows = self.list.model(), range(self.list.topLevelItemCount())
+        widths = [[self.list.sizeHintForIndex(model.index(row, column)).width() for column in range(2)] for row in rows]
+        beside = [width for row, width in zip(rows, widths, strict=True) if self.list.topLevelItem(row).text(1)]
+        names, others = (max((width[column] for width in beside), default=0) for column in range(2))
+        room = self.list.viewport().width()
+        self.list.header().resizeSection(1, min(others, max(room - names, room // 3)))
 
     def _step(self, by: int) -> None:
         """Select the next enabled command."""
@@ -143,7 +159,9 @@ class Palette(QDialog):
             self.list.setCurrentItem(self.list.topLevelItem(after[0] if by > 0 else after[-1]))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Let the arrow keys move in the list while typing."""
+        """Let the arrow keys move in the list while typing; share its width again when that changes."""
+        if event.type() == QEvent.Type.Resize:
+            self._share_room()
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             by = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1}.get(Qt.Key(event.key()))
             if by is not None:
@@ -160,7 +178,7 @@ class Palette(QDialog):
         elif is_offered(command.action):
             self.close()
             self._last[:] = [command.name, *(name for name in self._last if name != command.name)][:LAST]
-            dock, words = command.action.parent(), self.line.text().casefold().split()
+            dock, words = command.action.parent(), _words(self.line.text())
             if isinstance(dock, QDockWidget) and not all(word in command.name.casefold() for word in words):
                 self._window.docks.show_in_front(dock.windowTitle())  # what was sought is in it
             else:
@@ -211,7 +229,7 @@ def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -
     If there are none, return those with these words in the tooltip, too, else those whose own name contains the letters
     in that order.
     """
-    words = text.casefold().split()
+    words = _words(text)
     found = [each for each in commands if all(word in each.words for word in words)]
     found = found or [each for each in commands if all(word in f"{each.words} {each.tip.casefold()}" for word in words)]
     found = found or [each for each in commands if _in_order("".join(words), _own(each))]
@@ -222,7 +240,8 @@ def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -
 
     def rank(command: Command) -> tuple[bool, bool, bool, int, bool]:
         name = _own(command)
-        exact = name == query or f"› {command.name.casefold()}".endswith(f"› {query}")
+        menus = command.name.split("›")
+        exact = any(words == _words("›".join(menus[k:])) for k in range(len(menus)))
         begins = sum(any(part.startswith(word) for part in f"{name} {command.also}".split()) for word in words)
         return (
             not is_offered(command.action),
@@ -233,6 +252,11 @@ def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -
         )
 
     return sorted(found, key=rank)
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text in lower case, without what sets menus apart and the dots of a menu's entry."""
+    return re.sub(r"[>›…]|\.\.\.", " ", text.casefold()).split()
 
 
 def _own(command: Command) -> str:

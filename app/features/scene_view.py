@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from PyQt6.QtCore import QObject, QPoint, Qt, QTimer, pyqtSignal
+from PyQt6.QtGui import QAction
 from PyQt6.QtWidgets import QMenu
 
 import engine
@@ -26,6 +27,7 @@ from app.desktop.dialogs import ask_file
 from app.desktop.docks import LEFT, Dock
 from app.desktop.numbers import round_length
 from app.features import object_places
+from app.features.edits_in_turn import EditsInTurn
 from app.features.state_transfer import restore_state
 from app.features.window_type import Window
 from app.gl.camera import Camera
@@ -74,14 +76,12 @@ class SceneView(QObject):
     def __init__(self, window: Window):
         super().__init__(window)
         self._window, self._bench, self._overlays = window, window.workbench, window.viewport.overlays
+        self.turns = EditsInTurn(window, lambda: self.composing)
         self.adding = QMenu("&Add to the scene", window, toolTipsVisible=True)
         self._fill()
-        tip = "Add a copy of the selected object beside it"
-        self.duplicating = make_action(window, "&Duplicate object", self._duplicate_selected, "Ctrl+D", tip=tip)
-        tip = "Remove the selected object"
-        self.removing = make_action(window, "&Remove object", self._remove_selected, Qt.Key.Key_Delete, tip=tip)
-        for each in (self.duplicating, self.removing):
-            give_reason(each, "select an object in the Scene dock or in the picture first")
+        tips = "Add a copy of the selected object beside it", "Remove the selected object"
+        self.duplicating = self._of_selected("&Duplicate object", self.duplicate, "Ctrl+D", tips[0])
+        self.removing = self._of_selected("&Remove object", self.remove, Qt.Key.Key_Delete, tips[1])
         window.menus.edit.put(self.duplicating, self.removing, apart=True)
         self.panel = ScenePanel(self.adding, self.duplicating, self.removing)
         self.action = window.docks.add(Dock("Scene", self.panel, LEFT, "Robot", "scene", "O", TIP, sideways=False))
@@ -94,11 +94,11 @@ class SceneView(QObject):
         self._read.connect(self._put_robot)
         self._mesh_read.connect(self._put_mesh)
         self.panel.chosen.connect(self._follow)
-        self.panel.changed.connect(self.change)
+        self.panel.changed.connect(lambda *edit: self.turns.add(partial(self.change, *edit)))
         window.selection.changed.connect(self._follow_link)
         window.loaded.connect(self._on_loaded)
         window.refreshed.connect(self.show)
-        window.docks["Scene"].visibilityChanged.connect(self._show_if)
+        window.docks["Scene"].visibilityChanged.connect(lambda shown: self.show() if shown else None)
         window.framed.connect(self._show_frame)
         menus = window.menus.context
         menus.watch(self.panel.list, self._thing_at)
@@ -121,15 +121,15 @@ class SceneView(QObject):
         menu.addSeparator()
         edit = menu.addAction("&Edit…", lambda: self._window.docks.show_in_front("Scene"))
         edit.triggered.connect(lambda: self.choose(row))
-        menu.addAction("&Duplicate", lambda: self.duplicate(row))
-        menu.addAction("&Remove", lambda: self.remove(row))
+        menu.addAction("&Duplicate", lambda: self.turns.add(partial(self.duplicate, row)))
+        menu.addAction("&Remove", lambda: self.turns.add(partial(self.remove, row)))
 
     def _fill(self) -> None:
         for title, free in (("Obstacle", False), ("Free body", True)):
             for shape in ("box", "sphere", "cylinder", "capsule"):
                 name = "cube" if free and shape == "box" else scene_objects.LABELS[shape].lower()
                 tip = "A body that moves freely and can be grasped" if free else "Fixed to the world"
-                self._entry(f"{title}: {name}", tip, partial(self.add, shape, free))
+                self._entry(f"{title}: {name}", tip, partial(self.turns.add, partial(self.add, shape, free)))
             if not free:
                 self._entry("Obstacle: mesh…", "A mesh, by its convex parts or its convex hull", self._ask_mesh)
             self.adding.addSeparator()
@@ -168,11 +168,6 @@ class SceneView(QObject):
         why_not = f"{replay.reason}; to move objects {replay.ways_on}" if replay.active else ""
         objects = bench.surroundings.objects(bench.shown if replay.active else None)
         self.panel.show_objects(objects, bench.robot.playing, why_not)
-
-    def _show_if(self, shown: bool) -> None:
-        """Update the list when the dock opens."""
-        if shown:
-            self.show()
 
     def _show_frame(self, _: Snapshot) -> None:
         now = time.perf_counter()
@@ -225,9 +220,8 @@ class SceneView(QObject):
     def _place(self, edge: float) -> np.ndarray:
         """Return a position (3,) on the ground in front of the robot, clear of other objects."""
         lower, upper = self._window.viewport.robot_bounds
-        place = np.array([upper[0] + edge, (lower[1] + upper[1]) / 2, 0.0])
-        every = self.objects
-        while any(np.linalg.norm(each.pose[:2, 3] - place[:2]) < each.reach + edge for each in every):
+        place, others = np.array([upper[0] + edge, (lower[1] + upper[1]) / 2, 0.0]), self._boxes()
+        while not object_places.is_clear(place[:2], np.full(2, edge), others):
             place[1] += 0.5 * edge
         return place
 
@@ -268,17 +262,24 @@ class SceneView(QObject):
         else:
             self._set_parts(lambda: [*parts[:number], *parts[number + 1 :]], row - 1, reported)
 
-    def _remove_selected(self) -> None:
-        self.remove(self.panel.row)
+    def _of_selected(self, text: str, change: Callable[[int], None], key: str | Qt.Key, tip: str) -> QAction:
+        """Return an action on the object that is selected when its turn comes, such as the copy made before."""
 
-    def _duplicate_selected(self) -> None:
-        self.duplicate(self.panel.row)
+        def act() -> None:
+            if self.panel.row >= 0:
+                change(self.panel.row)
+
+        action = make_action(self._window, text, lambda: self.turns.add(act), key, tip=tip)
+        action.setAutoRepeat(False)
+        give_reason(action, "select an object in the Scene dock or in the picture first")
+        return action
 
     def duplicate(self, row: int) -> None:
         """Add a copy of a row's object beside it."""
-        every = self.objects
+        every, boxes = self.objects, self._boxes()
         item, pose = every[row], every[row].pose.copy()
-        pose[1, 3] += 1.5 * max(item.size, default=0.2 * self._window.viewport.robot_size)
+        least = 0.0 if np.any(boxes[row][1] > boxes[row][0]) else OBSTACLE * self._window.viewport.robot_size
+        pose[1, 3] += object_places.beside(boxes.pop(row), boxes, least)
         item = replace(
             item, pose=pose, name=scene_objects.free_name(item.name.rstrip(" 0123456789"), [x.name for x in every])
         )
@@ -350,9 +351,8 @@ class SceneView(QObject):
         """Return why the first free body has no ground, where the robot is the reason."""
         bench = self._bench
         bare = len(before.parts) < 2 and bench.robot.floats and not (bench.robot.base_floats or before.settings.ground)
-        if not bare or not bench.stands or can_stand(bench.robot.model):
-            return ""
-        return BELOW.format(robot=alone(bench.robot.model).name)
+        below = bare and bench.stands and not can_stand(bench.robot.model)
+        return BELOW.format(robot=alone(bench.robot.model).name) if below else ""
 
     def restore(self, state: State, reported: str) -> None:
         """Restore a state: its robot and the parts beside it, settings, pose and drives; then say `reported`."""
@@ -395,7 +395,7 @@ class SceneView(QObject):
         self._window.statusBar().clearMessage()
         viewport, settings = self._window.viewport, self._bench.robot.settings
         self._corners[path] = found
-        others = [viewport.robot_bounds, *map(self._box, self.objects)]
+        others = [viewport.robot_bounds, *self._boxes()]
         pose = np.eye(4)
         ground = settings.scene.ground if settings.ground else None
         pose[:3, 3] = object_places.on_the_ground((found[0], found[1]), viewport.camera, ground, others)
@@ -406,13 +406,13 @@ class SceneView(QObject):
             text = HUGE.format(name=Path(path).name, size=np.ptp(found, axis=0).max())
             self._window.statusBar().showMessage(text, MESSAGE)
 
-    def _box(self, item: SceneObject) -> object_places.Box:
-        """Return the corners (3,) of a box around an object; of a mesh that was not added here, its origin."""
-        if item.file not in self._corners:
-            return item.pose[:3, 3] - item.reach, item.pose[:3, 3] + item.reach
-        grid = np.stack(np.meshgrid(*(self._corners[item.file] * item.size).T), -1).reshape(-1, 3)
-        corners = grid @ item.pose[:3, :3].T + item.pose[:3, 3]
-        return corners.min(0), corners.max(0)
+    def _boxes(self) -> list[object_places.Box]:
+        """Return the corners (3,) of a box around each object; of a mesh that was not added here, its origin."""
+        drawn, count = self._window.viewport.part_bounds, len(self.obstacles)
+        return [
+            object_places.box_of(each, self._corners.get(each.file)) if each.shape else drawn(k - count)
+            for k, each in enumerate(self.objects)
+        ]
 
     def _ask_robot(self, free: bool) -> None:
         if path := ask_file(self._window, "Open a robot or a body", kinds=ROBOTS):

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from PyQt6.QtCore import QTimer
 from PyQt6.QtGui import QKeySequence, QUndoCommand, QUndoStack
 
 import engine
@@ -45,7 +44,6 @@ class UndoView:
             action.setToolTip(tip)
             window.addAction(action)
         window.menus.edit.put(self.undo, self.redo)
-        self._waiting: list[int] = []  # −1 for undo, 0 for redo, asked for while parts were being added
         for action, way in ((self.undo, -1), (self.redo, 0)):
             action.triggered.disconnect()  # from the stack
             action.triggered.connect(partial(self._step, way))
@@ -55,35 +53,28 @@ class UndoView:
         window.refreshed.connect(self._refresh)
 
     def _refresh(self) -> None:
-        """Disable undo and redo while another robot is loading; take those that waited for parts of this one."""
+        """Disable undo and redo while another robot is loading."""
         still = not self._bench.loading or self._window.feature(SceneView).composing
         offer(self.undo, (still, LOADS), (self.stack.canUndo(), "nothing has been changed"))
         offer(self.redo, (still, LOADS), (self.stack.canRedo(), "nothing has been undone"))
-        if not still:
-            self._waiting.clear()
-        elif self._waiting and not self._bench.loading:
-            QTimer.singleShot(0, self._run_waiting)
 
     def _step(self, way: int, _: bool) -> None:
-        """Undo or redo, now or once the parts are there that are being added or removed."""
-        self._waiting.append(way)
-        self._run_waiting()
+        """Undo, with −1, or redo, with 0, in its turn."""
+        self._window.feature(SceneView).turns.add(partial(self._take, way))
 
-    def _run_waiting(self) -> None:
-        while self._waiting and not self._bench.loading:
-            way = self._waiting.pop(0)
-            step, command = (self.stack.undo, self.stack.redo)[way + 1], self.stack.command(self.stack.index() + way)
-            if isinstance(command, _ActionCommand) and command.action.replaces_robot:
-                self._window.files.start(step, CHANGING)
-            else:
-                step()
+    def _take(self, way: int) -> None:
+        step, command = (self.stack.undo, self.stack.redo)[way + 1], self.stack.command(self.stack.index() + way)
+        if isinstance(command, _ActionCommand) and command.action.replaces_robot:
+            self._window.files.start(step, CHANGING)
+        else:
+            step()
 
     def _on_loaded(self, event: Loaded) -> None:
         """Clear the stack for a new robot; keep it if only other parts changed, or the root link was freed or fixed."""
         robot = alone(event.model)
         if robot is not self._robot and not self._window.feature(FloatingBase).has_made(event):
             self.stack.clear()
-            self._waiting.clear()
+            self._window.feature(SceneView).turns.waiting.clear()
         self._robot = robot
 
     def _note(self, action: Action) -> None:

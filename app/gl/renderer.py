@@ -124,8 +124,7 @@ class Renderer:
         self._sent, self._canvases = {}, {}
         self._overlays, self._ground_drawer, self._edges = OverlayDrawer(), GroundDrawer(), Edges()
         self.software = any(name in _string(GL.GL_RENDERER).lower() for name in SOFTWARE)
-        slow = self.software and not self._fine
-        bound = GL.glGetIntegerv(GL.GL_DRAW_FRAMEBUFFER_BINDING)
+        slow, bound = self.software and not self._fine, GL.glGetIntegerv(GL.GL_DRAW_FRAMEBUFFER_BINDING)
         self._shadows = [Shadow(objects.ShadowMap(size)) for size in ((1024, 512) if slow else (2048, 1024))]
         GL.glBindFramebuffer(GL.GL_FRAMEBUFFER, bound)
         taps = {"SHADOW_TAPS": 2 if slow else 4}
@@ -436,7 +435,9 @@ class Renderer:
         seen_through = self._content is not None and (self._content.see_through or not self._appearance.solid)
         doors = not canvas.samples and seen_through and self._batch is None
         GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_LINE if self._appearance.wireframe else GL.GL_FILL)
+        GL.glDepthFunc(GL.GL_LEQUAL)  # a collision shape is seen on a visual that coincides, which is drawn before it
         yield from self._draw(picked, draft, "screen door" if doors else "robot")
+        GL.glDepthFunc(GL.GL_LESS)
         GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_FILL)
         GL.glDisable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
         if not self.transparent:

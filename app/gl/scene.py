@@ -97,11 +97,11 @@ class Content:
             points = points[first | ((points > lower - reach) & (points < upper + reach)).all((1, 2))]
         return points.min((0, 1)), points.max((0, 1))
 
-    def of_links(self, link_poses: ArrayLike, own: int) -> NDArray[np.float64]:
-        """(n, k, 3): extreme points of each copy that links up to number `own` carry; their origins if none does."""
+    def of_links(self, link_poses: ArrayLike, links: ArrayLike) -> NDArray[np.float64]:
+        """(n, k, 3): extreme points of each copy that these links carry; the links' origins if they carry none."""
         poses = np.asarray(link_poses, float)
-        points = self._points(poses)[self.instances.link < own]
-        return points if len(points) else poses[:own, None, :3, 3]
+        points = self._points(poses)[np.isin(self.instances.link, links)]
+        return points if len(points) else poses[np.asarray(links), None, :3, 3]
 
     def _points(self, poses: NDArray[np.float64]) -> NDArray[np.float64]:
         """(I, 26, 3): extreme points of each copy in the world."""

@@ -41,6 +41,9 @@ TRUST_TIP = (
     "only if you trust its source. You are asked each time."
 )
 EXCERPT = 2  # lines of the file before and after the one with the problem
+LEAST_DOCK = 260  # px
+MANY = 40  # rows that do not fit on any screen
+AROUND = 7  # lines of text: the height of titles, buttons and the header
 
 
 class Wrapped(QStyledItemDelegate):
@@ -98,6 +101,7 @@ class DiagnosticsPanel(QWidget):
         self.excerpt = QPlainTextEdit(readOnly=True)
         self.excerpt.setFont(type_scale.fixed_font())
         self.excerpt.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.excerpt.setMaximumHeight((2 * EXCERPT + 3) * self.excerpt.fontMetrics().lineSpacing())  # and a scroll bar
         self._arrange()
 
     def _make_list(self) -> QTreeWidget:
@@ -131,6 +135,14 @@ class DiagnosticsPanel(QWidget):
         parts.setStretchFactor(1, 2)
         vertical(bar, self.outcome, (parts, 1), of=self, margins=NO_MARGINS, spacing=0)
 
+    def height_needed(self) -> int:
+        """Return the height of a dock, px, in which all rows are seen as they wrap now, and the lines of the file."""
+        index, columns = self.list.model().index, range(len(COLUMNS))
+        hint = self.list.sizeHintForIndex
+        rows = sum(max(hint(index(k, column)).height() for column in columns) for k in range(min(self.count, MANY)))
+        excerpt = self.excerpt.maximumHeight() if not self.excerpt.isHidden() else 0
+        return max(LEAST_DOCK, rows + excerpt + AROUND * self.fontMetrics().lineSpacing())
+
     @property
     def count(self) -> int:
         return len(self.diagnostics)
@@ -151,8 +163,9 @@ class DiagnosticsPanel(QWidget):
         self.list.clear()
         self.excerpt.clear()
         self.add(diagnostics)
-        if self.list.topLevelItemCount():
-            self.list.setCurrentItem(self.list.topLevelItem(0))
+        if self.diagnostics:  # an error, which is why the file was not loaded, is the first to be read
+            first = next((row for row, each in enumerate(self.diagnostics) if each.severity == "error"), 0)
+            self.list.setCurrentItem(self.list.topLevelItem(first))
 
     def show_trust_button(self, on: bool) -> None:
         """Show or hide the button for a file that was refused for what only a trusted xacro file may do."""

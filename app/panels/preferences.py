@@ -16,15 +16,16 @@ from PyQt6.QtWidgets import (
     QLabel,
     QListWidget,
     QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
-from app.desktop.layouts import horizontal, vertical
+from app.desktop.layouts import NO_MARGINS, horizontal, vertical
+from app.desktop.panel_scroller import scroller
 from app.panels.number_box import WholeBox
 
 COLUMNS = 3  # check boxes beside each other
 ROWS = 3  # visible rows of a list
+FRAME = 40  # px of a screen's height for the title of a window
 
 
 class _Control(NamedTuple):
@@ -43,7 +44,8 @@ class PreferencesDialog(QDialog):
         self.setWindowTitle("Preferences")
         self._controls: list[_Control] = []
         self._before: list[Any] = []  # the values that the defaults replaced
-        self._groups, kinds = QVBoxLayout(self), QDialogButtonBox.StandardButton
+        self._all, kinds = QWidget(), QDialogButtonBox.StandardButton
+        self._groups = vertical(of=self._all, margins=NO_MARGINS)
         self.buttons = QDialogButtonBox(kinds.Close | kinds.RestoreDefaults, rejected=self.close)
         restore = self.buttons.button(kinds.RestoreDefaults)
         restore.setToolTip("All of these as they are at first, but for the package folders")
@@ -58,8 +60,13 @@ class PreferencesDialog(QDialog):
         self.buttons.button(kinds.Close).setDefault(True)
 
     def add_buttons(self) -> None:
-        """Add the buttons below the controls, after which Tab reaches them."""
-        self._groups.addWidget(self.buttons)
+        """Add the buttons below the controls, after which Tab reaches them; the controls scroll on a small screen."""
+        for each in self.findChildren(QWidget) + self._all.findChildren(QWidget):
+            each.ensurePolished()  # or their style would make them larger later
+        area, room = scroller(self._all, sideways=False), self.screen().availableSize()
+        column = vertical((area, 1), self.buttons, of=self)
+        wanted = column.sizeHint() + (self._all.sizeHint() - area.sizeHint())
+        self.resize(column.sizeHint().width(), min(wanted.height(), room.height() - FRAME))
 
     def restore(self) -> None:
         """Reset every control to its default, which applies at once."""

@@ -178,12 +178,17 @@ class Viewport(SteeredView):
         """The direction (2,) to a robot out of the picture or too small in it to be seen; else, or in a batch, None."""
         if self._scene is None or self._poses is None or self._batch is not None:
             return None
-        seen = self.camera, (self.width(), self.height()), self._scene.content.of_links(self._poses, self._own)
+        seen = self.camera, (self.width(), self.height()), self._scene.content.of_links(self._poses, range(self._own))
         return way_to_tiny(*seen) if (way := way_to(*seen)) is None else way
 
     def bounds_of(self, link_poses: ArrayLike) -> Box:
         """Return the corners, (3,) each, as `robot_bounds`, with its links at (links, 4, 4)."""
         return self.robot_bounds if self._scene is None else self._scene.content.bounds(link_poses, self._own)
+
+    def part_bounds(self, number: int) -> Box:
+        """Return the corners, (3,) each, of a part beside the robot, by its index among them."""
+        points = self._scene.content.of_links(self._poses, np.flatnonzero(self._model.part_of_link == number + 1))
+        return points.min((0, 1)), points.max((0, 1))
 
     @property
     def robot_size(self) -> float:
@@ -210,6 +215,7 @@ class Viewport(SteeredView):
         step = poses[self._root, :3, 3] + center - self._poses[self._root, :3, 3] - self._center
         others = (0 if batch is None else len(batch)) != (0 if self._batch is None else len(self._batch))
         self._poses, self._batch, self._center, self._contacts = poses, batch, center, contacts
+        follows = self.follow and self._first is not None
         self._first = poses if self._first is None else self._first
         self._marks = self.shot.marks(self._contacts, self._center)
         if not self._framed:
@@ -218,7 +224,7 @@ class Viewport(SteeredView):
         if others:
             self.fit()
             return
-        if self.follow:
+        if follows:
             self.camera.target = self.camera.target + step
         self._review()
 

@@ -10,6 +10,7 @@ from windows import wait
 import engine
 from app.features.diagnostics_view import DiagnosticsView
 from app.gl import context, meshfile
+from app.gl.batch import Batch
 from app.gl.camera import Camera
 from app.gl.edges import Edges
 from app.gl.renderer import Renderer
@@ -169,3 +170,22 @@ def test_a_draft_of_one_sample_a_pixel_lets_every_other_pixel_through(model, mon
     colliding = green - red > 40
     assert colliding.mean() == pytest.approx(0.5, abs=0.02)
     assert np.all(colliding[:, 1:] != colliding[:, :-1])
+
+
+@pytest.mark.usefixtures("gl")
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize("detail", [0, 1])
+def test_one_that_coincides_with_a_visual_is_seen_on_it(model, detail, batch):
+    robot = model()
+    poses = engine.link_poses(robot, [0.0])
+    several = Batch(np.float32(poses[None]), np.zeros((1, 3), np.float32), np.zeros((1, 4), np.float32))
+    with context.offscreen():
+        renderer = Renderer()
+        renderer.set_scene(Scene(robot, collisions=True).read())
+        for _ in renderer.pieces(
+            Camera(np.array([0.0, 0.0, 0.3]), 1.0), poses, 320, 240, detail, several if batch else None
+        ):
+            pass
+        _, green, red, _ = renderer.pixels()[110:130, 155:165].astype(int).mean((0, 1))
+        renderer.release()
+    assert green - red > 20

@@ -8,6 +8,8 @@ import engine
 from app.features.diagnostics_view import DiagnosticsView
 from app.panels.diagnostics import DiagnosticsPanel
 
+BOX = '<visual><geometry><box size="1,1,1"/></geometry></visual>'
+
 
 def shown_in_full(tree: QTreeWidget) -> bool:
     """Whether every cell is wide and high enough for all its words."""
@@ -110,3 +112,22 @@ def test_of_long_lines_the_beginning_is_seen(qtbot, tmp_path):
     panel.resize(520, 300)
     wait(qtbot, lambda: panel.excerpt.horizontalScrollBar().maximum() > 0)
     assert panel.excerpt.horizontalScrollBar().value() == 0
+
+
+def test_a_file_of_many_problems_opens_high_enough_and_at_its_first_error(qtbot, arm, tmp_path):
+    file, docks = tmp_path / "broken.urdf", arm.docks
+    links = "".join(f'<link name="l{k}"><inertial><mass value="{k}kg"/></inertial></link>' for k in range(9))
+    file.write_text(f'<robot name="x"><link name="b">{BOX}</link>\n{links}</robot>')
+    arm.resize(1280, 1000)
+    panel = arm.features[DiagnosticsView].panel
+    arm.open(file)
+    wait(qtbot, lambda: docks["Diagnostics"].isVisible())
+    assert panel.count > 8
+    assert panel.diagnostics[0].severity == "warning"
+    assert panel.diagnostics[panel.list.indexOfTopLevelItem(panel.list.currentItem())].severity == "error"
+    assert ">" in panel.excerpt.toPlainText()
+    wait(qtbot, lambda: docks["Diagnostics"].height() > 400)
+    wait(
+        qtbot,
+        lambda: panel.list.viewport().height() > 8 * panel.list.visualItemRect(panel.list.topLevelItem(1)).height(),
+    )

@@ -9,6 +9,7 @@ from windows import wait
 
 import engine
 from app.features.out_of_view import OutOfView
+from app.features.reloading import Reloading
 from app.gl.camera import Camera
 from app.gl.picking import seen_at, way_to
 
@@ -116,6 +117,20 @@ def test_follow_frames_a_robot_that_is_out_of_view(qtbot, opened):
     window.joints.moved.emit(base_row(window, "x"), 60.0)
     wait(qtbot, lambda: viewport.robot_bounds[0][0] > 50)
     assert in_picture(window)
+
+
+def test_a_robot_that_is_followed_does_not_move_the_camera_by_being_opened(qtbot, opened):
+    window = opened(engine.find_robot("quadruped"))
+    bench, viewport = window.workbench, window.viewport
+    wait(qtbot, lambda: bench.robot.newest is not None)
+    window.view_controls.follow.trigger()
+    window.joints.moved.emit(base_row(window, "x"), 30.0)
+    wait(qtbot, lambda: viewport.robot_bounds[0][0] > 25)
+    before, model = replace(viewport.camera), bench.robot.model
+    window.feature(Reloading).reload()
+    wait(qtbot, lambda: bench.robot.model is not model and not bench.loading and bench.robot.newest is not None)
+    wait(qtbot, lambda: viewport.robot_bounds[0][0] > 25)
+    np.testing.assert_allclose(viewport.camera.target, before.target, atol=1e-3)
 
 
 def test_a_robot_too_small_to_be_seen_is_told_too(qtbot, arm):

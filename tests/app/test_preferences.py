@@ -1,11 +1,13 @@
 """Edit › Preferences: each control applies at once, follows the menus, and can be reset."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QDialogButtonBox, QFileDialog
+from PyQt6.QtCore import QSize, Qt
+from PyQt6.QtWidgets import QDialogButtonBox, QFileDialog, QScrollArea
 from test_time import load, play
+from windows import wait
 
 from app.desktop import theme
 from app.desktop.settings import setting
@@ -17,6 +19,7 @@ from app.features.palette import PaletteView
 from app.features.preferences import Preferences
 from app.features.reloading import Reloading
 from app.features.time_view import TimeView
+from app.panels.preferences import PreferencesDialog
 
 CTRL, LEFT = Qt.KeyboardModifier.ControlModifier, Qt.MouseButton.LeftButton
 
@@ -50,6 +53,22 @@ def test_a_theme_applies_at_once(window, preferences):
     window.features[Appearance].actions["light"].trigger()
     assert preferences.theme.currentData() == "light"
     assert [preferences.theme.itemData(k) for k in range(preferences.theme.count())] == list(CHOICES)
+
+
+@pytest.mark.parametrize("height", [500, 1200])
+def test_the_controls_scroll_where_the_screen_is_too_low_for_them(qtbot, window, monkeypatch, height):
+    monkeypatch.setattr(
+        PreferencesDialog, "screen", lambda _: SimpleNamespace(availableSize=lambda: QSize(960, height))
+    )
+    window.show()
+    made = window.features[Preferences]
+    made.action.trigger()
+    qtbot.waitExposed(made.dialog)
+    area = made.dialog.findChild(QScrollArea)
+    assert made.dialog.height() < height
+    assert made.dialog.rect().contains(made.dialog.buttons.geometry())
+    wait(qtbot, lambda: area.verticalScrollBar().isVisible() == (height == 500))
+    assert not area.horizontalScrollBar().isVisible()
 
 
 def test_what_another_window_remembers_meanwhile_is_left_to_the_next_start(window, preferences):

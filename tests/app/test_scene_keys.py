@@ -1,9 +1,13 @@
 """Keys that act on the object selected in the Scene dock or in the picture."""
 
+import numpy as np
+import pytest
 from PyQt6.QtCore import Qt
 from test_scene_view import CTRL, entry, scene, settled
 from windows import wait
 
+import engine
+from app.features.object_places import beside
 from app.features.shortcuts_sheet import shortcuts
 
 __all__ = ["scene"]
@@ -40,6 +44,62 @@ def test_ctrl_d_duplicates_the_selected_object_from_list_and_picture(qtbot, scen
     assert {("Duplicate object", "Ctrl+D"), ("Remove object", "Del")} <= {
         (each.name, each.keys) for each in shortcuts(window)
     }
+
+
+@pytest.mark.parametrize("name", ["Obstacle: box", "Free body: ball"])
+def test_a_copy_takes_the_first_free_place_beside_its_object(qtbot, scene, name):
+    entry(scene, name)
+    settled(qtbot, scene)
+    for row in (0, 0, 1):
+        scene.choose(row)
+        qtbot.keyClick(scene.panel.list, Qt.Key.Key_D, CTRL)
+        settled(qtbot, scene)
+    width, first = 2 * scene.objects[0].extent[1], scene.objects[0].pose[:3, 3]
+    places = [each.pose[:3, 3] - first for each in scene.objects]
+    np.testing.assert_allclose(places, [[0, 1.5 * width * step, 0] for step in range(4)], atol=1e-9)
+
+
+def test_what_is_asked_for_while_a_body_is_added_is_done_in_turn(qtbot, scene):
+    window, bench = scene._window, scene._bench
+
+    def names() -> list[str]:
+        wait(qtbot, lambda: not bench.loading and not scene.turns.waiting)
+        return [each.name for each in scene.objects]
+
+    entry(scene, "Free body: cube")
+    entry(scene, "Free body: ball")
+    entry(scene, "Obstacle: box")
+    assert names() == ["Box 1", "cube", "ball"]
+    scene.choose(1)
+    for _ in range(3):
+        qtbot.keyClick(scene.panel.list, Qt.Key.Key_D, CTRL)
+    assert bench.loading
+    qtbot.keyClick(scene.panel.list, Qt.Key.Key_Delete)  # of the third copy
+    assert names() == ["Box 1", "cube", "ball", "cube 2", "cube 3"]
+    qtbot.keyClick(scene.panel.list, Qt.Key.Key_D, CTRL)
+    qtbot.keyClick(window, Qt.Key.Key_Z, CTRL)
+    qtbot.keyClick(window, Qt.Key.Key_Z, CTRL)
+    assert names() == ["Box 1", "cube", "ball", "cube 2", "cube 3", "cube 4"]
+
+
+def test_a_copy_of_a_robot_stands_clear_of_it(qtbot, scene):
+    scene.add_robot(engine.find_robot("pendulum"), False)
+    wait(qtbot, lambda: len(scene._bench.robot.parts) == 1)
+    settled(qtbot, scene)
+    scene.choose(0)
+    qtbot.keyClick(scene.panel.list, Qt.Key.Key_D, CTRL)
+    wait(qtbot, lambda: len(scene._bench.robot.parts) == 2)
+    settled(qtbot, scene)
+    (_, one), (other, _) = (scene._window.viewport.part_bounds(k) for k in (0, 1))
+    assert one[1] < other[1]
+
+
+def test_an_object_in_a_bowl_is_copied_beside_it_there():
+    cube, bowl = np.array([[0.0, 0, 0], [1, 1, 1]]), np.array([[-9.0, -9, -1], [9, 9, 4]])
+    below = np.array([[-5.0, -5, -1], [5, 5, 0]])
+    assert beside(tuple(cube), [tuple(bowl), tuple(below)], 0.0) == 1.5
+    wall = np.array([[-9.0, 2.2, 0], [9, 3.2, 4]])
+    assert beside(tuple(cube), [tuple(wall)], 0.0) == 4.5
 
 
 def test_keys_act_on_what_is_selected_in_the_picture(qtbot, scene):

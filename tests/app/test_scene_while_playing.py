@@ -128,3 +128,18 @@ def test_a_recorded_frame_shows_the_numbers_of_its_body_and_why_it_stays(qtbot, 
     wait(qtbot, lambda: panel.place[2].value() == pytest.approx(fallen, abs=1e-3))
     assert panel.place[2].isEnabled()
     assert panel.note.text() == HELP
+
+
+def test_a_robot_stays_in_its_pose_while_a_body_is_added(qtbot, scene):
+    window, bench = scene._window, scene._bench
+    bench.joints.set_coordinate(1, 0.5)
+    wait(qtbot, lambda: bench.robot.newest.q[1] == 0.5)
+    scene.add("box", True)
+    assert bench.loading
+    window._timer.stop()
+    while bench.loading:
+        window._poll()
+    assert bench.robot.newest is None
+    assert window.joints.table.q[1] == 0.5
+    np.testing.assert_allclose(window.viewport._poses, engine.link_poses(bench.robot.model, bench.robot.q))
+    window._timer.start()

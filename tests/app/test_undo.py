@@ -16,6 +16,7 @@ from app.acting.drives import Drive
 from app.features.attaching import GroundView, RunExports, SceneView, Sessions, UndoView
 from app.features.shortcuts_sheet import ShortcutsSheet, shortcuts
 from app.simulation.batch_spread import BatchSpread
+from app.simulation.messages import Snapshot
 
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
 
@@ -115,6 +116,24 @@ def test_setpoints_go_back_with_a_pose_that_had_sunk_below_them(qtbot, undoing):
     wait(qtbot, lambda: joint(undoing) != 0.3)
     assert joint(undoing, 1) > 0.45
     assert bench.robot.newest.target[1] == 0.4
+
+
+def test_setpoints_come_again_with_a_pose_that_no_frame_had_shown(qtbot, undoing):
+    bench = undoing._bench
+
+    def newest() -> Snapshot:
+        return bench.robot.newest
+
+    bench.joints.set_coordinate(1, 0.4)
+    bench.joints.set_coordinate(0, 0.3)
+    bench.posing.set_pose("all ahead", np.full(7, 0.1))
+    for _ in range(3):
+        undo(qtbot, undoing)
+    wait(qtbot, lambda: not newest().q.any() and not newest().target.any())
+    for after in ([0.0, 0.4], [0.3, 0.4], [0.1, 0.1]):
+        redo(qtbot, undoing)
+        frame = [after, after]
+        wait(qtbot, lambda frame=frame: [each[:2].tolist() for each in (newest().q, newest().target)] == frame)
 
 
 def test_each_action_says_what_was_done_and_how(undoing):
@@ -301,7 +320,7 @@ def test_keys_while_another_robot_opens_are_not_kept_for_it(qtbot, undoing):
     redo(qtbot, undoing)
     wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.loading)
     settled(qtbot, scene)
-    assert not undoing._waiting
+    assert not scene.turns.waiting
     assert not bench.robot.parts
 
 
