@@ -82,7 +82,7 @@ def started() -> Iterator[Any]:
 
 @pytest.fixture
 def cluster(started: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """That cluster, as the address "auto". Ray adds the current folder to where workers find code: it is another one."""
+    """That cluster, as the address "auto", from another folder: Ray lets workers find code in the current one."""
     monkeypatch.setenv("RAY_ADDRESS", started.address)
     monkeypatch.chdir(tmp_path)
     return started
