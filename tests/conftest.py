@@ -30,8 +30,7 @@ os.environ.setdefault("CATENA_OPTIMISATION", "0")
 # of its start. They are kept in pytest's cache, and the sources' folders stay as they are.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     sys.dont_write_bytecode = False
-    sys.pycache_prefix = str(Path(__file__).parents[1] / ".pytest_cache" / "d" / "modules")
-    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".pytest_cache/d/modules")
 
 import numpy as np
 import pytest
@@ -39,6 +38,7 @@ import pytest
 import engine
 from engine.compile import background, machine
 from tests import sampling
+from tests.own_code import own_code  # noqa: F401 - a fixture
 from tests.seeds import OTHER, SEED
 from tests.shipped_robots import arm7, quadruped  # noqa: F401 - fixtures
 

@@ -311,12 +311,16 @@ def test_a_program_ends_with_threads_at_work():
     assert (python.returncode, python.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("make", [lambda: engine.chain(1000), lambda: shaped("legs", 1000)], ids=["chain", "legs"])
-def test_no_slower_than_the_aba_on_one_thread(make, rng):
-    """The benchmark says how much faster; here only that it is, whatever else the machine does."""
-    model = make()
-    one = state(model, rng)
-    candidates = [engine.ForwardDynamics(model, algorithm="abia", device="cpu"), TreeDca(model, threads=1).one]
+_TIMED = """
+import sys, time
+import numpy as np
+import engine
+from engine.cpu.trees.dca import TreeDca
+from engine.model.generate import shaped
+for model in engine.chain(1000), shaped("legs", 1000):
+    rng = np.random.default_rng(0)
+    one = model.random(rng), rng.uniform(-1, 1, 1000), rng.uniform(-1, 1, 1000)
+    candidates = engine.ForwardDynamics(model, algorithm="abia", device="cpu"), TreeDca(model, threads=1).one
     out, best = np.empty(1000), [np.inf, np.inf]
     for candidate in candidates:
         candidate(*one, out)
@@ -326,4 +330,16 @@ def test_no_slower_than_the_aba_on_one_thread(make, rng):
             start = time.perf_counter()
             candidate(*one, out)
             best[i] = min(best[i], time.perf_counter() - start)
-    assert best[1] < best[0]
+    print(best[1] < best[0])
+"""
+
+
+def test_no_slower_than_the_aba_on_one_thread():
+    """The benchmark says how much faster; here only that it is, whatever else the machine does.
+
+    In a process of its own, where no code is left as quickly compiled as other tests need it.
+    """
+    python = subprocess.run(
+        [sys.executable, "-c", _TIMED], cwd=Path(__file__).parents[2], capture_output=True, text=True
+    )
+    assert (python.stdout.split(), python.stderr) == (["True", "True"], "")
