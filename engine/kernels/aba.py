@@ -171,11 +171,11 @@ def _widths(pattern):
 def _checked(pattern, constants, q, v, tau, out):
     """Compute q̈ into `out`; return whether every number is finite."""
     nv, finite = out.shape[0], True
-    found = rows(nv)
-    forward_dynamics(with_constants(pattern, constants), q, v, tau, found)
+    qdd = rows(nv)
+    forward_dynamics(with_constants(pattern, constants), q, v, tau, qdd)
     for k in range(nv):
-        out[k] = found[k]
-        finite = (abs(found[k]) < np.inf) & finite
+        out[k] = qdd[k]
+        finite = (abs(qdd[k]) < np.inf) & finite
     return every(finite)
 
 

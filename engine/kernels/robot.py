@@ -74,11 +74,11 @@ def _walk(parent: NDArray[np.int64]) -> NDArray[np.int64]:
     children: list[list[int]] = [[] for _ in range(len(parent) + 1)]
     for i, above in enumerate(parent):
         children[int(above)].append(i)  # the world's, −1, is the last list
-    found, ahead = [], [(i, ENTER) for i in reversed(children[-1])]
+    order, ahead = [], [(i, ENTER) for i in reversed(children[-1])]
     while ahead:
         i, way = ahead.pop()
-        found.append((i, way))
+        order.append((i, way))
         if way == ENTER:
             ahead.append((i, LEAVE))
             ahead.extend((j, ENTER) for j in reversed(children[i]))
-    return np.array(found, np.int64).reshape(-1, 2)
+    return np.array(order, np.int64).reshape(-1, 2)

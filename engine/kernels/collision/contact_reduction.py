@@ -66,7 +66,7 @@ def swap_near_points(one, other, near):
 
 
 @inline
-def best_near_point(kept, found, near, lean):
+def best_near_point(kept, near_count, near, lean):
     """The near point that adds most to the first `kept`, the first of equals, or −1: by depth, distance, then area.
 
     The distance of a hull's corner that may tilt within the step is reduced by what brings it down by that angle. The
@@ -76,7 +76,7 @@ def best_near_point(kept, found, near, lean):
     n, a = load3(near.normal[0]), load3(near.at[0])
     over, b, c = (1.0 / lean if lean > 0.0 else 0.0), load3(near.at[1]), load3(near.at[2])
     turn = _turn(kept, a, b, c, n)
-    for k in range(kept, found):
+    for k in range(kept, near_count):
         off = over * max(min(near.ahead[k] + stops, near.gap[k]) - highest, 0.0)
         worth = -near.gap[k] if kept == 0 else _worth(kept, load3(near.at[k]), a, b, c, n, turn, lean) - off
         if _is_better(worth, k, best_worth, best, near):
@@ -115,26 +115,26 @@ def _next(work, offers, i0, i1, i2, kept):
 
 
 @inline
-def _take(found, slot, k, frame, o):
+def _take(contacts, slot, k, frame, o):
     """Store an offer as a contact."""
-    x = add(o, mul_t(frame, load3(found.work.offer[k])))
-    put(found, slot, x, (frame[6], frame[7], frame[8]), found.work.offer[k, 3], found.work.offer_of[k])
+    x = add(o, mul_t(frame, load3(contacts.work.offer[k])))
+    put(contacts, slot, x, (frame[6], frame[7], frame[8]), contacts.work.offer[k, 3], contacts.work.offer_of[k])
 
 
 @inline
-def reduced(found, offers, margin, frame, o):
+def reduced(contacts, offers, margin, frame, o):
     """Choose offers: the deepest, the farthest from it, and those that widen their area most."""
     if offers <= KEPT:
         for k in range(offers):
-            _take(found, k, k, frame, o)
+            _take(contacts, k, k, frame, o)
         return offers
-    i0, i1, i2, kept = deepest_offer(found.work, offers, margin), -1, -1, 1
-    _take(found, 0, i0, frame, o)
+    i0, i1, i2, kept = deepest_offer(contacts.work, offers, margin), -1, -1, 1
+    _take(contacts, 0, i0, frame, o)
     while kept < KEPT:
-        k = _next(found.work, offers, i0, i1, i2, kept)
+        k = _next(contacts.work, offers, i0, i1, i2, kept)
         if k < 0:
             break
-        _take(found, kept, k, frame, o)
+        _take(contacts, kept, k, frame, o)
         i2 = k if kept == 2 else i2
         i1 = k if kept == 1 else i1
         kept += 1

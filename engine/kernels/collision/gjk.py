@@ -42,14 +42,14 @@ def _edge(work, i, j, slot, mask, limit):
     mask given."""
     a, b = load3(work.simplex[i]), load3(work.simplex[j])
     x, fraction = _on_line(a, b)
-    found = (1 << i) + (1 << j)
+    corners = (1 << i) + (1 << j)
     if fraction <= 0.0:
-        x, found = a, 1 << i
+        x, corners = a, 1 << i
     if fraction >= 1.0:
-        x, found = b, 1 << j
+        x, corners = b, 1 << j
     if dot(x, x) < limit:
         _put(work, slot, x)
-        mask = found
+        mask = corners
     return mask
 
 

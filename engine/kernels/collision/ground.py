@@ -53,11 +53,11 @@ def put(out, slot, k, s, x, n, gap):
 def _contacts_of(place, points, bodies, surface, dt, near, out):
     """Put the contacts of one near shape from its slot of `out` on; return their number."""
     s, slot = near.shapes[place], near.slots[place]
-    found, kept = near_points(s, points, motion_of(s, points, bodies), dt, surface, near), 0
+    near_count, kept = near_points(s, points, motion_of(s, points, bodies), dt, surface, near), 0
     many = points.first[s + 1] - points.first[s]
-    while kept < min(found, KEPT):
+    while kept < min(near_count, KEPT):
         lean = TILT_RATE * dt + turn(s, points, near.gap[0] - near.ahead[0]) if many >= WALKED else 0.0
-        k = kept if many <= KEPT else best_near_point(kept, found, near, lean)
+        k = kept if many <= KEPT else best_near_point(kept, near_count, near, lean)
         if k < 0:
             break
         if k != kept:

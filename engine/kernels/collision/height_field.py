@@ -152,25 +152,25 @@ def _is_least(field, p, d):
 
 
 @kernel
-def _offer(field, found, x, radius, place, nearest):
+def _offer(field, count, x, radius, place, nearest):
     """Keep a place among the sphere's points, if it is new; return their number."""
     d = sub(x, place)
     distance = np.sqrt(dot(d, d))
     limit = _same(radius) * field.grid[CELL]
-    slot, worst = found, distance - radius
-    for m in range(found):
+    slot, worst = count, distance - radius
+    for m in range(count):
         row = nearest[m]
         n = load3(row, NORMAL)
         away = sub(sub(x, scale(row[GAP] + radius, n)), place)
         if dot(away, away) < limit * limit:
-            return found
-        if found == KEPT and row[GAP] > worst:
+            return count
+        if count == KEPT and row[GAP] > worst:
             slot, worst = m, row[GAP]
     if slot < KEPT and distance > 0.0 and _is_least(field, place, d):
         n = scale(1.0 / distance, d)
         _put(nearest, slot, n, sub(x, scale(radius, n)), distance - radius)
-        return max(found, slot + 1)
-    return found
+        return max(count, slot + 1)
+    return count
 
 
 @kernel
@@ -184,7 +184,7 @@ def near_sphere(field, x, radius, ahead, nearest):
         return
     reach = radius + min(_REACH * field.grid[CELL], ahead)
     low, high = _cell(field, x[0] - reach, x[1] - reach), _cell(field, x[0] + reach, x[1] + reach)
-    found, best, closest = 0, NONE, n
+    count, best, closest = 0, NONE, n
     for i in range(low[0], high[0] + 1):
         for j in range(low[1], high[1] + 1):
             a, b, c, d = (
@@ -198,9 +198,9 @@ def near_sphere(field, x, radius, ahead, nearest):
                 distance = dot(away, away)
                 if distance > reach * reach:
                     continue
-                found = _offer(field, found, x, radius, place, nearest)
+                count = _offer(field, count, x, radius, place, nearest)
                 if distance < best:
                     best, closest = distance, place
-    if found == 0 and 0.0 < best < NONE:
+    if count == 0 and 0.0 < best < NONE:
         n = scale(1.0 / np.sqrt(best), sub(x, closest))
         _put(nearest, 0, n, sub(x, scale(radius, n)), np.sqrt(best) - radius)

@@ -151,13 +151,13 @@ def _taking_part(work, offers, frame, o):
 
 
 @kernel
-def manifold(a, b, shapes, rotation, d, o, n, gap, closest, sure, reach, found):
+def manifold(a, b, shapes, rotation, d, o, n, gap, closest, sure, reach, contacts):
     """Find the contacts of shapes at o + d and o whose distance along n is the gap; return their number.
 
     `closest`, relative to o, is where they are closest; it is a contact unless another is as near. Returns −1 if it is
     not `sure` and there is no other.
     """
-    work = found.work
+    work = contacts.work
     t1, t2 = tangents(n)
     frame = t1[0], t1[1], t1[2], t2[0], t2[1], t2[2], n[0], n[1], n[2]
     first = touching_face(a, 0, shapes, rotation, d, frame, work)
@@ -179,4 +179,4 @@ def manifold(a, b, shapes, rotation, d, o, n, gap, closest, sure, reach, found):
         offers = _offer(work, offers, x[0], x[1], x[2] + 0.5 * gap, x[2] - 0.5 * gap, gap, reach, CLOSEST)
     if offers > KEPT:
         offers = _taking_part(work, offers, frame, o)
-    return reduced(found, offers, margin, frame, o)
+    return reduced(contacts, offers, margin, frame, o)

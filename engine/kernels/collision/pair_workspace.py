@@ -91,14 +91,14 @@ def workspace(shapes: Shapes) -> PairContacts:
 
 
 @inline
-def put(found, slot, x, n, gap, feature):
+def put(contacts, slot, x, n, gap, feature):
     """Store a contact in a slot."""
-    store3(found.at[slot], x)
-    store3(found.normal[slot], n)
-    found.gap[slot], found.feature[slot] = gap, feature
+    store3(contacts.at[slot], x)
+    store3(contacts.normal[slot], n)
+    contacts.gap[slot], contacts.feature[slot] = gap, feature
 
 
 @inline
-def put_between(found, slot, x, n, gap, radius, feature):
+def put_between(contacts, slot, x, n, gap, radius, feature):
     """Store the contact of a ball of that radius about x with a surface the gap away along −n."""
-    put(found, slot, add(x, scale(-(radius + 0.5 * gap), n)), n, gap, feature)
+    put(contacts, slot, add(x, scale(-(radius + 0.5 * gap), n)), n, gap, feature)

@@ -37,53 +37,53 @@ def _half_axis(k, shapes, rotation):
 
 
 @inline
-def _sphere(a, b, shapes, rotation, d, o, reach, found):
+def _sphere(a, b, shapes, rotation, d, o, reach, contacts):
     """Find the contact of a sphere with any shape."""
     radius, other, kind = shapes.size[a, 0], shapes.size[b, 0], shapes.kind[b]
     if kind == SPHERE:
-        return sphere_sphere(d, o, radius, other, reach, found)
+        return sphere_sphere(d, o, radius, other, reach, contacts)
     if kind == CAPSULE:
-        return sphere_capsule(d, _half_axis(b, shapes, rotation), o, radius, other, reach, found)
+        return sphere_capsule(d, _half_axis(b, shapes, rotation), o, radius, other, reach, contacts)
     if kind == BOX:
-        return sphere_box(d, load3(shapes.size[b]), load9(rotation[b]), o, radius, reach, found)
+        return sphere_box(d, load3(shapes.size[b]), load9(rotation[b]), o, radius, reach, contacts)
     if kind == CYLINDER:
-        return sphere_cylinder(d, other, shapes.size[b, 1], load9(rotation[b]), o, radius, reach, found)
-    if signed_distance(a, b, shapes, rotation, d, reach, found.work) == FAR:
+        return sphere_cylinder(d, other, shapes.size[b, 1], load9(rotation[b]), o, radius, reach, contacts)
+    if signed_distance(a, b, shapes, rotation, d, reach, contacts.work) == FAR:
         return 0
-    axis = found.work.axis
-    put(found, 0, add(o, load3(axis, 4)), load3(axis), axis[3], CLOSEST)
+    axis = contacts.work.axis
+    put(contacts, 0, add(o, load3(axis, 4)), load3(axis), axis[3], CLOSEST)
     return 1
 
 
 @inline
-def _ordered(a, b, shapes, rotation, position, reach, found):
+def _ordered(a, b, shapes, rotation, position, reach, contacts):
     """Find the contacts of an ordered pair."""
     o = load3(position[b])
     d = sub(load3(position[a]), o)
     if shapes.kind[a] == SPHERE:
-        return _sphere(a, b, shapes, rotation, d, o, reach, found)
+        return _sphere(a, b, shapes, rotation, d, o, reach, contacts)
     if shapes.kind[b] == CAPSULE:
         u, w = _half_axis(a, shapes, rotation), _half_axis(b, shapes, rotation)
-        return capsule_capsule(d, u, w, o, shapes.size[a, 0], shapes.size[b, 0], reach, found)
-    axis = found.work.axis
+        return capsule_capsule(d, u, w, o, shapes.size[a, 0], shapes.size[b, 0], reach, contacts)
+    axis = contacts.work.axis
     if shapes.kind[b] == BOX:
-        separating_axis(a, b, shapes, rotation, d, found.work)
+        separating_axis(a, b, shapes, rotation, d, contacts.work)
         axis[3] -= core_radius(a, shapes)
         if axis[3] > reach:
             return 0
         n, gap = load3(axis), axis[3]
-        count = manifold(a, b, shapes, rotation, d, o, n, gap, (0.0, 0.0, 0.0), False, reach, found)
+        count = manifold(a, b, shapes, rotation, d, o, n, gap, (0.0, 0.0, 0.0), False, reach, contacts)
         if count >= 0:
             return count
-    if signed_distance(a, b, shapes, rotation, d, reach, found.work) == FAR:
+    if signed_distance(a, b, shapes, rotation, d, reach, contacts.work) == FAR:
         return 0
     n, middle, gap = load3(axis), load3(axis, 4), axis[3]
-    return manifold(a, b, shapes, rotation, d, o, n, gap, middle, True, reach, found)
+    return manifold(a, b, shapes, rotation, d, o, n, gap, middle, True, reach, contacts)
 
 
 @kernel
-def pair_contacts(a, b, shapes, rotation, position, reach, found):
-    """Find up to four contacts between shapes a and b within `reach` (m), into `found`; return their number.
+def pair_contacts(a, b, shapes, rotation, position, reach, contacts):
+    """Find up to four contacts between shapes a and b within `reach` (m), into `contacts`; return their number.
 
     `rotation` (S, 9) and `position` (S, 3) are the shapes' frames in the world.
     """
@@ -93,9 +93,9 @@ def pair_contacts(a, b, shapes, rotation, position, reach, found):
     first, second = (b if turned else a), (a if turned else b)
     if turned:
         for k in range(6):
-            found.work.nearing[k] = -found.work.nearing[k]
-    count = _ordered(first, second, shapes, rotation, position, reach, found)
+            contacts.work.nearing[k] = -contacts.work.nearing[k]
+    count = _ordered(first, second, shapes, rotation, position, reach, contacts)
     if turned:
         for k in range(count):
-            store3(found.normal[k], scale(-1.0, load3(found.normal[k])))
+            store3(contacts.normal[k], scale(-1.0, load3(contacts.normal[k])))
     return count

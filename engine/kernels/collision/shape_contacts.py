@@ -42,7 +42,7 @@ class PairsWorkspace(NamedTuple):
     middle: NDArray[np.floating]
     velocity: NDArray[np.floating]
     omega: NDArray[np.floating]
-    found: PairContacts
+    contacts: PairContacts
     feature: NDArray[np.int64]
 
 
@@ -97,7 +97,7 @@ def _velocity(s, x, pairs):
 @inline
 def _relative(a, b, dt, pairs):
     """Put what of two shapes takes part in the step into the workspace, see `pair_workspace`."""
-    nearing, origin = pairs.found.work.nearing, (0.0, 0.0, 0.0)
+    nearing, origin = pairs.contacts.work.nearing, (0.0, 0.0, 0.0)
     turn = sub(load3(pairs.omega[a]), load3(pairs.omega[b]))
     store3(nearing, scale(2.0 * dt, turn))
     store3(nearing, scale(2.0 * dt, sub(_velocity(a, origin, pairs), _velocity(b, origin, pairs))), 3)
@@ -121,14 +121,14 @@ def shape_contacts(total, points, shapes, pairs, bodies, dt, out):
         if not dot(apart, apart) <= limit * limit:
             continue
         _relative(a, b, dt, pairs)
-        found = pair_contacts(a, b, pairs.shapes, pairs.rotation, pairs.position, reach, pairs.found)
-        for c in range(min(found, pairs.first[k + 1] - pairs.first[k])):
-            x, n = load3(pairs.found.at[c]), load3(pairs.found.normal[c])
-            gap = pairs.found.gap[c]
+        count = pair_contacts(a, b, pairs.shapes, pairs.rotation, pairs.position, reach, pairs.contacts)
+        for c in range(min(count, pairs.first[k + 1] - pairs.first[k])):
+            x, n = load3(pairs.contacts.at[c]), load3(pairs.contacts.normal[c])
+            gap = pairs.contacts.gap[c]
             closing = -dot(n, sub(_velocity(a, x, pairs), _velocity(b, x, pairs)))
             if gap <= CONTACT_MARGIN + 2.0 * dt * max(closing, 0.0):
                 slot = pairs.first[k] + c
-                pairs.feature[slot] = pairs.found.feature[c]
+                pairs.feature[slot] = pairs.contacts.feature[c]
                 put(out, total, points + slot, shapes + k, x, n, gap)
                 total += 1
     return total

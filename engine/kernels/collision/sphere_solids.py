@@ -11,17 +11,17 @@ from engine.kernels.spatial import add, dot, mul, mul_t, scale, sub
 
 
 @inline
-def _put(d, o, R, n, length, radius, reach, found):
+def _put(d, o, R, n, length, radius, reach, contacts):
     """Store the contact along n in the other shape's frame, given the centre's distance from its surface."""
     gap = length - radius
     if gap > reach:
         return 0
-    put_between(found, 0, add(o, d), mul(R, n), gap, radius, CLOSEST)
+    put_between(contacts, 0, add(o, d), mul(R, n), gap, radius, CLOSEST)
     return 1
 
 
 @inline
-def sphere_box(d, size, R, o, radius, reach, found):
+def sphere_box(d, size, R, o, radius, reach, contacts):
     """Find the contact of a sphere and a box with edges `size`; from inside the normal is that of the nearest side."""
     x, half = mul_t(R, d), scale(0.5, size)
     out = sub(x, (clamped(x[0], half[0]), clamped(x[1], half[1]), clamped(x[2], half[2])))
@@ -37,11 +37,11 @@ def sphere_box(d, size, R, o, radius, reach, found):
             n, length = (0.0, (1.0 if x[1] >= 0.0 else -1.0), 0.0), -depth[1]
         else:
             n, length = (0.0, 0.0, (1.0 if x[2] >= 0.0 else -1.0)), -depth[2]
-    return _put(d, o, R, n, length, radius, reach, found)
+    return _put(d, o, R, n, length, radius, reach, contacts)
 
 
 @inline
-def sphere_cylinder(d, wide, high, R, o, radius, reach, found):
+def sphere_cylinder(d, wide, high, R, o, radius, reach, contacts):
     """Find the contact of a sphere and a cylinder; from inside the normal is that of the mantle or an end."""
     x = mul_t(R, d)
     across = np.sqrt(x[0] * x[0] + x[1] * x[1])
@@ -54,4 +54,4 @@ def sphere_cylinder(d, wide, high, R, o, radius, reach, found):
         a, b = max(side, 0.0), max(end, 0.0)
         length = np.sqrt(a * a + b * b)
         n = add(scale(a / length, e), (0.0, 0.0, up * b / length))
-    return _put(d, o, R, n, length, radius, reach, found)
+    return _put(d, o, R, n, length, radius, reach, contacts)

@@ -42,25 +42,25 @@ def on_segment(x, c, u):
 
 
 @inline
-def sphere_sphere(d, o, radius_a, radius_b, reach, found):
+def sphere_sphere(d, o, radius_a, radius_b, reach, contacts):
     """Find the contact of a sphere with its centre at o + d and one at o."""
     n, length = unit_or(d, (0.0, 0.0, 1.0), 0.0)
     gap = length - radius_a - radius_b
     if gap > reach:
         return 0
-    put_between(found, 0, add(o, d), n, gap, radius_a, CLOSEST)
+    put_between(contacts, 0, add(o, d), n, gap, radius_a, CLOSEST)
     return 1
 
 
 @inline
-def sphere_capsule(d, u, o, radius_a, radius_b, reach, found):
+def sphere_capsule(d, u, o, radius_a, radius_b, reach, contacts):
     """Find the contact of a sphere at o + d and a capsule about o."""
     away = sub(d, scale(on_segment(d, (0.0, 0.0, 0.0), u), u))
     n, length = unit_or(away, tangents_of(u), np.sqrt(dot(d, d)) + np.sqrt(dot(u, u)))
     gap = length - radius_a - radius_b
     if gap > reach:
         return 0
-    put_between(found, 0, add(o, d), n, gap, radius_a, CLOSEST)
+    put_between(contacts, 0, add(o, d), n, gap, radius_a, CLOSEST)
     return 1
 
 
@@ -100,7 +100,7 @@ def closest_of_segments(d, u, w):
 
 
 @inline
-def _put_at(found, count, s, t, pair, feature):
+def _put_at(contacts, count, s, t, pair, feature):
     """Store the contact between point s of one capsule and point t of the other, if within reach."""
     d, u, w, o, across, radius_a, radius_b, reach = pair
     x = add(d, scale(s, u))
@@ -108,7 +108,7 @@ def _put_at(found, count, s, t, pair, feature):
     n, length = unit_or(away, across, np.sqrt(dot(d, d)) + np.sqrt(dot(u, u)) + np.sqrt(dot(w, w)))
     gap = length - radius_a - radius_b
     if gap <= reach:
-        put_between(found, count, add(o, x), n, gap, radius_a, feature)
+        put_between(contacts, count, add(o, x), n, gap, radius_a, feature)
     return count + 1 if gap <= reach else count
 
 
@@ -130,7 +130,7 @@ def _ends(d, u, w, sign):
 
 
 @kernel
-def capsule_capsule(d, u, w, o, radius_a, radius_b, reach, found):
+def capsule_capsule(d, u, w, o, radius_a, radius_b, reach, contacts):
     """Find the contacts of a capsule about o + d along u and one about o along w.
 
     Parallel capsules touch at both ends of their common stretch. The closest points come first, unless an end is as
@@ -150,22 +150,22 @@ def capsule_capsule(d, u, w, o, radius_a, radius_b, reach, found):
         gap = abs(dot(d, n)) - radius_a - radius_b
         if gap > reach:
             return 0
-        put_between(found, 0, add(o, x), n, gap, radius_a, CLOSEST)
+        put_between(contacts, 0, add(o, x), n, gap, radius_a, CLOSEST)
         return 1
     if length - radius_a - radius_b > reach:
         return 0
     pair = d, u, w, o, across, radius_a, radius_b, reach
     if area > _PARALLEL * uu * ww or uu == 0.0 or ww == 0.0:
-        return _put_at(found, 0, s, t, pair, CLOSEST)
+        return _put_at(contacts, 0, s, t, pair, CLOSEST)
     s0, t0, second0 = _ends(d, u, w, -1.0)
     s1, t1, second1 = _ends(d, u, w, 1.0)
     if s1 - s0 <= _SAME:
-        return _put_at(found, 0, s, t, pair, CLOSEST)
-    count = _put_at(found, 0, s0, t0, pair, 1 + 2 * second0)
-    count = _put_at(found, count, s1, t1, pair, 2 + 2 * second1)
-    least = found.gap[0] if count > 0 else reach
-    least = min(least, found.gap[1]) if count > 1 else least
+        return _put_at(contacts, 0, s, t, pair, CLOSEST)
+    count = _put_at(contacts, 0, s0, t0, pair, 1 + 2 * second0)
+    count = _put_at(contacts, count, s1, t1, pair, 2 + 2 * second1)
+    least = contacts.gap[0] if count > 0 else reach
+    least = min(least, contacts.gap[1]) if count > 1 else least
     gap = length - radius_a - radius_b
     if count == 0 or gap < least - _NEARER * (length + radius_a + radius_b):
-        count = _put_at(found, count, s, t, pair, CLOSEST)
+        count = _put_at(contacts, count, s, t, pair, CLOSEST)
     return count

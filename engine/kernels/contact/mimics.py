@@ -68,24 +68,24 @@ class Mimics(NamedTuple):
 
 def topology(model: Model) -> NDArray[np.int64]:
     """(n, 4): that of `model.layout.pack`, with velocities counted without mimicking joints."""
-    found = pack(model).topology.copy()
-    found[:, V_START] = (
-        model.coupling.v_index[np.minimum(found[:, V_START], max(model.tree_nv - 1, 0))] if model.tree_nv else 0
+    packed = pack(model).topology.copy()
+    packed[:, V_START] = (
+        model.coupling.v_index[np.minimum(packed[:, V_START], max(model.tree_nv - 1, 0))] if model.tree_nv else 0
     )
-    return found
+    return packed
 
 
 def mimics(model: Model) -> Mimics | tuple[()]:
     """Return the workspace; an empty tuple without mimic joints."""
     if not model.has_mimic:
         return ()
-    found = _fates(model)
+    fates = _fates(model)
     n, rows = len(model.parent), topology(model)[:, V_START]
-    arrivals = [[y for y, (_, arrives) in here.items() if arrives] for here in found]
+    arrivals = [[y for y, (_, arrives) in here.items() if arrives] for here in fates]
     own = max(map(len, arrivals))
     width, busy, at = own + 1, np.zeros(n + 1, np.int64), np.full(n, own)
     fate, into, row = (np.zeros((n + 1, width), np.int64) for _ in range(3))
-    for i, here in enumerate(found):
+    for i, here in enumerate(fates):
         for y, (what, arrives) in here.items():
             k = arrivals[i].index(y) if arrives else own
             fate[i, k], row[i, k], busy[i] = what, y, 1
@@ -115,9 +115,9 @@ def _fates(model: Model) -> list[dict[int, tuple[int, bool]]]:
         if model.kind[i] <= PRISMATIC:
             joints[row[i]] = joints.get(row[i], 0) + 1
     met: list[dict[int, int]] = [{} for _ in range(n + 1)]  # of each body's arriving coordinates, the joints below
-    found: list[dict[int, tuple[int, bool]]] = [{} for _ in range(n + 1)]
+    fates: list[dict[int, tuple[int, bool]]] = [{} for _ in range(n + 1)]
     for i in [*range(n - 1, -1, -1), n]:
-        here, below = found[i], met[i]
+        here, below = fates[i], met[i]
         for y, count in below.items():
             here[y] = (ENDS if count == joints[y] else PASSES), True
         single = i < n and model.kind[i] <= PRISMATIC
@@ -128,7 +128,7 @@ def _fates(model: Model) -> list[dict[int, tuple[int, bool]]]:
         for y in passes:
             above = met[parent[i] if parent[i] != WORLD else n]
             above[y] = above.get(y, 0) + below[y]
-    return found
+    return fates
 
 
 def example() -> Mimics:

@@ -71,7 +71,7 @@ def _contacts(count, topology, contact):
 @inline
 def _joints(q, v, rows, contact):
     """Find the joints with friction or near a limit, as ones in `right`; return their number."""
-    found, p = 0, contact.solver.problem
+    count, p = 0, contact.solver.problem
     for j in spread(contact.free.size):
         p.right[j] = 0.0
         if is_row(rows, j):
@@ -81,15 +81,15 @@ def _joints(q, v, rows, contact):
                 p.right[j] = 1.0
     for j in range(contact.free.size):
         if p.right[j] > 0.0:
-            p.joint[found] = j
-            found += 1
-    for k in spread(found):
+            p.joint[count] = j
+            count += 1
+    for k in spread(count):
         j = p.joint[k]
         low, high = bounds(rows, j, q)
         p.joint_free[k], p.law[k, 0] = contact.free[j], friction(rows.joints, j, v[j]) * rows.dt
         p.law[k, 1] = low if low * rows.dt < -limit_slack(low) else 0.0
         p.law[k, 2] = high if high * rows.dt > limit_slack(high) else 0.0
-    return found
+    return count
 
 
 @kernel

@@ -308,8 +308,8 @@ def _is_over(numbers, counts):
 @inline
 def _is_done(numbers, counts):
     """Whether no plan follows."""
-    found = numbers[BEST_RESIDUAL] <= numbers[ACCEPTED_RESIDUAL] and not _is_interior(counts[PLAN])
-    return found or counts[PLAN] == POLISH_LAST
+    accepted = numbers[BEST_RESIDUAL] <= numbers[ACCEPTED_RESIDUAL] and not _is_interior(counts[PLAN])
+    return accepted or counts[PLAN] == POLISH_LAST
 
 
 @inline

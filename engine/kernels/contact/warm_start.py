@@ -24,11 +24,11 @@ def _key(i, contact):
 @inline
 def _impulse_before(i, contact_state, robot):
     """The impulse of a contact in the previous step, in the world; 0 if it did not exist."""
-    shape, key, found = contact_state.contact.contacts.shape[i], _key(i, contact_state.contact), (0.0, 0.0, 0.0)
+    shape, key, impulse = contact_state.contact.contacts.shape[i], _key(i, contact_state.contact), (0.0, 0.0, 0.0)
     for k in range(int(contact_state.summary[robot, CONTACT_COUNT])):
         if contact_state.which[robot, k] == shape and contact_state.key[robot, k] == key:
-            found = load3(contact_state.seen[robot, k], IMPULSE)
-    return found
+            impulse = load3(contact_state.seen[robot, k], IMPULSE)
+    return impulse
 
 
 @inline

@@ -76,8 +76,8 @@ def contact_workspace(model: Model, scene: Scene, most_pairs: int = ALL_PAIRS) -
     At most `most_pairs` pairs of bodies touch at a time, or `ALL_PAIRS` of robots with more than
     `MAX_CONTACTS` contacts.
     """
-    found, (pairs, solids) = points(model, scene), touching_pairs(model, scene)
-    C, nv, touching = found.capacity + pairs.capacity, model.nv, len(_pairs_of_bodies(pairs))
+    shape_points, (pairs, solids) = points(model, scene), touching_pairs(model, scene)
+    C, nv, touching = shape_points.capacity + pairs.capacity, model.nv, len(_pairs_of_bodies(pairs))
     if C > MAX_CONTACTS and touching > ALL_PAIRS:
         raise ValueError(
             f"{model.name} may have {C} contacts at a time, {pairs.capacity} of them in {len(pairs.one)} pairs of "
@@ -88,8 +88,9 @@ def contact_workspace(model: Model, scene: Scene, most_pairs: int = ALL_PAIRS) -
     most = min(touching, most_pairs if C <= MAX_CONTACTS else ALL_PAIRS)
     room = body_pairs(len(model.parent), nv, most) if pairs.capacity else ()
     return ContactWorkspace(
-        points=found, surface=surfaces.surface(scene.ground or Plane()), near=near_points.workspace(found),
-        contacts=contacts(C), bodies=bodies(len(model.parent)), tree_q=np.zeros((1, model.tree_nq)),
+        points=shape_points, surface=surfaces.surface(scene.ground or Plane()),
+        near=near_points.workspace(shape_points), contacts=contacts(C), bodies=bodies(len(model.parent)),
+        tree_q=np.zeros((1, model.tree_nq)),
         tree_v=np.zeros((1, model.tree_nv)), column=column, free=free, shift=shift, before=np.zeros(C),
         work=np.zeros(2, np.int64),
         pairs=pairs_workspace(pairs, solids) if pairs.capacity else (), topology=mimics.topology(model),
@@ -100,8 +101,8 @@ def contact_workspace(model: Model, scene: Scene, most_pairs: int = ALL_PAIRS) -
 def _pairs_of_bodies(pairs: Pairs) -> NDArray[np.int64]:
     """(P, 2): the pairs of moving bodies with shapes that may touch."""
     bodies = np.stack([pairs.body[pairs.one], pairs.body[pairs.other]], 1)
-    found: NDArray[np.int64] = np.unique(bodies[bodies[:, 1] != WORLD], axis=0)
-    return found
+    distinct: NDArray[np.int64] = np.unique(bodies[bodies[:, 1] != WORLD], axis=0)
+    return distinct
 
 
 def of_robots(contact_state: ContactState, block: slice) -> ContactState:
@@ -146,12 +147,12 @@ def example(kind: Kind, pairs: bool, mimic: bool) -> ContactState:
     """Return arrays of the types and dimensions of those in a `ContactState`, for compiling kernels."""
     real, whole = np.zeros(1), np.zeros(1, np.int64)
     matrix, cube, table = real[None], real[None, None], whole[None]
-    found = Points(whole, whole, whole, matrix, real, matrix, real, real, real, matrix, whole, whole)
+    shape_points = Points(whole, whole, whole, matrix, real, matrix, real, real, real, matrix, whole, whole)
     near = Near(table, cube, cube, matrix, matrix, cube, whole, table, whole, whole, whole)
     mimicking, touching = mimics.example() if mimic else (), body_pairs(1, 1, 1) if pairs else ()
     contact = ContactWorkspace(
-        points=found, surface=surfaces.example(kind), near=near, contacts=contacts(1), bodies=bodies(1), tree_q=matrix,
-        tree_v=matrix, column=real, free=real, shift=real, before=real,
+        points=shape_points, surface=surfaces.example(kind), near=near, contacts=contacts(1), bodies=bodies(1),
+        tree_q=matrix, tree_v=matrix, column=real, free=real, shift=real, before=real,
         work=whole, pairs=pairs_workspace(NO_PAIRS, shapes(())) if pairs else (), topology=table,
         solver=impulse_workspace(np.array([-1]), 1, 1, mimicking, touching),
     )  # fmt: skip
