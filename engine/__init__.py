@@ -10,9 +10,9 @@ body's own frame; SI units; z up; arrays are batch first, and one state gives a 
 batch axis.
 
 `INTEGRATORS` are the names that `Simulation` accepts, the default first. `SIMULATION_ALGORITHMS` are those
-that a simulation can use, by device. `PHASES` are the timed parts of a step, by device and algorithm; `PHASE_MEANINGS`
-describes each. `CONTACT_TOLERANCE` is the residual at which contacts count as solved. `ROBOTS` is the folder of the
-robots that ship.
+that a simulation can use, by device, and `ALGORITHM_NAMES` the field's names for them. `PHASES` are the timed parts of
+a step, by device and algorithm; `PHASE_MEANINGS` describes each. `CONTACT_TOLERANCE` is the residual at which contacts
+count as solved. `ROBOTS` is the folder of the robots that ship.
 """
 
 from importlib import import_module
@@ -78,7 +78,7 @@ from engine.scene import (
 from engine.scene.mesh_parts import MeshPart
 from engine.scene.mesh_reader import mesh_being_read, read_mesh
 from engine.scene.tolerances import RESIDUAL_TOLERANCE as CONTACT_TOLERANCE
-from engine.selection.capabilities import algorithms
+from engine.selection.capabilities import ALGORITHM_NAMES, algorithms
 from engine.selection.choice import why_no_gpu
 from engine.selection.steppers import ALGORITHMS as SIMULATION_ALGORITHMS
 from engine.selection.steppers import simulation_algorithms, simulation_refusal
@@ -124,8 +124,8 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "CONTACT_TOLERANCE", "INTEGRATORS", "PHASES", "PHASE_MEANINGS", "ROBOTS", "SIMULATION_ALGORITHMS",
-    "AlgorithmResult", "Checkpoint", "Collision", "Comparison", "ComparisonResult", "Compilation", "Contacts",
+    "ALGORITHM_NAMES", "CONTACT_TOLERANCE", "INTEGRATORS", "PHASES", "PHASE_MEANINGS", "ROBOTS",
+    "SIMULATION_ALGORITHMS", "AlgorithmResult", "Checkpoint", "Collision", "Comparison", "ComparisonResult", "Compilation", "Contacts",
     "Controller", "ControllerError", "Crossing", "Diagnostic", "Diverged", "Edit", "ForwardDynamics", "Frame",
     "FrameReader", "FreeWindow", "Growth", "HeightField", "IKResult", "Interval", "Joint", "Lesson", "LessonMarks",
     "LessonPart", "LessonQuestion", "LessonStep", "LiveLink", "LiveReader", "MeshPart", "Model", "ModelError",

@@ -10,10 +10,10 @@ from PyQt6.QtCore import Qt, QUrl
 from PyQt6.QtGui import QAction, QDesktopServices, QKeySequence
 from PyQt6.QtWidgets import QDockWidget, QMenu, QWidget
 
+import engine
 from app.desktop import theme
 
 DEVICE_NAMES = {"auto": "auto", "cpu": "CPU", "cuda": "GPU"}
-ALGORITHM_NAMES = {"abia": "ABA", "abia-hybrid": "hybrid ABA", "jsiia": "CRBA", "cfa": "CFA", "dca": "DCA-ABA"}
 ALGORITHM_TIPS = {
     "auto": "The fastest for this robot and device, by what was measured",
     "abia": "Articulated-body algorithm; ABIA in Yang, Wu, Pan 2016; abia on the command line",
@@ -114,13 +114,15 @@ def device_name(device: str) -> str:
 
 def algorithm_name(algorithm: str) -> str:
     """Return the field's name for an engine algorithm; a user's own algorithm keeps its name."""
-    return ALGORITHM_NAMES.get(algorithm, algorithm)
+    return engine.ALGORITHM_NAMES.get(algorithm, algorithm)
 
 
 def algorithm_words(text: str) -> str:
     """Replace the engine's names of algorithms and devices in a sentence by the window's."""
     text = text.replace("asked for", "chosen by you")
-    text = re.sub(rf"\b({'|'.join(ALGORITHM_NAMES)})\b(?!-)", lambda found: ALGORITHM_NAMES[found[1]], text)
+    text = re.sub(
+        rf"\b({'|'.join(engine.ALGORITHM_NAMES)})\b(?!-)", lambda found: engine.ALGORITHM_NAMES[found[1]], text
+    )
     return re.sub(r"\bon (cpu|cuda)\b", lambda found: f"on {DEVICE_NAMES[found[1]]}", text)
 
 

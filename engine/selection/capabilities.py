@@ -26,6 +26,7 @@ class Algorithm:
     """A row of the table."""
 
     name: str
+    field_name: str
     full_name: str
     devices: Mapping[str, Form]
     """The devices for which it is compiled, or on which the reference in `engine.algorithms` runs, for comparison."""
@@ -58,28 +59,29 @@ ALGORITHMS: Mapping[str, Algorithm] = {
     row.name: row
     for row in (
         Algorithm(
-            "abia", "articulated-body inertias", {"cpu": "compiled", "cuda": "compiled"},
+            "abia", "ABA", "articulated-body inertias", {"cpu": "compiled", "cuda": "compiled"},
             trees=True, floating=True, spherical=True, still=True, prismatic=True, mimic=False, massless=True,
             uneven=True, threads=False, largest=None, work="n", span="d", source="Featherstone 1983; [Y] section II.C",
         ),
         Algorithm(
-            "dca", "divide and conquer with articulated-body inertias", {"cpu": "compiled", "cuda": "compiled"},
+            "dca", "DCA-ABA", "divide and conquer with articulated-body inertias",
+            {"cpu": "compiled", "cuda": "compiled"},
             trees=True, floating=True, spherical=True, still=False, prismatic=True, mimic=False, massless=False,
             uneven=False, threads=True, largest=None, work="n", span="n/p + log p", source="[B]",
         ),
         Algorithm(
-            "jsiia", "joint-space inertia inversion", {"cpu": "compiled", "cuda": "compiled"},
+            "jsiia", "CRBA", "joint-space inertia inversion", {"cpu": "compiled", "cuda": "compiled"},
             trees=True, floating=True, spherical=True, still=True, prismatic=True, mimic=True, massless=True,
             uneven=True, threads=False, largest=512, work="n d + n³", span="n", source="[Y] (6), (7)",
         ),
         Algorithm(
-            "abia-hybrid", "articulated-body inertias on the CPU, scans on the device",
+            "abia-hybrid", "hybrid ABA", "articulated-body inertias on the CPU, scans on the device",
             {"cpu": "text", "cuda": "compiled"},
             trees=False, floating=False, spherical=False, still=False, prismatic=True, mimic=False, massless=True,
             uneven=True, threads=False, largest=None, work="n", span="n", source="[Y] (8)",
         ),
         Algorithm(
-            "cfa", "constraint forces by block elimination, refined", {"cpu": "compiled", "cuda": "compiled"},
+            "cfa", "CFA", "constraint forces by block elimination, refined", {"cpu": "compiled", "cuda": "compiled"},
             trees=False, floating=False, spherical=False, still=False, prismatic=True, mimic=False, massless=False,
             uneven=True, threads=False, largest=4096, work="n log n", span="log n", source="Fijany 1995; [Y] (14)–(19)",
         ),
@@ -87,16 +89,16 @@ ALGORITHMS: Mapping[str, Algorithm] = {
 }  # fmt: skip
 """By name; of algorithms with equal support the preferred one is first."""
 
-FIELD_NAMES = {"aba": "abia", "hybrid aba": "abia-hybrid", "crba": "jsiia", "dca-aba": "dca"}
-"""The field's names in small letters, as the window has them, where the papers' differ."""
+ALGORITHM_NAMES = {row.name: row.field_name for row in ALGORITHMS.values()}
+"""The field's names, as the window has them, by those of the papers."""
 DEVICES = tuple(dict.fromkeys(device for row in ALGORITHMS.values() for device in row.devices))
 _FEATURES: tuple[Feature, ...] = (*SERIAL, "prismatic", "massless", "uneven")
 
 
 def by_name(words: str) -> str:
     """Return the name of the algorithm that the field or the papers call so, in any case; other words unchanged."""
-    small = words.lower()
-    return FIELD_NAMES.get(small, small if small in ALGORITHMS else words)
+    by_words = {name.lower(): row.name for row in ALGORITHMS.values() for name in (row.name, row.field_name)}
+    return by_words.get(words.lower(), words)
 
 
 def algorithms(model: Model, device: str = "auto") -> tuple[str, ...]:
