@@ -103,7 +103,7 @@ def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
     two = {"path": model.source, **{name: list(x) if isinstance(x, tuple) else x for name, x in asdict(kept).items()}}
     window = SimpleNamespace(
         viewport=SimpleNamespace(camera=camera),
-        feature=lambda _: SimpleNamespace(path=""),  # of the ghost
+        feature=lambda _: SimpleNamespace(path="", kept={"name": "dca", "step": 4}),  # of the ghost, and of the lesson
         saveState=lambda: SimpleNamespace(toBase64=lambda: SimpleNamespace(data=lambda: b"QUJD")),
     )
     keys = [[catalogue(model)[int(k)].key for k in rng.integers(0, 40, 3)] for _ in range(2)]
@@ -133,6 +133,8 @@ def test_a_session_is_read_as_it_was_written(chance, tmp_path):
         np.testing.assert_array_equal(camera.target, was.camera.target)
         assert session_text.plots(session) == was.keys
         assert session_text.hidden(session) == was.hidden
+        assert session_text.lesson(session) == ("dca", 4)
+        assert session_text.lesson({}) is None
         assert session_text.second_robot(session) == (model.source, was.kept)
         assert (session_text.speed(session, 1.0), session_text.layout(session)) == (bench.speed, "QUJD")
         assert session_text.xacro_args(session) == bench.xacro_args(bench.path)
@@ -147,7 +149,7 @@ OUTSIDE = {
     "batch.friction": (-1e-3, 1.5), "batch.seed": (-1, 0.5), "drives.*.mode": ("push",), "drives.*.wave": ("saw",),
     "drives.*.period": (0.0, -2.0), "drives.*.value": ("1", None), "camera.distance": (0.0, -1.0, 1e12),
     "camera.target": ([0, 0], [1e12, 0, 0], "here"), "beside.place": ([1e12, 0, 0],), "beside.q": ([1e12],),
-    "beside.algorithm": ("none", 3, ["cfa"]),
+    "beside.algorithm": ("none", 3, ["cfa"]), "lesson.name": ("dca?", 3), "lesson.step": ("4", None, [4]),
     "scene.friction": (-0.1,), "scene.restitution": (-0.1, 1.1), "pose.*.0": (1e10, "x"), "plots": ([[3]], "all"),
 }  # fmt: skip
 """Session values that no window writes."""
@@ -159,6 +161,7 @@ READERS = {
     "camera": lambda s, _: session_text.camera(s, Camera()),
     "beside": lambda s, _: session_text.second_robot(s),
     "plots": lambda s, _: session_text.plots(s),
+    "lesson": lambda s, _: session_text.lesson(s),
     "pose": lambda s, m: session_text.pose(s, m, m.neutral()),
 }
 
