@@ -231,7 +231,7 @@ class JointPanel(QTableView):
         numbers = sum(self.columnWidth(column) for column in (VALUE, DRIVE, VELOCITY, EFFORT))  # 0 for hidden columns
         room, (ending, widths, wanted) = self.viewport().width() - numbers - CELL, self._names
         spared = [min(WIDEST_NAME, room - slider) for slider in (SLIDER_WIDE, *3 * (SLIDER_FAIR,), SLIDER_LEAST)]
-        width = next((each for each, limit in zip(wanted, spared, strict=True) if each <= limit), spared[1])
+        width = next((each for each, limit in zip(wanted, spared, strict=True) if each <= limit), spared[-1])
         width = max(LEAST_NAME, width)
         self.setColumnWidth(NAME, width + CELL)
         bases = any(name.startswith(BASE) and needed > width for name, needed in widths.items())
