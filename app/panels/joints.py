@@ -208,7 +208,7 @@ class JointPanel(QTableView):
         widths = {row.label: advance(row.label) for row in rows}
         own = {row.label for row in rows if row.leader is None}
         base = {name for name in own if name.startswith(BASE)}
-        shorts = {advance(shortened(name, ending)) for name in own - base}
+        shorts = {widths.get(name) or advance(name) for name in {shortened(each, ending) for each in own - base}}
         short = max(shorts, default=0)
         every, owned, based = (max((widths[each] for each in names), default=0) for names in (widths, own, base))
         # What the column of names would rather hold: all, those of sliders, those with an ellipsis for their ending.
