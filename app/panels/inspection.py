@@ -17,6 +17,7 @@ from app.plotting.quantities import center_of_mass, own_energy
 from app.simulation.messages import Snapshot
 
 FIXED = "fixed to the world: no moving mass"
+ROBOTS_COM = "the centre of mass of the robot's moving links, in the world"
 ABOUT = "about the centre of mass, along the link's axes"
 
 
@@ -134,7 +135,7 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
         energy = math.nan if frame.batch is None else frame.batch.energy[frame.robot]
         now = [Row("energy", f"{_fixed(energy)} J", "kinetic and potential")] if math.isfinite(energy) else []
     elif mass > 0:
-        now.insert(0, Row("centre of mass, mm", _fixed(1000 * center_of_mass(model, frame.link_poses)), "in the world"))
+        now.insert(0, Row("CoM, mm", _fixed(1000 * center_of_mass(model, frame.link_poses)), ROBOTS_COM))
     shares = np.abs(frame.effort[: own.nv]) / np.where(own.effort_limit > 0, own.effort_limit, np.inf)
     if np.any(shares > 0):  # NaN where no efforts were sampled
         most = int(np.nanargmax(shares))

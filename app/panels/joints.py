@@ -169,7 +169,7 @@ class JointPanel(QTableView):
         self.table.edited.connect(self.move_to)
         self._held: tuple[int, float] | None = None
         self._shown = np.zeros(0)  # (nq,): the last state shown
-        self._names: tuple[str, dict[str, int], list[int]] = "", {}, 5 * [0]  # see `show_units`
+        self._names: tuple[str, dict[str, int], list[int], set[int]] = "", {}, 5 * [0], set()  # see `show_units`
         self.live = True
         """Whether keys move a slider with the focus; else they are the window's shortcuts, as in a recorded frame."""
         self.nothing = NO_ROBOT
@@ -208,11 +208,11 @@ class JointPanel(QTableView):
         widths = {row.label: advance(row.label) for row in rows}
         own = {row.label for row in rows if row.leader is None}
         base = {name for name in own if name.startswith(BASE)}
-        shorts = {shortened(name, ending) for name in own - base}
-        short = max((widths[name] if name in widths else advance(name) for name in shorts), default=0)
+        shorts = {widths.get(name) or advance(name) for name in {shortened(each, ending) for each in own - base}}
+        short = max(shorts, default=0)
         every, owned, based = (max((widths[each] for each in names), default=0) for names in (widths, own, base))
         # What the column of names would rather hold: all, those of sliders, those with an ellipsis for their ending.
-        self._names = ending, widths, [every, owned, max(short, based), short, short]
+        self._names = ending, widths, [every, owned, max(short, based), short, short], shorts
         self._show_numbers()
 
     def _show_numbers(self) -> None:
@@ -229,9 +229,10 @@ class JointPanel(QTableView):
         for column, least in ((DRIVE, NARROW), (VELOCITY, WIDE), (EFFORT, WIDE)):
             self.setColumnHidden(column, self.width() < least)
         numbers = sum(self.columnWidth(column) for column in (VALUE, DRIVE, VELOCITY, EFFORT))  # 0 for hidden columns
-        room, (ending, widths, wanted) = self.viewport().width() - numbers - CELL, self._names
+        room, (ending, widths, wanted, shorts) = self.viewport().width() - numbers - CELL, self._names
         spared = [min(WIDEST_NAME, room - slider) for slider in (SLIDER_WIDE, *3 * (SLIDER_FAIR,), SLIDER_LEAST)]
-        width = next((each for each, limit in zip(wanted, spared, strict=True) if each <= limit), spared[1])
+        most = max([spared[1], *(each for each in shorts if each <= spared[-1])])  # where not even all of these fit
+        width = next((each for each, limit in zip(wanted, spared, strict=True) if each <= limit), most)
         width = max(LEAST_NAME, width)
         self.setColumnWidth(NAME, width + CELL)
         bases = any(name.startswith(BASE) and needed > width for name, needed in widths.items())

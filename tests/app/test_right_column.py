@@ -278,9 +278,9 @@ def test_the_energy_of_another_robot_of_a_batch_is_that_of_its_own_masses(qtbot,
     batch = arm.workbench.shown.batch
     assert float(facts(arm)["energy"].split()[0]) == pytest.approx(batch.energy[4], abs=0.01)
     assert batch.energy[4] != pytest.approx(batch.energy[0], abs=0.1)
-    assert not {"potential energy", "centre of mass, mm"} & set(facts(arm))
+    assert not {"potential energy", "CoM, mm"} & set(facts(arm))
     arm.feature(BatchView).panel.map.chosen.emit(0)
-    wait(qtbot, lambda: "centre of mass, mm" in facts(arm))
+    wait(qtbot, lambda: "CoM, mm" in facts(arm))
 
 
 @pytest.mark.parametrize("name", ["arm7", "humanoid"])
@@ -290,7 +290,7 @@ def test_the_centre_of_mass_is_that_of_the_potential_energy(name, rng):
     frame.q[:] = model.random(rng)
     frame.link_poses[:] = engine.link_poses(model, frame.q)
     rows = dict(row[:2] for section in robot_facts(model, frame) for row in section.rows)
-    center = np.array(rows["centre of mass, mm"].split(), float) / 1000
+    center = np.array(rows["CoM, mm"].split(), float) / 1000
     potential = -float(model.mass.sum() * model.gravity @ center)
     assert float(rows["potential energy"].split()[0]) == pytest.approx(potential, abs=0.02 + 1e-4 * abs(potential))
     weighted = np.zeros(3)

@@ -68,7 +68,7 @@ def test_long_names_lose_their_common_ending_before_what_tells_them_apart(qtbot)
         return [table.table.index(k, NAME).data() for k in range(table.table.rowCount())]
 
     assert names() == [row.label for row in table.table.rows]
-    table.resize(300, 500)
+    table.resize(280, 500)
     wait(qtbot, lambda: "left_hip_pitch…" in names())
     assert "…base.x" in names()
     room, advance = table.columnWidth(NAME), table.fontMetrics().horizontalAdvance
@@ -423,3 +423,21 @@ def test_the_scenes_numbers_are_whole_in_a_small_window(qtbot, opened):
     for box, value in zip((*panel.place, *panel.turn), (-0.1234, 9.8765, 0.5338) * 2, strict=True):
         box.setValue(value)
         assert box.text() == f"{round(value, box.decimals()):g}"
+
+
+def test_facts_and_names_are_told_apart_beside_an_open_dock(qtbot, opened):
+    window = opened(engine.find_robot("scara"))
+    window.resize(QSize(960, 600))
+    window.docks.show_in_front("Scene")
+    column, advance = window.joints.parent(), window.fontMetrics().horizontalAdvance
+    wait(qtbot, lambda: column.facts.isVisible() and column.width() < 300 and bool(column.facts.text()))
+    values = [line.split("\t")[1] for line in column.facts.text().splitlines() if "\t" in line]
+    assert "5 links, 4 joints, 4 DoF" in values
+    wait(qtbot, lambda: max(map(advance, values)) + 8 < column.facts.columnWidth(1))
+    window.open(engine.find_robot("humanoid"))
+    table = window.joints
+    wait(qtbot, lambda: len(table.table.rows) > 20 and table.verticalScrollBar().isVisible())
+    names = [table.table.index(k, NAME).data() for k in range(len(table.table.rows))]
+    width, spared = table.columnWidth(NAME), table.columnWidth(SLIDER) - SLIDER_LEAST
+    assert spared >= 0
+    assert all(not width < advance(name) + 12 <= width + spared for name in names)
