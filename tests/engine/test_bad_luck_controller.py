@@ -35,14 +35,11 @@ ANSWER = "def control(t, q, v):\n    return [t, 1]\n"
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("import sys\nsys.exit(3)\n", "mine.py, line 2: SystemExit: 3"),
         ("import sys\ndef control(t, q, v):\n    sys.exit('enough')\n", "mine.py, line 3: SystemExit: enough"),
         ("import os\nos._exit(0)\n", "mine.py: its process has ended by itself"),
         ("import os\ndef control(t, q, v):\n    os._exit(0)\n", "mine.py: its process has ended by itself"),
         ("import os\nos.closerange(0, 4096)\n" + ANSWER, "mine.py: its process has ended by itself"),
         ("import nothing_there\n", "mine.py, line 1: ModuleNotFoundError: No module named 'nothing_there'"),
-        ("def control(t, q, v):\n    return [", "mine.py, line 2: SyntaxError: '[' was never closed"),
-        ("", "mine.py: AttributeError: mine.py has no function control(t, q, v)"),
         ("def control(t, q, v):\n    raise KeyboardInterrupt\n", "mine.py, line 2: KeyboardInterrupt"),
         ("def control(t, q, v):\n    return control(t, q, v)\n", "RecursionError"),
         ("class E(Exception):\n    def __str__(self):\n        return 1 / 0\nraise E\n", "E: its message"),

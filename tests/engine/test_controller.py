@@ -84,8 +84,8 @@ def test_a_file_that_was_saved_is_read_again(model, write):
 @pytest.mark.parametrize(
     ("text", "message", "line"),
     [
-        ("def control(t, q, v)\n    return q\n", "line 1: SyntaxError", 1),
-        ("x = 1\n", "no function control", None),
+        ("def control(t, q, v):\n    return [", r"line 2: SyntaxError: '\[' was never closed", 2),
+        ("", r"mine\.py has no function control\(t, q, v\)", None),
         ("\ndef control(t, q, v):\n    return q / missing\n", r"line 3: NameError: .*\(return q / missing\)", 3),
         ("def control(t, q, v):\n    return q[:1]\n", r"shape \(1,\); expected \(2,\)", None),
         ("def control(t, q, v):\n    return q * float('nan')\n", r"nan at \[0\]", None),
