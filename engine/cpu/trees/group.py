@@ -1,8 +1,8 @@
-"""What the threads of DCA-ABA on a tree share: the arrays of a tree that `plan` cut into chunks, in one memory.
+"""The memory of DCA-ABA on a tree, which all threads of one robot read and write; `plan` defines its parts.
 
-The rows of all blocks follow each other, L lanes each. Lists of some lanes of some rows are pairs (lane, port or chunk)
-by rows: `first[row, k]` to `first[row + 1, k]` are those of list k, which is `guests`, `hosts` or `ends`, the last rows
-of chunks. Nodes are numbered as in the plan; the base follows the last.
+The rows of all blocks follow one another in one array, L lanes each. Few lanes have a guest, a host or the last row of
+a chunk: `guests`, `hosts` and `ends` list these as pairs (lane, port or chunk), of row r in list k those from
+`first[r, k]` to `first[r + 1, k]`. Nodes are numbered as in the plan; the base follows the last.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class BodyPairs(NamedTuple):
     push: NDArray[np.floating]  # (n, 6): the wrench of all pairs on a body
     column: NDArray[np.floating]  # (n, 36): x of a joint's axes
     over: NDArray[np.floating]  # (n, 6): their 1/D
-    stays: NDArray[np.floating]  # (nv, 2, 6 P): α and β of coordinates that move several joints
+    passed_on: NDArray[np.floating]  # (nv, 2, 6 P): Σ α and Σ β of a mimicked coordinate's joints below, see `mimics`
 
 
 def body_pairs(bodies: int, nv: int, pairs: int) -> BodyPairs:
@@ -207,9 +207,9 @@ def clear_sums(tree):
         for c in range(M):
             pairs.Z[k, c] = 0.0
     if len(tree.mimics) > 0:
-        for y in range(pairs.stays.shape[0]):
+        for y in range(pairs.passed_on.shape[0]):
             for k in range(M):
-                pairs.stays[y, 0, k], pairs.stays[y, 1, k] = 0.0, 0.0
+                pairs.passed_on[y, 0, k], pairs.passed_on[y, 1, k] = 0.0, 0.0
 
 
 @inline
@@ -232,7 +232,7 @@ def eliminate(i, kind, e, x, y, z, w, reciprocal, q, row, pairs):
         for c in range(pairs.first[side // 2], ALL):
             a, b = dot(e, load3(u, 6 * c + at)), dot(e, load3(v, 6 * c + at))
             if row >= 0:
-                a, b = a + pairs.stays[row, 0, before + c], b + pairs.stays[row, 1, before + c]
+                a, b = a + pairs.passed_on[row, 0, before + c], b + pairs.passed_on[row, 1, before + c]
             pairs.alpha[before + c], pairs.beta[before + c] = a, b
             store3(u, sub(load3(u, 6 * c), scale(reciprocal * a, x)), 6 * c)
             store3(u, sub(load3(u, 6 * c + 3), scale(reciprocal * a, y)), 6 * c + 3)
@@ -260,8 +260,8 @@ def keep_coordinate(i, kind, e, row, pairs):
     while side >= 0:
         before = pairs.begin[side // 2]
         for c in range(pairs.first[side // 2], ALL):
-            pairs.stays[row, 0, before + c] += dot(e, load3(pairs.u[side], 6 * c + at))
-            pairs.stays[row, 1, before + c] += dot(e, load3(pairs.w[side], 6 * c + at))
+            pairs.passed_on[row, 0, before + c] += dot(e, load3(pairs.u[side], 6 * c + at))
+            pairs.passed_on[row, 1, before + c] += dot(e, load3(pairs.w[side], 6 * c + at))
         side = pairs.next_side[side]
 
 

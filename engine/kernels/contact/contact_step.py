@@ -34,7 +34,7 @@ from engine.kernels.contact.problem import (
 )
 from engine.kernels.contact.problem_rows import rows_by_bodies
 from engine.kernels.contact.recursion import accelerations, factorise
-from engine.kernels.contact.restitution import accept_restitution, restitution_offsets
+from engine.kernels.contact.restitution import accept_or_reduce_restitution, restitution_offsets
 from engine.kernels.contact.rounding import acceptable_residual, extra_step_factor, residual_tolerance, target_residual
 from engine.kernels.contact.search import COLD_START, WARM_START, begin, finish_search, restore_significant
 from engine.kernels.contact.warm_start import load_warm_start, store_contacts
@@ -86,7 +86,7 @@ def _accept_or_search(count, joints, dt, keeps_energy, inertia, contact):
     search.counts[RESTITUTION_ATTEMPT] = 0
     residual_now = _set_targets(count, joints, restitution, dt, keeps_energy, topology, contact)
     while residual_now <= extra_step_factor(count, residual_now) * residual_tolerance(residual_now):
-        if accept_restitution(count, joints, contact):
+        if accept_or_reduce_restitution(count, joints, contact):
             search.numbers[BEST_RESIDUAL] = residual_now
             return True
         restitution = search.numbers[RESTITUTION_SHARE]
@@ -122,7 +122,7 @@ def _accept_or_search_again(count, joints, dt, keeps_energy, inertia, contact):
     if accepted and residual_now > acceptable_residual(residual_now) and search.counts[RESTARTS] < MOST_RESTARTS:
         _begin_search(count, joints, residual_now, inertia, topology, contact)
         return False
-    lawful = accept_restitution(count, joints, contact)
+    lawful = accept_or_reduce_restitution(count, joints, contact)
     while not lawful:
         residual_now = _set_targets(
             count, joints, search.numbers[RESTITUTION_SHARE], dt, keeps_energy, topology, contact
@@ -130,7 +130,7 @@ def _accept_or_search_again(count, joints, dt, keeps_energy, inertia, contact):
         if residual_now > extra_step_factor(count, residual_now) * residual_tolerance(residual_now):
             _begin_search(count, joints, residual_now, inertia, topology, contact)
             return False
-        lawful = accept_restitution(count, joints, contact)
+        lawful = accept_or_reduce_restitution(count, joints, contact)
     search.numbers[BEST_RESIDUAL] = residual_now
     return True
 

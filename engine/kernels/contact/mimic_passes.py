@@ -351,8 +351,8 @@ def _share_with_pairs(i, y, along, across, pairs):
     while side >= 0:
         before = pairs.begin[side // 2]
         for c in range(before + pairs.first[side // 2], before + body_pairs.ALL):
-            pairs.stays[y, 0, c] -= across * pairs.alpha[c]
-            pairs.stays[y, 1, c] -= along * pairs.beta[c]
+            pairs.passed_on[y, 0, c] -= across * pairs.alpha[c]
+            pairs.passed_on[y, 1, c] -= along * pairs.beta[c]
         side = pairs.next_side[side]
 
 

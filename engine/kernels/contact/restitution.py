@@ -56,7 +56,7 @@ def _added_energy(count, joints, p):
 
 
 @inline
-def accept_restitution(count, joints, contact):
+def accept_or_reduce_restitution(count, joints, contact):
     """Whether the impulses of rebounds add no energy; otherwise reduce the share of the restitution."""
     search = contact.solver.search
     if search.counts[HAS_RESTITUTION] == 0 or _added_energy(count, joints, contact.solver.problem) <= 0.0:
