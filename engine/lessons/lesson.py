@@ -392,9 +392,9 @@ def _refuse(lesson: LessonText, model: Model) -> None:
                 f"the lesson «{lesson.title}» is about {about}; in {model.name}, {place}; open arm7, or a chain by "
                 "File › Generate"
             )
-    least = int(lesson.keys.get("least", 2))
-    if len(model.parent) < least:
+    fewest = int(lesson.keys.get("least", 2))
+    if len(model.parent) < fewest:
         raise ValueError(
-            f"the lesson «{lesson.title}» needs {least} links or more that move; {model.name} has {len(model.parent)}; "
-            "open arm7, or a chain by File › Generate"
+            f"the lesson «{lesson.title}» needs {fewest} links or more that move; {model.name} has "
+            f"{len(model.parent)}; open arm7, or a chain by File › Generate"
         )
