@@ -344,9 +344,9 @@ class Simulation:
             type(x) is type(self.q) and x.shape in shapes and x.dtype == self.dtype and x.flags.c_contiguous
         ):
             return
-        found = f"a {type(x).__name__} of shape {np.shape(x)} and type {getattr(x, 'dtype', 'none')}"
+        got = f"a {type(x).__name__} of shape {np.shape(x)} and type {getattr(x, 'dtype', 'none')}"
         shape = " or ".join(map(str, dict.fromkeys(shapes)))
-        raise ValueError(f"{name} is {found}; expected a contiguous {self.dtype} array {shape} on {self.device!r}")
+        raise ValueError(f"{name} is {got}; expected a contiguous {self.dtype} array {shape} on {self.device!r}")
 
     def check(self) -> None:
         """Wait until all steps are done. Raises Diverged where the state is no longer finite."""

@@ -127,8 +127,8 @@ class StepSettings:
         """The indices of the joints with quaternions."""
 
         def starts(kind: int) -> np.ndarray:
-            found = [(joint.q.start, joint.v.start) for joint in self.model.joints if joint.type.bodies == (kind,)]
-            return np.array(found, np.int64).reshape(-1, 2)
+            pairs = [(joint.q.start, joint.v.start) for joint in self.model.joints if joint.type.bodies == (kind,)]
+            return np.array(pairs, np.int64).reshape(-1, 2)
 
         return Rotations(starts(FREE), starts(SPHERICAL))
 

@@ -197,9 +197,9 @@ class LessonStep:
     @property
     def is_continuation(self) -> bool:
         """Whether the step before has an earlier part of the same section and stage."""
-        at = self.lesson.steps.index(self)
-        before = self.lesson.steps[at - 1]
-        return at > 0 and (before.section, before.index) == (self.section, self.index)
+        place = self.lesson.steps.index(self)
+        before = self.lesson.steps[place - 1]
+        return place > 0 and (before.section, before.index) == (self.section, self.index)
 
     @property
     def title(self) -> str:

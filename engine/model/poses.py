@@ -135,8 +135,8 @@ def _in_parent(model: Model, q: Array) -> Array:
     p[:, prismatic] += model.home_rotation[prismatic, :, 2] * q[:, model.q_start[prismatic], None]
     for i in np.flatnonzero(NV[model.kind] > 1):
         joint, home = BODY_JOINTS[int(model.kind[i])], model.home_rotation[i]
-        x, at = q[:, model.q_start[i] : model.q_start[i] + joint.nq], joint.quaternion
-        if at:
-            p[:, i] += x[:, :at] @ home.T
-        R[:, i] = home @ rotation_from_quaternion(x[:, at:] / np.linalg.norm(x[:, at:], axis=1, keepdims=True))
+        x, start = q[:, model.q_start[i] : model.q_start[i] + joint.nq], joint.quaternion
+        if start:
+            p[:, i] += x[:, :start] @ home.T
+        R[:, i] = home @ rotation_from_quaternion(x[:, start:] / np.linalg.norm(x[:, start:], axis=1, keepdims=True))
     return T

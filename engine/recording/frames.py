@@ -103,8 +103,8 @@ def checkpoint_of(stored: StoredFrame, setup: Setup, shapes: tuple[tuple[int, ..
     return Checkpoint(stored.steps, stored.q, stored.v, tau, target, wrench, frozen, contact, divergences)
 
 
-def restore(simulation: Simulation, at: Checkpoint) -> None:
+def restore(simulation: Simulation, checkpoint: Checkpoint) -> None:
     """Continue from the checkpoint of a frame; those of files of `main.py run` have no contacts."""
-    if not at.contact:
-        at = at._replace(contact=tuple(map(np.zeros_like, simulation.checkpoint().contact)))
-    simulation.restore(at)
+    if not checkpoint.contact:
+        checkpoint = checkpoint._replace(contact=tuple(map(np.zeros_like, simulation.checkpoint().contact)))
+    simulation.restore(checkpoint)

@@ -117,11 +117,11 @@ class _Resampling:
 
     def _begin(self) -> None:
         """Continue from a state that does not follow from the previous frame by steps."""
-        at, setup, is_first = self._frame.checkpoint, self._frame.setup, self._simulation is None
+        checkpoint, setup, is_first = self._frame.checkpoint, self._frame.setup, self._simulation is None
         is_other, self._setup = setup is not self._setup, setup
         simulation = setup.simulation() if self._simulation is None or is_other else self._simulation
         self._simulation = simulation
-        restore(simulation, at)
+        restore(simulation, checkpoint)
         if is_first:
             self._recording.begin(simulation, self.time, setup.about)
         elif is_other:
@@ -131,7 +131,7 @@ class _Resampling:
         if setup.watched and (is_first or is_other):
             made = self._recording.runs[-1]._setups
             made[-1] = replace(made[-1], watched=True)
-        self._keep(at.tau.astype(float) if self._sampled else simulation.effort)
+        self._keep(checkpoint.tau.astype(float) if self._sampled else simulation.effort)
 
     def _advance(self, simulation: Simulation, end: int, limit: int) -> None:
         """Advance to step `end`, with a frame after each wanted step, up to `limit`."""

@@ -112,8 +112,8 @@ class Document:
             return
         self.source = Source(content)
         self._parse()
-        for at, element, oddity, used, repair in self.source.oddities:
-            self.report("warning", self.source.line(at), oddity, used, element, repair)
+        for offset, element, oddity, used, repair in self.source.oddities:
+            self.report("warning", self.source.line(offset), oddity, used, element, repair)
 
     def _expand(self, package_dirs: Iterable[PathName], trust: bool, arguments: Mapping[str, str]) -> bytes:
         """Return the URDF of a xacro file, and report arguments that it does not declare."""

@@ -69,8 +69,10 @@ class Source:
         self._xml = bytearray(self.data)
         self._xml[: self._mark] = b" " * self._mark
         if astray is not None:
-            at, problem = len(text[:astray].encode()), f"{text[astray]!r} is not written in UTF-8"
-            self._odd(at, "text", problem, "read as Windows-1252; save the file in UTF-8", (Edit(at, at, ""),))
+            offset, problem = len(text[:astray].encode()), f"{text[astray]!r} is not written in UTF-8"
+            self._odd(
+                offset, "text", problem, "read as Windows-1252; save the file in UTF-8", (Edit(offset, offset, ""),)
+            )
         agrees = declared is None or codec.startswith(declared)
         self.codec = codec if agrees else "utf-8"
         self._declarations(None if agrees else codec)
@@ -80,8 +82,8 @@ class Source:
     def xml(self) -> bytes:
         return bytes(self._xml)
 
-    def _odd(self, at: int, element: str, problem: str, used: str, repair: tuple[Edit, ...]) -> None:
-        self.oddities.append(Oddity(at, element, problem, used, repair))
+    def _odd(self, offset: int, element: str, problem: str, used: str, repair: tuple[Edit, ...]) -> None:
+        self.oddities.append(Oddity(offset, element, problem, used, repair))
 
     def _blank(self, start: int, end: int) -> None:
         """Hide a range from the parser, keeping line breaks."""
@@ -159,9 +161,9 @@ class Source:
     def _newlines(self) -> list[int]:
         return [newline.start() for newline in re.finditer(b"\n", self.data)]
 
-    def line(self, at: int) -> int:
+    def line(self, offset: int) -> int:
         """Return the line number, from 1, of an offset."""
-        return bisect_right(self._newlines, at - 1) + 1
+        return bisect_right(self._newlines, offset - 1) + 1
 
     def places(self) -> list[TagOffsets]:
         """Return the place of each element, in the order of start tags; empty if the XML is malformed."""
@@ -188,8 +190,8 @@ class Source:
 
     def write(self, place: TagOffsets, attributes: Mapping[str, str | None]) -> tuple[Edit, ...]:
         """Return edits that set these attributes of an element; None removes one."""
-        at = _end(_TAG, self.data, place.start)
-        there = {name: value for name, value, _ in _attributes(self.data, at)}
+        offset = _end(_TAG, self.data, place.start)
+        there = {name: value for name, value, _ in _attributes(self.data, offset)}
         edits, added = [], ""
         for name, text in attributes.items():
             if name not in there:
@@ -198,8 +200,8 @@ class Source:
                 edits.append(Edit(there[name].start, there[name].end, ""))
             else:
                 edits.append(Edit(there[name].text, there[name].end - 1, _escaped(text)))
-        at = max((attribute.end for attribute in there.values()), default=at)
-        return (*edits, Edit(at, at, added)) if added else tuple(edits)
+        offset = max((attribute.end for attribute in there.values()), default=offset)
+        return (*edits, Edit(offset, offset, added)) if added else tuple(edits)
 
     def drop(self, place: TagOffsets) -> tuple[Edit, ...]:
         """Return an edit that removes an element, and its lines if they hold nothing else."""
@@ -215,10 +217,10 @@ class Source:
 
     def _ends(self, place: TagOffsets) -> int:
         """Return the offset where an element ends."""
-        at = _end(_TAG, self.data, place.start)
-        for _, attribute, _ in _attributes(self.data, at):
-            at = attribute.end
-        inside = self.data.find(b">", at) + 1
+        offset = _end(_TAG, self.data, place.start)
+        for _, attribute, _ in _attributes(self.data, offset):
+            offset = attribute.end
+        inside = self.data.find(b">", offset) + 1
         return inside if self.data.startswith(b"/>", inside - 2) else self.data.find(b">", place.closing) + 1
 
     def _without(self, start: int, end: int) -> Edit:
@@ -246,11 +248,11 @@ def without_overlaps(edits: list[Edit]) -> list[Edit]:
 
 def apply(data: bytes, edits: list[Edit]) -> bytes:
     """Apply edits, which must not overlap, to the text."""
-    parts, at = [], 0
+    parts, offset = [], 0
     for edit in edits:
-        parts += [data[at : edit.start], edit.text.encode()]
-        at = edit.end
-    return b"".join([*parts, data[at:]])
+        parts += [data[offset : edit.start], edit.text.encode()]
+        offset = edit.end
+    return b"".join([*parts, data[offset:]])
 
 
 def _decoded(raw: bytes) -> tuple[str, str, str | None, int | None]:
