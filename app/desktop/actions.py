@@ -120,8 +120,8 @@ def algorithm_name(algorithm: str) -> str:
 def algorithm_words(text: str) -> str:
     """Replace the engine's names of algorithms and devices in a sentence by the window's."""
     text = text.replace("asked for", "chosen by you")
-    text = re.sub(rf"\b({'|'.join(ALGORITHM_NAMES)})\b(?!-)", lambda match: ALGORITHM_NAMES[match[1]], text)
-    return re.sub(r"\bon (cpu|cuda)\b", lambda match: f"on {DEVICE_NAMES[match[1]]}", text)
+    text = re.sub(rf"\b({'|'.join(ALGORITHM_NAMES)})\b(?!-)", lambda found: ALGORITHM_NAMES[found[1]], text)
+    return re.sub(r"\bon (cpu|cuda)\b", lambda found: f"on {DEVICE_NAMES[found[1]]}", text)
 
 
 def check(action: QAction, on: bool) -> None:
