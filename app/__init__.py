@@ -108,9 +108,9 @@ def _add_sources(parser: argparse.ArgumentParser) -> None:
 
 def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
     """Parse words, among which NAME:=VALUE are arguments of a xacro file."""
-    given = [re.fullmatch(r"([A-Za-z_]\w*):=(.*)", word, re.DOTALL) for word in argv]
-    args = parser.parse_args([word for word, found in zip(argv, given, strict=True) if found is None])
-    args.xacro_args = {found[1]: found[2] for found in given if found is not None}
+    matches = [re.fullmatch(r"([A-Za-z_]\w*):=(.*)", word, re.DOTALL) for word in argv]
+    args = parser.parse_args([word for word, match in zip(argv, matches, strict=True) if match is None])
+    args.xacro_args = {match[1]: match[2] for match in matches if match is not None}
     return args
 
 

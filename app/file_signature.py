@@ -11,7 +11,7 @@ NO_FILE = 0, 0
 def signature(path: str) -> tuple[int, int]:
     """Return a file's modification time (ns) and size (bytes); `NO_FILE` if it does not exist."""
     try:
-        found = Path(path).stat()
+        status = Path(path).stat()
     except (OSError, ValueError):  # missing, or not a valid file name
         return NO_FILE
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size

@@ -16,7 +16,7 @@ def link_points(model: engine.Model) -> NDArray[np.float64]:
     A uniform box of half lengths a has I₁ = m (a₂² + a₃²)/3, and so on. In link frames; for links without mass all
     points are the origin.
     """
-    found = np.zeros((len(model.link_names), POINTS, 3))
+    points = np.zeros((len(model.link_names), POINTS, 3))
     links = np.flatnonzero(model.link_body >= 0)
     links = links[model.mass[model.link_body[links]] > 0]
     body = model.link_body[links]
@@ -27,8 +27,8 @@ def link_points(model: engine.Model) -> NDArray[np.float64]:
     half = np.sqrt(np.maximum(1.5 * (principal.sum(1, keepdims=True) - 2 * principal) / mass, 0.0))
     arms = (axes * half[:, None]).transpose(0, 2, 1)
     faces = (center - model.link_position[links])[:, None] + np.concatenate([arms, -arms], 1)
-    found[links, 1:] = faces @ model.link_rotation[links]
-    return found
+    points[links, 1:] = faces @ model.link_rotation[links]
+    return points
 
 
 def world_points(poses: NDArray[np.floating], points: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -40,5 +40,5 @@ def world_points(poses: NDArray[np.floating], points: NDArray[np.floating]) -> N
 def ends(points: NDArray[np.floating]) -> NDArray[np.float64]:
     """(links, 3): the point of each link that is farthest from its origin."""
     farthest = np.linalg.norm(points, axis=2).argmax(1)
-    found: NDArray[np.float64] = points[np.arange(len(points)), farthest]
-    return found
+    tips: NDArray[np.float64] = points[np.arange(len(points)), farthest]
+    return tips

@@ -119,8 +119,8 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module 'engine' has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_LATER[name]), name)
-    return found
+    value = globals()[name] = getattr(import_module(_LATER[name]), name)
+    return value
 
 
 __all__ = [

@@ -98,8 +98,8 @@ def read_archive(
         require_fits(headers, size)
         judge(headers, size)
         opened.seek(0)
-        with np.load(opened, allow_pickle=False) as found:
-            return {name: found[name] for name in headers}
+        with np.load(opened, allow_pickle=False) as arrays:
+            return {name: arrays[name] for name in headers}
 
 
 def write_archive(

@@ -38,27 +38,27 @@ def check_files(args: argparse.Namespace) -> int:
         path = Path(name)
         with suppress(FileNotFoundError):  # a missing file is a finding too
             path = files.find_robot(name)
-        found = _found(path, args)
-        reports[name] = [asdict(entry) for entry in found]
+        diagnostics = _diagnostics(path, args)
+        reports[name] = [asdict(entry) for entry in diagnostics]
         if not args.json:
-            _print(name, found)
+            _print(name, diagnostics)
         if args.fix is not None:
             count, _ = repair(path, args.fix, args.package_dir, args.overwrite)
-            found = _found(args.fix, args)
-            reports[str(args.fix)] = [asdict(entry) for entry in found]
+            diagnostics = _diagnostics(args.fix, args)
+            reports[str(args.fix)] = [asdict(entry) for entry in diagnostics]
             if not args.json:
                 print(f"{count} repair{'s' * (count != 1)} written to")
-                _print(str(args.fix), found)
-        broken |= any(entry.severity == "error" for entry in found)
+                _print(str(args.fix), diagnostics)
+        broken |= any(entry.severity == "error" for entry in diagnostics)
     if args.json:
         print(json.dumps(reports))
     return int(broken)
 
 
-def _found(path: Path, args: argparse.Namespace) -> list[Diagnostic]:
+def _diagnostics(path: Path, args: argparse.Namespace) -> list[Diagnostic]:
     """Return all problems of a robot's file and of its collision meshes."""
-    model, found = examine(path, args.package_dir, trust_xacro=args.trust_xacro, xacro_args=args.xacro_args)
-    return found if model is None else found + _of_meshes(model)
+    model, diagnostics = examine(path, args.package_dir, trust_xacro=args.trust_xacro, xacro_args=args.xacro_args)
+    return diagnostics if model is None else diagnostics + _of_meshes(model)
 
 
 def _of_meshes(model: Model) -> list[Diagnostic]:
@@ -67,7 +67,7 @@ def _of_meshes(model: Model) -> list[Diagnostic]:
     for shape in model.collisions:
         if shape.mesh is not None and Path(shape.mesh).is_absolute():  # else it is reported as missing
             meshes.setdefault(shape.mesh, []).append(shape.link)
-    found = []
+    diagnostics = []
     for mesh, links in meshes.items():
         try:
             hulls(mesh)
@@ -75,13 +75,13 @@ def _of_meshes(model: Model) -> list[Diagnostic]:
             stands = bool(np.any(model.kind == FREE)) and any(model.link_body[link] != WORLD for link in links)
             fix = "fix the file, or give the link another shape in <collision>"
             parts = f"link {model.link_names[links[0]]!r}", str(problem), fix
-            found.append(Diagnostic("error" if stands else "warning", None, *parts))
-    return found
+            diagnostics.append(Diagnostic("error" if stands else "warning", None, *parts))
+    return diagnostics
 
 
-def _print(name: str, found: list[Diagnostic]) -> None:
-    errors = sum(entry.severity == "error" for entry in found)
-    rest = len(found) - errors
+def _print(name: str, diagnostics: list[Diagnostic]) -> None:
+    errors = sum(entry.severity == "error" for entry in diagnostics)
+    rest = len(diagnostics) - errors
     print(f"{in_one_line(name)}: {errors} error{'s' * (errors != 1)}, {rest} warning{'s' * (rest != 1)}")
-    for entry in found:
+    for entry in diagnostics:
         print(f"  {entry}")

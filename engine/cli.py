@@ -120,7 +120,7 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None, windowed:
         return status
     except (ModelError, Diverged) as error:
         if args.json and isinstance(error, ModelError):
-            print(json.dumps({"robot": args.robot, "diagnostics": [asdict(found) for found in error.diagnostics]}))
+            print(json.dumps({"robot": args.robot, "diagnostics": [asdict(entry) for entry in error.diagnostics]}))
         print_message(error)
         return NO
     except BrokenPipeError:  # the reader of the pipe, such as head, has ended

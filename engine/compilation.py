@@ -171,13 +171,13 @@ class Compilation(NotCopied):
         the automatic choice.
         """
         simulation = self._simulation
-        found: list[Compilation] = []
+        compilations: list[Compilation] = []
         if self._code is None:
-            return found
+            return compilations
         model, able = simulation.model, advancing(simulation.model)["cpu"]
         fastest = choice.choose(model, "auto", simulation.batch, "float64", "cpu", able, "step").algorithm
         if not self._code.wrenches and (pushed := Compilation(simulation, wrenches=True)).needed:
-            found.append(pushed)
+            compilations.append(pushed)
         names, scene = dict.fromkeys((fastest, simulation.algorithm, *ALGORITHMS["cpu"])), simulation.settings.scene
         wanted = [(scene, *each) for each in product(names, INTEGRATORS)]
         there = () if scene is None or scene.ground is None else _other_scenes(scene)
@@ -191,9 +191,9 @@ class Compilation(NotCopied):
                         parameters=simulation.parameters, on_divergence=simulation.on_divergence,
                     )
                 )  # fmt: skip
-                if other.needed and other._code not in [one._code for one in (self, *found)]:
-                    found.append(other)
-        return found
+                if other.needed and other._code not in [one._code for one in (self, *compilations)]:
+                    compilations.append(other)
+        return compilations
 
 
 def _process(nice: int) -> subprocess.Popen[bytes]:

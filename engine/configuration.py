@@ -61,12 +61,12 @@ def difference(model: Model, q: ArrayLike, other: ArrayLike) -> Array:
 
 def _rotating(model: Model) -> list[tuple[int, int | None, int, int]]:
     """The indices of each free and ball joint's quaternion, position, and angular and linear velocity."""
-    found = []
+    indices = []
     for joint in model.joints:
         if joint.type.quaternion is not None:
             x, v = joint.q.start + joint.type.quaternion, joint.v.start
-            found.append((x, joint.q.start if joint.type.quaternion else None, v, v + 3))
-    return found
+            indices.append((x, joint.q.start if joint.type.quaternion else None, v, v + 3))
+    return indices
 
 
 def _product(a: Array, b: Array) -> Array:

@@ -34,8 +34,8 @@ class Diverged(ArithmeticError):
 def described(settings: StepSettings, robot: int, steps: int, velocity: int) -> Diverged:
     """Return an error that says: a robot diverged after `steps` steps, or UNKNOWN, and in which velocity first."""
     fix = f"halve dt (it is {settings.dt:g} s)"
-    own = settings.joints[robot % len(settings.joints)]
-    if settings.integrator != "implicit" and np.any(own[[DAMPING, KP, KD]] > 0):
+    joint_rows = settings.joints[robot % len(settings.joints)]
+    if settings.integrator != "implicit" and np.any(joint_rows[[DAMPING, KP, KD]] > 0):
         fix += ' or take integrator="implicit", which is stable for any joint damping and gains'
     first = settings.model.coordinate_names[velocity] + (f" of robot {robot}" if settings.batch > 1 else "")
     return Diverged(None if steps < 0 else steps * settings.dt, f"first in {first}; {fix}")

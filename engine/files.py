@@ -311,11 +311,11 @@ def writable_cache(*inside: str) -> Path:
 
 def environment() -> dict[str, str]:
     """Return the environment of a child process that shares this one's cache and does not repeat its warnings."""
-    found = {**os.environ}
+    variables = {**os.environ}
     with suppress(OSError):
         made = temporary_cache.cache_info().currsize
-        found["CATENA_CACHE_DIR"] = str(temporary_cache() if made else writable_cache("code").parent)
-    return found
+        variables["CATENA_CACHE_DIR"] = str(temporary_cache() if made else writable_cache("code").parent)
+    return variables
 
 
 def cached_content(path: Path) -> bytes:

@@ -51,8 +51,8 @@ def holding_gains(
     kp = np.where(held, np.maximum(FREQUENCY**2 * inertia, weight / np.where(sliding, SAG[1], SAG[0])), 0.0)
     standing, height = support(model, pose[0])
     legs = np.isfinite(model.effort_limit) & held & standing & ~sliding
-    most = np.minimum(model.effort_limit, 2 * model.mass.sum() * np.linalg.norm(EARTH) * height)
-    kp[legs] = np.maximum(kp[legs], most[legs] / FULL_EFFORT)
+    effort = np.minimum(model.effort_limit, 2 * model.mass.sum() * np.linalg.norm(EARTH) * height)
+    kp[legs] = np.maximum(kp[legs], effort[legs] / FULL_EFFORT)
     kd = 2 * np.sqrt(kp * np.where(legs, np.sqrt(inertia * inertia.max(initial=0.0)), inertia))
     if integrator != "implicit":
         moves = np.where(held, mobility(model), 1.0)
@@ -75,10 +75,10 @@ def inertia_and_load(model: Model, q: Array) -> tuple[Array, Array]:
     mass, first, second = (_sums(x, end) for x in (model.mass, moment + model.mass[:, None] * p, about))
     # and the composite body's about the joint's own frame
     arm, F = first - mass[:, None] * p, lie.skew(first)
-    own = second + P @ F + F @ P - mass[:, None, None] * (P @ P)
+    composite = second + P @ F + F @ P - mass[:, None, None] * (P @ P)
     at, body, local, slides = _axes(model)
-    axis, arm, mass, own = (R[body] @ local[..., None])[..., 0], arm[body], mass[body], own[body]
-    inertia = np.where(slides, mass, np.einsum("ni,nij,nj->n", axis, own, axis))
+    axis, arm, mass, composite = (R[body] @ local[..., None])[..., 0], arm[body], mass[body], composite[body]
+    inertia = np.where(slides, mass, np.einsum("ni,nij,nj->n", axis, composite, axis))
     lever = np.linalg.norm(arm - axis * np.sum(axis * arm, 1, keepdims=True), axis=1)
     weight = np.linalg.norm(model.gravity) * np.where(slides, mass, lever)
     G = np.abs(model.coupling.v_scale[at])

@@ -31,7 +31,7 @@ def info(args: argparse.Namespace) -> int:
         "refused": {name: reason for reason, names in capabilities.reasons_against(model).items() for name in names},
         "choice_by_links": [change._asdict() for change in changes], "visuals": len(model.visuals),
         "collisions": len(model.collisions),
-        "warnings": [asdict(found) for found in model.diagnostics],
+        "warnings": [asdict(entry) for entry in model.diagnostics],
     }  # fmt: skip
     joints = [_joint_facts(model, joint.name) for joint in model.joints]
     if args.json:

@@ -58,17 +58,17 @@ def pose(value: ArrayLike, of: str) -> Array:
     Raises ValueError with one sentence that names the argument, `of`, for anything else.
     """
     try:
-        given = np.asarray(value, float)
+        array = np.asarray(value, float)
     except (TypeError, ValueError):
-        given = np.zeros(0)
+        array = np.zeros(0)
     made = np.eye(4)
-    if given.shape == (3,):
-        made[:3, 3] = given
-    elif given.shape == (4, 4):
-        made[:] = given
+    if array.shape == (3,):
+        made[:3, 3] = array
+    elif array.shape == (4, 4):
+        made[:] = array
     R = made[:3, :3]
     straight = np.allclose(R.T @ R, np.eye(3), atol=_STRAIGHT) and np.linalg.det(R) > 0
-    fits = given.shape in ((3,), (4, 4)) and np.all(np.isfinite(given))
+    fits = array.shape in ((3,), (4, 4)) and np.all(np.isfinite(array))
     if not (fits and straight and np.array_equal(made[3], [0, 0, 0, 1])):
         raise ValueError(
             f"the pose of {of} is {value!r}; expected a position of three numbers in m, or a (4, 4) matrix of a "

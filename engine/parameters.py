@@ -60,8 +60,8 @@ class Parameters:
                 raise TypeError(f"parameters.{name} holds no real numbers ({error})") from None
             if value.shape != (self.batch, *shape):
                 raise ValueError(f"parameters.{name} has shape {value.shape}; expected {(self.batch, *shape)}")
-            known = value == value if name == "effort_limit" else np.isfinite(value)
-            self._require(name, value, known, "every number must be finite")
+            valid = value == value if name == "effort_limit" else np.isfinite(value)
+            self._require(name, value, valid, "every number must be finite")
         for name in ("mass", *_JOINT):
             value = np.asarray(getattr(self, name), float)
             self._require(name, value, value >= 0, "it cannot be negative")

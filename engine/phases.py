@@ -57,8 +57,8 @@ WRITTEN_OUT = ("acceleration", "integration")
 
 def names(device: str, algorithm: str, ground: bool = False) -> tuple[str, ...]:
     """Return the names of an algorithm's phases on a device; `ground`: the robot can have contacts."""
-    found = PHASES[device].get(algorithm, PHASES[device]["abia"])
-    return (*found[:-1], "collision", "contact", found[-1]) if ground else found
+    phases = PHASES[device].get(algorithm, PHASES[device]["abia"])
+    return (*phases[:-1], "collision", "contact", phases[-1]) if ground else phases
 
 
 def markdown() -> str:

@@ -29,42 +29,42 @@ def repeat_run(args: argparse.Namespace) -> int:
     """Run it again and compare every state. Returns 1 where a bit differs."""
     saved = read_run(args.run)
     settings = saved.settings
-    given, srdf = settings.get("package_dir"), settings.get("srdf")
-    folders = [folder for folder in given if isinstance(folder, str)] if isinstance(given, list) else []
+    package_dirs, srdf = settings.get("package_dir"), settings.get("srdf")
+    folders = [folder for folder in package_dirs if isinstance(folder, str)] if isinstance(package_dirs, list) else []
 
     def read(file: str | Path, **options: Any) -> Model:
         reported = settings.get("xacro_args")
-        own = {"floating": bool(settings.get("floating")), "mimic": not settings.get("no_mimic")} | (
+        saved_options = {"floating": bool(settings.get("floating")), "mimic": not settings.get("no_mimic")} | (
             {
                 "package_dirs": folders,
                 "srdf": srdf if isinstance(srdf, str) else None,
                 "xacro_args": args.xacro_args or (reported if isinstance(reported, dict) else {}),
             }
         )
-        return load(file, trust_xacro=args.trust_xacro, **(options or own))
+        return load(file, trust_xacro=args.trust_xacro, **(options or saved_options))
 
     if isinstance(srdf, str):
         files.refuse_endless(srdf)
     model = None if args.robot else robot_of_text(saved, read)
     model = model or read(_robot(args, saved))
-    found = repeat(saved, model)
+    result = repeat(saved, model)
     written = str(settings.get("catena", "an unknown version"))
-    same = found.differs is None
+    same = result.differs is None
     if args.json:
         print(json.dumps({
-            "run": str(args.run), "robot": model.name, "same": same, "samples": found.samples, "steps": found.steps,
-            "first_difference_s": found.differs, "difference": found.farthest, "device": found.setup.device,
-            "not_compared": found.placed, "written_by": written, "catena": __version__,
+            "run": str(args.run), "robot": model.name, "same": same, "samples": result.samples, "steps": result.steps,
+            "first_difference_s": result.differs, "difference": result.farthest, "device": result.setup.device,
+            "not_compared": result.placed, "written_by": written, "catena": __version__,
         }))  # fmt: skip
         return DONE if same else NO
     if same:
-        beside = f"; no steps lead to {found.placed} more, set by hand or taken from a file" if found.placed else ""
-        states = found.samples - found.placed
-        console(args).print(f"{args.run.name}: {states} states after {found.steps} steps, the same to the bit{beside}")
+        beside = f"; no steps lead to {result.placed} more, set by hand or taken from a file" if result.placed else ""
+        states = result.samples - result.placed
+        console(args).print(f"{args.run.name}: {states} states after {result.steps} steps, the same to the bit{beside}")
         return DONE
     by = "" if written == __version__ else f"; it was written by Catena {written}, and this is {__version__}"
     print_message(
-        f"{args.run.name}: the state at {found.differs:g} s differs by {found.farthest:.3g}; perhaps the "
+        f"{args.run.name}: the state at {result.differs:g} s differs by {result.farthest:.3g}; perhaps the "
         f"robot's file, the processor, its threads or the GPU is another than it was{by}"
     )
     return NO

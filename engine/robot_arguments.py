@@ -35,9 +35,9 @@ _XACRO_ARGUMENT = re.compile(r"([A-Za-z_]\w*):=(.*)", re.DOTALL)
 
 def without_xacro_args(words: list[str]) -> tuple[list[str], dict[str, str]]:
     """Return a command's words, and the arguments of xacro files among them, ``NAME:=VALUE`` as xacro takes them."""
-    found = [_XACRO_ARGUMENT.fullmatch(word) for word in words]
-    rest = [word for word, match in zip(words, found, strict=True) if match is None]
-    return rest, {match[1]: match[2] for match in found if match is not None}
+    matches = [_XACRO_ARGUMENT.fullmatch(word) for word in words]
+    rest = [word for word, match in zip(words, matches, strict=True) if match is None]
+    return rest, {match[1]: match[2] for match in matches if match is not None}
 
 
 def add_robot(command: argparse.ArgumentParser) -> None:
@@ -162,8 +162,8 @@ def console(args: argparse.Namespace) -> Console:
 
 def warn(model: Model) -> None:
     """Print the diagnoses of a robot's file."""
-    for found in model.diagnostics:
-        print_message(found)
+    for diagnostic in model.diagnostics:
+        print_message(diagnostic)
 
 
 def print_message(message: object) -> None:

@@ -48,15 +48,15 @@ def words(model: Model) -> tuple[str, ...]:
     if model.source is not None:
         path = Path(model.source)
         ships = path.resolve().parent == files.ROBOTS and path.suffix == ".urdf"
-        given = model.options.get("xacro_args", {})
-        found = [path.stem if ships else os.fspath(path), *(f"{name}:={value}" for name, value in given.items())]
+        xacro_args = model.options.get("xacro_args", {})
+        command = [path.stem if ships else os.fspath(path), *(f"{name}:={value}" for name, value in xacro_args.items())]
         for floating, mimic in product((False, True), (True, False)):
             with suppress(ModelError):
-                again = load(path, floating=floating, mimic=mimic, xacro_args=given)
+                again = load(path, floating=floating, mimic=mimic, xacro_args=xacro_args)
                 if (again.nq, again.nv) == (model.nq, model.nv):
-                    found += ["--floating"] * floating + ["--no-mimic"] * (not mimic)
+                    command += ["--floating"] * floating + ["--no-mimic"] * (not mimic)
                     break
-        return tuple(found)
+        return tuple(command)
     for kind, make in GENERATED.items():
         links = model.name.removeprefix(kind)
         if model.name.startswith(kind) and links.isdecimal() and int(links) >= 1:

@@ -206,13 +206,13 @@ class Recorder:
                 self._controls[:, done : done + n] = effort
             record = simulation.empty(1, n + 1, q.size), simulation.empty(1, n + 1, v.size)
             sound, failure = self._advanced(n, simulation.array(np.tile(effort, (1, n, 1))), 1, record)
-            kept = np.arange(done + 1, done + sound + 1)
-            kept = kept[kept % self._every == 0]
+            sampled = np.arange(done + 1, done + sound + 1)
+            sampled = sampled[sampled % self._every == 0]
             if self._keep:
-                self._q[:, kept // self._every], self._v[:, kept // self._every] = (
-                    to_host(states)[:, kept - done] for states in record
+                self._q[:, sampled // self._every], self._v[:, sampled // self._every] = (
+                    to_host(states)[:, sampled - done] for states in record
                 )
-            self._samples += len(kept) if self._keep else 0
+            self._samples += len(sampled) if self._keep else 0
             done = self._done = done + sound
             if failure:
                 raise failure

@@ -252,8 +252,8 @@ class Simulation:
             came = getattr(checkpoint, name)
             if came is not None and came.shape != shape:
                 raise ValueError(f"the checkpoint's {name} has shape {came.shape}; this simulation's is {shape}")
-        before, own = ([x.shape for x in memory] for memory in (checkpoint.contact, self._stepper.memory()))
-        if before != own:
+        before, expected = ([x.shape for x in memory] for memory in (checkpoint.contact, self._stepper.memory()))
+        if before != expected:
             raise ValueError(
                 "the checkpoint was made in another scene, or on another device; make this simulation as that one was"
             )
@@ -283,7 +283,7 @@ class Simulation:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles and copies are independent simulations, made alike, which continue to the same bits."""
-        own = (
+        names = (
             "model",
             "batch",
             "dt",
@@ -295,7 +295,7 @@ class Simulation:
             "threads",
             "on_divergence",
         )
-        how = {name: getattr(self, name) for name in own}
+        how = {name: getattr(self, name) for name in names}
         how |= {name: getattr(self.settings, name) for name in ("limits", "kp", "kd", "timed", "scene", "wrenches")}
         return _made_again, (type(self), how, self.checkpoint(), self.why)
 
@@ -344,9 +344,9 @@ class Simulation:
             type(x) is type(self.q) and x.shape in shapes and x.dtype == self.dtype and x.flags.c_contiguous
         ):
             return
-        found = f"a {type(x).__name__} of shape {np.shape(x)} and type {getattr(x, 'dtype', 'none')}"
+        got = f"a {type(x).__name__} of shape {np.shape(x)} and type {getattr(x, 'dtype', 'none')}"
         shape = " or ".join(map(str, dict.fromkeys(shapes)))
-        raise ValueError(f"{name} is {found}; expected a contiguous {self.dtype} array {shape} on {self.device!r}")
+        raise ValueError(f"{name} is {got}; expected a contiguous {self.dtype} array {shape} on {self.device!r}")
 
     def check(self) -> None:
         """Wait until all steps are done. Raises Diverged where the state is no longer finite."""

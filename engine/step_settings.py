@@ -63,10 +63,10 @@ class StepSettings:
     @cached_property
     def joints(self) -> Array:
         """The parameters of the coordinates: (1, 8, nv), or (batch, 8, nv) where robots differ."""
-        model, own = self.model, self.parameters or self.model
+        model, source = self.model, self.parameters or self.model
         rows = max(len(self.kp), len(self.kd), 1 if self.parameters is None else self.batch)
-        limits = (model.lower, model.upper, model.velocity_limit, own.effort_limit)
-        table = (*limits, own.damping, own.friction, self.kp, self.kd)
+        limits = (model.lower, model.upper, model.velocity_limit, source.effort_limit)
+        table = (*limits, source.damping, source.friction, self.kp, self.kd)
         return np.stack([np.broadcast_to(x, (rows, model.nv)) for x in table], 1).astype(float)
 
     def effort(self, q: Array, v: Array, tau: Array, target: Array) -> Array:
@@ -127,8 +127,8 @@ class StepSettings:
         """The indices of the joints with quaternions."""
 
         def starts(kind: int) -> np.ndarray:
-            found = [(joint.q.start, joint.v.start) for joint in self.model.joints if joint.type.bodies == (kind,)]
-            return np.array(found, np.int64).reshape(-1, 2)
+            pairs = [(joint.q.start, joint.v.start) for joint in self.model.joints if joint.type.bodies == (kind,)]
+            return np.array(pairs, np.int64).reshape(-1, 2)
 
         return Rotations(starts(FREE), starts(SPHERICAL))
 

@@ -138,15 +138,15 @@ def integer(name: str, value: int, least: int, most: int | None = None) -> int:
 
 def indices(name: str, value: ArrayLike, count: int) -> NDArray[np.int64]:
     """Return the indices that a mask (count,) or indices below `count` select; else raise a one-sentence ValueError."""
-    found = np.asarray(value)
-    if found.dtype == bool and found.shape == (count,):
-        return np.flatnonzero(found)
-    whole_ones = found.ndim == 1 and (found.dtype.kind in "iu" or not found.size)
-    if not whole_ones or np.any(found < 0) or np.any(found >= count) or len(np.unique(found)) < len(found):
+    array = np.asarray(value)
+    if array.dtype == bool and array.shape == (count,):
+        return np.flatnonzero(array)
+    whole_ones = array.ndim == 1 and (array.dtype.kind in "iu" or not array.size)
+    if not whole_ones or np.any(array < 0) or np.any(array >= count) or len(np.unique(array)) < len(array):
         raise ValueError(
             f"{name} is {excerpt(value)}; expected a mask ({count},), or numbers from 0 to {count - 1}, each once"
         )
-    return found.astype(np.int64)
+    return array.astype(np.int64)
 
 
 def time_step(value: float) -> float:

@@ -78,7 +78,7 @@ def mesh(path: Path) -> list[str]:
 
 def srdf(path: Path) -> list[str]:
     joint = engine.Joint("elbow", "revolute", slice(0, 1), slice(0, 1), slice(0, 1))
-    return [str(entry) for entry in read_srdf(path, "abcd", [joint]).found]
+    return [str(entry) for entry in read_srdf(path, "abcd", [joint]).diagnostics]
 
 
 def robot(path: Path) -> list[str]:

@@ -78,9 +78,9 @@ class Configuring:
         """Set the acceleration of gravity in the world, m/s², and switch it on; zero switches it off."""
         on = any(vector)
         robot = self._robot
-        own = on and robot.model is not None and np.array_equal(vector, robot.model.gravity)
-        kept = robot.settings.gravity_vector if not on else None if own else vector
-        self.configure(replace(robot.settings, gravity=on, gravity_vector=kept))
+        of_robot = on and robot.model is not None and np.array_equal(vector, robot.model.gravity)
+        stored = robot.settings.gravity_vector if not on else None if of_robot else vector
+        self.configure(replace(robot.settings, gravity=on, gravity_vector=stored))
 
     @undoable(lambda _, name: f"Integrator {name}")
     def set_integrator(self, name: str) -> None:

@@ -218,11 +218,11 @@ def coordinates(model: engine.Model) -> tuple[Coordinate, ...]:
 
 def rows_of(model: engine.Model, joint: engine.Joint) -> frozenset[int]:
     """Return the rows of a joint among `coordinates`."""
-    own = range(joint.q.start, joint.q.stop)
+    q_rows = range(joint.q.start, joint.q.stop)
     return frozenset(
         k
         for k, row in enumerate(coordinates(model))
-        if (row.q in own and row.leader is None if joint.leader is None else row.name == joint.name)
+        if (row.q in q_rows and row.leader is None if joint.leader is None else row.name == joint.name)
     )
 
 

@@ -191,12 +191,12 @@ class ForceControls:
 
     def set_all(self, wrenches: Mapping[int, SetWrench]) -> None:
         """Set these wrenches, by link, and remove all others."""
-        self.wrenches = acting = dict(wrenches)
+        self.wrenches = applied = dict(wrenches)
 
         def take(_: Running) -> None:
-            self._forces.set = acting
+            self._forces.set = applied
 
-        (self._worker.push if acting else self._worker.change)(take)
+        (self._worker.push if applied else self._worker.change)(take)
 
     def clear(self) -> None:
         """Release the grabbed link, and remove all wrenches."""

@@ -23,8 +23,8 @@ def text_of(q: Floats, v: Floats | None = None) -> str:
 
 def read_q(text: str, model: engine.Model) -> Floats:
     """Return q (nq,) from a list such as [0.1, 0.2], also after "q =" or in an array(…). Raises ValueError."""
-    found = _LIST.match(text[:LONGEST])
-    inside = found[1] if found else text[:LONGEST]
+    match = _LIST.match(text[:LONGEST])
+    inside = match[1] if match else text[:LONGEST]
     quoted = repr(text.strip()[:SHOWN])
     try:
         q = np.array([float(word) for word in inside.replace(",", " ").split()])

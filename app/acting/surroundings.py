@@ -92,8 +92,8 @@ class Surroundings:
 
     def left_by(self, event: Loaded) -> RemovedObjects | None:
         """Return the objects around the robot, where its run began, without those around the loaded one after it."""
-        model, kept = self._robot.model, [_values(each) for each in event.settings.scene.obstacles]
-        obstacles = tuple(each for each in self._robot.settings.scene.obstacles if _values(each) not in kept)
+        model, loaded = self._robot.model, [_values(each) for each in event.settings.scene.obstacles]
+        obstacles = tuple(each for each in self._robot.settings.scene.obstacles if _values(each) not in loaded)
         every = () if event.model.parts else self._robot.parts
         began = engine.link_poses(model, self._robot.initial)
         parts = tuple(replace(part, pose=began[self.root_of_part(k)]) for k, part in enumerate(every))
@@ -102,9 +102,9 @@ class Surroundings:
     def report_left(self, left: RemovedObjects) -> int:
         """Report the objects that a previous robot left as removed from this one's scene; return their number."""
         after, count = self.actions.state, len(left.obstacles) + len(left.parts)
-        own = after.parts or (engine.Part(after.model, prefix=""),)
+        existing = after.parts or (engine.Part(after.model, prefix=""),)
         scene = replace(after.settings.scene, obstacles=(*after.settings.scene.obstacles, *left.obstacles))
-        parts = (*own, *left.parts) if left.parts else after.parts
+        parts = (*existing, *left.parts) if left.parts else after.parts
         before = replace(after, settings=replace(after.settings, scene=scene), parts=parts)
         self.actions.report(Action(f"Remove {count} {'object' if count == 1 else 'objects'}", before, after))
         return count
@@ -133,18 +133,18 @@ class Surroundings:
     def _free_joint(self, number: int) -> engine.Joint | None:
         """Return the free joint between the world and a part; None if there is none."""
         model = self._robot.model
-        own = (each for each in model.joints if model.part_of_body[each.bodies.start] == number + 1)
-        first = next(own, None)
+        joints = (each for each in model.joints if model.part_of_body[each.bodies.start] == number + 1)
+        first = next(joints, None)
         on_world = first is not None and first.kind == "floating" and model.parent[first.bodies.start] < 0
         return first if on_world else None
 
     def root_of_part(self, number: int) -> int:
         """Return the link that a part's free joint carries, else its first link."""
         joint, model = self._free_joint(number), self._robot.model
-        own = model.part_of_link == number + 1
+        on_part = model.part_of_link == number + 1
         if joint is not None:
-            own &= model.link_body == joint.bodies.start
-        return int(np.flatnonzero(own)[0])
+            on_part &= model.link_body == joint.bodies.start
+        return int(np.flatnonzero(on_part)[0])
 
     @undoable(lambda robot, number, _: f"Move {robot.parts[number].prefix.rstrip('/')}", steady=True)
     def place_part(self, number: int, pose: np.ndarray) -> np.ndarray:

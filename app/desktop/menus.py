@@ -76,10 +76,13 @@ def short_names(paths: Iterable[str]) -> dict[str, str]:
     """Return each file's name by its path, with as many of its folders as distinguish it from others of that name."""
     parts = {path: Path(path).parts for path in paths}
     names = {}
-    for path, own in parts.items():
+    for path, path_parts in parts.items():
         others = [each for other, each in parts.items() if other != path]
-        count = next((k for k in range(1, len(own)) if all(each[-k:] != own[-k:] for each in others)), len(own))
-        names[path] = str(Path(*own[-count:]))
+        count = next(
+            (k for k in range(1, len(path_parts)) if all(each[-k:] != path_parts[-k:] for each in others)),
+            len(path_parts),
+        )
+        names[path] = str(Path(*path_parts[-count:]))
     return names
 
 

@@ -42,13 +42,13 @@ def duration(seconds: float) -> str:
 
 def seconds_of(text: str, least: float, most: float) -> float:
     """Return a duration, s, typed with its unit, such as "0.4 ms" or "250 us". Raises ValueError with a sentence."""
-    found = _TYPED.fullmatch(text.strip().replace(",", ".").replace("\u03bc", "µ"))
-    if found is None:
+    match = _TYPED.fullmatch(text.strip().replace(",", ".").replace("\u03bc", "µ"))
+    if match is None:
         raise ValueError(f"{text.strip()[:20]!r} is no time with its unit; type a number and s, ms or µs, as in 0.4 ms")
-    mantissa, _, power = found[1].lower().partition("e")
-    seconds = float(f"{mantissa}e{int(power or 0) + _POWERS[found[2]]}")  # 0.4 ms is 0.0004 to the last bit
+    mantissa, _, power = match[1].lower().partition("e")
+    seconds = float(f"{mantissa}e{int(power or 0) + _POWERS[match[2]]}")  # 0.4 ms is 0.0004 to the last bit
     if not least <= seconds <= most:
-        raise ValueError(f"{found[0]} is outside {duration(least)} to {duration(most)}; type a time between them")
+        raise ValueError(f"{match[0]} is outside {duration(least)} to {duration(most)}; type a time between them")
     return seconds
 
 

@@ -154,8 +154,8 @@ class _ThemedIcon(QIconEngine):
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
         key = f"{self._name} {is_dark()} {size.width()} {size.height()} {mode.value}"
-        if (kept := QPixmapCache.find(key)) is not None:  # avoids rendering it at each paint
-            return kept
+        if (cached := QPixmapCache.find(key)) is not None:  # avoids rendering it at each paint
+            return cached
         pixmap = QPixmap(size)
         pixmap.fill(Qt.GlobalColor.transparent)
         painter = QPainter(pixmap)

@@ -43,8 +43,8 @@ class AutosavedRuns(QObject):
     @property
     def last(self) -> Path | None:
         """The newest folder to which no window writes."""
-        found = autosave.saved_runs(self.autosave.root)
-        return found[0] if found else None
+        folders = autosave.saved_runs(self.autosave.root)
+        return folders[0] if folders else None
 
     def _refresh(self) -> None:
         last = self.last

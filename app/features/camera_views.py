@@ -91,8 +91,8 @@ class CameraViews:
         action.triggered.connect(lambda: slot(name))
 
     def _ask_name(self) -> None:
-        name, given = QInputDialog.getText(self._window, "Save this view", "Name of the view:")
-        if given and name.strip():
+        name, accepted = QInputDialog.getText(self._window, "Save this view", "Name of the view:")
+        if accepted and name.strip():
             self.keep(name.strip())
 
     def keep(self, name: str) -> None:
@@ -103,9 +103,9 @@ class CameraViews:
         self._window.statusBar().showMessage(f"view {done}: View › Saved views › {name}", MESSAGE)
 
     def _ask_to_rename(self, name: str) -> None:
-        new, given = QInputDialog.getText(self._window, "Rename a view", "Name of the view:", text=name)
+        new, accepted = QInputDialog.getText(self._window, "Rename a view", "Name of the view:", text=name)
         new = new.strip()
-        if not given or new in ("", name):
+        if not accepted or new in ("", name):
             return
         if new in self._saved:
             reported = f"there is a view {new!r} already; type another name, or forget it first"

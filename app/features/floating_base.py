@@ -55,7 +55,7 @@ class FloatingBase:
 
     def _on_loaded(self, event: Loaded) -> None:
         bench, bar = self._bench, self._window.statusBar()
-        made, known, before = self.has_made(event), self._path == event.path, self._before
+        made, same_file, before = self.has_made(event), self._path == event.path, self._before
         arrived = made and self._requested == bench.robot.floating  # else it was freed and fixed at once
         self._before, self._path = before if made and not arrived else None, event.path
         text = ""
@@ -63,7 +63,7 @@ class FloatingBase:
             text = (FREED if bench.robot.floating else FIXED) + KEPT * self._ran
             reported = f"Floating base {on_or_off(bench.robot.floating)}"
             bench.actions.report(Action(reported, before, replace(bench.actions.state, posed=True)))
-        elif not made and not known and not bench.replay.opened and self._is_in_the_air(event):
+        elif not made and not same_file and not bench.replay.opened and self._is_in_the_air(event):
             text = IN_THE_AIR
         if text:
             others = bar.currentMessage()

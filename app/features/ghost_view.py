@@ -108,25 +108,25 @@ class GhostView(QObject):
 
         def read() -> None:
             try:
-                found: RecordedGhost | str = RecordedGhost(path, model, source)
+                ghost: RecordedGhost | str = RecordedGhost(path, model, source)
             except (ValueError, OSError, MemoryError) as error:
-                found = reason(error)
+                ghost = reason(error)
             with suppress(RuntimeError):  # the window is closed
-                self._read.emit(found, model, path)
+                self._read.emit(ghost, model, path)
 
         threading.Thread(target=read, name="recorded ghost", daemon=True).start()
 
-    def _take_recording(self, found: RecordedGhost | str, model: engine.Model, path: str) -> None:
+    def _take_recording(self, ghost: RecordedGhost | str, model: engine.Model, path: str) -> None:
         if model is not self._bench.robot.model or path != self.path:
             return
         self.panel.show_reading("")
-        if isinstance(found, str):
+        if isinstance(ghost, str):
             self.path = "" if self._recorded is None else self._recorded.path
-            self.panel.refusal.setText(found)
-            self._window.statusBar().showMessage(found, MESSAGE)
+            self.panel.refusal.setText(ghost)
+            self._window.statusBar().showMessage(ghost, MESSAGE)
             return
         self._bench.ghost.set(None)
-        self._recorded = found
+        self._recorded = ghost
         self.panel.take_recording(True)
         self._show_again()
 

@@ -102,8 +102,10 @@ class HandPosing(QObject):
     def _hover(self, event: QMouseEvent) -> None:
         """Highlight the handle under the cursor, unless the camera moves."""
         if event.buttons() == Qt.MouseButton.NoButton:
-            found = self.handles.mark(event.position())
-            self._viewport.setCursor(Qt.CursorShape.ArrowCursor if found is None else Qt.CursorShape.PointingHandCursor)
+            handle = self.handles.mark(event.position())
+            self._viewport.setCursor(
+                Qt.CursorShape.ArrowCursor if handle is None else Qt.CursorShape.PointingHandCursor
+            )
 
     def _take_handle(self, event: QMouseEvent) -> bool:
         keys = event.modifiers() != Qt.KeyboardModifier.NoModifier
@@ -144,16 +146,16 @@ class HandPosing(QObject):
         if not hold.moved or bench.posing.grasp is None or bench.robot.playing:
             return
         if hold.drag is None:
-            found = bench.posing.move_link(self._viewport.at_depth(at.x(), at.y(), hold.depth))
-            self._show_line(at, f"{bench.robot.model.link_names[hold.link]}{left_text(found)}")
+            result = bench.posing.move_link(self._viewport.at_depth(at.x(), at.y(), hold.depth))
+            self._show_line(at, f"{bench.robot.model.link_names[hold.link]}{left_text(result)}")
             return
         amount = hold.drag.amount(np.array([at.x(), at.y()]))
         target = hold.drag.pose(amount)
         target[:3, 3] -= self._viewport.center
-        found = bench.posing.move_link(target)
+        result = bench.posing.move_link(target)
         handle = hold.drag.handle
         by = f"{1e3 * amount:+.1f} mm" if handle.kind == ARROW else ANGLES.format(amount, "+")
-        self.handles.text, self.handles.cursor_at = f"{AXES[handle.axis]} {by}{left_text(found)}", at
+        self.handles.text, self.handles.cursor_at = f"{AXES[handle.axis]} {by}{left_text(result)}", at
         self.handles.update()
 
     def _show_line(self, at: QPointF, text: str) -> None:
@@ -194,8 +196,8 @@ class HandPosing(QObject):
         self.handles.show_frame(np.asarray(frame.link_poses[link], float) if there else None)
 
 
-def left_text(found: engine.IKResult) -> str:
+def left_text(result: engine.IKResult) -> str:
     """Format the remaining error of a pose; empty if it is within `SHOWN`."""
-    if found.distance > SHOWN[0]:
-        return f", {1e3 * found.distance:.0f} mm out of reach"
-    return f", {ANGLES.format(found.angle)} out of reach" if found.angle > SHOWN[1] else ""
+    if result.distance > SHOWN[0]:
+        return f", {1e3 * result.distance:.0f} mm out of reach"
+    return f", {ANGLES.format(result.angle)} out of reach" if result.angle > SHOWN[1] else ""

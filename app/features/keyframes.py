@@ -73,12 +73,12 @@ class Keyframes(QMenu):
 
     def seen_in(self, run: engine.Run | None, runs: Sequence[engine.Run]) -> list[Keyframe]:
         """Return the keyframes of a run, and of its ancestors before the branch, sorted by time."""
-        found, until, numbered = [], math.inf, {each.number: each for each in runs}
+        keyframes, until, numbered = [], math.inf, {each.number: each for each in runs}
         while run is not None:
-            found += [each for each in self.all if each.run is run and each.frame.time <= until]
+            keyframes += [each for each in self.all if each.run is run and each.frame.time <= until]
             number, left = run.left or (0, until)
             run, until = numbered.get(number), min(until, left)
-        return sorted(found, key=lambda each: each.frame.time)
+        return sorted(keyframes, key=lambda each: each.frame.time)
 
     def _fill(self) -> None:
         self.clear()

@@ -37,15 +37,15 @@ class Looping:
             return
         first, last = replay.recording.span(run)
         here = last if replay.frame is None else replay.frame.time
-        known = replay.loop_of(run) or (first, last)
+        loop = replay.loop_of(run) or (first, last)
         if which == 0 and here == last and not replay.active:  # the run continues
             self._begun = run, here
             self._window.statusBar().showMessage(BEGUN.format(here), MESSAGE)
             return
         begun, self._begun = self._begun, None
         if which == 1 and begun is not None and begun[0] is run and begun[1] < here:
-            known = begun[1], here
-        start, end = (here, known[1]) if which == 0 else (known[0], here)
+            loop = begun[1], here
+        start, end = (here, loop[1]) if which == 0 else (loop[0], here)
         if start >= end:
             start, end = (here, last) if which == 0 else (first, here)
         if start >= end:

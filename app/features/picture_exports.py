@@ -123,12 +123,12 @@ class PictureExports:
         """Yield the views at these times, s, all seen as now, whatever is changed on the screen meanwhile."""
         recording, robot = self._bench.replay.recording, self._bench.replay.robot
         shot, batch_of = self._window.viewport.shot.still(), self._window.feature(BatchView).still
-        index, view = -1, None
+        last, view = -1, None
         for frame_time in frame_times:
-            found = recording.at(run, float(frame_time))
-            if found != index or view is None:
-                frame = snapshot(recording.frame(run, found), robot)
-                index, view = found, shot.view_of(frame, size, batch_of(frame))
+            index = recording.at(run, float(frame_time))
+            if index != last or view is None:
+                frame = snapshot(recording.frame(run, index), robot)
+                last, view = index, shot.view_of(frame, size, batch_of(frame))
             yield view
 
     def _feed(self) -> None:

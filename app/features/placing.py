@@ -102,18 +102,18 @@ class Placing(QObject):
 
     def _click(self, at: QPointF) -> None:
         """Select the clicked obstacle; links are selected elsewhere."""
-        found = self.under(at)
-        if found is not None and 0 <= found[0] < len(self._scene.obstacles):
+        hit = self.under(at)
+        if hit is not None and 0 <= hit[0] < len(self._scene.obstacles):
             self._window.selection.choose(-1)
-            self._scene.choose(found[0])
-        elif self._scene.panel.row >= 0 and (found is None or found[0] < 0):
+            self._scene.choose(hit[0])
+        elif self._scene.panel.row >= 0 and (hit is None or hit[0] < 0):
             self._scene.choose(-1)
 
     def _grab(self, at: QPointF) -> bool:
-        found = self.under(at)
-        if found is None or found[0] < 0:
+        hit = self.under(at)
+        if hit is None or hit[0] < 0:
             return False
-        row, point, link = found
+        row, point, link = hit
         if (replay := self._bench.replay).active:
             if link < 0:
                 reported = f"{replay.reason}; to move objects {replay.ways_on}"
@@ -158,8 +158,8 @@ class Placing(QObject):
         eye, direction = ray(viewport.camera, (viewport.width(), viewport.height()), (at.x(), at.y()))
         eye = eye - viewport.center
         along = float(normal @ direction)
-        way = float(normal @ (self.grip.point - eye)) / along if abs(along) > 1e-6 else -1.0
-        return eye + way * direction if way > 0 else None
+        distance = float(normal @ (self.grip.point - eye)) / along if abs(along) > 1e-6 else -1.0
+        return eye + distance * direction if distance > 0 else None
 
     def _release(self) -> None:
         grip, self.grip = self.grip, None

@@ -114,9 +114,9 @@ class PlotsView:
         """Add the plotted quantities of a script's new frames, as if sampled here."""
         if not self._active or not self.panel.quantities:
             return
-        known, last = self._taken
-        begin = max(last + 1, run.last - AT_ONCE) if known is run else run.last
-        skips = known is not run or begin > last + 1
+        taken, last = self._taken
+        begin = max(last + 1, run.last - AT_ONCE) if taken is run else run.last
+        skips = taken is not run or begin > last + 1
         self._taken = run, run.last
         wanted = self._wanted(run, self.panel.quantities)
         recording = self._bench.replay.recording

@@ -161,9 +161,9 @@ class PoseMenu(QObject):
         """Ask for a pose's name, and again while it is refused, with the reason; None if the dialog is left."""
         label = ASKED
         while True:
-            name, given = QInputDialog.getText(self._window, title, label, text=name)
-            if not given or not (why := refuse(name)):
-                return name if given else None
+            name, accepted = QInputDialog.getText(self._window, title, label, text=name)
+            if not accepted or not (why := refuse(name)):
+                return name if accepted else None
             label = f"{why[0].upper()}{why[1:]}.\n{ASKED}"
 
     def keep(self, name: str) -> None:

@@ -79,8 +79,8 @@ class Recovery(QObject):
             again = box.addButton(f"&Open {name} again", QMessageBox.ButtonRole.AcceptRole)
             floating = bool(left.session.get("floating", False))
             again.clicked.connect(lambda: window.files.open(robot, floating=floating))
-            given = left.session.get("xacro_args")
-            window.workbench.set_xacro_args(robot, given if isinstance(given, dict) else {})
+            xacro_args = left.session.get("xacro_args")
+            window.workbench.set_xacro_args(robot, xacro_args if isinstance(xacro_args, dict) else {})
             box.setDefaultButton(again)
         last = None if self._runs is None else self._runs.last
         if self._runs is not None and last is not None:
@@ -110,7 +110,7 @@ def begin(folder: Path | None = None) -> Care:
         folder = Path(place) / "reports"
     reports, left, lock = Reports(folder, MOST + 1), None, None
     noted = {number: Reports(folder, number).saved_session() for number in range(1, MOST + 1)}
-    begun = {number: -math.inf if found is None else found[1] for number, found in noted.items()}
+    begun = {number: -math.inf if session is None else session[1] for number, session in noted.items()}
     for number in sorted(begun, key=begun.__getitem__, reverse=True):
         lock = _lock(folder, number)
         if lock is not None:

@@ -171,8 +171,8 @@ class Reloading:
 
     def _keep(self, file: str) -> None:
         """Keep the signature of a file that was opened or refused, as it was before it was read."""
-        (requested, known), self._requested = self._requested, ("", {})
-        now = self._signatures(file) | (known if requested == file else {})
+        (requested, signatures), self._requested = self._requested, ("", {})
+        now = self._signatures(file) | (signatures if requested == file else {})
         self._known |= now
         self._seen |= now
         self._refresh()
@@ -180,6 +180,6 @@ class Reloading:
 
 def _files_of(model: engine.Model) -> tuple[str, ...]:
     """Return the files that the robot's own file includes, and its meshes."""
-    own = model.parts[0].model if model.parts else model
-    meshes = [each.mesh for each in own.visuals] + [each.mesh for each in own.collisions]
-    return tuple(dict.fromkeys(file for file in (*own.included, *meshes) if file and Path(file).is_file()))
+    robot = model.parts[0].model if model.parts else model
+    meshes = [each.mesh for each in robot.visuals] + [each.mesh for each in robot.collisions]
+    return tuple(dict.fromkeys(file for file in (*robot.included, *meshes) if file and Path(file).is_file()))

@@ -261,12 +261,12 @@ class SecondRobotView(QObject):
             newest, requested = self._bench.robot.newest, self._requested
             state = None if newest is None else newest.second_robot
             there = state is not None and state.model is self.model and np.all(np.isfinite([*state.q, *state.v]))
-            known = (state.q, state.v) if there else requested.state or ()
-            q, v = (tuple(x.tolist()) for x in known) if known else (None, None)
+            q_and_v = (state.q, state.v) if there else requested.state or ()
+            q, v = (tuple(x.tolist()) for x in q_and_v) if q_and_v else (None, None)
             time_ = state.time if there else requested.time
             kept = SavedSecondRobot(tuple(requested.place.tolist()), q, v, requested.algorithm, time_)
-        found = {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(kept).items()}
-        return {"path": str(Path(path).expanduser().resolve()), **found}
+        values = {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(kept).items()}
+        return {"path": str(Path(path).expanduser().resolve()), **values}
 
     def _end(self) -> None:
         self._bench.second_robot.listen(lambda _: None)
@@ -367,15 +367,15 @@ def _reading() -> Background[Read]:
     return Background("second robot", lambda problem: Read(None, problem))
 
 
-def shift_beyond(one: Box, other: Box, way: np.ndarray) -> float:
+def shift_beyond(one: Box, other: Box, axis: np.ndarray) -> float:
     """Return how far, m, to move the second box along a unit vector (3,) beyond the first, with a gap."""
     (_, end), (start, _) = (
-        (float((np.minimum(lower * way, upper * way)).sum()), float(np.maximum(lower * way, upper * way).sum()))
+        (float((np.minimum(lower * axis, upper * axis)).sum()), float(np.maximum(lower * axis, upper * axis).sum()))
         for lower, upper in (one, other)
     )
     return end - start + GAP * max(float((upper - lower).max()) for lower, upper in (one, other))
 
 
 def _facts(model: engine.Model) -> list[str]:
-    own = alone(model)
-    return [str(len(own.link_names)), str(own.nv), f"{float(own.mass.sum()):.3f} kg"]
+    robot = alone(model)
+    return [str(len(robot.link_names)), str(robot.nv), f"{float(robot.mass.sum()):.3f} kg"]

@@ -64,13 +64,13 @@ class ShortcutsSheet:
         layout = QVBoxLayout(dialog)
         for widget in (search, tree, mouse):
             layout.addWidget(widget)
-        found = list(shortcuts(self._window))
+        entries = list(shortcuts(self._window))
 
         def fill(text: str) -> None:
             tree.clear()
             words = text.casefold().split()
-            for menu in dict.fromkeys(each.menu for each in found):
-                rows = [each for each in found if each.menu == menu]
+            for menu in dict.fromkeys(each.menu for each in entries):
+                rows = [each for each in entries if each.menu == menu]
                 rows = [each for each in rows if all(word in " ".join(each).casefold() for word in words)]
                 if rows:
                     _add(tree, menu, rows)

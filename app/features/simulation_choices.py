@@ -62,8 +62,8 @@ class SimulationChoices:
         text, note = f"{self._bench.robot.settings.dt * 1e3:g} ms", ""
         while True:
             label = f"{note}Time step with its unit, as in 0.4 ms:"
-            text, given = QInputDialog.getText(self._window, "Time step", label, text=text)
-            if not given:
+            text, accepted = QInputDialog.getText(self._window, "Time step", label, text=text)
+            if not accepted:
                 break
             try:
                 self._bench.configuring.set_dt(seconds_of(text, *STEP_REACH))
@@ -95,9 +95,9 @@ class SimulationChoices:
         check(self.chosen, settings.automatic)
         for action, dt in zip(self.time_steps.actions(), (*TIME_STEPS, None), strict=True):
             check(action, dt == settings.dt)
-        own = settings.dt not in TIME_STEPS
-        check(self.other, own)
-        self.other.setText(f"Other: {settings.dt * 1e3:g} ms…" if own else OTHER)
+        is_other = settings.dt not in TIME_STEPS
+        check(self.other, is_other)
+        self.other.setText(f"Other: {settings.dt * 1e3:g} ms…" if is_other else OTHER)
         for action in self.integrators.actions():
             check(action, action.text() == settings.integrator)
             action.setToolTip(INTEGRATOR_TIPS[action.text()])

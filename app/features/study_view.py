@@ -103,17 +103,17 @@ class StudyView(QObject):
     def _poll(self) -> None:
         if (opened := self._opening.poll()) is not None:
             self._show_opened(opened)
-        if (found := self._running.poll()) is not None:
+        if (run := self._running.poll()) is not None:
             bar, waits = self._window.statusBar(), self._next
             self._next = None
-            if waits is not None and waits != found.sample:
+            if waits is not None and waits != run.sample:
                 self.show_run(waits)
-            elif found.problem:
-                bar.showMessage(f"the run of sample {found.sample} cannot be shown: {found.problem}", MESSAGE)
+            elif run.problem:
+                bar.showMessage(f"the run of sample {run.sample} cannot be shown: {run.problem}", MESSAGE)
             else:
-                differs = f"other numbers than in the results: {', '.join(found.differs[:3])}" if found.differs else ""
-                self._shown = f"sample {found.sample}, {differs or 'the same numbers as in the results'}"
-                self._window.open(found.path)
+                differs = f"other numbers than in the results: {', '.join(run.differs[:3])}" if run.differs else ""
+                self._shown = f"sample {run.sample}, {differs or 'the same numbers as in the results'}"
+                self._window.open(run.path)
         if not self._opening.running and not self._running.running:
             self._timer.stop()
 

@@ -199,9 +199,9 @@ class TimeView:
         numbered = {each.number: each for each in shown.runs}
         while run.left is not None and run.last < run.own and run.left[0] in numbered:
             run = numbered[run.left[0]]  # the frame's own run; files omit a branch without steps
-        known = next((each for each in self.keyframes.all if each.run is run and each.frame.time == frame.time), None)
-        if known is not None:
-            self._window.statusBar().showMessage(f"{known.name} is at {frame.time:.3f} s already", MESSAGE)
+        other = next((each for each in self.keyframes.all if each.run is run and each.frame.time == frame.time), None)
+        if other is not None:
+            self._window.statusBar().showMessage(f"{other.name} is at {frame.time:.3f} s already", MESSAGE)
             return
         keyframe = self.keyframes.add(run, frame)
         self._window.statusBar().showMessage(
@@ -225,8 +225,8 @@ class TimeView:
             return None
         here = replay.frame.time if replay.frame is not None else replay.recording.span(run)[1]
         seen = self.keyframes.seen_in(run, replay.runs)
-        found = [each for each in seen if (each.frame.time > here if on else each.frame.time < here)]
-        return (found[0] if on else found[-1]) if found else None
+        keyframes = [each for each in seen if (each.frame.time > here if on else each.frame.time < here)]
+        return (keyframes[0] if on else keyframes[-1]) if keyframes else None
 
     def _start_from(self, keyframe: Keyframe) -> None:
         self._jump(keyframe)

@@ -43,8 +43,8 @@ class XacroArguments:
         file, robot = self._reloading.file, self._bench.robot
         if file != self._bench.path or robot.model is None:
             return _declared_in(file) | self._bench.xacro_args(file)
-        own = robot.model.parts[0].model if robot.model.parts else robot.model
-        return {**own.declared_args} | self._bench.xacro_args(file)
+        model = robot.model.parts[0].model if robot.model.parts else robot.model
+        return {**model.declared_args} | self._bench.xacro_args(file)
 
     def _ask(self) -> None:
         file = self._reloading.file
@@ -60,9 +60,9 @@ def _declared_in(file: str) -> dict[str, str]:
     path = Path(file)
     if not path.is_file() or path.stat().st_size > LARGEST:
         return {}
-    found = {}
+    defaults = {}
     for tag in _TAG.findall(path.read_text("utf-8", "replace")):
         if name := _NAME.search(tag):
             default = _DEFAULT.search(tag)
-            found[name[1]] = default[1] if default else ""
-    return found
+            defaults[name[1]] = default[1] if default else ""
+    return defaults

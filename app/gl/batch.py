@@ -67,8 +67,8 @@ class Batch:
         Around the world's origin if there are none.
         """
         lower, upper = (corners[robots] for corners in self.boxes)
-        known = np.isfinite(lower).all(1) & np.isfinite(upper).all(1)
-        lower, upper = lower[known], upper[known]
+        finite = np.isfinite(lower).all(1) & np.isfinite(upper).all(1)
+        lower, upper = lower[finite], upper[finite]
         if not len(lower):
             return np.full(3, -reach), np.full(3, reach)
         return lower.min(0).astype(float) - reach, upper.max(0).astype(float) + reach
@@ -134,10 +134,10 @@ class Tiers:
 
     def faces(self, tier: int, mesh: int, level: int) -> int:
         """Return the triangles of all copies of a mesh in one robot."""
-        known = self._faces[tier][mesh]
-        if known[level] is None:
-            known[level] = len(self.contents[tier].levels[mesh][level - 1].mesh.faces)
-        return int(self.copies[tier][mesh] * known[level])
+        counts = self._faces[tier][mesh]
+        if counts[level] is None:
+            counts[level] = len(self.contents[tier].levels[mesh][level - 1].mesh.faces)
+        return int(self.copies[tier][mesh] * counts[level])
 
     def plain(self, tier: int) -> list[tuple[int, int]]:
         """Return all meshes of a stand-in."""

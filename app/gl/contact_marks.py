@@ -48,17 +48,17 @@ def marks(point: Floats, normal: Floats, force: Floats, state: NDArray[np.str_],
     """
     strength = np.linalg.norm(force, axis=1)
     pressing = strength > 1e-6 * weight
-    way = np.where(pressing[:, None], force / np.maximum(strength, 1e-30)[:, None], normal)
+    direction = np.where(pressing[:, None], force / np.maximum(strength, 1e-30)[:, None], normal)
     length = size * lengths(strength / weight)
-    ends = np.stack([point, point + length[:, None] * way])
+    ends = np.stack([point, point + length[:, None] * direction])
     # A short arrow is thinner too, so that its head is never longer than half of it.
     radius = np.minimum(ARROW * size, length / (2 * WIDER * SLENDER))
     head = WIDER * SLENDER * radius
     color = np.array([COLORS[each] for each in COLORS], np.float32)[
         np.argmax(state[:, None] == np.array(list(COLORS)), axis=1)
     ]
-    shafts = along(point + (length - head)[:, None] / 2 * way, way, (length - head), radius)[pressing]
-    heads = along(point + (length - head)[:, None] * way, way, head, WIDER * radius)[pressing]
+    shafts = along(point + (length - head)[:, None] / 2 * direction, direction, (length - head), radius)[pressing]
+    heads = along(point + (length - head)[:, None] * direction, direction, head, WIDER * radius)[pressing]
     every = np.full(len(point), size)
     discs = along(point, normal, FLAT * every, DISC * every)
     pins = along(point + PIN_LENGTH / 2 * size * normal, normal, PIN_LENGTH * every, PIN * every)
@@ -77,8 +77,8 @@ def lengths(share: Floats) -> Floats:
     """Return the lengths of arrows, in robot sizes, for forces in multiples of the robot's weight."""
     rest = LONGEST - LENGTH
     beyond = LENGTH * np.maximum(share - 1.0, 0.0)
-    found: Floats = LENGTH * np.minimum(share, 1.0) + rest * beyond / (rest + beyond)
-    return found
+    length: Floats = LENGTH * np.minimum(share, 1.0) + rest * beyond / (rest + beyond)
+    return length
 
 
 def distance(one: Marks | None, other: Marks | None) -> float:
@@ -95,11 +95,11 @@ def distance(one: Marks | None, other: Marks | None) -> float:
     return float(max(away.min(0).max(), away.min(1).max()))
 
 
-def along(center: Floats, way: Floats, length: Floats, radius: Floats) -> Floats:
-    """(C, 4, 4): maps of a mesh's origin to `center` (C, 3) and its z to `way` (C, 3), with that length and radius."""
-    side = np.cross(np.eye(3)[np.argmin(np.abs(way), axis=1)], way)
+def along(center: Floats, direction: Floats, length: Floats, radius: Floats) -> Floats:
+    """(C, 4, 4): map a mesh's origin to `center` and z to `direction`, (C, 3) each, with that length and radius."""
+    side = np.cross(np.eye(3)[np.argmin(np.abs(direction), axis=1)], direction)
     side /= np.linalg.norm(side, axis=1, keepdims=True)
-    poses = np.zeros((len(way), 4, 4))
-    poses[:, :3, 0], poses[:, :3, 1] = radius[:, None] * side, radius[:, None] * np.cross(way, side)
-    poses[:, :3, 2], poses[:, :3, 3], poses[:, 3, 3] = length[:, None] * way, center, 1.0
+    poses = np.zeros((len(direction), 4, 4))
+    poses[:, :3, 0], poses[:, :3, 1] = radius[:, None] * side, radius[:, None] * np.cross(direction, side)
+    poses[:, :3, 2], poses[:, :3, 3], poses[:, 3, 3] = length[:, None] * direction, center, 1.0
     return poses

@@ -26,8 +26,8 @@ class NoOpenGL(RuntimeError):
 
 def why_too_old(version: str) -> str:
     """Return why an OpenGL version string, such as "2.1 Mesa 22.3.6", is too old; empty if it is not."""
-    found = _NUMBERS.search(version)
-    if found is None or tuple(map(int, found.groups())) >= VERSION:
+    match = _NUMBERS.search(version)
+    if match is None or tuple(map(int, match.groups())) >= VERSION:
         return ""
     return f"its OpenGL is {version}, and {'.'.join(map(str, VERSION))} is needed"
 
@@ -87,12 +87,12 @@ def _egl() -> Iterator[None]:
     try:
         EGL.eglBindAPI(EGL.EGL_OPENGL_API)
         wanted = [EGL.EGL_RENDERABLE_TYPE, EGL.EGL_OPENGL_BIT, EGL.EGL_SURFACE_TYPE, 0, EGL.EGL_NONE]
-        config, found = (EGL.EGLConfig * 1)(), EGL.EGLint()
-        EGL.eglChooseConfig(display, (EGL.EGLint * len(wanted))(*wanted), config, 1, found)
+        config, count = (EGL.EGLConfig * 1)(), EGL.EGLint()
+        EGL.eglChooseConfig(display, (EGL.EGLint * len(wanted))(*wanted), config, 1, count)
         version = [EGL.EGL_CONTEXT_MAJOR_VERSION, VERSION[0], EGL.EGL_CONTEXT_MINOR_VERSION, VERSION[1]]
         core = [EGL.EGL_CONTEXT_OPENGL_PROFILE_MASK, EGL.EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT, EGL.EGL_NONE]
         requested = (EGL.EGLint * (len(version) + len(core)))(*version, *core)
-        context = EGL.eglCreateContext(display, config[0] if found.value else None, EGL.EGL_NO_CONTEXT, requested)
+        context = EGL.eglCreateContext(display, config[0] if count.value else None, EGL.EGL_NO_CONTEXT, requested)
         EGL.eglMakeCurrent(display, EGL.EGL_NO_SURFACE, EGL.EGL_NO_SURFACE, context)
     except EGL.EGLError as error:
         raise NoOpenGL(

@@ -46,10 +46,10 @@ def shapes(ends: Floats, size: float) -> dict[str, Copies]:
     balls = np.zeros((len(ends), 4, 4))
     balls[:, [0, 1, 2], [0, 1, 2]] = BALL * size
     balls[:, :3, 3], balls[:, 3, 3] = ends, 1.0
-    found = {"ball": Copies(balls.astype(np.float32), np.tile(np.array(LINE, np.float32), (len(ends), 1)))}
+    copies = {"ball": Copies(balls.astype(np.float32), np.tile(np.array(LINE, np.float32), (len(ends), 1)))}
     step = np.diff(ends, axis=0)
     length = np.linalg.norm(step, axis=1)
     if len(step) and length[0] > 1e-9:
         rod = along((ends[1:] + ends[:-1]) / 2, step / length[:, None], length, np.array([THIN * size]))
-        found["rod"] = Copies(rod.astype(np.float32), np.array([LINE], np.float32))
-    return found
+        copies["rod"] = Copies(rod.astype(np.float32), np.array([LINE], np.float32))
+    return copies

@@ -82,11 +82,11 @@ class Explainer:
     @property
     def anchors(self) -> Floats:
         """(links, 3): positions of name labels in link frames: at centres of mass, else at the origins."""
-        found = np.zeros((len(self.names), 3))
+        anchors = np.zeros((len(self.names), 3))
         first = self._links[self._heavy]
         R, p = self._model.link_rotation[first], self._model.link_position[first]
-        found[first] = np.einsum("nji,nj->ni", R, self._center - p)
-        return found
+        anchors[first] = np.einsum("nji,nj->ni", R, self._center - p)
+        return anchors
 
     def glyphs(self, kinds: Sequence[str], poses: Floats, hidden: frozenset[int] = frozenset()) -> dict[str, Copies]:
         """Return the glyphs of these kinds for link poses (links, 4, 4), by mesh, without those of hidden links."""
@@ -111,31 +111,31 @@ class Explainer:
     def _frames(self, made: dict[str, list[tuple[Floats, Floats]]], poses: Floats) -> None:
         every = np.full(len(poses), self._length)
         for axis, color in enumerate((X, Y, Z)):
-            way = poses[:, :3, axis]
-            middle = poses[:, :3, 3] + self._length / 2 * way
-            made["rod"].append((along(middle, way, every, THIN * every), _same(color, len(poses))))
+            direction = poses[:, :3, axis]
+            middle = poses[:, :3, 3] + self._length / 2 * direction
+            made["rod"].append((along(middle, direction, every, THIN * every), _same(color, len(poses))))
 
     def _axes(self, made: dict[str, list[tuple[Floats, Floats]]], bodies: Floats, shown: NDArray[np.bool_]) -> None:
         for which, color in ((self._revolute, REVOLUTE_COLOR), (self._prismatic, PRISMATIC_COLOR)):
-            at = bodies[which[shown[which]]]
-            reach = np.full(len(at), 1.7 * self._length)
-            origin, way = at[:, :3, 3], at[:, :3, 2]
-            tip = origin + reach[:, None] / 2 * way
-            made["rod"].append((along(origin, way, reach, 1.3 * THIN * reach / 1.7), _same(color, len(at))))
-            made["head"].append((along(tip, way, 0.3 * reach, 0.09 * reach), _same(color, len(at))))
+            pose = bodies[which[shown[which]]]
+            reach = np.full(len(pose), 1.7 * self._length)
+            origin, direction = pose[:, :3, 3], pose[:, :3, 2]
+            tip = origin + reach[:, None] / 2 * direction
+            made["rod"].append((along(origin, direction, reach, 1.3 * THIN * reach / 1.7), _same(color, len(pose))))
+            made["head"].append((along(tip, direction, 0.3 * reach, 0.09 * reach), _same(color, len(pose))))
 
     def _centers(self, made: dict[str, list[tuple[Floats, Floats]]], bodies: Floats, shown: NDArray[np.bool_]) -> None:
         if not len(self._heavy):
             return
-        at = bodies[self._heavy]
-        centers = (at[:, :3, :3] @ self._center[..., None])[..., 0] + at[:, :3, 3]
+        pose = bodies[self._heavy]
+        centers = (pose[:, :3, :3] @ self._center[..., None])[..., 0] + pose[:, :3, 3]
         share = np.clip((self._mass / self._mass.max()) ** (1 / 3), 0.4, 1.0)
         balls = _balls(centers, 0.16 * self._length * share)[shown[self._heavy]]
         made["ball"].append((balls, _same(MASS, len(balls))))
-        own = self._model.part_of_body[self._heavy] == 0  # not of what stands around the robot
-        if not own.any():
+        of_robot = self._model.part_of_body[self._heavy] == 0  # not of what stands around the robot
+        if not of_robot.any():
             return
-        whole = (self._mass[own, None] * centers[own]).sum(0) / self._mass[own].sum()
+        whole = (self._mass[of_robot, None] * centers[of_robot]).sum(0) / self._mass[of_robot].sum()
         made["ball"].append((_balls(whole[None], np.array([0.3 * self._length])), _same(WHOLE, 1)))
 
 
@@ -224,8 +224,7 @@ def _axes(model: engine.Model, carried: NDArray[np.bool_]) -> tuple[NDArray[np.i
         for body, angular in zip(range(joint.bodies.start, joint.bodies.stop), joint.type.angular, strict=True)
     ]
     revolute, prismatic = ([body for body, angular in moving if angular == turns] for turns in (True, False))
-    found = (np.array([body for body in bodies if carried[body]], np.int64) for bodies in (revolute, prismatic))
-    turns, slides = found
+    turns, slides = (np.array([body for body in bodies if carried[body]], np.int64) for bodies in (revolute, prismatic))
     return turns, slides
 
 
@@ -238,7 +237,7 @@ def _tips(model: engine.Model, first: dict[int, int]) -> tuple[int, ...]:
 
 def _length(model: engine.Model, size: float) -> float:
     """Return the length of a frame's axes, m: about a third of the distance between joints."""
-    apart = np.linalg.norm(model.home_position, axis=1)
-    apart = apart[apart > 1e-3 * size]
-    typical = float(np.median(apart)) if len(apart) else size
-    return float(np.clip(0.35 * typical, SPAN[0] * size, SPAN[1] * size)) if len(apart) < 60 else 0.35 * typical
+    distances = np.linalg.norm(model.home_position, axis=1)
+    distances = distances[distances > 1e-3 * size]
+    typical = float(np.median(distances)) if len(distances) else size
+    return float(np.clip(0.35 * typical, SPAN[0] * size, SPAN[1] * size)) if len(distances) < 60 else 0.35 * typical

@@ -24,14 +24,14 @@ class GroundDrawer:
             self._draw_plane(programs)
 
     def _draw_terrain(self, mesh: Mesh, program: int) -> None:
-        known = self._meshes.get(id(mesh))
-        if known is None or known.mesh is not mesh:
+        gpu_mesh = self._meshes.get(id(mesh))
+        if gpu_mesh is None or gpu_mesh.mesh is not mesh:
             for each in self._meshes.values() if len(self._meshes) > 1 else ():
                 each.release()
             self._meshes = {} if len(self._meshes) > 1 else self._meshes
-            known = self._meshes[id(mesh)] = objects.GpuMesh(mesh)
+            gpu_mesh = self._meshes[id(mesh)] = objects.GpuMesh(mesh)
         GL.glUseProgram(program)
-        known.draw()
+        gpu_mesh.draw()
 
     def _draw_plane(self, programs: dict[str, int]) -> None:
         if not self._empty:

@@ -40,8 +40,8 @@ class Mesh:
     @cached_property
     def hull(self) -> Floats:
         """(26, 3): the extreme vertices along the axes and the diagonals between them."""
-        ways = np.array([way for way in np.ndindex(3, 3, 3) if way != (1, 1, 1)]) - 1.0
-        return self.vertices[np.argmax(self.vertices @ ways.T, axis=0)].astype(float)
+        directions = np.array([direction for direction in np.ndindex(3, 3, 3) if direction != (1, 1, 1)]) - 1.0
+        return self.vertices[np.argmax(self.vertices @ directions.T, axis=0)].astype(float)
 
     @cached_property
     def closed(self) -> bool:

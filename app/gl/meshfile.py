@@ -21,12 +21,12 @@ def read(path: str | Path) -> Mesh:
     if not path.is_file():
         raise MeshError(f"there is no file {path}")
     try:
-        found = engine.read_mesh(path)
+        parts = engine.read_mesh(path)
     except (OSError, ValueError) as error:
         raise MeshError(f"{path.name} cannot be read: {error}") from error
-    if not found:
+    if not parts:
         raise MeshError(f"{path.name} holds no triangles")
-    return join_parts(found)
+    return join_parts(parts)
 
 
 def join_parts(parts: list[engine.MeshPart]) -> Mesh:

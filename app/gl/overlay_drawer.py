@@ -32,8 +32,8 @@ class OverlayDrawer:
                 self._contacts = ContactDrawer()
             self._contacts.draw(marks, program, extras.backdrop)
 
-    def _draw_glyphs(self, found: Mapping[str, Copies], program: int, backdrop: Backdrop) -> None:
-        for name, copies in found.items():
+    def _draw_glyphs(self, by_name: Mapping[str, Copies], program: int, backdrop: Backdrop) -> None:
+        for name, copies in by_name.items():
             if name not in self._glyphs:
                 buffer = int(GL.glGenBuffers(1))
                 self._glyphs[name] = buffer, objects.GpuMesh(glyphs.MESHES[name](), buffer)
@@ -48,10 +48,10 @@ class OverlayDrawer:
         GL.glBlendFunc(GL.GL_CONSTANT_ALPHA, GL.GL_ONE_MINUS_CONSTANT_ALPHA)
         GL.glBlendColor(0.0, 0.0, 0.0, HIDDEN)
         GL.glDepthFunc(GL.GL_GREATER)
-        self._draw_each(found)
+        self._draw_each(by_name)
         GL.glBlendFunc(GL.GL_SRC_ALPHA, GL.GL_ONE_MINUS_SRC_ALPHA)
         GL.glDepthFunc(GL.GL_LEQUAL)
-        for name, copies in found.items():
+        for name, copies in by_name.items():
             GL.glDepthMask(name not in glyphs.SEEN_THROUGH)
             self._draw_each({name: copies})
         GL.glDisable(GL.GL_BLEND)
@@ -59,8 +59,8 @@ class OverlayDrawer:
         GL.glDepthMask(True)
         GL.glDepthFunc(GL.GL_LESS)
 
-    def _draw_each(self, found: Mapping[str, Copies]) -> None:
-        for name, copies in found.items():
+    def _draw_each(self, by_name: Mapping[str, Copies]) -> None:
+        for name, copies in by_name.items():
             self._glyphs[name][1].draw(len(copies.poses))
 
     def release(self) -> None:

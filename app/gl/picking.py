@@ -140,10 +140,10 @@ def _near(mesh: Mesh, place: Vector, eye: Vector, direction: Vector) -> NDArray[
     """Return the faces of the blocks whose boxes the ray's line intersects."""
     order, lower, upper = mesh.blocks
     inverse = np.linalg.inv(place)
-    start, way = inverse[:3, :3] @ eye + inverse[:3, 3], inverse[:3, :3] @ direction
+    start, ray = inverse[:3, :3] @ eye + inverse[:3, 3], inverse[:3, :3] @ direction
     slack = 1e-6 * (np.abs(upper).max(initial=0.0) + np.abs(lower).max(initial=0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        ends = np.stack([(lower - slack - start) / way, (upper + slack - start) / way])
+        ends = np.stack([(lower - slack - start) / ray, (upper + slack - start) / ray])
     enter, leave = np.fmin(ends[0], ends[1]).max(1), np.fmax(ends[0], ends[1]).min(1)
     blocks = np.flatnonzero(enter <= leave)
     places = (blocks[:, None] * BLOCK + np.arange(BLOCK)).ravel()

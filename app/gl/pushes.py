@@ -62,16 +62,16 @@ def shapes(made: Sequence[Arrow], size: float) -> dict[str, tuple[Floats, Floats
     """Return poses (N, 4, 4) and colours (N, 4) of the arrows' rods and heads, by name in `glyphs.MESHES`."""
     if not made:
         return {}
-    way = np.array([each.end - each.start for each in made])
-    length = np.linalg.norm(way, axis=1)
-    way /= length[:, None]
+    direction = np.array([each.end - each.start for each in made])
+    length = np.linalg.norm(direction, axis=1)
+    direction /= length[:, None]
     end, start = np.array([each.end for each in made]), np.array([each.start for each in made])
     radius = np.full(len(made), RADIUS * size)
     head = WIDER * SLENDER * radius
     shaft = length - head
-    rods = along(start + shaft[:, None] / 2 * way, way, shaft, radius)
-    heads = along(end - head[:, None] * way, way, head, WIDER * radius)
+    rods = along(start + shaft[:, None] / 2 * direction, direction, shaft, radius)
+    heads = along(end - head[:, None] * direction, direction, head, WIDER * radius)
     second = np.array([each.is_moment for each in made])
-    behind = along(end - 1.7 * head[:, None] * way, way, head, WIDER * radius)[second]
-    found = {"rod": rods, "head": np.concatenate([heads, behind])}
-    return {name: (poses, np.tile(np.array(PUSH, np.float32), (len(poses), 1))) for name, poses in found.items()}
+    behind = along(end - 1.7 * head[:, None] * direction, direction, head, WIDER * radius)[second]
+    parts = {"rod": rods, "head": np.concatenate([heads, behind])}
+    return {name: (poses, np.tile(np.array(PUSH, np.float32), (len(poses), 1))) for name, poses in parts.items()}

@@ -49,8 +49,8 @@ class Comparing(Background[Report]):
             measurement = make()
             command, no_command = _command(measurement)
             report = replace(report, command=command, no_command=no_command)
-            for found in measurement.run(stop.is_set):
-                report = replace(report, found=found)
+            for result in measurement.run(stop.is_set):
+                report = replace(report, found=result)
                 self.publish(report)
         except (ValueError, OSError, engine.ModelError) as refusal:
             report = replace(report, problem=str(refusal))

@@ -125,9 +125,9 @@ class BarTable(QAbstractTableModel):
             axis, batch = DurationAxis.of(group), group[0].batch
             robots = f"  ·  batch of {batch:,}" if batch > 1 else ""
             about = f"{model}, {dtype}: "
-            found = [Finding(each.removeprefix(about)) for each in findings if each.startswith(about)]
-            rows += [Heading(model, f"{dtype}{robots}", axis), *group, *found]
-            axes += [axis] * (1 + len(group) + len(found))
+            group_findings = [Finding(each.removeprefix(about)) for each in findings if each.startswith(about)]
+            rows += [Heading(model, f"{dtype}{robots}", axis), *group, *group_findings]
+            axes += [axis] * (1 + len(group) + len(group_findings))
         rebuilt = list(map(_key, rows)) != list(map(_key, self.rows))
         if rebuilt:
             self.beginResetModel()

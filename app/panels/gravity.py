@@ -44,7 +44,7 @@ class GravityForm(QWidget):
 
     def show_gravity(self, vector: Vector) -> None:
         """Show the gravity in force, m/s²."""
-        self.kind.setCurrentText(next((name for name, known in STANDARD.items() if known == vector), OTHER))
+        self.kind.setCurrentText(next((name for name, standard in STANDARD.items() if standard == vector), OTHER))
         for box, value in zip(self.boxes, vector, strict=True):
             box.put(value)
 

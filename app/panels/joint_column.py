@@ -67,17 +67,17 @@ class JointColumn(QWidget):
 
     def _filter(self, text: str) -> bool:
         """Show only rows whose name contains a text; return whether there are any."""
-        table, rows, found = self._joints, self._joints.table.rows, False
+        table, rows, any_shown = self._joints, self._joints.table.rows, False
         for k, row in enumerate(rows):
             hidden = text.casefold() not in row.label.casefold()
-            found |= not hidden
+            any_shown |= not hidden
             if hidden and table.rowHeight(k) > table.verticalHeader().defaultSectionSize():
                 table.close_row()
             if hidden != table.isRowHidden(k):
                 table.setRowHidden(k, hidden)
-        table.nothing = "" if found else NOTHING if rows else table.nothing
+        table.nothing = "" if any_shown else NOTHING if rows else table.nothing
         table.viewport().update()
-        return found
+        return any_shown
 
     def _enter(self) -> None:
         """Leave the search for the first slider that was found."""

@@ -328,11 +328,11 @@ class LessonPanel(QWidget):
 
 def _equations(lesson: engine.Lesson, part: engine.LessonPart) -> str:
     """Return a part's links, and its equations with numbers below, in Qt's rich text."""
-    found = lesson.handles(part)
+    handles = lesson.handles(part)
     accent, faint = (theme.COLORS[name] for name in ("accent", "faint"))
     lines = (
         f'<span style="color:{accent}">{lesson.equation_html(equation)}</span> = ({numbers}) '
         f'<span style="color:{faint}">{whose}</span>'
-        for equation, numbers, whose in found.rows
+        for equation, numbers, whose in handles.rows
     )
-    return f"<b>{found.links}, by two handles</b> (about x, y, z, and along)<br>{'<br>'.join(lines)}"
+    return f"<b>{handles.links}, by two handles</b> (about x, y, z, and along)<br>{'<br>'.join(lines)}"

@@ -92,10 +92,10 @@ class QuestionForm(QWidget):
 
     def _judge(self) -> None:
         chosen = self.choices.checkedButton()
-        given = self.dragged.text() if self._question.dragged else chosen.text() if chosen else self.answer.text()
-        if not given.strip():
+        answer = self.dragged.text() if self._question.dragged else chosen.text() if chosen else self.answer.text()
+        if not answer.strip():
             return
-        right = self._question.is_right(given)
+        right = self._question.is_right(answer)
         theme.tint(self.wording, "good" if right else "warning")
         self.wording.setFont(self.font())  # a new tint resets it
         self.wording.setText(RIGHT if right else f"{NOT_YET} {self._question.hint}")

@@ -131,12 +131,12 @@ class PlotsPanel(QWidget):
         """Replace all plots by plots of the quantities with these keys, as far as they exist."""
         self._remove_charts()
         for keys in plots:
-            found = [each for each in map(self.list.model.quantities.named, keys) if each is not None]
+            plotted = [each for each in map(self.list.model.quantities.named, keys) if each is not None]
             if keys and keys[0] == KEY:
-                self._add_phases(list(map(Pair, found[::2], found[1::2])) if len(found) == len(keys) - 1 else [])
+                self._add_phases(list(map(Pair, plotted[::2], plotted[1::2])) if len(plotted) == len(keys) - 1 else [])
                 continue
             self.current = None
-            for quantity in found[: MOST - len(self._series)]:
+            for quantity in plotted[: MOST - len(self._series)]:
                 fits = self.current is not None and self.current.unit == quantity.unit  # a joint's kind may differ
                 self._add(quantity, self.current if fits else self._new_chart())
         self._arrange()

@@ -113,8 +113,8 @@ class QuantityList(QWidget):
 
     def _search(self, text: str) -> None:
         self.model.show(text)
-        found, all_ = len(self.model.shown), len(self.model.quantities)
-        self.count.setText(f"{found:,} of {all_:,}" if found < all_ else f"{all_:,} quantities")
+        shown, all_ = len(self.model.shown), len(self.model.quantities)
+        self.count.setText(f"{shown:,} of {all_:,}" if shown < all_ else f"{all_:,} quantities")
 
     def _plot_first(self) -> None:
         if self.model.shown:

@@ -97,8 +97,8 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     model = engine.load(engine.find_robot(args.robot))
     for robots in args.robots:
-        found = measure(model, robots, args.device, args.dtype, tuple(args.size), args.pictures, args.rate)
-        print(json.dumps(found), flush=True)
+        timing = measure(model, robots, args.device, args.dtype, tuple(args.size), args.pictures, args.rate)
+        print(json.dumps(timing), flush=True)
     return 0
 
 

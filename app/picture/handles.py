@@ -84,9 +84,9 @@ def under(shape: Shape, place: np.ndarray) -> Handle | None:
         if handle.kind == RING:
             seen = ~(shape.behind[handle][:-1] | shape.behind[handle][1:])
             start, end = start[seen], end[seen]
-        way = end - start
-        share = np.clip(((place - start) * way).sum(1) / np.maximum((way**2).sum(1), 1e-12), 0, 1)
-        away = np.linalg.norm(start + share[:, None] * way - place, axis=1)
+        segment = end - start
+        share = np.clip(((place - start) * segment).sum(1) / np.maximum((segment**2).sum(1), 1e-12), 0, 1)
+        away = np.linalg.norm(start + share[:, None] * segment - place, axis=1)
         distance = float(np.nanmin(away, initial=np.inf))
         if distance < best:
             best, nearest = distance, handle
@@ -169,11 +169,11 @@ class HandleLayer(QWidget):
 
     def mark(self, at: QPointF) -> Handle | None:
         """Mark the handle under the cursor and return it."""
-        found = under(self.shape, np.array([at.x(), at.y()])) if self.shape is not None else None
-        if found != self.marked:
-            self.marked = found
+        handle = under(self.shape, np.array([at.x(), at.y()])) if self.shape is not None else None
+        if handle != self.marked:
+            self.marked = handle
             self.update()
-        return found
+        return handle
 
     def paintEvent(self, _: QPaintEvent) -> None:
         if self.shape is None:
@@ -217,14 +217,14 @@ def axis_color(axis: int) -> QColor:
 
 def _draw_head(painter: QPainter, line: np.ndarray, color: QColor, size: float) -> None:
     """Draw a triangle at the end of an arrow, px."""
-    way = line[1] - line[0]
-    length = float(np.linalg.norm(way))
+    direction = line[1] - line[0]
+    length = float(np.linalg.norm(direction))
     if length < 1e-6:
         return
-    way /= length
-    aside = np.array([-way[1], way[0]])
-    corners = (line[1] + 0.9 * size * way, line[1] - 0.2 * size * way + 0.55 * size * aside,
-               line[1] - 0.2 * size * way - 0.55 * size * aside)  # fmt: skip
+    direction /= length
+    aside = np.array([-direction[1], direction[0]])
+    corners = (line[1] + 0.9 * size * direction, line[1] - 0.2 * size * direction + 0.55 * size * aside,
+               line[1] - 0.2 * size * direction - 0.55 * size * aside)  # fmt: skip
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(color)
     painter.drawPolygon(QPolygonF([QPointF(*corner) for corner in corners]))

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     for warning in report["diagnostics"]:
         print(warning, file=sys.stderr)
     if args.json:
-        print(json.dumps({**report, "diagnostics": [asdict(found) for found in report["diagnostics"]]}))
+        print(json.dumps({**report, "diagnostics": [asdict(diagnostic) for diagnostic in report["diagnostics"]]}))
     else:
         print(f"{report['robot']}: {report['width']}×{report['height']} pixels written to {report['picture']}")
     return DONE

@@ -124,13 +124,13 @@ class Catalogue(Quantities):
     @cached_property
     def _of_slot(self) -> tuple[np.ndarray, np.ndarray, list[tuple[str, str]]]:
         """The owner and slot numbers of each quantity; each slot's part of the label, and further search words."""
-        known: dict[int, tuple[int, int]] = {}  # by the tuple's identity, since hashing it takes longer
+        numbered: dict[int, tuple[int, int]] = {}  # by the tuple's identity, since hashing it takes longer
         texts: list[tuple[str, str]] = []
         for owner in self._owners:
-            if id(owner.slots) not in known:
-                known[id(owner.slots)] = len(texts), len(texts) + len(owner.slots)
+            if id(owner.slots) not in numbered:
+                numbered[id(owner.slots)] = len(texts), len(texts) + len(owner.slots)
                 texts += [_texts(owner.subject, slot) for slot in owner.slots]
-        spans = [known[id(owner.slots)] for owner in self._owners]
+        spans = [numbered[id(owner.slots)] for owner in self._owners]
         counts = [end - start for start, end in spans]
         slots = np.concatenate([np.zeros(0, np.int64), *(np.arange(*span) for span in spans)])
         return np.arange(len(self._owners)).repeat(counts), slots, texts
@@ -187,12 +187,12 @@ _JOINT_UNITS = {
 
 
 def _of_joints(model: engine.Model) -> Iterator[Owner]:
-    known: dict[tuple[bool, bool, bool, bool], tuple[Slot, ...]] = {}
+    slots: dict[tuple[bool, bool, bool, bool], tuple[Slot, ...]] = {}
     for k, row in enumerate(coordinates(model)):
         sort = row.angular, row.driveable, row.holdable, row.leader is not None
-        if sort not in known:
-            known[sort] = tuple(_of_coordinate(row))
-        yield Owner("joint", row.name, k, known[sort])
+        if sort not in slots:
+            slots[sort] = tuple(_of_coordinate(row))
+        yield Owner("joint", row.name, k, slots[sort])
 
 
 def _of_coordinate(row: Coordinate) -> Iterator[Slot]:

@@ -15,15 +15,15 @@ def common_samples(x: Series, y: Series, start: float, end: float, points: int) 
 
     Old samples of the two may be thinned differently; each is interpolated at the other's times. A gap is NaN.
     """
-    own = [_within(*each.between(start, end, CAPACITY), start, end) for each in (x, y)]
-    if any(not len(time) for time, _ in own):
+    samples = [_within(*each.between(start, end, CAPACITY), start, end) for each in (x, y)]
+    if any(not len(time) for time, _ in samples):
         return np.zeros(0), np.zeros(0), np.zeros(0)
-    if np.array_equal(own[0][0], own[1][0]):
-        time, values = own[0][0], [value for _, value in own]
+    if np.array_equal(samples[0][0], samples[1][0]):
+        time, values = samples[0][0], [value for _, value in samples]
     else:
-        time = np.union1d(own[0][0], own[1][0])
-        time = time[(time >= max(each[0][0] for each in own)) & (time <= min(each[0][-1] for each in own))]
-        values = [np.interp(time, *each) for each in own]
+        time = np.union1d(samples[0][0], samples[1][0])
+        time = time[(time >= max(each[0][0] for each in samples)) & (time <= min(each[0][-1] for each in samples))]
+        values = [np.interp(time, *each) for each in samples]
     step = max(1, -(-len(time) // points))
     last = np.arange(len(time))[::-step][::-1]  # the newest sample is always one of them
     return time[last], values[0][last], values[1][last]

@@ -145,10 +145,10 @@ class Probe(Attachment):
         if running.robot != self._robot:
             self.flush(running)
             self._robot, self._before = running.robot, None
-        self._steps, own = 0, running.own_model
-        if own is not self._own:
+        self._steps, own_model = 0, running.own_model
+        if own_model is not self._own:
             self.flush(running)
-            self._own = own
+            self._own = own_model
         self._before = _Sample(running, *self._wants, self._before)
         self._pending.append(self._before)
         self._spent += time.perf_counter() - began

@@ -147,8 +147,8 @@ def center_of_mass(model: engine.Model, link_poses: Array) -> Array:
     The parts around a composed robot do not count.
     """
     bodies, first = np.unique(model.link_body, return_index=True)  # the first link of each body
-    own = (bodies >= 0) & (model.part_of_link[first] == 0)
-    bodies, first = bodies[own], first[own]
+    of_robot = (bodies >= 0) & (model.part_of_link[first] == 0)
+    bodies, first = bodies[of_robot], first[of_robot]
     mass, poses = model.mass[bodies, None], link_poses[..., first, :, :]
     moment = model.first_moment[bodies] - mass * model.link_position[first]  # about the link's origin
     turned = np.einsum("...nij,nkj,nk->...ni", poses[..., :3, :3], model.link_rotation[first], moment)
@@ -157,10 +157,10 @@ def center_of_mass(model: engine.Model, link_poses: Array) -> Array:
 
 def own_energy(model: engine.Model, q: Array, v: Array, link_poses: Array) -> tuple[float, float]:
     """Return the kinetic and the potential energy, J, of a robot without the parts around it."""
-    own = alone(model)
-    kinetic, potential = engine.energy(own, q[: own.nq], v[: own.nv])
-    if own is not model and own.mass.any():  # its part may stand elsewhere than the file has it
-        potential = -own.mass.sum() * model.gravity @ center_of_mass(model, link_poses)
+    robot = alone(model)
+    kinetic, potential = engine.energy(robot, q[: robot.nq], v[: robot.nv])
+    if robot is not model and robot.mass.any():  # its part may stand elsewhere than the file has it
+        potential = -robot.mass.sum() * model.gravity @ center_of_mass(model, link_poses)
     return float(kinetic), float(potential)
 
 

@@ -78,10 +78,10 @@ class RecordedCurves:
 
     def poll(self) -> Curves | None:
         """Return the newest curves of the request; None if there are none since the last call."""
-        found = self._work.poll()
-        if found is None or found.wanted is self._wanted:
-            return found
-        if found.over:
+        curves = self._work.poll()
+        if curves is None or curves.wanted is self._wanted:
+            return curves
+        if curves.over:
             self._begin()
         return None
 

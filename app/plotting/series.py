@@ -53,11 +53,11 @@ class Series:
 
     def filled(self, time: np.ndarray, value: np.ndarray) -> Series:
         """Return a series that also has the given samples, (N,) each, that this one lacks."""
-        lacking, own = self.lacks(time), ~self._gaps
-        times = np.concatenate([self.time[own], time[lacking]])
+        lacking, valid = self.lacks(time), ~self._gaps
+        times = np.concatenate([self.time[valid], time[lacking]])
         order = np.argsort(times, kind="stable")
         both = Series(len(self._time))
-        both.extend(times[order], np.concatenate([self.value[own], value[lacking]])[order])
+        both.extend(times[order], np.concatenate([self.value[valid], value[lacking]])[order])
         return both
 
     @property

@@ -44,15 +44,15 @@ def understand(text: Any) -> Settings | None:
     """Parse settings written by `describe` in any version; unknown ones are ignored."""
     if not isinstance(text, dict):
         return None
-    known = _known(Settings(), text)
+    values = _known(Settings(), text)
     if isinstance(text.get("spread"), dict):
-        known["spread"] = replace(BatchSpread(), **_known(BatchSpread(), text["spread"]))
+        values["spread"] = replace(BatchSpread(), **_known(BatchSpread(), text["spread"]))
     for name in ("driven", "by_velocity"):
-        known[name] = frozenset(int(v) for v in text.get(name, ()))
-    known["gains"] = tuple((int(v), float(kp), float(kd)) for v, kp, kd in text.get("gains", ()))
+        values[name] = frozenset(int(v) for v in text.get(name, ()))
+    values["gains"] = tuple((int(v), float(kp), float(kd)) for v, kp, kd in text.get("gains", ()))
     if isinstance(vector := text.get("gravity_vector"), list) and len(vector) == 3:
-        known["gravity_vector"] = tuple(map(float, vector))
-    return replace(Settings(), **known)
+        values["gravity_vector"] = tuple(map(float, vector))
+    return replace(Settings(), **values)
 
 
 def _known(default: Any, text: dict[str, Any]) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def facts(setup: engine.Setup, robot: str, floating: bool, package_dirs: tuple[s
     return {
         "robot": robot, "floating": floating, "no_mimic": False, "package_dir": list(package_dirs),
         "srdf": setup.model.options.get("srdf"),
-        **({"xacro_args": given} if (given := setup.model.options.get("xacro_args")) else {}),
+        **({"xacro_args": xacro_args} if (xacro_args := setup.model.options.get("xacro_args")) else {}),
         "dt": settings.dt, "integrator": settings.integrator, "algorithm": settings.algorithm,
         "batch": settings.batch, "device": setup.device, "dtype": settings.dtype,
         "gravity": setup.model.gravity.tolist(), "no_limits": not settings.limits, "catena": engine.__version__,
@@ -94,14 +94,14 @@ class NamedKeyframe(NamedTuple):
 
 def named_keyframes(reported: Any) -> tuple[NamedKeyframe, ...]:
     """Parse the keyframes in a file; invalid ones are ignored."""
-    found = []
+    keyframes = []
     for each in reported[:MOST_KEYFRAMES] if isinstance(reported, list) else ():
         try:
             run, time, name = each
-            found.append(NamedKeyframe(int(run), float(time), str(name)[:LONGEST_NAME]))
+            keyframes.append(NamedKeyframe(int(run), float(time), str(name)[:LONGEST_NAME]))
         except (TypeError, ValueError, OverflowError):
             continue
-    return tuple(found)
+    return tuple(keyframes)
 
 
 def controllers(changes: Controllers) -> dict[str, Any]:
@@ -115,12 +115,12 @@ def controllers_in(settings: dict[str, Any]) -> Controllers:
     if not isinstance(reported, list):
         one = settings.get("controller")
         return ((0.0, one[:LONGEST_PATH]),) if isinstance(one, str) and one else ()
-    found = []
+    controllers = []
     for each in reported[:MOST_CHANGES]:
         with suppress(TypeError, ValueError, OverflowError):
             time, path = each
-            found.append((float(time), str(path)[:LONGEST_PATH]))
-    return tuple(sorted((each for each in found if math.isfinite(each[0])), key=lambda each: each[0]))
+            controllers.append((float(time), str(path)[:LONGEST_PATH]))
+    return tuple(sorted((each for each in controllers if math.isfinite(each[0])), key=lambda each: each[0]))
 
 
 def lasting(model: engine.Model, path: str) -> dict[str, Any]:
@@ -187,11 +187,11 @@ def opener(load: Callable[..., engine.Model], recorder: Recorder, robot: str = "
             engine.refuse_endless(srdf)
 
         def read_robot(file: str, **options: Any) -> engine.Model:
-            own = {"package_dirs": folders, "floating": floating, "mimic": not saved.settings.get("no_mimic")}
-            own |= {"srdf": srdf if isinstance(srdf, str) else None}
-            if given := xacro_args or saved.settings.get("xacro_args"):
-                own["xacro_args"] = given if isinstance(given, dict) else {}
-            return load(file, trust_xacro=trust_xacro, **(options or own))
+            saved_options = {"package_dirs": folders, "floating": floating, "mimic": not saved.settings.get("no_mimic")}
+            saved_options |= {"srdf": srdf if isinstance(srdf, str) else None}
+            if arguments := xacro_args or saved.settings.get("xacro_args"):
+                saved_options["xacro_args"] = arguments if isinstance(arguments, dict) else {}
+            return load(file, trust_xacro=trust_xacro, **(options or saved_options))
 
         kept = Path(path).suffix == KEPT_SUFFIX
         text = _with_robot(saved, Path(path)) if kept else saved

@@ -74,8 +74,8 @@ def deviations(link_poses: NDArray[np.floating], points: NDArray[np.floating]) -
     for poses, of_link in zip(link_poses.transpose(1, 2, 3, 0), points, strict=True):
         rows = np.array(poses[:3], order="C")  # (3, 4, robots), fast for many robots
         rows -= rows[..., :1].copy()
-        apart = np.insert(of_link, 3, 1.0, axis=1).astype(rows.dtype) @ rows  # (3, P, robots)
-        apart *= apart
-        np.maximum(squares, apart.sum(0).max(0), out=squares)
+        displacement = np.insert(of_link, 3, 1.0, axis=1).astype(rows.dtype) @ rows  # (3, P, robots)
+        displacement *= displacement
+        np.maximum(squares, displacement.sum(0).max(0), out=squares)
     farthest: NDArray[np.float64] = np.sqrt(squares)
     return farthest

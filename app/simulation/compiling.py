@@ -36,18 +36,18 @@ class Compiler:
         A running compilation of identical code continues. `wrenches`: whether steps take them.
         """
         compilation = engine.Compilation(simulation, wrenches)
-        kept = None
+        reused = None
         for other in (self._needed, self._running):
             if other is not None and other.makes_the_same_as(compilation) and other.running:
-                kept = other
+                reused = other
         pulls, before = None if wrenches else engine.Compilation(simulation, wrenches=True), self._pulls
         again = before is not None and pulls is not None and before.makes_the_same_as(pulls)
-        self.close(kept, before if again else None)
+        self.close(reused, before if again else None)
         self._source, self._since, self._ready = compilation, time.monotonic(), time.monotonic()
         self._pulls, self._pulls_begun = before if again else pulls, again and self._pulls_begun
         if not compilation.needed:
             return None
-        self._needed = kept or compilation
+        self._needed = reused or compilation
         self._needed.start()
         return compilation.seconds
 

@@ -32,16 +32,16 @@ class Contacts:
 
 def contacts_of(touches: engine.Contacts | None, dt: float, robot: int) -> Contacts | None:
     """Return one robot's contacts in the last step, of length dt; None if it touched nothing."""
-    found = None if touches is None else touches.of_robot(robot)
-    if found is None or found.number[0] == 0:
+    contacts = None if touches is None else touches.of_robot(robot)
+    if contacts is None or contacts.number[0] == 0:
         return None
     return Contacts(
-        found.point[0].copy(),
-        found.normal[0].copy(),
-        found.impulse[0] / dt,
-        np.array(found.states(0)),
-        found.link[0].copy(),
-        found.other[0].copy(),
+        contacts.point[0].copy(),
+        contacts.normal[0].copy(),
+        contacts.impulse[0] / dt,
+        np.array(contacts.states(0)),
+        contacts.link[0].copy(),
+        contacts.other[0].copy(),
     )
 
 
@@ -59,8 +59,10 @@ class ContactForces(NamedTuple):
 
 def contact_forces(touches: engine.Contacts, dt: float, robot: int) -> ContactForces:
     """Return one robot's contact forces in the last step, of length dt."""
-    found = touches.of_robot(robot)
-    force, other = found.impulse[0] / dt, found.other[0]
+    contacts = touches.of_robot(robot)
+    force, other = contacts.impulse[0] / dt, contacts.other[0]
     inner = other >= 0
-    links = np.concatenate([found.link[0], other[inner]])
-    return ContactForces(links, np.concatenate([force, -force[inner]]), int(found.number[0]), float(found.residual[0]))
+    links = np.concatenate([contacts.link[0], other[inner]])
+    return ContactForces(
+        links, np.concatenate([force, -force[inner]]), int(contacts.number[0]), float(contacts.residual[0])
+    )

@@ -117,24 +117,24 @@ class Recorder(Attachment):
         """Keep what acts with the newest frame, if it differs from the frame before."""
         with self.recording.lock:
             run, inputs = self.recording.runs[-1], tuple(each.inputs for each in self._acting)
-            known = self._inputs.setdefault(run, [])
-            if known and all(one is other for one, other in zip(known[-1][1], inputs, strict=True)):
+            changes = self._inputs.setdefault(run, [])
+            if changes and all(one is other for one, other in zip(changes[-1][1], inputs, strict=True)):
                 return
-            if known and known[-1][0] >= run.last:
-                known.pop()
-            known.append((run.last, inputs))
+            if changes and changes[-1][0] >= run.last:
+                changes.pop()
+            changes.append((run.last, inputs))
 
     def inputs_of(self, run: engine.Run, index: int) -> Any:
         """Return the inputs of a frame, in the order of the attachments; empty where unknown, as of runs from files."""
         with self.recording.lock:
-            known = self._inputs.get(run, [])
-            found = bisect_right(known, index, key=lambda each: each[0])
-            return known[found - 1][1] if found else ()
+            changes = self._inputs.get(run, [])
+            position = bisect_right(changes, index, key=lambda each: each[0])
+            return changes[position - 1][1] if position else ()
 
-    def _take_controllers(self, known: Mapping[int, Controllers]) -> None:
+    def _take_controllers(self, by_run: Mapping[int, Controllers]) -> None:
         """Take the controllers of runs from a file, of whose inputs nothing else is known."""
         for run in self.recording.runs:
-            for since, path in known.get(run.number, ()):
+            for since, path in by_run.get(run.number, ()):
                 index = self.recording.at(run, since)
                 if index < run.last and self.recording.frame(run, index).time < since:
                     index += 1

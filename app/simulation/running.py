@@ -383,22 +383,22 @@ def running_of(model: engine.Model, settings: Settings) -> Running:
 
 def settings_in(setup: engine.Setup, others: Settings) -> Settings:
     """Return the settings of a recorded simulation; what one that was made elsewhere does not say, from `others`."""
-    own, model = setup.settings, setup.model
+    recorded, model = setup.settings, setup.model
     if setup.about is not None:
-        return setup.about.touching(own.scene)
+        return setup.about.touching(recorded.scene)
     gravity = tuple(model.gravity.tolist()) if model.gravity.any() else None
-    kp, kd = own.kp[0], own.kd[0]
-    usual_kp, usual_kd = engine.holding_gains(model, own.dt, own.integrator)
+    kp, kd = recorded.kp[0], recorded.kd[0]
+    usual_kp, usual_kd = engine.holding_gains(model, recorded.dt, recorded.integrator)
     joints = np.flatnonzero(model.q_of_v >= 0).tolist()
     held = [v for v in joints if kp[v] or kd[v]]
     gains = tuple((v, float(kp[v]), float(kd[v])) for v in held if (kp[v], kd[v]) != (usual_kp[v], usual_kd[v]))
     return replace(
-        others.touching(own.scene), dt=own.dt, integrator=own.integrator, held=bool(held), gains=gains,
-        automatic=others.automatic and (own.dt, own.integrator) == (others.dt, others.integrator),
+        others.touching(recorded.scene), dt=recorded.dt, integrator=recorded.integrator, held=bool(held), gains=gains,
+        automatic=others.automatic and (recorded.dt, recorded.integrator) == (others.dt, others.integrator),
         by_velocity=frozenset(v for v in held if not kp[v]),
         driven=frozenset(joints).difference(held) if held else frozenset(),
         gravity=gravity is not None, gravity_vector=gravity,
-        spread=others.spread if others.spread.robots == own.batch else BatchSpread(own.batch),
+        spread=others.spread if others.spread.robots == recorded.batch else BatchSpread(recorded.batch),
     )  # fmt: skip
 
 
@@ -408,19 +408,19 @@ def settings_at_opening(setup: engine.Setup, others: Settings) -> Settings:
     They are those of `settings_in`, but for an algorithm or a device that is not available here. `others` are those of
     the robot as it would open by itself.
     """
-    own, model, here = setup.settings, setup.model, settings_in(setup, others)
+    recorded, model, here = setup.settings, setup.model, settings_in(setup, others)
     if setup.about is None:
         return here
     suggested = set_step(model, here)
-    known = here.algorithm in engine.simulation_algorithms(model, "cpu", here.touched)
+    supported = here.algorithm in engine.simulation_algorithms(model, "cpu", here.touched)
     there = here.device == "cpu" or (here.device == "cuda" and engine.why_no_gpu() is None)
     return replace(
-        here, dt=own.dt, integrator=own.integrator, composed=others.composed,
-        automatic=here.automatic and (suggested.dt, suggested.integrator) == (own.dt, own.integrator),
-        algorithm=here.algorithm if known else "auto", device=here.device if there else "auto",
+        here, dt=recorded.dt, integrator=recorded.integrator, composed=others.composed,
+        automatic=here.automatic and (suggested.dt, suggested.integrator) == (recorded.dt, recorded.integrator),
+        algorithm=here.algorithm if supported else "auto", device=here.device if there else "auto",
         gains=tuple(each for each in here.gains if 0 <= each[0] < model.nv),
         by_velocity=here.by_velocity.intersection(range(model.nv)), driven=here.driven.intersection(range(model.nv)),
-        spread=replace(here.spread, robots=own.batch),
+        spread=replace(here.spread, robots=recorded.batch),
     )  # fmt: skip
 
 

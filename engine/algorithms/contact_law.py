@@ -55,16 +55,16 @@ def joint_velocity(y: float, friction: float, low: float, high: float) -> float:
 def distances(rows: ConstraintRows, G: Array, impulses: Array) -> Array:
     """(contacts + joints,): the residual of each, m/s: (13), and |u − clamp(…)| for a joint."""
     u, count = G @ impulses + rows.b, len(rows.mu)
-    found = []
+    residuals = []
     for i, mu in enumerate(rows.mu):
         k = slice(3 * i, 3 * i + 3)
         r = 3 / np.trace(G[k, k])
         aside = np.array([mu * np.hypot(*u[k][1:]), 0.0, 0.0])
-        found.append(np.linalg.norm(impulses[k] - project(impulses[k] - r * (u[k] + aside), mu)) / r)
+        residuals.append(np.linalg.norm(impulses[k] - project(impulses[k] - r * (u[k] + aside), mu)) / r)
     for j, (friction, low, high) in enumerate(rows.joints, 3 * count):
         y = float(u[j] - G[j, j] * impulses[j])
-        found.append(abs(u[j] - joint_velocity(y, float(G[j, j] * friction), low, high)))
-    return np.array(found)
+        residuals.append(abs(u[j] - joint_velocity(y, float(G[j, j] * friction), low, high)))
+    return np.array(residuals)
 
 
 def residual(rows: ConstraintRows, G: Array, impulses: Array) -> float:
@@ -86,9 +86,9 @@ def solve(rows: ConstraintRows, G: Array, tolerance: float = 1e-12) -> Array:
                 return _newton(rows, G, best, 0.0)  # to full precision
             x, dual = _alternate(rows, G, slip, x, dual, penalty)
             slip = _slip(rows, G, x)
-            found = _newton(rows, G, x / _scale(rows, G), tolerance)
-            if (new := residual(rows, G, found)) < left:
-                best, left = found, new
+            candidate = _newton(rows, G, x / _scale(rows, G), tolerance)
+            if (new := residual(rows, G, candidate)) < left:
+                best, left = candidate, new
     return best
 
 

@@ -88,8 +88,8 @@ class Faces(NamedTuple):
 
 def faces(one: Standing) -> Faces:
     """Return a solid's faces, in the world; spheres and capsules have none, and a capsule has one edge."""
-    own = _faces(one.solid.kind, one.solid.size, None if one.solid.vertices is None else one.solid.vertices.tobytes())
-    return own._replace(normals=own.normals @ one.R.T)
+    local = _faces(one.solid.kind, one.solid.size, None if one.solid.vertices is None else one.solid.vertices.tobytes())
+    return local._replace(normals=local.normals @ one.R.T)
 
 
 @lru_cache(maxsize=512)
@@ -188,29 +188,29 @@ def _perpendicular(one: Standing, other: Standing) -> list[Array]:
 
 def _between_closest(one: Standing, other: Standing) -> Array | None:
     """Return the direction between the closest points of two disjoint polytopes, over edges, and corners and faces."""
-    best, least = None, np.inf
+    best, shortest = None, np.inf
     for x, y in (
         *_corners_and_faces(one, other, 1.0),
         *_corners_and_faces(other, one, -1.0),
         *closest_of_edges(one, other),
     ):
         length = float(np.linalg.norm(x - y))
-        if 0 < length < least:
-            best, least = (x - y) / length, length
+        if 0 < length < shortest:
+            best, shortest = (x - y) / length, length
     return best
 
 
 def _corners_and_faces(one: Standing, other: Standing, turn: float) -> list[tuple[Array, Array]]:
     """Return the closest pair of a corner and its foot on a face; the point of the first solid comes first."""
-    B, points, found = faces(other), corners(other), []
+    B, points, pairs = faces(other), corners(other), []
     for n, loop in zip(B.normals, B.loops, strict=True):
         face = points[list(loop)]
         along = np.roll(face, -1, 0) - face
         for x in corners(one):
             foot = x - n @ (x - face[0]) * n
             if np.all(np.cross(along, foot - face) @ n >= 0):
-                found.append((x, foot) if turn > 0 else (foot, x))
-    return found
+                pairs.append((x, foot) if turn > 0 else (foot, x))
+    return pairs
 
 
 def closest_of_edges(one: Standing, other: Standing) -> list[tuple[Array, Array]]:
@@ -230,14 +230,14 @@ def _closest_of(a: Array, A: Indices, b: Array, B: Indices) -> list[tuple[Array,
     pairs = np.array(list(product(range(len(A)), range(len(B)))))
     p, u = a[A[pairs[:, 0], 0]], a[A[pairs[:, 0], 1]] - a[A[pairs[:, 0], 0]]
     q, w = b[B[pairs[:, 1], 0]], b[B[pairs[:, 1], 1]] - b[B[pairs[:, 1], 0]]
-    best, least = (p, q), np.full(len(pairs), np.inf)
+    best, shortest = (p, q), np.full(len(pairs), np.inf)
     for s, t in _places_on_segments(p - q, u, w):
         x, y = p + s[:, None] * u, q + t[:, None] * w
         length = np.sum((x - y) ** 2, 1)
-        nearer = length < least
+        nearer = length < shortest
         best = np.where(nearer[:, None], x, best[0]), np.where(nearer[:, None], y, best[1])
-        least = np.where(nearer, length, least)
-    k = int(np.argmin(least))
+        shortest = np.where(nearer, length, shortest)
+    k = int(np.argmin(shortest))
     return [(best[0][k], best[1][k])]
 
 
@@ -249,13 +249,13 @@ def _places_on_segments(d: Array, u: Array, w: Array) -> list[tuple[Array, Array
         return np.where(square > 0, np.clip(np.sum(x * along, 1) / np.where(square > 0, square, 1), 0, 1), 0.0)
 
     zero, one = np.zeros(len(d)), np.ones(len(d))
-    found = [(zero, foot(d, w)), (one, foot(d + u, w)), (foot(-d, u), zero), (foot(w - d, u), one)]
+    candidates = [(zero, foot(d, w)), (one, foot(d + u, w)), (foot(-d, u), zero), (foot(w - d, u), one)]
     uu, uw, ww, du, dw = (np.sum(x * y, 1) for x, y in ((u, u), (u, w), (w, w), (d, u), (d, w)))
     det = uu * ww - uw * uw
     safe = np.where(det > 1e-14 * uu * ww, det, 1.0)
     s, t = (uw * dw - ww * du) / safe, (uu * dw - uw * du) / safe
     inside = (det > 1e-14 * uu * ww) & (s >= 0) & (s <= 1) & (t >= 0) & (t <= 1)
-    return [*found, (np.where(inside, s, 0.0), np.where(inside, t, found[0][1]))]
+    return [*candidates, (np.where(inside, s, 0.0), np.where(inside, t, candidates[0][1]))]
 
 
 def _searched(one: Standing, other: Standing) -> tuple[Array, float]:
@@ -263,8 +263,8 @@ def _searched(one: Standing, other: Standing) -> tuple[Array, float]:
     k = np.arange(600) + 0.5
     z, turn = 1 - 2 * k / 600, np.pi * (1 + np.sqrt(5)) * k
     spread = np.stack([np.sqrt(1 - z * z) * np.cos(turn), np.sqrt(1 - z * z) * np.sin(turn), z], 1)
-    own = [s * n for x in (one, other) for n in (*faces(x).normals, *x.R.T) for s in (1.0, -1.0)]
-    tried = np.concatenate([spread, own])
+    axes = [s * n for x in (one, other) for n in (*faces(x).normals, *x.R.T) for s in (1.0, -1.0)]
+    tried = np.concatenate([spread, axes])
     n = tried[np.argsort(-gaps_along(one, other, tried), kind="stable")[:6]]
     gap, angle = gaps_along(one, other, n), np.full(6, 0.1)
     for turn in range(SEARCH):  # each tries other directions, since the gap has ridges
@@ -286,7 +286,7 @@ def _searched(one: Standing, other: Standing) -> tuple[Array, float]:
 
 def _across_mantles(one: Standing, other: Standing) -> list[Array]:
     """Return the best direction perpendicular to each cylinder's axis, where the gap has a ridge, and to both."""
-    found, axes = list[Array](), [x.R[:, 2] for x in (one, other) if x.solid.kind == "cylinder"]
+    directions, axes = list[Array](), [x.R[:, 2] for x in (one, other) if x.solid.kind == "cylinder"]
     for e in axes:
         t1, t2 = tangents(e)
         centre, width = np.zeros(1), np.pi
@@ -295,10 +295,10 @@ def _across_mantles(one: Standing, other: Standing) -> list[Array]:
             around = np.cos(angles)[:, None] * t1 + np.sin(angles)[:, None] * t2
             best = int(np.argmax(gaps_along(one, other, around)))
             centre, width = angles[best], width / 60
-        found.append(around[best : best + 1])
+        directions.append(around[best : best + 1])
     if len(axes) == 2 and (size := np.linalg.norm(both := np.cross(axes[0], axes[1]))) > 1e-9:
-        found += [both[None] / size, -both[None] / size]
-    return found
+        directions += [both[None] / size, -both[None] / size]
+    return directions
 
 
 def _across(n: Array, t: Array | None = None) -> Array:

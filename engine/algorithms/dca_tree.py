@@ -118,8 +118,8 @@ def articulate(tree: Tree, bodies: Bodies, k: int) -> Joints:
         I_run, p_run, Phi, Y, b = runs
         I[:, :-1], p[:, :-1] = scan(dca.join, (I_run, Phi, Y, b, p_run), dca.apply, dca.first, reverse=True)
     I, p = path.I + I, path.p + p
-    found = joint(path.S, I, p, path.tau)
-    first = Joints(*(x[:, 0] for x in found))
+    joints = joint(path.S, I, p, path.tau)
+    first = Joints(*(x[:, 0] for x in joints))
     I_parent, p_parent = to_parent(first, path.X[:, 0], I[:, 0], p[:, 0], path.c[:, 0])
     batch, hangs = len(bodies.I), level.parent >= 0
     if np.any(hangs):
@@ -127,7 +127,7 @@ def articulate(tree: Tree, bodies: Bodies, k: int) -> Joints:
             of_paths = share.reshape(batch, -1, *total.shape[2:])
             np.add.at(np.swapaxes(total, 0, 1), level.parent[hangs], np.swapaxes(of_paths, 0, 1)[hangs])
     stage("paths", level.places, I.reshape(batch, -1, 6, 6)[:, level.filled], p.reshape(batch, -1, 6)[:, level.filled])
-    return found
+    return joints
 
 
 def accelerate(tree: Tree, bodies: Bodies, joints: list[Joints]) -> Array:
@@ -136,15 +136,15 @@ def accelerate(tree: Tree, bodies: Bodies, joints: list[Joints]) -> Array:
     a = np.zeros_like(bodies.c)
     qdd = np.zeros_like(bodies.c)
     a[:, -1] = tree.a0  # the parent of paths that start at the base
-    for level, found in zip(tree.levels, joints, strict=True):
+    for level, level_joints in zip(tree.levels, joints, strict=True):
         path = bodies.at(level.bodies)
         # a = A a_before + β
-        A, beta = found.gives @ path.X, mv(found.gives, path.c) + found.drive
+        A, beta = level_joints.gives @ path.X, mv(level_joints.gives, path.c) + level_joints.drive
         before = a[:, level.parent].reshape(-1, 1, 6)
         beta[:, 0] += mv(A[:, 0], before[:, 0])
         here = bidiagonal.solve(A, beta)
         held = mv(path.X, np.concatenate([before, here[:, :-1]], 1)) + path.c
-        rate = np.linalg.solve(found.D, (found.u - mv(t(found.U), held))[..., None])[..., 0]
+        rate = np.linalg.solve(level_joints.D, (level_joints.u - mv(t(level_joints.U), held))[..., None])[..., 0]
         a[:, level.bodies] = here.reshape(batch, *level.bodies.shape, 6)
         qdd[:, level.bodies] = rate.reshape(batch, *level.bodies.shape, 6)
         a[:, -1] = tree.a0

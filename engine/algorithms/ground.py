@@ -97,18 +97,18 @@ def on_field(ground: HeightField, x: Array, radius: float, reach: float) -> list
     distance = np.linalg.norm(nearest - x, axis=1)
     middle = triangles.mean(1)
     size = np.max(np.linalg.norm(triangles - middle[:, None], axis=2), 1)
-    found: list[ContactPoint] = []
+    minima: list[ContactPoint] = []
     for k in np.argsort(distance, kind="stable"):
         place = nearest[k]
-        if distance[k] > far or len(found) == AROUND:
+        if distance[k] > far or len(minima) == AROUND:
             break
-        if any(np.linalg.norm(place - y.x) < SAME * ground.cell for y in found):
+        if any(np.linalg.norm(place - y.x) < SAME * ground.cell for y in minima):
             continue
         beside = np.flatnonzero(np.linalg.norm(middle - place, axis=1) <= size * (1 + 1e-9))
         holding = np.linalg.norm(on_triangles(triangles[beside], place) - place, axis=1) < 1e-9 * ground.cell
         if distance[k] <= np.min(distance[beside[holding]]) * (1 + 1e-9):
-            found.append(ContactPoint(place, (x - place) / distance[k], float(distance[k]) - radius))
-    return [ContactPoint(x - radius * n, n, gap) for _, n, gap in found]
+            minima.append(ContactPoint(place, (x - place) / distance[k], float(distance[k]) - radius))
+    return [ContactPoint(x - radius * n, n, gap) for _, n, gap in minima]
 
 
 def on_triangles(triangles: Array, x: Array) -> Array:

@@ -55,10 +55,10 @@ def motion(model: Model, q: Array, v: Array) -> Motion:
         if parent != WORLD:
             R[i], p[i] = R[parent] @ R[i], R[parent] @ p[i] + p[parent]
             J[i], drift[i] = J[parent], drift[parent]
-        own = lie.Ad(R[i], p[i])[:, list(joint.columns)] @ G[model.v_start[i] : model.v_start[i] + joint.nv]
-        J[i] = J[i] + own
+        S = lie.Ad(R[i], p[i])[:, list(joint.columns)] @ G[model.v_start[i] : model.v_start[i] + joint.nv]
+        J[i] = J[i] + S
         V[i] = J[i] @ v
-        drift[i] = drift[i] + lie.ad(V[i]) @ own @ v
+        drift[i] = drift[i] + lie.ad(V[i]) @ S @ v
     return Motion(R, p, J, V, drift)
 
 

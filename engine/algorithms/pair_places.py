@@ -39,26 +39,26 @@ def pair_places(one: Standing, other: Standing) -> list[ContactPoint]:
     swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
     a, b = (other, one) if swapped else (one, other)
     n, gap = separation(a, b)
-    found = _places(a, b, n, gap)
-    return [place._replace(n=-place.n) for place in found] if swapped else found
+    places = _places(a, b, n, gap)
+    return [place._replace(n=-place.n) for place in places] if swapped else places
 
 
 def places_along(one: Standing, other: Standing, n: Array) -> list[ContactPoint]:
     """Return the places for a given normal n, for cases in which several are equally good."""
     swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
     a, b, m = (other, one, -n) if swapped else (one, other, n)
-    found = _places(a, b, m, gap_along(a, b, m))
-    return [place._replace(n=n) for place in found]
+    places = _places(a, b, m, gap_along(a, b, m))
+    return [place._replace(n=n) for place in places]
 
 
 def _places(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoint]:
     if a.solid.kind == "sphere":
-        found = [ContactPoint(a.p - (radius(a) + gap / 2) * n, n, gap)]
+        places = [ContactPoint(a.p - (radius(a) + gap / 2) * n, n, gap)]
     elif b.solid.kind == "capsule":
-        found = _capsules(a, b, n, gap)
+        places = _capsules(a, b, n, gap)
     else:
-        found = _manifold(a, b, n, gap)
-    return found
+        places = _manifold(a, b, n, gap)
+    return places
 
 
 def _capsules(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoint]:
@@ -118,10 +118,10 @@ def _polygon(one: Standing, e: Array, axes: Array) -> Polygon:
     points = corners(one)
     if kind == "capsule":
         return Polygon((points + radius(one) * e) @ axes.T, axes @ e, 0.0)
-    own, best = faces(one), int(np.argmax(points @ e))
-    at = [k for k, loop in enumerate(own.loops) if best in loop]
-    face = max(at, key=lambda k: float(own.normals[k] @ e))
-    return Polygon(points[list(own.loops[face])] @ axes.T, axes @ own.normals[face], 0.0)
+    solid_faces, best = faces(one), int(np.argmax(points @ e))
+    adjacent = [k for k, loop in enumerate(solid_faces.loops) if best in loop]
+    face = max(adjacent, key=lambda k: float(solid_faces.normals[k] @ e))
+    return Polygon(points[list(solid_faces.loops[face])] @ axes.T, axes @ solid_faces.normals[face], 0.0)
 
 
 def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoint]:
@@ -133,20 +133,20 @@ def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoi
     shared += [(x[:2], _height(A, x[:2]), x[2]) for x in B.corners
                if _inside(A, x, COINCIDENT * small) and not _known(x, A.corners, COINCIDENT * small)]  # fmt: skip
     shared += _crossings(A.corners, B.corners, COINCIDENT * small)
-    found = []
+    places = []
     for x, above, below in shared:
         if above is not None and below is not None:
-            found.append(ContactPoint(axes.T @ [*x, (above + below) / 2], n, max(above - below, gap)))
-    if all(place.gap > gap + 1e-8 * small for place in found):
-        found.append(ContactPoint(_closest(a, b, n, gap), n, gap))
-    return found
+            places.append(ContactPoint(axes.T @ [*x, (above + below) / 2], n, max(above - below, gap)))
+    if all(place.gap > gap + 1e-8 * small for place in places):
+        places.append(ContactPoint(_closest(a, b, n, gap), n, gap))
+    return places
 
 
 def _closest(a: Standing, b: Standing, n: Array, gap: float) -> Array:
     """Return the midpoint of the closest points of the two supporting features along n."""
-    apart = (gap + radius(a) + radius(b)) * n
-    ((x, y),) = closest_of(_farthest_towards(a, -n), _farthest_towards(b, n) + apart)
-    return np.asarray((x + y - apart + (radius(b) - radius(a)) * n) / 2)
+    offset = (gap + radius(a) + radius(b)) * n
+    ((x, y),) = closest_of(_farthest_towards(a, -n), _farthest_towards(b, n) + offset)
+    return np.asarray((x + y - offset + (radius(b) - radius(a)) * n) / 2)
 
 
 def _farthest_towards(one: Standing, n: Array) -> Array:
@@ -214,7 +214,7 @@ def _height(polygon: Polygon, x: Array) -> float | None:
 
 def _crossings(a: Array, b: Array, tolerance: float) -> list[tuple[Array, float, float]]:
     """Return the crossings of two polygons' edges, projected along n, away from their ends; and both heights there."""
-    found = []
+    crossings = []
     for p, p_end in _sides(a):
         for q, q_end in _sides(b):
             u, w = p_end - p, q_end - q
@@ -227,8 +227,8 @@ def _crossings(a: Array, b: Array, tolerance: float) -> list[tuple[Array, float,
             t = (d[0] * u[1] - d[1] * u[0]) / lengths[0]
             if tolerance < s < lengths[0] - tolerance and tolerance < t < lengths[1] - tolerance:
                 x, y = p + s / lengths[0] * u, q + t / lengths[1] * w
-                found.append((x[:2], float(x[2]), float(y[2])))
-    return found
+                crossings.append((x[:2], float(x[2]), float(y[2])))
+    return crossings
 
 
 def _sides(polygon: Array) -> list[tuple[Array, Array]]:

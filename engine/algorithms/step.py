@@ -100,18 +100,18 @@ def step(model: Model, q: Array, v: Array, acting: Inputs, settings: StepSetup) 
     """Take one step of one robot from q (nq,) and v (nv,)."""
     at = motion(model, q, v)
     scene, dt = settings.scene, settings.dt
-    found = [] if scene is None else touching.contacts(model, scene, at, dt)
-    after = step_with_contacts(model, q, v, acting, settings, found)
+    contacts = [] if scene is None else touching.contacts(model, scene, at, dt)
+    after = step_with_contacts(model, q, v, acting, settings, contacts)
     problem = after.problem
     return after._replace(impulses=contact_law.least_norm(problem.rows, problem.G, after.impulses))
 
 
 def step_with_contacts(
-    model: Model, q: Array, v: Array, acting: Inputs, settings: StepSetup, found: list[Contact]
+    model: Model, q: Array, v: Array, acting: Inputs, settings: StepSetup, contacts: list[Contact]
 ) -> StepResult:
     """Take one step with known contacts, and with any impulses that obey the law."""
-    problem = contact_problem(model, q, v, acting, settings, found)
-    if settings.integrator == "rk4" and not found:
+    problem = contact_problem(model, q, v, acting, settings, contacts)
+    if settings.integrator == "rk4" and not contacts:
         stages_q, _ = runge_kutta(model, q, v, acting, settings)
         impulses = contact_law.solve(problem.rows, problem.G)
         after = velocity(problem, impulses)
@@ -124,15 +124,15 @@ def step_with_contacts(
 
 
 def contact_problem(
-    model: Model, q: Array, v: Array, acting: Inputs, settings: StepSetup, found: list[Contact]
+    model: Model, q: Array, v: Array, acting: Inputs, settings: StepSetup, contacts: list[Contact]
 ) -> ContactProblem:
     """Return the contact problem of a step with these contacts, before restitution."""
     at = motion(model, q, v)
     M, free = free_velocity(model, at, q, v, acting, settings)
-    if settings.integrator == "rk4" and not found:
+    if settings.integrator == "rk4" and not contacts:
         stages_q, free = runge_kutta(model, q, v, acting, settings)
         M, _ = equations_of_motion(model, motion(model, stages_q, free))
-    return rows_of(model, at, q, v, M, free, settings, found)
+    return rows_of(model, at, q, v, M, free, settings, contacts)
 
 
 def efforts(model: Model, q: Array, v: Array, acting: Inputs, settings: StepSetup) -> tuple[Array, Array]:
@@ -199,24 +199,24 @@ def coordinate_rates(model: Model, q: Array, v: Array) -> Array:
 
 
 def rows_of(
-    model: Model, at: Motion, q: Array, v: Array, M: Array, free: Array, settings: StepSetup, found: list[Contact]
+    model: Model, at: Motion, q: Array, v: Array, M: Array, free: Array, settings: StepSetup, contacts: list[Contact]
 ) -> ContactProblem:
     """Return the rows of contacts and joints, without restitution; contacts that no joint moves along n are omitted."""
-    frames = [np.stack([x.n, *tangents(x.n)]) @ _point_row(model, at, x) for x in found]
-    kept = [k for k in range(len(found)) if np.max(np.abs(frames[k][0]), initial=0.0) > IMMOBILE]
-    rubs = [k for k in kept if found[k].friction > 0]
-    smooth = [k for k in kept if found[k].friction <= 0]
-    begun = free if settings.integrator == "rk4" and not found else v
-    joints, laws = joint_laws(model, q, begun, settings, GAP_TOLERANCE if found else LIMIT_TOLERANCE)
+    frames = [np.stack([x.n, *tangents(x.n)]) @ _point_row(model, at, x) for x in contacts]
+    kept = [k for k in range(len(contacts)) if np.max(np.abs(frames[k][0]), initial=0.0) > IMMOBILE]
+    rubs = [k for k in kept if contacts[k].friction > 0]
+    smooth = [k for k in kept if contacts[k].friction <= 0]
+    begun = free if settings.integrator == "rk4" and not contacts else v
+    joints, laws = joint_laws(model, q, begun, settings, GAP_TOLERANCE if contacts else LIMIT_TOLERANCE)
     J = np.concatenate([np.zeros((0, model.nv)), *(frames[k] for k in rubs), *(frames[k][:1] for k in smooth),
                         np.eye(model.nv)[joints]])  # fmt: skip
     normal = np.array([*(3 * i for i in range(len(rubs))), *(3 * len(rubs) + i for i in range(len(smooth)))], int)
-    contacts, c = [found[k] for k in (*rubs, *smooth)], np.zeros(len(J))
-    for x, k in zip(contacts, normal, strict=True):
+    ordered, c = [contacts[k] for k in (*rubs, *smooth)], np.zeros(len(J))
+    for x, k in zip(ordered, normal, strict=True):
         c[k] = x.gap / settings.dt if x.gap > GAP_TOLERANCE else 0.0
     laws = np.concatenate([np.tile([0.0, 0.0, np.inf], (len(smooth), 1)), laws])
-    rows = ConstraintRows(J, J @ free + c, np.array([x.friction for x in contacts[: len(rubs)]]), laws)
-    return ContactProblem(M, free, contacts, rows, joints, normal, c, J @ v)
+    rows = ConstraintRows(J, J @ free + c, np.array([x.friction for x in ordered[: len(rubs)]]), laws)
+    return ContactProblem(M, free, ordered, rows, joints, normal, c, J @ v)
 
 
 def _point_row(model: Model, at: Motion, x: Contact) -> Array:

@@ -84,7 +84,7 @@ def candidates(model: Model, scene: Scene, at: Motion, dt: float) -> list[Near]:
     """Return all candidate places, by shapes and pairs, before four of each are kept."""
     robot = [piece for shape in model.collisions for piece in _pieces(shape, shape.link, shape)]
     still = [piece for k, shape in enumerate(scene.obstacles) for piece in _pieces(shape, -2 - k, shape)]
-    found, reach = [], CONTACT_MARGIN + 2 * dt * _fastest(at)
+    nearby, reach = [], CONTACT_MARGIN + 2 * dt * _fastest(at)
     for piece in robot:
         if scene.ground is not None and model.link_body[piece.link] != WORLD:
             places = ground_places(_standing(model, at, piece), scene.ground, reach)
@@ -93,15 +93,15 @@ def candidates(model: Model, scene: Scene, at: Motion, dt: float) -> list[Near]:
             lean = TILT_RATE * dt if corners is not None and len(corners) >= MANY else 0.0
             here = [Contact(piece.link, GROUND, *_on_surface(x), *law) for x in places]
             radius = _radius(_standing(model, at, piece)) if lean > 0 else 1.0
-            found.append(Near(here, len(places) <= KEPT and lean == 0.0, None, lean, radius))
+            nearby.append(Near(here, len(places) <= KEPT and lean == 0.0, None, lean, radius))
     for one, other in contact_pairs(model, scene, robot, still):
         pair = _standing(model, at, one), _standing(model, at, other)
         if least_distance(*pair) > reach:
             continue
         law = coefficients(scene, one.surface, other.surface)
-        found.append(Near([Contact(one.link, other.link, *x, *law) for x in pair_places(*pair)], False, pair))
-    found = [near._replace(contacts=[_ahead(model, at, x, dt) for x in near.contacts]) for near in found]
-    return [near._replace(contacts=[x for x in near.contacts if _is_near(x)]) for near in found]
+        nearby.append(Near([Contact(one.link, other.link, *x, *law) for x in pair_places(*pair)], False, pair))
+    nearby = [near._replace(contacts=[_ahead(model, at, x, dt) for x in near.contacts]) for near in nearby]
+    return [near._replace(contacts=[x for x in near.contacts if _is_near(x)]) for near in nearby]
 
 
 def _on_surface(point: ContactPoint) -> ContactPoint:
@@ -203,24 +203,25 @@ def coefficients(scene: Scene, one: Surface, other: Surface) -> tuple[float, flo
 
 def contact_pairs(model: Model, scene: Scene, robot: list[Piece], still: list[Piece]) -> list[tuple[Piece, Piece]]:
     """Return the contact pairs, the moving shape first."""
-    found = [(x, y) for x in robot if body_of(model, x.link) != WORLD for y in still]
+    pairs = [(x, y) for x in robot if body_of(model, x.link) != WORLD for y in still]
     if not (scene.self_collision or model.parts):
-        return found
+        return pairs
     neutral = motion(model, model.neutral(), np.zeros(model.nv))
     for x, y in combinations(robot, 2):
         a, b = body_of(model, x.link), body_of(model, y.link)
         pair = min(x.link, y.link), max(x.link, y.link)
-        apart = model.part_of_link[x.link] != model.part_of_link[y.link]
-        if a == b or pair in model.disabled_collisions or not (apart or scene.self_collision):
+        between_parts = model.part_of_link[x.link] != model.part_of_link[y.link]
+        if a == b or pair in model.disabled_collisions or not (between_parts or scene.self_collision):
             continue
-        if not apart and _root(model, a) == _root(model, b):  # links separated by a free joint are not neighbours
+        # links separated by a free joint are not neighbours
+        if not between_parts and _root(model, a) == _root(model, b):
             if _carrier(model, a) == b or _carrier(model, b) == a:
                 continue
             pair_there = _standing(model, neutral, x), _standing(model, neutral, y)
             if least_distance(*pair_there) <= NEUTRAL and signed_distance(*pair_there) <= NEUTRAL:
                 continue
-        found.append((y, x) if a == WORLD else (x, y))
-    return found
+        pairs.append((y, x) if a == WORLD else (x, y))
+    return pairs
 
 
 def _root(model: Model, body: int) -> int:

@@ -161,7 +161,7 @@ def paths(parent: Indices) -> list[Level]:
             level[i] = level[above] + (heavy[above] != i)
         if above < 0 or heavy[above] != i:
             heads.append(i)
-    found = []
+    levels = []
     for k in range(int(level.max()) + 1):
         rows = []
         for head in (i for i in heads if level[i] == k):
@@ -172,5 +172,5 @@ def paths(parent: Indices) -> list[Level]:
         bodies = np.full((len(rows), max(map(len, rows))), -1)
         for path, row in zip(bodies, rows, strict=True):
             path[: len(row)] = row
-        found.append(Level(bodies, parent[bodies[:, 0]]))
-    return found
+        levels.append(Level(bodies, parent[bodies[:, 0]]))
+    return levels

@@ -44,8 +44,8 @@ def collect() -> dict[str, Any]:
 
 def in_words(gpu: bool = False) -> str:
     """Describe the machine for a figure: the GPU if used, and the processor."""
-    found = machine()
-    words = f"{found['processor']}, {found['cores']} cores"
+    hardware = machine()
+    words = f"{hardware['processor']}, {hardware['cores']} cores"
     return f"{device.describe()['name']}; {words}" if gpu else words
 
 

@@ -64,8 +64,8 @@ def of_runs(medians: Array) -> Interval | None:
         return None
     logarithms = np.log(medians)
     middle = float(np.mean(logarithms))
-    own = _student(n - 1) * float(np.std(logarithms, ddof=1)) if n > 1 else 0.0
-    off = max(own, USUAL * NormalDist().inv_cdf((1 + RUNS_CONFIDENCE) / 2)) * sqrt(2 / n)
+    student = _student(n - 1) * float(np.std(logarithms, ddof=1)) if n > 1 else 0.0
+    off = max(student, USUAL * NormalDist().inv_cdf((1 + RUNS_CONFIDENCE) / 2)) * sqrt(2 / n)
     return Interval(exp(middle - off), exp(middle), exp(middle + off))
 
 

@@ -68,13 +68,13 @@ class Results:
 
     def add(self, row: Mapping[str, Any]) -> Row:
         """Store a row, on disk on return; return it as in the file, with null for numbers that are not finite."""
-        kept: Row = finite(row)
-        if kept["key"] in self.rows:
-            raise ValueError(f"there is a row {kept['key']!r} already")
-        self.rows[kept["key"]] = kept
+        stored: Row = finite(row)
+        if stored["key"] in self.rows:
+            raise ValueError(f"there is a row {stored['key']!r} already")
+        self.rows[stored["key"]] = stored
         if self._file is not None:
-            self._write(kept)
-        return kept
+            self._write(stored)
+        return stored
 
     def _write(self, content: Row) -> None:
         assert self._file is not None
@@ -116,18 +116,18 @@ def _parsed(path: Path) -> tuple[bytes, dict[str, Any], dict[str, Row]]:
         raise _damage(path, 1, "it is no header")
     for number, line in enumerate(content.splitlines(), 1):
         try:
-            found = json.loads(line)
+            record = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise _damage(path, number, str(error)) from None
-        known = isinstance(found, dict) and ({"plan", "machine"} if number == 1 else {"key"}) <= found.keys()
-        if not known or (number > 1 and not isinstance(found["key"], str)):
+        complete = isinstance(record, dict) and ({"plan", "machine"} if number == 1 else {"key"}) <= record.keys()
+        if not complete or (number > 1 and not isinstance(record["key"], str)):
             raise _damage(path, number, "it is no header" if number == 1 else "it is no row")
         if number == 1:
-            header = found
-        elif found["key"] in rows:
-            raise _damage(path, number, f"row {found['key']!r} is there twice")
+            header = record
+        elif record["key"] in rows:
+            raise _damage(path, number, f"row {record['key']!r} is there twice")
         else:
-            rows[found["key"]] = found
+            rows[record["key"]] = record
     return content, header, rows
 
 
@@ -146,11 +146,11 @@ def _damage(path: Path, number: int, what: str) -> ValueError:
 
 
 def _require_same(path: Path, of: str, there: Any, here: Mapping[str, Any], names: tuple[str, ...]) -> None:
-    known = there if isinstance(there, dict) else {}
-    for name in dict.fromkeys((*names, *(known if of == "plan" else ()))):
-        if known.get(name) != here.get(name):
+    stored = there if isinstance(there, dict) else {}
+    for name in dict.fromkeys((*names, *(stored if of == "plan" else ()))):
+        if stored.get(name) != here.get(name):
             raise ValueError(
-                f"{path} contains rows of another {of} ({name}: {known.get(name)!r} there, {here.get(name)!r} here); "
+                f"{path} contains rows of another {of} ({name}: {stored.get(name)!r} there, {here.get(name)!r} here); "
                 "name another file, or measure as that one was"
             )
 

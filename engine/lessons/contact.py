@@ -61,8 +61,8 @@ def mobility(model: Model, q: Array) -> Array:
     x, y = aside / np.hypot(*aside)
     frame = np.array([[0.0, 0.0, 1.0], [x, y, 0.0], [-y, x, 0.0]])
     G = frame @ G @ frame.T
-    least, largest = np.linalg.eigvalsh(G[:2, :2])
-    if least <= SINGULAR * largest:
+    smallest, largest = np.linalg.eigvalsh(G[:2, :2])
+    if smallest <= SINGULAR * largest:
         raise ValueError(
             f"the lesson on contact has the last link of {model.name} pushed up and aside, which as it stands are one "
             "motion; bend its limb, or open arm7"
@@ -102,14 +102,14 @@ def slide(law: str, speed: float = SPEED) -> Array:
     """
     x, v, G = np.zeros(3), np.array([0.0, speed, 0.0]), np.eye(3) / MASS
     impulse: Array = np.zeros(3)
-    way = [x[[1, 0]]]
+    path = [x[[1, 0]]]
     while v[1] > 1e-9 or x[0] > 1e-6:
         b = v - [GRAVITY * DT - x[0] / DT, 0.0, 0.0]
         _, impulse, u = touch(law, G, b, FRICTION, impulse)
         v = u - [x[0] / DT, 0.0, 0.0]
         x = x + DT * v
-        way.append(x[[1, 0]])
-    return np.array(way)
+        path.append(x[[1, 0]])
+    return np.array(path)
 
 
 def run(model: Model, q: Array, _v: Array, _tau: Array) -> Array:

@@ -64,9 +64,9 @@ def _number(x: float) -> str:
 
 def heights(trace: Trace, index: int, palette: Palette) -> str:
     """Plot the box's height over its distance at stage `index`, with earlier stages; ten times of it."""
-    found = trace.of("exact box", "relaxed box")
+    stages = trace.of("exact box", "relaxed box")
     sheet, left, foot, top = Sheet(palette, 270), 48.0, 200.0, 34.0
-    far, high = (max(float(stage.values[0][:, k].max()) for stage in found) for k in (0, 1))
+    far, high = (max(float(stage.values[0][:, k].max()) for stage in stages) for k in (0, 1))
     sheet.text(0, 14, "height of its underside, mm, over its way, m", "text")
     for height in (0.0, high / 2, high):
         y = foot - (foot - top) * height / high
@@ -75,7 +75,7 @@ def heights(trace: Trace, index: int, palette: Palette) -> str:
     for k in range(4):
         x = left + (WIDTH - 40 - left) * k / 3
         sheet.text(x, foot + 34, f"{far * k / 3:.2f}", anchor="middle")
-    shown = [stage for stage in trace.stages[: index + 1] if stage in found]
+    shown = [stage for stage in trace.stages[: index + 1] if stage in stages]
     for stage, color in zip(shown, ("good", "warning"), strict=False):
         _way(sheet, stage, color, (left, foot), ((WIDTH - 40 - left) / far, (foot - top) / high))
     for k, (stage, color) in enumerate(zip(shown, ("good", "warning"), strict=False)):
@@ -84,10 +84,10 @@ def heights(trace: Trace, index: int, palette: Palette) -> str:
     return sheet.svg("the way of a box that slides")
 
 
-def _way(sheet: Sheet, stage: Stage, color: str, at: tuple[float, float], unit: tuple[float, float]) -> None:
-    way = stage.values[0] * np.array([unit[0], -unit[1]]) + at
-    some = way[:: max(len(way) // 90, 1)]
+def _way(sheet: Sheet, stage: Stage, color: str, origin: tuple[float, float], unit: tuple[float, float]) -> None:
+    points = stage.values[0] * np.array([unit[0], -unit[1]]) + origin
+    some = points[:: max(len(points) // 90, 1)]
     for (x1, y1), (x2, y2) in pairwise(some):
         sheet.line(x1, y1, x2, y2, color, 2.0)
-    for x, y in way[:: max(len(way) // 9, 1)]:
+    for x, y in points[:: max(len(points) // 9, 1)]:
         sheet.box(x - 9, y - 9, 18, 9, color, 0.5)

@@ -89,13 +89,13 @@ def matrix(trace: Trace, index: int, palette: Palette) -> str:
     n = min(len(D), SHOWN)
     cell, step = MATRIX / n, 1 << (len(systems) - 1)
     scale = _of_system(trace)
-    acting = now.name in ("blocks", "eliminate")
+    eliminating = now.name in ("blocks", "eliminate")
     for i in range(n):
-        sheet.box(i * cell, i * cell, cell - 1, cell - 1, "accent" if acting else "good", _shade(D[i], scale))
+        sheet.box(i * cell, i * cell, cell - 1, cell - 1, "accent" if eliminating else "good", _shade(D[i], scale))
     for i in range(n - step):
         for row, column in ((i, i + step), (i + step, i)):
             shade = _shade(U[i], scale)
-            fresh = "warning" if acting and step > 1 else ""
+            fresh = "warning" if eliminating and step > 1 else ""
             sheet.box(column * cell, row * cell, cell - 1, cell - 1, "warning", shade, fresh if cell > 8 else "")
     if now.name == "eliminate":
         for i in range(n - step // 2):
@@ -105,7 +105,7 @@ def matrix(trace: Trace, index: int, palette: Palette) -> str:
     if now.name == "eliminate":
         _example(sheet, n, step // 2, cell)
     _columns(sheet, past, cell, n)
-    _key(sheet, MATRIX + 18, now.name == "eliminate", step if step < len(D) else 0, "accent" if acting else "good")
+    _key(sheet, MATRIX + 18, now.name == "eliminate", step if step < len(D) else 0, "accent" if eliminating else "good")
     return sheet.svg(f"block matrix of {len(D)} rows, coupled over a distance of {step}")
 
 
@@ -115,8 +115,8 @@ def _example(sheet: Sheet, n: int, distance: int, cell: float) -> None:
     for side, words in ((-1, "− K × this row"), (1, "− E × this row")):
         if 0 <= (other := row + side * distance) < n:
             sheet.box(0, other * cell, MATRIX - 1, cell - 1, "", edge="faint")
-            apart = side * max(distance * cell, 16)  # so that lines of words stand clear of each other
-            sheet.text(MATRIX + 8, (row + 0.5) * cell + 4 + apart, words)
+            offset = side * max(distance * cell, 16)  # so that lines of words stand clear of each other
+            sheet.text(MATRIX + 8, (row + 0.5) * cell + 4 + offset, words)
     sheet.box(0, row * cell, MATRIX - 1, cell - 1, "", edge="accent")
     sheet.text(MATRIX + 8, (row + 0.5) * cell + 4, f"row {row + 1}: changed", "accent")
 
@@ -130,11 +130,11 @@ _COLUMNS = {
 
 def _columns(sheet: Sheet, past: Sequence[Stage], cell: float, n: int) -> None:
     """Draw the right-hand side beside the matrix, or the unknowns once they are known."""
-    found = [stage for stage in past if stage.name in _COLUMNS]
-    if not found:
+    columns = [stage for stage in past if stage.name in _COLUMNS]
+    if not columns:
         return
-    R = found[-1]
-    scale = _scale([stage.values[0] for stage in found if _COLUMNS[stage.name] == _COLUMNS[R.name]])
+    R = columns[-1]
+    scale = _scale([stage.values[0] for stage in columns if _COLUMNS[stage.name] == _COLUMNS[R.name]])
     color = "accent" if _COLUMNS[R.name][1] == "side" else "good"
     x = MATRIX + 24
     for i in range(n):

@@ -50,13 +50,13 @@ class PartEquations(NamedTuple):
 
 def parts(trace: Trace, index: int) -> list[Part]:
     """Return the parts known after stage `index`, in order of size."""
-    found: dict[tuple[int, int], Part] = {}
+    by_run: dict[tuple[int, int], Part] = {}
     for stage in trace.stages[: index + 1]:
         if stage.part == "beyond" and stage.name in ("reduce", "join"):
             for k, (first, last) in enumerate(stage.runs):
                 last = min(last, len(trace.result) - 1)
-                found[first, last] = Part(first, last, *(value[k] for value in stage.values))
-    return list(found.values())
+                by_run[first, last] = Part(first, last, *(value[k] for value in stage.values))
+    return list(by_run.values())
 
 
 def motion(chain: Chain, q: Array, v: Array, qdd: Array) -> tuple[Array, Array]:

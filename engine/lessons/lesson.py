@@ -197,9 +197,9 @@ class LessonStep:
     @property
     def is_continuation(self) -> bool:
         """Whether the step before has an earlier part of the same section and stage."""
-        at = self.lesson.steps.index(self)
-        before = self.lesson.steps[at - 1]
-        return at > 0 and (before.section, before.index) == (self.section, self.index)
+        place = self.lesson.steps.index(self)
+        before = self.lesson.steps[place - 1]
+        return place > 0 and (before.section, before.index) == (self.section, self.index)
 
     @property
     def title(self) -> str:
@@ -392,9 +392,9 @@ def _refuse(lesson: LessonText, model: Model) -> None:
                 f"the lesson «{lesson.title}» is about {about}; in {model.name}, {place}; open arm7, or a chain by "
                 "File › Generate"
             )
-    least = int(lesson.keys.get("least", 2))
-    if len(model.parent) < least:
+    fewest = int(lesson.keys.get("least", 2))
+    if len(model.parent) < fewest:
         raise ValueError(
-            f"the lesson «{lesson.title}» needs {least} links or more that move; {model.name} has {len(model.parent)}; "
-            "open arm7, or a chain by File › Generate"
+            f"the lesson «{lesson.title}» needs {fewest} links or more that move; {model.name} has "
+            f"{len(model.parent)}; open arm7, or a chain by File › Generate"
         )

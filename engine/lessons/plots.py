@@ -38,20 +38,24 @@ LOWEST, HIGHEST = -16, 4
 
 def errors(trace: Trace, index: int, palette: Palette) -> str:
     """Plot each joint's relative error at stage `index`, and each block's, by powers of ten."""
-    found, blocks, names, _ = trace.stages[index].values
-    n, high, row = min(len(found), SHOWN), 110.0, 15.0
+    joint_errors, blocks, names, _ = trace.stages[index].values
+    n, high, row = min(len(joint_errors), SHOWN), 110.0, 15.0
     sheet = Sheet(palette, high + 72 + row * max(len(blocks), 6))
     step = (WIDTH - 50) / n
-    sheet.text(0, 12, f"error of each joint's acceleration, the largest {scientific(float(found.max()))}", "text")
+    sheet.text(
+        0, 12, f"error of each joint's acceleration, the largest {scientific(float(joint_errors.max()))}", "text"
+    )
     for power in range(LOWEST, HIGHEST + 1, 4):
         y = 24 + high * (1 - _share(10.0**power))
         sheet.line(44, y, WIDTH, y, "edge", 0.8)
         sheet.text(38, y + 4, power_of_ten(power), anchor="end")
     for i in range(n):
-        share = _share(float(found[i]))
+        share = _share(float(joint_errors[i]))
         sheet.box(46 + i * step, 24 + high * (1 - share), step - 3, high * share, "warning", 0.9)
     sheet.text(46, 24 + high + 16, "base")
-    sheet.text(WIDTH, 24 + high + 16, "tip" if n == len(found) else f"joint {n} of {len(found)}", anchor="end")
+    sheet.text(
+        WIDTH, 24 + high + 16, "tip" if n == len(joint_errors) else f"joint {n} of {len(joint_errors)}", anchor="end"
+    )
     top = high + 62
     if len(blocks):
         sheet.text(0, top, "error of what each block finds, of the largest number in it", "text")
@@ -71,15 +75,15 @@ def _share(error: float) -> float:
 def growth(trace: Trace, index: int, palette: Palette, sizes: Sequence[int]) -> str:
     """Plot algorithms' counted times over the number of links, up to stage `index`, both by powers of two."""
     curves = [stage for stage in trace.stages if stage.name.split()[0] in CURVES]
-    found = {stage.name.split()[0]: stage.values[0] for stage in curves}
+    times = {stage.name.split()[0]: stage.values[0] for stage in curves}
     seen = {stage.name.split()[0] for stage in curves if stage in trace.stages[: index + 1]}
-    return _over_links(palette, sizes, found, seen, "time, in operations one after the other", "links, and processors")
+    return _over_links(palette, sizes, times, seen, "time, in operations one after the other", "links, and processors")
 
 
 def measured(trace: Trace, index: int, palette: Palette, sizes: Sequence[int]) -> str:
     """Plot algorithms' measured times over the number of links, µs."""
-    found = dict(zip(CURVES, 1e6 * trace.stages[index].values[0], strict=True))
-    return _over_links(palette, sizes, found, set(CURVES), "time of a call of the engine, µs", "links")
+    times = dict(zip(CURVES, 1e6 * trace.stages[index].values[0], strict=True))
+    return _over_links(palette, sizes, times, set(CURVES), "time of a call of the engine, µs", "links")
 
 
 CURVES = {"aba": "warning", "dca": "accent", "cfa": "good"}
@@ -87,12 +91,12 @@ CURVES = {"aba": "warning", "dca": "accent", "cfa": "good"}
 
 
 def _over_links(
-    palette: Palette, sizes: Sequence[int], found: Mapping[str, Array], seen: set[str], wording: str, below: str
+    palette: Palette, sizes: Sequence[int], curves: Mapping[str, Array], seen: set[str], wording: str, below: str
 ) -> str:
-    """Plot curves over links, both logarithmic; the axes fit all of `found`, and those `seen` are drawn."""
-    logs = {name: np.log2(times) for name, times in found.items()}
-    known = np.concatenate([each[np.isfinite(each)] for each in logs.values()] or [np.zeros(1)])
-    low, high = (float(known.min()) - 0.3, float(known.max()) + 0.3) if len(known) else (0.0, 1.0)
+    """Plot curves over links, both logarithmic; the axes fit all of `curves`, and those `seen` are drawn."""
+    logs = {name: np.log2(times) for name, times in curves.items()}
+    finite = np.concatenate([each[np.isfinite(each)] for each in logs.values()] or [np.zeros(1)])
+    low, high = (float(finite.min()) - 0.3, float(finite.max()) + 0.3) if len(finite) else (0.0, 1.0)
     sheet, xs, bottom = Sheet(palette, 268), np.linspace(44, WIDTH - 96, len(sizes)), 222.0
     sheet.text(0, 12, wording, "text")
     for power in range(int(np.ceil(low * np.log10(2))), int(np.floor(high * np.log10(2))) + 1):
@@ -114,7 +118,7 @@ def _over_links(
         for x, y in points:
             sheet.dot(x, y, 3, CURVES[name])
         if points:
-            last = found[name][len(points) - 1]
+            last = curves[name][len(points) - 1]
             labels.append((points[-1][1], f"{name.upper()} {last:,.0f}", CURVES[name], points[-1][0]))
     above = -TYPE
     for y, words, color, x in sorted(labels):  # keep labels apart

@@ -85,19 +85,19 @@ def in_single_precision(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
 
 def by_block(single: Trace, double: Trace) -> dict[str, float]:
     """Return the largest relative error of each stage, by its name; for a scan, of its result."""
-    found: dict[str, float] = {}
+    errors: dict[str, float] = {}
     for one, other in zip(single.stages, double.stages, strict=True):
         name = one.part if one.name in SWEEPS else one.name
-        found[name] = max(found.get(name, 0.0), _of_stage(one, other))
-    return found
+        errors[name] = max(errors.get(name, 0.0), _of_stage(one, other))
+    return errors
 
 
 def _of_stage(one: Stage, other: Stage) -> float:
     return max((_relative(a, b) for a, b in zip(one.values, other.values, strict=True) if b.size), default=0.0)
 
 
-def _relative(found: Array, exact: Array) -> float:
-    return float(np.abs(found - exact).max() / _size(exact))
+def _relative(computed: Array, exact: Array) -> float:
+    return float(np.abs(computed - exact).max() / _size(exact))
 
 
 def _size(exact: Array) -> float:

@@ -127,4 +127,4 @@ def marked_up(text: str, equation: Callable[[str], str], link: Callable[[str], s
 
 def _words(text: str, link: Callable[[str], str]) -> str:
     stressed = re.sub(r"`([^`]+)`", r"<code>\1</code>", re.sub(r"\*([^*]+)\*", r"<em>\1</em>", text))
-    return re.sub(r"\[([^\]]+)\]\((\w+)\)", lambda found: f'<a href="{link(found[2])}">{found[1]}</a>', stressed)
+    return re.sub(r"\[([^\]]+)\]\((\w+)\)", lambda match: f'<a href="{link(match[2])}">{match[1]}</a>', stressed)

@@ -75,10 +75,10 @@ def description(folder: Path) -> dict[str, object]:
 
     Raises OSError or ValueError if there is none.
     """
-    found = json.loads((folder / ABOUT).read_text("utf-8"))
-    if not isinstance(found, dict):
+    about = json.loads((folder / ABOUT).read_text("utf-8"))
+    if not isinstance(about, dict):
         raise ValueError(f"{folder / ABOUT} contains no object")
-    return found
+    return about
 
 
 def _ended(root: Path) -> list[Path]:

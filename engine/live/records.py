@@ -70,8 +70,8 @@ def record_of(simulation: Simulation, run: int) -> bytes:
     packed = tuple(x.nbytes > SMALL for x in memory)
     parts = [part for x, packs in zip(memory, packed, strict=True) for part in (pack(x) if packs else (x,))]
     wrenches = simulation.takes_wrenches
-    acting = (simulation.tau, simulation.target, *((simulation.wrench,) if wrenches else ()))
-    q, v, tau, target, *wrench = map(to_host, (simulation.q, simulation.v, *acting))
+    inputs = (simulation.tau, simulation.target, *((simulation.wrench,) if wrenches else ()))
+    q, v, tau, target, *wrench = map(to_host, (simulation.q, simulation.v, *inputs))
     every = q, v, tau, target, divergences, *wrench, *parts, *touched
     data = b"".join([np.ascontiguousarray(x).data for x in every])
     header = tuple((x.dtype.str, x.shape) for x in every)
@@ -82,8 +82,8 @@ def record_of(simulation: Simulation, run: int) -> bytes:
 def _touched(simulation: Simulation) -> list[Array]:
     """Return the contact fields of the last step; none without contact."""
     touches = simulation.contacts
-    most = 0 if touches is None else int(touches.number.max())
-    return [to_host(x if x.ndim == 1 else x[:, :most]) for x in touches] if touches is not None and most else []
+    count = 0 if touches is None else int(touches.number.max())
+    return [to_host(x if x.ndim == 1 else x[:, :count]) for x in touches] if touches is not None and count else []
 
 
 @lru_cache(maxsize=64)
@@ -124,20 +124,20 @@ class Reader:
         return [int(path.name.rpartition("-")[2]) for path in self._folder.glob("frames-*")]
 
     def _whole(self, data: bytes, setup: Setup) -> Iterator[tuple[int, StoredFrame]]:
-        at = 0
-        while len(data) >= at + _LENGTHS.size:
-            head, size = _LENGTHS.unpack_from(data, at)
-            begin = at + _LENGTHS.size
+        offset = 0
+        while len(data) >= offset + _LENGTHS.size:
+            head, size = _LENGTHS.unpack_from(data, offset)
+            begin = offset + _LENGTHS.size
             end = begin + head + size
             if end > len(data):
                 return
             try:
-                found = self._frame(data[begin : begin + head], data[begin + head : end], setup)
+                frame = self._frame(data[begin : begin + head], data[begin + head : end], setup)
             except (AttributeError, LookupError, TypeError, ValueError) as problem:
                 raise ValueError(f"{self._folder} contains no frames of a live link ({problem})") from None
-            self._at += end - at
-            at = end
-            yield found
+            self._at += end - offset
+            offset = end
+            yield frame
 
     def _frame(self, head: bytes, data: bytes, setup: Setup) -> tuple[int, StoredFrame]:
         run, steps, wrenches, packed, header = json.loads(head)

@@ -98,7 +98,7 @@ def compose(*parts: Model | Part, name: str = "") -> Model:
         gravity=models[0].gravity,
         visuals=tuple(_of_links([m.visuals for m in models], links)),
         collisions=tuple(_of_links([m.collisions for m in models], links)),
-        diagnostics=tuple(found for m in models for found in m.diagnostics),
+        diagnostics=tuple(diagnostic for m in models for diagnostic in m.diagnostics),
         disabled_collisions=tuple(
             (a + n, b + n) for m, n in zip(models, links, strict=True) for a, b in m.disabled_collisions
         ),

@@ -91,9 +91,9 @@ def momentum(model: Model, q: Array, v: Array) -> Array:
     T, twist = _moving(model, q, v)
     R, p = T[..., :3, :3], T[..., :3, 3]
     omega, velocity = twist[..., :3], twist[..., 3:]
-    own = np.concatenate([omega, velocity + np.cross(omega, p)], -1).reshape(*omega.shape[:-1], 2, 3)
-    own = (own @ R).reshape(twist.shape)  # Rᵀ of both halves: each body's twist in its own frame
-    wrench = (model.J @ own[..., None]).reshape(*omega.shape[:-1], 2, 3) @ np.swapaxes(R, -1, -2)
+    body_twist = np.concatenate([omega, velocity + np.cross(omega, p)], -1).reshape(*omega.shape[:-1], 2, 3)
+    body_twist = (body_twist @ R).reshape(twist.shape)  # Rᵀ of both halves
+    wrench = (model.J @ body_twist[..., None]).reshape(*omega.shape[:-1], 2, 3) @ np.swapaxes(R, -1, -2)
     n, f = wrench[..., 0, :], wrench[..., 1, :]
     return np.concatenate([(n + np.cross(p, f)).sum(1), f.sum(1)], -1)
 
@@ -135,8 +135,8 @@ def _in_parent(model: Model, q: Array) -> Array:
     p[:, prismatic] += model.home_rotation[prismatic, :, 2] * q[:, model.q_start[prismatic], None]
     for i in np.flatnonzero(NV[model.kind] > 1):
         joint, home = BODY_JOINTS[int(model.kind[i])], model.home_rotation[i]
-        x, at = q[:, model.q_start[i] : model.q_start[i] + joint.nq], joint.quaternion
-        if at:
-            p[:, i] += x[:, :at] @ home.T
-        R[:, i] = home @ rotation_from_quaternion(x[:, at:] / np.linalg.norm(x[:, at:], axis=1, keepdims=True))
+        x, start = q[:, model.q_start[i] : model.q_start[i] + joint.nq], joint.quaternion
+        if start:
+            p[:, i] += x[:, :start] @ home.T
+        R[:, i] = home @ rotation_from_quaternion(x[:, start:] / np.linalg.norm(x[:, start:], axis=1, keepdims=True))
     return T

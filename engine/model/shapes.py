@@ -24,13 +24,13 @@ def checked_size(shape: str, size: Any, of: str) -> tuple[float, ...]:
     """
     count, which = SIZES[shape]
     try:
-        given = np.atleast_1d(np.asarray(size, float))
+        values = np.atleast_1d(np.asarray(size, float))
     except (TypeError, ValueError):
-        given = np.zeros(0)
-    if given.shape != (count,) or not np.all(np.isfinite(given)) or not np.all(given > 0):
+        values = np.zeros(0)
+    if values.shape != (count,) or not np.all(np.isfinite(values)) or not np.all(values > 0):
         expected = f"{which}, positive" + ("" if shape == "mesh" else " and in m")
         raise ValueError(f"the size of {of}, a {shape}, is {size!r}; expected {expected}")
-    return tuple(map(float, given))
+    return tuple(map(float, values))
 
 
 def checked_friction(friction: Any, of: str) -> float:
@@ -44,12 +44,12 @@ def checked_friction(friction: Any, of: str) -> float:
 def checked_color(color: Any, of: str) -> Color:
     """Return a colour, RGBA in 0…1. Raises ValueError with one sentence that names the owner, `of`."""
     try:
-        given = np.asarray(color, float)
+        rgba = np.asarray(color, float)
     except (TypeError, ValueError):
-        given = np.zeros(0)
-    if given.shape != (4,) or not np.all((given >= 0) & (given <= 1)):
+        rgba = np.zeros(0)
+    if rgba.shape != (4,) or not np.all((rgba >= 0) & (rgba <= 1)):
         raise ValueError(f"the colour of {of} is {color!r:.80}; expected red, green, blue and opacity in 0…1")
-    r, g, b, a = map(float, given)
+    r, g, b, a = map(float, rgba)
     return r, g, b, a
 
 

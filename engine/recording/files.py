@@ -107,8 +107,8 @@ def write_frames(
     arrays |= {"frame_frozen": (diverged[:, 0] != 0) & freezes[:, None], "frame_diverged": diverged}
     for setup in range(used):
         mine = [frame.contact for frame in frames if frame.setup == setup]
-        known = next(filter(None, mine), ())  # frames of `main.py run` have none; frames of their branches do
-        none_yet = tuple((rows[:0], numbers[:0]) for rows, numbers in known)
+        example = next(filter(None, mine), ())  # frames of `main.py run` have none; frames of their branches do
+        none_yet = tuple((rows[:0], numbers[:0]) for rows, numbers in example)
         mine = [contact or none_yet for contact in mine]
         for k in range(len(shapes_of[setup])):  # by setup, since number types depend on the device
             _put_packed(arrays, f"frame_contact{setup}_{k}", [contact[k] for contact in mine])
@@ -353,8 +353,8 @@ def _require_order(frames: Sequence[StoredFrame], dt: Sequence[float]) -> None:
         counts = (before.steps, *(steps for steps, _ in frame.changes), frame.steps)
         if not frame.begins and (frame.setup != before.setup or any(b < a for a, b in pairwise(counts))):
             raise ValueError(f"no steps lead from its frame at {before.time:g} s to that at {frame.time:g} s")
-        lasts, apart = (frame.steps - before.steps) * dt[frame.setup], frame.time - before.time
-        if not frame.begins and abs(lasts - apart) > 1e-6 * abs(frame.time) + 0.5 * dt[frame.setup]:
+        lasts, gap = (frame.steps - before.steps) * dt[frame.setup], frame.time - before.time
+        if not frame.begins and abs(lasts - gap) > 1e-6 * abs(frame.time) + 0.5 * dt[frame.setup]:
             raise ValueError(f"its steps from {before.time:g} to {frame.time:g} s would take {lasts:g} s")
     if min(frame.steps for frame in frames) < 0:
         raise ValueError("frame_steps has numbers that are negative")
@@ -367,19 +367,19 @@ def _typed(x: Array, setup: Setup) -> Array:
 def _packed(arrays: dict[str, Array], name: str, shapes: Sequence[tuple[int, ...]]) -> list[tuple[Array, Array]]:
     """Return what `_put_packed` stored for arrays of these shapes."""
     counts, rows, numbers = (arrays[f"{name}_{part}"] for part in ("count", "rows", "numbers"))
-    found, row, at = [], 0, 0
+    packed, row, offset = [], 0, 0
     for count, shape in zip(counts.tolist(), shapes, strict=True):
         width = shape[-1]
-        mine, places = rows[row : row + count * width].reshape(count, width), numbers[at : at + count]
+        mine, places = rows[row : row + count * width].reshape(count, width), numbers[offset : offset + count]
         if places.dtype.kind not in "iu":
             raise ValueError(f"{name}_numbers has numbers of type {places.dtype}, which are not whole")
         if not np.all(np.isfinite(mine)):
             raise ValueError(f"{name}_rows has numbers that are not finite")
         if count < 0 or (count and not 0 <= places.min() <= places.max() < prod(shape[:-1])):
             raise IndexError(f"{name} has rows beyond its shape {shape}")
-        found.append((mine, places))
-        row, at = row + count * width, at + count
-    return found
+        packed.append((mine, places))
+        row, offset = row + count * width, offset + count
+    return packed
 
 
 def _inputs(
@@ -423,14 +423,14 @@ def _touches(arrays: dict[str, Array], setups: Sequence[Setup]) -> list[tuple[Ar
             continue
         x = x.reshape(ends[-1], *_WIDTHS.get(field, ()))
         columns.append([x[a:b] for a, b in pairwise(ends)])
-    found = [tuple(column[k] for column in columns) for k in range(number)]
-    for setup, fields in zip(setups, found, strict=True):
+    contacts = [tuple(column[k] for column in columns) for k in range(number)]
+    for setup, fields in zip(setups, contacts, strict=True):
         scene, touched = setup.settings.scene, Contacts(*fields)
-        least = -1 - (len(scene.obstacles) if scene else 0)
-        for field, x, low in (("link", touched.link, 0), ("other", touched.other, least)):
+        lowest = -1 - (len(scene.obstacles) if scene else 0)
+        for field, x, low in (("link", touched.link, 0), ("other", touched.other, lowest)):
             if x.dtype.kind != "i" or np.any((x < low) | (x >= links)):
                 raise IndexError(f"frame_touch_{field} refers to missing data")
-    return found
+    return contacts
 
 
 _WIDTHS = {"point": (3,), "normal": (3,), "impulse": (3,), "wrench": (6,), "other_wrench": (6,)}

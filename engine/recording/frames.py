@@ -82,11 +82,11 @@ def diverged(checkpoint: Checkpoint) -> Array | None:
 
 def size_of(frame: StoredFrame, before: Inputs | tuple[()]) -> int:
     """Return a frame's bytes, including the inputs that the previous frame does not share."""
-    known, new = set(map(id, before)), []
+    counted, new = set(map(id, before)), []
     for inputs in (*(inputs for _, inputs in frame.changes), frame.inputs):
         if inputs is not before:
-            new += [x for x in inputs if x is not None and id(x) not in known]
-            known.update(map(id, inputs))
+            new += [x for x in inputs if x is not None and id(x) not in counted]
+            counted.update(map(id, inputs))
     bundles = [part[0] for part in (frame.contact, frame.contacts) if part]
     tuples = _OF_A_FRAME + _OF_A_CHANGE * len(frame.changes) + _OF_A_BUNDLE * len(bundles)
     return tuples + size(frame.q, frame.v, frame.divergences, frame.phases, *bundles, *new)
@@ -103,8 +103,8 @@ def checkpoint_of(stored: StoredFrame, setup: Setup, shapes: tuple[tuple[int, ..
     return Checkpoint(stored.steps, stored.q, stored.v, tau, target, wrench, frozen, contact, divergences)
 
 
-def restore(simulation: Simulation, at: Checkpoint) -> None:
+def restore(simulation: Simulation, checkpoint: Checkpoint) -> None:
     """Continue from the checkpoint of a frame; those of files of `main.py run` have no contacts."""
-    if not at.contact:
-        at = at._replace(contact=tuple(map(np.zeros_like, simulation.checkpoint().contact)))
-    simulation.restore(at)
+    if not checkpoint.contact:
+        checkpoint = checkpoint._replace(contact=tuple(map(np.zeros_like, simulation.checkpoint().contact)))
+    simulation.restore(checkpoint)

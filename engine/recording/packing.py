@@ -114,12 +114,12 @@ def bundle_contacts(packed: tuple[Array, ...] | None) -> Bundle | None:
 def unbundle(bundled: Bundle) -> tuple[Array, ...]:
     """Return the arrays, read-only."""
     data, header = bundled
-    found, at = [], 0
+    arrays, offset = [], 0
     for dtype, shape in header:
         count = prod(shape)
-        found.append(np.frombuffer(data, dtype, count, at).reshape(shape) if count else np.zeros(shape, dtype))
-        at += count * np.dtype(dtype).itemsize
-    return tuple(found)
+        arrays.append(np.frombuffer(data, dtype, count, offset).reshape(shape) if count else np.zeros(shape, dtype))
+        offset += count * np.dtype(dtype).itemsize
+    return tuple(arrays)
 
 
 def size(*values: Any) -> int:

@@ -84,36 +84,36 @@ def recording_of_parts(
     """
     runs: dict[int, _Joined] = {}
     for part in parts:
-        number, first, at, left = _reported(part)
+        number, first, shift, left = _reported(part)
         setups, shapes, frames = frames_of(part, model, understand)
         joined = runs.get(number)
         if joined is None or not max(joined.own, joined.end - 1) <= first <= joined.end:
             joined = runs[number] = _begun(runs, first, left)
         del joined.frames[first - joined.first :]
-        joined.frames += [frame._replace(setup=frame.setup + at) for frame in frames] if at else frames
-        joined.setups |= {at + k: each for k, each in enumerate(zip(setups, shapes, strict=True))}
+        joined.frames += [frame._replace(setup=frame.setup + shift) for frame in frames] if shift else frames
+        joined.setups |= {shift + k: each for k, each in enumerate(zip(setups, shapes, strict=True))}
     recording = Recording()
     adopted: dict[int, Run] = {}
     for number, joined in sorted(runs.items()):
-        known = sorted(joined.setups)
-        places = {setup: k for k, setup in enumerate(known)}
-        listed, other, begin = [joined.setups[setup] for setup in known], None, 0
+        used = sorted(joined.setups)
+        places = {setup: k for k, setup in enumerate(used)}
+        listed, other, begin = [joined.setups[setup] for setup in used], None, 0
         if joined.left is not None and runs[joined.left[0]].first == joined.first and joined.left[0] in adopted:
             other, begin = (adopted[joined.left[0]], joined.left[1] - joined.first), joined.own - joined.first
-        own = joined.frames[begin:]
-        if known != list(range(len(known))):
-            own = [each._replace(setup=places[each.setup]) for each in own]
+        own_frames = joined.frames[begin:]
+        if used != list(range(len(used))):
+            own_frames = [each._replace(setup=places[each.setup]) for each in own_frames]
         setups, shapes = [each[0] for each in listed], [each[1] for each in listed]
-        adopted[number] = recording.adopt(setups, shapes, own, other, number)
+        adopted[number] = recording.adopt(setups, shapes, own_frames, other, number)
     return recording
 
 
 def _reported(part: SavedRun) -> tuple[int, int, int, tuple[int, int] | None]:
     """Return a part's header: its run, the indices of its first frame and first setup, and the run it left."""
     try:
-        own = part.settings["part"]
-        number, first, setup = (operator.index(own[name]) for name in ("run", "first", "setup"))
-        left = None if own["left"] is None else (operator.index(own["left"][0]), operator.index(own["left"][1]))
+        head = part.settings["part"]
+        number, first, setup = (operator.index(head[name]) for name in ("run", "first", "setup"))
+        left = None if head["left"] is None else (operator.index(head["left"][0]), operator.index(head["left"][1]))
         if min(number, first, setup, *(left or ())) < 0:
             raise ValueError("a number is negative")
     except (LookupError, TypeError, ValueError) as problem:

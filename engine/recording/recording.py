@@ -361,8 +361,8 @@ class Recording(NotCopied):
 
     def _forget_first(self) -> None:
         gone = self._runs.pop(0)._frames
-        kept = {id(frame) for run in self._runs for frame in run._frames if run.shared >= run.first}
-        self._bytes -= sum(StoredFrame(*frame).bytes for frame in gone if frame is not None and id(frame) not in kept)
+        shared = {id(frame) for run in self._runs for frame in run._frames if run.shared >= run.first}
+        self._bytes -= sum(StoredFrame(*frame).bytes for frame in gone if frame is not None and id(frame) not in shared)
         if len(self._runs) == 1:
             self._runs[0].shared = -1
 
@@ -383,14 +383,14 @@ class Recording(NotCopied):
         """The frames of a run from the index `first` on, in their order, `most` at most, not to be changed."""
         with self.lock:
             begin = run._at + max(first - run.first, 0)
-            kept = run._frames[begin : None if most is None else begin + most]
-        return [taken_out(StoredFrame(*frame)) for frame in kept if frame is not None]
+            frames = run._frames[begin : None if most is None else begin + most]
+        return [taken_out(StoredFrame(*frame)) for frame in frames if frame is not None]
 
     def at(self, run: Run, time: float) -> int:
         """Return the index of the last frame at or before a time in s; the oldest if there is none."""
         with self.lock:
-            found = bisect_right(run._frames, time, lo=run._at, key=lambda frame: frame[0])  # type: ignore[index]
-            return max(run.first, run.first + found - run._at - 1)
+            index = bisect_right(run._frames, time, lo=run._at, key=lambda frame: frame[0])  # type: ignore[index]
+            return max(run.first, run.first + index - run._at - 1)
 
     def span(self, run: Run) -> tuple[float, float]:
         """Return the times of the oldest and the newest frame, s."""

@@ -68,10 +68,10 @@ def repeat(saved: SavedRun, model: Model) -> Repeated:
         _require_every(saved, counts, setup.settings.dt)
     if steps > MOST:
         raise ValueError(f"{Path(saved.path).name} has {steps:.3g} steps; at most {MOST:.3g} can be repeated")
-    for frame, kept, found in zip(frames[1:], states[1:], repeated, strict=True):
-        if not all(map(same_bits, kept, found)):
-            apart = max(float(np.max(np.abs(a - b), initial=0.0)) for a, b in zip(kept, found, strict=True))
-            return Repeated(setup, len(frames), steps, frame.time, apart, placed)
+    for frame, recorded, computed in zip(frames[1:], states[1:], repeated, strict=True):
+        if not all(map(same_bits, recorded, computed)):
+            deviation = max(float(np.max(np.abs(a - b), initial=0.0)) for a, b in zip(recorded, computed, strict=True))
+            return Repeated(setup, len(frames), steps, frame.time, deviation, placed)
     return Repeated(setup, len(frames), steps, None, 0.0, placed)
 
 

@@ -108,20 +108,20 @@ class _Resampling:
             if not replaced and (index == self.first or not left or self._is_wanted(end)):
                 self._begin()
             return
-        most = end - 1 if replaced else end
+        limit = end - 1 if replaced else end
         for steps, inputs in changes:
-            self._advance(self._simulation, steps, most)
+            self._advance(self._simulation, steps, limit)
             act(self._simulation, inputs)
             self._recording.note(self._simulation)
-        self._advance(self._simulation, end, most)
+        self._advance(self._simulation, end, limit)
 
     def _begin(self) -> None:
         """Continue from a state that does not follow from the previous frame by steps."""
-        at, setup, is_first = self._frame.checkpoint, self._frame.setup, self._simulation is None
+        checkpoint, setup, is_first = self._frame.checkpoint, self._frame.setup, self._simulation is None
         is_other, self._setup = setup is not self._setup, setup
         simulation = setup.simulation() if self._simulation is None or is_other else self._simulation
         self._simulation = simulation
-        restore(simulation, at)
+        restore(simulation, checkpoint)
         if is_first:
             self._recording.begin(simulation, self.time, setup.about)
         elif is_other:
@@ -131,14 +131,14 @@ class _Resampling:
         if setup.watched and (is_first or is_other):
             made = self._recording.runs[-1]._setups
             made[-1] = replace(made[-1], watched=True)
-        self._keep(at.tau.astype(float) if self._sampled else simulation.effort)
+        self._keep(checkpoint.tau.astype(float) if self._sampled else simulation.effort)
 
-    def _advance(self, simulation: Simulation, end: int, most: int) -> None:
-        """Advance to step `end`, with a frame after each wanted step, up to `most`."""
+    def _advance(self, simulation: Simulation, end: int, limit: int) -> None:
+        """Advance to step `end`, with a frame after each wanted step, up to `limit`."""
         after = None
         while simulation.steps < end:
             start = simulation.steps
-            steps = next(filter(self._is_wanted, range(start + 1, min(end, most) + 1)), None)
+            steps = next(filter(self._is_wanted, range(start + 1, min(end, limit) + 1)), None)
             if (count := (end if steps is None else steps - 1) - start) > 0:
                 simulation.step(count)
                 after = None
@@ -155,7 +155,7 @@ class _Resampling:
         if self._interval is None:
             return True
         time, half = self._frame.setup.time(steps), self._frame.setup.settings.dt / 2
-        before, after = (floor((time + apart) / self._interval + 1e-9) for apart in (-half, half))
+        before, after = (floor((time + offset) / self._interval + 1e-9) for offset in (-half, half))
         return after > before
 
     def _keep(self, effort: Array) -> None:

@@ -63,7 +63,7 @@ def require_run(headers: Mapping[str, array_files.Header], size: int) -> None:
     fits = all(len(x) in (2, 3) and len(x) == len(states[0]) and x[-2] == samples for x in states)
     if not samples or not fits:
         raise ValueError(UNORDERED)
-    if samples > (most := FREE_SAMPLES + size // BYTES):
+    if samples > (limit := FREE_SAMPLES + size // BYTES):
         raise array_files.TooTight(
-            f"it would have {samples} states, and a file of {size / 1e6:.1f} MB has at most {most}"
+            f"it would have {samples} states, and a file of {size / 1e6:.1f} MB has at most {limit}"
         )

@@ -51,9 +51,9 @@ def units(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
     for joint in model.joints:
         for kind in joint.type.bodies if joint.leader is None else ():
             row = BODY_JOINTS[kind]
-            own = ["rad" if column < 3 else "m" for column in row.columns]
-            of_v += own
-            of_q += own if row.quaternion is None else ["m"] * row.quaternion + [""] * 4
+            of_body = ["rad" if column < 3 else "m" for column in row.columns]
+            of_v += of_body
+            of_q += of_body if row.quaternion is None else ["m"] * row.quaternion + [""] * 4
     return tuple(of_q), tuple(of_v)
 
 

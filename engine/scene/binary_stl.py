@@ -23,8 +23,8 @@ def count(path: str | Path) -> int:
         return 0
     with path.open("rb") as file:
         header = file.read(_HEADER)
-    found = int.from_bytes(header[-4:], "little")
-    return found if _HEADER + found * _TRIANGLE.itemsize == size else 0
+    triangles = int.from_bytes(header[-4:], "little")
+    return triangles if _HEADER + triangles * _TRIANGLE.itemsize == size else 0
 
 
 def corners(path: str | Path) -> NDArray[np.float64]:
@@ -32,9 +32,9 @@ def corners(path: str | Path) -> NDArray[np.float64]:
     with Path(path).open("rb") as file:
         file.seek(_HEADER, os.SEEK_SET)
         triangles: Any = np.fromfile(file, _TRIANGLE)
-    found = triangles["corners"].reshape(-1, 3).astype(np.float64)
-    require_finite(found)
-    return np.asarray(found)
+    vertices = triangles["corners"].reshape(-1, 3).astype(np.float64)
+    require_finite(vertices)
+    return np.asarray(vertices)
 
 
 def require_finite(vertices: NDArray[np.floating]) -> None:

@@ -50,10 +50,10 @@ class Contacts(NamedTuple):
     def wrenches(self, shape: tuple[int, int, int], dt: float) -> Array:
         """Those of all contacts of arrays on the host, over dt, added up by link: shape (batch, links, 6), N m, N."""
         total = np.zeros(shape)
-        acting = np.arange(self.link.shape[1]) < self.number[:, None]
-        robots, places = np.nonzero(acting)
+        active = np.arange(self.link.shape[1]) < self.number[:, None]
+        robots, places = np.nonzero(active)
         np.add.at(total, (robots, self.link[robots, places]), self.wrench[robots, places] / dt)
-        robots, places = np.nonzero(acting & (self.other >= 0))
+        robots, places = np.nonzero(active & (self.other >= 0))
         np.add.at(total, (robots, self.other[robots, places]), self.other_wrench[robots, places] / dt)
         return total
 

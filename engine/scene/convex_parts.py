@@ -23,13 +23,13 @@ def convex_parts(meshes: Sequence[tuple[Array, Triangles]]) -> tuple[Array, ...]
 
     Return none if there are fewer than two parts, or if one is not convex.
     """
-    found: list[Array] = []
+    pieces: list[Array] = []
     for vertices, triangles in meshes:
         parts = _split(vertices, triangles) or _split(*_merged(vertices, triangles))
         if not parts:
             return ()
-        found += parts
-    return tuple(found) if len(found) > 1 else ()
+        pieces += parts
+    return tuple(pieces) if len(pieces) > 1 else ()
 
 
 def _merged(vertices: Array, triangles: Triangles) -> tuple[Array, Triangles]:
@@ -50,13 +50,13 @@ def _split(vertices: Array, triangles: Triangles) -> list[Array]:
     numbers, part = np.unique(connected_components(joined, directed=False)[1][triangles[:, 0]], return_inverse=True)
     if len(numbers) > _MAX_PARTS:
         return []
-    found: list[Array] = []
+    pieces: list[Array] = []
     for number in range(len(numbers)):
         corners = _convex(vertices, triangles[part == number])
         if corners is None:
             return []
-        found.append(corners)
-    return found
+        pieces.append(corners)
+    return pieces
 
 
 def _convex(vertices: Array, triangles: Triangles) -> Array | None:

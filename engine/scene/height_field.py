@@ -100,20 +100,20 @@ class HeightField:
     def _at(self, i: Array, j: Array) -> Array:
         """Return the heights in the world at rows i and columns j, clamped to the border."""
         rows, columns = self.heights.shape
-        found = self.heights[np.clip(i, 0, rows - 1).astype(int), np.clip(j, 0, columns - 1).astype(int)]
-        return np.asarray(found + self.corner[2])
+        heights = self.heights[np.clip(i, 0, rows - 1).astype(int), np.clip(j, 0, columns - 1).astype(int)]
+        return np.asarray(heights + self.corner[2])
 
     def _resting(self, x: Array, r: float) -> list[float]:
         """Return a sphere's centre height when resting on each of the corners, edges and triangles beneath."""
-        least, most = (np.floor((x[:2] + side * r - self.corner[:2]) / self.cell).astype(int) for side in (-1, 1))
-        j, i = np.meshgrid(*(np.arange(a, b + 2) for a, b in zip(least, most, strict=True)))
+        first, last = (np.floor((x[:2] + side * r - self.corner[:2]) / self.cell).astype(int) for side in (-1, 1))
+        j, i = np.meshgrid(*(np.arange(a, b + 2) for a, b in zip(first, last, strict=True)))
         V = np.stack([self.corner[0] + j * self.cell - x[0], self.corner[1] + i * self.cell - x[1], self._at(i, j)], -1)
-        found = [_on_corners(V.reshape(-1, 3), r)]
+        candidates = [_on_corners(V.reshape(-1, 3), r)]
         pairs = (V[:, :-1], V[:, 1:]), (V[:-1], V[1:]), (V[:-1, :-1], V[1:, 1:])
-        found += [_on_edges(a.reshape(-1, 3), b.reshape(-1, 3), r) for a, b in pairs]
+        candidates += [_on_edges(a.reshape(-1, 3), b.reshape(-1, 3), r) for a, b in pairs]
         a, b, c, d = (part.reshape(-1, 3) for part in (V[:-1, :-1], V[:-1, 1:], V[1:, :-1], V[1:, 1:]))
-        found += [_on_triangles(a, b, d, r), _on_triangles(a, d, c, r)]
-        return [float(np.max(heights)) for heights in found if heights.size]
+        candidates += [_on_triangles(a, b, d, r), _on_triangles(a, d, c, r)]
+        return [float(np.max(heights)) for heights in candidates if heights.size]
 
 
 def _on_corners(V: Array, r: float) -> Array:

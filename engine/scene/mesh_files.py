@@ -53,11 +53,11 @@ class Budget:
 
     def require(self, triangles: int) -> None:
         """Raise ValueError if a mesh has more triangles than its files can hold."""
-        most = TRIANGLES + self.bytes // BYTES_PER_TRIANGLE
-        if triangles > most:
+        limit = TRIANGLES + self.bytes // BYTES_PER_TRIANGLE
+        if triangles > limit:
             raise ValueError(
-                f"it repeats its parts up to {triangles} triangles, and at most {most} are taken of files of its size; "
-                "repeat fewer of them, or simpler ones"
+                f"it repeats its parts up to {triangles} triangles, and at most {limit} are taken of files of its "
+                "size; repeat fewer of them, or simpler ones"
             )
 
 
@@ -85,8 +85,8 @@ def open_mesh(path: str | Path, apart: bool = False, budget: Budget | None = Non
         raise
     except Exception as problem:  # readers of a dozen formats, each with its own exceptions
         reason = "it is damaged" if isinstance(problem, ImportError) else reason_of(problem)  # of encoding detection
-        if kind == "obj" and (found := _lacking(content)):
-            raise ValueError(found) from problem
+        if kind == "obj" and (lacks := _lacking(content)):
+            raise ValueError(lacks) from problem
         raise ValueError(f"its {kind.upper()} cannot be understood ({reason})") from problem
     _require_finite(scene.geometry.values(), scene.graph)
     budget.require(sum(_triangles(scene.geometry[scene.graph.get(name)[1]]) for name in scene.graph.nodes_geometry))
@@ -110,10 +110,10 @@ def require_kind(path: Path) -> None:
     kind = path.suffix.lower().lstrip(".")
     if kind not in KINDS:
         raise ValueError(f"no mesh is read from files of the kind {kind!r}; take one of {', '.join(KINDS)}")
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
         raise ValueError("it is a folder, a pipe or a device; give a file")
-    if found.st_size > LARGEST:
+    if status.st_size > LARGEST:
         raise ValueError(f"it has more than {LARGEST >> 20} MB")
 
 
@@ -229,5 +229,5 @@ def _without_broken_textures(content: bytes) -> bytes:
 
 def _source(parameter: Any) -> str | None:
     """Return the name that a COLLADA parameter references as a sampler, or None."""
-    found = parameter.find("{*}sampler2D/{*}source")
-    return None if found is None else (found.text or "")
+    source = parameter.find("{*}sampler2D/{*}source")
+    return None if source is None else (source.text or "")

@@ -45,8 +45,8 @@ def parts(path: str | Path, budget: Budget | None = None) -> list[MeshPart]:
     with _bounded_pictures(budget) as pictures:
         placed = _placed(open_mesh(path, budget=budget))
         pictures.judge()
-        found = [part for mesh, pose in placed if (part := _part(mesh, pose, pictures)) is not None]
-    return found if len(found) <= MANY else [_joined(found)]
+        mesh_parts = [part for mesh, pose in placed if (part := _part(mesh, pose, pictures)) is not None]
+    return mesh_parts if len(mesh_parts) <= MANY else [_joined(mesh_parts)]
 
 
 def hulls(path: str | Path, budget: Budget | None = None) -> tuple[Array, ...]:
@@ -60,10 +60,10 @@ def hulls(path: str | Path, budget: Budget | None = None) -> tuple[Array, ...]:
         return convex([(binary_stl.corners(path), np.arange(3 * count).reshape(-1, 3))])
     with _bounded_pictures(None):
         try:
-            found = [(mesh, pose) for mesh, pose in _placed(open_mesh(path, True, budget)) if hasattr(mesh, "faces")]
+            meshes = [(mesh, pose) for mesh, pose in _placed(open_mesh(path, True, budget)) if hasattr(mesh, "faces")]
         except (OSError, ValueError) as problem:
             raise ValueError(f"cannot be read: {problem}") from problem
-    return convex([(_moved(mesh, pose), np.asarray(mesh.faces, np.int64)) for mesh, pose in found])
+    return convex([(_moved(mesh, pose), np.asarray(mesh.faces, np.int64)) for mesh, pose in meshes])
 
 
 def convex(meshes: Sequence[tuple[Array, Triangles]]) -> tuple[Array, ...]:
@@ -106,10 +106,10 @@ def _part(mesh: Any, pose: Array, pictures: _Pictures) -> MeshPart | None:
     return MeshPart(vertices, np.asarray(mesh.faces, np.int64), _colors(mesh, pictures))
 
 
-def _joined(found: Sequence[MeshPart]) -> MeshPart:
+def _joined(pieces: Sequence[MeshPart]) -> MeshPart:
     """Merge parts into one with separate vertices per triangle; parts without colour become white."""
-    colors = [part.colors for part in found]
-    vertices = np.concatenate([part.vertices[part.triangles].reshape(-1, 3) for part in found])
+    colors = [part.colors for part in pieces]
+    vertices = np.concatenate([part.vertices[part.triangles].reshape(-1, 3) for part in pieces])
     triangles = np.arange(len(vertices)).reshape(-1, 3)
     if all(each is None for each in colors):
         return MeshPart(vertices, triangles, None)
@@ -118,7 +118,7 @@ def _joined(found: Sequence[MeshPart]) -> MeshPart:
         np.broadcast_to(white, (len(part.triangles), 3, 4)) if tint is None
         else tint[part.triangles] if len(tint) == len(part.vertices)
         else np.broadcast_to(tint[:, None], (len(tint), 3, 4))
-        for part, tint in zip(found, colors, strict=True)
+        for part, tint in zip(pieces, colors, strict=True)
     ]  # fmt: skip
     return MeshPart(vertices, triangles, np.concatenate(tints).reshape(-1, 4))
 
@@ -158,10 +158,10 @@ class _Pictures:
 
     def judge(self) -> None:
         """Raise ValueError if there are too many pixels."""
-        most = BASE_PIXELS + PIXELS_PER_BYTE * self._budget.bytes
-        if self._count > most:
+        limit = BASE_PIXELS + PIXELS_PER_BYTE * self._budget.bytes
+        if self._count > limit:
             raise ValueError(
-                f"its textures have {self._count / 1e6:.0f} million pixels, and at most {most / 1e6:.0f} million are "
+                f"its textures have {self._count / 1e6:.0f} million pixels, and at most {limit / 1e6:.0f} million are "
                 "read of files of its size; give smaller pictures"
             )
 
@@ -183,14 +183,14 @@ def _bounded_pictures(budget: Budget | None) -> Iterator[_Pictures]:
     """Replace PIL's image opening for trimesh within the context; without a budget none is opened."""
     import PIL.Image
 
-    opened, most = PIL.Image.open, PIL.Image.MAX_IMAGE_PIXELS
+    opened, pixel_limit = PIL.Image.open, PIL.Image.MAX_IMAGE_PIXELS
     pictures = _Pictures(budget or Budget(), opened)
     PIL.Image.MAX_IMAGE_PIXELS = None  # counted by `judge` instead
     PIL.Image.open = pictures.open if budget is not None else _closed  # type: ignore[assignment]
     try:
         yield pictures
     finally:
-        PIL.Image.open, PIL.Image.MAX_IMAGE_PIXELS = opened, most
+        PIL.Image.open, PIL.Image.MAX_IMAGE_PIXELS = opened, pixel_limit
 
 
 def _closed(*_: Any, **__: Any) -> Any:

@@ -65,25 +65,25 @@ def pairs(model: Model, scene: Scene) -> Pairs:
     """
     shapes: list[Collision | Obstacle] = [*model.collisions, *scene.obstacles]
     body = np.array([_body(model, shape) for shape in shapes], np.int64)
-    found = _with_obstacles(model, scene, body)
+    shape_pairs = _with_obstacles(model, scene, body)
     if scene.self_collision or model.parts:
-        found += _own(model, body, scene.self_collision)
-    table = np.array(found, np.int64).reshape(-1, 3)
+        shape_pairs += _within_robot(model, body, scene.self_collision)
+    table = np.array(shape_pairs, np.int64).reshape(-1, 3)
     pieces = [(int(k), solid) for k in np.unique(table[:, :2]) for solid in _solids(model, shapes[k])]
     solids, shape = tuple(solid for _, solid in pieces), np.array([k for k, _ in pieces], np.int64)
     places = {int(k): np.flatnonzero(shape == k).tolist() for k in np.unique(shape)}
-    if sum(len(places[i]) * len(places[j]) for i, j, _ in found) > MAX_PAIRS:
+    if sum(len(places[i]) * len(places[j]) for i, j, _ in shape_pairs) > MAX_PAIRS:
         raise _too_many(model)
-    rows = [(x, y, pair) for pair, (i, j, _) in enumerate(found) for x, y in product(places[i], places[j])]
+    rows = [(x, y, pair) for pair, (i, j, _) in enumerate(shape_pairs) for x, y in product(places[i], places[j])]
     one, other, pair = np.array(rows, np.int64).reshape(-1, 3).T
-    laws = np.array([coefficients(scene, *_of_pair(shapes[i], shapes[j])) for i, j, _ in found]).reshape(-1, 2)
-    most = [1 if "sphere" in (solids[i].kind, solids[j].kind) else KEPT for i, j in zip(one, other, strict=True)]
+    laws = np.array([coefficients(scene, *_of_pair(shapes[i], shapes[j])) for i, j, _ in shape_pairs]).reshape(-1, 2)
+    capacity = [1 if "sphere" in (solids[i].kind, solids[j].kind) else KEPT for i, j in zip(one, other, strict=True)]
     link = [shape.link for shape in model.collisions] + [-2 - k for k in range(len(scene.obstacles))]
     frames = [_frame(model, shapes[k]) for k in shape]
     return Pairs(
         solids, body[shape], np.array(link, np.int64)[shape],
         np.array([R for R, _ in frames]).reshape(-1, 3, 3), np.array([p for _, p in frames]).reshape(-1, 3),
-        one.copy(), other.copy(), laws[pair, 0], laws[pair, 1], np.cumsum([0, *most]), table[pair, 2] != 0,
+        one.copy(), other.copy(), laws[pair, 0], laws[pair, 1], np.cumsum([0, *capacity]), table[pair, 2] != 0,
     )  # fmt: skip
 
 
@@ -95,33 +95,33 @@ def _of_pair(one: Collision | Obstacle, other: Collision | Obstacle) -> tuple[Co
 
 def _with_obstacles(model: Model, scene: Scene, body: Indices) -> list[tuple[int, int, bool]]:
     """Pair every moving shape with each obstacle."""
-    own = range(len(model.collisions))
-    return [(i, len(own) + k, False) for i in own if body[i] != WORLD for k in range(len(scene.obstacles))]
+    shapes = range(len(model.collisions))
+    return [(i, len(shapes) + k, False) for i in shapes if body[i] != WORLD for k in range(len(scene.obstacles))]
 
 
-def _own(model: Model, body: Indices, within: bool) -> list[tuple[int, int, bool]]:
+def _within_robot(model: Model, body: Indices, within: bool) -> list[tuple[int, int, bool]]:
     """Return pairs of the robot's own shapes, and whether each must not touch in the neutral pose.
 
     If `within` is false, pairs within one part of a composed model are omitted. Of a moving and a static shape the
     moving one comes first.
     """
-    disabled, tree, before, found = set(model.disabled_collisions), _trees(model), _before(model), []
+    disabled, tree, before, shape_pairs = set(model.disabled_collisions), _trees(model), _before(model), []
     part = model.part_of_link
     for i, j in combinations(range(len(model.collisions)), 2):
         a, b = int(body[i]), int(body[j])
         links = model.collisions[i].link, model.collisions[j].link
         if a == b or (min(links), max(links)) in disabled:
             continue
-        apart = part[links[0]] != part[links[1]]
-        if not (apart or within):
+        between_parts = part[links[0]] != part[links[1]]
+        if not (between_parts or within):
             continue
-        together = not apart and _of(tree, a) == _of(tree, b)
+        together = not between_parts and _of(tree, a) == _of(tree, b)
         if together and (_of(before, a) == b or _of(before, b) == a):
             continue
-        found.append((j, i, together) if a == WORLD else (i, j, together))
-        if len(found) > MAX_PAIRS:
+        shape_pairs.append((j, i, together) if a == WORLD else (i, j, together))
+        if len(shape_pairs) > MAX_PAIRS:
             raise _too_many(model)
-    return found
+    return shape_pairs
 
 
 def _too_many(model: Model) -> ValueError:
@@ -170,8 +170,8 @@ def _solids(model: Model, shape: Collision | Obstacle) -> list[Solid]:
     if shape.shape == "mesh":
         what = "an obstacle" if isinstance(shape, Obstacle) else f"link {model.link_names[shape.link]!r}"
         name = f"the collision mesh {shape.mesh} of {what}"
-        found = hulls(str(shape.mesh)) if isinstance(shape, Obstacle) else of_link(shape.mesh)
-        return [Solid("hull", (), corners * shape.size, name) for corners in found]
+        parts = hulls(str(shape.mesh)) if isinstance(shape, Obstacle) else of_link(shape.mesh)
+        return [Solid("hull", (), corners * shape.size, name) for corners in parts]
     return [Solid(shape.shape, shape.size)]
 
 

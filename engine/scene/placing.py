@@ -24,12 +24,12 @@ def stands(model: Model) -> bool:
 
     Raises ValueError, in one sentence, for a collision mesh that cannot be read.
     """
-    found = points(model, Scene())
-    if len(found.radius) == 0:
+    shape_points = points(model, Scene())
+    if len(shape_points.radius) == 0:
         return False
     part, free = model.part_of_body, (model.kind == FREE) & (model.parent == WORLD)
-    fixed = ~np.isin(part, part[free])[_carrier(found)]
-    height = lowest(found, body_poses(model, model.neutral()[None])[0], np.array([0.0, 0.0, 1.0]))
+    fixed = ~np.isin(part, part[free])[_carrier(shape_points)]
+    height = lowest(shape_points, body_poses(model, model.neutral()[None])[0], np.array([0.0, 0.0, 1.0]))
     return bool(np.all(height[fixed] >= -_PENETRATION_TOLERANCE))
 
 
@@ -48,56 +48,56 @@ def put_down(model: Model, scene: Scene, q: ArrayLike) -> NDArray[np.floating]:
 
 def _down(model: Model, scene: Scene, q: NDArray[np.floating]) -> NDArray[np.floating]:
     roots = np.flatnonzero((model.kind == FREE) & (model.parent == WORLD))
-    found = points(model, scene)
-    if scene.ground is None or len(roots) == 0 or len(found.radius) == 0:
+    shape_points = points(model, scene)
+    if scene.ground is None or len(roots) == 0 or len(shape_points.radius) == 0:
         return q
     poses, part = body_poses(model, q[None])[0], model.part_of_body
     if isinstance(scene.ground, HeightField):
         n = np.array([0.0, 0.0, 1.0])
-        way, body = _lifts(found, poses, scene.ground)
+        lift, body = _lifts(shape_points, poses, scene.ground)
     else:
         n = np.array(scene.ground.normal)
-        way, body = scene.ground.offset - lowest(found, poses, n), _carrier(found)
+        lift, body = scene.ground.offset - lowest(shape_points, poses, n), _carrier(shape_points)
     moved = q.copy()
     for root in roots:
-        own = part[body] == part[root]
-        if not np.any(own):
+        on_part = part[body] == part[root]
+        if not np.any(on_part):
             continue
-        most = np.max(way[own])
+        max_lift = np.max(lift[on_part])
         alone = len(model.parts) > 0 and np.count_nonzero(part == part[root]) == 1
         start = model.coupling.q_index[model.q_start[root]]  # earlier bodies may be mimic joints'
-        moved[start : start + 3] += model.home_rotation[root].T @ (n * (max(most, 0.0) if alone else most))
+        moved[start : start + 3] += model.home_rotation[root].T @ (n * (max(max_lift, 0.0) if alone else max_lift))
     return moved
 
 
-def _carrier(found: Points) -> NDArray[np.int64]:
+def _carrier(shape_points: Points) -> NDArray[np.int64]:
     """(P,): the body of each point."""
-    return np.repeat(found.body, np.diff(found.first))
+    return np.repeat(shape_points.body, np.diff(shape_points.first))
 
 
-def lowest(found: Points, poses: NDArray[np.floating], n: NDArray[np.floating]) -> NDArray[np.floating]:
+def lowest(shape_points: Points, poses: NDArray[np.floating], n: NDArray[np.floating]) -> NDArray[np.floating]:
     """(P,): the smallest coordinate along n (3,) of each point, with bodies at `poses` (n, 4, 4)."""
-    at = poses[_carrier(found)]
-    R, p = at[:, :3, :3], at[:, :3, 3]
-    axis = np.einsum("kij,kj->ki", R, found.axis)
-    below = found.radius + found.rim * np.sqrt(np.maximum(0.0, 1 - (axis @ n) ** 2))
-    height: NDArray[np.floating] = (np.einsum("kij,kj->ki", R, found.position) + p) @ n - below
+    pose = poses[_carrier(shape_points)]
+    R, p = pose[:, :3, :3], pose[:, :3, 3]
+    axis = np.einsum("kij,kj->ki", R, shape_points.axis)
+    below = shape_points.radius + shape_points.rim * np.sqrt(np.maximum(0.0, 1 - (axis @ n) ** 2))
+    height: NDArray[np.floating] = (np.einsum("kij,kj->ki", R, shape_points.position) + p) @ n - below
     return height
 
 
 def _lifts(
-    found: Points, poses: NDArray[np.floating], ground: HeightField
+    shape_points: Points, poses: NDArray[np.floating], ground: HeightField
 ) -> tuple[NDArray[np.floating], NDArray[np.int64]]:
     """(…,): the upward displacement until each point touches the ground, and its owner; rims are sampled all around."""
-    body = _carrier(found)
-    at = poses[body]
-    R, p = at[:, :3, :3], at[:, :3, 3]
-    x, axis = np.einsum("kij,kj->ki", R, found.position) + p, np.einsum("kij,kj->ki", R, found.axis)
-    rims = found.rim > 0
+    body = _carrier(shape_points)
+    pose = poses[body]
+    R, p = pose[:, :3, :3], pose[:, :3, 3]
+    x, axis = np.einsum("kij,kj->ki", R, shape_points.position) + p, np.einsum("kij,kj->ki", R, shape_points.axis)
+    rims = shape_points.rim > 0
     beside = np.cross(axis[rims], np.eye(3)[np.argmin(np.abs(axis[rims]), -1)])
     beside /= np.linalg.norm(beside, axis=-1, keepdims=True)
     angle = np.arange(_RIM_POINTS) * (2 * np.pi / _RIM_POINTS)
     circle = np.cos(angle)[:, None, None] * beside + np.sin(angle)[:, None, None] * np.cross(axis[rims], beside)
-    around = (x[rims] + found.rim[rims, None] * circle).reshape(-1, 3)
-    lifts = ground.lift(x[~rims], found.radius[~rims]), ground.lift(around, np.zeros(len(around)))
+    around = (x[rims] + shape_points.rim[rims, None] * circle).reshape(-1, 3)
+    lifts = ground.lift(x[~rims], shape_points.radius[~rims]), ground.lift(around, np.zeros(len(around)))
     return np.concatenate(lifts), np.concatenate([body[~rims], np.tile(body[rims], _RIM_POINTS)])

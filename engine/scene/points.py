@@ -64,15 +64,15 @@ def points(model: Model, scene: Scene) -> Points:
     shapes = [shape for shape in model.collisions if touching and model.link_body[shape.link] != WORLD]
     times = KEPT if isinstance(scene.ground, HeightField) else 1
     pieces = [(shape, piece) for shape in shapes for piece in _LOCAL[shape.shape](shape)]
-    found = [_of_piece(model, shape, piece, times) for shape, piece in pieces]
-    first = np.cumsum([0, *(len(radius) for _, radius, _, _ in found)])
-    columns = zip(*found, strict=True) if found else (np.zeros((0, 3)), np.zeros(0), np.zeros((0, 3)), np.zeros(0))
-    position, radius, axis, rim = (np.concatenate(x) if found else np.asarray(x) for x in columns)
+    groups = [_of_piece(model, shape, piece, times) for shape, piece in pieces]
+    first = np.cumsum([0, *(len(radius) for _, radius, _, _ in groups)])
+    columns = zip(*groups, strict=True) if groups else (np.zeros((0, 3)), np.zeros(0), np.zeros((0, 3)), np.zeros(0))
+    position, radius, axis, rim = (np.concatenate(x) if groups else np.asarray(x) for x in columns)
     body = np.array([model.link_body[shape.link] for shape, _ in pieces], np.int64)
     link = np.array([shape.link for shape, _ in pieces], np.int64)
     friction, restitution = np.array([coefficients(scene, shape) for shape, _ in pieces]).reshape(-1, 2).T.copy()
-    bound = np.array([_bound(*piece) for piece in found]).reshape(-1, 4)
-    joined = [start + _edges(piece[0]) for start, piece in zip(first, found, strict=False)]
+    bound = np.array([_bound(*piece) for piece in groups]).reshape(-1, 4)
+    joined = [start + _edges(piece[0]) for start, piece in zip(first, groups, strict=False)]
     edge = np.concatenate([np.zeros((0, 2), np.int64), *joined])
     neighbours = np.cumsum([0, *np.bincount(edge[:, 0], minlength=len(radius))])
     return Points(

@@ -68,10 +68,10 @@ def shapes(solids: Sequence[Solid]) -> Shapes:
     for s, solid in enumerate(solids):
         size[s, : len(solid.size)] = solid.size
         if solid.vertices is not None:
-            found = faces(solid.vertices, solid.name)
-            loops += [first[-1] + corners for corners in found.loops]
-            planes.append(found.plane)
-            edges.append(first[-1] + found.edge)
+            hull = faces(solid.vertices, solid.name)
+            loops += [first[-1] + corners for corners in hull.loops]
+            planes.append(hull.plane)
+            edges.append(first[-1] + hull.edge)
             vertices.append(solid.vertices)
         first.append(sum(map(len, vertices)))
         first_face.append(len(loops))

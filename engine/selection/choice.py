@@ -109,8 +109,8 @@ def _serving(model: Model, device: str, algorithm: str, among: tuple[str, ...] |
     """Return the requested algorithms that support the model on a device and are compiled for it."""
     if algorithm == "auto":
         return candidates(model, device, among)
-    known = algorithm in (capabilities.ALGORITHMS if among is None else among)
-    return (algorithm,) if known and not capabilities.reason(algorithm, model, device) else ()
+    offered = algorithm in (capabilities.ALGORITHMS if among is None else among)
+    return (algorithm,) if offered and not capabilities.reason(algorithm, model, device) else ()
 
 
 def choose(
@@ -179,23 +179,23 @@ def changes(model: Model, batch: int = 1, dtype: str = "float64", device: str = 
     def chosen(links: int) -> str | None:
         return _decide(table, names, Case(shape, links, batch, dtype)).algorithm
 
-    found, before = [Change(1, chosen(1))], 1
+    entries, before = [Change(1, chosen(1))], 1
     for links in np.unique(np.geomspace(1, longest, 200).round().astype(int)).tolist():
-        if chosen(links) != found[-1].algorithm:
+        if chosen(links) != entries[-1].algorithm:
             low, high = before, links  # low keeps the choice, high does not
             while high - low > 1:
                 middle = (low + high) // 2
-                low, high = (middle, high) if chosen(middle) == found[-1].algorithm else (low, middle)
-            found.append(Change(high, chosen(high)))
+                low, high = (middle, high) if chosen(middle) == entries[-1].algorithm else (low, middle)
+            entries.append(Change(high, chosen(high)))
         before = links
-    return tuple(found)
+    return tuple(entries)
 
 
-def describe(found: tuple[Change, ...]) -> str:
+def describe(entries: tuple[Change, ...]) -> str:
     """Format `changes` in words: "abia below 744 links, dca from 744 on"."""
-    parts = [f"{change.algorithm or 'none'} below {after.links} links" for change, after in pairwise(found)]
-    last = f"from {found[-1].links} on" if len(found) > 1 else "at every size"
-    return ", ".join([*parts, f"{found[-1].algorithm or 'none'} {last}"])
+    parts = [f"{change.algorithm or 'none'} below {after.links} links" for change, after in pairwise(entries)]
+    last = f"from {entries[-1].links} on" if len(entries) > 1 else "at every size"
+    return ", ".join([*parts, f"{entries[-1].algorithm or 'none'} {last}"])
 
 
 def _case(model: Model, batch: int, dtype: str, work: Work = "call") -> Case:

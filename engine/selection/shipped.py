@@ -31,14 +31,14 @@ _POINT = {"links": 0, "seconds": 4, "residual": 2}
 @lru_cache(maxsize=2)
 def table(device: str = "cpu") -> Measurements:
     """Return the reference table for "cpu" or "cuda", scaled to this machine; without rows if there is none."""
-    found = [machine for machine in machines() if machine["machine"]["device"] == device]
-    if not found:
+    tables = [machine for machine in machines() if machine["machine"]["device"] == device]
+    if not tables:
         return Measurements(FILE, device=device)
     if device == "cpu":
-        best = min(found, key=lambda entry: abs(math.log(entry["machine"]["cores"] / cores())))
+        best = min(tables, key=lambda entry: abs(math.log(entry["machine"]["cores"] / cores())))
         ratio, share = core_speed.seconds() / best["machine"]["probe"], 1.0
     else:
-        best, here = found[0], gpu.describe()
+        best, here = tables[0], gpu.describe()
         ratio = best["machine"]["clock"] / here["clock"]
         share = best["machine"]["multiprocessors"] / here["multiprocessors"]
     origin = f"on {best['machine']['name']} and scaled to this machine by {ratio:.2g}"
@@ -48,7 +48,7 @@ def table(device: str = "cpu") -> Measurements:
 def write(measured: Measurements, where: dict[str, Any]) -> None:
     """Add a machine's measurements (`machine`) to the reference tables, replacing older ones of it."""
     same = ("device", "name")
-    others = [kept for kept in machines() if any(kept["machine"][key] != where[key] for key in same)]
+    others = [entry for entry in machines() if any(entry["machine"][key] != where[key] for key in same)]
     tables = ",\n".join(_text(table) for table in (*others, {"machine": where, "rows": measured.rows}))
     with files.replacing(FILE, "w") as file:
         file.write(f"[\n{tables}\n]\n")

@@ -44,10 +44,10 @@ def devices_serving(model: Model, scene: Scene | None, dtype: str, algorithm: st
 
     Contact on a GPU is not in the timings: in a scene, "auto" takes the first algorithm supported there.
     """
-    found = advancing(model, scene)
+    by_device = advancing(model, scene)
     if scene is not None and algorithm == "auto":
-        found["cuda"] = found["cuda"][:1]
-    return {device: names if dtype in dtypes(device) else () for device, names in found.items()}
+        by_device["cuda"] = by_device["cuda"][:1]
+    return {device: names if dtype in dtypes(device) else () for device, names in by_device.items()}
 
 
 def dtypes(device: str) -> tuple[str, ...]:

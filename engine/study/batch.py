@@ -94,10 +94,10 @@ def _as_fits(study: Description, group: Group, task: Task, threads: int | None, 
 def _joined(task: Task, batches: list[Batch], seconds: float) -> Batch:
     """Concatenate the batches of a task's parts."""
     columns = {name: np.concatenate([batch.columns[name] for batch in batches]) for name in batches[0].columns}
-    lost, at = (np.concatenate([getattr(batch, name) for batch in batches]) for name in ("diverged", "diverged_at"))
-    kept = {sample: path for batch in batches for sample, path in batch.trajectories.items()}
+    lost, when = (np.concatenate([getattr(batch, name) for batch in batches]) for name in ("diverged", "diverged_at"))
+    trajectories = {sample: path for batch in batches for sample, path in batch.trajectories.items()}
     made = {sample: how for batch in batches for sample, how in batch.made.items()}
-    return Batch(task, columns, lost, at, seconds, kept, made)
+    return Batch(task, columns, lost, when, seconds, trajectories, made)
 
 
 def _stepped(
@@ -129,18 +129,18 @@ def _stepped(
             advance(min(stride, steps - start))
     simulation.check()
     diverged = np.array(to_host(simulation.diverged), bool)
-    at = np.full(len(task.samples), np.nan)
+    diverged_at = np.full(len(task.samples), np.nan)
     if np.any(diverged):
         divergences = simulation.checkpoint().divergences
         assert divergences is not None
-        at[diverged] = divergences[0][diverged] * simulation.dt
+        diverged_at[diverged] = divergences[0][diverged] * simulation.dt
     columns = {each.kept.name: each.result(diverged) for each in running}
-    kept = {
+    trajectories = {
         int(task.samples[row]): tuple(np.array(x) for x in zip(*((t, q[k], v[k]) for t, q, v in states), strict=True))
         for k, row in enumerate(chosen)
     }
     made = {int(task.samples[row]): _made(study, group, task.only(int(row)), threads) for row in chosen}
-    return Batch(task, columns, diverged, at, perf_counter() - began, kept, made)  # type: ignore[arg-type]
+    return Batch(task, columns, diverged, diverged_at, perf_counter() - began, trajectories, made)  # type: ignore[arg-type]
 
 
 def _made(study: Description, group: Group, task: Task, threads: int | None) -> dict[str, Any]:
@@ -161,11 +161,11 @@ def _simulation(study: Description, group: Group, task: Task, threads: int | Non
     if _differ(study, group):
         parameters = Parameters(model, count)
         kp, kd = (np.repeat(gains[None], count, 0) for gains in group.gains)
-    own = {axis.what for axis in study.axes}
+    varied = {axis.what for axis in study.axes}
     q, v = group.q, np.zeros(model.nv)  # one row for all, unless they differ: much faster to check and to copy
-    if "position" in own:
+    if "position" in varied:
         q = np.repeat(q[None], count, 0)
-    if "velocity" in own:
+    if "velocity" in varied:
         v = np.repeat(v[None], count, 0)
     slope = np.full(count, study.slope)
     for axis in study.axes:
@@ -183,7 +183,7 @@ def _simulation(study: Description, group: Group, task: Task, threads: int | Non
             slope = x
         elif parameters is not None and axis.what == "gravity":
             parameters.gravity[:] = x[:, None] * (0.0, 0.0, -1.0)
-    if "position" in own and group.scene is not None:
+    if "position" in varied and group.scene is not None:
         q = put_down(model, group.scene, q)
     if parameters is not None:
         parameters.gravity[:] = _tilted(parameters.gravity, np.radians(slope))
@@ -199,8 +199,8 @@ def _differ(study: Description, group: Group) -> bool:
 
     Without a scene this is always true, since identical robots use other code, which depends on their number.
     """
-    own = any(axis.what in ROBOT_VARIABLES for axis in study.axes)
-    return group.scene is None or study.slope != 0 or own
+    varied = any(axis.what in ROBOT_VARIABLES for axis in study.axes)
+    return group.scene is None or study.slope != 0 or varied
 
 
 def _tilted(gravity: Array, angle: Array) -> Array:
@@ -248,13 +248,13 @@ class _Pushes:
         count, dt = len(task.samples), group.settings.dt
         self._begin, self._end, self._force = [], [], []
         for push in study.pushes:
-            own = {name: np.full(count, getattr(push, name)) for name in ("force", "direction", "begin", "duration")}
-            own |= {axis.what: task.values[axis.name] for axis in study.axes
+            values = {name: np.full(count, getattr(push, name)) for name in ("force", "direction", "begin", "duration")}
+            values |= {axis.what: task.values[axis.name] for axis in study.axes
                     if axis.variable.of == "push" and axis.of == push.name}  # fmt: skip
-            self._begin.append(np.rint(own["begin"] / dt))
-            self._end.append(np.rint((own["begin"] + own["duration"]) / dt))
-            angle = np.radians(own["direction"])
-            self._force.append([simulation.array(own["force"] * f(angle)) for f in (np.cos, np.sin)])
+            self._begin.append(np.rint(values["begin"] / dt))
+            self._end.append(np.rint((values["begin"] + values["duration"]) / dt))
+            angle = np.radians(values["direction"])
+            self._force.append([simulation.array(values["force"] * f(angle)) for f in (np.cos, np.sin)])
         self._bounds = np.unique(np.concatenate([*self._begin, *self._end]))
 
     def advance(self, steps: int) -> None:
@@ -267,11 +267,11 @@ class _Pushes:
             now = simulation.steps
             later = self._bounds[self._bounds > now]
             until = int(min(end, later[0] if len(later) else end))
-            acting = [(b <= now) & (now < e) for b, e in zip(self._begin, self._end, strict=True)]
-            if any(np.any(each) for each in acting):
+            active = [(b <= now) & (now < e) for b, e in zip(self._begin, self._end, strict=True)]
+            if any(np.any(each) for each in active):
                 forces = [
                     (link, push.at, tuple(x * simulation.array(acts.astype(float)) for x in force))
-                    for link, push, force, acts in zip(self._links, self._pushes, self._force, acting, strict=True)
+                    for link, push, force, acts in zip(self._links, self._pushes, self._force, active, strict=True)
                 ]
                 while simulation.steps < until:
                     self._apply(forces)
@@ -290,9 +290,9 @@ class _Pushes:
         for link, (a, b, c), (x, y) in forces:
             fx, fy, fz = turned_back(frames.pose(link).R, (x, y, 0.0))
             moment = (b * fz - c * fy, c * fx - a * fz, a * fy - b * fx)
-            known = by_link.get(link)
+            earlier = by_link.get(link)
             both = (moment, (fx, fy, fz))
-            by_link[link] = both if known is None else (plus(known[0], moment), plus(known[1], both[1]))
+            by_link[link] = both if earlier is None else (plus(earlier[0], moment), plus(earlier[1], both[1]))
         for link, (moment, force) in by_link.items():
             for k, part in enumerate((*moment, *force)):
                 simulation.wrench[:, link, k] = part

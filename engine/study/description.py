@@ -123,7 +123,7 @@ def parse(content: Mapping[str, Any], problems: Problems) -> Description:
     pushes = tuple(_push(each, k) for k, each in enumerate(table.tables("push")))
     axes = tuple(_axis(each, pushes) for each in table.tables("vary"))
     kept = tuple(_kept(each) for each in table.tables("keep"))
-    found = Description(
+    description = Description(
         title=table.text("title", ""),
         robot=table.text("robot", ""),
         controller=table.text("controller", ""),
@@ -152,8 +152,8 @@ def parse(content: Mapping[str, Any], problems: Problems) -> Description:
         trajectories=_numbers_of_samples(table),
     )
     table.end()
-    _require_whole(found, table)
-    return found
+    _require_whole(description, table)
+    return description
 
 
 def _require_whole(study: Description, table: Table) -> None:
@@ -185,7 +185,7 @@ def _require_whole(study: Description, table: Table) -> None:
         table.problem("samples", f"these are {study.count:.3g} samples in all", f"give at most {MAX_SAMPLES:.3g}")
     elif study.sampling == "latin-hypercube" and study.samples > MAX_HYPERCUBE_SAMPLES:
         table.problem("samples", f"a Latin hypercube of {study.samples} is drawn as a whole", 'take sampling = "sobol"')
-    read = not any(found.element.partition(".")[0] in ("vary", "samples") for found in table.problems.found)
+    read = not any(entry.element.partition(".")[0] in ("vary", "samples") for entry in table.problems.diagnostics)
     for sample in study.trajectories if read else ():
         if sample >= study.count:
             table.problem("trajectories", f"there is no sample {sample}", f"give numbers from 0 to {study.count - 1}")
@@ -199,7 +199,7 @@ RESERVED = ("sample", "diverged", "diverged_at")
 
 
 def _push(table: Table, k: int) -> Push:
-    found = Push(
+    push = Push(
         name=table.text("name", "push" if k == 0 else f"push{k + 1}"),
         link=table.text("link", ""),
         force=table.number("force", 0.0, unit="N"),
@@ -208,10 +208,10 @@ def _push(table: Table, k: int) -> Push:
         duration=table.number("duration", 0.1, 0.0, unit="s"),
         at=table.numbers("at", (0.0, 0.0, 0.0), 3),
     )
-    if not found.link and "link" not in table:
+    if not push.link and "link" not in table:
         table.problem("", "it has no link", 'say which link is pushed, link = "trunk"')
     table.end()
-    return found
+    return push
 
 
 def _axis(table: Table, pushes: tuple[Push, ...]) -> StudyAxis:
@@ -219,8 +219,8 @@ def _axis(table: Table, pushes: tuple[Push, ...]) -> StudyAxis:
     if not what and "what" not in table:
         table.problem("", "it does not say what varies", f"give what, one of {', '.join(VARIABLES)}")
     of = table.text("of", "")
-    own = of if what == "parameter" else what if of in ("", "all") else f"{of} {what}"
-    name = table.text("name", own)
+    default_name = of if what == "parameter" else what if of in ("", "all") else f"{of} {what}"
+    name = table.text("name", default_name)
     factor = bool(table.flag("factor", False))
     spreads = [spread for spread in SPREADS if spread in table]
     values: tuple[Any, ...] = ()
@@ -283,8 +283,8 @@ def _words(table: Table, value: Any, variable: Variable) -> tuple[Any, ...]:
 def _grid(table: Table, value: Any) -> tuple[float, ...]:
     whole = isinstance(value, list) and len(value) == 3 and all(map(is_number, value))
     if not whole or not isinstance(value[2], int) or not 2 <= value[2] <= MAX_GRID_VALUES:
-        most = f"2 to {MAX_GRID_VALUES}"
-        table.problem("grid", f"it is {excerpt(value)}", f"give first, last and how many, {most}: [0.0, 1.0, 11]")
+        bounds = f"2 to {MAX_GRID_VALUES}"
+        table.problem("grid", f"it is {excerpt(value)}", f"give first, last and how many, {bounds}: [0.0, 1.0, 11]")
         return ()
     first, last, count = value
     return tuple(first + (last - first) * (k / (count - 1)) for k in range(count))

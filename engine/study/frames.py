@@ -164,10 +164,10 @@ def _sum(a: Any, b: Any) -> Any:
 
 
 def _matrix(R: Any) -> Matrix:
-    found: Matrix = tuple(_vector(row) for row in R)  # type: ignore[assignment]
-    return _ONE if found == _ONE else found
+    matrix: Matrix = tuple(_vector(row) for row in R)  # type: ignore[assignment]
+    return _ONE if matrix == _ONE else matrix
 
 
 def _vector(x: Any) -> Vector:
-    found = float(x[0]), float(x[1]), float(x[2])
-    return _NONE if found == _NONE else found
+    vector = float(x[0]), float(x[1]), float(x[2])
+    return _NONE if vector == _NONE else vector

@@ -78,32 +78,32 @@ class Cluster(Here):
         if not gpus and any(on == "cuda" for _, _, on, _ in choices):
             raise ValueError("the study asks for device 'cuda', and no node of the cluster has a GPU; add one that has")
         if self._local:
-            found = super().decide(plan)
+            decided = super().decide(plan)
         else:
             task = self.task("cuda" if gpus else "cpu").remote(__version__, decide, self._study, plan.robots, choices)
-            found = self._got(task, "the choice of algorithms")
-        self._gpu = any(on == "cuda" for _, on, *_ in found.values())
-        return found
+            decided = self._got(task, "the choice of algorithms")
+        self._gpu = any(on == "cuda" for _, on, *_ in decided.values())
+        return decided
 
-    def carry_out(self, works: Iterator[BatchJob]) -> Generator[tuple[BatchJob, Batch], None, None]:
+    def carry_out(self, jobs: Iterator[BatchJob]) -> Generator[tuple[BatchJob, Batch], None, None]:
         """Yield all batches as they finish. Raises RuntimeError if one fails, or is lost more than `RETRIES` times."""
         ray = self._ray
         study, groups, running = ray.put(self._study), dict[int, Any](), dict[Any, BatchJob]()
         tasks = {on: self.task(on) for on in ("cpu", "cuda")}
-        works_left = True
+        jobs_left = True
         while True:
-            while works_left and len(running) < AHEAD * self.seats:
-                work = next(works, None)
-                works_left = work is not None
-                if work is not None:
-                    group = groups.setdefault(id(work.group), ray.put(work.group))
-                    task = tasks[work.group.settings.device]
-                    running[task.remote(__version__, _simulated, study, group, work.task)] = work
+            while jobs_left and len(running) < AHEAD * self.seats:
+                job = next(jobs, None)
+                jobs_left = job is not None
+                if job is not None:
+                    group = groups.setdefault(id(job.group), ray.put(job.group))
+                    task = tasks[job.group.settings.device]
+                    running[task.remote(__version__, _simulated, study, group, job.task)] = job
             if not running:
                 return
             (ready,), _ = ray.wait(list(running), num_returns=1)
-            work = running.pop(ready)
-            yield work, self._got(ready, f"the batch of sample {int(work.task.samples[0])}").of(work.task)
+            job = running.pop(ready)
+            yield job, self._got(ready, f"the batch of sample {int(job.task.samples[0])}").of(job.task)
 
     def task(self, on: str) -> Any:
         """Return the remote `_called`, whose processes serve further calls: a start with a GPU takes seconds."""

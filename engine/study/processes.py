@@ -30,7 +30,7 @@ class BatchJob(NamedTuple):
 
 
 Replies = queue.SimpleQueue[tuple[BatchJob, Batch] | BaseException | None]
-"""Results of the works; None when a process has no more."""
+"""Results of the jobs; None when a process has no more."""
 
 
 class Here:
@@ -51,10 +51,10 @@ class Here:
         """See `plan.decide`."""
         return decide(self._study, plan.robots, list(plan.choices()))
 
-    def carry_out(self, works: Iterator[BatchJob]) -> Generator[tuple[BatchJob, Batch], None, None]:
+    def carry_out(self, jobs: Iterator[BatchJob]) -> Generator[tuple[BatchJob, Batch], None, None]:
         """Yield the batches one after another."""
-        for work in works:
-            yield work, simulate(self._study, work.group, work.task)
+        for job in jobs:
+            yield job, simulate(self._study, job.group, job.task)
 
 
 class Processes(Here):
@@ -68,16 +68,16 @@ class Processes(Here):
 
     def decide(self, plan: Plan) -> dict[str, list[Any]]:
         """See `plan.decide`."""
-        found = super().decide(plan)
-        if any(on == "cuda" for _, on, *_ in found.values()):
+        decided = super().decide(plan)
+        if any(on == "cuda" for _, on, *_ in decided.values()):
             visible = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
             self._gpus = [visible[k] if visible else f"{k}" for k in range(device.count())]
             self.seats = len(self._gpus)
-        return found
+        return decided
 
-    def carry_out(self, works: Iterator[BatchJob]) -> Generator[tuple[BatchJob, Batch], None, None]:
+    def carry_out(self, jobs: Iterator[BatchJob]) -> Generator[tuple[BatchJob, Batch], None, None]:
         """Yield all batches as they finish. Raises RuntimeError if one fails, or kills its process `TRIES` times."""
-        shared, replies, ended = _Shared(self._compiled(works)), Replies(), threading.Event()
+        shared, replies, ended = _Shared(self._compiled(jobs)), Replies(), threading.Event()
         seats = [
             threading.Thread(target=self._run_child, args=(seat, shared, replies, ended), daemon=True)
             for seat in range(self.seats)
@@ -99,34 +99,34 @@ class Processes(Here):
             for thread in seats:
                 thread.join()
 
-    def _compiled(self, works: Iterator[BatchJob]) -> Iterator[BatchJob]:
-        """Yield the works, each after the code for its steps is on disk."""
-        known = set()
-        for work in works:
-            code = work.group.settings._replace(friction=0.0, dt=0.0)
-            if code not in known and code.device == "cpu":
-                compile_steps(self._study, *work)
-                known.add(code)
-            yield work
+    def _compiled(self, jobs: Iterator[BatchJob]) -> Iterator[BatchJob]:
+        """Yield the jobs, each after the code for its steps is on disk."""
+        compiled = set()
+        for job in jobs:
+            code = job.group.settings._replace(friction=0.0, dt=0.0)
+            if code not in compiled and code.device == "cpu":
+                compile_steps(self._study, *job)
+                compiled.add(code)
+            yield job
 
     def _run_child(self, seat: int, shared: _Shared, replies: Replies, ended: threading.Event) -> None:
-        """Run works in one child process, and start another if it dies."""
+        """Run jobs in one child process, and start another if it dies."""
         child: Child | None = None
         how = (max(1, self._cores // self.seats), self._gpus[seat % len(self._gpus)])
         try:
-            while not ended.is_set() and (work := shared.next()) is not None:
+            while not ended.is_set() and (job := shared.next()) is not None:
                 child = child or Child()
                 try:
-                    for batch in child.work(_simulated, self._study, work, *how, stop=ended.is_set):
+                    for batch in child.work(_simulated, self._study, job, *how, stop=ended.is_set):
                         if not isinstance(batch, Silence):
-                            replies.put((work, batch.of(work.task)))
+                            replies.put((job, batch.of(job.task)))
                 except Ended as reason:
                     child.end()
                     child = None
-                    shared.give_back(work, str(reason))
+                    shared.give_back(job, str(reason))
                 except RuntimeError as error:  # its last line names the exception
                     wording = str(error).strip().rpartition("\n")[2].removeprefix("RuntimeError: ")
-                    raise RuntimeError(f"the batch of sample {int(work.task.samples[0])} failed: {wording}") from error
+                    raise RuntimeError(f"the batch of sample {int(job.task.samples[0])} failed: {wording}") from error
         except BaseException as error:
             replies.put(error)
         finally:
@@ -136,19 +136,19 @@ class Processes(Here):
 
 
 class _Shared:
-    """A queue of works for several threads, which may return them."""
+    """A queue of jobs for several threads, which may return them."""
 
-    def __init__(self, works: Iterator[BatchJob]):
-        self._works, self._lock = works, threading.Lock()
+    def __init__(self, jobs: Iterator[BatchJob]):
+        self._jobs, self._lock = jobs, threading.Lock()
         self._returned: list[BatchJob] = []
         self._tries: dict[int, int] = {}
 
     def next(self) -> BatchJob | None:
         with self._lock:
-            return self._returned.pop() if self._returned else next(self._works, None)
+            return self._returned.pop() if self._returned else next(self._jobs, None)
 
-    def give_back(self, work: BatchJob, how: str) -> None:
-        first = int(work.task.samples[0])
+    def give_back(self, job: BatchJob, how: str) -> None:
+        first = int(job.task.samples[0])
         with self._lock:
             self._tries[first] = self._tries.get(first, 0) + 1
             if self._tries[first] >= TRIES:
@@ -156,11 +156,11 @@ class _Shared:
                     f"the batch of sample {first} has ended {TRIES} processes ({how}); free some memory, or give a "
                     "smaller --batch: the same call continues from there"
                 )
-            self._returned.append(work)
+            self._returned.append(job)
 
 
-def _simulated(study: Description, work: BatchJob, threads: int, gpu: str) -> Iterator[Batch]:
+def _simulated(study: Description, job: BatchJob, threads: int, gpu: str) -> Iterator[Batch]:
     """Run in a child process: select the GPU before anything uses one, then simulate."""
     if gpu:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu
-    yield simulate(study, work.group, work.task, threads, alone=True).of(NONE)
+    yield simulate(study, job.group, job.task, threads, alone=True).of(NONE)

@@ -103,41 +103,41 @@ class Instant:
 
     def value(self, quantity: Quantity) -> Any:
         """Return the quantity's value, (batch,)."""
-        found = getattr(self, f"_{quantity.subject}")(quantity)
-        return np.full(self._simulation.batch, found) if isinstance(found, float) else found
+        values = getattr(self, f"_{quantity.subject}")(quantity)
+        return np.full(self._simulation.batch, values) if isinstance(values, float) else values
 
-    def _robot(self, at: Quantity) -> Any:
-        if at.kind in _ENERGIES:
+    def _robot(self, quantity: Quantity) -> Any:
+        if quantity.kind in _ENERGIES:
             kinetic, potential = self._energies
-            return {"kinetic energy": kinetic, "potential energy": potential}.get(at.kind, kinetic + potential)
-        if at.kind == "contact force":
-            return _part(self._contact_force(-1), at.part)
-        if at.kind == MEASURED:
+            return {"kinetic energy": kinetic, "potential energy": potential}.get(quantity.kind, kinetic + potential)
+        if quantity.kind == "contact force":
+            return _part(self._contact_force(-1), quantity.part)
+        if quantity.kind == MEASURED:
             return self._step_time()
-        found = self._simulation.contacts
-        if found is None:
+        contacts = self._simulation.contacts
+        if contacts is None:
             return 0.0
-        return np.array(to_host(found.number if at.kind == "contacts" else found.residual), float)
+        return np.array(to_host(contacts.number if quantity.kind == "contacts" else contacts.residual), float)
 
-    def _joint(self, at: Quantity) -> Any:
+    def _joint(self, quantity: Quantity) -> Any:
         simulation = self._simulation
-        if at.kind == "velocity":
-            return simulation.v[:, at.place] * at.multiplier
-        if at.kind == "effort":
-            return self._effort[:, at.place]
-        position = simulation.q[:, at.q] * at.multiplier + at.offset
-        if at.kind == "position":
+        if quantity.kind == "velocity":
+            return simulation.v[:, quantity.place] * quantity.multiplier
+        if quantity.kind == "effort":
+            return self._effort[:, quantity.place]
+        position = simulation.q[:, quantity.q] * quantity.multiplier + quantity.offset
+        if quantity.kind == "position":
             return position
-        setpoint = simulation.target[:, at.place] + 0.0
-        return setpoint if at.kind == "setpoint" else setpoint - position
+        setpoint = simulation.target[:, quantity.place] + 0.0
+        return setpoint if quantity.kind == "setpoint" else setpoint - position
 
-    def _link(self, at: Quantity) -> Any:
-        if at.kind == "contact force":
-            return _part(self._contact_force(at.place), at.part)
-        if at.kind == "position":
-            return _part(self.frames.pose(at.place).p, at.part)
-        twist = self.frames.twist(at.place)
-        return _part(twist.omega if at.kind == "angular velocity" else twist.velocity, at.part)
+    def _link(self, quantity: Quantity) -> Any:
+        if quantity.kind == "contact force":
+            return _part(self._contact_force(quantity.place), quantity.part)
+        if quantity.kind == "position":
+            return _part(self.frames.pose(quantity.place).p, quantity.part)
+        twist = self.frames.twist(quantity.place)
+        return _part(twist.omega if quantity.kind == "angular velocity" else twist.velocity, quantity.part)
 
     @cached_property
     def _energies(self) -> tuple[Any, Any]:
@@ -167,8 +167,8 @@ class Instant:
 
     @cached_property
     def _touches(self) -> Any:
-        found = self._simulation.contacts
-        return None if found is None else found.on_host()
+        contacts = self._simulation.contacts
+        return None if contacts is None else contacts.on_host()
 
 
 def _part(x: Vector, part: str) -> Any:

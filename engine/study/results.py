@@ -95,13 +95,13 @@ class Results:
         """Return the study's algorithms and devices: those of its first run, else those from `decide`, which are
         stored.
         """
-        known = self._there.get(DECIDED)
-        if isinstance(known, dict):
-            return known
-        found = decide()
+        stored = self._there.get(DECIDED)
+        if isinstance(stored, dict):
+            return stored
+        decided = decide()
         with files.replacing(self.folder / MANIFEST, "w") as file:
-            json.dump(self._manifest | {DECIDED: found, ABOUT: self._about}, file, indent=1)
-        return found
+            json.dump(self._manifest | {DECIDED: decided, ABOUT: self._about}, file, indent=1)
+        return decided
 
     def _found(self) -> NDArray[np.bool_]:
         done = np.zeros(self._study.count, bool)
@@ -156,14 +156,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """Return a folder's manifest. Raises ValueError if it is damaged, or of a later version."""
     path = folder / MANIFEST
     try:
-        found = files.read_json(path)
+        manifest = files.read_json(path)
     except FileNotFoundError:
         raise ValueError(f"there are no results of a study in {str(folder)!r}; run the study first") from None
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{str(path)!r} is damaged ({error}); name another folder, and run the study again") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ValueError(f"{str(path)!r} is of another format than {FORMAT}; read it with the Catena that wrote it")
-    return found
+    return manifest
 
 
 def read(folder: Path, names: list[str] | None = None) -> dict[str, NDArray[Any]]:
@@ -181,10 +181,10 @@ def read(folder: Path, names: list[str] | None = None) -> dict[str, NDArray[Any]
     columns: dict[str, NDArray[Any]] = {}
     rows = np.cumsum([0, *(_opened(path, lambda file: file.metadata.num_rows) for path in paths)]).tolist()
     for path, first, end in zip(paths, rows, rows[1:], strict=False):  # needs memory for the arrays and one part
-        found = {name: _plain(column) for name, column in _columns(path, wanted).items()}
-        if columns and list(columns) != list(found):
+        part = {name: _plain(column) for name, column in _columns(path, wanted).items()}
+        if columns and list(columns) != list(part):
             raise ValueError(f"{str(path)!r} has other columns than the parts before it; delete it and run the study")
-        for name, x in found.items():
+        for name, x in part.items():
             there = columns.get(name, np.empty(0, x.dtype))
             kind = np.promote_types(there.dtype, x.dtype)
             if name not in columns or there.dtype != kind:  # of longer words
@@ -208,8 +208,8 @@ def _plain(column: Any) -> NDArray[Any]:
         named: NDArray[Any] = np.array(words.dictionary.to_pylist(), str)[words.indices.to_numpy()]
         return named
     column = column.fill_null(False) if column.type == pyarrow.bool_() else column
-    found: NDArray[Any] = np.asarray(column.to_numpy())
-    return found
+    values: NDArray[Any] = np.asarray(column.to_numpy())
+    return values
 
 
 def _columns(part: Path, names: list[str] | None) -> dict[str, Any]:

@@ -33,12 +33,12 @@ class Sampling:
         point, draw = np.divmod(samples, self._study.samples)
         shape = tuple(len(axis.values) for axis in self._grid)
         places = np.unravel_index(point, shape) if shape else ()
-        found = {axis.name: np.array(axis.values)[place] for axis, place in zip(self._grid, places, strict=True)}
+        columns = {axis.name: np.array(axis.values)[place] for axis, place in zip(self._grid, places, strict=True)}
         if self._chance and len(samples):
             first = int(draw.min())
             u = self._draws(first, int(draw.max()) + 1 - first)[draw - first]
-            found |= {axis.name: _spread(axis, u[:, k]) for k, axis in enumerate(self._chance)}
-        return {axis.name: found[axis.name] for axis in self._study.axes}
+            columns |= {axis.name: _spread(axis, u[:, k]) for k, axis in enumerate(self._chance)}
+        return {axis.name: columns[axis.name] for axis in self._study.axes}
 
     def _draws(self, first: int, count: int) -> Array:
         """(count, axes): uniform numbers in 0 … 1 for the draws from `first` on."""
@@ -73,16 +73,16 @@ class Sampling:
 def _spread(axis: StudyAxis, u: Array) -> Array:
     """Map numbers in 0 … 1 to an axis's distribution; a normal one is truncated at the variable's minimum."""
     a, b = axis.values
-    found: Array
+    values: Array
     if axis.spread == "uniform":
-        found = a + (b - a) * u
+        values = a + (b - a) * u
     elif axis.spread == "log_uniform":
-        found = np.exp(np.log(a) + (np.log(b) - np.log(a)) * u)
+        values = np.exp(np.log(a) + (np.log(b) - np.log(a)) * u)
     else:
         from scipy.special import ndtr, ndtri
 
-        least = axis.variable.least
-        p = 0.0 if least is None else float(ndtr((least - a) / b))
-        found = a + b * ndtri(np.clip(p + (1 - p) * u, 1e-300, 1 - 2.0**-53))
-        found = found if least is None else np.maximum(found, least)
-    return found
+        lower = axis.variable.least
+        p = 0.0 if lower is None else float(ndtr((lower - a) / b))
+        values = a + b * ndtri(np.clip(p + (1 - p) * u, 1e-300, 1 - 2.0**-53))
+        values = values if lower is None else np.maximum(values, lower)
+    return values

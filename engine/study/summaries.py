@@ -52,8 +52,8 @@ class Line(NamedTuple):
 
 def numbers(column: NDArray[Any]) -> Array:
     """Return a column as numbers; words by their order."""
-    found = np.unique(column, return_inverse=True)[1] if column.dtype.kind == "U" else column
-    return np.asarray(found, float)
+    values = np.unique(column, return_inverse=True)[1] if column.dtype.kind == "U" else column
+    return np.asarray(values, float)
 
 
 def side(x: Array, most: int = MOST_CELLS, bins: int = BINS) -> Side:
@@ -69,8 +69,8 @@ def side(x: Array, most: int = MOST_CELLS, bins: int = BINS) -> Side:
 
 def _even(values: Array) -> bool:
     """Whether sorted values are equidistant, up to rounding."""
-    apart = np.diff(values)
-    return bool(apart.max() - apart.min() <= 1e-6 * apart.max())
+    gaps = np.diff(values)
+    return bool(gaps.max() - gaps.min() <= 1e-6 * gaps.max())
 
 
 def cells(x: Array, y: Array, color: Array, most: int = MOST_CELLS, bins: int = BINS) -> Cells:
@@ -87,18 +87,18 @@ def cells(x: Array, y: Array, color: Array, most: int = MOST_CELLS, bins: int = 
 def shares(x: Array, hits: NDArray[np.bool_], by: NDArray[Any] | None, name: str, bins: int = BINS) -> list[Line]:
     """Return a predicate's share (N,) at each x (N,), for each value of `by` (N,) if these are few."""
     across = side(x, MOST_CELLS, bins)
-    known, place = (np.zeros(1), np.zeros(len(x), np.int64)) if by is None else np.unique(by, return_inverse=True)
-    if len(known) > MOST_LINES:
-        known, place = np.zeros(1), np.zeros(len(x), np.int64)
+    groups, place = (np.zeros(1), np.zeros(len(x), np.int64)) if by is None else np.unique(by, return_inverse=True)
+    if len(groups) > MOST_LINES:
+        groups, place = np.zeros(1), np.zeros(len(x), np.int64)
     lines = []
-    for k, value in enumerate(known):
-        own = place == k
-        count = np.bincount(across.place[own], minlength=len(across.values))
-        held = np.bincount(across.place[own & hits], minlength=len(across.values))
+    for k, value in enumerate(groups):
+        in_group = place == k
+        count = np.bincount(across.place[in_group], minlength=len(across.values))
+        held = np.bincount(across.place[in_group & hits], minlength=len(across.values))
         there = np.flatnonzero(count)
-        bounds = [wilson(int(held[at]), int(count[at])) for at in there]
+        bounds = [wilson(int(held[i]), int(count[i])) for i in there]
         low, share, high = np.array(bounds).reshape(-1, 3).T
-        wording = {"f": "{:g}", "i": "{:g}", "b": "{!s}"}.get(known.dtype.kind)
-        label = "" if len(known) == 1 else f"{name} {wording.format(value).lower()}" if wording else f"{value}"
+        wording = {"f": "{:g}", "i": "{:g}", "b": "{!s}"}.get(groups.dtype.kind)
+        label = "" if len(groups) == 1 else f"{name} {wording.format(value).lower()}" if wording else f"{value}"
         lines.append(Line(label, across.values[there], low, share, high))
     return lines

@@ -26,7 +26,7 @@ class StudyError(ValueError):
     """A study, called `name`, that cannot be run; `diagnostics` holds every problem, each with its line and fix."""
 
     def __init__(self, name: str, diagnostics: Sequence[Diagnostic]):
-        super().__init__("\n".join(f"{name}: {found}" for found in diagnostics))
+        super().__init__("\n".join(f"{name}: {diagnostic}" for diagnostic in diagnostics))
         self.diagnostics = tuple(diagnostics)
 
 
@@ -74,18 +74,18 @@ class Problems:
 
     def __init__(self, name: str, text: str):
         self._name, self._text = name, text
-        self.found: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = []
 
     def add(self, path: Way, problem: str, fix: str) -> None:
         """Add a problem of the value, or the table, at these keys."""
         element = ".".join(f"{key + 1}" if isinstance(key, int) else key for key in path) or "the study"
         line = line_of(self._text, path)
-        self.found.append(Diagnostic("error", line, in_one_line(element), in_one_line(problem), in_one_line(fix)))
+        self.diagnostics.append(Diagnostic("error", line, in_one_line(element), in_one_line(problem), in_one_line(fix)))
 
     def end(self) -> None:
         """Raise StudyError if there are any."""
-        if self.found:
-            raise StudyError(self._name, sorted(self.found, key=lambda found: found.line or 0))
+        if self.diagnostics:
+            raise StudyError(self._name, sorted(self.diagnostics, key=lambda diagnostic: diagnostic.line or 0))
 
 
 class Table:
@@ -174,9 +174,9 @@ class Table:
         """Report each key that was never read."""
         for key in self._content:
             if key not in self._known:
-                known = ", ".join(self._known)
+                keys = ", ".join(self._known)
                 self.problem(
-                    key, "there is no such key", f"leave it out, or use one of {known}{nearest(key, [*self._known])}"
+                    key, "there is no such key", f"leave it out, or use one of {keys}{nearest(key, [*self._known])}"
                 )
 
 

@@ -77,8 +77,8 @@ def name_once(document: Document, root: Element) -> None:
         if tag not in _TAGS and tag not in _ATTRIBUTES:  # has another namespace prefix
             continue
         wording = [f"gives {_TAGS[tag]}, and is not part of URDF"] if tag in _TAGS and _says(element) else []
-        given = (name for name in _ATTRIBUTES.get(tag, ()) if element.get(name, "").strip().lower() not in _OFF)
-        wording += [f"{attribute} affects the motion, and is not part of URDF" for attribute in given]
+        attributes = (name for name in _ATTRIBUTES.get(tag, ()) if element.get(name, "").strip().lower() not in _OFF)
+        wording += [f"{attribute} affects the motion, and is not part of URDF" for attribute in attributes]
         for problem in wording:
             first.setdefault(problem, element)
             count[problem] += 1

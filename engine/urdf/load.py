@@ -55,27 +55,27 @@ def load(
     Raises ModelError where the file has errors; `ModelError.diagnostics` holds everything that was found.
     """
     package_dirs = (package_dirs,) if isinstance(package_dirs, str | os.PathLike) else tuple(package_dirs)
-    model, found = examine(path, package_dirs, floating, mimic, trust_xacro, xacro_args=xacro_args)
-    errors = [entry for entry in found if entry.severity == "error"]
+    model, diagnostics = examine(path, package_dirs, floating, mimic, trust_xacro, xacro_args=xacro_args)
+    errors = [entry for entry in diagnostics if entry.severity == "error"]
     if errors or model is None:
-        raise ModelError(_report(path, errors), tuple(found))
+        raise ModelError(_report(path, errors), tuple(diagnostics))
     semantics = None
     if srdf == BESIDE:
         srdf = find_srdf(path, model.name)
-        semantics, diagnostics = _read_if_sound(srdf, model, package_dirs)
-        found += diagnostics
+        semantics, srdf_diagnostics = _read_if_sound(srdf, model, package_dirs)
+        diagnostics += srdf_diagnostics
     elif srdf is not None:
         semantics = read_srdf(srdf, model.link_names, model.joints, package_dirs, trust_xacro)
-        found += semantics.found
-        if errors := [entry for entry in semantics.found if entry.severity == "error"]:
-            raise ModelError(_report(srdf, errors), tuple(found))
+        diagnostics += semantics.diagnostics
+        if errors := [entry for entry in semantics.diagnostics if entry.severity == "error"]:
+            raise ModelError(_report(srdf, errors), tuple(diagnostics))
     options = {
         "floating": floating, "mimic": mimic, "package_dirs": [str(Path(folder).absolute()) for folder in package_dirs],
         "srdf": None if semantics is None else str(Path(srdf or "").absolute()), "xacro_args": texts(xacro_args),
     }  # fmt: skip
     pairs, states = (semantics.pairs, semantics.states) if semantics is not None else ((), {})
     return dataclasses.replace(
-        model, diagnostics=tuple(found), disabled_collisions=pairs, group_states=states, options=options
+        model, diagnostics=tuple(diagnostics), disabled_collisions=pairs, group_states=states, options=options
     )
 
 
@@ -86,7 +86,7 @@ def _read_if_sound(
     if srdf is None:
         return None, []
     semantics = read_srdf(srdf, model.link_names, model.joints, package_dirs)
-    errors = [entry for entry in semantics.found if entry.severity == "error"]
+    errors = [entry for entry in semantics.diagnostics if entry.severity == "error"]
     if not errors:
         return semantics, []
     many = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
@@ -130,7 +130,7 @@ def examine(
         try:
             return _examined(document, package_dirs, floating, mimic)
         except TooMany:
-            return None, document.all_found()
+            return None, document.all_diagnostics()
 
 
 def _examined(
@@ -138,7 +138,7 @@ def _examined(
 ) -> tuple[Model | None, list[Diagnostic]]:
     description = read(document, Resources(document.path, package_dirs))
     if description is None:
-        return None, document.all_found()
+        return None, document.all_diagnostics()
     topology = connect(document, description, floating, mimic)
     model = assemble(description, topology, str(document.path.absolute()))
     model = dataclasses.replace(model, declared_args=document.declared, included=document.files)
@@ -148,7 +148,7 @@ def _examined(
     if idle:
         locked = assemble(description, lock_joints(topology, idle), model.source)
         model = dataclasses.replace(locked, declared_args=model.declared_args, included=model.included)
-    return model, document.all_found()
+    return model, document.all_diagnostics()
 
 
 def _report(path: PathName, errors: list[Diagnostic]) -> str:

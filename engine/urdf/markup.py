@@ -82,7 +82,7 @@ class Document:
         xacro_args: Mapping[str, str] | None = None,
     ):
         self.path = Path(path)
-        self.found: list[Diagnostic] = []
+        self.diagnostics: list[Diagnostic] = []
         self._unlisted: Counter[str] = Counter()
         self._labels: dict[Element, str] = {}
         self._parent: Element | None = None
@@ -108,21 +108,21 @@ class Document:
             self.report("error", None, f"cannot be read: {reason}", fix, "file")
             return
         except XacroError as problem:
-            self.found.append(Diagnostic("error", problem.line, "xacro", str(problem), problem.fix))
+            self.diagnostics.append(Diagnostic("error", problem.line, "xacro", str(problem), problem.fix))
             return
         self.source = Source(content)
         self._parse()
-        for at, element, oddity, used, repair in self.source.oddities:
-            self.report("warning", self.source.line(at), oddity, used, element, repair)
+        for offset, element, oddity, used, repair in self.source.oddities:
+            self.report("warning", self.source.line(offset), oddity, used, element, repair)
 
-    def _expand(self, package_dirs: Iterable[PathName], trust: bool, given: Mapping[str, str]) -> bytes:
+    def _expand(self, package_dirs: Iterable[PathName], trust: bool, arguments: Mapping[str, str]) -> bytes:
         """Return the URDF of a xacro file, and report arguments that it does not declare."""
-        content, self.declared, included = expand(self.path, package_dirs, trust, given)
+        content, self.declared, included = expand(self.path, package_dirs, trust, arguments)
         self.files = tuple(included)
         has = f"its arguments are {', '.join(self.declared)}" if self.declared else "it has none"
-        for name in given.keys() - self.declared.keys():
+        for name in arguments.keys() - self.declared.keys():
             problem = f"{self.path.name} declares no argument {name!r}; {has}"
-            self.found.append(Diagnostic("warning", None, "xacro", problem, "the argument is ignored"))
+            self.diagnostics.append(Diagnostic("warning", None, "xacro", problem, "the argument is ignored"))
         return content
 
     def _parse(self) -> None:
@@ -195,24 +195,26 @@ class Document:
             fix += " (the line is that of the expanded text: xacrodoc FILE shows it)"
             repair = ()
         problem, fix = (shorten(in_one_line(text), LONGEST) for text in (problem, fix))
-        self.found.append(Diagnostic(severity, line, shorten(in_one_line(element), LONGEST), problem, fix, repair))
+        self.diagnostics.append(
+            Diagnostic(severity, line, shorten(in_one_line(element), LONGEST), problem, fix, repair)
+        )
 
-    def all_found(self) -> list[Diagnostic]:
+    def all_diagnostics(self) -> list[Diagnostic]:
         """Return all diagnostics in line order; the last gives the number that was dropped, if any.
 
         A truncated file is reported first: other problems may follow from it.
         """
-        found = sorted(self.found, key=lambda entry: (entry.fix != CUT_OFF, entry.line or 0))
+        diagnostics = sorted(self.diagnostics, key=lambda entry: (entry.fix != CUT_OFF, entry.line or 0))
         if self._unlisted:
             severity: Literal["error", "warning"] = "error" if self._unlisted["error"] else "warning"
             many = "there are more problems" if self._unlisted["error"] else f"{self._unlisted.total()} more problems"
             problem = f"{many}, which are not listed"
-            found.append(Diagnostic(severity, None, "file", problem, "correct those that are, and check again"))
-        return found
+            diagnostics.append(Diagnostic(severity, None, "file", problem, "correct those that are, and check again"))
+        return diagnostics
 
     def error(self, element: Element, problem: str, fix: str) -> None:
         """Report a problem that prevents a correct simulation. Raises TooMany beyond `MOST` diagnostics."""
-        if len(self.found) >= MOST:
+        if len(self.diagnostics) >= MOST:
             self._unlisted["error"] += 1
             raise TooMany
         self.report("error", self.line(element), problem, fix, self._label(element))
@@ -221,7 +223,7 @@ class Document:
         """Report a problem that can be worked around; `used` is the substituted value, and `repair` writes it into the
         file.
         """
-        if len(self.found) >= MOST:
+        if len(self.diagnostics) >= MOST:
             self._unlisted["warning"] += 1
             return
         self.report("warning", self.line(element), problem, used, self._label(element), repair)
@@ -244,14 +246,14 @@ class Document:
         """Return an element's name in diagnostics: ``<mass> of <inertial> of link 'hand'``."""
         parent, name = element.getparent(), element.get("name")
         if element.tag in ("link", "joint", "material") and name and parent is not None:
-            own = f"{element.tag} {shorten(name, 100)!r}"
+            label = f"{element.tag} {shorten(name, 100)!r}"
         else:
-            own = f"<{shorten(tag_of(element), 100)}>"
+            label = f"<{shorten(tag_of(element), 100)}>"
         if parent is None or parent.getparent() is None:
-            return own
+            return label
         if parent not in self._labels:
             self._labels[parent] = self._label(parent)
-        return f"{own} of {self._labels[parent]}"
+        return f"{label} of {self._labels[parent]}"
 
     def write(self, element: Element, **attributes: str | None) -> Repair:
         """Return the repair that sets these attributes of an element; None removes one."""
@@ -270,7 +272,7 @@ class Document:
 
     @property
     def failed(self) -> bool:
-        return self._unlisted["error"] > 0 or any(entry.severity == "error" for entry in self.found)
+        return self._unlisted["error"] > 0 or any(entry.severity == "error" for entry in self.diagnostics)
 
     def children(self, element: Element, tag: str) -> Sequence[Element]:
         """Return the child elements with a tag."""

@@ -97,12 +97,12 @@ def joints_to_lock(document: Document, topology: Topology, model: Model) -> dict
     inertia, or a robot without any joint left to move.
     """
     D = _articulated(model)
-    least = np.minimum.reduceat(D, [joint.bodies.start for joint in model.joints]) if model.joints else D
-    most: dict[str, float] = {}
-    for joint, share in zip(model.joints, least.tolist(), strict=True):
+    shares = np.minimum.reduceat(D, [joint.bodies.start for joint in model.joints]) if model.joints else D
+    largest_shares: dict[str, float] = {}
+    for joint, share in zip(model.joints, shares.tolist(), strict=True):
         name = joint.leader or joint.name
-        most[name] = max(most.get(name, -np.inf), share * (joint.multiplier != 0))
-    singular = [joint for joint in model.joints if most[joint.leader or joint.name] <= SINGULAR_RATIO]
+        largest_shares[name] = max(largest_shares.get(name, -np.inf), share * (joint.multiplier != 0))
+    singular = [joint for joint in model.joints if largest_shares[joint.leader or joint.name] <= SINGULAR_RATIO]
     moved = {
         carrier.name: (branch.link.name, carrier.element) for branch in topology.branches if (carrier := branch.joint)
     }
@@ -141,13 +141,13 @@ def _articulated(model: Model) -> Array:
         I_A = articulated[i]
         columns = BODY_JOINTS[kind[i]].columns
         if several[i]:
-            own = I_A[np.ix_(columns, columns)]
-            moments = np.linalg.eigvalsh(own)
+            block = I_A[np.ix_(columns, columns)]
+            moments = np.linalg.eigvalsh(block)
             shares[i] = share = moments[0] / (np.abs(moments).max() or 1.0)
             if parent[i] >= 0 and len(columns) < 6:
                 U = I_A[:, columns]
                 if share > SINGULAR_RATIO:
-                    I_A = I_A - U @ np.linalg.solve(own, U.T)
+                    I_A = I_A - U @ np.linalg.solve(block, U.T)
                 articulated[parent[i]] += X[i].T @ I_A @ X[i]
             continue
         k = columns[0]

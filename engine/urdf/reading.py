@@ -1,7 +1,7 @@
 """Read a URDF's links, shapes and materials, element by element; `joints` reads the joints.
 
 The XML is not read through yourdfpy, which keeps neither line numbers nor the difference between a given value and a
-default. Each problem is recorded in `Document.found`. An invalid value is replaced by a harmless one (unit mass,
+default. Each problem is recorded in `Document.diagnostics`. An invalid value is replaced by a harmless one (unit mass,
 x-axis, no limit), so that it causes no further problems.
 
 Source: the URDF specification of ROS, https://wiki.ros.org/urdf/XML.

@@ -69,8 +69,10 @@ class Source:
         self._xml = bytearray(self.data)
         self._xml[: self._mark] = b" " * self._mark
         if astray is not None:
-            at, problem = len(text[:astray].encode()), f"{text[astray]!r} is not written in UTF-8"
-            self._odd(at, "text", problem, "read as Windows-1252; save the file in UTF-8", (Edit(at, at, ""),))
+            offset, problem = len(text[:astray].encode()), f"{text[astray]!r} is not written in UTF-8"
+            self._odd(
+                offset, "text", problem, "read as Windows-1252; save the file in UTF-8", (Edit(offset, offset, ""),)
+            )
         agrees = declared is None or codec.startswith(declared)
         self.codec = codec if agrees else "utf-8"
         self._declarations(None if agrees else codec)
@@ -80,8 +82,8 @@ class Source:
     def xml(self) -> bytes:
         return bytes(self._xml)
 
-    def _odd(self, at: int, element: str, problem: str, used: str, repair: tuple[Edit, ...]) -> None:
-        self.oddities.append(Oddity(at, element, problem, used, repair))
+    def _odd(self, offset: int, element: str, problem: str, used: str, repair: tuple[Edit, ...]) -> None:
+        self.oddities.append(Oddity(offset, element, problem, used, repair))
 
     def _blank(self, start: int, end: int) -> None:
         """Hide a range from the parser, keeping line breaks."""
@@ -90,12 +92,12 @@ class Source:
     def _declarations(self, truly: str | None) -> None:
         """Check the XML declarations before the root element; `truly` is the encoding if they name none."""
         for count, (start, end) in enumerate(list(self._prolog())):
-            given = {name: value for name, _, value in _attributes(self.data, start + len(b"<?xml"))}
+            attributes = {name: value for name, _, value in _attributes(self.data, start + len(b"<?xml"))}
             self._blank(start, end)
             if count:
                 self._odd(start, "XML", "a second XML declaration", "not used", (self._without(start, end),))
                 continue
-            version, encoding = given.get("version", ""), given.get("encoding", "")
+            version, encoding = attributes.get("version", ""), attributes.get("encoding", "")
             named = f' encoding="{"UTF-8" if truly else encoding}"' if encoding else ""
             repair = self._first(start, end, f'<?xml version="1.0"{named}?>')
             if start != self._mark:
@@ -109,18 +111,24 @@ class Source:
 
     def _prolog(self) -> Iterator[tuple[int, int]]:
         """Return start and end of each XML declaration before the root element."""
-        at = self._mark
+        offset = self._mark
         while True:
-            at = _end(_SPACE, self._xml, at)
-            if found := _DECLARATION.match(self._xml, at):
-                yield found.span()
-                at = found.end()
+            offset = _end(_SPACE, self._xml, offset)
+            if declaration := _DECLARATION.match(self._xml, offset):
+                yield declaration.span()
+                offset = declaration.end()
                 continue
-            closing = b"-->" if self._xml.startswith(b"<!--", at) else b"?>" if self._xml.startswith(b"<?", at) else b""
-            end = self._xml.find(closing, at) if closing else -1
+            closing = (
+                b"-->"
+                if self._xml.startswith(b"<!--", offset)
+                else b"?>"
+                if self._xml.startswith(b"<?", offset)
+                else b""
+            )
+            end = self._xml.find(closing, offset) if closing else -1
             if end < 0:
                 return
-            at = end + len(closing)
+            offset = end + len(closing)
 
     def _first(self, start: int, end: int, declaration: str) -> tuple[Edit, ...]:
         """Rewrite a declaration that is at the start of the text."""
@@ -132,30 +140,30 @@ class Source:
         """Hide zeros and end-of-file marks after the last element, as some programs leave them."""
         end = len(self.data.rstrip(b"\0\x1a \t\r\n"))
         tail = self.data[end:]
-        kept = tail.translate(None, b"\0\x1a")
-        if kept != tail:
+        stripped = tail.translate(None, b"\0\x1a")
+        if stripped != tail:
             self._blank(end, len(self.data))
             problem = "zeros or end-of-file marks after the end"
-            self._odd(end, "text", problem, "not read; remove them", (Edit(end, len(self.data), kept.decode()),))
+            self._odd(end, "text", problem, "not read; remove them", (Edit(end, len(self.data), stripped.decode()),))
 
     def mend_comments(self) -> bool:
         """Hide comments that contain ``--``, which XML forbids, from the parser; return whether there are any."""
-        known = len(self.oddities)
+        before = len(self.oddities)
         for start, end in _comments(self._xml):
             content = self.data[start:end].decode()
             if "--" in content or content.endswith("-"):
                 mended = re.sub("-(?=-)", "- ", content) + " " * content.endswith("-")
                 self._blank(start, end)
                 self._odd(start, "comment", '"--" inside a comment', "not read", (Edit(start, end, mended),))
-        return len(self.oddities) > known
+        return len(self.oddities) > before
 
     @cached_property
     def _newlines(self) -> list[int]:
-        return [found.start() for found in re.finditer(b"\n", self.data)]
+        return [newline.start() for newline in re.finditer(b"\n", self.data)]
 
-    def line(self, at: int) -> int:
+    def line(self, offset: int) -> int:
         """Return the line number, from 1, of an offset."""
-        return bisect_right(self._newlines, at - 1) + 1
+        return bisect_right(self._newlines, offset - 1) + 1
 
     def places(self) -> list[TagOffsets]:
         """Return the place of each element, in the order of start tags; empty if the XML is malformed."""
@@ -182,8 +190,8 @@ class Source:
 
     def write(self, place: TagOffsets, attributes: Mapping[str, str | None]) -> tuple[Edit, ...]:
         """Return edits that set these attributes of an element; None removes one."""
-        at = _end(_TAG, self.data, place.start)
-        there = {name: value for name, value, _ in _attributes(self.data, at)}
+        offset = _end(_TAG, self.data, place.start)
+        there = {name: value for name, value, _ in _attributes(self.data, offset)}
         edits, added = [], ""
         for name, text in attributes.items():
             if name not in there:
@@ -192,8 +200,8 @@ class Source:
                 edits.append(Edit(there[name].start, there[name].end, ""))
             else:
                 edits.append(Edit(there[name].text, there[name].end - 1, _escaped(text)))
-        at = max((attribute.end for attribute in there.values()), default=at)
-        return (*edits, Edit(at, at, added)) if added else tuple(edits)
+        offset = max((attribute.end for attribute in there.values()), default=offset)
+        return (*edits, Edit(offset, offset, added)) if added else tuple(edits)
 
     def drop(self, place: TagOffsets) -> tuple[Edit, ...]:
         """Return an edit that removes an element, and its lines if they hold nothing else."""
@@ -209,10 +217,10 @@ class Source:
 
     def _ends(self, place: TagOffsets) -> int:
         """Return the offset where an element ends."""
-        at = _end(_TAG, self.data, place.start)
-        for _, attribute, _ in _attributes(self.data, at):
-            at = attribute.end
-        inside = self.data.find(b">", at) + 1
+        offset = _end(_TAG, self.data, place.start)
+        for _, attribute, _ in _attributes(self.data, offset):
+            offset = attribute.end
+        inside = self.data.find(b">", offset) + 1
         return inside if self.data.startswith(b"/>", inside - 2) else self.data.find(b">", place.closing) + 1
 
     def _without(self, start: int, end: int) -> Edit:
@@ -240,11 +248,11 @@ def without_overlaps(edits: list[Edit]) -> list[Edit]:
 
 def apply(data: bytes, edits: list[Edit]) -> bytes:
     """Apply edits, which must not overlap, to the text."""
-    parts, at = [], 0
+    parts, offset = [], 0
     for edit in edits:
-        parts += [data[at : edit.start], edit.text.encode()]
-        at = edit.end
-    return b"".join([*parts, data[at:]])
+        parts += [data[offset : edit.start], edit.text.encode()]
+        offset = edit.end
+    return b"".join([*parts, data[offset:]])
 
 
 def _decoded(raw: bytes) -> tuple[str, str, str | None, int | None]:
@@ -278,12 +286,12 @@ class _Attribute(NamedTuple):
     end: int
 
 
-def _attributes(data: bytes, at: int) -> Iterator[tuple[str, _Attribute, str]]:
+def _attributes(data: bytes, offset: int) -> Iterator[tuple[str, _Attribute, str]]:
     """Return name, offsets and value of a tag's attributes."""
-    while found := _ATTRIBUTE.match(data, at):
-        at = found.end()
-        name, text = (group.decode("utf-8", "replace") for group in found.groups())
-        yield name, _Attribute(found.start(), found.start(2) + 1, at), text[1:-1]
+    while attribute := _ATTRIBUTE.match(data, offset):
+        offset = attribute.end()
+        name, text = (group.decode("utf-8", "replace") for group in attribute.groups())
+        yield name, _Attribute(attribute.start(), attribute.start(2) + 1, offset), text[1:-1]
 
 
 def _comments(xml: bytearray) -> Iterator[tuple[int, int]]:
@@ -294,9 +302,9 @@ def _comments(xml: bytearray) -> Iterator[tuple[int, int]]:
         start = xml.find(b"<!--", end) + 4
 
 
-def _end(pattern: re.Pattern[bytes], data: bytes | bytearray, at: int) -> int:
-    found = pattern.match(data, at)
-    return found.end() if found else at
+def _end(pattern: re.Pattern[bytes], data: bytes | bytearray, offset: int) -> int:
+    match = pattern.match(data, offset)
+    return match.end() if match else offset
 
 
 def _escaped(text: str) -> str:

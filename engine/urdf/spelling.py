@@ -41,5 +41,5 @@ class Spelling:
 
 
 def _around(names: list[str], name: str) -> list[str]:
-    at = bisect_left(names, name)
-    return names[max(at - NEIGHBOURS // 2, 0) : at + NEIGHBOURS // 2]
+    place = bisect_left(names, name)
+    return names[max(place - NEIGHBOURS // 2, 0) : place + NEIGHBOURS // 2]

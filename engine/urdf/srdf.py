@@ -36,7 +36,7 @@ class Semantics(NamedTuple):
 
     pairs: tuple[Pair, ...]
     states: States
-    found: list[Diagnostic]
+    diagnostics: list[Diagnostic]
 
 
 def read(
@@ -57,13 +57,13 @@ def read(
             pairs = _Links(document, root, link_names).pairs(root)
             states = read_states(document, root, joints)
     name = Path(path).name
-    found = [
+    diagnostics = [
         dataclasses.replace(
             entry, element=f"{entry.element} in {name}", fix=entry.fix.replace("a URDF file", "an SRDF file")
         )
-        for entry in document.all_found()
+        for entry in document.all_diagnostics()
     ]
-    return Semantics(tuple(sorted(pairs)), states, found)
+    return Semantics(tuple(sorted(pairs)), states, diagnostics)
 
 
 def find_srdf(path: PathName, robot: str) -> Path | None:
@@ -73,14 +73,14 @@ def find_srdf(path: PathName, robot: str) -> Path | None:
     file's, or starts it, comes first. None if there is none.
     """
     folder, stem = Path(path).absolute().parent, Path(path).name.partition(".")[0]
-    found: list[tuple[bool, bool, int, str, Path]] = []
+    candidates: list[tuple[bool, bool, int, str, Path]] = []
     for place in (folder, folder / FOLDER, folder.parent / FOLDER):
         with suppress(OSError):
             for file in place.glob(f"*{SUFFIX}"):
                 same, begins = file.stem == stem, stem.startswith(file.stem)
                 if same or _robot_of(file).casefold() == robot.casefold():
-                    found.append((not same, not begins, len(file.stem), file.stem, file))
-    return min(found)[-1] if found else None
+                    candidates.append((not same, not begins, len(file.stem), file.stem, file))
+    return min(candidates)[-1] if candidates else None
 
 
 def _robot_of(file: Path) -> str:

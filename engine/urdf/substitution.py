@@ -96,10 +96,10 @@ class _Substitution:
         return str(self._value(text))
 
     def _value(self, text: str) -> Value:
-        found = _PLACE.fullmatch(text)
-        if found:
-            return self._worked_out(*found.groups())
-        value = _PLACE.sub(lambda found: str(self._worked_out(*found.groups())), text)
+        match = _PLACE.fullmatch(text)
+        if match:
+            return self._worked_out(*match.groups())
+        value = _PLACE.sub(lambda match: str(self._worked_out(*match.groups())), text)
         if "${" in value or "$(" in value:
             raise Refused("it is not closed, or one is inside another")
         if len(value) > LARGEST:

@@ -33,15 +33,15 @@ def surfaces(document: Document, root: Element) -> dict[str, Surface]:
         places.setdefault(element.getparent().get("name", "").strip(), []).append((element, _BULLET))
     for element in root.iterfind("gazebo[@reference]"):
         places.setdefault(element.get("reference", "").strip(), []).append((element, _GAZEBO))
-    found, links = {}, {element.get("name", "").strip() for element in root.iterfind("link")}
-    for link, given in places.items():
-        friction, restitution = (_first(document, given, name) for name in ("friction", "restitution"))
+    by_link, links = {}, {element.get("name", "").strip() for element in root.iterfind("link")}
+    for link, elements in places.items():
+        friction, restitution = (_first(document, elements, name) for name in ("friction", "restitution"))
         if friction is None and restitution is None:
             continue
-        found[link] = Surface(friction, restitution)
+        by_link[link] = Surface(friction, restitution)
         if link not in links:
-            document.warning(given[0][0], f"there is no link {link!r}", "its friction and restitution are not used")
-    return found
+            document.warning(elements[0][0], f"there is no link {link!r}", "its friction and restitution are not used")
+    return by_link
 
 
 def _first(document: Document, places: Iterable[tuple[Element, _Paths]], name: str) -> float | None:
@@ -64,8 +64,8 @@ def _coefficient(document: Document, element: Element, name: str) -> float | Non
     if number is None:
         document.warning(element, f"{shorten(text, 100)!r} is not a coefficient of {name}", used)
         return None
-    value, most = number[0], 1.0 if name == "restitution" else LARGEST
-    if not 0 <= value <= most:
+    value, upper = number[0], 1.0 if name == "restitution" else LARGEST
+    if not 0 <= value <= upper:
         bound = "at least 0" if name == "friction" else "0 to 1"
         document.warning(element, f"the coefficient of {name} is {value:g}; it is {bound}", used)
         return None

@@ -265,12 +265,12 @@ def _merged(document: Document, joints: Iterable[JointElement], followers: dict[
     named = _by_name(joints)
     limits = {name: joint.limits for name, joint in named.items() if name not in followers}
     for name, mimic in followers.items():
-        m, own, leader = mimic.multiplier, named[name].limits, limits[mimic.leader]
+        m, follower, leader = mimic.multiplier, named[name].limits, limits[mimic.leader]
         lower, upper = -math.inf, math.inf
         if m != 0:
-            lower, upper = sorted(((own.lower - mimic.offset) / m, (own.upper - mimic.offset) / m))
+            lower, upper = sorted(((follower.lower - mimic.offset) / m, (follower.upper - mimic.offset) / m))
         if max(lower, leader.lower) > min(upper, leader.upper) or (
-            m == 0 and not own.lower <= mimic.offset <= own.upper
+            m == 0 and not follower.lower <= mimic.offset <= follower.upper
         ):
             problem = f"its limits and those of {mimic.leader!r} are never met together"
             document.warning(mimic.element, problem, f"the limits of {mimic.leader!r} are used")
@@ -279,9 +279,9 @@ def _merged(document: Document, joints: Iterable[JointElement], followers: dict[
             leader,
             lower=max(leader.lower, lower),
             upper=min(leader.upper, upper),
-            velocity=min(leader.velocity, own.velocity / abs(m)) if m else leader.velocity,
-            damping=leader.damping + m * m * own.damping,
-            friction=leader.friction + abs(m) * own.friction,
+            velocity=min(leader.velocity, follower.velocity / abs(m)) if m else leader.velocity,
+            damping=leader.damping + m * m * follower.damping,
+            friction=leader.friction + abs(m) * follower.friction,
         )
     return limits
 

@@ -215,5 +215,5 @@ def test_beyond_so_many_faults_an_error_ends_the_reading(tmp_path: Path, monkeyp
     assert told(warned) == ["the material is not defined"] * 3 + ["2 more problems, which are not listed"]
     assert len(engine.load(path).visuals) == 5
     path.write_text(robot(*["<disable_collisions/>"] * 5))
-    found = srdf.read(path, ("a", "b")).found
+    found = srdf.read(path, ("a", "b")).diagnostics
     assert [each.problem for each in found] == ["no link1", "no link2", "no link1", told(unread)[-1]]

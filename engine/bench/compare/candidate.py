@@ -185,8 +185,8 @@ class Candidate:
             return self._out("wrong", f"its result has the shape {result.shape}; expected {shape}")
         rows = some_rows(self.batch, CHECKED)
         checked = State(*(x[rows] for x in self._at))
-        found = float(np.max(states.residual(self.model, checked, result.reshape(shape)[rows])))
-        self.residual = found if self.residual is None else max(found, self.residual)
+        residual = float(np.max(states.residual(self.model, checked, result.reshape(shape)[rows])))
+        self.residual = residual if self.residual is None else max(residual, self.residual)
         bound = LARGEST_RESIDUAL[self.dtype]
         if not self.residual <= bound:
             what = (

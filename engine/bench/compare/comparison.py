@@ -108,12 +108,12 @@ class Comparison:
 
     def command(self) -> str:
         """Return the shell command that repeats the measurement. Raises ValueError for a model without a file."""
-        found = [robot_words.words(model) for model in self.robots]
-        floating = {"--floating" in words for words, model in zip(found, self.robots, strict=True) if model.source}
+        commands = [robot_words.words(model) for model in self.robots]
+        floating = {"--floating" in words for words, model in zip(commands, self.robots, strict=True) if model.source}
         if len(floating) > 1:
             raise ValueError("some of the models were loaded with a free root and some without; compare them apart")
-        options = dict.fromkeys(option for words in found for option in words[1:])
-        return shlex.join(["main.py", "compare", *(words[0] for words in found), *options, *self.options()])
+        options = dict.fromkeys(option for words in commands for option in words[1:])
+        return shlex.join(["main.py", "compare", *(words[0] for words in commands), *options, *self.options()])
 
     def options(self) -> list[str]:
         """Return the command line options beside the robots."""
@@ -172,11 +172,11 @@ class Comparison:
 def distinct(names: Iterable[str]) -> list[str]:
     """Return unique names for display: a repeated name gets " (2)"."""
     seen: dict[str, int] = {}
-    found = []
+    unique = []
     for name in map(in_one_line, names):
         seen[name] = seen.get(name, 0) + 1
-        found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
-    return found
+        unique.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return unique
 
 
 def _suspects(present: list[Record], progress: block.Progress | None) -> list[Record]:

@@ -66,13 +66,13 @@ class Record:
     def ratios(self, other: Record) -> Array:
         """(processes,): the ratio of its time to the other's, of each process that has timed both."""
         pairs = zip(self.host, other.host, strict=True)
-        found = [_ratio(*pair) for pair in pairs if all(np.any(np.isfinite(times)) for times in pair)]
-        return np.array(found)
+        ratios = [_ratio(*pair) for pair in pairs if all(np.any(np.isfinite(times)) for times in pair)]
+        return np.array(ratios)
 
 
 def results(records: Sequence[Record]) -> list[AlgorithmResult]:
     """Return the results; those of one number type are compared with one another."""
-    found: list[AlgorithmResult] = []
+    compared: list[AlgorithmResult] = []
     for dtype in dict.fromkeys(record.candidate.dtype for record in records):
         rivals = [record for record in records if record.candidate.dtype == dtype]
         timed = [record for record in rivals if record.verdict == "ok" and len(record.medians)]
@@ -83,8 +83,8 @@ def results(records: Sequence[Record]) -> list[AlgorithmResult]:
             first = record is fastest
             ratio = ratios.get(id(record), np.empty(0))
             level = first or (len(ratio) > 0 and not _is_significant(ratio))
-            found.append(_result(record, first, ratio, level, first and bool(behind) and all(behind)))
-    return found
+            compared.append(_result(record, first, ratio, level, first and bool(behind) and all(behind)))
+    return compared
 
 
 def _is_significant(ratios: Array) -> bool:

@@ -67,33 +67,33 @@ class Growth:
 
     def curves(self) -> dict[str, dict[int, float]]:
         """Return the seconds of a call by size, for each algorithm and device, by name."""
-        found: dict[str, dict[int, float]] = {}
+        curves: dict[str, dict[int, float]] = {}
         for point in self.points:
             if point.result.host is not None:
-                found.setdefault(point.curve, {})[point.size] = point.result.host
-        return found
+                curves.setdefault(point.curve, {})[point.size] = point.result.host
+        return curves
 
     def crossings(self) -> tuple[Crossing, ...]:
         """Return the points where one curve falls below another for good, by increasing size."""
-        found, curves, bounds = [], self.curves(), self._bounds()
+        crossings, curves, bounds = [], self.curves(), self._bounds()
         for one, other in combinations(curves, 2):
             if where := crossing(curves[one], curves[other]):
                 size, first = where
                 faster, slower = (one, other) if first else (other, one)
                 early = crossing(bounds[faster][0], bounds[slower][1])
                 late = crossing(bounds[faster][1], bounds[slower][0])
-                found.append(Crossing(size, faster, slower, early and early[0], late and late[0]))
-        return tuple(sorted(found, key=lambda each: each[:3]))
+                crossings.append(Crossing(size, faster, slower, early and early[0], late and late[0]))
+        return tuple(sorted(crossings, key=lambda each: each[:3]))
 
     def _bounds(self) -> dict[str, tuple[dict[int, float], dict[int, float]]]:
         """Return the lower and upper bounds of `curves`; without an interval, the times themselves."""
-        found: dict[str, tuple[dict[int, float], dict[int, float]]] = {}
+        bounds: dict[str, tuple[dict[int, float], dict[int, float]]] = {}
         for point in self.points:
             if (host := point.result.host) is not None:
                 low, _, high = point.result.host_interval or (host,) * 3
-                for bound, curve in zip((low, high), found.setdefault(point.curve, ({}, {})), strict=True):
+                for bound, curve in zip((low, high), bounds.setdefault(point.curve, ({}, {})), strict=True):
                     curve[point.size] = bound
-        return found
+        return bounds
 
     def csv(self) -> str:
         """Return the points as comma-separated values with a header, times in s."""

@@ -44,36 +44,38 @@ def parse(words: str) -> FunctionName | None:
 
 def short_name(words: str) -> str:
     """Return ``file.py:name`` of a user's function, without its folders; any other name unchanged."""
-    found = parse(words)
-    return words if found is None else f"{found.path.name}:{found.name}"
+    function = parse(words)
+    return words if function is None else f"{function.path.name}:{function.name}"
 
 
-def load(own: FunctionName) -> Loaded:
+def load(function_name: FunctionName) -> Loaded:
     """Load the function from its file. Exceptions of the file propagate; `error_text` describes them."""
-    linecache.checkcache(str(own.path))
-    module_name = f"own_algorithm_{own.path.stem}"
-    spec = importlib.util.spec_from_file_location(module_name, own.path.resolve())
+    linecache.checkcache(str(function_name.path))
+    module_name = f"own_algorithm_{function_name.path.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, function_name.path.resolve())
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module  # where dataclasses and pickle look up a class's module
-    source = files.content(own.path)
-    exec(compile(source, str(own.path.resolve()), "exec"), module.__dict__)
-    function = getattr(module, own.name, None)
+    source = files.content(function_name.path)
+    exec(compile(source, str(function_name.path.resolve()), "exec"), module.__dict__)
+    function = getattr(module, function_name.name, None)
     if not callable(function):
-        found = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
-        there = f"it has {', '.join(found)}" if found else "it has none"
-        raise AttributeError(f"{own.path.name} has no function {own.name!r}; {there}")
+        functions = [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
+        there = f"it has {', '.join(functions)}" if functions else "it has none"
+        raise AttributeError(f"{function_name.path.name} has no function {function_name.name!r}; {there}")
     return Loaded(function, tuple(getattr(module, "DEVICES", ("cpu",))))
 
 
-def error_text(error: BaseException, own: FunctionName | None) -> str:
+def error_text(error: BaseException, function_name: FunctionName | None) -> str:
     """Describe an exception; one from a user's file with its last line there."""
     wording = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    if own is None:
+    if function_name is None:
         return wording
-    file = str(own.path.resolve())
+    file = str(function_name.path.resolve())
     if isinstance(error, SyntaxError) and error.filename == file:
-        return f"SyntaxError: {error.msg} ({own.path.name}, line {error.lineno}: {(error.text or '').strip()})"
+        return (
+            f"SyntaxError: {error.msg} ({function_name.path.name}, line {error.lineno}: {(error.text or '').strip()})"
+        )
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    return f"{wording} ({own.path.name}, line {frames[-1].lineno}: {frames[-1].line})" if frames else wording
+    return f"{wording} ({function_name.path.name}, line {frames[-1].lineno}: {frames[-1].line})" if frames else wording

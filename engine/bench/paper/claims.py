@@ -46,7 +46,7 @@ class Measured:
     def facts(self, experiment: Experiment, candidate: Candidate) -> dict[int, dict[str, Any]]:
         """Return each size's data on a candidate."""
         rows = [row for row in self.rows if row["experiment"] == experiment.key]
-        return {row[experiment.axis]: found for row in rows if (found := row_data(row, candidate))}
+        return {row[experiment.axis]: data for row in rows if (data := row_data(row, candidate))}
 
     def curve(self, experiment: Experiment, candidate: Candidate, clock: str = "call_us") -> curves.Curve:
         """Return µs over the sizes that have a time by that clock."""
@@ -85,7 +85,7 @@ def claims(measured: Measured) -> list[Claim]:
 
 
 def _of_yang(measured: Measured) -> list[Claim]:
-    found = []
+    claims = []
     for test in _YANG:
         verdict: Verdict = "not tested here"
         missing = next((wording for part in test.needs if (wording := _missing(measured, *part))), "")
@@ -96,8 +96,8 @@ def _of_yang(measured: Measured) -> list[Claim]:
         else:
             words = "This run is on the CPU, not on a GPU."
             words += f" There: {test.judge(measured)[1]}" if test.on_cpu else ""
-        found.append(Claim(test.source, test.says, verdict, words))
-    return found
+        claims.append(Claim(test.source, test.says, verdict, words))
+    return claims
 
 
 def _missing(measured: Measured, experiment: Experiment, names: tuple[str, ...]) -> str:
@@ -127,10 +127,10 @@ def _many_links(measured: Measured) -> tuple[Verdict, str]:
 
 def _grows_slower(measured: Measured) -> tuple[Verdict, str]:
     slopes = {name: curves.slope(measured.curve(FIG2, measured.on(name))) for name in OF_YANG}
-    known = {name: slope for name, slope in slopes.items() if slope is not None}
-    listed = ", ".join(f"{NAMES[name]} {slope:.2f}" for name, slope in known.items())
+    fitted = {name: slope for name, slope in slopes.items() if slope is not None}
+    listed = ", ".join(f"{NAMES[name]} {slope:.2f}" for name, slope in fitted.items())
     words = f"Over the larger half of the lengths the times grow by these powers of the links: {listed}."
-    return ("holds" if known and min(known, key=known.__getitem__) == "cfa" else "does not hold"), words
+    return ("holds" if fitted and min(fitted, key=fitted.__getitem__) == "cfa" else "does not hold"), words
 
 
 def _moderate(measured: Measured) -> tuple[Verdict, str]:
@@ -271,18 +271,18 @@ _YANG = (
 def _of_bhalerao(measured: Measured) -> list[Claim]:
     abia, one = Candidate("abia", "cpu"), Candidate("dca", "cpu", 1)
     counts = [x.threads for x in measured.plan.candidates(PROCESSORS) if x.threads]
-    found = []
+    claims = []
     for count, says in (
         (4, f"On four processors DCA-ABA is {SPEEDUP} times as fast as the ABA, for serial chains."),
         (2, "Two processors are enough for a useful gain."),
     ):
         if count not in counts:
             words = f"A process has {max(counts)} core{'s' if max(counts) > 1 else ''} on this machine."
-            found.append(Claim("[B] abstract", says, "not tested here", words))
+            claims.append(Claim("[B] abstract", says, "not tested here", words))
             continue
         gains = measured.gains(PROCESSORS, Candidate("dca", "cpu", count), abia)
         if not gains:
-            found.append(Claim("[B] abstract", says, "not tested here", "There are no such times."))
+            claims.append(Claim("[B] abstract", says, "not tested here", "There are no such times."))
             continue
         wanted = SPEEDUP if count == 4 else EQUAL_RATIO
         reached = [n for n, gain in gains.items() if gain.low >= wanted]
@@ -292,8 +292,8 @@ def _of_bhalerao(measured: Measured) -> list[Claim]:
         helped = any(gain.low > EQUAL_RATIO for gain in threads.values())
         words += f"Of that the threads alone give, against DCA-ABA on one: {_listed(threads)}."
         verdict: Verdict = "does not hold" if not reached else "holds" if helped else "holds in part"
-        found.append(Claim("[B] abstract", says, verdict, words))
-    return [*found, _alone(measured.gains(PROCESSORS, one, abia))]
+        claims.append(Claim("[B] abstract", says, verdict, words))
+    return [*claims, _alone(measured.gains(PROCESSORS, one, abia))]
 
 
 def _alone(gains: Mapping[int, Interval]) -> Claim:
@@ -325,7 +325,7 @@ def further_findings(measured: Measured) -> list[str]:
         if measured.plan.device == "cuda":
             core = Candidate("abia", "cpu")
             gains = [measured.gains(experiment, measured.on(name), core) for name in names]
-            ahead = {n for found in gains for n, gain in found.items() if gain.low > 1}
+            ahead = {n for by_size in gains for n, gain in by_size.items() if gain.low > 1}
             ahead |= {n for n, facts in measured.facts(experiment, core).items() if "left_out" in facts}
             wording.append(
                 f"{experiment.source}, the GPU's fastest beats the ABIA on one core {_where(ahead, sizes, unit)}."
@@ -336,10 +336,10 @@ def further_findings(measured: Measured) -> list[str]:
 def _at(measured: Measured, experiment: Experiment, size: int, name: str, among: Iterable[str]) -> str:
     """Describe the times at a size: "At 1000 links CFA takes 16 ms, JSIIA 145 ms (8.8 ×)."""
     unit = "links" if experiment.axis == "links" else f"robot{'s' if size > 1 else ''} of {experiment.fixed} links"
-    own = measured.facts(experiment, measured.on(name)).get(size, {})
-    if "call_us" not in own:
-        return f"At {size} {unit} {NAMES[name]} {_untimed(own)}."
-    parts = [f"At {size} {unit} {NAMES[name]} takes {in_words(1e-6 * own['call_us'])}"]
+    data = measured.facts(experiment, measured.on(name)).get(size, {})
+    if "call_us" not in data:
+        return f"At {size} {unit} {NAMES[name]} {_untimed(data)}."
+    parts = [f"At {size} {unit} {NAMES[name]} takes {in_words(1e-6 * data['call_us'])}"]
     for other in among:
         if other != name:
             facts = measured.facts(experiment, measured.on(other)).get(size, {})

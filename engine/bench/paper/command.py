@@ -57,15 +57,15 @@ def run(args: argparse.Namespace) -> int:
     machine = {**facts.collect(), "why_no_gpu": device.why_not(), "clocks": {"before": facts.clocks()}}
     machine["date"] = date.today().isoformat()
     points = len(plan.points())
-    with Results(args.out / ROWS, {"suite": "paper", "processors": cores(), **plan._asdict()}, machine) as kept:
+    with Results(args.out / ROWS, {"suite": "paper", "processors": cores(), **plan._asdict()}, machine) as results:
         try:
-            _measure(plan, kept, points, console)
+            _measure(plan, results, points, console)
         except KeyboardInterrupt:
-            print(f"interrupted; {len(kept.rows)} of {points} points are in {args.out / ROWS}, from where the same "
+            print(f"interrupted; {len(results.rows)} of {points} points are in {args.out / ROWS}, from where the same "
                   "command goes on", file=sys.stderr)  # fmt: skip
             return INTERRUPTED
     machine["clocks"] = {**machine["clocks"], "after": facts.clocks()}
-    data = page.write(args.out, Measured(plan, kept.rows.values()), machine)
+    data = page.write(args.out, Measured(plan, results.rows.values()), machine)
     if args.json:
         print(json.dumps(data, allow_nan=False))
     else:
@@ -86,7 +86,7 @@ def _make(folder: Path) -> None:
         )
 
 
-def _measure(plan: experiments.PaperPlan, kept: Results, points: int, console: Console) -> None:
+def _measure(plan: experiments.PaperPlan, results: Results, points: int, console: Console) -> None:
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -94,10 +94,10 @@ def _measure(plan: experiments.PaperPlan, kept: Results, points: int, console: C
         TimeRemainingColumn(elapsed_when_finished=True),
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("measuring", total=points, completed=len(kept.rows))
-        for row in experiments.measure(plan, kept.rows):
-            kept.add(row)
-            progress.update(task, description=f"measured {row['key']}", completed=len(kept.rows))
+        task = progress.add_task("measuring", total=points, completed=len(results.rows))
+        for row in experiments.measure(plan, results.rows):
+            results.add(row)
+            progress.update(task, description=f"measured {row['key']}", completed=len(results.rows))
 
 
 def _show(data: dict[str, Any], folder: Path, console: Console) -> None:

@@ -116,7 +116,11 @@ class PaperPlan(NamedTuple):
 
     def points(self) -> list[tuple[Experiment, int]]:
         """The experiments and their sizes, in the order of measurement."""
-        return [(found, size) for found in EXPERIMENTS for size in (found.short if self.short else found.sizes)]
+        return [
+            (experiment, size)
+            for experiment in EXPERIMENTS
+            for size in (experiment.short if self.short else experiment.sizes)
+        ]
 
     def candidates(self, experiment: Experiment) -> tuple[Candidate, ...]:
         """Return all algorithms on the device, with the CPU's ABIA beside a GPU; for [B], DCA-ABA on 1, 2, 4 and all
@@ -164,11 +168,11 @@ class _Point:
         self._inputs: dict[str, list[Any]] = {"cpu": [state(self._model, rng, self._batch) for _ in range(count)]}
 
     def row(self) -> dict[str, Any]:
-        found: list[dict[str, Any]] = []
+        candidates: list[dict[str, Any]] = []
         calls: list[tuple[dict[str, Any], _Call]] = []
         for candidate in self._plan.candidates(self._experiment):
             facts = {name: value for name, value in candidate._asdict().items() if value is not None}
-            found.append(facts)
+            candidates.append(facts)
             try:
                 if reason := self._too_large(candidate) or self._too_slow(candidate):
                     facts["left_out"] = reason
@@ -185,7 +189,7 @@ class _Point:
         if calls:
             self._take_turns(calls)
         point = {"key": key(self._experiment, self._size), "experiment": self._experiment.key}
-        return {**point, "links": self._links, "batch": self._batch, "candidates": found}
+        return {**point, "links": self._links, "batch": self._batch, "candidates": candidates}
 
     def _on(self, where: str) -> list[Any]:
         if where not in self._inputs:
@@ -280,6 +284,6 @@ class _Call:
         call = partial(self._fd, q, v, tau, self._out)
         inner = int(np.clip(LONG / self.once, 1, MOST_CALLS))
         rounds = int(np.clip(seconds / (inner * self.once), 3, ROUNDS))
-        found, captured = quartiles(call, inner, rounds, capture=self.once < SLOW)
-        low, middle, high = (x * 1e6 for x in found)
+        times, captured = quartiles(call, inner, rounds, capture=self.once < SLOW)
+        low, middle, high = (x * 1e6 for x in times)
         return {"device_us": middle, "device_us_middle_half": [low, high], "captured": captured}

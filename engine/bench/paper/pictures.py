@@ -51,8 +51,8 @@ def times(measured: Measured, experiment: Experiment, machine: str) -> Figure:
         panel.set_ylabel("Computation Time (ms)" if clock == "call_us" else "")
         panel.grid(color="0.88", linewidth=0.6)
         panel.spines[["top", "right"]].set_visible(False)
-    found = [facts for x in candidates for facts in measured.facts(experiment, x).values()]
-    if any("the limit here" in facts.get("left_out", "") for facts in found):
+    rows = [facts for x in candidates for facts in measured.facts(experiment, x).values()]
+    if any("the limit here" in facts.get("left_out", "") for facts in rows):
         panels[0].axhline(LONGEST * 1e3, color="0.3", linestyle=":", linewidth=0.9, label=LIMIT)
     figure.legend(
         *panels[0].get_legend_handles_labels(), fontsize=8, loc="outside lower center", ncols=3, frameon=False

@@ -104,9 +104,9 @@ def steps_on_one_core(model: Model, q: Array, dt: float, steps: int) -> Steps:
         mujoco.mj_step(theirs, data, 1)
         return (perf_counter() - began) * len(q)
 
-    def seconds(most: float) -> float:
+    def seconds(budget: float) -> float:
         times = [one()]
-        while sum(times) < most * len(q) and len(times) < MAX_TIMED_STEPS:
+        while sum(times) < budget * len(q) and len(times) < MAX_TIMED_STEPS:
             times.append(one())
         return float(np.median(times))
 
@@ -122,9 +122,9 @@ def steps_on_warp(model: Model, q: Array, dt: float, steps: int) -> Steps:
     v = robots.output("qvel", len(q))
     launch = robots.captured(robots.step, TOGETHER)
 
-    def seconds(most: float) -> float:
+    def seconds(budget: float) -> float:
         once = robots.device_seconds(launch, 2)
-        times = [robots.device_seconds(launch, 1) for _ in range(int(np.clip(most / once, 3, 25)))]
+        times = [robots.device_seconds(launch, 1) for _ in range(int(np.clip(budget / once, 3, 25)))]
         return float(np.median(times)) / TOGETHER
 
     return Steps(seconds, "one GPU, captured graph, events, float32, no constraints", v, False)

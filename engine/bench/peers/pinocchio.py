@@ -101,11 +101,11 @@ def _ready(model: Model, at: State) -> tuple[Callable[..., Array], list[tuple[Ar
 
 def all_cores(model: Model, at: State, seconds: float) -> Timing:
     """Time Pinocchio on all cores: `abaInParallel` or processes, whichever is faster. Raises Missing."""
-    found = _processes(model, at, seconds)
+    processes = _processes(model, at, seconds)
     try:
-        return min(_threads(model, at, seconds), found, key=lambda timing: timing.seconds)
+        return min(_threads(model, at, seconds), processes, key=lambda timing: timing.seconds)
     except Missing:
-        return found
+        return processes
 
 
 def _threads(model: Model, at: State, seconds: float) -> Timing:
@@ -156,8 +156,8 @@ def _processes(model: Model, at: State, seconds: float) -> Timing:
     rounds = max(3, int(seconds / (passes * each * len(shares[0]))))
     context = multiprocessing.get_context("spawn")  # a process that uses a GPU must not be forked
     barrier, results = context.Barrier(count), context.Queue()
-    work = [(barrier, results, model, State(*(x[share] for x in at)), passes, rounds) for share in shares]
-    processes = [context.Process(target=_worker, args=part, daemon=True) for part in work]
+    tasks = [(barrier, results, model, State(*(x[share] for x in at)), passes, rounds) for share in shares]
+    processes = [context.Process(target=_worker, args=part, daemon=True) for part in tasks]
     for process in processes:
         process.start()
     spans = np.array([results.get(timeout=PATIENCE) for _ in processes])

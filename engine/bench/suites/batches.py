@@ -58,9 +58,9 @@ def _rollout(seconds: float) -> dict[str, Any]:
     q = model.random(np.random.default_rng(0), ROBOTS)
 
     def ours(threads: int) -> Array:
-        kept = rollout(model, q, steps=STEPS, dt=swarm.DT, algorithm="abia", limits=False, device="cpu",
+        trajectory = rollout(model, q, steps=STEPS, dt=swarm.DT, algorithm="abia", limits=False, device="cpu",
                        keep=("q", "v"), threads=threads)  # fmt: skip
-        end: Array = kept.q[:, -1]
+        end: Array = trajectory.q[:, -1]
         return end
 
     row = _timed({count: partial(ours, count) for count in _counts()}, seconds)
@@ -69,9 +69,9 @@ def _rollout(seconds: float) -> dict[str, Any]:
 
     def theirs() -> tuple[float, str]:
         time, end = mujoco.on_threads(model, q, STEPS, swarm.DT, cores(), seconds)
-        apart = float(np.max(np.abs(end - ours(cores()))))
-        if not apart < swarm.SAME_WAY:
-            raise Missing(f"it moves the arms otherwise, by {apart:.2g} rad")
+        deviation = float(np.max(np.abs(end - ours(cores()))))
+        if not deviation < swarm.SAME_WAY:
+            raise Missing(f"it moves the arms otherwise, by {deviation:.2g} rad")
         return time, f"rollout, {cores()} threads, host clock"
 
     return row | {"peers": {"mujoco": _compare_peer(row, theirs)}}
@@ -105,10 +105,10 @@ def _compare_peer(row: dict[str, Any], measure: Callable[[], tuple[float, str]])
 def table(rows: list[dict[str, Any]]) -> Table:
     """Format the rows: times in µs, speed-up over one thread, and the peer's."""
     counts = tuple(rows[0]["us"])
-    found = Table("case", *(f"on {c}" for c in counts), "the peer's, on all cores", box=None, title="µs a call")
+    times = Table("case", *(f"on {c}" for c in counts), "the peer's, on all cores", box=None, title="µs a call")
     for row in rows:
         ours = (f"{row['us'][count]:.1f} ({row['speedup'][count][1]:.2f} ×)" for count in counts)
         ((name, peer),) = row["peers"].items()
         beside = f"{name} {peer['us']:.1f} ({peer['ratio']:.2f} ×)" if "us" in peer else f"{name}: {peer['missing']}"
-        found.add_row(row["key"], *ours, beside)
-    return found
+        times.add_row(row["key"], *ours, beside)
+    return times

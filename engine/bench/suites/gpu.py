@@ -35,8 +35,8 @@ class Goal(NamedTuple):
 
     def verdict(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the goal, and whether a row meets "aim", "must" or "nothing"."""
-        found, sign = row[self.quantity], 1 if self.quantity == "rate" else -1
-        met = [found is not None and sign * found >= sign * bound for bound in (self.aim, self.must)]
+        value, sign = row[self.quantity], 1 if self.quantity == "rate" else -1
+        met = [value is not None and sign * value >= sign * bound for bound in (self.aim, self.must)]
         return {**self._asdict(), "met": "aim" if met[0] else "must" if met[1] else "nothing"}
 
 
@@ -82,7 +82,7 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
     """
     device.require()
     parts: list[Part] = [
-        *((work.key, partial(_forward, work, seconds)) for work in WORKS),
+        *((case.key, partial(_forward, case, seconds)) for case in WORKS),
         ("race", partial(_race, seconds)),
         ("simulation", partial(swarm.run, seconds)),
         ("first-answer", partial(first_answers.run, seconds)),
@@ -90,26 +90,26 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
     yield from measured_rows(parts, finished)
 
 
-def _forward(work: ChainCase, seconds: float) -> dict[str, Any]:
-    model = generate.chain(work.links)
-    at = state(model, np.random.default_rng(), work.batch)
-    robots = OnDevice.of(model, at, work.dtype)
-    ours = [gpu_timing.time_algorithm(robots, name, seconds) for name in work.algorithms]
+def _forward(case: ChainCase, seconds: float) -> dict[str, Any]:
+    model = generate.chain(case.links)
+    at = state(model, np.random.default_rng(), case.batch)
+    robots = OnDevice.of(model, at, case.dtype)
+    ours = [gpu_timing.time_algorithm(robots, name, seconds) for name in case.algorithms]
     best = min(ours, key=lambda timed: timed.device)
-    there, back = gpu_timing.copies(at, work.dtype)
+    there, back = gpu_timing.copies(at, case.dtype)
     row = {
-        "links": work.links,
-        "batch": work.batch,
-        "dtype": work.dtype,
+        "links": case.links,
+        "batch": case.batch,
+        "dtype": case.dtype,
         **best.row(),
-        "rate": work.batch / best.device,
+        "rate": case.batch / best.device,
         "copy_there_us": there * 1e6,
         "copy_back_us": back * 1e6,
         "others": [timed.row() for timed in ours if timed is not best],
     }
-    accurate = best.residual <= LARGEST_RESIDUAL[work.dtype]
-    beside = {name: _compare_peer(PEERS[name], model, at, seconds, best) for name in work.peers}
-    return {**row, "accurate": accurate, "goal": work.goal.verdict(row), "peers": beside}
+    accurate = best.residual <= LARGEST_RESIDUAL[case.dtype]
+    beside = {name: _compare_peer(PEERS[name], model, at, seconds, best) for name in case.peers}
+    return {**row, "accurate": accurate, "goal": case.goal.verdict(row), "peers": beside}
 
 
 def _compare_peer(

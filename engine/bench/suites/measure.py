@@ -161,15 +161,15 @@ def _measured(cases: Sequence[Case], device: str, nice: int = 0) -> Iterator[lis
     given_up = set[_Candidate]()
     lag: dict[_Candidate, float] = {}
     for case in cases:
-        found = measure(case, device, given_up)
-        calls = [row for row in found if row.work == "call"]
+        rows = measure(case, device, given_up)
+        calls = [row for row in rows if row.work == "call"]
         fastest = min((row.seconds for row in calls), default=0.0)
         for row in calls:
             candidate = _candidate(row.algorithm, case)
             before, lag[candidate] = lag.get(candidate, np.inf), row.seconds / fastest
             if capabilities.ALGORITHMS[row.algorithm].largest and lag[candidate] > max(TOO_SLOW, before):
                 given_up.add(candidate)
-        yield found
+        yield rows
 
 
 def summary(device: str = "cpu") -> list[str]:
@@ -178,9 +178,9 @@ def summary(device: str = "cpu") -> list[str]:
     cases = product(shapes, ("float64", "float32"), (1, 64))
     changes = {case: choice.changes(shapes[case[0]], case[2], case[1], device) for case in cases}
     return [
-        f"{device}, {shape}, batch {batch}, {dtype}: {choice.describe(found)}"
-        for (shape, dtype, batch), found in changes.items()
-        if found
+        f"{device}, {shape}, batch {batch}, {dtype}: {choice.describe(choices)}"
+        for (shape, dtype, batch), choices in changes.items()
+        if choices
     ]
 
 
@@ -206,7 +206,7 @@ def measure(case: Case, device: str, given_up: Container[_Candidate] = ()) -> li
     model = _model(case)
     arguments = _state(model, case)
     at = State(*(x.reshape(case.batch, -1) for x in arguments))
-    found: list[tuple[str, Work, float]] = []
+    entries: list[tuple[str, Work, float]] = []
     candidates, residuals = [], dict[str, float]()
     for name, work in _works(case, device):
         if _candidate(name, case) in given_up:
@@ -221,16 +221,16 @@ def measure(case: Case, device: str, given_up: Container[_Candidate] = ()) -> li
             elif name in residuals:
                 timed = _steps(case, name, device)
             if name in residuals:
-                found.append((name, work, residuals[name]))
+                entries.append((name, work, residuals[name]))
                 candidates.append((timer.repeater(timed[0]), timed[1]))
     if device == "cuda" and candidates:
         timer.run_for(WARM_UP_SECONDS, candidates[0][0])
-    if not found:
+    if not entries:
         return []
     times = np.median(timer.alternate(candidates, SECONDS * len(candidates), ROUNDS, SETTLED), axis=1)
     return [
         Row(*case[:3], case.dtype, name, float(time), left, work)
-        for (name, work, left), time in zip(found, times, strict=True)
+        for (name, work, left), time in zip(entries, times, strict=True)
     ]
 
 

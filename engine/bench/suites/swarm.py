@@ -56,7 +56,7 @@ def run(_seconds: float, robots: int = ROBOTS, steps: int = STEPS) -> dict[str, 
     end = (to_host(x)[:CHECKED].astype(float) for x in (simulation.q, simulation.v))
     reference = Simulation(model, len(checked), DT, algorithm="abia", limits=False, q=checked, device="cpu")
     reference.step(TOGETHER)
-    apart = float(np.max(np.abs(reference.q - halfway)))
+    deviation = float(np.max(np.abs(reference.q - halfway)))
     meanwhile = reference.q.copy()
     reference.step(steps - TOGETHER)
     drift, expected = (_drift(model, checked, *state) for state in (tuple(end), (reference.q, reference.v)))
@@ -68,7 +68,7 @@ def run(_seconds: float, robots: int = ROBOTS, steps: int = STEPS) -> dict[str, 
         "call_s": call,
         "first_s": first,
         "steps_per_second": robots * steps / on_device,
-        "apart_from_cpu_rad": apart,
+        "apart_from_cpu_rad": deviation,
         "energy_drift_J": float(np.median(np.abs(drift))),
         "energy_drift_cpu_J": float(np.median(np.abs(expected))),
         "energy_drift_difference_J": float(np.median(np.abs(drift - expected))),
@@ -93,11 +93,11 @@ def _time_warp(model: Model, q: Array, steps: int, meanwhile: Array, ours: float
         return {"missing": str(reason)}
     for _ in range(TOGETHER):
         peer.step()
-    apart = float(np.max(np.abs(peer.output("qpos", len(meanwhile)) - meanwhile)))
+    deviation = float(np.max(np.abs(peer.output("qpos", len(meanwhile)) - meanwhile)))
     first = perf_counter() - start
     inner = 10
     seconds = peer.device_seconds(peer.captured(peer.step, inner), steps // inner)
-    row = {"device_s": seconds * steps / inner, "first_s": first, "apart_from_cpu_rad": apart}
-    if not apart < SAME_WAY:
+    row = {"device_s": seconds * steps / inner, "first_s": first, "apart_from_cpu_rad": deviation}
+    if not deviation < SAME_WAY:
         return {**row, "missing": "it moves the arms otherwise"}
     return {**row, "steps_per_second": len(q) * inner / seconds, "ratio": seconds * steps / inner / ours}

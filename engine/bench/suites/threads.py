@@ -69,9 +69,9 @@ def _quartiles(values: np.ndarray) -> list[float]:
 def table(rows: list[dict[str, Any]]) -> Table:
     """Format the rows: times in µs, and the speed-up over the ABA."""
     counts = tuple(rows[0]["dca_us"])
-    found = Table("links", "Pinocchio", "ABA", *(f"DCA-ABA on {c}" for c in counts), box=None, title="µs a call")
+    times = Table("links", "Pinocchio", "ABA", *(f"DCA-ABA on {c}" for c in counts), box=None, title="µs a call")
     for row in rows:
         dca = (f"{row['dca_us'][count]:.1f} ({row['speedup'][count][1]:.2f} ×)" for count in counts)
         peer = f"{row['pinocchio_us']:.1f}" if "pinocchio_us" in row else "–"
-        found.add_row(f"{row['links']}", peer, f"{row['aba_us']:.1f}", *dca)
-    return found
+        times.add_row(f"{row['links']}", peer, f"{row['aba_us']:.1f}", *dca)
+    return times

@@ -55,8 +55,8 @@ class Code(NamedTuple):
             algorithm = "abia"
         model, scene = settings.model, settings.scene
         ground = None if scene is None else scene.ground
-        found = NO_PAIRS if scene is None else touching_pairs(model, scene)[0]
-        pairs = found.capacity > 0
+        shape_pairs = NO_PAIRS if scene is None else touching_pairs(model, scene)[0]
+        pairs = shape_pairs.capacity > 0
         contact: Kind | Literal[""] = surfaces.kind(ground) if ground is not None else "plane" if pairs else ""
         together = settings.batch > LOOP_UP_TO and algorithm == "abia" and alike and not contact
         lanes = len(EIGHT if together else ONE)

@@ -263,11 +263,11 @@ class Stepper:
             run = 1
         sequence = _NOTHING if controls is None else controls
         if threads == 1 and run == batch:
-            found = [self._run(slice(0, batch), self._workplaces[0], n, done, sequence, every, record)]
+            diverged = [self._run(slice(0, batch), self._workplaces[0], n, done, sequence, every, record)]
         else:
             blocks = deque(slice(k, min(k + run, batch)) for k in range(0, batch, run))
-            found = self._shared(blocks, threads, n, done, sequence, every, record)
-        self._diverged = min((done + step + 1 for step in found if step >= 0), default=0)
+            diverged = self._shared(blocks, threads, n, done, sequence, every, record)
+        self._diverged = min((done + step + 1 for step in diverged if step >= 0), default=0)
 
     def _shared(
         self, blocks: deque[slice], threads: int, n: int, done: int, sequence: Array, every: int,
@@ -276,12 +276,12 @@ class Stepper:
         """Have threads take the steps of blocks; return the first of each that diverged, or −1."""
         while len(self._workplaces) < threads:
             self._workplaces.append(self._workplace())
-        found: list[int] = []
+        diverged: list[int] = []
         others: list[Future[None]] = []
 
         def share(place: _Workplace) -> None:
             taken = iter(partial(_taken, blocks), None)
-            found.extend(self._run(block, place, n, done, sequence, every, record) for block in taken)
+            diverged.extend(self._run(block, place, n, done, sequence, every, record) for block in taken)
 
         try:
             with suppress(RuntimeError):  # no threads start while the interpreter ends
@@ -294,7 +294,7 @@ class Stepper:
                 wait(late)
         for other in late:
             other.result()
-        return found
+        return diverged
 
     def _clear_diverged(self) -> None:
         """Clear the contacts of robots that diverged: the step was not taken and may have no numbers."""
@@ -309,18 +309,18 @@ class Stepper:
     ) -> int:  # fmt: skip
         """Take a block's steps; return the first that diverged, or −1."""
         if block.stop - block.start < self._settings.batch:
-            given = self._arguments(block, place)
-        elif (found := self._of_batch) is not None:
-            given = found
+            arguments = self._arguments(block, place)
+        elif (of_batch := self._of_batch) is not None:
+            arguments = of_batch
         else:
-            given = self._of_batch = self._arguments(block, place)
+            arguments = self._of_batch = self._arguments(block, place)
         if self._group is not None:
-            self._group.begin(block.start if len(self._constants) > 1 else 0, given.dynamics.constants)
+            self._group.begin(block.start if len(self._constants) > 1 else 0, arguments.dynamics.constants)
         recorded_q, recorded_v = (_NOTHING if array is None else array[block] for array in record)
         return self._steps(
-            given.robots, sequence[block] if len(sequence) > 1 else sequence, given.wrenches,
+            arguments.robots, sequence[block] if len(sequence) > 1 else sequence, arguments.wrenches,
             Recording(recorded_q, recorded_v, every), n, done, self._settings.integrator, self._settings.freezes,
-            *given[2:],
+            *arguments[2:],
         )  # fmt: skip
 
     def _arguments(self, block: slice, place: _Workplace) -> _Arguments:
@@ -374,8 +374,8 @@ class Stepper:
 
     def contact_wrench(self) -> Array:
         """(batch, links, 6): the wrenches of the last step's contacts, N m and N."""
-        found, shape = self.contacts(), (self._settings.batch, len(self._settings.model.link_names), 6)
-        return np.zeros(shape) if found is None else found.wrenches(shape, self._settings.dt)
+        contacts, shape = self.contacts(), (self._settings.batch, len(self._settings.model.link_names), 6)
+        return np.zeros(shape) if contacts is None else contacts.wrenches(shape, self._settings.dt)
 
     def energies(self) -> tuple[Array, Array]:
         """See `engine.stepper.Stepper`."""

@@ -214,8 +214,8 @@ class _Places:
                 row, lane = map(int, self.place[v])
                 table.append((row, lane, q, v, kind, int(np.searchsorted(ends, row, "right"))))
         table.sort(key=lambda joint: joint[5])
-        found = np.array(table, np.int64).reshape(-1, 6)
-        return found, np.searchsorted(found[:, 5], np.arange(count + 2))
+        rows = np.array(table, np.int64).reshape(-1, 6)
+        return rows, np.searchsorted(rows[:, 5], np.arange(count + 2))
 
 
 def _by_rows(lists: Iterable[list[tuple[int, int, int]]], count: int) -> tuple[Indices, list[Indices]]:

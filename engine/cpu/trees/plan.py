@@ -77,7 +77,7 @@ class TreePlan(NamedTuple):
 def best(rows: Rows, threads: int, costs: Costs | None = None) -> TreePlan | None:
     """The plan with the least cost for at most `threads` threads; None where the ABA costs less."""
     costs, n = costs or COSTS, len(rows.parent)
-    least, found = n * costs.aba * 1e-9, None
+    shortest, cheapest = n * costs.aba * 1e-9, None
     size = _sizes(rows)
     counts = sorted({min(threads, 2**k, MOST) for k in range(7)} | {min(threads, MOST)})
     for blocks in counts:
@@ -85,9 +85,9 @@ def best(rows: Rows, threads: int, costs: Costs | None = None) -> TreePlan | Non
             break
         for share in (1, 2, 4):
             plan = cut(rows, size, blocks, max(1, -(-n // (L * blocks * share))), costs)
-            if plan.seconds < least:
-                least, found = plan.seconds, plan
-    return found
+            if plan.seconds < shortest:
+                shortest, cheapest = plan.seconds, plan
+    return cheapest
 
 
 def _sizes(rows: Rows) -> list[int]:
@@ -133,28 +133,28 @@ def _stretches(rows: Rows, parent: list[int], above: list[bool]) -> list[list[li
     for j, here in enumerate(parent):
         if above[j] and here >= 0:
             children[here] += 1
-    found: list[list[list[int]]] = []
+    stretches: list[list[list[int]]] = []
     of = [-1] * len(parent)
     for j, here in enumerate(parent):
         if not above[j]:
             continue
         if rows.first[j] != j:
             of[j] = of[here]
-            found[of[j]][-1].append(j)
+            stretches[of[j]][-1].append(j)
         elif here >= 0 and children[here] == 1:
             of[j] = of[here]
-            found[of[j]].append([j])
+            stretches[of[j]].append([j])
         else:
-            of[j] = len(found)
-            found.append([[j]])
-    return found
+            of[j] = len(stretches)
+            stretches.append([[j]])
+    return stretches
 
 
 def _segments(
     stretch: list[list[int]], weight: list[float], hanging: list[int], heaviest: float, costs: Costs
 ) -> list[tuple[list[int], bool]]:
     """Cut a stretch into chunks and single rows: joints with more branches than a chunk takes, and short remainders."""
-    found: list[tuple[list[int], bool]] = []
+    segments: list[tuple[list[int], bool]] = []
     run: list[list[int]] = []
     for joint in [*stretch, None]:
         if joint is not None and costs.row * sum(hanging[j] for j in joint) <= heaviest:
@@ -166,11 +166,11 @@ def _segments(
         for begin, end in pairwise(np.searchsorted(which, np.arange(count + 1)).tolist()):
             some = [j for joint in run[begin:end] for j in joint]
             if some:
-                found.append((some, len(some) >= LEAST))
+                segments.append((some, len(some) >= LEAST))
         if joint is not None:
-            found.append((joint, False))
+            segments.append((joint, False))
         run = []
-    return found
+    return segments
 
 
 def _shared(
@@ -200,12 +200,12 @@ def _shared(
 def _dealt(weights: Sequence[float], parts: int) -> list[list[int]]:
     """Distribute items to parts, the heaviest first, each to the part with the least so far."""
     heap = [(0.0, part) for part in range(parts)]
-    found: list[list[int]] = [[] for _ in range(parts)]
+    shares: list[list[int]] = [[] for _ in range(parts)]
     for place in sorted(range(len(weights)), key=lambda place: (-weights[place], place)):
         least, part = heap[0]
-        found[part].append(place)
+        shares[part].append(place)
         heapq.heapreplace(heap, (least + weights[place], part))
-    return found
+    return shares
 
 
 def _cost(

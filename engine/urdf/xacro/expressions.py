@@ -31,14 +31,14 @@ class Evaluator:
     def __init__(
         self, functions: Mapping[Any, Function], namespaces: tuple[type, ...] = (), dictionaries: tuple[type, ...] = ()
     ):
-        given = {
+        callables = {
             **FUNCTIONS,
             **functions,
             map: lambda function, *values: [*map(self.allowed(function), *values)],
             filter: lambda function, values: [*filter(function and self.allowed(function), values)],
             **{choose: self._keyed(choose) for choose in (max, min, sorted)},
         }
-        self._functions = {id(key): (key, value) for key, value in given.items()}
+        self._functions = {id(key): (key, value) for key, value in callables.items()}
         self.namespaces, self.dotted = namespaces, namespaces + dictionaries
 
     def add(self, functions: Iterable[Function]) -> None:

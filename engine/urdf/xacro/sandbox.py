@@ -73,9 +73,9 @@ class Source:
             return noted
 
         def named(name: str) -> Any:
-            found = absolute(name)
-            self.files[str(found)] = None
-            return found
+            path = absolute(name)
+            self.files[str(path)] = None
+            return path
 
         def parsed(text: Any, filename: str | None = None) -> Any:
             if filename is not None:
@@ -98,7 +98,7 @@ class Source:
         """Return the position of a text, or of the current element if the text is not found."""
         for file, lines in self.texts.items():
             for number, line in enumerate(lines, 1):
-                if text in re.sub("&(lt|gt|quot|apos|amp);", lambda found: _ENTITIES[found[1]], line):
+                if text in re.sub("&(lt|gt|quot|apos|amp);", lambda entity: _ENTITIES[entity[1]], line):
                     return file, number
         return self.place
 
@@ -129,8 +129,8 @@ class Sandbox:
         xacro.safe_eval = expression
         xacro.abs_filename_spec = lambda name: self.readable(absolute(name))
         xacro.glob = SimpleNamespace(glob=lambda name: [*map(self.readable, glob.glob(name))])  # noqa: PTH207
-        found = self.substitution._eval_find
-        self.substitution._eval_find = lambda package: self._find(package, found)
+        eval_find = self.substitution._eval_find
+        self.substitution._eval_find = lambda package: self._find(package, eval_find)
         self._launch_functions = self._arguments()
         self.substitution._eval = lambda text, context: str(self._launch(text, context))
 
@@ -160,11 +160,11 @@ class Sandbox:
     def _within(self, path: Path) -> bool:
         return any(path.resolve().is_relative_to(folder) for folder in self.folders)
 
-    def _find(self, package: str, found: Any) -> str:
+    def _find(self, package: str, eval_find: Any) -> str:
         """Return the folder of a package, and allow reading it."""
         folders = self.resources.packages(package)
         if not folders:
-            folders = [folder for folder in [Path(found(package))] if is_package(folder)]
+            folders = [folder for folder in [Path(eval_find(package))] if is_package(folder)]
         if not folders:
             raise Refused(f"the package {package}, whose folder has no package.xml")
         self.folders.append(folders[0].resolve())
@@ -173,16 +173,16 @@ class Sandbox:
     def _arguments(self) -> dict[str, Any]:
         """Return the names that `$(eval …)` knows beside the arguments, as in ROS's launch files."""
         substitution, launch = self.substitution, self.launch
-        own = {
+        launch_functions = {
             "arg": lambda name: substitution.convert_value(substitution._eval_arg(name, launch["arg"]), "auto"),
             "dirname": lambda: substitution._eval_dirname(launch["filename"]),
             "env": substitution._eval_env,
             "optenv": substitution._eval_optenv,
             "find": lambda package: substitution._eval_find(package),
         }
-        self.evaluator.add(own.values())
+        self.evaluator.add(launch_functions.values())
         plain = {function.__name__: function for function in (list, dict, map, str, float, int)}
-        return {**_public(vars(math)), **plain, "true": True, "false": False, **own}
+        return {**_public(vars(math)), **plain, "true": True, "false": False, **launch_functions}
 
     def _launch(self, text: str, context: dict[str, Any]) -> Any:
         values = {name: self.substitution.convert_value(value, "auto") for name, value in context["arg"].items()}
@@ -227,16 +227,16 @@ def _wall(event: str, args: tuple[Any, ...]) -> None:
             raise Refused(f"{file}, which is no regular file")
 
 
-def _expanded(path: Path, given: list[str], trusted: bool, source: Source, arguments: dict[str, str]) -> bytes:
+def _expanded(path: Path, package_dirs: list[str], trusted: bool, source: Source, arguments: dict[str, str]) -> bytes:
     import xacro
     import xacro.substitution_args
     import xacrodoc
 
     source.watch(xacro)
-    if given:
-        xacrodoc.packages.look_in(given)
+    if package_dirs:
+        xacrodoc.packages.look_in(package_dirs)
     if not trusted:
-        Sandbox(xacro, source, Resources(path, given))
+        Sandbox(xacro, source, Resources(path, package_dirs))
     xacro.init_stacks(str(path))
     xacro.substitution_args_context["filename"] = str(path)
     sys.setrecursionlimit(5000)
@@ -247,14 +247,14 @@ def _expanded(path: Path, given: list[str], trusted: bool, source: Source, argum
     return text.encode()
 
 
-def _facts(source: Source, given: dict[str, str]) -> dict[str, Any]:
+def _facts(source: Source, arguments: dict[str, str]) -> dict[str, Any]:
     """Return the values of the arguments that the file declares or uses, and the files that it reads beside its own."""
     import xacro
 
-    values: dict[str, str] = xacro.substitution_args_context["arg"] | given
+    values: dict[str, str] = xacro.substitution_args_context["arg"] | arguments
     read = [name for name in source.files if Path(name).is_file() and Path(name) != Path(source.path)]
     text = "\n".join(line for lines in source.texts.values() for line in lines)
-    names = dict.fromkeys([*source.arguments, *(name for name in given if f"$(arg {name})" in text)])
+    names = dict.fromkeys([*source.arguments, *(name for name in arguments if f"$(arg {name})" in text)])
     return {"arguments": {name: values[name] for name in names if name in values}, "files": read}
 
 
@@ -280,7 +280,7 @@ def _report(problem: BaseException, source: Source) -> dict[str, Any]:
     }
 
 
-def main(path: str, trusted: str, seconds: str, megabytes: str, arguments: str, *given: str) -> None:
+def main(path: str, trusted: str, seconds: str, megabytes: str, arguments: str, *package_dirs: str) -> None:
     """Write one line of JSON, `_facts` or a problem, and then the expanded text to standard output."""
     output: BinaryIO = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # discard what a file prints
@@ -288,7 +288,7 @@ def main(path: str, trusted: str, seconds: str, megabytes: str, arguments: str, 
     text, values = b"", json.loads(arguments)
     _bound(int(seconds), int(megabytes), closed=trusted != "yes")
     try:
-        text = _expanded(Path(path), [*given], trusted == "yes", source, values)
+        text = _expanded(Path(path), [*package_dirs], trusted == "yes", source, values)
         reply = _facts(source, values)
         if len(text) > LARGEST:
             raise Refused(f"a robot of more than {LARGEST // 10**6} MB of text")

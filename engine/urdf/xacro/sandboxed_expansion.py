@@ -84,7 +84,7 @@ def expand(
     if trust and (calls := [name for name, value in (arguments or {}).items() if "(" in value]):
         problem = f"the argument {calls[0]} has a bracket (, and {path.name} may run any Python"
         raise XacroError(problem, "give it a value without brackets, or do not trust the file")
-    given = [package_dirs] if isinstance(package_dirs, str | Path) else list(package_dirs)
+    folders = [package_dirs] if isinstance(package_dirs, str | Path) else list(package_dirs)
     seconds, megabytes = BOUNDS[trust]
     command = [sys.executable, "-P", "-X", "utf8", "-c", _CHILD, str(Path(__file__).parents[2]), str(path)]
     command += [
@@ -92,7 +92,7 @@ def expand(
         str(seconds),
         str(megabytes),
         json.dumps({**(arguments or {})}),
-        *(str(Path(entry).absolute()) for entry in given),
+        *(str(Path(entry).absolute()) for entry in folders),
     ]
     reading, writing = os.pipe()  # never written; closes when this process ends
     try:
@@ -115,9 +115,9 @@ def expand(
     answer = json.loads(header)
     if "problem" not in answer:
         return Expansion(text, answer["arguments"], answer["files"])
-    own = Path(answer["file"]) == path
-    place = "" if own else f" ({answer['file']}, line {answer['line']})"
-    line = (answer["line"] or None) if own else None
+    same_file = Path(answer["file"]) == path
+    place = "" if same_file else f" ({answer['file']}, line {answer['line']})"
+    line = (answer["line"] or None) if same_file else None
     if answer["forbidden"]:
         fix = "write it in another way; or, if you know where the file comes from, trust it with --trust-xacro"
         problem = f"{path.name} uses something forbidden in untrusted xacro files{place}: {answer['problem']}"
