@@ -10,8 +10,9 @@ from PyQt6.QtCore import Qt, QTimer
 from PyQt6.QtTest import QTest
 from PyQt6.QtWidgets import QAbstractSpinBox, QApplication, QDialog, QFileDialog, QLabel, QLineEdit
 
-from app.features.attaching import Status, TimeView
+from app.features.attaching import LessonView, Status, TimeView
 from app.features.autosaved_runs import AutosavedRuns
+from app.panels.lesson import LessonPanel
 from app.panels.run_dialog import INTERVAL, RunDialog
 from app.window import Window
 
@@ -41,6 +42,16 @@ def shown_time(window: Window) -> str:
     return f"{window.features[TimeView].bar.time.text().split()[0]} s"
 
 
+@contextmanager
+def case(*words: object) -> Iterator[None]:
+    """Name one of several cases of a test, which share its window, in what fails there."""
+    try:
+        yield
+    except Exception as fault:
+        fault.add_note(f"case: {', '.join(map(str, words))}")
+        raise
+
+
 def press(qtbot, window: Window, action) -> None:
     """Click the toolbar's button of an action."""
     button = window.toolbar.widgetForAction(action)
@@ -59,6 +70,14 @@ def play_for(qtbot, window: Window, seconds: float) -> None:
 def second_state(window: Window):
     """The second robot's state, once the pause is obeyed."""
     return window.workbench.robot.newest.second_robot
+
+
+def show_lesson(qtbot, view: LessonView, name: str, step: int = 0) -> LessonPanel:
+    """Show a lesson in place of another one."""
+    if view.panel.lesson.name != name:
+        view.open(name, step)
+        wait(qtbot, lambda: view.panel.lesson.name == name)
+    return view.panel
 
 
 def type_in(qtbot, box, value: object) -> None:
