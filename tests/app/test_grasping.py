@@ -103,7 +103,7 @@ def test_a_cube_is_grasped_lifted_recorded_replayed_and_exported(qtbot, opened, 
 def script(runtime):
     """Starts the script that grasps; its process, and the folder of its live link."""
     process = subprocess.Popen(
-        [sys.executable, str(Path(__file__).parent / "grasping_script.py")],
+        [sys.executable, str(Path(__file__).parent / "grasping_script.py"), "3"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env=os.environ | {"XDG_RUNTIME_DIR": str(runtime), "PYTHONPATH": str(engine.ROBOTS.parent)},
     )  # fmt: skip
