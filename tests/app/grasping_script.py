@@ -1,8 +1,8 @@
 """A script whose arm with a gripper grasps a cube, lifts it and holds it up, watched in a window through a live link.
 
-`python -m tests.app.grasping_script` simulates Panda of example-robot-data at 1000 steps a second of the clock. It
-prints where the live link is, begins with a line on its standard input, prints what it did as JSON, and ends with
-another line.
+`python -m tests.app.grasping_script [SPEED]` simulates Panda of example-robot-data at 1000 steps a second of the clock,
+or SPEED times as many. It prints where the live link is, begins with a line on its standard input, prints what it did
+as JSON, and ends with another line.
 """
 
 import json
@@ -79,13 +79,13 @@ def main() -> int:
     link = engine.show(sim, window=False)
     print(link.folder, flush=True)
     sys.stdin.readline()
-    seconds = sum(leg[-1] for leg in LEGS)
+    seconds, speed = sum(leg[-1] for leg in LEGS), float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
     began = time.perf_counter()
     frames, spent, z = link.frames, link.seconds, float(sim.q[0, -5])
     while sim.time < seconds - DT / 2:
         sim.target[:, driven] = setpoint(points, finger, sim.time)[sim.model.q_of_v[driven]]
         sim.step()
-        while (early := began + sim.time - time.perf_counter()) > 0:
+        while (early := began + sim.time / speed - time.perf_counter()) > 0:
             time.sleep(early)
     took = time.perf_counter() - began
     told = {

@@ -13,6 +13,7 @@ from PyQt6.QtCore import QLockFile, Qt
 from test_time import load, play
 from test_worker import until
 from windows import HEARD, started, wait, wait_loaded
+from windows import frames_of as frames
 
 import engine
 from app.features.attaching import LogView, TimeView
@@ -38,10 +39,6 @@ def open_last(qtbot, window):
     wait(qtbot, lambda: window.workbench.replay.active)
     wait(qtbot, window.features[TimeView].branch.isEnabled)  # the window has seen it, too
     return window.workbench.replay
-
-
-def frames(recording, run):
-    return [recording.frame(run, index) for index in range(run.first, run.last + 1)]
 
 
 def assert_same_frames(ones, others):

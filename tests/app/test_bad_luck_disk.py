@@ -4,7 +4,7 @@ import sys
 from contextlib import contextmanager
 
 import pytest
-from windows import wait, wait_loaded
+from windows import case, play_for, wait, wait_loaded
 
 import engine
 from app.features.attaching import LogView, PlotsView, PoseMenu, RunExports, Sessions, UndoView
@@ -62,20 +62,20 @@ def write_session(window, path):
     sessions._show_result(sessions._save, path)
 
 
-@pytest.mark.parametrize("write", [write_table, write_run, write_picture, write_film, write_session])
-def test_what_was_in_a_file_stays_where_there_is_no_room(qtbot, played, tmp_path, write):
-    path = tmp_path / "old"
+def test_what_was_in_a_file_stays_where_there_is_no_room(qtbot, played, tmp_path):
+    log, path = played.features[LogView], tmp_path / "old"
     path.write_text("as it was")
-    with full():
-        write(played, str(path))
-        wait(qtbot, lambda: not played.features[RunExports].writing.running)
-    assert FULL in played.features[LogView].text, played.features[LogView].text
-    assert "[Errno" not in played.features[LogView].text
-    assert path.read_text() == "as it was"
-    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
-    time = played.workbench.robot.time
-    played.run.play.trigger()
-    wait(qtbot, lambda: played.workbench.robot.time > time)
+    for write in (write_table, write_run, write_picture, write_film, write_session):
+        log.entries.clear()
+        with case(write.__name__):
+            with full():
+                write(played, str(path))
+                wait(qtbot, lambda: not played.features[RunExports].writing.running)
+            assert FULL in log.text, log.text
+            assert "[Errno" not in log.text
+            assert path.read_text() == "as it was"
+            assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []
+            play_for(qtbot, played, 0.01)
 
 
 def test_a_table_of_plots_stays_as_it_was(played, tmp_path, monkeypatch):

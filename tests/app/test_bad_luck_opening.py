@@ -4,13 +4,14 @@ import os
 import sys
 import threading
 import time
+from itertools import product
 
 import pytest
 from PyQt6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PyQt6.QtGui import QColor, QDragEnterEvent, QDropEvent, QGuiApplication
 from PyQt6.QtWidgets import QApplication
 from test_scene_view import entry, settled
-from windows import name_file, wait, wait_loaded
+from windows import case, name_file, wait, wait_loaded
 
 import engine
 from app.features import reloading
@@ -22,6 +23,17 @@ PENDULUM = engine.find_robot("double_pendulum")
 
 def findings(window) -> str:
     return "\n".join(map(str, window.feature(DiagnosticsView).panel.diagnostics))
+
+
+def said(window) -> str:
+    return findings(window) + window.statusBar().currentMessage()
+
+
+def unsaid(window):
+    """The window, once nothing is said in it of what was opened before."""
+    window.statusBar().clearMessage()
+    assert not said(window)
+    return window
 
 
 def test_a_robot_whose_file_changes_many_times_a_second_plays_on_and_is_read_in_the_end(
@@ -97,33 +109,32 @@ def test_odd_names_are_opened_saved_and_opened_again(qtbot, opened, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices of Unix")
-@pytest.mark.parametrize("suffix", [".urdf", ".npz", ".catena"])
-@pytest.mark.parametrize("kind", ["pipe", "device"])
-def test_a_pipe_or_a_device_is_refused_and_nothing_waits_for_it(qtbot, opened, tmp_path, kind, suffix):
-    window = opened(PENDULUM)
-    window.run.play.trigger()
-    wait(qtbot, lambda: window.workbench.robot.time > 0)
-    path = tmp_path / f"odd{suffix}"
-    os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
-    window.open(path)
-    wait(qtbot, lambda: not window.workbench.loading)
-    wait(qtbot, lambda: "a pipe or a device" in findings(window) + window.statusBar().currentMessage())
-    window.run.play.trigger()  # paused, since how far it plays between reset and step is the machine's
-    window.run.reset.trigger()
-    window.run.step.trigger()
-    wait(qtbot, lambda: 0 < window.workbench.robot.time < 0.01)
+def test_a_pipe_or_a_device_is_refused_and_nothing_waits_for_it(qtbot, opened, tmp_path):
+    for kind, suffix in product(("pipe", "device"), (".urdf", ".npz", ".catena")):
+        window = unsaid(opened(PENDULUM))
+        path = tmp_path / f"{kind}{suffix}"
+        os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
+        with case(path.name):
+            window.run.play.trigger()
+            wait(qtbot, lambda window=window: window.workbench.robot.time > 0)
+            window.open(path)
+            wait(qtbot, lambda window=window: not window.workbench.loading)
+            wait(qtbot, lambda window=window: "a pipe or a device" in said(window))
+            window.run.play.trigger()  # paused, since how far it plays between reset and step is the machine's
+            window.run.reset.trigger()
+            window.run.step.trigger()
+            wait(qtbot, lambda window=window: 0 < window.workbench.robot.time < 0.01)
 
 
-@pytest.mark.parametrize(
-    "name", ["", ".", "nothing.urdf", "nothing.npz", "nothing.catena", "\0", "x" * 5000, "~no_such_user/x"]
-)
-def test_what_is_no_file_is_told_and_the_robot_stays(qtbot, opened, name):
-    window = opened(PENDULUM)
-    window.open(name)
-    wait_loaded(qtbot, window)
-    wait(qtbot, lambda: bool(findings(window) + window.statusBar().currentMessage()))
-    assert window.workbench.robot.model.name == "double_pendulum"
-    assert "Traceback" not in findings(window)
+def test_what_is_no_file_is_told_and_the_robot_stays(qtbot, opened):
+    for name in ("", ".", "nothing.urdf", "nothing.npz", "nothing.catena", "\0", "x" * 5000, "~no_such_user/x"):
+        window = unsaid(opened(PENDULUM))
+        with case(repr(name)):
+            window.open(name)
+            wait_loaded(qtbot, window)
+            wait(qtbot, lambda window=window: bool(said(window)))
+            assert window.workbench.robot.model.name == "double_pendulum"
+            assert "Traceback" not in findings(window)
 
 
 def test_a_mesh_that_goes_while_it_is_looked_at_is_told_when_it_is_read_again(qtbot, opened, tmp_path):

@@ -1,31 +1,32 @@
 """An exception in the simulation's thread is reported, the run is kept, and the robot can continue."""
 
-import pytest
-from windows import wait
+from windows import case, wait
 
 import engine
 from app.simulation.running import Running
+from app.window import Window
 
 
-@pytest.mark.parametrize(
-    ("fault", "words"),
-    [
-        (RuntimeError("lost"), "lost"),
-        (MemoryError("lost"), "lost"),
-        (MemoryError(), "it does not fit into memory"),
-        (SystemExit("lost"), "lost"),
-        (KeyError("lost"), "lost"),
-        (ArithmeticError(), "ArithmeticError"),
-    ],
-    ids=repr,
-)
-def test_a_fault_in_a_step_is_told_and_the_thread_lives_on(qtbot, opened, monkeypatch, fault, words):
+def test_a_fault_in_a_step_is_told_and_the_thread_lives_on(qtbot, opened, monkeypatch):
     window = opened(engine.find_robot("double_pendulum"))
-    bench = window.workbench
     window.run.play.trigger()
-    wait(qtbot, lambda: bench.robot.time > 0.2)
-    advance, run = Running.advance, bench.replay.chosen
-    frames = len(run)
+    wait(qtbot, lambda: window.workbench.robot.time > 0.2)
+    for fault, words in (
+        (RuntimeError("lost"), "lost"),
+        (MemoryError(), "it does not fit into memory"),
+        (MemoryError("lost"), "lost"),
+        (ArithmeticError(), "ArithmeticError"),
+        (SystemExit("lost"), "lost"),
+        (KeyError("gone"), "gone"),
+    ):
+        with case(repr(fault)):
+            fail_and_go_on(qtbot, window, monkeypatch, fault, words)
+
+
+def fail_and_go_on(qtbot, window: Window, monkeypatch, fault: BaseException, words: str) -> None:
+    bench, advance = window.workbench, Running.advance
+    run, frames = bench.replay.chosen, len(bench.replay.chosen)
+    window.statusBar().clearMessage()
 
     def fail(*_):
         raise fault

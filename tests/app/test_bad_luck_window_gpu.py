@@ -3,10 +3,12 @@
 A bug of the program while a GPU simulates is reported as such.
 """
 
+from itertools import product
+
 import numpy as np
 import pytest
 from pretended_gpu import CUDARuntimeError, OutOfMemoryError
-from windows import wait
+from windows import case, frames_of, wait
 
 import engine
 from app.features.log_view import LogView
@@ -31,7 +33,7 @@ def on_gpu(qtbot, pretended_gpu, opened):
 def test_the_cpu_goes_on_and_the_run_so_far_is_kept(qtbot, on_gpu, pretended_gpu, monkeypatch, fault, where):
     bench = on_gpu.workbench
     recording, run = bench.replay.recording, bench.replay.chosen
-    before = [recording.frame(run, k) for k in range(run.first, run.last + 1)]
+    before = frames_of(recording, run)
     step = pretended_gpu.step
 
     def gone(simulation, n=1):
@@ -55,7 +57,7 @@ def test_the_cpu_goes_on_and_the_run_so_far_is_kept(qtbot, on_gpu, pretended_gpu
         again = recording.frame(run, frame.index)
         assert again.time == frame.time
         np.testing.assert_array_equal(again.checkpoint.q, frame.checkpoint.q)
-    times = [recording.frame(run, k).time for k in range(run.first, run.last + 1)]
+    times = [frame.time for frame in frames_of(recording, run)]
     assert np.all(np.diff(times) >= 0)
     assert times[-1] > before[-1].time + 0.1
 
@@ -73,28 +75,34 @@ def test_one_that_fails_at_rest_is_told_at_the_next_touch(qtbot, on_gpu, pretend
     assert "the GPU failed" in on_gpu.statusBar().currentMessage()
 
 
-@pytest.mark.parametrize("where", ["launch", "flight"])
-@pytest.mark.parametrize("fault", [RuntimeError("no kernel abia<double>"), KeyError("tau"), TypeError()], ids=repr)
-def test_a_fault_of_the_program_is_told_as_such(qtbot, on_gpu, pretended_gpu, monkeypatch, fault, where):
-    bench = on_gpu.workbench
+def test_a_fault_of_the_program_is_told_as_such(qtbot, on_gpu, pretended_gpu, monkeypatch):
+    faults = (RuntimeError("no kernel abia<double>"), KeyError("tau"), TypeError())
+    for where, fault in product(("launch", "flight"), faults):
+        with case(where, repr(fault)), monkeypatch.context() as patch:
+            one_is_told_and_it_plays_on(qtbot, on_gpu, pretended_gpu, patch, where, fault)
+
+
+def one_is_told_and_it_plays_on(qtbot, window, pretended_gpu, patch, where: str, fault: Exception) -> None:
+    bench, log = window.workbench, window.features[LogView]
     step = pretended_gpu.step
+    log.entries.clear()
 
     def wrong(*_):
         raise fault
 
     if where == "launch":
-        monkeypatch.setattr(pretended_gpu, "step", wrong)
+        patch.setattr(pretended_gpu, "step", wrong)
     else:
         pretended_gpu.fault_in_flight = fault
     wait(qtbot, lambda: not bench.robot.playing)
-    told = on_gpu.statusBar().currentMessage()
+    told = window.statusBar().currentMessage()
     assert told == f"the simulation stopped: {str(fault) or 'TypeError'}"
     assert "the GPU failed" not in told
     assert bench.device == "cuda"
-    assert [entry.text for entry in on_gpu.features[LogView].entries if entry.detail] == [told], "told again and again"
-    monkeypatch.setattr(pretended_gpu, "step", step)
+    assert [entry.text for entry in log.entries if entry.detail] == [told], "told again and again"
+    patch.setattr(pretended_gpu, "step", step)
     pretended_gpu.fault_in_flight = None
     stopped = bench.robot.time
-    on_gpu.run.play.trigger()
+    window.run.play.trigger()
     wait(qtbot, lambda: bench.robot.time > stopped + 0.1)
     assert bench.device == "cuda"

@@ -118,7 +118,7 @@ def test_robots_that_diverge_are_frozen_and_counted_while_the_others_go_on(bench
     bench.configuring.set_dt(0.2)  # too long for those that swing fast
     bench.configuring.set_spread(BatchSpread(40, pose=3.0, seed=1))
     frame(bench, of(40))
-    bench.set_speed(10.0)
+    bench._worker.set_speed(50.0)  # a user may ask for 10
     bench.play()
     events = until(bench, lambda: (each := bench.frame()) is not None and each.time > 25)
     newest = bench.robot.newest

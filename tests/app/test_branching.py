@@ -39,6 +39,7 @@ def branch(qtbot, window: Window) -> None:
 
 def test_the_drive_of_a_frame_is_shown_and_taken_whole(qtbot, arm):
     bench, form = arm.workbench, choose(qtbot, arm, 0)
+    bench.set_speed(4.0)
     type_in(qtbot, form.kp, "321")
     play(qtbot, arm, 0.4)
     changed, held = bench.robot.time, bench.robot.newest.q.copy()

@@ -1,6 +1,7 @@
 """The command palette over all actions, and right-click menus on links, things, joints, plots and frames."""
 
 import os
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from PyQt6.QtGui import QContextMenuEvent, QGuiApplication
 from PyQt6.QtWidgets import QApplication, QMenu
 from test_dragging import place_of
 from test_scene_view import entry, seen_at, settled, shown
-from windows import wait
+from windows import case, wait
 
 import engine
 from app.desktop.actions import NO_ROBOT, is_offered, reason_of
@@ -20,6 +21,7 @@ from app.features.palette import ALSO, PaletteView, rank_commands
 from app.features.shortcuts_sheet import of_menus
 
 RIGHT = Qt.MouseButton.RightButton
+MENU_KEYS = (Qt.Key.Key_Menu, Qt.Key.Key_F10)
 
 
 def names(menu: QMenu) -> list[str]:
@@ -38,61 +40,63 @@ def asked(widget, at: QPoint) -> None:
     QApplication.sendEvent(widget, QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, widget.mapToGlobal(at)))
 
 
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
-        ("friction", "Simulation › Friction and restitution"),
-        ("bounce", "Simulation › Friction and restitution"),
-        ("degrees", "View › Angles in radians"),
-        ("fps", "View › Timing"),
-        ("screenshot", "File › Export › Picture (.png)"),
-        ("record movie", "File › Export › Video of the run (.mp4)"),
-        ("dark mode", "View › Theme › Dark"),
-        ("reset camera", "View › Fit"),
-        ("contact forces", "View › Overlays › Contacts"),
-        ("ik", "Simulation › Pose a link"),
-        ("euler", "Simulation › Time step and integrator › semi-implicit"),
-        ("euler", "Simulation › Time step and integrator › implicit"),
-        ("explicit euler", "Simulation › Time step and integrator › semi-implicit"),
-        ("semi-implicit euler", "Simulation › Time step and integrator › semi-implicit"),
-        ("symplectic", "Simulation › Time step and integrator › semi-implicit"),
-        ("implicit euler", "Simulation › Time step and integrator › implicit"),
-        ("runge-kutta", "Simulation › Time step and integrator › rk4"),
-        ("runge kutta", "Simulation › Time step and integrator › rk4"),
-        ("integrator", "Simulation › Time step and integrator › rk4"),
-        ("timestep", "Simulation › Time step and integrator › Other"),
-        ("dt", "Simulation › Time step and integrator › Other"),
-        ("cuda", "Simulation › Device › GPU"),
-        ("featherstone", "Simulation › Algorithm › ABA"),
-        ("mass matrix", "Simulation › Algorithm › CRBA"),
-        ("restart", "Simulation › Reset"),
-        ("perturb", "View › Forces"),
-        ("setpoint", "View › Joints"),
-        ("pd gains", "View › Joints"),
-        ("envs", "View › Batch"),
-        ("benchmark", "View › Compare"),
-        ("hfield", "Simulation › Terrain › Height field"),
-        ("plane", "Simulation › Ground"),
-        ("fixed base", "Simulation › Floating base"),
-        ("geoms", "View › Overlays › Collision shapes"),
-        ("tf", "View › Overlays › Link frames"),
-        ("com", "View › Overlays › Centres of mass"),
-        ("xray", "View › Overlays › Transparent"),
-        ("load urdf", "File › Open"),
-        ("exit", "File › Quit"),
-        ("manual", "Help › Documents › User guide"),
-        ("hotkeys", "Help › Keyboard shortcuts"),
-        ("console", "Help › Log"),
-        ("graph", "View › Plots"),
-        ("inertia", "View › Robot"),
-    ],
-)
-def test_the_palette_finds_a_command_by_the_words_of_other_programs(qtbot, arm, words, name):
-    view = arm.features[PaletteView]
+WORDS = {
+    "Simulation › Friction and restitution": ("friction", "bounce"),
+    "View › Angles in radians": ("degrees",),
+    "View › Timing": ("fps",),
+    "File › Export › Picture (.png)": ("screenshot",),
+    "File › Export › Video of the run (.mp4)": ("record movie",),
+    "View › Theme › Dark": ("dark mode",),
+    "View › Fit": ("reset camera",),
+    "View › Overlays › Contacts": ("contact forces",),
+    "Simulation › Pose a link": ("ik",),
+    "Simulation › Time step and integrator › semi-implicit": (
+        "euler",
+        "explicit euler",
+        "semi-implicit euler",
+        "symplectic",
+    ),
+    "Simulation › Time step and integrator › implicit": ("euler", "implicit euler"),
+    "Simulation › Time step and integrator › rk4": ("runge-kutta", "runge kutta", "integrator"),
+    "Simulation › Time step and integrator › Other": ("timestep", "dt"),
+    "Simulation › Device › GPU": ("cuda",),
+    "Simulation › Algorithm › ABA": ("featherstone",),
+    "Simulation › Algorithm › CRBA": ("mass matrix",),
+    "Simulation › Reset": ("restart",),
+    "View › Forces": ("perturb",),
+    "View › Joints": ("setpoint", "pd gains"),
+    "View › Batch": ("envs",),
+    "View › Compare": ("benchmark",),
+    "Simulation › Terrain › Height field": ("hfield",),
+    "Simulation › Ground": ("plane",),
+    "Simulation › Floating base": ("fixed base",),
+    "View › Overlays › Collision shapes": ("geoms",),
+    "View › Overlays › Link frames": ("tf",),
+    "View › Overlays › Centres of mass": ("com",),
+    "View › Overlays › Transparent": ("xray",),
+    "File › Open": ("load urdf",),
+    "File › Quit": ("exit",),
+    "Help › Documents › User guide": ("manual",),
+    "Help › Keyboard shortcuts": ("hotkeys",),
+    "Help › Log": ("console",),
+    "View › Plots": ("graph",),
+    "View › Robot": ("inertia",),
+}
+"""Commands, and words of other programs for them."""
+
+
+def rows(view: PaletteView, words: str) -> list[str]:
+    """The names of the commands that a new palette finds by words."""
     view.show()
-    qtbot.keyClicks(view.palette.line, words)
+    view.palette.line.setText(words)
     found = [view.palette.list.topLevelItem(k).text(0) for k in range(view.palette.list.topLevelItemCount())]
-    assert name in [each.removesuffix("  ✓").partition("\t")[0] for each in found[:5]]
+    return [name.removesuffix("  ✓").partition("\t")[0] for name in found]
+
+
+def test_the_palette_finds_a_command_by_the_words_of_other_programs(arm):
+    view = arm.features[PaletteView]
+    asked = [(words, name) for name, several in WORDS.items() for words in several]
+    assert [(words, found) for words, name in asked if name not in (found := rows(view, words)[:5])] == []
 
 
 def test_the_palette_finds_a_lesson_by_its_name_on_the_command_line_and_shows_its_title_in_full(qtbot, arm):
@@ -178,14 +182,16 @@ def test_plots_behind_another_panel_go_on_with_their_curves(qtbot, arm):
     wait(qtbot, lambda: not arm.features[PlotsView]._watched)
 
 
-@pytest.mark.parametrize("words", ["restitution", "mass color"])
-def test_words_of_what_is_in_a_panel_never_close_it(qtbot, arm, words):
+def test_words_of_what_is_in_a_panel_never_close_it(qtbot, arm):
     view, dock = arm.features[PaletteView], arm.docks["Scene"]
-    for _ in range(2):
-        view.show()
-        qtbot.keyClicks(view.palette.line, words)
-        qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)
-        wait(qtbot, lambda: not dock.visibleRegion().isEmpty())
+    for words in ("restitution", "mass color"):
+        dock.hide()
+        for _ in range(2):
+            view.show()
+            qtbot.keyClicks(view.palette.line, words)
+            qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)
+            with case(words):
+                wait(qtbot, lambda: not dock.visibleRegion().isEmpty())
 
 
 def test_every_word_of_other_programs_is_for_a_command(arm):
@@ -233,22 +239,17 @@ def test_the_palette_finds_any_command_and_runs_it(qtbot, arm):
     assert not view.palette.isVisible()
 
 
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
+def test_the_palette_has_the_exact_name_first(arm):
+    view = arm.features[PaletteView]
+    for words, name in (
         ("robots › pendulum", "File › Robots › pendulum"),
         ("ghost", "View › Ghost"),
         ("reset", "Simulation › Reset"),
         ("second robot", "View › Second robot"),
-    ],
-)
-def test_the_palette_has_the_exact_name_first(arm, words, name):
-    view = arm.features[PaletteView]
-    view.show()
-    view.palette.line.setText(words)
-    assert view.palette.list.currentItem().text(0).removesuffix("  ✓") == name
-    assert view.palette.list.topLevelItem(0) is view.palette.list.currentItem()
-    view.palette.close()
+    ):
+        assert rows(view, words)[0] == name
+        assert view.palette.list.topLevelItem(0) is view.palette.list.currentItem(), words
+        view.palette.close()
 
 
 def test_every_entry_of_a_plots_menu_has_a_name(arm):
@@ -339,31 +340,31 @@ def menu_by_key(qtbot, window, widget, key: Qt.Key) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("key", [Qt.Key.Key_Menu, Qt.Key.Key_F10])
-def test_the_menu_key_opens_the_menu_of_what_is_selected(qtbot, arm, key):
+def test_the_menu_key_opens_the_menu_of_what_is_selected(qtbot, arm):
     scene, links = arm.features[SceneView], arm.workbench.robot.model.link_names
     arm.docks.show_in_front("Robot")
     tree = arm.features[RobotView].panel.tree
     wait(qtbot, lambda: tree.isVisible() and tree.model().rowCount() > 0)
-    for link in (2, len(links) - 1):
-        arm.selection.choose(link)
-        assert menu_by_key(qtbot, arm, tree, key)[0] == links[link]
-        found = menu_by_key(qtbot, arm, arm.viewport, key)
-        assert (found[0], "Plot" in found, "Centre the view here" in found) == (links[link], True, True)
-    for row in (1, 3):
-        arm.joints.setCurrentIndex(arm.joints.table.index(row, 0))
-        ask_by_key(qtbot, arm.joints, key)
-        wait(qtbot, lambda: isinstance(QApplication.activePopupWidget(), QMenu))
-        press(QApplication.activePopupWidget(), "Copy name")
-        QApplication.activePopupWidget().close()
-        assert QGuiApplication.clipboard().text() == arm.joints.table.rows[row].name
-    arm.selection.choose(-1)
-    assert "Add to the scene" in menu_by_key(qtbot, arm, arm.viewport, key)
+    for key in MENU_KEYS:
+        for link in (2, len(links) - 1):
+            arm.selection.choose(link)
+            assert menu_by_key(qtbot, arm, tree, key)[0] == links[link], key
+            found = menu_by_key(qtbot, arm, arm.viewport, key)
+            assert (found[0], "Plot" in found, "Centre the view here" in found) == (links[link], True, True), key
+        for row in (1, 3):
+            arm.joints.setCurrentIndex(arm.joints.table.index(row, 0))
+            ask_by_key(qtbot, arm.joints, key)
+            wait(qtbot, lambda: isinstance(QApplication.activePopupWidget(), QMenu))
+            press(QApplication.activePopupWidget(), "Copy name")
+            QApplication.activePopupWidget().close()
+            assert QGuiApplication.clipboard().text() == arm.joints.table.rows[row].name, key
+        arm.selection.choose(-1)
+        assert "Add to the scene" in menu_by_key(qtbot, arm, arm.viewport, key), key
     entry(scene, "Obstacle: box")
     settled(qtbot, scene)
-    for widget in (arm.viewport, scene.panel.list):
+    for key, widget in product(MENU_KEYS, (arm.viewport, scene.panel.list)):
         scene.panel.choose(0)
-        assert menu_by_key(qtbot, arm, widget, key)[0] == "Box 1"
+        assert menu_by_key(qtbot, arm, widget, key)[0] == "Box 1", key
 
 
 def test_entries_of_another_feature_stand_in_their_group(arm):

@@ -165,7 +165,7 @@ def test_a_gpu_that_fails_in_flight_hands_over_to_the_cpu(swinging, pretended_gp
 def test_commands_are_obeyed_while_the_gpu_is_at_work(swinging, pretended_gpu):
     heard, frames = swinging
     configured(heard, heard.worker.configure(GPU))
-    pretended_gpu.lag = 3.0
+    pretended_gpu.lag = 1.0
     heard.worker.play()
     until(lambda: len(pretended_gpu.launches) > 1)  # after the one that warms it
     number = heard.worker.configure(Settings(device="cuda", dt=2e-3))

@@ -85,6 +85,7 @@ def test_an_end_on_an_obstacle_follows_it_and_the_menu_removes_the_distance(qtbo
     np.testing.assert_allclose(view.vector - vector, [0, 0, 0.5], atol=1e-9)
     press(arm.menus.context.of(Clicked(LINK, "hand", hand)), "Remove distance")
     assert view.vector is None
+    arm.viewport.overlays.move_obstacle(0, box.pose)
     measured(qtbot, arm, place_of(qtbot, arm, hand), seen_at(arm, box.pose[:3, 3]))
     scene.remove(0)
     wait(qtbot, lambda: not scene.obstacles and view.vector is None)

@@ -12,14 +12,16 @@ LEFT, RIGHT, CTRL = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, Qt.Ke
 
 
 def place_of(qtbot, window, link: int) -> QPoint:
-    """A place of the picture where that link is seen."""
+    """A place of the picture where that link is seen, close to its frame."""
     wait(qtbot, lambda: window.workbench.shown is not None)
     viewport = window.viewport
-    for y in range(4, viewport.height(), 8):
-        for x in range(4, viewport.width(), 8):
-            hit = viewport.under(x, y)
-            if hit is not None and hit.link == link:
-                return QPoint(x, y)
+    near = viewport.place(viewport._poses[link, :3, 3])
+    places = np.mgrid[4 : viewport.width() : 8, 4 : viewport.height() : 8].reshape(2, -1).T
+    away = np.hypot(*(places - (near.x(), near.y())).T)
+    for x, y in places[np.argsort(away, kind="stable")].tolist():
+        hit = viewport.under(x, y)
+        if hit is not None and hit.link == link:
+            return QPoint(x, y)
     raise AssertionError("it is not in sight")
 
 

@@ -161,6 +161,7 @@ def test_joints_that_carry_their_weight_stay_without_gains(qtbot, arm):
     press(qtbot, arm, arm.run.hold)
     wait(qtbot, lambda: not bench.robot.settings.held)
     arm.features[DriveView].weight_action.trigger()
+    bench.set_speed(4.0)
     press(qtbot, arm, arm.run.play)
     wait(qtbot, lambda: bench.robot.time > 1.0)
     assert np.abs(bench.robot.newest.q - bench.robot.initial).max() < 1e-3
@@ -217,6 +218,7 @@ def test_a_velocity_of_zero_does_not_sink(qtbot, arm):
     pick(form.mode, "velocity")
     assert (form.quantity.text(), form.weight.isChecked()) == ("Velocity", True)
     assert (form.kp_name.text(), form.kd_name.text()) == ("kp, N m/rad", "kd, N m s/rad")
+    bench.set_speed(4.0)
     press(qtbot, arm, arm.run.play)
     wait(qtbot, lambda: bench.robot.time > 1.0)
     assert abs(math.degrees(bench.robot.newest.q[1]) - 60.0) < 0.5

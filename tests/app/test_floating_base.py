@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from test_out_of_view import in_picture
-from windows import PATIENCE, started, wait, wait_loaded
+from windows import PATIENCE, boxed, case, started, wait, wait_loaded
 
 import engine
 from app.features.floating_base import FIXED, FREED, IN_THE_AIR, KEPT
@@ -27,18 +27,15 @@ def test_undo_shows_the_robot_where_it_stands_then(qtbot, arm):
     wait(qtbot, lambda: in_picture(window))
 
 
-@pytest.mark.parametrize(
-    ("name", "ticked", "enabled", "tip"),
-    [
+def test_it_says_whether_the_base_floats_and_why_that_stays(opened):
+    for name, *said in (
         ("humanoid", True, False, FREE_ALREADY_TIP),
+        ("chain", False, False, NO_FILE_TIP),
         ("quadruped", True, False, FREE_ALREADY_TIP),
         ("arm7", False, True, FREE_TIP),
-        ("chain", False, False, NO_FILE_TIP),
-    ],
-)
-def test_it_says_whether_the_base_floats_and_why_that_stays(opened, name, ticked, enabled, tip):
-    action = opened(engine.chain(3) if name == "chain" else engine.find_robot(name)).run.floating
-    assert (action.isChecked(), action.isEnabled(), action.toolTip()) == (ticked, enabled, tip)
+    ):
+        action = opened(engine.chain(3) if name == "chain" else engine.find_robot(name)).run.floating
+        assert [action.isChecked(), action.isEnabled(), action.toolTip()] == said, name
 
 
 def test_a_body_beside_the_robot_does_not_tick_it(qtbot, arm):
@@ -49,27 +46,31 @@ def test_a_body_beside_the_robot_does_not_tick_it(qtbot, arm):
     assert arm.run.floating.isEnabled()
 
 
-@pytest.mark.parametrize(
-    ("stem", "legged"),
-    [("go2", True), ("g1_29dof_rev_1_0", True), ("talos_reduced", True), ("ur5_robot", False), ("tiago", False)],
-)
-def test_a_robot_fixed_in_the_air_is_said_to_float_once_asked(opened, example_robots: list[Path], stem, legged):
-    window = opened(next(path for path in example_robots if path.stem == stem))
-    message = window.statusBar().currentMessage()
-    assert message.startswith(IN_THE_AIR) if legged else "Floating base" not in message
-    assert ("the pose 'standing' of its SRDF" in message) == (stem == "go2")
+@pytest.fixture
+def example(example_robots: list[Path], tmp_path):
+    return lambda stem: boxed(next(path for path in example_robots if path.stem == stem), tmp_path)
 
 
-def test_it_is_said_once_of_a_robot(qtbot, opened, example_robots: list[Path]):
-    window = opened(next(path for path in example_robots if path.stem == "solo12"))
+def test_a_robot_fixed_in_the_air_is_said_to_float_once_asked(opened, window, example):
+    legged = ("go2", "g1_29dof_rev_1_0", "talos_reduced")
+    for stem in (*legged, "ur5_robot", "tiago"):
+        window.statusBar().clearMessage()
+        message = opened(example(stem)).statusBar().currentMessage()
+        with case(stem):
+            assert message.startswith(IN_THE_AIR) if stem in legged else "Floating base" not in message
+            assert ("the pose 'standing' of its SRDF" in message) == (stem == "go2")
+
+
+def test_it_is_said_once_of_a_robot(qtbot, opened, example):
+    window = opened(example("solo12"))
     assert "Floating base" in window.statusBar().currentMessage()
     window.features[SceneView].add("box", free=True)
     wait(qtbot, lambda: len(window.workbench.robot.parts) == 1)
     assert "Floating base" not in window.statusBar().currentMessage()
 
 
-def test_the_greyed_terrain_says_what_to_do(qtbot, opened, example_robots: list[Path]):
-    window = opened(next(path for path in example_robots if path.stem == "solo12"))
+def test_the_greyed_terrain_says_what_to_do(qtbot, opened, example):
+    window = opened(example("solo12"))
     ground = window.features[GroundView]
 
     def tips() -> set[str]:

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QLineEdit, QPlainTextEdit, QTreeWidget, QWidget
-from windows import type_in, wait
+from windows import case, type_in, wait
 
 import engine
 from app.features.attaching import DriveView, PlotsView
+from app.window import Window
 
 pytestmark = pytest.mark.usefixtures("runtime")
 CHECKED = Qt.ItemDataRole.CheckStateRole
@@ -28,33 +29,39 @@ def stops(dock: QWidget) -> list[QWidget]:
     return [each for each in found if not isinstance(each.parent(), QAbstractSpinBox | QComboBox)]
 
 
-@pytest.mark.parametrize("key", [Qt.Key.Key_Tab, Qt.Key.Key_Backtab])
-def test_tab_comes_to_nothing_that_is_out_of_sight(qtbot, opened, key):
+def test_tab_comes_to_nothing_that_is_out_of_sight(qtbot, opened):
     window = opened(engine.ROBOTS / "arm7.urdf")
     window.resize(1280, 800)
     window.docks["Compare"].show()
     window.docks["Plots"].show()
     wait(qtbot, window.docks["Plots"].isVisible)
-    window.viewport.setFocus()
-    came = []
-    while len(came) < 60 and (not came or came[-1] is not window.viewport):
-        qtbot.keyClick(QApplication.focusWidget(), key)
-        came.append(QApplication.focusWidget())
-        place = came[-1].mapTo(window, came[-1].rect().center())
-        assert window.rect().contains(place), f"{type(came[-1]).__name__} {came[-1].accessibleName()} {place}"
-    assert came[-1] is window.viewport
-    assert window.joints in came
+    for key in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab):
+        window.viewport.setFocus()
+        came = []
+        while len(came) < 60 and (not came or came[-1] is not window.viewport):
+            qtbot.keyClick(QApplication.focusWidget(), key)
+            came.append(QApplication.focusWidget())
+            place = came[-1].mapTo(window, came[-1].rect().center())
+            assert window.rect().contains(place), f"{key} {type(came[-1]).__name__} {came[-1].accessibleName()} {place}"
+        assert came[-1] is window.viewport, key
+        assert window.joints in came, key
 
 
-@pytest.mark.parametrize("title", DOCKS)
-def test_the_focus_is_seen_and_space_plays(qtbot, opened, title):
+def test_the_focus_is_seen_and_space_plays(qtbot, opened):
     window = opened(engine.ROBOTS / "quadruped.urdf")
     window.resize(1600, 1000)
-    dock = window.docks[title]
-    dock.show()
-    dock.raise_()
-    wait(qtbot, dock.isVisible)
-    there = stops(dock)
+    for title in DOCKS:
+        dock = window.docks[title]
+        was_there = not dock.isHidden()
+        dock.show()
+        dock.raise_()
+        wait(qtbot, dock.isVisible)
+        with case(title):
+            look_at_stops(qtbot, window, stops(dock))
+        dock.setVisible(was_there)
+
+
+def look_at_stops(qtbot, window: Window, there: list[QWidget]) -> None:
     assert there
     for each in there:
         window.viewport.setFocus()

@@ -61,14 +61,14 @@ def test_a_click_opens_a_robot(qtbot, window):
     assert window.workbench.path.endswith("scara.urdf")
 
 
-@pytest.mark.parametrize("width", [260, 420, 700, 1300])
-def test_the_cards_stand_in_whole_columns(window, width):
+def test_the_cards_stand_in_whole_columns(window):
     shown = gallery(window)
-    shown.fit(shown.rect().adjusted(0, 0, width - shown.width(), 0))
-    QApplication.processEvents()
-    rects = [shown.cards.visualItemRect(shown.cards.item(k)) for k in range(shown.cards.count())]
-    assert min(rect.left() for rect in rects) >= 0
-    assert max(rect.right() for rect in rects) <= shown.cards.viewport().width()
+    for width in (260, 420, 700, 1300):
+        shown.fit(shown.rect().adjusted(0, 0, width - shown.width(), 0))
+        QApplication.processEvents()
+        rects = [shown.cards.visualItemRect(shown.cards.item(k)) for k in range(shown.cards.count())]
+        assert min(rect.left() for rect in rects) >= 0, width
+        assert max(rect.right() for rect in rects) <= shown.cards.viewport().width(), width
 
 
 def test_a_robot_without_a_picture_is_offered_by_name(qtbot, tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from test_scene_view import settled, shown, type_in
-from windows import wait, wait_loaded
+from windows import frames_of, wait, wait_loaded
 
 import engine
 from app.features.attaching import LiveView, RunExports, SceneView
@@ -103,7 +103,7 @@ def test_a_cube_is_grasped_lifted_recorded_replayed_and_exported(qtbot, opened, 
 def script(runtime):
     """Starts the script that grasps; its process, and the folder of its live link."""
     process = subprocess.Popen(
-        [sys.executable, str(Path(__file__).parent / "grasping_script.py")],
+        [sys.executable, str(Path(__file__).parent / "grasping_script.py"), "3"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         env=os.environ | {"XDG_RUNTIME_DIR": str(runtime), "PYTHONPATH": str(engine.ROBOTS.parent)},
     )  # fmt: skip
@@ -128,7 +128,7 @@ def test_a_grasp_of_a_script_is_watched_replayed_and_exported(qtbot, window, scr
     process.stdin.flush()
     wait(qtbot, lambda: view.reader is None)
     run, recording = bench.replay.growing, bench.replay.recording
-    frames = [recording.frame(run, k) for k in range(run.first, run.last + 1)]
+    frames = frames_of(recording, run)
     assert frames[-1].checkpoint.q[0, -5] == pytest.approx(told["lifted_by"], abs=1e-6)
     model = frames[-1].setup.model
     fingers = {model.link_names.index(f"panda_{side}finger") for side in ("left", "right")}

@@ -7,24 +7,28 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtWidgets import QApplication
-from windows import ANSWER, HEARD, LOOKS, PATIENCE, play_for, wait
+from windows import ANSWER, HEARD, LOOKS, PATIENCE, case, play_for, show_lesson, wait
 
 import engine
 from app.desktop import theme
 from app.features.attaching import GalleryView, LessonView
-from app.panels.lesson import CHOOSE, PICK
+from app.panels.lesson import CHOOSE, PICK, LessonPanel
 from app.panels.lesson_question import NOT_YET, RIGHT
+from app.picture.overlays import Overlays
 
 NAMES = engine.Lesson.names()
 
 
-ROBOTS = [*((name, robot) for name in NAMES for robot in ("arm7", 16)), ("dca", "humanoid"), ("contact", "humanoid")]
+@pytest.mark.parametrize(("robot", "names"), [("arm7", NAMES), (16, NAMES), ("humanoid", ("dca", "contact"))])
+def test_each_lesson_goes_to_its_end(qtbot, taught, robot, names):
+    view = taught(names[0], engine.chain(robot) if isinstance(robot, int) else engine.find_robot(robot))
+    for name in names:
+        with case(name):
+            go_through(qtbot, show_lesson(qtbot, view, name), view._viewport.overlays)
 
 
-@pytest.mark.parametrize(("name", "robot"), ROBOTS)
-def test_each_lesson_goes_to_its_end(qtbot, taught, name, robot):
-    view = taught(name, engine.chain(robot) if isinstance(robot, int) else engine.find_robot(robot))
-    panel, overlays = view.panel, view._viewport.overlays
+def go_through(qtbot, panel: LessonPanel, overlays: Overlays) -> None:
+    """Go to the end of a lesson and back."""
     seen = []
     while True:
         step = panel.step
@@ -57,9 +61,17 @@ def test_while_a_lesson_is_computed_the_panel_says_which(qtbot, opened):
     wait(qtbot, lambda: view.panel.lesson is not None)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_question_is_checked(qtbot, taught, name):
-    panel = taught(name, engine.chain(5), 1000).panel
+@pytest.mark.parametrize("by", ["mouse", "keys"])
+def test_a_question_is_answered_by_either_alone(qtbot, taught, by):
+    view = taught(NAMES[0], engine.chain(5), 1000)
+    for name in NAMES:
+        with case(name):
+            panel = show_lesson(qtbot, view, name, 1000)
+            answer_by_mouse(qtbot, panel) if by == "mouse" else answer_by_keys(qtbot, panel)
+
+
+def answer_by_mouse(qtbot, panel: LessonPanel) -> None:
+    """Give each answer that may be given."""
     question, form = panel.step.question, panel.question
     if question.dragged:
         assert not form.choices.buttons()
@@ -91,10 +103,8 @@ def test_a_question_is_checked(qtbot, taught, name):
     assert form.wording.text().startswith(NOT_YET)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_question_is_answered_by_keys_alone(qtbot, taught, name):
+def answer_by_keys(qtbot, panel: LessonPanel) -> None:
     """A wrong answer first; what is said of it goes with the next change."""
-    panel = taught(name, engine.chain(5), 1000).panel
     question, form = panel.step.question, panel.question
     if question.dragged:
         form.drag.setFocus()

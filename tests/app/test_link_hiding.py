@@ -20,7 +20,7 @@ RIGHT, LEFT = Qt.MouseButton.RightButton, Qt.MouseButton.LeftButton
 def links_in(window) -> set[int]:
     """The links that can be picked in the picture."""
     viewport = window.viewport
-    places = ((x, y) for y in range(4, viewport.height(), 8) for x in range(4, viewport.width(), 8))
+    places = ((x, y) for y in range(4, viewport.height(), 16) for x in range(4, viewport.width(), 16))
     return {hit.link for x, y in places if (hit := viewport.under(x, y)) is not None}
 
 

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from windows import wait, wait_loaded
+from windows import frames_of, wait, wait_loaded
 
 import engine
 import main
@@ -55,10 +55,6 @@ def newest(recording):
     return recording.frame(run, run.last).checkpoint
 
 
-def frames(recording, run):
-    return [recording.frame(run, k) for k in range(run.first, run.last + 1)]
-
-
 def test_the_window_has_the_states_of_the_script_to_the_bit(qtbot, window, start, connect):
     process, folder = start("quadruped", 1500, "states")
     view, replay = connect(), window.workbench.replay
@@ -69,7 +65,7 @@ def test_the_window_has_the_states_of_the_script_to_the_bit(qtbot, window, start
     assert (replay.runs, replay.frame.index) == ((run,), run.last)
     assert replay.frame.checkpoint.steps == 1500
     with np.load(folder.with_suffix(".npz")) as states:
-        for frame in frames(recording, run)[1:]:
+        for frame in frames_of(recording, run)[1:]:
             for name in "qv":
                 own = states[f"{name}{frame.checkpoint.steps}"]
                 assert np.array_equal(getattr(frame.checkpoint, name).view("u8"), own.view("u8"))
@@ -166,13 +162,13 @@ def test_its_run_is_plotted_exported_and_kept_like_any_other(qtbot, window, star
     wait(qtbot, lambda: not window.features[RunExports].writing.running)
     wait(qtbot, (tmp_path / "run.npz").exists)
     saved = engine.read_run(tmp_path / "run.npz")
-    assert saved.trajectory.time.tolist() == [frame.time for frame in frames(recording, run)]
+    assert saved.trajectory.time.tolist() == [frame.time for frame in frames_of(recording, run)]
     with np.load(folder.with_suffix(".npz")) as states:
         assert np.array_equal(saved.trajectory.q[-1], states["q500"][0])
     saving.close()
     (kept,) = autosave.saved_runs(tmp_path / "runs")
     read = engine.recording_of_parts(run_files.read(str(kept)), bench.robot.model)
-    assert frames(read, read.runs[0])[-1].checkpoint.steps == 500
+    assert frames_of(read, read.runs[0])[-1].checkpoint.steps == 500
 
 
 def test_its_plots_go_on_while_it_runs_and_have_what_came_before(qtbot, window, start, connect):
@@ -219,7 +215,7 @@ def test_a_plot_has_all_frames_of_a_script_that_had_begun(qtbot, window, start, 
         panel.plot(energy)
     replay = bench.replay
     wait(qtbot, lambda: len(replay.growing) > 60)
-    recorded = [frame.time for frame in frames(replay.recording, replay.growing)[:40]]
+    recorded = [frame.time for frame in frames_of(replay.recording, replay.growing)[:40]]
     wait(qtbot, lambda: np.isin(recorded, panel.series[energy].time).all())
 
 

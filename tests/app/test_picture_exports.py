@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 from PyQt6.QtWidgets import QDialog, QDialogButtonBox, QMessageBox
 from test_time import load, play
-from windows import name_file, type_in, wait
+from windows import case, name_file, type_in, wait
 
 import engine
 from app.features.appearance import Appearance
@@ -124,31 +124,31 @@ def test_a_picture_and_a_video_show_no_selection(qtbot, window, exports, tmp_pat
     assert not taken.tints.any()
 
 
-def order(start: float = 0.0, end: float = 0.4, rate: float = 30.0) -> FilmOrder:
-    return FilmOrder((161, 120), rate, 1.0, start, end)
+def order(end: float, rate: float = 30.0) -> FilmOrder:
+    return FilmOrder((161, 120), rate, 1.0, 0.0, end)
 
 
 def test_a_film_shows_the_run(qtbot, window, exports, tmp_path, monkeypatch):
     av = pytest.importorskip("av", reason="PyAV is not installed (extra video)")
     load(qtbot, window, "quadruped")
-    play(qtbot, window, 0.5)
+    play(qtbot, window, 0.3)
     path = tmp_path / "run.mp4"
 
     def fill(dialog: FilmDialog) -> None:
         assert dialog.order.end == pytest.approx(window.workbench.robot.time, abs=1e-3)
         dialog.choice.choose((161, 120))
-        dialog.end.setValue(0.4)
+        dialog.end.setValue(0.2)
         dialog.speed.setCurrentIndex(dialog.speed.findText("0.5 ×"))
 
     answer(monkeypatch, FilmDialog, path, fill)
     exports.pictures.film.trigger()
     finish(qtbot, exports)
-    assert "25 frames written to run.mp4" in window.statusBar().currentMessage()
+    assert "13 frames written to run.mp4" in window.statusBar().currentMessage()
     with av.open(str(path)) as film:
         stream = film.streams.video[0]
         assert stream.average_rate == 30
         pictures = [frame.to_ndarray(format="rgb24") for frame in film.decode(stream)]
-    assert len(pictures) == 25
+    assert len(pictures) == 13
     assert pictures[0].shape == (120, 160, 3)
     assert np.ptp(pictures[0]) > 100
 
@@ -168,12 +168,22 @@ def test_a_film_of_no_length_cannot_be_saved(qtbot, window):
 
 
 def begin_film(qtbot, window: Window, exports: RunExports, folder: Path) -> None:
-    """Write a film of a run, and wait for its first frames."""
-    pytest.importorskip("av", reason="PyAV is not installed (extra video)")
+    """Write a film of the arm's run, and hold it after its first frames."""
     load(qtbot, window)
-    play(qtbot, window, 0.5)
-    exports.pictures.save_film(str(folder / "run.mp4"), order(rate=60.0, end=window.workbench.robot.time))
+    play(qtbot, window, 0.2)
+    hold_film(qtbot, window, exports, folder)
+
+
+def hold_film(qtbot, window: Window, exports: RunExports, folder: Path) -> None:
+    """Write a film of the run until it has its first frames; `go_on` has it written to its end."""
+    pytest.importorskip("av", reason="PyAV is not installed (extra video)")
+    exports.pictures.save_film(str(folder / "run.mp4"), order(rate=40.0, end=window.workbench.robot.time))
     wait(qtbot, lambda: "frames" in window.statusBar().currentMessage())
+    exports.pictures._feeder.setInterval(3_600_000)
+
+
+def go_on(exports: RunExports) -> None:
+    exports.pictures._feeder.setInterval(1)
 
 
 def test_a_film_that_is_stopped_leaves_no_file(qtbot, window, exports, tmp_path):
@@ -194,7 +204,8 @@ def test_quitting_asks_before_a_film_is_discarded(qtbot, window, exports, tmp_pa
     box.button(QMessageBox.StandardButton.Cancel).click()
     assert exports.writing.running
     assert not window.close()
-    next(button for button in exports.question.buttons() if "when it is" in button.text()).click()
+    reply(exports, "when it is")
+    go_on(exports)
     wait(qtbot, window.isHidden)
     assert (tmp_path / "run.mp4").exists(), "it was waited for"
 
@@ -202,19 +213,13 @@ def test_quitting_asks_before_a_film_is_discarded(qtbot, window, exports, tmp_pa
 def test_a_film_that_is_discarded_leaves_no_file_when_the_window_closes(qtbot, window, exports, tmp_path):
     begin_film(qtbot, window, exports, tmp_path)
     assert not window.close()
-    next(button for button in exports.question.buttons() if "Discard" in button.text()).click()
+    reply(exports, "Discard")
     wait(qtbot, window.isHidden)
     assert not [each for each in tmp_path.iterdir() if "mp4" in each.name]
 
 
-def test_a_film_ends_with_its_robot(qtbot, window, exports, tmp_path, monkeypatch):
-    pytest.importorskip("av", reason="PyAV is not installed (extra video)")
-    monkeypatch.setattr(
-        "app.features.picture_exports.FEED", 3_600_000
-    )  # so that it is not over before the robot is there
-    load(qtbot, window)
-    play(qtbot, window, 0.5)
-    exports.pictures.save_film(str(tmp_path / "run.mp4"), order())
+def test_a_film_ends_with_its_robot(qtbot, window, exports, tmp_path):
+    begin_film(qtbot, window, exports, tmp_path)
     window.workbench.open(engine.find_robot("scara"))
     wait(qtbot, lambda: window.workbench.robot.model.name == "scara")
     assert exports.writing.stopping
@@ -238,43 +243,32 @@ def test_opening_another_robot_asks_before_a_film_is_discarded(qtbot, window, ex
     window.open(scara)
     reply(exports, "when it is")
     assert not window.workbench.loading
+    go_on(exports)
     wait(qtbot, lambda: window.workbench.robot.model is not before)
     assert (tmp_path / "run.mp4").exists(), "it was waited for"
 
 
-def test_a_film_is_discarded_for_another_robot_if_asked_for(qtbot, window, exports, tmp_path):
-    begin_film(qtbot, window, exports, tmp_path)
-    before = window.workbench.robot.model
-    window.open(engine.find_robot("scara"))
-    reply(exports, "Discard")
-    wait(qtbot, lambda: window.workbench.robot.model is not before)
-    finish(qtbot, exports)
-    assert not [each for each in tmp_path.iterdir() if "mp4" in each.name]
-
-
-@pytest.mark.parametrize(
-    ("act", "asked"),
-    [
-        (lambda window: window.run.floating.trigger(), "Free the root link"),
-        (lambda window: window.features[SceneView].add("box", free=True), "Change the objects"),
-        (lambda window: window.features[Reloading].action.trigger(), "Reload the robot"),
-        (lambda window: generate(window), "Open another robot"),
-    ],
-)
-def test_all_that_replaces_the_robot_asks_before_a_film_is_discarded(qtbot, window, exports, tmp_path, act, asked):
-    begin_film(qtbot, window, exports, tmp_path)
-    before = window.workbench.robot.model
-    act(window)
-    assert exports.question.text() == f"A video is being exported. {asked} and discard it?"
-    assert not window.run.floating.isChecked()
-    exports.question.button(QMessageBox.StandardButton.Cancel).click()
-    assert exports.writing.running
-    assert not window.workbench.loading
-    act(window)
-    reply(exports, "Discard")
-    wait(qtbot, lambda: window.workbench.robot.model is not before)
-    finish(qtbot, exports)
-    assert not [each for each in tmp_path.iterdir() if "mp4" in each.name]
+def test_all_that_replaces_the_robot_asks_before_a_film_is_discarded(qtbot, window, exports, tmp_path):
+    for act, asked in (
+        (lambda: window.run.floating.trigger(), "Free the root link"),
+        (lambda: window.features[SceneView].add("box", free=True), "Change the objects"),
+        (lambda: window.features[Reloading].action.trigger(), "Reload the robot"),
+        (lambda: generate(window), "Open another robot"),
+    ):
+        begin_film(qtbot, window, exports, tmp_path)
+        before = window.workbench.robot.model
+        with case(asked):
+            act()
+            assert exports.question.text() == f"A video is being exported. {asked} and discard it?"
+            assert not window.run.floating.isChecked()
+            exports.question.button(QMessageBox.StandardButton.Cancel).click()
+            assert exports.writing.running
+            assert not window.workbench.loading
+            act()
+            reply(exports, "Discard")
+            wait(qtbot, lambda before=before: window.workbench.robot.model is not before)
+            finish(qtbot, exports)
+            assert not [each for each in tmp_path.iterdir() if "mp4" in each.name]
 
 
 def generate(window: Window) -> None:
@@ -288,14 +282,14 @@ def test_undo_asks_before_it_replaces_the_robot_of_a_film(qtbot, window, exports
     window.features[SceneView].add("box", free=True)
     wait(qtbot, lambda: len(window.workbench.robot.parts) == 1 and not window.workbench.loading)
     undoing, bench = window.features[UndoView], window.workbench
-    play(qtbot, window, 0.5)
-    exports.pictures.save_film(str(tmp_path / "run.mp4"), order(rate=60.0, end=bench.robot.time))
-    wait(qtbot, lambda: "frames" in window.statusBar().currentMessage())
+    play(qtbot, window, 0.2)
+    hold_film(qtbot, window, exports, tmp_path)
     undoing.undo.trigger()
     exports.question.button(QMessageBox.StandardButton.Cancel).click()
     assert (undoing.undo.text(), len(bench.robot.parts), bench.loading) == ("&Undo Add cube", 1, "")
     undoing.undo.trigger()
     reply(exports, "when it is")
+    go_on(exports)
     wait(qtbot, lambda: not bench.robot.parts and not bench.loading)
     assert (tmp_path / "run.mp4").exists(), "it was waited for"
 
@@ -303,7 +297,7 @@ def test_undo_asks_before_it_replaces_the_robot_of_a_film(qtbot, window, exports
 def test_a_film_whose_views_cannot_be_made_is_not_written(qtbot, window, exports, tmp_path, monkeypatch):
     pytest.importorskip("av", reason="PyAV is not installed (extra video)")
     load(qtbot, window)
-    play(qtbot, window, 0.5)
+    play(qtbot, window, 0.2)
     view_of, count = Shot.view_of, iter(range(100))
 
     def fail_at_the_fourth(*words: object) -> object:
@@ -313,7 +307,7 @@ def test_a_film_whose_views_cannot_be_made_is_not_written(qtbot, window, exports
 
     monkeypatch.setattr(Shot, "view_of", fail_at_the_fourth)
     with qtbot.captureExceptions() as faults:
-        exports.pictures.save_film(str(tmp_path / "run.mp4"), order())
+        exports.pictures.save_film(str(tmp_path / "run.mp4"), order(end=0.2))
         finish(qtbot, exports)
     assert [str(fault) for _, fault, _ in faults] == ["no such view"]
     assert "stopped" in window.statusBar().currentMessage()

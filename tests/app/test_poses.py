@@ -8,7 +8,7 @@ from PyQt6.QtCore import Qt
 from test_run_files import export, open_run
 from test_scene_view import entry, settled
 from test_time import play
-from windows import wait
+from windows import boxed, wait
 
 import engine
 from app.features.attaching import PaletteView, PoseMenu, RunExports, SceneView, UndoView
@@ -18,8 +18,8 @@ CTRL = Qt.KeyboardModifier.ControlModifier
 
 
 @pytest.fixture
-def example(example_robots: list[Path]):
-    return lambda stem: next(path for path in example_robots if path.stem == stem)
+def example(example_robots: list[Path], tmp_path):
+    return lambda stem: boxed(next(path for path in example_robots if path.stem == stem), tmp_path)
 
 
 def posed(window, name: str) -> None:

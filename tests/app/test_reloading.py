@@ -19,6 +19,11 @@ from app.features.state_transfer import transfer_pose
 from tests.engine.xacro_arm import ARM, PART
 
 
+@pytest.fixture(autouse=True)
+def looked_at_often(monkeypatch):
+    monkeypatch.setattr("app.features.reloading.POLL_INTERVAL", 20)
+
+
 @pytest.fixture
 def file(tmp_path):
     """A robot's file of the user's own."""

@@ -9,7 +9,7 @@ import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtGui import QColor
 from PyQt6.QtWidgets import QColorDialog
-from windows import name_file, started, type_in, wait
+from windows import case, name_file, started, type_in, wait
 
 import engine
 from app.features.attaching import GroundView, Placing, SceneView, Sessions
@@ -273,18 +273,19 @@ def test_the_last_run_has_what_was_beside_the_robot(qtbot, make_window, tmp_path
         window.close()
 
 
-@pytest.mark.parametrize("junk", [[7], [{"robot": "nobody", "prefix": "", "pose": [0, 0, 0], "options": {}}], "all"])
-def test_a_session_whose_parts_cannot_be_opens_without_them(qtbot, scene, tmp_path, junk):
+def test_a_session_whose_parts_cannot_be_opens_without_them(qtbot, scene, tmp_path):
     window, path = scene._window, tmp_path / "a.catena"
     window.features[Sessions].save(str(path))
     session = json.loads(path.read_text("utf-8"))
-    path.write_text(json.dumps(session | {"parts": junk}), "utf-8")
-    window.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: window.workbench.robot.model.name == "pendulum" and not window.workbench.loading)
-    window.features[Sessions].open(str(path))
-    wait(qtbot, lambda: window.workbench.robot.model.name == "arm7" and not window.workbench.loading)
-    assert "part of the session cannot be read: " in window.statusBar().currentMessage()
-    assert not window.workbench.robot.parts
+    for junk in ([7], [{"robot": "nobody", "prefix": "", "pose": [0, 0, 0], "options": {}}], "all"):
+        path.write_text(json.dumps(session | {"parts": junk}), "utf-8")
+        window.open(engine.find_robot("pendulum"))
+        wait(qtbot, lambda: window.workbench.robot.model.name == "pendulum" and not window.workbench.loading)
+        assert "part of the session" not in window.statusBar().currentMessage()
+        window.features[Sessions].open(str(path))
+        wait(qtbot, lambda: window.workbench.robot.model.name == "arm7" and not window.workbench.loading)
+        assert "part of the session cannot be read: " in window.statusBar().currentMessage(), junk
+        assert not window.workbench.robot.parts
 
 
 def test_another_robot_is_in_the_list_when_the_dock_opens_again(qtbot, scene):
@@ -378,26 +379,20 @@ def test_a_mesh_is_put_on_the_ground_where_the_camera_looks(qtbot, scene, monkey
     assert apart.max() >= 0.3 - 1e-9, "clear of the first"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "why"),
-    [
+def test_a_mesh_that_cannot_be_read_is_told_and_not_added(qtbot, scene, monkeypatch, tmp_path):
+    face = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\nf 1/1 2/2 9/3\n"
+    for name, text, why in (
         ("bad.obj", "v 0 0 nan\n", "it has vertices that are not finite, or too far away to compute with"),
-        (
-            "bad.obj",
-            "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\nf 1/1 2/2 9/3\n",
-            "a face in line 5 names vertex 9, and it has 3 vertices; export it again",
-        ),
+        ("bad.obj", face, "a face in line 5 names vertex 9, and it has 3 vertices; export it again"),
         ("bad.stl", "words\n", "holds no triangles; select a mesh that has some"),
-    ],
-)
-def test_a_mesh_that_cannot_be_read_is_told_and_not_added(qtbot, scene, monkeypatch, tmp_path, name, text, why):
-    path = tmp_path / name
-    path.write_text(text)
-    name_file(monkeypatch, path)
-    entry(scene, "Obstacle: mesh…")
-    told = f"{name}: {why}"
-    wait(qtbot, lambda: scene._window.statusBar().currentMessage() == told)
-    assert not scene.obstacles
+    ):
+        path, told = tmp_path / name, f"{name}: {why}"
+        path.write_text(text)
+        name_file(monkeypatch, path)
+        entry(scene, "Obstacle: mesh…")
+        with case(told):
+            wait(qtbot, lambda told=told: scene._window.statusBar().currentMessage() == told)
+        assert not scene.obstacles
 
 
 def test_colour_and_friction_of_objects_are_set_kept_and_undone(qtbot, scene, monkeypatch, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 import trimesh
 from PyQt6.QtCore import Qt
 from test_time import play
-from windows import PATIENCE, play_for, second_state, wait
+from windows import PATIENCE, boxed, play_for, second_state, wait
 
 import engine
 from app.features.diagnostics_view import DiagnosticsView
@@ -210,9 +210,9 @@ def test_what_is_wrong_with_its_meshes_is_in_the_diagnostics_until_it_is_closed(
     assert not button.isVisible()
 
 
-def test_it_begins_in_the_pose_in_which_the_first_would(qtbot, second, example_robots):
+def test_it_begins_in_the_pose_in_which_the_first_would(qtbot, second, example_robots, tmp_path):
     window, put = second
-    put(next(path for path in example_robots if path.stem == "panda"))
+    put(boxed(next(path for path in example_robots if path.stem == "panda"), tmp_path))
     model, at = second_state(window).model, second_state(window).model.q_of_v
     np.testing.assert_array_equal(second_state(window).q, first_pose(model))
     np.testing.assert_array_equal(second_state(window).q[at], model.pose("default")[at])

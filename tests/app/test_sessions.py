@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from windows import name_file, wait
+from windows import case, name_file, wait
 
 import engine
 import main
@@ -397,9 +397,9 @@ def test_a_session_of_the_first_version_still_opens(qtbot, make_window, tmp_path
     assert window.viewport.camera.parallel
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
+def test_what_cannot_be_opened_is_said_in_a_sentence(saved):
+    text = saved.read_text()
+    for change, words in (
         (lambda session: session.update({"catena session": VERSION + 1}), "later version"),
         (lambda session: session["robot"].update(path="/nowhere/x.urdf"), "its robot file is missing: /nowhere/x.urdf"),
         (lambda session: session.pop("robot"), "it is not a Catena session"),
@@ -407,14 +407,12 @@ def test_a_session_of_the_first_version_still_opens(qtbot, make_window, tmp_path
         (lambda session: session["robot"].update(path="x" * 9999), "its robot file is missing: xxx"),
         (lambda session: session.update({"catena session": "2.5"}), "later version"),
         (lambda session: session["settings"].update(dt=float("nan")), "it holds the number NaN, which is not finite"),
-    ],
-)
-def test_what_cannot_be_opened_is_said_in_a_sentence(saved, change, words):
-    session = json.loads(saved.read_text())
-    change(session)
-    saved.write_text(json.dumps(session))
-    with pytest.raises(NoSession, match=words):
-        read(str(saved))
+    ):
+        session = json.loads(text)
+        change(session)
+        saved.write_text(json.dumps(session))
+        with case(words), pytest.raises(NoSession, match=words):
+            read(str(saved))
 
 
 def test_a_file_that_is_none_is_told_in_the_status_bar(window, tmp_path, monkeypatch):

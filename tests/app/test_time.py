@@ -7,7 +7,7 @@ import pytest
 from PyQt6.QtCore import QBuffer, QByteArray, QPoint, Qt
 from PyQt6.QtGui import QAction
 from PyQt6.QtWidgets import QApplication, QInputDialog, QToolButton, QWidget
-from windows import number_typed, play_for, shown_time, wait, wait_loaded
+from windows import case, frames_of, number_typed, play_for, shown_time, wait, wait_loaded
 
 import engine
 from app.desktop import theme
@@ -73,20 +73,20 @@ def test_both_transports_show_what_space_would_play(qtbot, window, time_view):
     assert "recording" not in window.run.play.toolTip()
 
 
-@pytest.mark.parametrize(("width", "style", "there"), [
-    (1200, Qt.ToolButtonStyle.ToolButtonTextBesideIcon, True),
-    (440, Qt.ToolButtonStyle.ToolButtonIconOnly, True),
-    (290, Qt.ToolButtonStyle.ToolButtonIconOnly, False),
-])  # fmt: skip
-def test_what_has_no_room_beside_the_timeline_is_left_out_whole(qtbot, window, time_view, width, style, there):
+def test_what_has_no_room_beside_the_timeline_is_left_out_whole(qtbot, window, time_view):
     load(qtbot, window)
     bar, branch = time_view.bar, time_view.bar._named[0]
-    bar.setFixedWidth(1200)
-    bar.setFixedWidth(width)
-    wait(qtbot, lambda: bar.width() == width)
-    assert branch.toolButtonStyle() == style
-    assert branch.isVisibleTo(bar) == bar.memory.isVisibleTo(bar) == there
-    assert bar._row.sizeHint().width() <= width
+    for width, style, there in (
+        (1200, Qt.ToolButtonStyle.ToolButtonTextBesideIcon, True),
+        (440, Qt.ToolButtonStyle.ToolButtonIconOnly, True),
+        (290, Qt.ToolButtonStyle.ToolButtonIconOnly, False),
+    ):
+        bar.setFixedWidth(1200)
+        bar.setFixedWidth(width)
+        wait(qtbot, lambda width=width: bar.width() == width)
+        assert branch.toolButtonStyle() == style, width
+        assert branch.isVisibleTo(bar) == bar.memory.isVisibleTo(bar) == there, width
+        assert bar._row.sizeHint().width() <= width
 
 
 def scrub(qtbot, view: TimeView, share: float) -> None:
@@ -106,7 +106,7 @@ def test_what_plays_is_recorded_and_scrubbed(qtbot, window, time_view):
     scrub(qtbot, time_view, 0.5)
     shown = window.workbench.replay.frame
     middle = 0.5 * window.workbench.robot.time
-    times = [recording.frame(run, k).time for k in range(run.first, run.last + 1)]
+    times = [frame.time for frame in frames_of(recording, run)]
     before = max(time for time in times if time <= middle - 0.005)  # a pixel is less
     assert before <= shown.time <= middle + 0.005
     wait(qtbot, lambda: time_view.bar.time.text().startswith(f"{shown.time:.3f} /"))
@@ -121,6 +121,7 @@ def test_what_plays_is_recorded_and_scrubbed(qtbot, window, time_view):
 
 def test_the_keyboard_moves_through_time(qtbot, window):
     recording = load(qtbot, window)
+    window.workbench.set_speed(4.0)
     play(qtbot, window, 2.3)
     (run,), replay = recording.runs, window.workbench.replay
     qtbot.keyClick(window, Qt.Key.Key_Left)
@@ -171,25 +172,28 @@ def test_a_step_follows_the_last_frame(qtbot, window):
     assert run.last == last + 1
 
 
-@pytest.mark.parametrize("speed", [1.0, 4.0])
-def test_it_plays_back_at_its_speed(qtbot, window, time_view, speed):
+def test_it_is_played_back_to_its_end_at_any_speed_and_then_simulated(qtbot, window, time_view):
     load(qtbot, window)
-    play(qtbot, window, 1.0)
-    end = window.workbench.robot.time
-    window.workbench.set_speed(speed)
-    qtbot.keyClick(window, Qt.Key.Key_Home)
-    qtbot.keyClick(window, Qt.Key.Key_Space)
+    play(qtbot, window, 0.4)
     replay = window.workbench.replay
-    assert replay.playing
-    assert not window.workbench.robot.playing
-    assert window.run.play.text() == "&Pause"
-    wait(qtbot, lambda: not replay.playing)
-    assert replay.frame.time == end
-    wait(qtbot, lambda: window.run.play.text() == "&Play")
-    assert time_view.play.text() == "&Play back"
-    qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: window.workbench.robot.time > end)
-    assert not replay.active, "from the end on it is simulated"
+    for speed in (1.0, 4.0):
+        end = window.workbench.robot.time
+        window.workbench.set_speed(speed)
+        qtbot.keyClick(window, Qt.Key.Key_Home)
+        qtbot.keyClick(window, Qt.Key.Key_Space)
+        with case(speed):
+            assert replay.playing
+            assert not window.workbench.robot.playing
+            assert window.run.play.text() == "&Pause"
+            wait(qtbot, lambda: not replay.playing)
+            assert replay.frame.time == end
+            wait(qtbot, lambda: window.run.play.text() == "&Play")
+            assert time_view.play.text() == "&Play back"
+            qtbot.keyClick(window, Qt.Key.Key_Space)
+            wait(qtbot, lambda end=end: window.workbench.robot.time > end)
+            assert not replay.active, "from the end on it is simulated"
+            qtbot.keyClick(window, Qt.Key.Key_Space)
+            settle(qtbot, window)
 
 
 def test_a_branch_goes_on_from_a_moment(qtbot, window, time_view):
@@ -244,7 +248,7 @@ def test_all_that_acts_in_the_window_runs_again(qtbot, window, rng):
     qtbot.keyClick(window, Qt.Key.Key_R)
     wait(qtbot, lambda: len(recording.runs) == 2)
     run = recording.runs[0]
-    frames = [recording.frame(run, index) for index in range(run.first, run.last + 1)]
+    frames = frames_of(recording, run)
     assert len({id(frame.setup) for frame in frames}) == 4
     for index, computed in recording.resimulate(run, 0):
         for name in ("q", "v", "tau", "target"):
@@ -277,7 +281,7 @@ def test_drags_wrenches_and_a_controller_run_again(qtbot, window, tmp_path):
     qtbot.keyClick(window, Qt.Key.Key_Space)
     settle(qtbot, window)
     (run,) = recording.runs
-    frames = [recording.frame(run, index).checkpoint for index in range(run.first, run.last + 1)]
+    frames = [frame.checkpoint for frame in frames_of(recording, run)]
     pulls = [frame.wrench for frame in frames if frame.wrench is not None and np.any(frame.wrench)]
     assert len(pulls) > 10
     assert len({frame.tau.tobytes() for frame in frames}) > 10

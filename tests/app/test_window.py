@@ -227,6 +227,7 @@ def test_a_robot_with_a_free_base_stands_on_the_ground(qtbot, opened):
     assert window.run.ground.isChecked()
     assert window.run.ground.isEnabled()
     assert window.feature(Status).note_label.text() == ""
+    window.workbench.set_speed(4.0)
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: window.workbench.robot.time > 1.0)
     assert abs(window.joints.table.q[2]) < 0.02

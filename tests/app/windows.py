@@ -1,19 +1,25 @@
 """Helpers of the window's tests: waiting, pressing, and measuring delays."""
 
+import re
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 from PyQt6.QtCore import Qt, QTimer
 from PyQt6.QtTest import QTest
 from PyQt6.QtWidgets import QAbstractSpinBox, QApplication, QDialog, QFileDialog, QLabel, QLineEdit
 
-from app.features.attaching import Status, TimeView
+import engine
+from app.features.attaching import LessonView, Status, TimeView
 from app.features.autosaved_runs import AutosavedRuns
+from app.panels.lesson import LessonPanel
 from app.panels.run_dialog import INTERVAL, RunDialog
 from app.window import Window
+from engine.urdf.srdf import find_srdf
 
 PATIENCE = 60_000  # ms, for the first compilation of the engine
 ANSWER = 0.050  # s within which the window responds
@@ -41,6 +47,16 @@ def shown_time(window: Window) -> str:
     return f"{window.features[TimeView].bar.time.text().split()[0]} s"
 
 
+@contextmanager
+def case(*words: object) -> Iterator[None]:
+    """Name one of several cases of a test, which share its window, in what fails there."""
+    try:
+        yield
+    except Exception as fault:
+        fault.add_note(f"case: {', '.join(map(str, words))}")
+        raise
+
+
 def press(qtbot, window: Window, action) -> None:
     """Click the toolbar's button of an action."""
     button = window.toolbar.widgetForAction(action)
@@ -56,9 +72,31 @@ def play_for(qtbot, window: Window, seconds: float) -> None:
     wait(qtbot, lambda: not window.workbench.robot.playing)
 
 
+def frames_of(recording: engine.Recording, run: engine.Run) -> list[engine.RecordedFrame]:
+    """All frames of a run."""
+    return [recording.frame(run, index) for index in range(run.first, run.last + 1)]
+
+
 def second_state(window: Window):
     """The second robot's state, once the pause is obeyed."""
     return window.workbench.robot.newest.second_robot
+
+
+def boxed(path: Path, folder: Path) -> Path:
+    """Copy a robot's file, with small boxes in place of its meshes, and its SRDF."""
+    text, copy = path.read_text("utf-8"), folder / path.name
+    copy.write_text(re.sub(r"<mesh\b[^>]*/>", '<box size="0.05 0.05 0.05"/>', text), "utf-8")
+    if (srdf := find_srdf(path, ElementTree.fromstring(text).get("name", ""))) is not None:
+        shutil.copy(srdf, folder)
+    return copy
+
+
+def show_lesson(qtbot, view: LessonView, name: str, step: int = 0) -> LessonPanel:
+    """Show a lesson in place of another one."""
+    if view.panel.lesson.name != name:
+        view.open(name, step)
+        wait(qtbot, lambda: view.panel.lesson.name == name)
+    return view.panel
 
 
 def type_in(qtbot, box, value: object) -> None:
