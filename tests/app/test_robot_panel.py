@@ -259,9 +259,9 @@ def test_no_value_of_a_link_is_cut_off_however_narrow_its_panel(qtbot, width, ex
     below = [section.child(k).isFirstColumnSpanned() for k in range(3)]
     assert below == expected
     wait(qtbot, lambda: all(hint[k] <= inspector.columnWidth(1) for k in range(3) if not below[k]))
-    line = inspector.fontMetrics().lineSpacing()
+    one, line = inspector.visualItemRect(section).height(), inspector.fontMetrics().lineSpacing()
     heights = [inspector.visualItemRect(section.child(k)).height() for k in range(3)]
-    assert heights == [heights[0] + each * line for each in below]
+    assert heights == [one + each * line for each in below]
     assert inspector.text().splitlines()[2] == "CoM, mm\t-166.92 8.14 1063.55"
     inspector.resize(900, 500)
     wait(qtbot, lambda: not any(section.child(k).isFirstColumnSpanned() for k in range(3)))
