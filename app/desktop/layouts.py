@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TypeVar
 
-from PyQt6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QLabel, QLayout, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QLayout, QVBoxLayout, QWidget
 
 Part = QWidget | QLayout | int | tuple[QWidget | QLayout, int]
 """A widget or a layout, alone or with its stretch factor, or the stretch factor of an empty space."""
 Margins = tuple[int, int, int, int]
 NO_MARGINS = (0, 0, 0, 0)
-FORM_GAP = 6  # px between the columns of a form
+FORM_COLUMNS, FORM_GAP = 3, 6  # columns of a form, and px between them
 
 Box = TypeVar("Box", bound=QBoxLayout)
 
@@ -30,13 +29,13 @@ def horizontal(
     return _fill(QHBoxLayout(of) if of is not None else QHBoxLayout(), parts, margins, spacing)
 
 
-def form(of: QWidget, columns: int) -> QGridLayout:
-    """Return a grid with columns of one width, each with labels above its widgets or widgets alone."""
+def form(of: QWidget | None = None) -> QGridLayout:
+    """Return a grid of `FORM_COLUMNS` columns of one width, so that forms below each other align."""
     grid = QGridLayout(of)
     grid.setContentsMargins(*NO_MARGINS)
     grid.setHorizontalSpacing(FORM_GAP)
     grid.setVerticalSpacing(FORM_GAP // 2)
-    for column in range(columns):
+    for column in range(FORM_COLUMNS):
         grid.setColumnStretch(column, 1)
     return grid
 
