@@ -36,7 +36,8 @@ class Dock:
 
     `beside` is the title of the dock with which it is tabbed, so that side docks have the full height, and `least`
     their minimum width, px. A bottom dock opens `height` px high, or as high as this returns then, at most `HIGHEST` of
-    the window; 0: that maximum.
+    the window; 0: that maximum. Where it would be less than `whole` px wide beside the docks on the right, it extends
+    below them.
     The panel scrolls where it has less space than it needs; unless `sideways`, the dock is as wide as it needs.
     """
 
@@ -50,6 +51,7 @@ class Dock:
     height: int | Callable[[], int] = 0
     least: int = 0
     sideways: bool = True
+    whole: int = 0
 
 
 class Docks(QObject):
@@ -60,6 +62,7 @@ class Docks(QObject):
         self._window, self._menu = window, menu
         self._docks: dict[str, QDockWidget] = {}  # by title
         self._heights: dict[str, int | Callable[[], int]] = {}  # of bottom docks when shown, as in `Dock`
+        self._wholes: dict[str, int] = {}  # px, of bottom docks, as in `Dock`
         self._dragged: dict[str, int] = {}  # px, heights that the user has set instead
         self._drags = False  # whether the edge of a dock is dragged
         self._as_restored: set[str] = set()
@@ -75,7 +78,7 @@ class Docks(QObject):
         self._widths, self._wanted = [0, 0], [0, 0]  # px, of the docks on each side as narrowed, and before
         window.installEventFilter(self)
         window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
-        self.let_reach_right(False)
+        self._share_corner()
 
     def __getitem__(self, title: str) -> QDockWidget:
         return self._docks[title]
@@ -113,7 +116,7 @@ class Docks(QObject):
         widget.visibilityChanged.connect(partial(self._seen, dock.title))
         widget.topLevelChanged.connect(lambda _: self._naming.start(0))
         if dock.area is BOTTOM:
-            self._heights[dock.title] = dock.height
+            self._heights[dock.title], self._wholes[dock.title] = dock.height, dock.whole
             widget.installEventFilter(self)
         else:
             widget.toggleViewAction().toggled.connect(partial(self._opened, dock.title))
@@ -156,6 +159,7 @@ class Docks(QObject):
         return False
 
     def _fit_to_window(self, event: QResizeEvent) -> None:
+        self._share_corner()
         if event.size().width() < event.oldSize().width() or any(self._widths):  # else they are as restored
             self._sharing.start(0)
         if event.size().height() > event.oldSize().height():
@@ -171,6 +175,7 @@ class Docks(QObject):
         """
         self._naming.start(0)
         (self._in_sight.add if seen else self._in_sight.discard)(title)
+        self._share_corner()
         self._docks[title].toggleViewAction().setChecked(seen)
         behind = not seen and not self._docks[title].isHidden()
         (self._behind.add if behind else self._behind.discard)(title)
@@ -294,9 +299,15 @@ class Docks(QObject):
             for title in [each for each in self._in_front if each in back][-1:] or back[:1]:
                 self._docks[title].raise_()
 
-    def let_reach_right(self, whole: bool) -> None:
-        """Let the docks at the bottom extend below those on the right, or end beside them."""
-        self._window.setCorner(Qt.Corner.BottomRightCorner, BOTTOM if whole else RIGHT)
+    def _share_corner(self) -> None:
+        """Let the docks at the bottom extend below those on the right where one would be too narrow beside them."""
+        window = self._window
+        shown = [dock for title, dock in self._docks.items() if title in self._in_sight and not dock.isFloating()]
+        beside = max((dock.width() for dock in shown if window.dockWidgetArea(dock) is RIGHT), default=0)
+        low = [self._wholes[dock.windowTitle()] for dock in shown if window.dockWidgetArea(dock) is BOTTOM]
+        area = BOTTOM if max(low, default=0) > window.width() - beside else RIGHT
+        if window.corner(Qt.Corner.BottomRightCorner) is not area:
+            window.setCorner(Qt.Corner.BottomRightCorner, area)
 
     def share(self, orientation: Qt.Orientation, sizes: dict[str, int]) -> None:
         """Set the sizes of docks, px, along one direction."""

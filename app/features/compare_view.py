@@ -18,10 +18,10 @@ class CompareView:
 
     def __init__(self, window: Window):
         self._window, self.panel = window, ComparePanel()
-        dock = Dock("Compare", self.panel, BOTTOM, "", "compare", Qt.Key.Key_C, TIP)
+        whole = self.panel.sides.whole
+        dock = Dock("Compare", self.panel, BOTTOM, "", "compare", Qt.Key.Key_C, TIP, whole=whole)
         action = window.docks.add(dock)
         window.toolbar.addAction(action)
-        action.triggered.connect(self._widen)
         self.panel.message.connect(lambda text: window.bar.showMessage(text, MESSAGE))
         window.loaded.connect(self._on_loaded)
         window.refreshed.connect(lambda: self.panel.setEnabled(not window.run.measuring))
@@ -29,9 +29,3 @@ class CompareView:
 
     def _on_loaded(self, event: Loaded) -> None:
         self.panel.set_loaded(event.model, self._window.workbench.robot.floating)
-
-    def _widen(self, shown: bool) -> None:
-        """Extend the comparison to the window's full width if it would be cut off beside the right docks."""
-        docks = self._window.docks
-        beside = self._window.width() - docks["Joints"].width() >= self.panel.sides.whole
-        docks.let_reach_right(shown and not beside)

@@ -10,7 +10,7 @@ from pathlib import Path
 import engine
 from app.desktop.docks import BOTTOM, Dock
 from app.features.window_type import Window
-from app.panels.diagnostics import DiagnosticsPanel
+from app.panels.diagnostics import WHOLE, DiagnosticsPanel
 from app.simulation.messages import Event, Refused, Stopped
 
 
@@ -22,8 +22,8 @@ class DiagnosticsView:
 
     def __init__(self, window: Window):
         self._window, self._bench, self._bar, self.panel = window, window.workbench, window.bar, DiagnosticsPanel()
-        height = self.panel.height_needed
-        self.action = window.docks.add(Dock("Diagnostics", self.panel, BOTTOM, beside="Compare", height=height))
+        dock = Dock("Diagnostics", self.panel, BOTTOM, beside="Compare", height=self.panel.height_needed, whole=WHOLE)
+        self.action = window.docks.add(dock)
         self._dock = window.docks["Diagnostics"]
         self._of_meshes: list[engine.Diagnostic] = []
         self._of_second: list[engine.Diagnostic] = []

@@ -33,7 +33,7 @@ from app.jobs.repairing import Repaired, Repairing
 LEAST_HEIGHT = 40  # px
 COLUMNS = ("line", "element", "problem", "fix")
 LINE, ELEMENT, PROBLEM, FIX = range(4)
-ELEMENT_WIDTH = 200  # px, its largest width
+ELEMENT_WIDTH = 240  # px, its largest width
 PAD = 10  # px beside the text of a cell
 POLL = 50  # ms between polls of the copy being written
 TRUST_TIP = (
@@ -42,6 +42,7 @@ TRUST_TIP = (
 )
 EXCERPT = 2  # lines of the file before and after the one with the problem
 LEAST_DOCK = 260  # px
+WHOLE = 720  # px, the width in which most problems and fixes take two lines
 MANY = 40  # rows that do not fit on any screen
 AROUND = 7  # lines of text: the height of titles, buttons and the header
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PyQt6.QtCore import QModelIndex, QRect, QSize, Qt, pyqtSignal
+from PyQt6.QtCore import QModelIndex, QPoint, QRect, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPixmap
 from PyQt6.QtWidgets import (
     QAbstractItemView,
@@ -36,19 +36,27 @@ LINES = {
 TITLE = "Open a robot"
 LESSONS = 'Or see how forward dynamics runs in parallel: <a href="lessons">lessons</a>.'
 WORDS = "Drop a URDF here, open one with Ctrl+O, or start with an example:"
-CARD = QSize(172, 158)
-PICTURE = QSize(128, 96)
+CARD, LOW_CARD = QSize(172, 158), QSize(172, 56)
+PICTURE, LOW_PICTURE = QSize(128, 96), QSize(64, 48)
 GAP = 8  # px
+SPACING, LOW_SPACING = 10, 4  # px between the cards and the lines around them
 COLUMNS = 4
 BACKGROUND_OPACITY, EDGE = 0.8, 14  # opacity of the ground over the frame behind, and px around its content
 PATH, LINE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
 
 
 class Card(QStyledItemDelegate):
-    """Paints a robot's card: picture, name and description."""
+    """Paints a robot's card: picture, name and description; if `low`, the name is beside a small picture."""
+
+    low = False
+
+    @property
+    def size(self) -> QSize:
+        """The size of a card with the gap around it, px."""
+        return (LOW_CARD if self.low else CARD) + QSize(GAP, GAP)
 
     def sizeHint(self, _: QStyleOptionViewItem, __: QModelIndex) -> QSize:
-        return CARD + QSize(GAP, GAP)
+        return self.size
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         box = option.rect.adjusted(GAP // 2, GAP // 2, -GAP // 2, -GAP // 2)
@@ -62,18 +70,24 @@ class Card(QStyledItemDelegate):
         painter.setBrush(theme.color("chosen" if chosen else "raised" if over else "panel"))
         painter.drawRoundedRect(box, 8, 8)
         picture = index.data(Qt.ItemDataRole.DecorationRole)
-        place = QRect(box.center().x() - PICTURE.width() // 2, box.top() + 8, PICTURE.width(), PICTURE.height())
+        place = QRect(box.topLeft() + QPoint((CARD.width() - PICTURE.width()) // 2, 8), PICTURE)
+        if self.low:
+            place = QRect(box.topLeft() + QPoint(4, 4), LOW_PICTURE)
         if isinstance(picture, QPixmap) and not picture.isNull():
             painter.drawPixmap(place, picture)
-        words = box.adjusted(6, PICTURE.height() + 10, -6, -4)
+        name, sides = index.data(Qt.ItemDataRole.DisplayRole), Qt.AlignmentFlag
         painter.setFont(type_scale.font(bold=True))
         painter.setPen(theme.color("text"))
-        top = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
-        painter.drawText(words, top, index.data(Qt.ItemDataRole.DisplayRole))
-        words.setTop(words.top() + painter.fontMetrics().height())
-        painter.setFont(type_scale.font("small"))
-        painter.setPen(theme.color("text" if chosen else "faint"))
-        painter.drawText(words, top | Qt.TextFlag.TextWordWrap, index.data(LINE))
+        if self.low:
+            words = box.adjusted(LOW_PICTURE.width() + 10, 0, -4, 0)
+            painter.drawText(words, sides.AlignLeft | sides.AlignVCenter | Qt.TextFlag.TextWordWrap, name)
+        else:
+            words, top = box.adjusted(6, PICTURE.height() + 10, -6, -4), sides.AlignHCenter | sides.AlignTop
+            painter.drawText(words, top, name)
+            words.setTop(words.top() + painter.fontMetrics().height())
+            painter.setFont(type_scale.font("small"))
+            painter.setPen(theme.color("text" if chosen else "faint"))
+            painter.drawText(words, top | Qt.TextFlag.TextWordWrap, index.data(LINE))
         painter.restore()
 
 
@@ -104,7 +118,8 @@ class Gallery(QWidget):
         for label in (title, words, lessons):
             label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.cards = Cards()
-        self.cards.setItemDelegate(Card(self.cards))
+        self._card = Card(self.cards)
+        self.cards.setItemDelegate(self._card)
         self.cards.setViewMode(QListWidget.ViewMode.IconMode)
         self.cards.setResizeMode(QListWidget.ResizeMode.Adjust)
         self.cards.setMovement(QListWidget.Movement.Static)
@@ -124,7 +139,7 @@ class Gallery(QWidget):
         self.cards.itemClicked.connect(lambda item: self.chosen.emit(item.data(PATH)))
         theme.signals.changed.connect(self._apply_theme)
         self._column = QWidget(self)
-        layout = vertical(title, words, of=self._column, margins=NO_MARGINS, spacing=10)
+        layout = vertical(title, words, of=self._column, margins=NO_MARGINS, spacing=SPACING)
         row = QHBoxLayout()  # as much space on the left as the cards leave for a scroll bar on the right
         row.addSpacing(self._bar)
         row.addWidget(self.cards)
@@ -153,17 +168,31 @@ class Gallery(QWidget):
         return self.cards.verticalScrollBar().sizeHint().width() + GAP
 
     def fit(self, rect: QRect) -> None:
-        """Centre the cards in a rectangle, with as many columns as fit."""
+        """Centre the cards in a rectangle, with as many columns as fit.
+
+        Where there is no room for all, the title is left out, and then the cards are low.
+        """
         self.setGeometry(rect)
-        step, bars = CARD.width() + GAP, 2 * self._bar
-        columns = max(1, min(COLUMNS, (rect.width() - bars) // step))
-        rows = -(-self.cards.count() // columns)
-        width = columns * step + bars
-        wording = sum(label.heightForWidth(width) if label.hasHeightForWidth() else label.sizeHint().height()
-                   for label in self._words)  # fmt: skip
-        wanted = wording + 4 * self._column.layout().spacing() + rows * (CARD.height() + GAP) + GAP
-        height = min(wanted, rect.height())
+        room = rect.height() - 2 * EDGE
+        for self._card.low, titled in ((False, True), (False, False), (True, False)):
+            self._words[0].setVisible(titled)
+            self._column.layout().setSpacing(SPACING if titled else LOW_SPACING)
+            width, wanted = self._wanted(rect.width())
+            if wanted <= room:
+                break
+        height = min(wanted, room)
         self._column.setGeometry((rect.width() - width) // 2, (rect.height() - height) // 2, width, height)
+        self.cards.scheduleDelayedItemsLayout()
+
+    def _wanted(self, room: int) -> tuple[int, int]:
+        """Return the width and height, px, of all cards and words in a width."""
+        step, bars = self._card.size, 2 * self._bar
+        columns = max(1, min(COLUMNS, (room - bars) // step.width()))
+        width, rows = columns * step.width() + bars, -(-self.cards.count() // columns)
+        words = [label for label in self._words if not label.isHidden()]
+        wording = sum(label.heightForWidth(width) if label.hasHeightForWidth() else label.sizeHint().height()
+                   for label in words)  # fmt: skip
+        return width, wording + (len(words) + 1) * self._column.layout().spacing() + rows * step.height() + GAP
 
 
 def _shipped() -> list[Path]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtWidgets import QComboBox, QGridLayout, QLabel, QWidget
+from PyQt6.QtCore import pyqtSignal
+from PyQt6.QtWidgets import QComboBox, QLabel, QWidget
 
+from app.desktop.layouts import form
 from app.panels.number_box import NumberBox
 
 Vector = tuple[float, float, float]
@@ -29,17 +30,14 @@ class GravityForm(QWidget):
         self.kind.addItems([*STANDARD, OTHER])
         self.kind.setAccessibleName("Gravity")
         self.kind.setToolTip(TIP)
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.addWidget(QLabel("Gravity"), 0, 0)
-        grid.addWidget(self.kind, 0, 1, 1, 3)
-        grid.addWidget(QLabel("x, y, z, m/s²"), 1, 0, alignment=Qt.AlignmentFlag.AlignVCenter)
-        for column, (box, axis) in enumerate(zip(self.boxes, "xyz", strict=True), 1):
+        grid = form(self)
+        grid.addWidget(QLabel("Gravity x, y, z, m/s²"), 0, 0, 1, 2)
+        grid.addWidget(self.kind, 0, 2)
+        for column, (box, axis) in enumerate(zip(self.boxes, "xyz", strict=True)):
             box.setAccessibleName(f"Gravity along {axis}, m/s²")
             box.setToolTip(f"{TIP} along {axis}")
             box.valueChanged.connect(self._type)
             grid.addWidget(box, 1, column)
-            grid.setColumnStretch(column, 1)
         self.kind.textActivated.connect(self._select)
 
     def show_gravity(self, vector: Vector) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
-from PyQt6.QtCore import QItemSelectionModel, QModelIndex, QPoint, QSortFilterProxyModel, Qt, pyqtSignal
+from PyQt6.QtCore import QItemSelectionModel, QModelIndex, QPoint, QSize, QSortFilterProxyModel, Qt, pyqtSignal
 from PyQt6.QtGui import (
     QGuiApplication,
     QHideEvent,
@@ -25,6 +26,9 @@ from PyQt6.QtWidgets import (
     QLineEdit,
     QMenu,
     QSplitter,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QTreeView,
     QTreeWidget,
     QTreeWidgetItem,
@@ -43,6 +47,7 @@ EYE, EYE_WIDTH = 2, 28  # the column of the eyes, px
 LEAST_JOINT = 48  # px, of the column of joints
 NOTHING = "No link or joint has these letters"
 SELECT = "Select a link to see its properties"
+INDENT, PADDING, VALUE_INSET = 10, 2, 10  # px of the inspector's rows, as in `theme.qss`
 OPEN = 60  # largest number of links at which the tree is expanded
 
 
@@ -184,8 +189,41 @@ class LinkTree(QTreeView):
             super().keyPressEvent(event)
 
 
+class ValueBelow(QStyledItemDelegate):
+    """Paints the value of a spanned row on a line of its own, below the label."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
+        size = super().sizeHint(option, index)
+        return size + QSize(0, option.fontMetrics.lineSpacing() if self._value(index) else 0)
+
+    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+        super().initStyleOption(option, index)
+        if self._value(index):
+            option.displayAlignment = Qt.AlignmentFlag.AlignTop
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+        super().paint(painter, option, index)
+        if value := self._value(index):
+            tree = cast(QTreeWidget, self.parent())
+            room = tree.style().subElementRect(QStyle.SubElement.SE_ItemViewItemText, option, tree)
+            painter.save()
+            painter.setPen(theme.color("text"))
+            room.adjust(VALUE_INSET, 0, 0, -PADDING)
+            painter.drawText(room, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom, value)
+            painter.restore()
+
+    def _value(self, index: QModelIndex) -> str:
+        """Return the text of a row that is spanned; "" of others, and of titles, which have none."""
+        tree = cast(QTreeWidget, self.parent())
+        spanned = index.column() == 0 and tree.isFirstColumnSpanned(index.row(), index.parent())
+        return str(index.siblingAtColumn(1).data() or "") if spanned else ""
+
+
 class Inspector(QTreeWidget):
-    """Sections of labels and values that Ctrl+C and the context menu copy."""
+    """Sections of labels and values that Ctrl+C and the context menu copy.
+
+    A value without room beside its label is below it until the width or the labels change, since numbers vary.
+    """
 
     visibility_changed = pyqtSignal()
     """It is visible again, when its content may be of a previous robot, or no longer."""
@@ -195,8 +233,8 @@ class Inspector(QTreeWidget):
         self.setColumnCount(2)
         self.setHeaderHidden(True)
         self.setRootIsDecorated(False)
-        self.setIndentation(10)
-        self.setUniformRowHeights(True)
+        self.setIndentation(INDENT)
+        self.setItemDelegate(ValueBelow(self))
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -244,6 +282,36 @@ class Inspector(QTreeWidget):
                 if line.text(1) != row.text:
                     line.setText(1, row.text)
                     line.setToolTip(1, f"{row.text}\n{row.tip}" if row.tip else row.text)
+        self._put_below()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            for line in self._lines():
+                line.setFirstColumnSpanned(False)
+            self.scheduleDelayedItemsLayout()
+            self._put_below()
+
+    def _lines(self) -> list[QTreeWidgetItem]:
+        sections = map(self.topLevelItem, range(self.topLevelItemCount()))
+        return [section.child(number) for section in sections for number in range(section.childCount())]
+
+    def _put_below(self) -> None:
+        """Put values below their labels that have no room beside them, nor beside the labels of the others."""
+        room = self.viewport().width() - INDENT
+        lines = [line for line in self._lines() if not line.isFirstColumnSpanned()]
+        hint, cell = self.sizeHintForIndex, self.indexFromItem
+        beside = [(line, hint(cell(line, 0)).width(), hint(cell(line, 1)).width()) for line in lines]
+        while beside:
+            labels = max(label for _, label, _ in beside)
+            wide = [row for row in beside if row[1] + row[2] > room]
+            wide = wide or [row for row in beside if labels + row[2] > room]
+            if not wide:
+                return
+            for line, *_ in wide:
+                line.setFirstColumnSpanned(True)
+            beside = [row for row in beside if not row[0].isFirstColumnSpanned()]
+            self.scheduleDelayedItemsLayout()  # for their heights
 
     def _build(self, sections: Sequence[Section]) -> None:
         self.clear()

@@ -9,13 +9,13 @@ from typing import cast
 import numpy as np
 from PyQt6.QtCore import QSignalBlocker, QSize, pyqtSignal
 from PyQt6.QtGui import QAction, QColor, QIcon, QPixmap
-from PyQt6.QtWidgets import QColorDialog, QGridLayout, QLabel, QListWidget, QMenu, QPushButton, QWidget
+from PyQt6.QtWidgets import QColorDialog, QLabel, QListWidget, QMenu, QPushButton, QWidget
 
 import engine
 from app.acting.scene_objects import SIZES, SceneObject
 from app.desktop import theme
 from app.desktop.angles import ANGLES
-from app.desktop.layouts import horizontal, vertical
+from app.desktop.layouts import form, horizontal, vertical
 from app.gl.world import OBSTACLE
 from app.panels.gravity import GravityForm
 from app.panels.number_box import NumberBox
@@ -25,7 +25,7 @@ from app.panels.terrain import TerrainForm
 FAR, LARGEST, HEAVIEST = 1e4, 1e3, 1e6  # m, m, kg
 SMALLEST, LIGHTEST = 1e-4, 1e-6
 TURN_DECIMALS = 2  # in degrees
-SWATCH, GAP = QSize(28, 12), 6  # px
+SWATCH = QSize(28, 12)  # px
 FRICTION_TIP = (
     "Coulomb's coefficient; of two surfaces that touch the smaller one applies,\n"
     "so a value above the scene's has no effect on the ground and on links without a friction of their own"
@@ -79,10 +79,8 @@ class ScenePanel(QWidget):
 
     def _arrange(self) -> None:
         buttons = horizontal(self.add, self.duplicate, self.remove, 1)
-        self.form, grid = QWidget(), QGridLayout()
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(GAP)
-        grid.setVerticalSpacing(GAP // 2)
+        self.form = QWidget()
+        grid = form(self.form)
         rows = (
             (QLabel("Position x, y, z, m"), self.place, "Position along {}"),
             (self.turn_name, self.turn, "Rotation about {}"),
@@ -92,7 +90,6 @@ class ScenePanel(QWidget):
             for column, (box, axis) in enumerate(zip(boxes, "xyz", strict=True)):
                 box.setAccessibleName(tip.format(axis))
                 grid.addWidget(box, 2 * row + 1, column)
-                grid.setColumnStretch(column, 1)
         grid.addWidget(self.size_name, 4, 0, 1, 3)
         self.mass.setAccessibleName("Mass")
         self.friction.setAccessibleName("Friction")
@@ -104,7 +101,6 @@ class ScenePanel(QWidget):
             for column, (label, widget) in enumerate(pairs):
                 grid.addWidget(label, row, column)
                 grid.addWidget(widget, row + 1, column)
-        self.form.setLayout(grid)
         around = self.terrain, self.surface, self.gravity
         vertical(*around, buttons, (self.list, 1), self.form, self.note, of=self, margins=(12, 10, 12, 10))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PyQt6.QtCore import pyqtSignal
-from PyQt6.QtWidgets import QGridLayout, QLabel, QWidget
+from PyQt6.QtWidgets import QLabel, QWidget
 
 import engine
+from app.desktop.layouts import form
 from app.panels.number_box import NumberBox
 
 ROUGHEST = 1e3
@@ -22,8 +23,7 @@ class SurfaceForm(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.friction, self.restitution = NumberBox(0.0, ROUGHEST, 3), NumberBox(0.0, 1.0, 3)
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
+        grid = form(self)
         rows = (
             ("Friction of the scene", self.friction, FRICTION_TIP),
             ("Restitution", self.restitution, RESTITUTION_TIP),
@@ -32,9 +32,8 @@ class SurfaceForm(QWidget):
             box.setAccessibleName(name)
             box.setToolTip(tip)
             box.valueChanged.connect(lambda: self.changed.emit(self.friction.value(), self.restitution.value()))
-            grid.addWidget(QLabel(name), row, 0)
-            grid.addWidget(box, row, 1)
-        grid.setColumnStretch(1, 1)
+            grid.addWidget(QLabel(name), row, 0, 1, 2)
+            grid.addWidget(box, row, 2)
 
     def show_scene(self, scene: engine.Scene) -> None:
         """Show the coefficients in force."""

@@ -6,10 +6,11 @@ import math
 from typing import cast
 
 from PyQt6.QtCore import QSignalBlocker, Qt, pyqtSignal
-from PyQt6.QtWidgets import QComboBox, QGridLayout, QLabel, QWidget
+from PyQt6.QtWidgets import QComboBox, QLabel, QWidget
 
 from app.desktop import theme
 from app.desktop.angles import ANGLES
+from app.desktop.layouts import FORM_COLUMNS, form
 from app.panels.number_box import NumberBox
 from app.simulation.grounds import KINDS, NUMBERS, Terrain, TerrainParameter
 
@@ -33,18 +34,16 @@ class TerrainForm(QWidget):
         self.boxes = [NumberBox(0.0, 1.0, 4) for _ in range(MOST)]
         self._shown, self.note = Terrain(""), QLabel(textFormat=Qt.TextFormat.PlainText, wordWrap=True)
         theme.tint(self.note, "faint")
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
+        grid = form(self)
         grid.addWidget(QLabel("Terrain"), 0, 0)
-        grid.addWidget(self.kind, 0, 1, 1, 3)
+        grid.addWidget(self.kind, 0, 1, 1, 2)
         for k, (label, box) in enumerate(zip(self.labels, self.boxes, strict=True)):
-            grid.addWidget(label, 1 + k // 2, 2 * (k % 2))
-            grid.addWidget(box, 1 + k // 2, 2 * (k % 2) + 1)
+            row, column = divmod(k, FORM_COLUMNS)
+            grid.addWidget(label, 1 + 2 * row, column)
+            grid.addWidget(box, 2 + 2 * row, column)
             label.setBuddy(box)
             box.valueChanged.connect(self._change)
-        grid.addWidget(self.note, 1 + MOST, 0, 1, 4)
-        for column in (1, 3):
-            grid.setColumnStretch(column, 1)
+        grid.addWidget(self.note, 1 + 2 * MOST, 0, 1, FORM_COLUMNS)
         self.kind.textActivated.connect(self.chosen)
 
     def show_terrain(self, terrain: Terrain) -> None:

@@ -96,7 +96,7 @@ class Viewport(SteeredView):
         self._problem.lasting.connect(self._report_problem)
         self._screen.failed.connect(self._problem.show_problem)
         self._mesh_read.connect(self._take_meshes)
-        self.setMinimumSize(240, 180)
+        self.setMinimumSize(240, 140)
 
     @property
     def upload_seconds(self) -> float:

@@ -11,6 +11,7 @@ from windows import wait
 import engine
 from app.desktop.docks import HIGHEST, LEFT, RIGHT
 from app.features.attaching import SceneView, SecondRobotView, ShortcutsSheet, StudyView
+from app.panels.diagnostics import WHOLE
 from app.panels.second_robot import EMPTY
 from app.window import Window
 
@@ -269,3 +270,14 @@ def test_a_reset_leaves_a_small_window_as_wide_as_it_is(qtbot, opened):
     wait(qtbot, lambda: window.docks["Joints"].width() == 430)
     assert window.width() == 900
     assert not window.docks["Diagnostics"].isVisible()
+
+
+def test_diagnostics_extend_below_the_joints_where_they_were_too_narrow_beside_them(qtbot, arm):
+    dock = arm.docks["Diagnostics"]
+    for size, whole in ((QSize(1000, 650), True), (QSize(1500, 900), False), (QSize(1000, 650), True)):
+        arm.resize(size)
+        arm.docks.show_in_front("Diagnostics")
+        wait(qtbot, lambda size=size, whole=whole: (dock.width() > size.width() - 10) is whole)
+    assert dock.width() >= WHOLE
+    dock.hide()
+    wait(qtbot, lambda: arm.docks["Joints"].geometry().bottom() > 550)

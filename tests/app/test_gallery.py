@@ -1,7 +1,7 @@
 """The gallery on the empty view: its content, opened by click and keys."""
 
 import pytest
-from PyQt6.QtCore import QSettings, Qt
+from PyQt6.QtCore import QRect, QSettings, Qt
 from PyQt6.QtGui import QColor, QImage, QPixmap
 from PyQt6.QtWidgets import QApplication, QWidget
 from windows import wait, wait_loaded
@@ -9,7 +9,7 @@ from windows import wait, wait_loaded
 import engine
 from app.desktop import theme
 from app.features.gallery_view import GalleryView
-from app.panels.gallery import BACKGROUND_OPACITY, LINES, PICTURES, Gallery
+from app.panels.gallery import BACKGROUND_OPACITY, EDGE, LINES, PICTURES, Gallery
 from app.window import Window
 
 
@@ -69,6 +69,17 @@ def test_the_cards_stand_in_whole_columns(window):
         rects = [shown.cards.visualItemRect(shown.cards.item(k)) for k in range(shown.cards.count())]
         assert min(rect.left() for rect in rects) >= 0, width
         assert max(rect.right() for rect in rects) <= shown.cards.viewport().width(), width
+
+
+@pytest.mark.parametrize(("height", "titled", "low"), [(520, True, False), (430, False, False), (208, False, True)])
+def test_all_cards_are_seen_in_a_low_picture(qtbot, window, height, titled, low):
+    shown = gallery(window)
+    shown.fit(QRect(0, 0, 900, height))
+    assert (not shown._words[0].isHidden(), shown._card.low) == (titled, low)
+    wait(qtbot, lambda: shown.cards.viewport().height() > 0 and shown.cards.verticalScrollBar().maximum() == 0)
+    rects = [shown.cards.visualItemRect(shown.cards.item(k)) for k in range(shown.cards.count())]
+    assert all(shown.cards.viewport().rect().contains(rect) for rect in rects)
+    assert shown.rect().contains(shown._column.geometry().adjusted(-EDGE, -EDGE, EDGE, EDGE))
 
 
 def test_a_robot_without_a_picture_is_offered_by_name(qtbot, tmp_path, monkeypatch):

@@ -9,7 +9,8 @@ from windows import press, wait
 
 import engine
 from app.features.attaching import AngleUnits, RobotView, TimeView
-from app.panels.robot import LEAST_JOINT, RobotPanel
+from app.panels.inspection import Row, Section
+from app.panels.robot import LEAST_JOINT, Inspector, RobotPanel
 from app.panels.robot_tree import DEEPEST, entries
 
 ARM = engine.ROBOTS / "arm7.urdf"
@@ -240,3 +241,27 @@ def test_a_hidden_panel_lists_a_robot_once_it_is_seen(qtbot, opened):
     press(qtbot, window, window.features[RobotView].action)
     wait(qtbot, lambda: tree.model().rowCount() == 1)
     assert tree.currentIndex().data() == "link3"
+
+
+@pytest.mark.parametrize(("width", "expected"), [(180, [True] * 3), (240, [False, True, False]), (500, [False] * 3)])
+def test_no_value_of_a_link_is_cut_off_however_narrow_its_panel(qtbot, width, expected):
+    inspector = Inspector()
+    qtbot.addWidget(inspector)
+    inspector.resize(width, 500)
+    inspector.show()
+    rows = [Row("mass", "2.616 kg"), Row("CoM, mm", "0"), Row("angular velocity, °/s", "0")]
+    inspector.show_sections([Section("Link", tuple(rows))])
+    inspector.grab()  # numbers become longer once rows have their heights
+    rows[1:] = [Row("CoM, mm", "-166.92 8.14 1063.55"), Row("angular velocity, °/s", "0.00 0.00")]
+    inspector.show_sections([Section("Link", tuple(rows))])
+    section = inspector.topLevelItem(0)
+    hint = [inspector.sizeHintForIndex(inspector.indexFromItem(section.child(k), 1)).width() for k in range(3)]
+    below = [section.child(k).isFirstColumnSpanned() for k in range(3)]
+    assert below == expected
+    wait(qtbot, lambda: all(hint[k] <= inspector.columnWidth(1) for k in range(3) if not below[k]))
+    one, line = inspector.visualItemRect(section).height(), inspector.fontMetrics().lineSpacing()
+    heights = [inspector.visualItemRect(section.child(k)).height() for k in range(3)]
+    assert heights == [one + each * line for each in below]
+    assert inspector.text().splitlines()[2] == "CoM, mm\t-166.92 8.14 1063.55"
+    inspector.resize(900, 500)
+    wait(qtbot, lambda: not any(section.child(k).isFirstColumnSpanned() for k in range(3)))

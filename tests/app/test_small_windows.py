@@ -320,7 +320,7 @@ def test_element_column_fits_its_longest_entry_up_to_a_limit(qtbot):
         "", "The controller failed", [engine.Diagnostic("error", None, "controller", "it fails", "mend it")]
     )
     assert panel.list.columnWidth(1) < 120
-    panel.add([engine.Diagnostic("error", 2, "joint 'a_joint_with_a_very_long_name'", "it fails", "mend it")])
+    panel.add([engine.Diagnostic("error", 2, "joint 'a_joint_with_a_very_long_name_indeed'", "it fails", "mend it")])
     assert panel.list.columnWidth(1) == ELEMENT_WIDTH
 
 
