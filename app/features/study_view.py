@@ -22,7 +22,7 @@ from app.recording.run_files import KEPT_SUFFIX
 from app.simulation.messages import Loaded
 
 POLL_INTERVAL = 30  # ms between two checks whether results are read or a run is computed
-HEIGHT = 400  # px of the dock
+HEIGHT, WHOLE = 400, 720  # px of the dock: its height, and the width in which a chart has most of it
 FILES = "Studies (*.toml study.json);;All files (*)"
 TABLES = "Tables (*.csv *.parquet)"
 
@@ -40,7 +40,7 @@ class StudyView(QObject):
         self._shown = ""  # the status bar's message once the run is shown
         self.question: QMessageBox | None = None
         self.dock_action = window.docks.add(
-            Dock("Study", self.panel, BOTTOM, "Compare", "study", "", "Results of a study", HEIGHT)
+            Dock("Study", self.panel, BOTTOM, "Compare", "study", "", "Results of a study", HEIGHT, whole=WHOLE)
         )
         self.action = make_action(
             window, "Open st&udy…", self._ask, "Ctrl+Alt+S", tip="Results of main.py study, as charts and as runs"

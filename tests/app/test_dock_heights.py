@@ -272,11 +272,12 @@ def test_a_reset_leaves_a_small_window_as_wide_as_it_is(qtbot, opened):
     assert not window.docks["Diagnostics"].isVisible()
 
 
-def test_diagnostics_extend_below_the_joints_where_they_were_too_narrow_beside_them(qtbot, arm):
-    dock = arm.docks["Diagnostics"]
+@pytest.mark.parametrize("title", ["Diagnostics", "Study"])
+def test_a_wide_panel_extends_below_the_joints_where_it_would_be_too_narrow_beside_them(qtbot, arm, title):
+    dock = arm.docks[title]
     for size, whole in ((QSize(1000, 650), True), (QSize(1500, 900), False), (QSize(1000, 650), True)):
         arm.resize(size)
-        arm.docks.show_in_front("Diagnostics")
+        arm.docks.show_in_front(title)
         wait(qtbot, lambda size=size, whole=whole: (dock.width() > size.width() - 10) is whole)
     assert dock.width() >= WHOLE
     dock.hide()
