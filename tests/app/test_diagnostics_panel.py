@@ -118,7 +118,7 @@ def test_a_file_of_many_problems_opens_high_enough_and_at_its_first_error(qtbot,
     file, docks = tmp_path / "broken.urdf", arm.docks
     links = "".join(f'<link name="l{k}"><inertial><mass value="{k}kg"/></inertial></link>' for k in range(9))
     file.write_text(f'<robot name="x"><link name="b">{BOX}</link>\n{links}</robot>')
-    arm.resize(1280, 1000)
+    arm.resize(1280, 1200)
     panel = arm.features[DiagnosticsView].panel
     arm.open(file)
     wait(qtbot, lambda: docks["Diagnostics"].isVisible())
