@@ -154,7 +154,7 @@ class Frame(Expressions):
     def _write(self, array: Any, place: list[Any], value: Any) -> None:
         if isinstance(array, ValueList):
             if self._outside + self._branches > (array.branches or 0):
-                raise Untranslatable("a row that is set in a branch which running decides")
+                raise Untranslatable("a row that is set in a branch that depends on a value at run time")
             array.values[place[0]] = value
             return
         if isinstance(array, LaneRows):
@@ -300,7 +300,7 @@ class Frame(Expressions):
             self.emitted.emit_return(self.builder, value)
         elif self._exit is None:
             if self._branches:
-                raise Untranslatable("a return that running decides, where a kernel is written out")
+                raise Untranslatable("a return that depends on a value at run time, where a kernel is written out")
             self._result, self._returned = value, True
         else:
             if value is not None:

@@ -67,17 +67,17 @@ def inertia_times(x, extra, out, topology, constants, w):
         row[at.ACC + (2 if topology[i, KIND] == REVOLUTE else 5)] += x[i]
         inertia = full(load6(c, layout.INERTIA))
         o, v = load3(row, at.ACC), load3(row, at.ACC + 3)
-        force, moment = momentum(c[layout.MASS], load3(c, layout.FIRST_MOMENT), inertia, o, v)
-        store3(row, force, at.BIAS)
-        store3(row, moment, at.BIAS + 3)
+        moment, force = momentum(c[layout.MASS], load3(c, layout.FIRST_MOMENT), inertia, o, v)
+        store3(row, moment, at.BIAS)
+        store3(row, force, at.BIAS + 3)
     for i in range(n - 1, -1, -1):
         row = w[i]
         out[i] = row[at.BIAS + (2 if topology[i, KIND] == REVOLUTE else 5)] + extra[i] * x[i]
         if i > 0:
             below, R, p = w[i - 1], load9(row, at.R), load3(row, at.P)
-            force, moment = transform_force(R, p, load3(row, at.BIAS), load3(row, at.BIAS + 3))
-            store3(below, add(load3(below, at.BIAS), force), at.BIAS)
-            store3(below, add(load3(below, at.BIAS + 3), moment), at.BIAS + 3)
+            moment, force = transform_force(R, p, load3(row, at.BIAS), load3(row, at.BIAS + 3))
+            store3(below, add(load3(below, at.BIAS), moment), at.BIAS)
+            store3(below, add(load3(below, at.BIAS + 3), force), at.BIAS + 3)
 
 
 @kernel

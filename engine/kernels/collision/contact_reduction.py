@@ -29,7 +29,7 @@ def _outside(a, b, x, n, lean):
 
 @inline
 def _turn(kept, a, b, c, n):
-    """Which way round three points lie, ±1: the largest area outside a side of their triangle is looked for."""
+    """The sense in which three points lie about n, ±1, with which areas outside their triangle are positive."""
     return -1.0 if kept == 3 and _area_along(a, b, c, n) < 0.0 else 1.0
 
 
