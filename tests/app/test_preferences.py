@@ -144,7 +144,7 @@ def test_return_closes_the_dialog_and_changes_nothing(qtbot, preferences):
     dialog.close()
     preferences.show()
     qtbot.waitActive(dialog)
-    assert dialog.focusWidget() is preferences.theme
+    wait(qtbot, lambda: dialog.focusWidget() is preferences.theme)
     buttons = dialog.buttons.buttons()
     for focused in (preferences.theme, preferences.limit, *preferences.overlays, *buttons):
         focused.setFocus()
