@@ -94,7 +94,7 @@ class Reloading:
         elif self._would_discard():
             self._report_change(file, changed, "and discards the recording")
         elif file == self._refused:
-            self._window.open(file)
+            self._open_refused()
         else:
             self.reload()
 
@@ -126,9 +126,14 @@ class Reloading:
     def press(self) -> None:
         """Open the file whose problems are shown once more, else reload the robot's."""
         if self._refused and self.file == self._refused:
-            self._window.open(self._refused)
+            self._open_refused()
         else:
             self.reload()
+
+    def _open_refused(self) -> None:
+        """Open the file whose problems are shown, known as it is before its reading begins."""
+        self._requested = self._refused, self._signatures(self._refused)
+        self._window.open(self._refused)
 
     def reload(self) -> None:
         """Reload the robot's file now."""
