@@ -160,7 +160,7 @@ def robots_of_others() -> Iterator[str]:
         f"{each['key'].replace(',', '')} ({each['worst']:.0e}, in {each['over'] * steps:.0f} of {steps})"
         for each in over
     )
-    beyond = f"above {real_robots.LAWFUL:.0e} in {page_text.word(len(over))} runs"
+    beyond = f"above {real_robots.LAWFUL:.0e} in {page_text.word(len(over))} run{'s' if len(over) > 1 else ''}"
     worst = f"The worst residual of {real_robots.TOGETHER} steps is {beyond}, "
     yield f"{worst}{' and '.join(told_over)}.".replace("e-0", "e-")
 
