@@ -19,7 +19,7 @@ from engine.kernels.quaternions import normalise
 from engine.step_settings import LOWER, UPPER
 
 _WEIGHT, _AHEAD = (1.0, 2.0, 2.0, 1.0), (0.5, 0.5, 1.0, 0.0)
-"""Six times the weight of each stage; the time from the begin of the step to the next stage, in units of dt."""
+"""Six times the weight of each stage; the time from the start of the step to the next stage, in units of dt."""
 
 
 class Stages(NamedTuple):
