@@ -183,10 +183,11 @@ class Workbench:
     def _exchange(self, model: engine.Model, floating: bool) -> None:
         """Start a new run with another model, under the current file's name if there is one."""
         self.pause()
-        self.loading, self._leaves = self.path, False
-        self.opening_floating, self._opening_trusted = floating, self.trusted
+        self.loading, self._leaves, self.opening_floating = self.path, False, floating
         source = self.path if Path(self.path).is_file() else model
-        self._worker.open(source, self.robot.settings, floating, opener=lambda _: lambda *_, **__: model)
+        self._worker.open(
+            source, self.robot.settings, floating, (), self.trusted, opener=lambda _: lambda *_, **__: model
+        )
 
     def xacro_args(self, path: str | Path) -> dict[str, str]:
         """Return the values given for the arguments of a xacro file, by name."""
@@ -335,6 +336,10 @@ class Workbench:
         several = self.robot.model is not None and len(engine.simulation_algorithms(self.robot.model, "cpu")) > 1
         return self.robot.settings.algorithm == "auto" and self.device == "cpu" and several and not engine.measured()
 
+    def is_superseded(self, event: Loaded | Refused) -> bool:
+        """Whether another robot was requested since, and will be loaded."""
+        return not self._worker.is_newest(event.request)
+
     def poll(self) -> list[Event]:
         """Process the events since the last call, and return them in order."""
         events = self._worker.events()
@@ -347,10 +352,11 @@ class Workbench:
                 case Loaded():
                     self._adopt(event)
                 case Refused():
-                    self.loading = ""
                     self.findings = Findings(event.path, event.diagnostics, refused=True)
-                    if self._plays_on_refusal:
-                        self.play()
+                    if not self.is_superseded(event):
+                        self.loading = ""
+                        if self._plays_on_refusal:
+                            self.play()
                 case Preparing():
                     self.preparing = event.device
                 case Configured():
@@ -373,8 +379,10 @@ class Workbench:
         self.left = self.surroundings.left_by(event) if self._leaves and self.robot.model is not None else None
         self.robot.update_from(event)
         self.shown = None
-        self.path, self.loading, self._plays_on_refusal = event.path, "", False
-        self.robot.floating, self.trusted, self.stands = self.opening_floating, self._opening_trusted, event.touches
+        if not self.is_superseded(event):
+            self.loading, self._plays_on_refusal = "", False
+        self.path, self.stands = event.path, event.touches
+        _, self.robot.floating, self.trusted = event.request
         self.reaches_below = event.reaches_below
         self.replay.leave()
         self.named = ()

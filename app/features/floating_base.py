@@ -28,7 +28,7 @@ class FloatingBase:
         self._window, self._bench = window, window.workbench
         self._path = ""  # of the robot loaded last
         self._before: State | None = None  # of the robot whose root link is being freed or fixed
-        self._file, self._requested = "", False  # of that robot, and whether it is to be freed
+        self._file = ""  # of that robot
         self._ran = False  # whether that robot had a run
         window.run.floating_asked.connect(self._ask)
         window.loaded.connect(self._on_loaded)
@@ -42,11 +42,11 @@ class FloatingBase:
         bench, replay = self._bench, self._bench.replay
         spans = map(replay.recording.span, replay.recording.runs)
         self._ran = not replay.opened and any(end > begin for begin, end in spans)
-        self._before, self._file, self._requested = replace(bench.actions.state, posed=True), bench.path, on
+        self._before, self._file = replace(bench.actions.state, posed=True), bench.path
         bench.open_again(on)
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, Refused):
+        if isinstance(event, Refused) and not self._bench.is_superseded(event):
             self._before = None
 
     def has_made(self, event: Loaded) -> bool:
@@ -56,7 +56,7 @@ class FloatingBase:
     def _on_loaded(self, event: Loaded) -> None:
         bench, bar = self._bench, self._window.statusBar()
         made, same_file, before = self.has_made(event), self._path == event.path, self._before
-        arrived = made and self._requested == bench.robot.floating  # else it was freed and fixed at once
+        arrived = made and not bench.is_superseded(event)  # else it was freed and fixed at once
         self._before, self._path = before if made and not arrived else None, event.path
         text = ""
         if before is not None and arrived:

@@ -14,7 +14,19 @@ from functools import partial
 import engine
 from app.reasons import gpu_failure
 from app.simulation.compiling import Compiler
-from app.simulation.messages import Compiling, Configured, Event, Latest, Loaded, Preparing, Reading, Refused, Settings
+from app.simulation.messages import (
+    FIRST,
+    Compiling,
+    Configured,
+    Event,
+    Latest,
+    Loaded,
+    Preparing,
+    Reading,
+    Refused,
+    Request,
+    Settings,
+)
 from app.simulation.preparing import Outcome, Preparation, make_warm, refuses
 from app.simulation.running import (
     Running,
@@ -85,6 +97,7 @@ class Changeover:
         settings: Settings,
         load: Callable[[str], engine.Model],
         placed: Callable[[Settings], Settings] = lambda settings: settings,
+        request: Request = FIRST,
     ) -> None:
         """Replace the robot; on failure send `Refused` with the reason."""
         path = source if isinstance(source, str) else source.source or source.name
@@ -98,10 +111,11 @@ class Changeover:
             decided = settings.device == "auto" and engine.why_no_gpu(load=False) is not None
             running = running_of(model, settings if decided else replace(settings, device="cpu"))
         except engine.ModelError as error:
-            self._send_event(Refused(path, error.diagnostics) if error.diagnostics else Refused.because(path, error))
+            named = Refused(path, error.diagnostics, request)
+            self._send_event(named if error.diagnostics else Refused.because(path, error, request))
             return
         except (OSError, ValueError) as error:
-            self._send_event(Refused.because(path, error))
+            self._send_event(Refused.because(path, error, request))
             return
         self._drop_others()
         self.model, self.running, self.settings = model, running, settings
@@ -111,7 +125,7 @@ class Changeover:
         touches = settings.ground or can_touch(model)
         below = touches and not can_stand(model)
         self._send_event(
-            Loaded(model, path, self.frames, running.q[0].copy(), settings, *running.choice, touches, below)
+            Loaded(model, path, self.frames, running.q[0].copy(), settings, *running.choice, touches, below, request)
         )
         if settings.device != "cpu" and not decided:
             self._prepare(settings, self._settle_device)

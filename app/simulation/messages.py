@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -199,6 +200,17 @@ class Settings:
         return replace(self, ground=False, scene=replace(scene, ground=self.scene.ground))
 
 
+class Request(NamedTuple):
+    """A request for a robot: its number, whether the root link is freed, whether a xacro file may run any Python."""
+
+    number: int = 0
+    floating: bool = False
+    trusted: bool = False
+
+
+FIRST = Request()
+
+
 @dataclass(frozen=True)
 class Loaded:
     """A robot has been loaded and is paused at time zero. Its snapshots come through `frames`."""
@@ -216,6 +228,7 @@ class Loaded:
     """Whether it has shapes that can touch the ground."""
     reaches_below: bool = False
     """Whether it is fixed, with moving parts below the ground in its neutral pose."""
+    request: Request = FIRST
 
 
 @dataclass(frozen=True)
@@ -260,16 +273,17 @@ class Refused:
 
     path: str
     diagnostics: tuple[engine.Diagnostic, ...]
+    request: Request = FIRST
 
     @classmethod
-    def because(cls, path: str, error: OSError | ValueError) -> Refused:
+    def because(cls, path: str, error: OSError | ValueError, request: Request = FIRST) -> Refused:
         """Return the event for an error without diagnostics."""
         unread = isinstance(error, OSError)
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
         fix = "check the path and that the file may be read"
         if not unread:
             reason, fix = _parted(reason)
-        return cls(path, (engine.Diagnostic("error", None, Path(path).name, reason, fix),))
+        return cls(path, (engine.Diagnostic("error", None, Path(path).name, reason, fix),), request)
 
 
 @dataclass(frozen=True)

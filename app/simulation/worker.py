@@ -18,7 +18,7 @@ import numpy as np
 import engine
 from app.simulation.attachments import Attachment
 from app.simulation.loop import Loop
-from app.simulation.messages import Event, Latest, Loaded, Settings
+from app.simulation.messages import Event, Latest, Loaded, Request, Settings
 from app.simulation.recorder import Recorder
 from app.simulation.running import Running
 
@@ -66,16 +66,20 @@ class Worker:
         `placed`, called once the file has been read, may set another scene.
         """
         self._newest_open += 1
-        number = self._newest_open
+        request = Request(self._newest_open, floating, trust_xacro)
         load = partial(opener(self._load), package_dirs=package_dirs, floating=floating, trust_xacro=trust_xacro)
         if xacro_args:
             load = partial(load, xacro_args=xacro_args)
 
         def command() -> None:
-            if number == self._newest_open:  # else superseded by a later one
-                self._loop.changeover.open(source, settings, load, placed)
+            if self.is_newest(request):
+                self._loop.changeover.open(source, settings, load, placed, request)
 
         self._commands.put(command)
+
+    def is_newest(self, request: Request) -> bool:
+        """Whether no later request supersedes this one."""
+        return request.number == self._newest_open
 
     def play(self) -> None:
         self.command(self._loop.play)

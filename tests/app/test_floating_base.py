@@ -1,5 +1,6 @@
 """Simulation › Floating base: ticked, greyed and explained, and named where a legged robot's file fixes its root."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -159,12 +160,14 @@ def test_undo_restores_the_setpoints_that_the_joints_had_not_reached(qtbot, arm)
     wait(qtbot, lambda: np.allclose(bench.robot.newest.target, target, atol=1e-12))
 
 
-def test_what_can_be_undone_stays_where_it_is_freed_and_fixed_at_once(qtbot, arm):
+@pytest.mark.parametrize("between", [0.0, 0.5])  # s, in which the free robot is loaded and not yet shown
+def test_what_can_be_undone_stays_where_it_is_freed_and_fixed_at_once(qtbot, arm, between):
     bench, undoing = arm.workbench, arm.features[UndoView]
     bench.configuring.set_gravity(False)
     before = bench.robot.model
     for on in (True, False):
         arm.run.floating_asked.emit(on)
+        time.sleep(between)
     wait(qtbot, lambda: bench.robot.model is not before and not bench.loading)
     assert not bench.robot.floating
     wait(qtbot, undoing.undo.isEnabled)
