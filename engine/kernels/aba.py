@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.compile.operations import reciprocal, rows
+from engine.compile.operations import reciprocal, registers
 from engine.compile.shared import array_at, count
 from engine.compile.vectors import every, robots_at
 from engine.kernels.bodies import AXIS, NQ, NV, ZERO, rigid_inertia
@@ -147,8 +147,8 @@ def accelerate(robot, i, forces, numbers, kept, acceleration, out, reaction):
 def forward_dynamics(robot, q, v, tau, out):
     """Compute q̈ into `out` (nv,) from q (nq,), v and τ (nv,) of a known robot."""
     n, forces = robot.tree.shape[0], GivenForces(tau)
-    numbers, twist, bias, inertia, force = rows(n), rows(n), rows(n), rows(n), rows(n)
-    acceleration, kept = rows(n), rows(v.shape[0])
+    numbers, twist, bias, inertia, force = registers(n), registers(n), registers(n), registers(n), registers(n)
+    acceleration, kept = registers(n), registers(v.shape[0])
     for e in range(robot.walk.shape[0]):
         if robot.walk[e, 1] == ENTER:
             enter(robot, robot.walk[e, 0], q, v, (ZERO, ZERO), numbers, twist, bias, force)
@@ -171,7 +171,7 @@ def _widths(pattern):
 def _checked(pattern, constants, q, v, tau, out):
     """Compute q̈ into `out`; return whether every number is finite."""
     nv, finite = out.shape[0], True
-    qdd = rows(nv)
+    qdd = registers(nv)
     forward_dynamics(with_constants(pattern, constants), q, v, tau, qdd)
     for k in range(nv):
         out[k] = qdd[k]

@@ -9,7 +9,7 @@ others of its warp. Where these rounds cycle, a primal active-set method takes o
 from __future__ import annotations
 
 from engine.compile import inline, kernel
-from engine.compile.operations import at_run_time, local, rows
+from engine.compile.operations import at_run_time, local, registers
 from engine.kernels.aba import accelerate, leave
 from engine.kernels.bodies import NV, ZERO, rigid_inertia
 from engine.kernels.coordinates import is_bounded
@@ -83,8 +83,8 @@ def _round(acting, wrenches, number, batch, descending, after, reaction):
     known = acting.known
     robot, changed = known.robot, False
     n, nv = robot.tree.shape[0], known.q_of_v.shape[0]
-    numbers, twist, bias, inertia, force = rows(n), rows(n), rows(n), rows(n), rows(n)
-    acceleration, kept, qdd = rows(n), rows(nv), rows(nv)
+    numbers, twist, bias, inertia, force = registers(n), registers(n), registers(n), registers(n), registers(n)
+    acceleration, kept, qdd = registers(n), registers(nv), registers(nv)
     for e in range(robot.walk.shape[0]):
         i = robot.walk[e, 0]
         if robot.walk[e, 1] == ENTER:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.compile import inline
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.kernels.quaternions import exponential, quaternion_rate, rotation_from_quaternion, turned_back, unit_product
 from engine.kernels.robot import KIND, Q_START, V_START
 from engine.kernels.spatial import add, cross, load3, mul, scale, store3
@@ -43,7 +43,7 @@ def advance(q, way, v, dt, q_of_v, rotations):
     Linear velocities of free joints are in the frame at the beginning of the step, on return, in v, in that at its end.
     v may be `way`.
     """
-    for j in spread(v.size):
+    for j in parallel_range(v.size):
         if q_of_v[j] >= 0:
             q[q_of_v[j]] += dt * way[j]
     free, balls = rotations

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.kernels.joint_constraints import friction, held_at, slides, velocity_bounds
 from engine.step_settings import DAMPING, EFFORT_LIMIT, FRICTION, KD, KP, LOWER, NO_ROW, UPPER, VELOCITY_LIMIT
 
@@ -105,7 +105,7 @@ def set_mode(mode, k, j, rows, start, active, forces):
 def joint_forces(robots, q, v, rows, forces, implicit):
     """Compute the joints' forces, without friction, into `forces`, with the implicit part's diagonal."""
     for k in range(v.shape[0]):
-        for j in spread(v.shape[1]):
+        for j in parallel_range(v.shape[1]):
             pulled = drive(
                 rows, j, robots.tau[k, j], robots.target[k, j], position(rows, j, q[k]), v[k, j], rows.dt, implicit
             )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.model import WORLD
 
 
@@ -57,7 +57,7 @@ def limbs(parent: NDArray[np.int64], passes: NDArray[np.bool_]) -> Limbs:
 def outward(limbs: Limbs) -> Iterator[int]:
     """The limbs from the base on; the threads of a robot share those of a level."""
     for level in range(limbs.level.size - 1):
-        for place in spread(limbs.level[level + 1] - limbs.level[level]):
+        for place in parallel_range(limbs.level[level + 1] - limbs.level[level]):
             yield limbs.level[level] + place
 
 
@@ -65,5 +65,5 @@ def outward(limbs: Limbs) -> Iterator[int]:
 def inward(limbs: Limbs) -> Iterator[int]:
     """The limbs from the tips on; the threads of a robot share those of a level."""
     for level in range(limbs.level.size - 2, -1, -1):
-        for place in spread(limbs.level[level + 1] - limbs.level[level]):
+        for place in parallel_range(limbs.level[level + 1] - limbs.level[level]):
             yield limbs.level[level] + place

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.kernels.joint_constraints import slides
 from engine.kernels.joint_motion import advance_ball, rates
 from engine.kernels.quaternions import normalise
@@ -41,9 +41,9 @@ def stages(lanes: int, nq: int, nv: int) -> Stages:
 @inline
 def begin_stages(q, v, k, at):
     """Begin the stages of robot k of a block at its q (nq,), v (nv,)."""
-    for j in spread(q.size):
+    for j in parallel_range(q.size):
         at.q[k, j], at.q_sum[k, j] = q[j], 0.0
-    for j in spread(v.size):
+    for j in parallel_range(v.size):
         at.v[k, j], at.v_sum[k, j] = v[j], 0.0
 
 
@@ -52,10 +52,10 @@ def add_stage(stage, q, v, qdd, k, rows, rotations, at):
     """Add the rates at a stage, q̈ (nv,) among them, to the sums, and move on to the next stage."""
     weight, ahead = _WEIGHT[stage], _AHEAD[stage]
     rates(at.q[k], at.v[k], at.q_rate[k], rows.q_of_v, rotations)
-    for j in spread(q.size):
+    for j in parallel_range(q.size):
         at.q_sum[k, j] += weight * at.q_rate[k, j]
         at.q[k, j] = q[j] + ahead * rows.dt * at.q_rate[k, j]
-    for j in spread(v.size):
+    for j in parallel_range(v.size):
         at.v_sum[k, j] += weight * qdd[j]
         at.v[k, j] = v[j] + ahead * rows.dt * qdd[j]
 
@@ -64,20 +64,20 @@ def add_stage(stage, q, v, qdd, k, rows, rotations, at):
 def end_stages(q, v, k, rows, rotations, at):
     """Set v to v⁺, and the stage's q to q⁺, both without friction and limits."""
     free, balls = rotations
-    for j in spread(q.size):
+    for j in parallel_range(q.size):
         at.q[k, j] = q[j] + rows.dt / 6.0 * at.q_sum[k, j]
-    for j in spread(v.size):
+    for j in parallel_range(v.size):
         v[j] += rows.dt / 6.0 * at.v_sum[k, j]
-    for f in spread(free.shape[0]):
+    for f in parallel_range(free.shape[0]):
         normalise(at.q[k], free[f, 0] + 3)
-    for f in spread(balls.shape[0]):
+    for f in parallel_range(balls.shape[0]):
         normalise(at.q[k], balls[f, 0])
 
 
 @inline
 def settle(q, after, v, mode, rows, rotations):
     """Accept the coordinates `after`, but q ⊕ dt v⁺ for a joint that was held or would pass its limit."""
-    for j in spread(v.size):
+    for j in parallel_range(v.size):
         index = rows.q_of_v[j]
         if index >= 0:
             held = rows.has_constraints and not slides(mode[j])
@@ -85,12 +85,12 @@ def settle(q, after, v, mode, rows, rotations):
             if held or outside:
                 after[index] = q[index] + rows.dt * v[j]
     balls = rotations.balls
-    for f in spread(balls.shape[0]):
+    for f in parallel_range(balls.shape[0]):
         a, c = balls[f, 0], balls[f, 1]
         held = not (slides(mode[c]) and slides(mode[c + 1]) and slides(mode[c + 2]))
         if rows.has_constraints and held:
             for r in range(4):
                 after[a + r] = q[a + r]
             advance_ball(after, a, v, c, rows.dt)
-    for j in spread(q.size):
+    for j in parallel_range(q.size):
         q[j] = after[j]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.compile import inline, kernel
-from engine.compile.operations import rows
+from engine.compile.operations import registers
 from engine.kernels.bodies import AXIS, NV, joint_rate
 from engine.kernels.outward import enter
 from engine.kernels.robot import ENTER, KIND, PARENT, V_START
@@ -27,7 +27,7 @@ def _leave(robot, i, numbers, force, out):
 def inverse_dynamics(robot, q, v, a, out):
     """Compute τ into `out` (nv,) from q (nq,), v and q̈ (nv,) of a known robot."""
     n = robot.tree.shape[0]
-    numbers, twist, acceleration, force = rows(n), rows(n), rows(n), rows(n)
+    numbers, twist, acceleration, force = registers(n), registers(n), registers(n), registers(n)
     for e in range(robot.walk.shape[0]):
         if robot.walk[e, 1] == ENTER:
             i = robot.walk[e, 0]

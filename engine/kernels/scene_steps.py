@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
-from engine.compile.operations import spread, votes
+from engine.compile.operations import count_threads, parallel_range
 from engine.kernels import rk4
 from engine.kernels.contact.contact_step import begin_contacts, end_contacts, free_velocity, move_on
 from engine.kernels.contact.detection import find_contacts, put_bodies
@@ -95,7 +95,7 @@ class SceneRobot(NamedTuple):
 
 @inline
 def _copy(x, out):
-    for k in spread(x.shape[1]):
+    for k in parallel_range(x.shape[1]):
         out[0, k] = x[0, k]
 
 
@@ -113,7 +113,7 @@ def _take_stages(robot, loads):
     rk4.end_stages(q, v, 0, robot.rows, robot.rotations, stages)
     put_bodies(stages.q[0], v, robot.known, loads, contact)
     factorise(forces.force[0], forces.inertia[0], contact.topology, contact.bodies, contact.solver.tree)
-    for j in spread(v.size):
+    for j in parallel_range(v.size):
         contact.free[j] = v[j]
 
 
@@ -122,9 +122,9 @@ def _end_stages(robot):
     """Move to the velocity `contact.free` and the coordinates of RK4's stages."""
     state, stages, contact = robot.work.state, robot.work.stages, robot.contact_state.contact
     p, mode = contact.solver.problem, stages.v_sum[0]
-    for j in spread(mode.size):
+    for j in parallel_range(mode.size):
         mode[j], state.v[0, j] = FORWARD, contact.free[j]
-    for k in spread(contact.solver.search.counts[JOINTS]):
+    for k in parallel_range(contact.solver.search.counts[JOINTS]):
         y, f, low, high = p.joint_u[k] - p.g[k] * p.joint_impulse[k], p.g[k] * p.law[k, 0], p.law[k, 1], p.law[k, 2]
         after = joint_law(y, f, low, high)
         if abs(y) < f or after <= low or after >= high:
@@ -141,7 +141,7 @@ def _begin(number, row, given, batch, fixed, robot, watched):
     start_watch(watched, phases)
     set_controls(given.controls, row, state.tau[0])
     if fixed.wrenches == "act":
-        for i in spread(robot.work.wrenches.shape[0]):
+        for i in parallel_range(robot.work.wrenches.shape[0]):
             for k in range(6):
                 robot.work.wrenches[i, k] = given.wrenches[(6 * i + k) * batch + number]
     _copy(state.q, before.q)
@@ -190,7 +190,11 @@ def _end(found, fixed, robot, watched, phases):
 @inline
 def _round(stage):
     """The stage that the threads of a block take together; `DONE` if none has work."""
-    searching, ending, beginning = votes(stage == SEARCH), votes(stage == END), votes(stage == BEGIN)
+    searching, ending, beginning = (
+        count_threads(stage == SEARCH),
+        count_threads(stage == END),
+        count_threads(stage == BEGIN),
+    )
     if SEARCH_ONE_IN * searching > searching + ending + beginning:
         return SEARCH
     if ending > 0:

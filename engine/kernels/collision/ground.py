@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import compiled_apart, inline
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.kernels.collision.contact_reduction import best_near_point, swap_near_points
 from engine.kernels.collision.frames import tangents
 from engine.kernels.collision.near_points import motion_of, near_points, near_shapes, of_thread, turn
@@ -97,10 +97,10 @@ def ground_contacts(points, bodies, surface, dt, near, out):
     many corners has more than four near points; with four chosen by distance alone it would rock forever.
     """
     shapes, total = near_shapes(points, bodies, surface, dt, near), 0
-    for place in spread(shapes):
+    for place in parallel_range(shapes):
         near.kept[place] = _contacts_of(place, points, bodies, surface, dt, of_thread(near), out)
     for place in range(shapes):
         total += near.kept[place]
-    for _ in spread(1):  # one thread: a second one would read slots that the first has already overwritten
+    for _ in parallel_range(1):  # one thread: a second one would read slots that the first has already overwritten
         _close_up(shapes, near, out)
     return total

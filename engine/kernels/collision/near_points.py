@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
-from engine.compile.operations import place_of_thread, spread
+from engine.compile.operations import parallel_range, thread_index
 from engine.kernels.collision.frames import tangents
 from engine.kernels.collision.height_field import GAP, NEAREST, NORMAL, PLACE, highest_around, near_sphere, under
 from engine.kernels.collision.surfaces import UPWARDS
@@ -289,7 +289,7 @@ def _over_field(s, points, motion, dt, field, near):
 def near_shapes(points, bodies, surface, dt, near):
     """Find the shapes that may have near points, and where their contacts begin, into `near`; return their number."""
     count, slot = 0, 0
-    for s in spread(points.body.size):
+    for s in parallel_range(points.body.size):
         motion = motion_of(s, points, bodies)
         if len(surface) == 1:
             far = _is_far(s, points, motion, dt, load3(surface.plane), surface.plane[3])
@@ -306,7 +306,7 @@ def near_shapes(points, bodies, surface, dt, near):
 @inline
 def of_thread(near):
     """The workspace of a thread."""
-    t = place_of_thread()
+    t = thread_index()
     return Near(
         near.point[t], near.at[t], near.normal[t], near.gap[t], near.ahead[t], near.nearest[t], near.lowest,
         near.seen[t], near.shapes, near.slots, near.kept,

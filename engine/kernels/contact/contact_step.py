@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import compiled_apart, inline, kernel
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.kernels.contact.newton import respond
 from engine.kernels.contact.overlap_correction import begin_overlap_correction, end_overlap_correction
 from engine.kernels.contact.problem import (
@@ -54,7 +54,7 @@ def free_velocity(v, forces, rows, topology, gravity, contact):
     tree = contact.solver.tree
     factorise(forces.force[0], forces.inertia[0], topology, contact.bodies, tree)
     accelerations(gravity, topology, contact.bodies, tree, contact.column)
-    for j in spread(v.size):
+    for j in parallel_range(v.size):
         contact.free[j] = v[j] + rows.dt * contact.column[j]
 
 
@@ -72,7 +72,7 @@ def _set_targets(count, joints, restitution, dt, keeps_energy, topology, contact
 def _begin_search(count, joints, residual_now, inertia, topology, contact):
     """Begin a search at the present impulses, or at zero where `residual_now` is large."""
     p = contact.solver.problem
-    for j in spread(p.total.size):
+    for j in parallel_range(p.total.size):
         p.total[j] = contact.column[j]
     plan = WARM_START if residual_now < WARM_START_RESIDUAL else COLD_START
     tolerance, accepted = target_residual(residual_now), acceptable_residual(residual_now)
@@ -159,7 +159,7 @@ def end_contacts(found, keeps_energy, dt, inertia, contact_state, robot):
         return False
     store_contacts(contacts, joints, contact_state, robot)
     _report(search.numbers[BEST_RESIDUAL] if contacts > 0 else 0.0, contacts, contact_state, robot)
-    for j in spread(contact.free.size):
+    for j in parallel_range(contact.free.size):
         contact.free[j] += contact.column[j]
     return not begin_overlap_correction(contacts, dt, inertia, contact.topology, contact)
 
@@ -189,7 +189,7 @@ def move_on(q, v, rows, rotations, contact):
     No joint moves past its limit, whatever residual the search or the correction has left.
     """
     overlap = contact.solver.search.counts[OVERLAPS] == 1
-    for j in spread(v.size):
+    for j in parallel_range(v.size):
         v[j] = contact.free[j]
         way, index = v[j] + (contact.shift[j] / rows.dt if overlap else 0.0), rows.q_of_v[j]
         if rows.has_limits and index >= 0:

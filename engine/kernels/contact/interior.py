@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.compile.operations import least_of, most_of, spread
+from engine.compile.operations import parallel_range, thread_max, thread_min
 from engine.kernels.contact.cone_algebra import INFINITE, central_pair, divided, jordan, to_boundary
 from engine.kernels.contact.newton import direction, respond
 from engine.kernels.contact.problem import (
@@ -59,31 +59,31 @@ _IDLE = 60
 def _velocity_unit(contacts, joints, p):
     """The largest scaled velocity without impulses."""
     unit = 1e-30
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         d, b = np.sqrt(p.r[i]), load3(p.free[i])
         unit = max(unit, d * max(abs(b[0]), max(abs(b[1]), abs(b[2]))))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         unit = max(unit, abs(p.joint_free[j]) / np.sqrt(p.g[j]))
-    return most_of(unit)
+    return thread_max(unit)
 
 
 @inline
 def _guess(contacts, joints, unit, inertia, topology, bodies, work):
     """An estimate of the largest scaled impulse: that of sticking rows with a little compliance."""
     p = work.problem
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         k = p.r[i] / _GUESS
         store9(p.omega[i], (k, 0.0, 0.0, 0.0, k, 0.0, 0.0, 0.0, k))
         store3(p.s[i], scale(-k, load3(p.free[i])))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         k = 1.0 / (p.g[j] * _GUESS)
         p.joint_omega[j], p.joint_s[j] = k, -k * p.joint_free[j]
     direction(contacts, joints, 0.0, 0.0, 0.0, inertia, topology, bodies, work)
     largest = 1.0
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         x = scale(1.0 / (unit * np.sqrt(p.r[i])), load3(p.change[i]))
         largest = max(largest, max(abs(x[0]), np.sqrt(x[1] * x[1] + x[2] * x[2]) / p.mu[i]))
-    return min(most_of(largest), _LARGEST_GUESS)
+    return min(thread_max(largest), _LARGEST_GUESS)
 
 
 @inline
@@ -128,13 +128,13 @@ def begin_interior(nu, contacts, joints, inertia, topology, bodies, work):
     if nu == 0.0:
         largest = _guess(contacts, joints, unit, inertia, topology, bodies, work)
     numbers[VELOCITY_UNIT], numbers[INTERIOR_STEP], numbers[STEP_FRACTION] = unit, 1.0, 0.0
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         if nu > 0.0:
             _contact_near(i, nu, unit, p)
         else:
             store3(p.cones.impulse[i], (largest, 0.0, 0.0))
             store3(p.cones.w[i], (1.0, 0.0, 0.0))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         on, law, x, e = p.joint_pairs.on[j], p.joint_pairs.law[j], p.joint_pairs.x[j], 1.0 / np.sqrt(p.g[j])
         f, low, high = p.law[j, 0], p.law[j, 1], p.law[j, 2]
         on[_FRICTION], law[_FRICTION] = (1.0 if f > 0.0 else 0.0), f / e / unit
@@ -153,24 +153,24 @@ def begin_interior(nu, contacts, joints, inertia, topology, bodies, work):
 @inline
 def _put_impulses(contacts, joints, unit, p):
     """Unscale the iterate's impulses, N s."""
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         store3(p.impulse[i], scale(unit * np.sqrt(p.r[i]), load3(p.cones.impulse[i])))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.joint_impulse[j] = p.joint_pairs.impulse[j] * unit / np.sqrt(p.g[j])
 
 
 @inline
 def _mean_complementarity(contacts, joints, p):
     """ν: the mean complementarity product."""
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         p.part[i] = dot(load3(p.cones.impulse[i]), load3(p.cones.w[i]))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         x, products = p.joint_pairs.x[j], 0.0
         for pair in range(4):
             products += x[2 * pair] * x[2 * pair + 1]
         p.joint_part[j] = products
     total = sum_of_parts(contacts, joints, p)
-    for j in spread(joints):
+    for j in parallel_range(joints):
         on = p.joint_pairs.on[j]
         p.joint_part[j] = 2.0 * on[_FRICTION] + on[_LOWER] + on[_UPPER]
     return total / max(sum_of_parts(0, joints, p) + contacts, 1.0)
@@ -199,7 +199,7 @@ def _velocity(i, unit, p):
 @inline
 def _equations(contacts, joints, smooth, follows_slip, p):
     """Compute Ω of all rows; |w_t| is smoothed to √(|w_t|² + smooth²) − smooth, and held unless `follows_slip` is 1."""
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         mu, x, w = p.mu[i], load3(p.cones.impulse[i]), load3(p.cones.w[i])
         first_of = (mu * x[0], x[1], x[2])
         t = np.sqrt(w[1] * w[1] + w[2] * w[2] + smooth * smooth)
@@ -214,7 +214,7 @@ def _equations(contacts, joints, smooth, follows_slip, p):
         store9(p.omega[i], (
             r * A[0], r * A[1], r * A[2], r * A[3], r * A[4], r * A[5], r * A[6], r * A[7], r * A[8],
         ))  # fmt: skip
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.joint_omega[j] = _damping(j, p.joint_pairs) / p.g[j]
 
 
@@ -230,7 +230,7 @@ def _residual_of_w(i, unit, smooth, p):
 @inline
 def _targets(contacts, joints, unit, smooth, target, p):
     """Compute s of all rows, the impulse change at du = 0, for complementarity products of `target`."""
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         mu, k, x, w = p.mu[i], 1.0 / p.r[i], load3(p.cones.impulse[i]), load3(p.cones.w[i])
         first_of, second_of = (mu * x[0], x[1], x[2]), (w[0] / mu, w[1], w[2])
         o = jordan(first_of, second_of)
@@ -239,7 +239,7 @@ def _targets(contacts, joints, unit, smooth, target, p):
         step = sub((y[0] / mu, y[1], y[2]), against)
         store3(p.cones.impulse_step[i], step)
         store3(p.s[i], scale(unit * np.sqrt(p.r[i]), step))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         on, law, x = p.joint_pairs.on[j], p.joint_pairs.law[j], p.joint_pairs.x[j]
         u = p.joint_u[j] / (np.sqrt(p.g[j]) * unit)
         apart = p.joint_pairs.impulse[j] - (x[_UP] - x[_DOWN]) / 2.0 - x[_BELOW] + x[_ABOVE]
@@ -254,7 +254,7 @@ def _targets(contacts, joints, unit, smooth, target, p):
 def _length_to_boundary(contacts, joints, unit, smooth, follows_slip, target, p):
     """Compute the steps of impulses, w and pairs; return the step length to the boundary."""
     longest = INFINITE
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         mu, d, x, w = p.mu[i], np.sqrt(p.r[i]), load3(p.cones.impulse[i]), load3(p.cones.w[i])
         step = scale(1.0 / (unit * d), load3(p.change[i]))
         t = np.sqrt(w[1] * w[1] + w[2] * w[2] + smooth * smooth)
@@ -265,7 +265,7 @@ def _length_to_boundary(contacts, joints, unit, smooth, follows_slip, target, p)
         dp, dq = (mu * step[0], step[1], step[2]), (dw[0] / mu, dw[1], dw[2])
         longest = min(longest, to_boundary((mu * x[0], x[1], x[2]), dp))
         longest = min(longest, to_boundary((w[0] / mu, w[1], w[2]), dq))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         on, law, x, step = p.joint_pairs.on[j], p.joint_pairs.law[j], p.joint_pairs.x[j], p.joint_pairs.step[j]
         u = (p.joint_u[j] + p.joint_motion[j]) / (np.sqrt(p.g[j]) * unit)
         d0 = -_friction_damping(j, p.joint_pairs) * (u - target / x[_UP] + target / x[_DOWN])
@@ -280,18 +280,18 @@ def _length_to_boundary(contacts, joints, unit, smooth, follows_slip, target, p)
         for k in range(8):
             if x[k] > 0.0 and step[k] < 0.0:
                 longest = min(longest, -x[k] / step[k])
-    return least_of(longest)
+    return thread_min(longest)
 
 
 @inline
 def _take_step(contacts, joints, length, unit, p):
     """Advance the iterate, its impulses and velocities by `length` of the step."""
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         impulse, w = p.cones.impulse[i], p.cones.w[i]
         store3(impulse, add(load3(impulse), scale(length, load3(p.cones.impulse_step[i]))))
         store3(w, add(load3(w), scale(length, load3(p.cones.w_step[i]))))
         store3(p.u[i], add(load3(p.u[i]), scale(length, load3(p.motion[i]))))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.joint_pairs.impulse[j] += length * p.joint_pairs.impulse_step[j]
         p.joint_u[j] += length * p.joint_motion[j]
         for k in range(8):

@@ -7,7 +7,7 @@ computes their motion from the final impulses.
 from __future__ import annotations
 
 from engine.compile import inline, kernel
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.kernels.bodies import NV
 from engine.kernels.contact.body_pairs import TOUCH, any_touch
 from engine.kernels.contact.mimics import is_busy
@@ -45,7 +45,7 @@ def momentum(i, omega, velocity, tree):
 @inline
 def _begin(topology, p, tree):
     """Mark the bodies without contacts, joint rows or a part in mimicked coordinates as left out."""
-    for i in spread(topology.shape[0]):
+    for i in parallel_range(topology.shape[0]):
         acts = p.head[i] >= 0
         for k in range(topology[i, V_START], topology[i, V_START] + NV[topology[i, KIND]]):
             acts = acts or p.right[k] > 0.0
@@ -86,7 +86,7 @@ def leave_out_unloaded(topology, bodies, p, tree):
             own[TO_PARENT] = NEXT if parent == i - 1 else WAITS
             above[GATHERS] = 1 if parent != i - 1 or above[GATHERS] == 1 else 0
             above[TO_PARENT] = ACTS
-    for i in spread(topology.shape[0]):
+    for i in parallel_range(topology.shape[0]):
         if tree.loaded[i, TO_PARENT] != LEFT_OUT:
             _compose(i, topology, bodies, tree)
         else:

@@ -15,7 +15,7 @@ zero or from the previous step's impulses, four to nine steps reach rounding lev
 from __future__ import annotations
 
 from engine.compile import compiled_apart, inline, kernel
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.kernels.bodies import ZERO
 from engine.kernels.contact import body_pairs, mimics
 from engine.kernels.contact import mimic_passes as passes
@@ -122,16 +122,16 @@ def direction(contacts, joints, length, r_scale, eps, inertia, topology, bodies,
     are used as they are.
     """
     p, tree, limbs = work.problem, work.tree, work.tree.limbs
-    for j in spread(p.added.size):
+    for j in parallel_range(p.added.size):
         p.total[j] += length * p.dv[j]
         p.added[j], p.right[j] = inertia[j], -inertia[j] * p.total[j]
-    for j in spread(joints):
+    for j in parallel_range(joints):
         if r_scale > 0.0:
             joint_step(j, r_scale, eps, p)
         p.added[p.joint[j]] += p.joint_omega[j]
         p.right[p.joint[j]] += p.joint_s[j] + p.joint_impulse[j]
     if r_scale > 0.0:
-        for i in spread(contacts):
+        for i in parallel_range(contacts):
             contact_step(i, r_scale, eps, p)
     if body_pairs.any_touch(tree):
         set_up_pairs(False, tree, p)
@@ -158,7 +158,7 @@ def direction(contacts, joints, length, r_scale, eps, inertia, topology, bodies,
                 k = p.following[k]
     if body_pairs.any_touch(tree):
         _move_pairs(tree, p)
-    for j in spread(joints):
+    for j in parallel_range(joints):
         motion = p.dv[p.joint[j]]
         p.joint_motion[j], p.joint_change[j] = motion, p.joint_s[j] - p.joint_omega[j] * motion
 
@@ -166,15 +166,15 @@ def direction(contacts, joints, length, r_scale, eps, inertia, topology, bodies,
 @inline
 def clear_step(contacts, joints, p, tree):
     """Set the step to zero."""
-    for i in spread(tree.step.shape[0]):
+    for i in parallel_range(tree.step.shape[0]):
         store3(tree.step[i], ZERO)
         store3(tree.step[i], ZERO, 3)
-    for j in spread(p.dv.size):
+    for j in parallel_range(p.dv.size):
         p.dv[j] = 0.0
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         store3(p.change[i], (0.0, 0.0, 0.0))
         store3(p.motion[i], (0.0, 0.0, 0.0))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.joint_change[j], p.joint_motion[j] = 0.0, 0.0
 
 
@@ -195,9 +195,9 @@ def _pair_wrenches(pairs, p):
 def respond(contacts, joints, topology, bodies, work, out):
     """Compute out (nv,) ← M̃⁻¹Jᵀλ of the impulses, u of all rows, and the bodies' twists."""
     p, tree, limbs = work.problem, work.tree, work.tree.limbs
-    for j in spread(p.right.size):
+    for j in parallel_range(p.right.size):
         p.right[j] = 0.0
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.right[p.joint[j]] += p.joint_impulse[j]
     if body_pairs.any_touch(tree):
         _pair_wrenches(tree.pairs, p)
@@ -237,6 +237,6 @@ def respond(contacts, joints, topology, bodies, work, out):
                 motion = body_pairs.relative_velocity(j, k, tree.moved, p, tree.pairs)
                 store3(p.u[k], add(load3(p.free[k]), motion))
                 k = p.following[k]
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.joint_u[j] = p.joint_free[j] + out[p.joint[j]]
     clear_step(contacts, joints, p, tree)

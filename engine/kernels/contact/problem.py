@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
-from engine.compile.operations import most_of, spread
+from engine.compile.operations import parallel_range, thread_max
 from engine.kernels.contact.body_pairs import BodyPairs
 from engine.kernels.contact.cone_algebra import project_on_cone
 from engine.kernels.contact.mimics import Mimics
@@ -165,12 +165,12 @@ def impulse_workspace(
 def largest_velocity(contacts, joints, p):
     """The largest velocity component without impulses, not counting what open gaps add."""
     largest = velocity_floor(p.free[0, 0])
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         largest = max(largest, abs(p.free[i, 0] - max(p.offset[i], 0.0)))
         largest = max(largest, max(abs(p.free[i, 1]), abs(p.free[i, 2])))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         largest = max(largest, abs(p.joint_free[j]))
-    return most_of(largest)
+    return thread_max(largest)
 
 
 @inline
@@ -186,14 +186,14 @@ def contact_violation(i, p):
 def residual(contacts, joints, p, unit):
     """The residual of λ and u, in units of the velocity `unit`; 0 only where they obey the law."""
     largest = 0.0
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         violation = contact_violation(i, p)
         largest = violation if not violation <= largest and largest == largest else largest  # NaN stays
-    for j in spread(joints):
+    for j in parallel_range(joints):
         g, x, u = p.g[j], p.joint_impulse[j], p.joint_u[j]
         violation = abs(u - joint_law(u - g * x, g * p.law[j, 0], p.law[j, 1], p.law[j, 2]))
         largest = violation if not violation <= largest and largest == largest else largest  # NaN stays
-    return most_of(largest) / unit
+    return thread_max(largest) / unit
 
 
 @inline
@@ -211,7 +211,7 @@ def sum_of_parts(contacts, joints, p):
 def merit(contacts, joints, p, r_scale, length, unit):
     """The merit function, `length` of the step ahead: the 2-norm of the map whose root Newton's steps seek over
     `unit`."""
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         mu, r = p.mu[i], r_scale * p.r[i]
         x = add(load3(p.impulse[i]), scale(length, load3(p.change[i])))
         u = add(load3(p.u[i]), scale(length, load3(p.motion[i])))
@@ -220,7 +220,7 @@ def merit(contacts, joints, p, r_scale, length, unit):
         k = mu * n / t if t > mu * n else 1.0
         difference = (x[0] - n, x[1] - k * z[1], x[2] - k * z[2])
         p.part[i] = dot(difference, difference) / (p.r[i] * p.r[i])
-    for j in spread(joints):
+    for j in parallel_range(joints):
         g = p.g[j]
         x, u = p.joint_impulse[j] + length * p.joint_change[j], p.joint_u[j] + length * p.joint_motion[j]
         violation = u - joint_law(u - g * x, g * p.law[j, 0], p.law[j, 1], p.law[j, 2])

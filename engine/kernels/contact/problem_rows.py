@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.compile import inline, kernel
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.kernels.bodies import ZERO
 from engine.kernels.contact import mimics
 from engine.kernels.contact.body_pairs import TOUCH, UNKNOWNS, add_contact, relative_velocity
@@ -45,9 +45,9 @@ def _contacts(count, topology, contact):
     Returns whether there is room for all pairs of bodies.
     """
     touching, p, bodies, has_room = contact.contacts, contact.solver.problem, contact.bodies, True
-    for i in spread(topology.shape[0]):
+    for i in parallel_range(topology.shape[0]):
         p.head[i] = -1
-    for i in spread(count):
+    for i in parallel_range(count):
         body, other = bodies_of(touching.shape[i], contact)
         x, n = load3(touching.at[i]), load3(touching.frame[i])
         contact.before[i] = _velocity_before(body, n, x, bodies)
@@ -72,7 +72,7 @@ def _contacts(count, topology, contact):
 def _joints(q, v, rows, contact):
     """Find the joints with friction or near a limit, as ones in `right`; return their number."""
     count, p = 0, contact.solver.problem
-    for j in spread(contact.free.size):
+    for j in parallel_range(contact.free.size):
         p.right[j] = 0.0
         if is_row(rows, j):
             low, high = bounds(rows, j, q)
@@ -83,7 +83,7 @@ def _joints(q, v, rows, contact):
         if p.right[j] > 0.0:
             p.joint[count] = j
             count += 1
-    for k in spread(count):
+    for k in parallel_range(count):
         j = p.joint[k]
         low, high = bounds(rows, j, q)
         p.joint_free[k], p.law[k, 0] = contact.free[j], friction(rows.joints, j, v[j]) * rows.dt

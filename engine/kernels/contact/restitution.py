@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline
-from engine.compile.operations import most_of, spread
+from engine.compile.operations import parallel_range, thread_max
 from engine.kernels.contact.problem import HAS_RESTITUTION, RESTITUTION_ATTEMPT, RESTITUTION_SHARE
 from engine.kernels.contact.properties import coefficients_of
 from engine.kernels.contact.rounding import closing_gap
@@ -32,7 +32,7 @@ def restitution_offsets(count, restitution, dt, keeps_energy, contact):
     correction.
     """
     touching, p, rebounds = contact.contacts, contact.solver.problem, 0.0
-    for i in spread(count):
+    for i in parallel_range(count):
         gap, before = touching.gap[i], contact.before[i]
         c = closing_gap(gap, load3(touching.frame[i]), load3(touching.at[i])) / dt
         e = restitution * coefficients_of(touching.shape[i], contact)[1]
@@ -40,7 +40,7 @@ def restitution_offsets(count, restitution, dt, keeps_energy, contact):
             rebounds = 1.0
             c = min(c, -rebound_velocity(e * before, p.along[i] - before) if keeps_energy else e * before)
         p.offset[i], p.free[i, 0] = c, p.along[i] + c
-    return most_of(rebounds) > 0.0
+    return thread_max(rebounds) > 0.0
 
 
 @inline

@@ -6,7 +6,7 @@ It advances step by step, so that on a GPU robots that need more steps do not de
 from __future__ import annotations
 
 from engine.compile import compiled_apart, inline, kernel
-from engine.compile.operations import is_single, least_of, spread
+from engine.compile.operations import is_single, parallel_range, thread_min
 from engine.kernels.bodies import ZERO
 from engine.kernels.contact.interior import begin_interior, prepare_interior, take_interior_step
 from engine.kernels.contact.newton import clear_step, direction, respond
@@ -68,10 +68,10 @@ _VIOLATING = 0.1  # of the largest violation: a contact that is held open next h
 @inline
 def _take_step(contacts, joints, length, p):
     """Advance λ and u by `length` of the step."""
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         store3(p.impulse[i], add(load3(p.impulse[i]), scale(length, load3(p.change[i]))))
         store3(p.u[i], add(load3(p.u[i]), scale(length, load3(p.motion[i]))))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.joint_impulse[j] += length * p.joint_change[j]
         p.joint_u[j] += length * p.joint_motion[j]
 
@@ -79,33 +79,33 @@ def _take_step(contacts, joints, length, p):
 @inline
 def _keep_best(contacts, joints, p):
     """Store the present impulses as the best iterate."""
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         store3(p.best[i], load3(p.impulse[i]))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.joint_best[j] = p.joint_impulse[j]
 
 
 @inline
 def _restore_best(contacts, joints, p):
     """Restore the best iterate's impulses."""
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         store3(p.impulse[i], load3(p.best[i]))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.joint_impulse[j] = p.joint_best[j]
 
 
 @inline
 def _start_from_zero(contacts, joints, p, tree):
     """Set all impulses and the motion that they cause to zero."""
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         store3(p.impulse[i], (0.0, 0.0, 0.0))
         store3(p.u[i], load3(p.free[i]))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.joint_impulse[j], p.joint_u[j] = 0.0, p.joint_free[j]
-    for i in spread(tree.moved.shape[0]):
+    for i in parallel_range(tree.moved.shape[0]):
         store3(tree.moved[i], ZERO)
         store3(tree.moved[i], ZERO, 3)
-    for j in spread(p.total.size):
+    for j in parallel_range(p.total.size):
         p.total[j] = 0.0
     clear_step(contacts, joints, p, tree)
 
@@ -285,10 +285,10 @@ def begin(plan, tolerance, accepted, contacts, joints, inertia, topology, bodies
     bodies; or `OVERLAP_START`, for contacts without friction and no joint rows.
     """
     numbers, least = work.search.numbers, 1.0
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         least = min(least, work.problem.mu[i])
     work.search.counts[DETACHED] = 0
-    work.search.counts[ALL_FRICTIONAL] = 1 if least_of(least) > 0.0 else 0
+    work.search.counts[ALL_FRICTIONAL] = 1 if thread_min(least) > 0.0 else 0
     numbers[LARGEST_VELOCITY] = largest_velocity(contacts, joints, work.problem)
     numbers[BEST_RESIDUAL], numbers[TOLERANCE], numbers[ACCEPTED_RESIDUAL] = _FAR, tolerance, accepted
     _begin_plan(plan, contacts, joints, inertia, topology, bodies, work)
@@ -398,9 +398,9 @@ def finish_search(contacts, joints, inertia, topology, contact):
 def restore_significant(count, joints, unit, p):
     """Restore the best impulses; those that move their contact by less than the tolerance become 0, as an open
     contact's are."""
-    for i in spread(count):
+    for i in parallel_range(count):
         x = load3(p.best[i])
         threshold = 0.1 * residual_tolerance(unit) * unit * p.r[i]
         store3(p.impulse[i], x if dot(x, x) > threshold * threshold else (0.0, 0.0, 0.0))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.joint_impulse[j] = p.joint_best[j]

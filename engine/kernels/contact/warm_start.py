@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.kernels.contact.properties import bodies_of
 from engine.kernels.contact.workspace import CONTACT_COUNT, GAP, IMPULSE, NORMAL, OTHER, PLACE, SLIP, WRENCH
 from engine.kernels.spatial import cross, load3, load9, mul, mul_t, scale, store3, sub
@@ -35,10 +35,10 @@ def _impulse_before(i, contact_state, robot):
 def load_warm_start(count, joints, contact_state, robot):
     """Load the previous step's impulses into the problem."""
     p, joint_memory = contact_state.contact.solver.problem, contact_state.joint_memory[robot]
-    for i in spread(count):
+    for i in parallel_range(count):
         x = mul(load9(p.frame[i]), _impulse_before(i, contact_state, robot))
         store3(p.impulse[i], x if p.mu[i] > 0.0 else (x[0], 0.0, 0.0))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.joint_impulse[j] = joint_memory[p.joint[j]]
 
 
@@ -59,9 +59,9 @@ def store_contacts(count, joints, contact_state, robot):
     """Store this step's impulses, in the world, for the next step and for reports; 0 for contacts that do not act."""
     contact, p = contact_state.contact, contact_state.contact.solver.problem
     touching, joint_memory = contact.contacts, contact_state.joint_memory[robot]
-    for j in spread(joint_memory.size):
+    for j in parallel_range(joint_memory.size):
         joint_memory[j] = 0.0
-    for i in spread(count):
+    for i in parallel_range(count):
         u, world = load3(p.u[i]), mul_t(load9(p.frame[i]), load3(p.impulse[i]))
         seen = contact_state.seen[robot, i]
         contact_state.which[robot, i], contact_state.key[robot, i] = touching.shape[i], _key(i, contact)
@@ -73,5 +73,5 @@ def store_contacts(count, joints, contact_state, robot):
         _put_wrench(seen, WRENCH, bodies[0], load3(touching.at[i]), world, contact)
         if len(contact.pairs) > 0:
             _put_wrench(seen, OTHER, bodies[1], load3(touching.at[i]), scale(-1.0, world), contact)
-    for j in spread(joints):
+    for j in parallel_range(joints):
         joint_memory[p.joint[j]] = p.joint_impulse[j]
