@@ -2,7 +2,7 @@
 
 Joint friction and limits are solved exactly, as in `engine.cpu.constraints.active_set`: for given modes the ABA
 computes q̈ of all joints and the reactions of held ones, and each joint changes to the mode that follows, until none
-changes. One turn of the loop is such a round, not a step, so that a robot whose joints change modes does not delay
+changes. One iteration of the loop is such a round, not a step, so that a robot whose joints change modes does not delay
 others of its warp. Where these rounds cycle, a primal active-set method takes over.
 """
 
@@ -21,90 +21,91 @@ from engine.kernels.joint_constraints import (
     STUCK,
     feasible_mode,
     friction,
-    held_at,
+    friction_excess,
+    held_velocity,
     initial_mode,
-    pull,
-    released,
+    next_mode_of_held,
+    next_mode_of_sliding,
     slack_of_reaction,
     slack_of_velocity,
     slides,
     sliding_interval,
-    stopped,
 )
 from engine.kernels.joint_motion import advance_joint
-from engine.kernels.joint_rows import JointRows, bounds, force_without_friction, may_hold
+from engine.kernels.joint_rows import JointRows, bounds, force_without_friction, may_be_held
 from engine.kernels.outward import enter
 from engine.kernels.phase_timer import lap, start_watch, stop_watch
 from engine.kernels.robot import ENTER, KIND, V_START
 from engine.kernels.spatial import sub
 from engine.kernels.step_arguments import record_state, report_divergence, set_controls
-from engine.kernels.step_state import Acting
+from engine.kernels.step_state import StepInputs
 from engine.phases import ACCELERATION, INTEGRATION
 
-_ROW, _LOW, _HIGH, _FRICTION, _DRIVE, _REACTION, _NEXT, _MODE, _FEASIBLE = range(9)  # rows of `_descend`'s table
+_ROW, _LOW, _HIGH, _FRICTION, _DRIVE, _REACTION, _NEXT, _MODE, _FEASIBLE = range(9)
+"""Rows of the table of `_active_set_round`."""
 
 
 @inline
-def _copy(row, count, into):
+def _copy(x, count, out):
     for k in range(count):
-        into[k] = row[k]
+        out[k] = x[k]
 
 
 @inline
-def _begin_modes(acting):
-    for k in range(acting.known.q_of_v.shape[0]):
-        if may_hold(acting.rows, k):
-            low, high = bounds(acting.rows, k, acting.q)
-            acting.mode[k] = initial_mode(acting.v[k], low, high, friction(acting.rows.joints, k, acting.v[k]))
+def _initialise_modes(inputs):
+    for k in range(inputs.known.q_of_v.shape[0]):
+        if may_be_held(inputs.rows, k):
+            low, high = bounds(inputs.rows, k, inputs.q)
+            inputs.mode[k] = initial_mode(inputs.v[k], low, high, friction(inputs.rows.joints, k, inputs.v[k]))
 
 
 @inline
-def _settle(acting, k, qdd, reaction, descending, after):
-    """Compute v⁺ of a velocity and its next mode; return whether the mode changes. The active-set method keeps the
-    mode."""
-    v, f = acting.v[k], friction(acting.rows.joints, k, acting.v[k])
-    following = v + acting.rows.dt * qdd
-    if not may_hold(acting.rows, k):
-        after[k] = following
+def _next_mode(inputs, k, qdd, reaction, active_set, v_next):
+    """Compute v⁺ of a velocity and its next mode; return whether the mode changes. The `active_set` method sets
+    modes itself."""
+    v, f = inputs.v[k], friction(inputs.rows.joints, k, inputs.v[k])
+    next_velocity = v + inputs.rows.dt * qdd
+    if not may_be_held(inputs.rows, k):
+        v_next[k] = next_velocity
         return False
-    (low, high), mode, drive = bounds(acting.rows, k, acting.q), acting.mode[k], force_without_friction(acting, k)
+    (low, high), mode, drive = bounds(inputs.rows, k, inputs.q), inputs.mode[k], force_without_friction(inputs, k)
     sliding = slides(mode)
-    after[k] = following if sliding else held_at(mode, low, high)
-    freed = released(mode, reaction, f, low, high, slack_of_reaction(f, drive))
-    kept = mode if descending else stopped(mode, following, f, low, high, slack_of_velocity(v))
-    then = kept if sliding else (mode if descending else freed)
-    acting.mode[k] = then
-    return then != mode
+    v_next[k] = next_velocity if sliding else held_velocity(mode, low, high)
+    released_mode = next_mode_of_held(mode, reaction, f, low, high, slack_of_reaction(f, drive))
+    stopped_mode = mode if active_set else next_mode_of_sliding(mode, next_velocity, f, low, high, slack_of_velocity(v))
+    next_mode = stopped_mode if sliding else (mode if active_set else released_mode)
+    inputs.mode[k] = next_mode
+    return next_mode != mode
 
 
 @inline
-def _round(acting, wrenches, number, batch, descending, after, reaction):
-    """Run the ABA in the present modes: v⁺ into `after` (nv,), reactions; return whether a joint changed its mode."""
-    known = acting.known
+def _solve_in_modes(inputs, wrenches, robot_index, batch, active_set, v_next, reaction):
+    """Run the ABA in the present modes: v⁺ into `v_next` (nv,), reactions; return whether a joint changed its mode."""
+    known = inputs.known
     robot, changed = known.robot, False
     n, nv = robot.tree.shape[0], known.q_of_v.shape[0]
     numbers, twist, bias, inertia, force = registers(n), registers(n), registers(n), registers(n), registers(n)
-    acceleration, kept, qdd = registers(n), registers(nv), registers(nv)
+    acceleration, factors, qdd = registers(n), registers(nv), registers(nv)
     for e in range(robot.walk.shape[0]):
         i = robot.walk[e, 0]
         if robot.walk[e, 1] == ENTER:
-            enter(robot, i, acting.q, acting.v, (ZERO, ZERO), numbers, twist, bias, force)
+            enter(robot, i, inputs.q, inputs.v, (ZERO, ZERO), numbers, twist, bias, force)
             inertia[i] = rigid_inertia(robot.bodies[i])
             if known.has_wrenches:
-                force[i] = _less_wrench(force[i], wrenches, 6 * batch * i + number, batch)
+                force[i] = _minus_wrench(force[i], wrenches, 6 * batch * i + robot_index, batch)
         else:
-            leave(robot, i, acting, numbers, inertia, force, kept)
+            leave(robot, i, inputs, numbers, inertia, force, factors)
     for i in range(n):
-        accelerate(robot, i, acting, numbers, kept, acceleration, qdd, reaction)
+        accelerate(robot, i, inputs, numbers, factors, acceleration, qdd, reaction)
         for k in range(robot.tree[i, V_START], robot.tree[i, V_START] + NV[robot.tree[i, KIND]]):
-            changed = _settle(acting, k, qdd[k], reaction[k], descending, after) or changed
+            changed = _next_mode(inputs, k, qdd[k], reaction[k], active_set, v_next) or changed
     return changed
 
 
 @inline
-def _less_wrench(p, w, at, batch):
+def _minus_wrench(p, w, i, batch):
     """p minus the wrench whose number r is at w[at + r · batch]."""
-    n, f = (w[at], w[at + batch], w[at + 2 * batch]), (w[at + 3 * batch], w[at + 4 * batch], w[at + 5 * batch])
+    n, f = ((w[i], w[i + batch], w[i + 2 * batch]), (w[i + 3 * batch], w[i + 4 * batch], w[i + 5 * batch]))
     return sub(p[0], n), sub(p[1], f)
 
 
@@ -112,35 +113,35 @@ def _less_wrench(p, w, at, batch):
 def _set_feasible(table, count):
     """Set a feasible velocity, the last one clipped to its bounds, and its modes."""
     for k in range(count):
-        after = table[_NEXT, k]
+        velocity = table[_NEXT, k]
         if table[_ROW, k] != 0.0:
             low, high = table[_LOW, k], table[_HIGH, k]
-            after = min(max(after, low), high)
-            table[_MODE, k] = feasible_mode(after, low, high, table[_FRICTION, k])
-        table[_FEASIBLE, k] = after
+            velocity = min(max(velocity, low), high)
+            table[_MODE, k] = feasible_mode(velocity, low, high, table[_FRICTION, k])
+        table[_FEASIBLE, k] = velocity
 
 
 @inline
 def _active_set_step(table, count):
     """Move to the velocity of the present modes, or to the first blocking row; return False at the solution."""
-    smallest, blocking, edge, mode = 1.0, -1, 0.0, STUCK
+    smallest, blocking, bound, mode = 1.0, -1, 0.0, STUCK
     for k in range(count):
         if table[_ROW, k] != 0.0 and slides(table[_MODE, k]):
             lowest, highest = table[_LOW, k], table[_HIGH, k]
             low, high = sliding_interval(table[_MODE, k], lowest, highest, table[_FRICTION, k])
             feasible, target = table[_FEASIBLE, k], table[_NEXT, k]
             slack = slack_of_velocity(feasible)
-            up, down = target > high + slack, target < low - slack
-            fraction = (max(0.0, high - feasible) if up else min(0.0, low - feasible)) / (target - feasible)
-            if (up or down) and fraction < smallest:
-                smallest, blocking, edge = fraction, k, high if up else low
-                mode = (HIGH if high == highest else STUCK) if up else (LOW if low == lowest else STUCK)
+            above, below = target > high + slack, target < low - slack
+            fraction = (max(0.0, high - feasible) if above else min(0.0, low - feasible)) / (target - feasible)
+            if (above or below) and fraction < smallest:
+                smallest, blocking, bound = fraction, k, high if above else low
+                mode = (HIGH if high == highest else STUCK) if above else (LOW if low == lowest else STUCK)
     for k in range(count):
         table[_FEASIBLE, k] += smallest * (table[_NEXT, k] - table[_FEASIBLE, k])
     if blocking < 0:
         blocking, mode = _release(table, count)
     else:
-        table[_FEASIBLE, blocking] = edge
+        table[_FEASIBLE, blocking] = bound
     if blocking >= 0:
         table[_MODE, blocking] = mode
     return blocking >= 0
@@ -149,56 +150,56 @@ def _active_set_step(table, count):
 @inline
 def _release(table, count):
     """The held row with the largest reaction beyond its friction, −1 for none, and its next mode."""
-    worst, which, mode = 0.0, -1, STUCK
+    largest, chosen, mode = 0.0, -1, STUCK
     for k in range(count):
         if table[_ROW, k] != 0.0 and not slides(table[_MODE, k]):
-            low, high, f, before = table[_LOW, k], table[_HIGH, k], table[_FRICTION, k], table[_MODE, k]
+            low, high, f, present = table[_LOW, k], table[_HIGH, k], table[_FRICTION, k], table[_MODE, k]
             r = table[_REACTION, k]
-            following = released(before, r, f, low, high, slack_of_reaction(f, table[_DRIVE, k]))
-            beyond = pull(before, r, f, low)
-            if following != before and low < high and (beyond > worst or which < 0):
-                worst, which, mode = beyond, k, following
-    return which, mode
+            next_mode = next_mode_of_held(present, r, f, low, high, slack_of_reaction(f, table[_DRIVE, k]))
+            excess = friction_excess(present, r, f, low)
+            if next_mode != present and low < high and (excess > largest or chosen < 0):
+                largest, chosen, mode = excess, k, next_mode
+    return chosen, mode
 
 
 @inline
-def _descend(acting, begins, after, reaction, table):
+def _active_set_round(inputs, first, v_next, reaction, table):
     """Take a step of the primal active-set method with the work array `table` (9, nv); return False at the solution.
 
     Such steps are rare, so they are not written out for the robot: their inputs are put into a table.
     """
-    nv = acting.known.q_of_v.shape[0]
+    nv = inputs.known.q_of_v.shape[0]
     for k in range(nv):
-        table[_NEXT, k] = after[k]
+        table[_NEXT, k] = v_next[k]
         table[_ROW, k] = 0.0
-        if may_hold(acting.rows, k):
-            low, high = bounds(acting.rows, k, acting.q)
+        if may_be_held(inputs.rows, k):
+            low, high = bounds(inputs.rows, k, inputs.q)
             table[_ROW, k], table[_LOW, k], table[_HIGH, k] = 1.0, low, high
-            table[_FRICTION, k] = friction(acting.rows.joints, k, acting.v[k])
-            table[_DRIVE, k] = force_without_friction(acting, k)
-            table[_REACTION, k], table[_MODE, k] = reaction[k], acting.mode[k]
-    going = True
-    if begins:
+            table[_FRICTION, k] = friction(inputs.rows.joints, k, inputs.v[k])
+            table[_DRIVE, k] = force_without_friction(inputs, k)
+            table[_REACTION, k], table[_MODE, k] = reaction[k], inputs.mode[k]
+    unsolved = True
+    if first:
         _set_feasible(table, at_run_time(nv))
     else:
-        going = _active_set_step(table, at_run_time(nv))
+        unsolved = _active_set_step(table, at_run_time(nv))
     for k in range(nv):
-        after[k] = table[_FEASIBLE, k]
-        if may_hold(acting.rows, k):
-            acting.mode[k] = table[_MODE, k]
-    return going
+        v_next[k] = table[_FEASIBLE, k]
+        if may_be_held(inputs.rows, k):
+            inputs.mode[k] = table[_MODE, k]
+    return unsolved
 
 
 @inline
-def _take(acting, after):
+def _integrate(inputs, v_next):
     """Move to v⁺; return whether it is bounded. With freezing, do not move to one that is not."""
-    known, sound = acting.known, True
+    known, bounded = inputs.known, True
     if known.freezes:
-        sound = is_bounded(after)
-    if sound:
+        bounded = is_bounded(v_next)
+    if bounded:
         for i in range(known.robot.tree.shape[0]):
-            advance_joint(known.robot, i, acting.q, acting.v, after, acting.rows.dt)
-    return sound if known.freezes else is_bounded(acting.v)
+            advance_joint(known.robot, i, inputs.q, inputs.v, v_next, inputs.rows.dt)
+    return bounded if known.freezes else is_bounded(inputs.v)
 
 
 @kernel
@@ -208,53 +209,53 @@ def advance(known, robot, batch, given, dt):
     report, every, last, phases = given.report, given.record.every, given.steps.last, given.report.phases
     nq, nv = state.q.shape[0], state.v.shape[0]
     joints = JointRows(dt, known.has_limits, known.has_constraints, known.q_of_v, known.joints)
-    acting = Acting(known, joints, local(nq), local(nv), local(nv), local(nv), local(nv))
-    _copy(state.q, nq, acting.q)
-    _copy(state.v, nv, acting.v)
-    _copy(state.tau, nv, acting.tau)
-    _copy(state.target, nv, acting.target)
-    after, reaction, table = local(nv), local(nv), local(9, nv)
+    inputs = StepInputs(known, joints, local(nq), local(nv), local(nv), local(nv), local(nv))
+    _copy(state.q, nq, inputs.q)
+    _copy(state.v, nv, inputs.v)
+    _copy(state.tau, nv, inputs.tau)
+    _copy(state.target, nv, inputs.target)
+    v_next, reaction, table = local(nv), local(nv), local(9, nv)
     sample = robot * (steps.total // every + 1)
-    end, until, number = sample + last // every + 1, every - steps.first % every, 0
+    end_sample, countdown, rounds = sample + last // every + 1, every - steps.first % every, 0
     if steps.first == 0:
-        record_state(acting.q, acting.v, record, sample)
+        record_state(inputs.q, inputs.v, record, sample)
     sample += steps.first // every + 1
     step = steps.first
     if known.freezes:
         step = last if given.frozen[robot] != 0 else steps.first
     while step < last:
-        watched = known.timed and robot == 0 and step == steps.total - 1
-        if number == 0:
-            set_controls(controls, (robot if controls.rows > 1 else 0) * steps.total + step, acting.tau)
-            _begin_modes(acting)
-            start_watch(watched, phases)
-        descending = number > BLOCK_PIVOTS
-        going = _round(acting, given.wrenches, robot, batch, descending, after, reaction)
-        if known.has_constraints and (descending or (going and number == BLOCK_PIVOTS)):
-            going = _descend(acting, number == BLOCK_PIVOTS, after, reaction, table)
-            going = going and number < BLOCK_PIVOTS + ACTIVE_SET_STEPS * nv
-        number += 1
-        if not going:
-            number = 0
+        timed = known.timed and robot == 0 and step == steps.total - 1
+        if rounds == 0:
+            set_controls(controls, (robot if controls.rows > 1 else 0) * steps.total + step, inputs.tau)
+            _initialise_modes(inputs)
+            start_watch(timed, phases)
+        active_set = rounds > BLOCK_PIVOTS
+        changing = _solve_in_modes(inputs, given.wrenches, robot, batch, active_set, v_next, reaction)
+        if known.has_constraints and (active_set or (changing and rounds == BLOCK_PIVOTS)):
+            changing = _active_set_round(inputs, rounds == BLOCK_PIVOTS, v_next, reaction, table)
+            changing = changing and rounds < BLOCK_PIVOTS + ACTIVE_SET_STEPS * nv
+        rounds += 1
+        if not changing:
+            rounds = 0
             step += 1
-            lap(watched, phases, ACCELERATION)
-            sound = _take(acting, after)
-            lap(watched, phases, INTEGRATION)
-            stop_watch(watched, phases)
-            until -= 1
-            if sound and until == 0:
-                until = every
-                record_state(acting.q, acting.v, record, sample)
+            lap(timed, phases, ACCELERATION)
+            bounded = _integrate(inputs, v_next)
+            lap(timed, phases, INTEGRATION)
+            stop_watch(timed, phases)
+            countdown -= 1
+            if bounded and countdown == 0:
+                countdown = every
+                record_state(inputs.q, inputs.v, record, sample)
                 sample += 1
-            if not sound:
+            if not bounded:
                 if known.freezes:
                     given.frozen[robot] = steps.done + step
                 else:
                     report_divergence(report, steps.done + step)
                 step = last
     if known.freezes:
-        while sample < end:
-            record_state(acting.q, acting.v, record, sample)
+        while sample < end_sample:
+            record_state(inputs.q, inputs.v, record, sample)
             sample += 1
-    _copy(acting.q, nq, state.q)
-    _copy(acting.v, nv, state.v)
+    _copy(inputs.q, nq, state.q)
+    _copy(inputs.v, nv, state.v)

@@ -14,10 +14,10 @@ from engine.kernels.transforms import force_to_parent
 @inline
 def _leave(robot, i, numbers, force, out):
     """(2d): compute τ of a body's joint, and add its wrench to the parent's."""
-    kind, parent, at = robot.tree[i, KIND], robot.tree[i, PARENT], robot.tree[i, V_START]
+    kind, parent, first = robot.tree[i, KIND], robot.tree[i, PARENT], robot.tree[i, V_START]
     n, f = force[i]
     for j in range(NV[kind]):
-        out[at + j] = (n[0], n[1], n[2], f[0], f[1], f[2])[AXIS[kind] + j]
+        out[first + j] = (n[0], n[1], n[2], f[0], f[1], f[2])[AXIS[kind] + j]
     if parent >= 0:
         n, f = force_to_parent(kind, robot.bodies[i], numbers[i], n, f)
         force[parent] = add(force[parent][0], n), add(force[parent][1], f)

@@ -125,7 +125,7 @@ def _robot(
         h -= at.J[i].T @ lie.Ad(*lie.inverse(at.R[i], at.p[i])).T @ wrench[i]
     tree_q, tree_v = model.coupling.expand_q(q), model.coupling.expand_v(v)
     apart = limbs(model.parent, np.zeros(n, np.bool_))
-    world.place(tree_q, tree_v, wrench, packed.topology, packed.constants, apart, bodies)
+    world.compute_bodies(tree_q, tree_v, wrench, packed.topology, packed.constants, apart, bodies)
     meet = [tuple(chance.permutation(n)[:2].tolist()) for _ in range(pairs if n > 1 else 0)]
     touching = [(int(body), WORLD) for body in chance.choice(loaded, size=3 * n)]
     for k, pair in enumerate(meet):  # one to four contacts each, in any order

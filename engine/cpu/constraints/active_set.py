@@ -21,14 +21,14 @@ from engine.kernels.joint_constraints import (
     STUCK,
     feasible_mode,
     friction,
+    friction_excess,
     initial_mode,
-    pull,
-    released,
+    next_mode_of_held,
+    next_mode_of_sliding,
     slack_of_reaction,
     slack_of_velocity,
     slides,
     sliding_interval,
-    stopped,
 )
 from engine.kernels.joint_rows import bounds, is_row, set_mode
 from engine.phases import CONSTRAINTS
@@ -59,10 +59,10 @@ def _block_pivot(rows, start, active, forces, result):
             v, f, mode = start.v[k, j], friction(rows.joints, j, start.v[k, j]), active.mode[k, j]
             if slides(mode):
                 after = v + rows.dt * result.qdd[k, j]
-                following = stopped(mode, after, f, low, high, slack_of_velocity(v))
+                following = next_mode_of_sliding(mode, after, f, low, high, slack_of_velocity(v))
             else:
                 slack = slack_of_reaction(f, forces.force[k, j])
-                following = released(mode, result.reaction[k, j], f, low, high, slack)
+                following = next_mode_of_held(mode, result.reaction[k, j], f, low, high, slack)
             if following != mode:
                 changed = True
                 settled = 0
@@ -115,9 +115,9 @@ def _release(k, rows, start, active, forces, result):
             continue
         low, high = bounds(rows, j, start.q[k])
         f, r, mode = friction(rows.joints, j, start.v[k, j]), result.reaction[k, j], active.mode[k, j]
-        following = released(mode, r, f, low, high, slack_of_reaction(f, forces.force[k, j]))
+        following = next_mode_of_held(mode, r, f, low, high, slack_of_reaction(f, forces.force[k, j]))
         if following != mode and low < high:
-            beyond = pull(mode, r, f, low)
+            beyond = friction_excess(mode, r, f, low)
             if beyond > worst or which < 0:
                 worst, which, mode_of_worst = beyond, j, following
     if which < 0:

@@ -183,7 +183,7 @@ def contact_velocity(keeps_energy, count, q, v, forces, rows, rotations, gravity
 
 
 @inline
-def move_on(q, v, rows, rotations, contact):
+def integrate(q, v, rows, rotations, contact):
     """v ← v⁺ = `contact.free`, and q ← q ⊕ dt v⁺, with the overlap correction `contact.shift` if there is one.
 
     No joint moves past its limit, whatever residual the search or the correction has left.

@@ -14,10 +14,10 @@ from engine.kernels.spatial import (
     add,
     cross,
     dot,
-    less_rank_one,
     load3,
     load9,
     minus_outer,
+    minus_rank_one,
     mul,
     mul_t,
     scale,
@@ -309,7 +309,7 @@ def without_ended_symmetric(i, right, added, body, tree):
             if mimics.fate[i, k] == ENDS:
                 reciprocal, q = eliminate(i, k, right[mimics.row[i, k]], added[mimics.row[i, k]], passed, mimics)
                 x, y = column_at(i, k, passed, mimics)
-                A, B, C = less_rank_one(A, B, C, x, y, reciprocal)
+                A, B, C = minus_rank_one(A, B, C, x, y, reciprocal)
                 n, f = add(n, scale(q, x)), add(f, scale(q, y))
     return A, B, C, n, f
 

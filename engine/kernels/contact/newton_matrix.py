@@ -30,8 +30,8 @@ from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import (
     ZERO9,
     add,
-    at_place,
     cross,
+    damping_at,
     dot,
     full,
     load3,
@@ -101,7 +101,7 @@ def _with_contacts(i, p, body):
     (a, b, c, d, n, f), k = body, p.head[i]
     while k >= 0:
         F, r = load9(p.frame[k]), load3(p.arm[k])
-        w, x, y, z = at_place(r, matmul(transpose(F), matmul(load9(p.omega[k]), F)))
+        w, x, y, z = damping_at(r, matmul(transpose(F), matmul(load9(p.omega[k]), F)))
         a, b, c, d = plus(a, w), plus(b, x), plus(c, y), plus(d, z)
         push = mul_t(F, add(load3(p.s[k]), load3(p.impulse[k])))
         n, f = sub(n, cross(r, push)), sub(f, push)
@@ -350,7 +350,7 @@ def set_up_pairs(whole, tree, p):
             moment, force = add(moment, cross(r, s)), add(force, s)
             if omega[0] != 0.0:
                 gives = True
-                a, b, c, d = at_place(r, matmul(transpose(F), matmul(omega, F)))
+                a, b, c, d = damping_at(r, matmul(transpose(F), matmul(omega, F)))
                 body_pairs.add_stiffness(pairs.stiff[j], a, b, c, d)
             k = p.following[k]
         if gives:

@@ -39,13 +39,13 @@ from engine.kernels.spatial import (
     full,
     inertia_shifted,
     inverse,
-    less_rank_one,
     load3,
     load6,
     load9,
     matmul,
     minus,
     minus_outer,
+    minus_rank_one,
     mul,
     mul_t,
     plus,
@@ -119,7 +119,7 @@ def _less_axis(i, k, x, y, reciprocal, w, tree, body):
     store3(U, x, 6 * k)
     store3(U, y, 6 * k + 3)
     tree.inverse[i, k], tree.t[i, k] = reciprocal, w
-    A, B, C = less_rank_one(A, B, C, x, y, reciprocal)
+    A, B, C = minus_rank_one(A, B, C, x, y, reciprocal)
     return A, B, C, add(n, scale(w, x)), add(f, scale(w, y))
 
 
