@@ -69,9 +69,9 @@ def _exchange(touching, i, j):
     touching.point[i], touching.point[j] = touching.point[j], touching.point[i]
     touching.shape[i], touching.shape[j] = touching.shape[j], touching.shape[i]
     touching.gap[i], touching.gap[j] = touching.gap[j], touching.gap[i]
-    x, y = load3(touching.at[i]), load3(touching.at[j])
-    store3(touching.at[i], y)
-    store3(touching.at[j], x)
+    x, y = load3(touching.position[i]), load3(touching.position[j])
+    store3(touching.position[i], y)
+    store3(touching.position[j], x)
     A, B = load9(touching.frame[i]), load9(touching.frame[j])
     store9(touching.frame[i], B)
     store9(touching.frame[j], A)
@@ -82,7 +82,7 @@ def leave_out_immobile(count, topology, contact):
     """Move the contacts that no joint moves along their normal behind the others; return the number of others."""
     touching, i = contact.contacts, 0
     while i < count:
-        (a, b), x, n = bodies_of(touching.shape[i], contact), load3(touching.at[i]), load3(touching.frame[i])
+        (a, b), x, n = bodies_of(touching.shape[i], contact), load3(touching.position[i]), load3(touching.frame[i])
         moves = False
         if len(contact.pairs) > 0 and b != WORLD:
             moves = _moves_apart(a, b, n, x, topology, contact)

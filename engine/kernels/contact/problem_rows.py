@@ -49,7 +49,7 @@ def _contacts(count, topology, contact):
         p.head[i] = -1
     for i in parallel_range(count):
         body, other = bodies_of(touching.shape[i], contact)
-        x, n = load3(touching.at[i]), load3(touching.frame[i])
+        x, n = load3(touching.position[i]), load3(touching.frame[i])
         contact.before[i] = _velocity_before(body, n, x, bodies)
         if len(contact.solver.tree.pairs) > 0 and other != WORLD:
             contact.before[i] -= _velocity_before(other, n, x, bodies)
@@ -61,7 +61,7 @@ def _contacts(count, topology, contact):
     for i in range(count - 1, -1, -1):
         body, other = bodies_of(touching.shape[i], contact)
         if len(contact.solver.tree.pairs) > 0 and other != WORLD:
-            x = load3(touching.at[i])
+            x = load3(touching.position[i])
             has_room = add_contact(i, body, other, x, bodies, p, contact.solver.tree.pairs) and has_room
         else:
             p.following[i], p.head[body] = p.head[body], i

@@ -34,7 +34,7 @@ def restitution_offsets(count, restitution, dt, keeps_energy, contact):
     touching, p, rebounds = contact.contacts, contact.solver.problem, 0.0
     for i in parallel_range(count):
         gap, before = touching.gap[i], contact.before[i]
-        c = closing_gap(gap, load3(touching.frame[i]), load3(touching.at[i])) / dt
+        c = closing_gap(gap, load3(touching.frame[i]), load3(touching.position[i])) / dt
         e = restitution * coefficients_of(touching.shape[i], contact)[1]
         if e > 0.0 and before < -RESTITUTION_SPEED and gap + dt * p.along[i] <= 0.0:
             rebounds = 1.0

@@ -66,12 +66,12 @@ def store_contacts(count, joints, contact_state, robot):
         seen = contact_state.seen[robot, i]
         contact_state.which[robot, i], contact_state.key[robot, i] = touching.shape[i], _key(i, contact)
         seen[GAP], seen[SLIP] = touching.gap[i], np.sqrt(u[1] * u[1] + u[2] * u[2]) if p.mu[i] > 0.0 else 0.0
-        store3(seen, load3(touching.at[i]), PLACE)
+        store3(seen, load3(touching.position[i]), PLACE)
         store3(seen, load3(touching.frame[i]), NORMAL)
         store3(seen, world, IMPULSE)
         bodies = bodies_of(touching.shape[i], contact)
-        _put_wrench(seen, WRENCH, bodies[0], load3(touching.at[i]), world, contact)
+        _put_wrench(seen, WRENCH, bodies[0], load3(touching.position[i]), world, contact)
         if len(contact.pairs) > 0:
-            _put_wrench(seen, OTHER, bodies[1], load3(touching.at[i]), scale(-1.0, world), contact)
+            _put_wrench(seen, OTHER, bodies[1], load3(touching.position[i]), scale(-1.0, world), contact)
     for j in parallel_range(joints):
         joint_memory[p.joint[j]] = p.joint_impulse[j]
