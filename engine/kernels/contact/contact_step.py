@@ -122,15 +122,15 @@ def _accept_or_search_again(count, joints, dt, keeps_energy, inertia, contact):
     if accepted and residual_now > acceptable_residual(residual_now) and search.counts[RESTARTS] < MOST_RESTARTS:
         _begin_search(count, joints, residual_now, inertia, topology, contact)
         return False
-    lawful = accept_or_reduce_restitution(count, joints, contact)
-    while not lawful:
+    adds_no_energy = accept_or_reduce_restitution(count, joints, contact)
+    while not adds_no_energy:
         residual_now = _set_targets(
             count, joints, search.numbers[RESTITUTION_SHARE], dt, keeps_energy, topology, contact
         )
         if residual_now > extra_step_factor(count, residual_now) * residual_tolerance(residual_now):
             _begin_search(count, joints, residual_now, inertia, topology, contact)
             return False
-        lawful = accept_or_reduce_restitution(count, joints, contact)
+        adds_no_energy = accept_or_reduce_restitution(count, joints, contact)
     search.numbers[BEST_RESIDUAL] = residual_now
     return True
 
@@ -145,8 +145,8 @@ def _report(residual_now, count, contact_state, robot):
 
 
 @kernel
-def end_contacts(found, keeps_energy, dt, inertia, contact_state, robot):
-    """Compute v⁺ into `contact.free` after a search, or directly if the impulses are `found`, and store these.
+def end_contacts(accepted, keeps_energy, dt, inertia, contact_state, robot):
+    """Compute v⁺ into `contact.free` after a search, or directly if the impulses are `accepted`, and store these.
 
     Returns False if another search begins: from the impulses that the last one left, or for the overlap correction.
     """
@@ -155,7 +155,7 @@ def end_contacts(found, keeps_energy, dt, inertia, contact_state, robot):
     if search.counts[OVERLAPS] == 1:
         end_overlap_correction(contacts, dt, contact.topology, contact)
         return True
-    if not found and not _accept_or_search_again(contacts, joints, dt, keeps_energy, inertia, contact):
+    if not accepted and not _accept_or_search_again(contacts, joints, dt, keeps_energy, inertia, contact):
         return False
     store_contacts(contacts, joints, contact_state, robot)
     _report(search.numbers[BEST_RESIDUAL] if contacts > 0 else 0.0, contacts, contact_state, robot)
@@ -191,9 +191,9 @@ def integrate(q, v, rows, rotations, contact):
     overlap = contact.solver.search.counts[OVERLAPS] == 1
     for j in parallel_range(v.size):
         v[j] = contact.free[j]
-        way, index = v[j] + (contact.shift[j] / rows.dt if overlap else 0.0), rows.q_of_v[j]
+        coordinate_velocity, index = v[j] + (contact.shift[j] / rows.dt if overlap else 0.0), rows.q_of_v[j]
         if rows.has_limits and index >= 0:
             below, above = rows.joints[LOWER, j] - q[index], rows.joints[UPPER, j] - q[index]
-            way = min(max(way, min(below / rows.dt, 0.0)), max(above / rows.dt, 0.0))
-        contact.column[j] = way
+            coordinate_velocity = min(max(coordinate_velocity, min(below / rows.dt, 0.0)), max(above / rows.dt, 0.0))
+        contact.column[j] = coordinate_velocity
     advance(q, contact.column, v, rows.dt, rows.q_of_v, rotations)

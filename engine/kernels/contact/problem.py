@@ -74,12 +74,12 @@ class ConeIterate(NamedTuple):
 class JointPairs(NamedTuple):
     """The iterate of `interior` for R joint rows, scaled.
 
-    `on` (R, 3) is 1 where there is friction, a lower, an upper limit, and `law` (R, 3) holds f, lo and hi. The
+    `active` (R, 3) is 1 where there is friction, a lower, an upper limit, and `law` (R, 3) holds f, lo and hi. The
     complementarity pairs `x` (R, 8) are (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u), and change by
     `step` (R, 8); λ (R,) by `impulse_step` (R,).
     """
 
-    on: NDArray[np.floating]
+    active: NDArray[np.floating]
     law: NDArray[np.floating]
     x: NDArray[np.floating]
     step: NDArray[np.floating]
@@ -95,12 +95,12 @@ class ProblemArrays(NamedTuple):
     """
 
     head: NDArray[np.int64]  # (n,): the first contact of a body, −1 for none
-    following: NDArray[np.int64]  # (C,): the next one of the same body or pair
+    next_contact: NDArray[np.int64]  # (C,): the next one of the same body or pair
     arm: NDArray[np.floating]  # (C, 3): from the origin of its (first) body, in world axes
     frame: NDArray[np.floating]  # (C, 9): n, t₁ and t₂ by rows, in world axes
     mu: NDArray[np.floating]  # (C,): the friction coefficient
     offset: NDArray[np.floating]  # (C,): c
-    along: NDArray[np.floating]  # (C,): the normal velocity of v_f
+    normal_velocity: NDArray[np.floating]  # (C,): the normal velocity of v_f
     r: NDArray[np.floating]  # (C,): the inverse of its mean mobility
     free: NDArray[np.floating]  # (C, 3): the velocity without impulses
     impulse: NDArray[np.floating]  # (C, 3): λ
@@ -148,11 +148,11 @@ def impulse_workspace(
     """Return the workspace for bodies with these parents, nv velocities, C `contacts`, mimic joints and pairs."""
     n, C, R = max(len(parent), 1), max(contacts, 1), max(nv, 1)
     frames = {name: np.zeros((C, 3)) for name in ("arm", "free", "impulse", "u", "change", "motion", "best", "s")}
-    contacts_of = {name: np.zeros(C) for name in ("mu", "offset", "along", "r", "part", "attached")}
+    contacts_of = {name: np.zeros(C) for name in ("mu", "offset", "normal_velocity", "r", "part", "attached")}
     joints = ("g", "joint_free", "joint_impulse", "joint_u", "joint_change", "joint_motion", "joint_best", "joint_s")
     rows = {name: np.zeros(R) for name in (*joints, "joint_omega", "joint_part", "added", "right", "dv", "total")}
     problem = ProblemArrays(
-        head=np.zeros(n, np.int64), following=np.zeros(C, np.int64), detached=np.zeros(C, np.int64),
+        head=np.zeros(n, np.int64), next_contact=np.zeros(C, np.int64), detached=np.zeros(C, np.int64),
         frame=np.zeros((C, 9)), omega=np.zeros((C, 9)),
         **frames, **contacts_of, joint=np.zeros(R, np.int64), law=np.zeros((R, 3)), **rows,
         cones=ConeIterate(*(np.zeros((C, 3)) for _ in range(4))),

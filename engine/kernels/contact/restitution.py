@@ -14,14 +14,14 @@ from engine.scene.tolerances import HALVINGS, RESTITUTION_SPEED
 
 
 @inline
-def rebound_velocity(back, fall):
-    """The rebound velocity u with u² − 2 fall u = back², for −`back` by Newton's law of restitution.
+def rebound_velocity(speed, gravity_change):
+    """The rebound velocity u with u² − 2 g u = s², where Newton's law of restitution has the speed s = |`speed`|.
 
-    Gravity changes the normal velocity by `fall` within the step; this u keeps the energy although the contact
-    separates for the whole step.
+    g is `gravity_change`, the change of the normal velocity by gravity within the step, if it is negative: this u keeps
+    the energy although the contact separates for the whole step.
     """
-    slows = min(fall, 0.0)
-    return slows + np.sqrt(back * back + slows * slows)
+    decrease = min(gravity_change, 0.0)
+    return decrease + np.sqrt(speed * speed + decrease * decrease)
 
 
 @inline
@@ -36,10 +36,10 @@ def restitution_offsets(count, restitution, dt, keeps_energy, contact):
         gap, before = touching.gap[i], contact.before[i]
         c = closing_gap(gap, load3(touching.frame[i]), load3(touching.position[i])) / dt
         e = restitution * coefficients_of(touching.shape[i], contact)[1]
-        if e > 0.0 and before < -RESTITUTION_SPEED and gap + dt * p.along[i] <= 0.0:
+        if e > 0.0 and before < -RESTITUTION_SPEED and gap + dt * p.normal_velocity[i] <= 0.0:
             rebounds = 1.0
-            c = min(c, -rebound_velocity(e * before, p.along[i] - before) if keeps_energy else e * before)
-        p.offset[i], p.free[i, 0] = c, p.along[i] + c
+            c = min(c, -rebound_velocity(e * before, p.normal_velocity[i] - before) if keeps_energy else e * before)
+        p.offset[i], p.free[i, 0] = c, p.normal_velocity[i] + c
     return thread_max(rebounds) > 0.0
 
 

@@ -43,15 +43,15 @@ def load_warm_start(count, joints, contact_state, robot):
 
 
 @inline
-def _put_wrench(seen, place, body, x, impulse, contact):
+def _put_wrench(seen, column, body, x, impulse, contact):
     """Store an impulse at a place x as a wrench on a body, in its frame; on fixed geometry in the world's."""
     if len(contact.pairs) > 0 and body < 0:
-        store3(seen, cross(x, impulse), place)
-        store3(seen, impulse, place + 3)
+        store3(seen, cross(x, impulse), column)
+        store3(seen, impulse, column + 3)
         return
     R, p = load9(contact.bodies.rotation[body]), load3(contact.bodies.position[body])
-    store3(seen, mul_t(R, cross(sub(x, p), impulse)), place)
-    store3(seen, mul_t(R, impulse), place + 3)
+    store3(seen, mul_t(R, cross(sub(x, p), impulse)), column)
+    store3(seen, mul_t(R, impulse), column + 3)
 
 
 @inline
@@ -62,16 +62,16 @@ def store_contacts(count, joints, contact_state, robot):
     for j in parallel_range(joint_memory.size):
         joint_memory[j] = 0.0
     for i in parallel_range(count):
-        u, world = load3(p.u[i]), mul_t(load9(p.frame[i]), load3(p.impulse[i]))
+        u, impulse = load3(p.u[i]), mul_t(load9(p.frame[i]), load3(p.impulse[i]))
         seen = contact_state.seen[robot, i]
         contact_state.which[robot, i], contact_state.key[robot, i] = touching.shape[i], _key(i, contact)
         seen[GAP], seen[SLIP] = touching.gap[i], np.sqrt(u[1] * u[1] + u[2] * u[2]) if p.mu[i] > 0.0 else 0.0
         store3(seen, load3(touching.position[i]), PLACE)
         store3(seen, load3(touching.frame[i]), NORMAL)
-        store3(seen, world, IMPULSE)
+        store3(seen, impulse, IMPULSE)
         bodies = bodies_of(touching.shape[i], contact)
-        _put_wrench(seen, WRENCH, bodies[0], load3(touching.position[i]), world, contact)
+        _put_wrench(seen, WRENCH, bodies[0], load3(touching.position[i]), impulse, contact)
         if len(contact.pairs) > 0:
-            _put_wrench(seen, OTHER, bodies[1], load3(touching.position[i]), scale(-1.0, world), contact)
+            _put_wrench(seen, OTHER, bodies[1], load3(touching.position[i]), scale(-1.0, impulse), contact)
     for j in parallel_range(joints):
         joint_memory[p.joint[j]] = p.joint_impulse[j]
