@@ -309,13 +309,6 @@ def overlap_correction(problem: ContactProblem) -> Array:
     return np.asarray(back @ contact_law.solve(rows, rows.J @ back))
 
 
-def correction_residual(problem: ContactProblem) -> float:
-    """Return the residual of (7), which is infeasible if reducing one overlap would close another gap."""
-    rows, back = overlap(problem)
-    G = rows.J @ back
-    return contact_law.residual(rows, G, contact_law.solve(rows, G))
-
-
 def overlap(problem: ContactProblem) -> tuple[ConstraintRows, Array]:
     """Return the rows of (7), and M̃⁻¹ J_nᵀ."""
     J = problem.rows.J[problem.normal]
@@ -342,18 +335,9 @@ def in_final_frames(model: Model, v: Array, way: Array, dt: float) -> Array:
 
     The frames rotate with the angular velocities in `way` (nv,).
     """
-    return _in_frames(model, v, way, -dt)
-
-
-def in_initial_frames(model: Model, v: Array, way: Array, dt: float) -> Array:
-    """Rotate free joints' linear velocities in v from the frames at the step's end to those at its start."""
-    return _in_frames(model, v, way, dt)
-
-
-def _in_frames(model: Model, v: Array, way: Array, dt: float) -> Array:
     v = v.copy()
     for joint in _free_joints(model):
-        turn, _ = lie.exp(np.concatenate([dt * way[joint.v][:3], np.zeros(3)]))
+        turn, _ = lie.exp(np.concatenate([-dt * way[joint.v][:3], np.zeros(3)]))
         v[joint.v.start + 3 : joint.v.stop] = turn @ v[joint.v][3:]
     return v
 

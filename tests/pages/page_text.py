@@ -6,6 +6,7 @@ whose numbers no program has, with the reason.
 """
 
 import argparse
+import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
@@ -118,6 +119,16 @@ def words(names: Iterable[str], last: str = "and", mark: str = "") -> str:
     """A list in a sentence: a, b and c."""
     *some, end = (f"{mark}{name}{mark}" for name in names)
     return f"{', '.join(some)} {last} {end}" if some else end
+
+
+def assigned(path: str, name: str) -> ast.expr:
+    """What a module of the tests assigns to a name; it may import what is missing here."""
+    (value,) = (
+        node.value
+        for node in ast.parse((ROOT / "tests" / path).read_text("utf-8")).body
+        if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == [name]
+    )
+    return value
 
 
 @cache
