@@ -85,7 +85,7 @@ def solver() -> Iterable[str]:
     rounds, dense = (page_text.constants(f"constraints/{name}.cuh") for name in ("contact_rounds", "interior_point"))
     first, nothing = int(dense["SOLVER_ROUNDS"]), int(dense["ROUNDS_FROM_NOTHING"])
     steps = page_text.constants("constraints/interior_rows.cuh")["INTERIOR_STEPS:double"]
-    yield f"with a tolerance of {g(engine.CONTACT_TOLERANCE)} on the residual (13) in double precision."
+    yield f"with a tolerance of {g(engine.CONTACT_TOLERANCE)} on the residual (C8) in double precision."
     yield f"1. {word(first)} **rounds** from the impulses of the step before, each of sweeps and Newton steps;"
     damping, strong = (float(dense[name]) for name in ("DAMPING_OF_ROUNDS", "STRONG_DAMPING"))
     stronger = "stronger" if strong > damping else "weaker"
@@ -306,7 +306,7 @@ exempt(PAGE, HELD, "to 1e-6, and its slip is zero to as much", "normal and tange
 exempt(DENSE, HELD, "a sweep takes $2 n^2$ and 250 for each contact")
 MADE_ONCE = "measured on an H200, or by kernels compiled for the host, by scripts around the kernels"
 exempt(PAGE, MADE_ONCE, "in single precision 0.3 MB for our quadruped … This limits the batch.")
-exempt(DENSE, MADE_ONCE, "To hold (13) to 1e-4 … which takes double precision.")
+exempt(DENSE, MADE_ONCE, "To hold (C8) to 1e-4 … which takes double precision.")
 exempt(
     MEASURED,
     MADE_ONCE,

@@ -181,7 +181,7 @@ PLAIN = (
     r"\$\$.*?\$\$",  # equations, and what follows from them
     r"\$[^$]*\$",
     r"## References.*",
-    r"\((?:\[Y\] )?\(?\d{1,2}\)?(?:(?:,| to| and|–)? \(?\d{1,2}\)?)*\)",  # equations that are cited, and list items
+    r"\((?:\[Y\] )?\(?[CSG]?\d{1,2}\)?(?:(?:,| to| and|–)? \(?\d{1,2}\)?)*\)",  # equations that are cited, list items
     r"(?:(?<= )|(?<=\())\(?(?:19|20)\d\d\)",  # papers
     r"[A-Z][\w.]+(?:,? \w+){0,4},? (?:19|20)\d\d\b",
     r"\]\([^)]*\)",  # links
