@@ -10,25 +10,20 @@ from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.compile.operations import at_run_time, local, rows
+from engine.kernels import active_set
 from engine.kernels.aba import accelerate, leave
 from engine.kernels.bodies import NV, ZERO, rigid_inertia
 from engine.kernels.coordinates import is_bounded
 from engine.kernels.joint_constraints import (
     ACTIVE_SET_STEPS,
     BLOCK_PIVOTS,
-    HIGH,
-    LOW,
-    STUCK,
-    feasible_mode,
     friction,
     held_at,
     initial_mode,
-    pull,
     released,
     slack_of_reaction,
     slack_of_velocity,
     slides,
-    sliding_interval,
     stopped,
 )
 from engine.kernels.joint_motion import advance_joint
@@ -40,8 +35,6 @@ from engine.kernels.spatial import sub
 from engine.kernels.step_arguments import record_state, report_divergence, set_controls
 from engine.kernels.step_state import Acting
 from engine.phases import ACCELERATION, INTEGRATION
-
-_ROW, _LOW, _HIGH, _FRICTION, _DRIVE, _REACTION, _NEXT, _MODE, _FEASIBLE = range(9)  # rows of `_descend`'s table
 
 
 @inline
@@ -109,83 +102,30 @@ def _less_wrench(p, w, at, batch):
 
 
 @inline
-def _set_feasible(table, count):
-    """Set a feasible velocity, the last one clipped to its bounds, and its modes."""
-    for k in range(count):
-        after = table[_NEXT, k]
-        if table[_ROW, k] != 0.0:
-            low, high = table[_LOW, k], table[_HIGH, k]
-            after = min(max(after, low), high)
-            table[_MODE, k] = feasible_mode(after, low, high, table[_FRICTION, k])
-        table[_FEASIBLE, k] = after
-
-
-@inline
-def _active_set_step(table, count):
-    """Move to the velocity of the present modes, or to the first blocking row; return False at the solution."""
-    smallest, blocking, edge, mode = 1.0, -1, 0.0, STUCK
-    for k in range(count):
-        if table[_ROW, k] != 0.0 and slides(table[_MODE, k]):
-            lowest, highest = table[_LOW, k], table[_HIGH, k]
-            low, high = sliding_interval(table[_MODE, k], lowest, highest, table[_FRICTION, k])
-            feasible, target = table[_FEASIBLE, k], table[_NEXT, k]
-            slack = slack_of_velocity(feasible)
-            up, down = target > high + slack, target < low - slack
-            fraction = (max(0.0, high - feasible) if up else min(0.0, low - feasible)) / (target - feasible)
-            if (up or down) and fraction < smallest:
-                smallest, blocking, edge = fraction, k, high if up else low
-                mode = (HIGH if high == highest else STUCK) if up else (LOW if low == lowest else STUCK)
-    for k in range(count):
-        table[_FEASIBLE, k] += smallest * (table[_NEXT, k] - table[_FEASIBLE, k])
-    if blocking < 0:
-        blocking, mode = _release(table, count)
-    else:
-        table[_FEASIBLE, blocking] = edge
-    if blocking >= 0:
-        table[_MODE, blocking] = mode
-    return blocking >= 0
-
-
-@inline
-def _release(table, count):
-    """The held row with the largest reaction beyond its friction, −1 for none, and its next mode."""
-    worst, which, mode = 0.0, -1, STUCK
-    for k in range(count):
-        if table[_ROW, k] != 0.0 and not slides(table[_MODE, k]):
-            low, high, f, before = table[_LOW, k], table[_HIGH, k], table[_FRICTION, k], table[_MODE, k]
-            r = table[_REACTION, k]
-            following = released(before, r, f, low, high, slack_of_reaction(f, table[_DRIVE, k]))
-            beyond = pull(before, r, f, low)
-            if following != before and low < high and (beyond > worst or which < 0):
-                worst, which, mode = beyond, k, following
-    return which, mode
-
-
-@inline
 def _descend(acting, begins, after, reaction, table):
-    """Take a step of the primal active-set method with the work array `table` (9, nv); return False at the solution.
+    """Take a step of the primal active-set method with the work array `table` (ROWS, nv); return False at the solution.
 
     Such steps are rare, so they are not written out for the robot: their inputs are put into a table.
     """
     nv = acting.known.q_of_v.shape[0]
     for k in range(nv):
-        table[_NEXT, k] = after[k]
-        table[_ROW, k] = 0.0
+        table[active_set.NEXT, k] = after[k]
+        table[active_set.IS_ROW, k] = 0.0
         if may_hold(acting.rows, k):
             low, high = bounds(acting.rows, k, acting.q)
-            table[_ROW, k], table[_LOW, k], table[_HIGH, k] = 1.0, low, high
-            table[_FRICTION, k] = friction(acting.rows.joints, k, acting.v[k])
-            table[_DRIVE, k] = force_without_friction(acting, k)
-            table[_REACTION, k], table[_MODE, k] = reaction[k], acting.mode[k]
+            table[active_set.IS_ROW, k], table[active_set.LOWEST, k], table[active_set.HIGHEST, k] = 1.0, low, high
+            table[active_set.FRICTION, k] = friction(acting.rows.joints, k, acting.v[k])
+            table[active_set.DRIVE, k] = force_without_friction(acting, k)
+            table[active_set.REACTION, k], table[active_set.MODE, k] = reaction[k], acting.mode[k]
     going = True
     if begins:
-        _set_feasible(table, at_run_time(nv))
+        active_set.set_feasible(table, at_run_time(nv))
     else:
-        going = _active_set_step(table, at_run_time(nv))
+        going = active_set.take_step(table, at_run_time(nv))
     for k in range(nv):
-        after[k] = table[_FEASIBLE, k]
+        after[k] = table[active_set.FEASIBLE, k]
         if may_hold(acting.rows, k):
-            acting.mode[k] = table[_MODE, k]
+            acting.mode[k] = table[active_set.MODE, k]
     return going
 
 
@@ -213,7 +153,7 @@ def advance(known, robot, batch, given, dt):
     _copy(state.v, nv, acting.v)
     _copy(state.tau, nv, acting.tau)
     _copy(state.target, nv, acting.target)
-    after, reaction, table = local(nv), local(nv), local(9, nv)
+    after, reaction, table = local(nv), local(nv), local(active_set.ROWS, nv)
     sample = robot * (steps.total // every + 1)
     end, until, number = sample + last // every + 1, every - steps.first % every, 0
     if steps.first == 0:
