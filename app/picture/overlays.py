@@ -48,7 +48,7 @@ class Overlays(QObject):
     def __init__(self) -> None:
         super().__init__()
         self.kinds: frozenset[str] = frozenset()
-        """The visible ones of `glyphs.KINDS`."""
+        """The visible kinds: "frames", "axes", "masses", "inertias", "names", "trails"."""
         self.hidden: frozenset[int] = frozenset()
         """The links of the robot without overlays; the viewport does not draw them either."""
         self.trails: Trails | None = None
@@ -99,7 +99,7 @@ class Overlays(QObject):
         return self._explained
 
     def show(self, kind: str, on: bool) -> None:
-        """Show or hide one of `glyphs.KINDS`."""
+        """Show or hide a kind of overlays."""
         self.kinds = self.kinds | {kind} if on else self.kinds - {kind}
         self._trace()
         self._change()

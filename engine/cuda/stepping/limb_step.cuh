@@ -61,17 +61,6 @@ template <typename Real> struct Lowest {
           place(ground.in_world(x)), gap(dot(ground.normal, place) - ground.offset) {}
 };
 
-// The kinds of steps.
-enum Kind : int {
-    LIGHT,    // at most one contact a lane
-    CROWDED,  // at most two contacts a lane
-    SLOW,     // such a step after QUICK turns of Newton's steps
-    HARD,     // at most LIMB_POINTS contacts a lane, or damped steps
-    INSIDE,   // the interior point method
-    WHOLE,    // the general step of contact_dynamics.cuh
-    KINDS
-};
-
 // The outcome of a step: whether this kind took it, whether the velocity is finite, and the kind of the next.
 struct Tried {
     bool taken, sound;
