@@ -192,5 +192,6 @@ def summary(results: engine.StudyResults) -> str:
             own = results.columns[name][~diverged]
             (line,) = results.shares(np.zeros(len(own)), own, None, "", 1)
             low, share, high = (100 * float(x[0]) for x in (line.low, line.share, line.high))
-            lines.append(f"{name}: {share:.1f} % ({low:.1f} to {high:.1f} %)")
+            left = f", of the {len(own):,} that did not diverge" if len(own) < done else ""
+            lines.append(f"{name}: {share:.1f} % ({low:.1f} to {high:.1f} %){left}")
     return "\n".join(lines)

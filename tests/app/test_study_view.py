@@ -211,7 +211,7 @@ def test_every_chart_is_drawn_tells_and_is_clicked(qtbot, studied, swung, name, 
     area = chart.area
     for x in np.linspace(area.left() + 2, area.right() - 2, 40):
         for y in np.linspace(area.top() + 2, area.bottom() - 2, 20):
-            if chart.kind.row_at(QPointF(x, y), area) is not None:
+            if len(chart.kind.rows_at(QPointF(x, y), area)):
                 place = QPoint(round(x), round(y))
                 break
     QApplication.sendEvent(chart, QHelpEvent(QEvent.Type.ToolTip, place, chart.mapToGlobal(place)))
@@ -220,6 +220,53 @@ def test_every_chart_is_drawn_tells_and_is_clicked(qtbot, studied, swung, name, 
     assert asked == [panel.sample.value()]
     QToolTip.hideText()
     theme.apply(QApplication.instance(), True)
+
+
+def test_what_is_on_top_is_taken_first_and_each_further_click_takes_the_next(qtbot, studied, swung):
+    """Samples 6, 26 and 46 differ in damping only."""
+    panel = studied(swung).panel
+    results, chart = panel.results, panel.chart
+    results.columns["diverged"][46], results.columns["ahead"][46] = True, False
+    results.columns["shoulder position"][46] = np.nan
+    panel.show_results(results)
+    assert "1 diverged" in panel.summary.text()
+    assert panel.summary.text().endswith(" of the 59 that did not diverge")
+    asked = []
+    panel.requested.disconnect()
+    panel.requested.connect(asked.append)
+    panel.y_box.setCurrentText("shoulder velocity")
+    place = place_of(chart, 6)
+    QApplication.sendEvent(chart, QHelpEvent(QEvent.Type.ToolTip, place, chart.mapToGlobal(place)))
+    wait(qtbot, lambda: QToolTip.text().startswith("3 samples here; each click opens the next:\nsample 46, diverged\n"))
+    assert "ahead: –" in QToolTip.text()
+    drawn = chart.grab().toImage()
+    assert drawn.pixelColor(place).red() > 200 > drawn.pixelColor(place).green()
+    below = QPointF(chart.area.right() + 20, chart.area.bottom() + 14).toPoint()
+    assert drawn.pixelColor(below) == drawn.pixelColor(place)
+    for name, taken in (
+        ("Scatter", [46, 6, 26, 46]),
+        ("Histogram", None),
+        ("Heat map", None),
+        ("Parallel coordinates", None),
+    ):
+        asked.clear()
+        panel.kind_box.setCurrentText(name)
+        area = chart.area
+        here = (
+            place
+            if name == "Scatter"
+            else next(
+                QPoint(x, y)
+                for x in range(int(area.left()) + 3, int(area.right()), 3)
+                for y in range(int(area.bottom()) - 3, int(area.top()), -9)
+                if len(chart.kind.rows_at(QPointF(x, y), area)) > 1
+            )
+        )
+        for _ in range(4):
+            qtbot.mouseClick(chart, Qt.MouseButton.LeftButton, pos=here)
+        assert asked == taken if taken else len(set(asked)) > 1
+        assert taken or 46 not in asked
+    QToolTip.hideText()
 
 
 @pytest.mark.parametrize("width", [60, 120, 600])
