@@ -393,7 +393,7 @@ def test_a_run_that_comes_to_other_numbers_is_told(qtbot, studied, swung, tmp_pa
     """This happens on another kind of processor."""
     folder = tmp_path / "s.results"
     shutil.copytree(swung.with_suffix(".results"), folder)
-    for part in folder.glob("part-*"):
+    for part in folder.glob("samples/part-*"):
         table = parquet.read_table(part)
         at = table.column_names.index("shoulder position")
         moved = [x if x is None else x + 1e-15 for x in table["shoulder position"].to_pylist()]
