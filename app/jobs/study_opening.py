@@ -12,7 +12,7 @@ import numpy as np
 
 import engine
 from app.jobs.background import Background
-from app.reasons import reason
+from app.reasons import reason, unreadable
 
 MANIFEST = "study.json"
 
@@ -74,7 +74,7 @@ def _read(path: str, _: threading.Event) -> Opened:
     try:
         return Opened(engine.StudyResults(folder))
     except (OSError, ValueError, MemoryError) as error:
-        return Opened(problem=reason(error))
+        return Opened(problem=unreadable(path, error))
 
 
 def _compute(results: engine.StudyResults, sample: int, folder: Path, _: threading.Event) -> Computed:

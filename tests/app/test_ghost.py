@@ -379,6 +379,8 @@ def test_a_recording_of_another_robot_is_refused_in_a_sentence(qtbot, recorded, 
         view.recording.trigger()
         refused = "saved.npz is a run of another robot: arm7 with kg:=9 has other links than that shown"
         wait(qtbot, view.panel.on.isChecked if same else lambda refused=refused: view.panel.refusal.text() == refused)
+    view.open(str(gone := tmp_path / "gone.npz"))
+    wait(qtbot, lambda: view.panel.refusal.text() == f"{gone} cannot be read: No such file or directory")
     path.write_bytes(b"PK no run")
     view.recording.trigger()
     wait(qtbot, lambda: view.panel.refusal.text().startswith("saved.npz contains no run"))
