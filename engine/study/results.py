@@ -61,12 +61,7 @@ class Results:
         self.folder, self._study, self._about = folder, study, about
         self._manifest = {"format": FORMAT, **json.loads(json.dumps(manifest))}
         parquet()
-        try:
-            folder.mkdir(exist_ok=True)
-        except OSError as error:
-            raise ValueError(
-                f"{str(folder)!r} cannot be a folder of results ({error.strerror}); name another"
-            ) from None
+        files.make_folder(folder)
         self._there: dict[str, Any] = {}
         self._lock = self._locked()
         try:
@@ -129,7 +124,7 @@ class Results:
         arrays = {name: pyarrow.array(x) for name, x in columns.items()}
         arrays["diverged_at"] = pyarrow.array(batch.diverged_at, mask=~lost)
         arrays |= {name: pyarrow.array(x, mask=lost) for name, x in batch.columns.items()}
-        (self.folder / SAMPLES).mkdir(exist_ok=True)
+        files.make_folder(self.folder / SAMPLES)
         with files.replacing(self.folder / SAMPLES / f"part-{int(samples[0]):010d}.parquet") as file:
             words = [name for name, x in arrays.items() if x.type == pyarrow.string()]  # numbers rarely repeat
             parquet().write_table(pyarrow.table(arrays), file, use_dictionary=words or False)
