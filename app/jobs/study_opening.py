@@ -84,7 +84,8 @@ def _compute(results: engine.StudyResults, sample: int, folder: Path, _: threadi
         again, there = results.study.save_run(sample, path), results.row(sample)
     except (OSError, ValueError, RuntimeError, MemoryError) as error:
         return Computed(sample, problem=reason(error))
-    differs = tuple(name for name, x in again.items() if not _same(there[name], x))
+    computed = {name: x for name, x in again.items() if name not in results.study.measured}
+    differs = tuple(name for name, x in computed.items() if not _same(there[name], x))
     return Computed(sample, str(path), differs)
 
 

@@ -44,6 +44,8 @@ quantity = "shoulder position"
 name = "ahead"
 quantity = "shoulder position"
 above = 0.0
+[[keep]]
+quantity = "step time"
 """
 
 
