@@ -178,7 +178,7 @@ def read(folder: Path, names: list[str] | None = None) -> dict[str, NDArray[Any]
     wanted = None if names is None else list(dict.fromkeys(["sample", *names]))
     paths = parts(folder)
     if not paths:
-        raise ValueError(f"no part of the results is in {str(folder)!r} yet; run the study first")
+        raise ValueError(f"no result is in {str(folder)!r} yet; run the study, or wait until its run has ended a batch")
     columns: dict[str, NDArray[Any]] = {}
     rows = np.cumsum([0, *(_opened(path, lambda file: file.metadata.num_rows) for path in paths)]).tolist()
     for path, first, end in zip(paths, rows, rows[1:], strict=False):  # needs memory for the arrays and one part
