@@ -22,7 +22,7 @@ from app.panels.study import StudyPanel
 from app.recording.run_files import KEPT_SUFFIX
 from app.simulation.messages import Loaded
 
-LOOK_INTERVAL = 1000  # ms between two looks for more results of a study that runs, and RARER times a reading at least
+CHECK_INTERVAL = 1000  # ms between two checks for more results of a study that runs, and RARER times a reading at least
 RARER = 10
 POLL_INTERVAL = 30  # ms between two checks whether results are read or a run is computed
 HEIGHT, WHOLE = 400, 720  # px of the dock: its height, and the width in which a chart has most of it
@@ -55,7 +55,7 @@ class StudyView(QObject):
         for suffix in (".toml", ".results"):
             window.files.others[suffix] = self.open
         self._timer = QTimer(self, interval=POLL_INTERVAL, timeout=self._poll)
-        self._looking = QTimer(self, timeout=self._look)
+        self._checking = QTimer(self, timeout=self._check)
         self.panel.requested.connect(self.show_run)
         self.panel.export_asked.connect(self._ask_where)
         theme.signals.changed.connect(self.panel.chart.update)
@@ -78,13 +78,13 @@ class StudyView(QObject):
 
     def _start(self) -> None:
         """Read the study that is wanted, after one that is being read."""
-        self._looking.stop()
+        self._checking.stop()
         if not self._opening.running:
             self._read, self._parts, self._began = self._path, parts_of(self._path), time.perf_counter()
             self._opening.start(self._path)
         self._timer.start()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         """Read the results again if there are more of them."""
         if self.panel.isVisible() and parts_of(self._path) != self._parts:
             self._start()
@@ -152,7 +152,7 @@ class StudyView(QObject):
             bar.showMessage(f"the study was not opened: {opened.problem}", MESSAGE)
         if opened.grows and (opened.results is not None or before is None):
             took = time.perf_counter() - self._began
-            self._looking.start(max(LOOK_INTERVAL, int(1000 * RARER * took)))
+            self._checking.start(max(CHECK_INTERVAL, int(1000 * RARER * took)))
 
     def _show_message(self, _: Loaded) -> None:
         """Show a message on the opened run, since opening clears the status bar."""
@@ -182,7 +182,7 @@ class StudyView(QObject):
 
     def _close(self) -> None:
         self._timer.stop()
-        self._looking.stop()
+        self._checking.stop()
         self._opening.close()
         self._running.close()
         self._folder.cleanup()

@@ -21,7 +21,7 @@ _Flag, _ELIDED = Qt.AlignmentFlag, Qt.TextElideMode.ElideMiddle
 _MIDDLE = _Flag.AlignCenter
 EDGE = 20  # px that the last axis's name may extend to the right
 NEAR = 14  # px from a dot or a line within which a click selects it
-SAME = 1  # px between samples that no click can tell apart
+SAME = 1  # px between samples that no click can distinguish
 BARS = 8, 60  # fewest and most bins of a histogram, or of the values of x for shares of a predicate
 CELLS = 8, 100  # fewest and most cells along a side of a heat map with many values
 BAND = 0.45  # opacity of intervals, shared by all lines
@@ -155,7 +155,7 @@ def _left_out(samples: np.signedinteger) -> str:
 
 
 def _together(away: Floats) -> NDArray[np.int64]:
-    """Return the rows of the samples (N,) that no click can tell from the nearest, by their distances in px."""
+    """Return the rows of the samples (N,) that no click can distinguish from the nearest, by their distances in px."""
     away = np.where(np.isfinite(away), away, np.inf)
     least = float(away.min(initial=np.inf))
     return np.flatnonzero(away <= least + SAME) if least <= NEAR else np.zeros(0, np.int64)

@@ -336,7 +336,7 @@ def test_results_of_a_study_that_runs_come_by_themselves_and_what_is_chosen_stay
     view.open(str(folder))
     wait(qtbot, lambda: "no result is in " in view.panel.summary.text())
     assert view.panel.summary.text().endswith(" yet; run the study, or wait until its run has ended a batch")
-    view.open(str(swung))  # while the other may be read again
+    view.open(str(swung))  # while the other may be being read
     view.open(str(folder))
     parquet.write_table(table.slice(0, 20), folder / "samples" / "part-0000000000.parquet")
     wait(qtbot, lambda: view.panel.summary.text().startswith("20 of 60 samples"))
@@ -346,7 +346,7 @@ def test_results_of_a_study_that_runs_come_by_themselves_and_what_is_chosen_stay
     parquet.write_table(table.slice(20), folder / "samples" / "part-0000000020.parquet")
     wait(qtbot, lambda: view.panel.summary.text().startswith("60 samples"))
     assert (view.panel.color_box.currentText(), view.panel.sample.value(), view.panel.chart.row) == ("damping", 7, 7)
-    assert not view._looking.isActive()
+    assert not view._checking.isActive()
 
 
 def test_a_damaged_study_leaves_the_one_before_as_it_is_shown(qtbot, studied, swung, tmp_path):
