@@ -7,8 +7,7 @@ from pathlib import Path
 from PyQt6.QtCore import QObject, QStandardPaths, QTimer
 from PyQt6.QtWidgets import QMenu
 
-from app.desktop.actions import MESSAGE, make_action, offer
-from app.desktop.menus import say_empty
+from app.desktop.actions import MESSAGE, make_action, offer, say_empty
 from app.features.log_view import LogView
 from app.features.window_type import Window
 from app.recording import autosave, run_files

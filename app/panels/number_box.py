@@ -137,10 +137,10 @@ class _Typing(QObject):
         self._box.lineEdit().setModified(False)
 
     def eventFilter(self, box: Any, event: QEvent) -> bool:
-        pressed = event.type() == QEvent.Type.KeyPress
-        if event.type() == QEvent.Type.FocusIn or (pressed and event.key() in ENTERS):
-            box.entered = pressed
-        if self._before is None or not pressed or event.key() != Qt.Key.Key_Escape:
+        key = event.key() if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress else None
+        if event.type() == QEvent.Type.FocusIn or key in ENTERS:
+            self._box.entered = key is not None
+        if self._before is None or key != Qt.Key.Key_Escape:
             return False
         box.setValue(self._before)
         box.selectAll()
