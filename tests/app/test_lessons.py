@@ -13,7 +13,7 @@ import engine
 from app.desktop import theme
 from app.features.attaching import GalleryView, LessonView
 from app.panels.lesson import CHOOSE, PICK, LessonPanel
-from app.panels.lesson_question import NOT_YET, RIGHT
+from app.panels.lesson_question import NO_NUMBER, NOT_YET, RIGHT
 from app.picture.overlays import Overlays
 
 NAMES = engine.Lesson.names()
@@ -94,13 +94,16 @@ def answer_by_mouse(qtbot, panel: LessonPanel) -> None:
         ("-3", f"{NOT_YET} {question.hint}"),
         (question.answer, RIGHT),
         (f"{question.answer}.0", RIGHT),
+        (f"{question.answer},0", RIGHT),
+        ("ten or so", NO_NUMBER),
+        ("1e400", NO_NUMBER),
     ):
         form.answer.setText(given)
         qtbot.keyClick(form.answer, Qt.Key.Key_Return)
         assert form.wording.text() == said
-    form.answer.setText("ten or so")
+    form.answer.setText("")
     qtbot.mouseClick(form.check, Qt.MouseButton.LeftButton)
-    assert form.wording.text().startswith(NOT_YET)
+    assert form.wording.text() == NO_NUMBER
 
 
 def answer_by_keys(qtbot, panel: LessonPanel) -> None:
