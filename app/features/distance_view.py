@@ -7,6 +7,7 @@ from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
 from PyQt6.QtGui import QGuiApplication, QKeyEvent, QMouseEvent
 from PyQt6.QtWidgets import QMenu, QPushButton
 
+import engine
 from app.desktop.actions import NO_ROBOT, check, make_action, offer
 from app.desktop.context_menus import LINK, SPACE, Clicked
 from app.desktop.numbers import si_text
@@ -34,8 +35,8 @@ class DistanceView(QObject):
         """The points, none to two."""
         self._pressed: QPointF | None = None
         self._text = ""  # of the button, in one line
-        self._names: tuple[str, ...] = ()  # of the robot's links
-        self._path, self._obstacles = "", 0
+        self._model: engine.Model | None = None  # whose links the ends are on
+        self._path = ""
         self.action = make_action(window, "&Measure distance", self._begin, "M", tip=TIP, checkable=True)
         tip = "Remove the measured distance from the picture"
         self.removal = make_action(window, "&Remove distance", self.remove, tip=tip)
@@ -142,8 +143,7 @@ class DistanceView(QObject):
             self._window.statusBar().clearMessage()
 
     def _set(self, ends: tuple[End, ...]) -> None:
-        world = self._viewport.overlays.world
-        self.ends, self._obstacles = ends, 0 if world is None else world.count
+        self.ends = ends
         self._viewport.overlays.set_distance(ends)
         self._show()
 
@@ -154,23 +154,21 @@ class DistanceView(QObject):
     def _on_loaded(self, event: Loaded) -> None:
         """Keep the points if the same file was loaded again and still has their links."""
         names, same = event.model.link_names, event.path == self._path
-        kept = [self._names[end.link] if end.link >= 0 else "" for end in self.ends]
+        kept = ["" if end.link < 0 or self._model is None else self._model.link_names[end.link] for end in self.ends]
         lost = not same or not all(name in names for name in kept if name)
         ends = () if lost else tuple(
             End(end.point, names.index(name) if name else -1, end.obstacle)
             for end, name in zip(self.ends, kept, strict=True)
         )  # fmt: skip
-        self._names, self._path = names, event.path
+        self._model, self._path = event.model, event.path
         self._set(ends)
         if len(ends) < 2:
             self._stop()
 
     def _refresh(self) -> None:
-        world = self._viewport.overlays.world
-        count = 0 if world is None else world.count
-        if count != self._obstacles and any(end.obstacle >= 0 for end in self.ends):
-            self.remove()
-        self._obstacles = count
+        kept = self._viewport.overlays.distance
+        if kept != self.ends and self._bench.robot.model is self._model:  # obstacles were added or removed
+            self._set(kept) if kept else self.remove()
         offer(self.action, (self._bench.robot.model is not None, NO_ROBOT))
         offer(self.removal, (self.ends, NONE_MEASURED))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,20 @@ class End:
         elif self.obstacle >= 0 and world is not None and world.poses is not None:
             pose = world.poses[self.obstacle]
         return np.asarray(pose[:3, :3] @ self.point + pose[:3, 3])
+
+
+def carried(ends: Sequence[End], before: World | None, after: World | None) -> tuple[End, ...]:
+    """Return the ends on the same obstacles of another world; none if one of these is gone."""
+    things, others = (() if each is None else each.things for each in (before, after))
+    found = tuple(replace(end, obstacle=_again(end.obstacle, things, others)) for end in ends)
+    return () if any(one.obstacle >= 0 > other.obstacle for one, other in zip(ends, found, strict=True)) else found
+
+
+def _again(number: int, things: Sequence[object], others: Sequence[object]) -> int:
+    """Return an obstacle's number among the others, -1 if it is gone; of as many, it may be moved or resized."""
+    if number < 0 or things[number] in others:
+        return number if number < 0 else others.index(things[number])
+    return number if len(others) == len(things) else -1
 
 
 def fixed_to(pose: Floats, point: Floats) -> Floats:
