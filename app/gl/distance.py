@@ -21,17 +21,20 @@ THIN, BALL = 0.0035, 0.010
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """A point (3,), m: in the frame of a link, or else of an obstacle, or else of the world."""
+    """A point (3,), m: in the frame of a link, or of one of the second robot, or of an obstacle, or of the world."""
 
     point: Floats
     link: int = -1
     obstacle: int = -1
+    second: int = -1
 
-    def place(self, poses: Floats, world: World | None) -> Floats:
-        """Return the point in the world, for links at (links, 4, 4)."""
+    def place(self, poses: Floats, world: World | None, second: Floats | None) -> Floats:
+        """Return the point in the world, for links, and those of the second robot, at (links, 4, 4)."""
         pose = np.eye(4)
         if self.link >= 0:
             pose = poses[self.link]
+        elif self.second >= 0 and second is not None:
+            pose = second[self.second]
         elif self.obstacle >= 0 and world is not None and world.poses is not None:
             pose = world.poses[self.obstacle]
         return np.asarray(pose[:3, :3] @ self.point + pose[:3, 3])
@@ -46,9 +49,9 @@ def carried(ends: Sequence[End], before: World | None, after: World | None) -> t
 
 def _again(number: int, things: Sequence[object], others: Sequence[object]) -> int:
     """Return an obstacle's number among the others, -1 if it is gone; of as many, it may be moved or resized."""
-    if number < 0 or things[number] in others:
-        return number if number < 0 else others.index(things[number])
-    return number if len(others) == len(things) else -1
+    if 0 <= number < len(things) and things[number] in others:
+        return others.index(things[number])
+    return number if number < 0 or len(others) == len(things) else -1
 
 
 def fixed_to(pose: Floats, point: Floats) -> Floats:

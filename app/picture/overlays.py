@@ -54,7 +54,7 @@ class Overlays(QObject):
         self.trails: Trails | None = None
         self._pushes: tuple[pushes.Push, ...] = ()
         self.distance: tuple[distance.End, ...] = ()
-        """The ends of the measured distance, as set; none once the obstacle of one of them is gone."""
+        """The ends of the measured distance, as set; none once what one of them is on is gone."""
         self._chosen, self._through, self._wireframe = -1, False, False
         self._dragged = -1
         self._model: engine.Model | None = None
@@ -135,6 +135,11 @@ class Overlays(QObject):
         if ends or self.distance:
             self.distance = tuple(ends)
             self._change()
+
+    def measured(self, poses: np.ndarray) -> np.ndarray:
+        """(n, 3): the ends of the measured distance, for links at (links, 4, 4)."""
+        second = None if self._second_robot is None else self._second_robot[1]
+        return np.array([end.place(poses, self._world, second) for end in self.distance]).reshape(-1, 3)
 
     def name_robot(self, name: str) -> None:
         """Show a name above the robot, to identify the selected one of a batch; "" for none."""
@@ -222,6 +227,8 @@ class Overlays(QObject):
         """Show another robot with links at (links, 4, 4); None for none."""
         before = self._second_robot
         self._second_robot = None if content is None or poses is None else (content, poses)
+        if self._second_robot is None and any(end.second >= 0 for end in self.distance):
+            self.distance = ()
         if self._second_robot is None or before is None or before[0] is not content:
             changed = self._second_robot is not before
         else:
@@ -338,7 +345,7 @@ class Overlays(QObject):
         weight = max(GRAVITY * float(self._model.mass.sum()), 1e-9)
         arrows = pushes.arrows(acting, here, weight, self._size)
         found = _merged(found, {name: Copies(*each) for name, each in pushes.shapes(arrows, self._size).items()})
-        line = np.array([end.place(poses, self._world) for end in self.distance]).reshape(-1, 3) + center
+        line = self.measured(poses) + center
         if len(line):
             found = _merged(found, distance.shapes(line, self._size))
         x, y = map(float, here[0, :2, 3])

@@ -121,6 +121,32 @@ def test_a_distance_stays_on_its_obstacles_until_one_of_them_is_removed(qtbot, a
     assert not view.button.isVisible()
 
 
+def test_between_two_robots_a_distance_is_measured_until_the_second_is_closed(qtbot, second):
+    window, put = second
+    scene, view, beside = window.viewport, window.features[DistanceView], put("humanoid")
+    wait(qtbot, lambda: window.workbench.robot.newest is not None and scene._scene.ready)
+    content, poses = scene.overlays.second_robot
+    link = int(content.instances.link[0])
+    at = scene.place((poses[link] @ content.instances.local[0])[:3, 3]).toPoint()
+    hand = window.workbench.robot.model.link_names.index("hand")
+    vector = measured(qtbot, window, place_of(qtbot, window, hand), at)
+    hit = beside.under(at.toPointF())
+    assert (view.ends[0].link, view.ends[1].second) == (hand, hit.link)
+    menu = window.menus.context.at(scene, at)
+    assert [each.text().replace("&", "") for each in menu.actions() if each.text()] == [
+        beside.model.link_names[hit.link], "Centre the view here", "Remove distance", "Copy name", "Close second robot"
+    ]  # fmt: skip
+    assert beside.model.link_names[hit.link] in view.button.toolTip()
+    moved = poses.copy()
+    moved[:, 2, 3] += 0.5
+    scene.overlays.set_second_robot(content, moved)
+    np.testing.assert_allclose(view.vector - vector, [0, 0, 0.5], atol=1e-9)
+    press(menu, "Close second robot")
+    assert not view.ends
+    assert not view.button.isVisible()
+    scene.picture()
+
+
 def test_measuring_is_cancelled_and_drags_turn_the_view_meanwhile(qtbot, arm):
     view, at = arm.features[DistanceView], ground_in(arm)
     view.action.trigger()
