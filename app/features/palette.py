@@ -27,6 +27,7 @@ ALSO = {
     "Light": "mode",
     "Quit": "exit close",
     "Open": "load import urdf xacro model",
+    "Connect to script": "live link attach engine.show python",
     "Preferences": "settings options",
     "Keyboard shortcuts": "hotkeys keybindings",
     "Log": "console terminal messages",

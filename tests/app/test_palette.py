@@ -25,6 +25,8 @@ def opened_palette(qtbot, window) -> Palette:
         ("simulation>ground", "Simulation › Ground"),
         ("Simulation › Ground", "Simulation › Ground"),
         ("export > picture (.png)", "File › Export › Picture (.png)"),
+        ("live link", "File › Connect to script"),
+        ("engine.show", "File › Connect to script"),
         ("free box", "Simulation › Add to the scene › Free body: cube"),
         ("free body: box", "Simulation › Add to the scene › Free body: cube"),
         ("obstacle sphere", "Simulation › Add to the scene › Obstacle: ball"),
