@@ -49,7 +49,7 @@ def for_kernels(translation: Callable[..., Any]) -> Callable[..., Any]:
     return stub
 
 
-def rows(count: int) -> list[Any]:
+def registers(count: int) -> list[Any]:
     """A list of `count` values, for kernels that are written out; unfilled ones are None."""
     return [None] * count
 
@@ -70,36 +70,36 @@ def at_run_time(number: int) -> int:
     return number
 
 
-def least(array: Any, place: int, value: int) -> None:
+def atomic_min(array: Any, place: int, value: int) -> None:
     """array[place] = min(array[place], value), atomically, for non-negative integers."""
     array[place] = min(array[place], value)
 
 
-def votes(test: bool) -> int:
+def count_threads(test: bool) -> int:
     """The number of threads of a GPU's block for which a test holds, a barrier for all of them; elsewhere of one
     thread."""
     return int(test)
 
 
-def spread(count: int) -> range:
-    """range(count), distributed over the threads that work on one robot: `for k in spread(count)`.
+def parallel_range(count: int) -> range:
+    """range(count), distributed over the threads that work on one robot: `for k in parallel_range(count)`.
 
     Writes in such a loop are visible to all of them after it. All other code runs on each of them alike.
     """
     return range(count)
 
 
-def place_of_thread() -> int:
+def thread_index() -> int:
     """The index of this thread among those of its robot."""
     return 0
 
 
-def most_of(x: float) -> float:
+def thread_max(x: float) -> float:
     """The maximum of x over a robot's threads, NaN if one of them is."""
     return x
 
 
-def least_of(x: float) -> float:
+def thread_min(x: float) -> float:
     """The minimum of x over a robot's threads."""
     return x
 
@@ -126,7 +126,7 @@ def reciprocal(x: Any) -> Any:
     return 1 / x
 
 
-def _rows(_builder: Builder, count: Any) -> ValueList:
+def _registers(_builder: Builder, count: Any) -> ValueList:
     return ValueList(count)
 
 
@@ -146,11 +146,11 @@ def _at_run_time(_builder: Builder, number: Any) -> Any:
     return materialised(number)
 
 
-def _least(builder: Builder, array: Array, place: Any, value: Any) -> None:
+def _atomic_min(builder: Builder, array: Array, place: Any, value: Any) -> None:
     builder.atomic_rmw("umin", element(builder, array, [place]), arithmetic.converted(builder, value, INT), "monotonic")
 
 
-def _votes(builder: Builder, test: Any) -> Any:
+def _count_threads(builder: Builder, test: Any) -> Any:
     test = materialised(test)
     if not builder.on_gpu:
         return builder.zext(test, INT)
@@ -175,7 +175,7 @@ def thread(builder: Builder) -> Any:
     return arithmetic.converted(builder, own, whole())
 
 
-def _place_of_thread(builder: Builder) -> Any:
+def _thread_index(builder: Builder) -> Any:
     return thread(builder) if threads(builder) > 1 else 0
 
 
@@ -377,15 +377,15 @@ KNOWN_CALLS |= {
     np.isfinite: _is_finite,
     int: _whole,
     np.expand_dims: _expand,
-    rows: _rows,
+    registers: _registers,
     shaped: _shaped,
     local: _local,
     at_run_time: _at_run_time,
-    least: _least,
-    votes: _votes,
-    place_of_thread: _place_of_thread,
-    most_of: _of_threads(">"),
-    least_of: _of_threads("<"),
+    atomic_min: _atomic_min,
+    count_threads: _count_threads,
+    thread_index: _thread_index,
+    thread_max: _of_threads(">"),
+    thread_min: _of_threads("<"),
     is_single: _is_single,
     fma: _fma,
     low_bits: _low_bits,

@@ -206,13 +206,13 @@ class Frame(Expressions):
         call = statement.iter
         if not isinstance(call, ast.Call) or call.keywords:
             raise Untranslatable("a loop over something that is not range(…)")
-        if ast.unparse(call.func) not in ("range", "spread"):
+        if ast.unparse(call.func) not in ("range", "parallel_range"):
             function = self.value(call.func)
             if not (getattr(function, "inlined", False) and inspect.isgeneratorfunction(function.function)):
                 raise Untranslatable("a loop over something that is not range(…)")
             self._loop_over(statement, function.function, [self.value(argument) for argument in call.args])
             return
-        shared = ast.unparse(call.func) == "spread" and threads(self.builder) > 1
+        shared = ast.unparse(call.func) == "parallel_range" and threads(self.builder) > 1
         bounds = [self.value(argument) for argument in call.args]
         start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
         step = bounds[2] if len(bounds) == 3 else 1

@@ -19,14 +19,14 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.compile.operations import reciprocal, rows
+from engine.compile.operations import reciprocal, registers
 from engine.compile.shared import array_at, count
 from engine.compile.vectors import every, robots_at
 from engine.kernels.bodies import AXIS, NQ, NV, ZERO, rigid_inertia
 from engine.kernels.joint_rows import implicit_inertia, is_held, is_stiff, joint_force, target_acceleration
 from engine.kernels.outward import enter
 from engine.kernels.robot import ENTER, KIND, PARENT, Q_START, V_START, with_constants
-from engine.kernels.spatial import add, dot, less_rank_one, plus, scale, solve6, sub
+from engine.kernels.spatial import add, dot, minus_rank_one, plus, scale, solve6, sub
 from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.kernels.step_state import GivenForces
 from engine.kernels.transforms import force_to_parent, inertia_in_parent, motion_to_child
@@ -58,43 +58,45 @@ def _cleared(A, B, C, axis):
 
 
 @inline
-def _inertia_past_axis(forces, k, axis, to_parent, n, f, A, B, C, kept):
-    """Pass p and I through a joint's axis; store U, 1/D, u and U's own entry in `kept`."""
+def _inertia_past_axis(forces, k, axis, to_parent, n, f, A, B, C, factors):
+    """Pass p and I through a joint's axis; store U without the axis's entry, 1/D, u and that entry in `factors`."""
     U, others = _column(A, B, C, axis)
-    own, u = U[axis], joint_force(forces, k) - (n[0], n[1], n[2], f[0], f[1], f[2])[axis]
-    inverse = reciprocal(own + implicit_inertia(forces, k) if is_stiff(forces, k) else own)
-    kept[k] = others, inverse, u, own
+    axis_inertia, u = U[axis], joint_force(forces, k) - (n[0], n[1], n[2], f[0], f[1], f[2])[axis]
+    inverse = reciprocal(axis_inertia + implicit_inertia(forces, k) if is_stiff(forces, k) else axis_inertia)
+    factors[k] = others, inverse, u, axis_inertia
     if not to_parent:
         return n, f, A, B, C
     y, z = (U[0], U[1], U[2]), (U[3], U[4], U[5])
     if is_stiff(forces, k):
         held, target = is_held(forces, k), target_acceleration(forces, k)
-        along = target if held else u * inverse
-        A, B, C = less_rank_one(A, B, C, y, z, 0.0 if held else inverse)
+        a_axis = target if held else u * inverse
+        A, B, C = minus_rank_one(A, B, C, y, z, 0.0 if held else inverse)
     else:
-        along = u * inverse
-        A, B, C = less_rank_one(A, B, C, y, z, inverse)
+        a_axis = u * inverse
+        A, B, C = minus_rank_one(A, B, C, y, z, inverse)
         A, B, C = _cleared(A, B, C, axis)
-    return add(n, scale(along, y)), add(f, scale(along, z)), A, B, C
+    return add(n, scale(a_axis, y)), add(f, scale(a_axis, z)), A, B, C
 
 
 @inline
-def leave(robot, i, forces, numbers, inertia, force, kept):
+def leave(robot, i, forces, numbers, inertia, force, factors):
     """Compute U, 1/D and u of a body's joint, and add the remaining I and p to its parent's."""
     kind, parent, c, x = robot.tree[i, KIND], robot.tree[i, PARENT], robot.bodies[i], numbers[i]
-    at = robot.tree[i, V_START]
+    first = robot.tree[i, V_START]
     A, B, C = inertia[i]
     n, f = force[i]
     if kind == FREE:
         tau = forces.tau
-        fn, ff = (tau[at], tau[at + 1], tau[at + 2]), (tau[at + 3], tau[at + 4], tau[at + 5])
-        kept[at] = solve6(A, B, C, sub(fn, n), sub(ff, f))
+        fn, ff = ((tau[first], tau[first + 1], tau[first + 2]), (tau[first + 3], tau[first + 4], tau[first + 5]))
+        factors[first] = solve6(A, B, C, sub(fn, n), sub(ff, f))
         if parent >= 0:
             n, f = force_to_parent(kind, c, x, fn, ff)
             force[parent] = add(force[parent][0], n), add(force[parent][1], f)
         return
     for j in range(NV[kind] - 1, -1, -1):
-        n, f, A, B, C = _inertia_past_axis(forces, at + j, AXIS[kind] + j, parent >= 0 or j > 0, n, f, A, B, C, kept)
+        n, f, A, B, C = _inertia_past_axis(
+            forces, first + j, AXIS[kind] + j, parent >= 0 or j > 0, n, f, A, B, C, factors
+        )
     if parent >= 0:
         A, B, C = inertia_in_parent(kind, c, x, A, B, C)
         n, f = force_to_parent(kind, c, x, n, f)
@@ -113,33 +115,33 @@ def _replaced(a, axis, x):
 
 
 @inline
-def accelerate(robot, i, forces, numbers, kept, acceleration, out, reaction):
+def accelerate(robot, i, forces, numbers, factors, acceleration, out, reaction):
     """Compute q̈ of a body's joint, the reaction of a held one, and the body's acceleration from its parent's."""
-    kind, parent, c, at = robot.tree[i, KIND], robot.tree[i, PARENT], robot.bodies[i], robot.tree[i, V_START]
-    above = acceleration[parent] if parent >= 0 else (ZERO, ZERO)
-    o, v = motion_to_child(kind, c, numbers[i], above[0], above[1])
+    kind, parent, c, first = robot.tree[i, KIND], robot.tree[i, PARENT], robot.bodies[i], robot.tree[i, V_START]
+    parent_acceleration = acceleration[parent] if parent >= 0 else (ZERO, ZERO)
+    o, v = motion_to_child(kind, c, numbers[i], parent_acceleration[0], parent_acceleration[1])
     a = o[0], o[1], o[2], v[0], v[1], v[2]
     if kind == FREE:
-        o, v = kept[at]
+        o, v = factors[first]
         body = o[0], o[1], o[2], v[0], v[1], v[2]
         for j in range(6):
-            out[at + j] = body[j] - a[j]
+            out[first + j] = body[j] - a[j]
         acceleration[i] = o, v
         return
     for j in range(NV[kind]):
-        U, inverse, u, own = kept[at + j]
+        U, inverse, u, axis_inertia = factors[first + j]
         axis = AXIS[kind] + j
-        others = dot((U[0], U[1], U[2]), (a[0], a[1], a[2])) + dot((U[3], U[4], U[5]), (a[3], a[4], a[5]))
-        if is_stiff(forces, at + j):
-            pulled, held = others + own * a[axis], is_held(forces, at + j)
-            qdd = target_acceleration(forces, at + j) if held else (u - pulled) * inverse
-            reaction[at + j] = pulled + (own + implicit_inertia(forces, at + j)) * qdd - u
-            along = qdd + a[axis]
+        U_a_others = dot((U[0], U[1], U[2]), (a[0], a[1], a[2])) + dot((U[3], U[4], U[5]), (a[3], a[4], a[5]))
+        if is_stiff(forces, first + j):
+            U_a, held = U_a_others + axis_inertia * a[axis], is_held(forces, first + j)
+            qdd = target_acceleration(forces, first + j) if held else (u - U_a) * inverse
+            reaction[first + j] = U_a + (axis_inertia + implicit_inertia(forces, first + j)) * qdd - u
+            a_axis = qdd + a[axis]
         else:
-            along = (u - others) * inverse
-            qdd = along - a[axis]
-        out[at + j] = qdd
-        a = _replaced(a, axis, along)
+            a_axis = (u - U_a_others) * inverse
+            qdd = a_axis - a[axis]
+        out[first + j] = qdd
+        a = _replaced(a, axis, a_axis)
     acceleration[i] = (a[0], a[1], a[2]), (a[3], a[4], a[5])
 
 
@@ -147,16 +149,16 @@ def accelerate(robot, i, forces, numbers, kept, acceleration, out, reaction):
 def forward_dynamics(robot, q, v, tau, out):
     """Compute q̈ into `out` (nv,) from q (nq,), v and τ (nv,) of a known robot."""
     n, forces = robot.tree.shape[0], GivenForces(tau)
-    numbers, twist, bias, inertia, force = rows(n), rows(n), rows(n), rows(n), rows(n)
-    acceleration, kept = rows(n), rows(v.shape[0])
+    numbers, twist, bias, inertia, force = registers(n), registers(n), registers(n), registers(n), registers(n)
+    acceleration, factors = registers(n), registers(v.shape[0])
     for e in range(robot.walk.shape[0]):
         if robot.walk[e, 1] == ENTER:
             enter(robot, robot.walk[e, 0], q, v, (ZERO, ZERO), numbers, twist, bias, force)
             inertia[robot.walk[e, 0]] = rigid_inertia(robot.bodies[robot.walk[e, 0]])
         else:
-            leave(robot, robot.walk[e, 0], forces, numbers, inertia, force, kept)
+            leave(robot, robot.walk[e, 0], forces, numbers, inertia, force, factors)
     for i in range(n):
-        accelerate(robot, i, forces, numbers, kept, acceleration, out, ())
+        accelerate(robot, i, forces, numbers, factors, acceleration, out, ())
 
 
 @inline
@@ -171,7 +173,7 @@ def _widths(pattern):
 def _checked(pattern, constants, q, v, tau, out):
     """Compute q̈ into `out`; return whether every number is finite."""
     nv, finite = out.shape[0], True
-    qdd = rows(nv)
+    qdd = registers(nv)
     forward_dynamics(with_constants(pattern, constants), q, v, tau, qdd)
     for k in range(nv):
         out[k] = qdd[k]
@@ -189,16 +191,16 @@ def forward_dynamics_of_one(pattern, constants, q, v, tau, out):
 
 
 @kernel
-def forward_dynamics_of_some(known, constants, q, v, tau, out, robots, unfit):
+def forward_dynamics_of_some(known, constants, q, v, tau, out, robots, not_finite):
     """Compute q̈ of as many robots as `known` has lanes, or of the last `robots`; all arrays come as addresses.
 
-    `known` is the pattern, the number type and the number of lanes. A number that is not finite is counted in `unfit`
-    (1,).
+    `known` is the pattern, the number type and the number of lanes. `not_finite` (1,)
+    counts calls with a result that is not finite.
     """
     pattern, dtype, lanes = known
     nq, nv = _widths(pattern)
     n = pattern.bodies.shape[0] * pattern.bodies.shape[1] + 3
-    at_q, at_v = robots_at(q, dtype, nq, robots, lanes), robots_at(v, dtype, nv, robots, lanes)
-    at_tau, at_out = robots_at(tau, dtype, nv, robots, lanes), robots_at(out, dtype, nv, robots, lanes)
-    if not _checked(pattern, array_at(constants, dtype, (n,)), at_q, at_v, at_tau, at_out):
-        count(array_at(unfit, "int64", (1,)), 0)
+    q_rows, v_rows = robots_at(q, dtype, nq, robots, lanes), robots_at(v, dtype, nv, robots, lanes)
+    tau_rows, out_rows = robots_at(tau, dtype, nv, robots, lanes), robots_at(out, dtype, nv, robots, lanes)
+    if not _checked(pattern, array_at(constants, dtype, (n,)), q_rows, v_rows, tau_rows, out_rows):
+        count(array_at(not_finite, "int64", (1,)), 0)

@@ -12,8 +12,8 @@ from engine.kernels.joint_constraints import (
     LOW,
     STUCK,
     feasible_mode,
-    pull,
-    released,
+    friction_excess,
+    next_mode_of_held,
     slack_of_reaction,
     slack_of_velocity,
     slides,
@@ -39,35 +39,35 @@ from engine.kernels.joint_constraints import (
 def set_feasible(table, count):
     """Set a feasible velocity, the last one clipped to its bounds, and its modes."""
     for k in range(count):
-        after = table[NEXT, k]
+        velocity = table[NEXT, k]
         if table[IS_ROW, k] != 0.0:
             low, high = table[LOWEST, k], table[HIGHEST, k]
-            after = min(max(after, low), high)
-            table[MODE, k] = feasible_mode(after, low, high, table[FRICTION, k])
-        table[FEASIBLE, k] = after
+            velocity = min(max(velocity, low), high)
+            table[MODE, k] = feasible_mode(velocity, low, high, table[FRICTION, k])
+        table[FEASIBLE, k] = velocity
 
 
 @inline
 def take_step(table, count):
     """Move to the velocity of the present modes, or to the first blocking row; return False at the solution."""
-    smallest, blocking, edge, mode = 1.0, -1, 0.0, STUCK
+    smallest, blocking, bound, mode = 1.0, -1, 0.0, STUCK
     for k in range(count):
         if table[IS_ROW, k] != 0.0 and slides(table[MODE, k]):
             lowest, highest = table[LOWEST, k], table[HIGHEST, k]
             low, high = sliding_interval(table[MODE, k], lowest, highest, table[FRICTION, k])
             feasible, target = table[FEASIBLE, k], table[NEXT, k]
             slack = slack_of_velocity(feasible)
-            up, down = target > high + slack, target < low - slack
-            fraction = (max(0.0, high - feasible) if up else min(0.0, low - feasible)) / (target - feasible)
-            if (up or down) and fraction < smallest:
-                smallest, blocking, edge = fraction, k, high if up else low
-                mode = (HIGH if high == highest else STUCK) if up else (LOW if low == lowest else STUCK)
+            above, below = target > high + slack, target < low - slack
+            fraction = (max(0.0, high - feasible) if above else min(0.0, low - feasible)) / (target - feasible)
+            if (above or below) and fraction < smallest:
+                smallest, blocking, bound = fraction, k, high if above else low
+                mode = (HIGH if high == highest else STUCK) if above else (LOW if low == lowest else STUCK)
     for k in range(count):
         table[FEASIBLE, k] += smallest * (table[NEXT, k] - table[FEASIBLE, k])
     if blocking < 0:
         blocking, mode = _release(table, count)
     else:
-        table[FEASIBLE, blocking] = edge
+        table[FEASIBLE, blocking] = bound
     if blocking >= 0:
         table[MODE, blocking] = mode
     return blocking >= 0
@@ -76,13 +76,13 @@ def take_step(table, count):
 @inline
 def _release(table, count):
     """The held row with the largest reaction beyond its friction, −1 for none, and its next mode."""
-    worst, which, mode = 0.0, -1, STUCK
+    largest, chosen, mode = 0.0, -1, STUCK
     for k in range(count):
         if table[IS_ROW, k] != 0.0 and not slides(table[MODE, k]):
-            low, high, f, before = table[LOWEST, k], table[HIGHEST, k], table[FRICTION, k], table[MODE, k]
+            low, high, f, present = table[LOWEST, k], table[HIGHEST, k], table[FRICTION, k], table[MODE, k]
             r = table[REACTION, k]
-            following = released(before, r, f, low, high, slack_of_reaction(f, table[DRIVE, k]))
-            beyond = pull(before, r, f, low)
-            if following != before and low < high and (beyond > worst or which < 0):
-                worst, which, mode = beyond, k, following
-    return which, mode
+            next_mode = next_mode_of_held(present, r, f, low, high, slack_of_reaction(f, table[DRIVE, k]))
+            excess = friction_excess(present, r, f, low)
+            if next_mode != present and low < high and (excess > largest or chosen < 0):
+                largest, chosen, mode = excess, k, next_mode
+    return chosen, mode

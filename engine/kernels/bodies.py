@@ -31,12 +31,12 @@ def momentum(c, o, v):
 
 
 @inline
-def joint_rate(kind, v, at):
+def joint_rate(kind, v, start):
     """S q̇, from v[at…]."""
     if kind == REVOLUTE:
-        return (0.0, 0.0, v[at]), ZERO
+        return (0.0, 0.0, v[start]), ZERO
     if kind == FREE:
-        return (v[at], v[at + 1], v[at + 2]), (v[at + 3], v[at + 4], v[at + 5])
+        return (v[start], v[start + 1], v[start + 2]), (v[start + 3], v[start + 4], v[start + 5])
     if kind == SPHERICAL:
-        return (v[at], v[at + 1], v[at + 2]), ZERO
-    return ZERO, (0.0, 0.0, v[at])
+        return (v[start], v[start + 1], v[start + 2]), ZERO
+    return ZERO, (0.0, 0.0, v[start])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from engine.compile import inline, kernel
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.step_settings import DIVERGED
 
 
 @kernel
 def expand(q, q_index, q_factor, q_offset, out):
     """G q + g₀ of one robot: (nq,) -> (tree_nq,)."""
-    for i in spread(out.size):
+    for i in parallel_range(out.size):
         out[i] = q_factor[i] * q[q_index[i]] + q_offset[i]
 
 

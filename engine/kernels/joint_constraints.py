@@ -40,13 +40,13 @@ def friction(joints, j, v):  # noqa: ARG001 (Coulomb's does not depend on v)
 
 
 @inline
-def rest(x):
+def rest_speed(x):
     """The velocity below which a joint is at rest, rad/s or m/s."""
     return REST_SINGLE if is_single(x) else REST
 
 
 @inline
-def at_limit(x):
+def limit_distance(x):
     """The distance within which a joint is at its limit, rad or m."""
     return AT_LIMIT_SINGLE if is_single(x) else AT_LIMIT
 
@@ -70,15 +70,15 @@ def slides(mode):
 
 
 @inline
-def velocity_bounds(position, lower, upper, fastest, rate):
-    """lo and hi of v⁺ from position limits and the velocity limit `fastest`, lo ≤ 0 ≤ hi; `rate` is 1/dt."""
-    below, above, nothing = lower - position, upper - position, at_limit(position)
-    low, high = (below if below < -nothing else 0.0) * rate, (above if above > nothing else 0.0) * rate
-    return max(-fastest, low), min(fastest, high)
+def velocity_bounds(position, lower, upper, max_speed, rate):
+    """lo and hi of v⁺ from position limits and the velocity limit `max_speed`, lo ≤ 0 ≤ hi; `rate` is 1/dt."""
+    below, above, tolerance = lower - position, upper - position, limit_distance(position)
+    low, high = (below if below < -tolerance else 0.0) * rate, (above if above > tolerance else 0.0) * rate
+    return max(-max_speed, low), min(max_speed, high)
 
 
 @inline
-def held_at(mode, low, high):
+def held_velocity(mode, low, high):
     """The prescribed v⁺ of a held row."""
     return high if mode == HIGH else (low if mode == LOW else 0.0)
 
@@ -86,38 +86,38 @@ def held_at(mode, low, high):
 @inline
 def initial_mode(v, low, high, f):
     """The initial mode of a row at velocity v: held at rest or at its velocity limit."""
-    rests, nothing = abs(v) <= rest(v), rest(v)
+    at_rest, tolerance = abs(v) <= rest_speed(v), rest_speed(v)
     sliding = FORWARD if v >= 0.0 else BACKWARD
-    still = HIGH if high == 0.0 else (LOW if low == 0.0 else (STUCK if f > 0.0 else sliding))
-    moving = HIGH if v >= high - nothing else (LOW if v <= low + nothing else sliding)
-    return still if rests else moving
+    resting_mode = HIGH if high == 0.0 else (LOW if low == 0.0 else (STUCK if f > 0.0 else sliding))
+    moving_mode = HIGH if v >= high - tolerance else (LOW if v <= low + tolerance else sliding)
+    return resting_mode if at_rest else moving_mode
 
 
 @inline
-def feasible_mode(after, low, high, f):
-    """The mode of a row with v⁺ = `after`, within its bounds."""
-    sliding = STUCK if after == 0.0 and f > 0.0 else (FORWARD if after >= 0.0 else BACKWARD)
-    return HIGH if after == high else (LOW if after == low else sliding)
+def feasible_mode(v_next, low, high, f):
+    """The mode of a row with v⁺ = `v_next`, within its bounds."""
+    sliding = STUCK if v_next == 0.0 and f > 0.0 else (FORWARD if v_next >= 0.0 else BACKWARD)
+    return HIGH if v_next == high else (LOW if v_next == low else sliding)
 
 
 @inline
-def released(mode, r, f, low, high, slack):
+def next_mode_of_held(mode, r, f, low, high, slack):
     """The next mode of a held row with reaction r."""
-    stuck = BACKWARD if r > f + slack else (FORWARD if r < -f - slack else STUCK)
-    at_high = HIGH if r <= (-f if high > 0.0 else f) + slack else (FORWARD if high > 0.0 else BACKWARD)
-    at_low = LOW if r >= (f if low < 0.0 else -f) - slack else (BACKWARD if low < 0.0 else FORWARD)
-    return stuck if mode == STUCK else (at_high if mode == HIGH else at_low)
+    from_stuck = BACKWARD if r > f + slack else (FORWARD if r < -f - slack else STUCK)
+    from_high = HIGH if r <= (-f if high > 0.0 else f) + slack else (FORWARD if high > 0.0 else BACKWARD)
+    from_low = LOW if r >= (f if low < 0.0 else -f) - slack else (BACKWARD if low < 0.0 else FORWARD)
+    return from_stuck if mode == STUCK else (from_high if mode == HIGH else from_low)
 
 
 @inline
-def stopped(mode, after, f, low, high, slack):
-    """The next mode of a sliding row with v⁺ = `after`."""
-    within = STUCK if f > 0.0 and mode * after < -slack else mode
-    return HIGH if after > high + slack else (LOW if after < low - slack else within)
+def next_mode_of_sliding(mode, v_next, f, low, high, slack):
+    """The next mode of a sliding row with v⁺ = `v_next`."""
+    within = STUCK if f > 0.0 and mode * v_next < -slack else mode
+    return HIGH if v_next > high + slack else (LOW if v_next < low - slack else within)
 
 
 @inline
-def pull(mode, r, f, low):
+def friction_excess(mode, r, f, low):
     """By how much the reaction of a held row exceeds its friction."""
     return abs(r) - f if mode == STUCK else abs(r - (f if (mode == LOW) == (low < 0.0) else -f))
 

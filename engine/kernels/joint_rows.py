@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline
-from engine.compile.operations import spread
-from engine.kernels.joint_constraints import friction, held_at, slides, velocity_bounds
+from engine.compile.operations import parallel_range
+from engine.kernels.joint_constraints import friction, held_velocity, slides, velocity_bounds
 from engine.step_settings import DAMPING, EFFORT_LIMIT, FRICTION, KD, KP, LOWER, NO_ROW, UPPER, VELOCITY_LIMIT
 
 
@@ -53,8 +53,8 @@ def drive(rows, j, tau, target, q, v, dt, implicit):
     """The control tau and the gains of coordinate j at q and v, without the effort limit."""
     if not is_row(rows, j):
         return tau
-    ahead = q + dt * v if implicit else q
-    return tau + (rows.joints[KP, j] * (target - ahead) - rows.joints[KD, j] * v)
+    next_position = q + dt * v if implicit else q
+    return tau + (rows.joints[KP, j] * (target - next_position) - rows.joints[KD, j] * v)
 
 
 @inline
@@ -69,10 +69,10 @@ def without_friction(rows, j, drive, v):
 @inline
 def added_inertia(rows, j, drive, dt):
     """The inertia that implicit damping and gains add to coordinate j."""
-    gained, limit = dt * (rows.joints[KD, j] + dt * rows.joints[KP, j]), rows.joints[EFFORT_LIMIT, j]
+    gain_inertia, limit = dt * (rows.joints[KD, j] + dt * rows.joints[KP, j]), rows.joints[EFFORT_LIMIT, j]
     if limit < np.inf:
-        gained = gained if abs(drive) <= limit else 0.0
-    return dt * rows.joints[DAMPING, j] + gained
+        gain_inertia = gain_inertia if abs(drive) <= limit else 0.0
+    return dt * rows.joints[DAMPING, j] + gain_inertia
 
 
 @inline
@@ -81,42 +81,42 @@ def bounds(rows, j, q):
     if not rows.has_limits:
         return -np.inf, np.inf
     joints = rows.joints
-    lower, upper, fastest = joints[LOWER, j], joints[UPPER, j], joints[VELOCITY_LIMIT, j]
+    lower, upper, max_speed = joints[LOWER, j], joints[UPPER, j], joints[VELOCITY_LIMIT, j]
     if lower == -np.inf and upper == np.inf:
-        return -fastest, fastest
-    return velocity_bounds(position(rows, j, q), lower, upper, fastest, 1.0 / rows.dt)
+        return -max_speed, max_speed
+    return velocity_bounds(position(rows, j, q), lower, upper, max_speed, 1.0 / rows.dt)
 
 
 @inline
 def set_mode(mode, k, j, rows, start, active, forces):
     """Set the mode of row j of robot k, with its friction in `forces` or its lock; `start` is the step's initial
     state."""
-    before, v = active.mode[k, j], start.v[k, j]
+    old_mode, v = active.mode[k, j], start.v[k, j]
     low, high = bounds(rows, j, start.q[k])
     forces.force[k, j] += friction(rows.joints, j, v) * (
-        (before if slides(before) else 0.0) - (mode if slides(mode) else 0.0)
+        (old_mode if slides(old_mode) else 0.0) - (mode if slides(mode) else 0.0)
     )
     active.mode[k, j] = mode
     forces.locked[k, j] = 0.0 if slides(mode) else 1.0
-    forces.target[k, j] = (held_at(mode, low, high) - v) / rows.dt
+    forces.target[k, j] = (held_velocity(mode, low, high) - v) / rows.dt
 
 
 @inline
 def joint_forces(robots, q, v, rows, forces, implicit):
     """Compute the joints' forces, without friction, into `forces`, with the implicit part's diagonal."""
     for k in range(v.shape[0]):
-        for j in spread(v.shape[1]):
-            pulled = drive(
+        for j in parallel_range(v.shape[1]):
+            drive_force = drive(
                 rows, j, robots.tau[k, j], robots.target[k, j], position(rows, j, q[k]), v[k, j], rows.dt, implicit
             )
-            forces.force[k, j] = without_friction(rows, j, pulled, v[k, j])
+            forces.force[k, j] = without_friction(rows, j, drive_force, v[k, j])
             forces.inertia[k, j] = 0.0
             if implicit and is_row(rows, j):
-                forces.inertia[k, j] = added_inertia(rows, j, pulled, rows.dt)
+                forces.inertia[k, j] = added_inertia(rows, j, drive_force, rows.dt)
 
 
 @inline
-def may_hold(rows, j):
+def may_be_held(rows, j):
     """Whether friction or a limit can act on coordinate j."""
     if not is_row(rows, j):
         return False
@@ -131,20 +131,20 @@ def is_stiff(forces, j):
     if len(forces) == 1:
         return False
     rows = forces.rows
-    draws = rows.joints[DAMPING, j] > 0.0 or rows.joints[KP, j] > 0.0 or rows.joints[KD, j] > 0.0
-    return may_hold(rows, j) or (forces.known.implicit and draws and is_row(rows, j))
+    adds_inertia = rows.joints[DAMPING, j] > 0.0 or rows.joints[KP, j] > 0.0 or rows.joints[KD, j] > 0.0
+    return may_be_held(rows, j) or (forces.known.implicit and adds_inertia and is_row(rows, j))
 
 
 @inline
-def _drive(acting, j):
-    rows, q = acting.rows, position(acting.rows, j, acting.q)
-    return drive(rows, j, acting.tau[j], acting.target[j], q, acting.v[j], rows.dt, acting.known.implicit)
+def _drive(inputs, j):
+    rows, q = inputs.rows, position(inputs.rows, j, inputs.q)
+    return drive(rows, j, inputs.tau[j], inputs.target[j], q, inputs.v[j], rows.dt, inputs.known.implicit)
 
 
 @inline
-def force_without_friction(acting, j):
+def force_without_friction(inputs, j):
     """A joint's force without its friction."""
-    return without_friction(acting.rows, j, _drive(acting, j), acting.v[j])
+    return without_friction(inputs.rows, j, _drive(inputs, j), inputs.v[j])
 
 
 @inline
@@ -153,26 +153,26 @@ def joint_force(forces, j):
     if len(forces) == 1:
         return forces.tau[j]
     force, f = force_without_friction(forces, j), friction(forces.rows.joints, j, forces.v[j])
-    if may_hold(forces.rows, j):
+    if may_be_held(forces.rows, j):
         return force - (f * forces.mode[j] if slides(forces.mode[j]) else 0.0)
     return force
 
 
 @inline
-def implicit_inertia(acting, j):
+def implicit_inertia(inputs, j):
     """The inertia that implicit damping and gains add to a joint."""
-    rows = acting.rows
-    return added_inertia(rows, j, _drive(acting, j), rows.dt) if acting.known.implicit else 0.0
+    rows = inputs.rows
+    return added_inertia(rows, j, _drive(inputs, j), rows.dt) if inputs.known.implicit else 0.0
 
 
 @inline
-def is_held(acting, j):
+def is_held(inputs, j):
     """Whether a velocity is prescribed."""
-    return not slides(acting.mode[j]) if may_hold(acting.rows, j) else False
+    return not slides(inputs.mode[j]) if may_be_held(inputs.rows, j) else False
 
 
 @inline
-def target_acceleration(acting, j):
+def target_acceleration(inputs, j):
     """The prescribed q̈ of a held velocity."""
-    low, high = bounds(acting.rows, j, acting.q)
-    return (held_at(acting.mode[j], low, high) - acting.v[j]) * (1.0 / acting.rows.dt)
+    low, high = bounds(inputs.rows, j, inputs.q)
+    return (held_velocity(inputs.mode[j], low, high) - inputs.v[j]) * (1.0 / inputs.rows.dt)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.model import WORLD
 
 
@@ -36,20 +36,20 @@ def limbs(parent: NDArray[np.int64], passes: NDArray[np.bool_]) -> Limbs:
     parent are on different levels.
     """
     begins = [i for i in range(len(parent)) if parent[i] != i - 1 or parent[i] == WORLD]
-    ends, of, depths = [*begins[1:], len(parent)], np.zeros(len(parent), np.int64), list[int]()
-    met: dict[int, int] = {}  # of bodies on which such limbs hang, the last one's level
+    ends, limb_of, depths = [*begins[1:], len(parent)], np.zeros(len(parent), np.int64), list[int]()
+    last_level: dict[int, int] = {}  # of bodies on which such limbs hang, the last one's level
     for m, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-        of[begin:end], above = m, int(parent[begin])
-        depth = 0 if above == WORLD else depths[of[above]] + 1
+        limb_of[begin:end], parent_body = m, int(parent[begin])
+        depth = 0 if parent_body == WORLD else depths[limb_of[parent_body]] + 1
         if passes[begin]:
-            depth = met[above] = max(depth, met.get(above, -1) + 1)
+            depth = last_level[parent_body] = max(depth, last_level.get(parent_body, -1) + 1)
         depths.append(depth)
     order = np.argsort(depths, kind="stable")
     level = np.searchsorted(np.array(depths)[order], np.arange(max(depths, default=-1) + 2))
-    hanging = [[c for c in reversed(begins) if parent[c] == i] for i in range(len(parent))]
+    attached = [[c for c in reversed(begins) if parent[c] == i] for i in range(len(parent))]
     return Limbs(
         level.astype(np.int64), np.array(begins, np.int64)[order], np.array(ends, np.int64)[order],
-        np.cumsum([0, *map(len, hanging)]), np.array([c for x in hanging for c in x] or [0], np.int64),
+        np.cumsum([0, *map(len, attached)]), np.array([c for x in attached for c in x] or [0], np.int64),
     )  # fmt: skip
 
 
@@ -57,13 +57,13 @@ def limbs(parent: NDArray[np.int64], passes: NDArray[np.bool_]) -> Limbs:
 def outward(limbs: Limbs) -> Iterator[int]:
     """The limbs from the base on; the threads of a robot share those of a level."""
     for level in range(limbs.level.size - 1):
-        for place in spread(limbs.level[level + 1] - limbs.level[level]):
-            yield limbs.level[level] + place
+        for k in parallel_range(limbs.level[level + 1] - limbs.level[level]):
+            yield limbs.level[level] + k
 
 
 @inline
 def inward(limbs: Limbs) -> Iterator[int]:
     """The limbs from the tips on; the threads of a robot share those of a level."""
     for level in range(limbs.level.size - 2, -1, -1):
-        for place in spread(limbs.level[level + 1] - limbs.level[level]):
-            yield limbs.level[level] + place
+        for k in parallel_range(limbs.level[level + 1] - limbs.level[level]):
+            yield limbs.level[level] + k

@@ -19,10 +19,10 @@ def enter(robot, i, q, v, rate, numbers, twist, acceleration, force):
     x = joint_numbers(kind, c, robot.tree[i, TILTED] == 1, q, robot.tree[i, Q_START])
     numbers[i] = x
     g = robot.gravity
-    above = twist[parent] if parent >= 0 else (ZERO, ZERO)
-    beyond = acceleration[parent] if parent >= 0 else (ZERO, (-g[0], -g[1], -g[2]))
-    o, w = motion_to_child(kind, c, x, above[0], above[1])
-    a, b = motion_to_child(kind, c, x, beyond[0], beyond[1])
+    parent_twist = twist[parent] if parent >= 0 else (ZERO, ZERO)
+    parent_acceleration = acceleration[parent] if parent >= 0 else (ZERO, (-g[0], -g[1], -g[2]))
+    o, w = motion_to_child(kind, c, x, parent_twist[0], parent_twist[1])
+    a, b = motion_to_child(kind, c, x, parent_acceleration[0], parent_acceleration[1])
     do, dw = joint_rate(kind, v, robot.tree[i, V_START])
     o, w = add(o, do), add(w, dw)
     a, b = add(add(a, cross(o, do)), rate[0]), add(add(b, add(cross(w, do), cross(o, dw))), rate[1])

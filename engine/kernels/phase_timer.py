@@ -8,25 +8,25 @@ from engine.phases import COUNT
 
 
 @inline
-def start_watch(watched, phases):
-    """Begin to time a step, if it is watched."""
-    if watched:
+def start_watch(timed, phases):
+    """Begin to time a step, if it is `timed`."""
+    if timed:
         for k in range(COUNT):
             phases[k] = 0
         phases[COUNT], phases[COUNT + 1] = -now(), cycles()
 
 
 @inline
-def lap(watched, phases, phase):
+def lap(timed, phases, phase):
     """Add the time since the last call to this phase."""
-    if watched:
+    if timed:
         time = cycles()
         phases[phase] += time - phases[COUNT + 1]
         phases[COUNT + 1] = time
 
 
 @inline
-def stop_watch(watched, phases):
+def stop_watch(timed, phases):
     """End the timing of a step."""
-    if watched:
+    if timed:
         phases[COUNT] += now()

@@ -46,26 +46,26 @@ def rotation_from_quaternion(x, y, z, w):
 
 
 @inline
-def turned_back(turn, x):
-    """Rᵀ x of the unit quaternion `turn`; an error in its length hardly changes that of x."""
-    a = (turn[0], turn[1], turn[2])
+def rotated_back(rotation, x):
+    """Rᵀ x of the unit quaternion `rotation`; an error in its length hardly changes that of x."""
+    a = (rotation[0], rotation[1], rotation[2])
     t = scale(2.0, cross(a, x))
-    return add(sub(x, scale(turn[3], t)), cross(a, t))
+    return add(sub(x, scale(rotation[3], t)), cross(a, t))
 
 
 @inline
-def quaternion_rate(q, a, v, c, rate):
-    """½ x ∘ (ω, 0) of the quaternion x at `a`."""
-    x, y, z, s = q[a], q[a + 1], q[a + 2], q[a + 3]
-    rate[a] = 0.5 * (s * v[c] + y * v[c + 2] - z * v[c + 1])
-    rate[a + 1] = 0.5 * (s * v[c + 1] + z * v[c] - x * v[c + 2])
-    rate[a + 2] = 0.5 * (s * v[c + 2] + x * v[c + 1] - y * v[c])
-    rate[a + 3] = -0.5 * (x * v[c] + y * v[c + 1] + z * v[c + 2])
+def quaternion_rate(q, i, v, j, rate):
+    """½ x ∘ (ω, 0) of the quaternion x at `i`."""
+    x, y, z, s = q[i], q[i + 1], q[i + 2], q[i + 3]
+    rate[i] = 0.5 * (s * v[j] + y * v[j + 2] - z * v[j + 1])
+    rate[i + 1] = 0.5 * (s * v[j + 1] + z * v[j] - x * v[j + 2])
+    rate[i + 2] = 0.5 * (s * v[j + 2] + x * v[j + 1] - y * v[j])
+    rate[i + 3] = -0.5 * (x * v[j] + y * v[j + 1] + z * v[j + 2])
 
 
 @inline
-def normalise(x, a):
-    """Normalise the quaternion at `a`."""
-    n = np.sqrt(x[a] * x[a] + x[a + 1] * x[a + 1] + x[a + 2] * x[a + 2] + x[a + 3] * x[a + 3])
+def normalise(x, i):
+    """Normalise the quaternion at `i`."""
+    n = np.sqrt(x[i] * x[i] + x[i + 1] * x[i + 1] + x[i + 2] * x[i + 2] + x[i + 3] * x[i + 3])
     for r in range(4):
-        x[a + r] /= n
+        x[i + r] /= n

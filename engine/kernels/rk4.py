@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.kernels.joint_constraints import slides
 from engine.kernels.joint_motion import advance_ball, rates
 from engine.kernels.quaternions import normalise
 from engine.step_settings import LOWER, UPPER
 
-_WEIGHT, _AHEAD = (1.0, 2.0, 2.0, 1.0), (0.5, 0.5, 1.0, 0.0)
-"""Six times the weight of each stage; the time from the start of the step to the next stage, in units of dt."""
+_WEIGHT, _NEXT_NODE = (1.0, 2.0, 2.0, 1.0), (0.5, 0.5, 1.0, 0.0)
+"""Six times the weight of each stage; the node of the stage after it: its time in the step, in units of dt."""
 
 
 class Stages(NamedTuple):
@@ -39,58 +39,58 @@ def stages(lanes: int, nq: int, nv: int) -> Stages:
 
 
 @inline
-def begin_stages(q, v, k, at):
+def begin_stages(q, v, k, stages):
     """Begin the stages of robot k of a block at its q (nq,), v (nv,)."""
-    for j in spread(q.size):
-        at.q[k, j], at.q_sum[k, j] = q[j], 0.0
-    for j in spread(v.size):
-        at.v[k, j], at.v_sum[k, j] = v[j], 0.0
+    for j in parallel_range(q.size):
+        stages.q[k, j], stages.q_sum[k, j] = q[j], 0.0
+    for j in parallel_range(v.size):
+        stages.v[k, j], stages.v_sum[k, j] = v[j], 0.0
 
 
 @inline
-def add_stage(stage, q, v, qdd, k, rows, rotations, at):
+def add_stage(stage, q, v, qdd, k, rows, rotations, stages):
     """Add the rates at a stage, q̈ (nv,) among them, to the sums, and move on to the next stage."""
-    weight, ahead = _WEIGHT[stage], _AHEAD[stage]
-    rates(at.q[k], at.v[k], at.q_rate[k], rows.q_of_v, rotations)
-    for j in spread(q.size):
-        at.q_sum[k, j] += weight * at.q_rate[k, j]
-        at.q[k, j] = q[j] + ahead * rows.dt * at.q_rate[k, j]
-    for j in spread(v.size):
-        at.v_sum[k, j] += weight * qdd[j]
-        at.v[k, j] = v[j] + ahead * rows.dt * qdd[j]
+    weight, next_node = _WEIGHT[stage], _NEXT_NODE[stage]
+    rates(stages.q[k], stages.v[k], stages.q_rate[k], rows.q_of_v, rotations)
+    for j in parallel_range(q.size):
+        stages.q_sum[k, j] += weight * stages.q_rate[k, j]
+        stages.q[k, j] = q[j] + next_node * rows.dt * stages.q_rate[k, j]
+    for j in parallel_range(v.size):
+        stages.v_sum[k, j] += weight * qdd[j]
+        stages.v[k, j] = v[j] + next_node * rows.dt * qdd[j]
 
 
 @inline
-def end_stages(q, v, k, rows, rotations, at):
+def end_stages(q, v, k, rows, rotations, stages):
     """Set v to v⁺, and the stage's q to q⁺, both without friction and limits."""
     free, balls = rotations
-    for j in spread(q.size):
-        at.q[k, j] = q[j] + rows.dt / 6.0 * at.q_sum[k, j]
-    for j in spread(v.size):
-        v[j] += rows.dt / 6.0 * at.v_sum[k, j]
-    for f in spread(free.shape[0]):
-        normalise(at.q[k], free[f, 0] + 3)
-    for f in spread(balls.shape[0]):
-        normalise(at.q[k], balls[f, 0])
+    for j in parallel_range(q.size):
+        stages.q[k, j] = q[j] + rows.dt / 6.0 * stages.q_sum[k, j]
+    for j in parallel_range(v.size):
+        v[j] += rows.dt / 6.0 * stages.v_sum[k, j]
+    for f in parallel_range(free.shape[0]):
+        normalise(stages.q[k], free[f, 0] + 3)
+    for f in parallel_range(balls.shape[0]):
+        normalise(stages.q[k], balls[f, 0])
 
 
 @inline
-def settle(q, after, v, mode, rows, rotations):
-    """Accept the coordinates `after`, but q ⊕ dt v⁺ for a joint that was held or would pass its limit."""
-    for j in spread(v.size):
+def accept_coordinates(q, q_next, v, mode, rows, rotations):
+    """Set q to the stages' coordinates `q_next`, but to q ⊕ dt v⁺ for a joint that was held or would pass its limit."""
+    for j in parallel_range(v.size):
         index = rows.q_of_v[j]
         if index >= 0:
             held = rows.has_constraints and not slides(mode[j])
-            outside = rows.has_limits and not (rows.joints[LOWER, j] <= after[index] <= rows.joints[UPPER, j])
+            outside = rows.has_limits and not (rows.joints[LOWER, j] <= q_next[index] <= rows.joints[UPPER, j])
             if held or outside:
-                after[index] = q[index] + rows.dt * v[j]
+                q_next[index] = q[index] + rows.dt * v[j]
     balls = rotations.balls
-    for f in spread(balls.shape[0]):
+    for f in parallel_range(balls.shape[0]):
         a, c = balls[f, 0], balls[f, 1]
         held = not (slides(mode[c]) and slides(mode[c + 1]) and slides(mode[c + 2]))
         if rows.has_constraints and held:
             for r in range(4):
-                after[a + r] = q[a + r]
-            advance_ball(after, a, v, c, rows.dt)
-    for j in spread(q.size):
-        q[j] = after[j]
+                q_next[a + r] = q[a + r]
+            advance_ball(q_next, a, v, c, rows.dt)
+    for j in parallel_range(q.size):
+        q[j] = q_next[j]

@@ -41,8 +41,8 @@ def robot_of(model: Model) -> Robot:
     packed = pack(model)
     bodies = packed.constants[:-1].copy()
     rotation = bodies[:, :HOME_POSITION]
-    whole = np.round(rotation)
-    bodies[:, :HOME_POSITION] = np.where(np.abs(rotation - whole) < _ROUNDING, whole, rotation)
+    rounded = np.round(rotation)
+    bodies[:, :HOME_POSITION] = np.where(np.abs(rotation - rounded) < _ROUNDING, rounded, rotation)
     tilted = np.count_nonzero(bodies[:, :HOME_POSITION], 1) >= _TILTED
     tree = np.column_stack([packed.topology, tilted.astype(np.int64)])
     return Robot(tree, bodies, packed.constants[-1, :3].copy(), _walk(model.parent))
@@ -72,13 +72,13 @@ def with_constants(pattern, numbers):
 
 def _walk(parent: NDArray[np.int64]) -> NDArray[np.int64]:
     children: list[list[int]] = [[] for _ in range(len(parent) + 1)]
-    for i, above in enumerate(parent):
-        children[int(above)].append(i)  # the world's, −1, is the last list
-    order, ahead = [], [(i, ENTER) for i in reversed(children[-1])]
-    while ahead:
-        i, way = ahead.pop()
-        order.append((i, way))
-        if way == ENTER:
-            ahead.append((i, LEAVE))
-            ahead.extend((j, ENTER) for j in reversed(children[i]))
+    for i, parent_of_i in enumerate(parent):
+        children[int(parent_of_i)].append(i)  # the world's, −1, is the last list
+    order, stack = [], [(i, ENTER) for i in reversed(children[-1])]
+    while stack:
+        i, event = stack.pop()
+        order.append((i, event))
+        if event == ENTER:
+            stack.append((i, LEAVE))
+            stack.extend((j, ENTER) for j in reversed(children[i]))
     return np.array(order, np.int64).reshape(-1, 2)

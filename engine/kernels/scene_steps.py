@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
-from engine.compile.operations import spread, votes
+from engine.compile.operations import count_threads, parallel_range
 from engine.kernels import rk4
-from engine.kernels.contact.contact_step import begin_contacts, end_contacts, free_velocity, move_on
-from engine.kernels.contact.detection import find_contacts, put_bodies
+from engine.kernels.contact.contact_step import begin_contacts, end_contacts, free_velocity, integrate
+from engine.kernels.contact.detection import find_contacts, update_bodies
 from engine.kernels.contact.problem import CONTACTS, JOINTS
 from engine.kernels.contact.recursion import factorise
 from engine.kernels.contact.search import advance as advance_search
@@ -95,7 +95,7 @@ class SceneRobot(NamedTuple):
 
 @inline
 def _copy(x, out):
-    for k in spread(x.shape[1]):
+    for k in parallel_range(x.shape[1]):
         out[0, k] = x[0, k]
 
 
@@ -107,13 +107,13 @@ def _take_stages(robot, loads):
     rk4.begin_stages(q, v, 0, stages)
     for stage in range(4):
         joint_forces(state, stages.q, stages.v, robot.rows, forces, False)
-        put_bodies(stages.q[0], stages.v[0], robot.known, loads, contact)
+        update_bodies(stages.q[0], stages.v[0], robot.known, loads, contact)
         free_velocity(stages.v[0], forces, robot.rows, contact.topology, loads[0], contact)
         rk4.add_stage(stage, q, v, contact.column, 0, robot.rows, robot.rotations, stages)
     rk4.end_stages(q, v, 0, robot.rows, robot.rotations, stages)
-    put_bodies(stages.q[0], v, robot.known, loads, contact)
+    update_bodies(stages.q[0], v, robot.known, loads, contact)
     factorise(forces.force[0], forces.inertia[0], contact.topology, contact.bodies, contact.solver.tree)
-    for j in spread(v.size):
+    for j in parallel_range(v.size):
         contact.free[j] = v[j]
 
 
@@ -122,26 +122,26 @@ def _end_stages(robot):
     """Move to the velocity `contact.free` and the coordinates of RK4's stages."""
     state, stages, contact = robot.work.state, robot.work.stages, robot.contact_state.contact
     p, mode = contact.solver.problem, stages.v_sum[0]
-    for j in spread(mode.size):
+    for j in parallel_range(mode.size):
         mode[j], state.v[0, j] = FORWARD, contact.free[j]
-    for k in spread(contact.solver.search.counts[JOINTS]):
+    for k in parallel_range(contact.solver.search.counts[JOINTS]):
         y, f, low, high = p.joint_u[k] - p.g[k] * p.joint_impulse[k], p.g[k] * p.law[k, 0], p.law[k, 1], p.law[k, 2]
-        after = joint_law(y, f, low, high)
-        if abs(y) < f or after <= low or after >= high:
+        v_next = joint_law(y, f, low, high)
+        if abs(y) < f or v_next <= low or v_next >= high:
             mode[p.joint[k]] = STUCK
-    rk4.settle(state.q[0], stages.q[0], state.v[0], mode, robot.rows, robot.rotations)
+    rk4.accept_coordinates(state.q[0], stages.q[0], state.v[0], mode, robot.rows, robot.rotations)
 
 
 @kernel
-def _begin(number, row, given, batch, fixed, robot, watched):
-    """Begin a step of robot `number`; return whether the previous step's impulses are those of this step."""
+def _begin(number, row, given, batch, fixed, robot, timed):
+    """Begin a step of robot `number`; return whether the previous step's impulses are accepted as its own."""
     state, before, forces = robot.work.state, robot.work.before, robot.work.forces
     known, rows, contact_state, contact = robot.known, robot.rows, robot.contact_state, robot.contact_state.contact
     phases = given.report.phases
-    start_watch(watched, phases)
+    start_watch(timed, phases)
     set_controls(given.controls, row, state.tau[0])
     if fixed.wrenches == "act":
-        for i in spread(robot.work.wrenches.shape[0]):
+        for i in parallel_range(robot.work.wrenches.shape[0]):
             for k in range(6):
                 robot.work.wrenches[i, k] = given.wrenches[(6 * i + k) * batch + number]
     _copy(state.q, before.q)
@@ -151,7 +151,7 @@ def _begin(number, row, given, batch, fixed, robot, watched):
     joint_forces(state, state.q, state.v, rows, forces, fixed.integrator == "implicit")
     loads = gravity, robot.work.wrenches if fixed.wrenches == "act" else ()
     count = find_contacts(q, v, rows, known, loads, contact)
-    lap(watched, phases, COLLISION)
+    lap(timed, phases, COLLISION)
     robot.work.took_stages[0] = 1 if keeps_energy and count == 0 else 0
     if keeps_energy and count == 0:
         _take_stages(robot, loads)
@@ -172,25 +172,32 @@ def _search(robot):
 
 
 @kernel
-def _end(found, fixed, robot, watched, phases):
-    """End a step after its search, or directly if its impulses are `found`; return False if another search begins."""
+def _end(accepted, fixed, robot, timed, phases):
+    """End a step after its search, or directly if the previous step's impulses were `accepted`.
+
+    Returns False if another search begins.
+    """
     state, contact, inertia = robot.work.state, robot.contact_state.contact, robot.work.forces.inertia[0]
-    if not end_contacts(found, fixed.integrator == "rk4", robot.rows.dt, inertia, robot.contact_state, 0):
+    if not end_contacts(accepted, fixed.integrator == "rk4", robot.rows.dt, inertia, robot.contact_state, 0):
         return False
-    lap(watched, phases, CONTACT)
+    lap(timed, phases, CONTACT)
     if fixed.integrator == "rk4" and robot.work.took_stages[0] == 1:
         _end_stages(robot)
     else:
-        move_on(state.q[0], state.v[0], robot.rows, robot.rotations, contact)
-    lap(watched, phases, INTEGRATION)
-    stop_watch(watched, phases)
+        integrate(state.q[0], state.v[0], robot.rows, robot.rotations, contact)
+    lap(timed, phases, INTEGRATION)
+    stop_watch(timed, phases)
     return True
 
 
 @inline
-def _round(stage):
-    """The stage that the threads of a block take together; `DONE` if none has work."""
-    searching, ending, beginning = votes(stage == SEARCH), votes(stage == END), votes(stage == BEGIN)
+def _block_stage(stage):
+    """The stage that the threads of a block take together; `DONE` after the last step of all robots."""
+    searching, ending, beginning = (
+        count_threads(stage == SEARCH),
+        count_threads(stage == END),
+        count_threads(stage == BEGIN),
+    )
     if SEARCH_ONE_IN * searching > searching + ending + beginning:
         return SEARCH
     if ending > 0:
@@ -206,8 +213,13 @@ def advance(number, exists, batch, given, fixed, robot):
     """
     steps, record, every, last = given.steps, given.record, given.record.every, given.steps.last
     state, before = robot.work.state, robot.work.before
-    stage, step, sample, until = DONE, steps.first, number * (steps.total // every + 1), every - steps.first % every
-    end, found = sample + last // every + 1, False
+    stage, step, sample, countdown = (
+        DONE,
+        steps.first,
+        number * (steps.total // every + 1),
+        every - steps.first % every,
+    )
+    end_sample, accepted = sample + last // every + 1, False
     if exists:
         _copy(given.state.q, state.q)
         _copy(given.state.v, state.v)
@@ -219,37 +231,37 @@ def advance(number, exists, batch, given, fixed, robot):
             stage = BEGIN
     sample += steps.first // every + 1
     row = (number if given.controls.rows > 1 else 0) * steps.total
-    wanted = _round(stage)
-    while wanted != DONE:
-        if stage == wanted:
-            watched = fixed.phases == "timed" and number == 0 and step == steps.total - 1
+    block_stage = _block_stage(stage)
+    while block_stage != DONE:
+        if stage == block_stage:
+            timed = fixed.phases == "timed" and number == 0 and step == steps.total - 1
             if stage == BEGIN:
-                found = _begin(number, row + step, given, batch, fixed, robot, watched)
-                stage = END if found else SEARCH
+                accepted = _begin(number, row + step, given, batch, fixed, robot, timed)
+                stage = END if accepted else SEARCH
             elif stage == SEARCH:
                 stage = END if _search(robot) else SEARCH
-            elif not _end(found, fixed, robot, watched, given.report.phases):
-                found, stage = False, SEARCH
+            elif not _end(accepted, fixed, robot, timed, given.report.phases):
+                accepted, stage = False, SEARCH
             else:
                 step += 1
-                until -= 1
-                sound = is_bounded(state.v[0])
-                if not sound:
+                countdown -= 1
+                bounded = is_bounded(state.v[0])
+                if not bounded:
                     if fixed.on_divergence == "freeze":
                         _copy(before.q, state.q)
                         _copy(before.v, state.v)
                         given.frozen[number] = steps.done + step
                     else:
                         report_divergence(given.report, steps.done + step)
-                elif until == 0:
-                    until = every
+                elif countdown == 0:
+                    countdown = every
                     record_state(state.q[0], state.v[0], record, sample)
                     sample += 1
-                stage = BEGIN if sound and step < last else DONE
-        wanted = _round(stage)
+                stage = BEGIN if bounded and step < last else DONE
+        block_stage = _block_stage(stage)
     if exists:
         if fixed.on_divergence == "freeze":
-            while sample < end:
+            while sample < end_sample:
                 record_state(state.q[0], state.v[0], record, sample)
                 sample += 1
         _copy(state.q, given.state.q)

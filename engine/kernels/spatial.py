@@ -15,36 +15,36 @@ ZERO9 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @inline
-def load3(row, at=0, L=1):
-    return row[at], row[at + L], row[at + 2 * L]
+def load3(row, start=0, L=1):
+    return row[start], row[start + L], row[start + 2 * L]
 
 
 @inline
-def load6(row, at=0, L=1):
-    return row[at], row[at + L], row[at + 2 * L], row[at + 3 * L], row[at + 4 * L], row[at + 5 * L]
+def load6(row, start=0, L=1):
+    return row[start], row[start + L], row[start + 2 * L], row[start + 3 * L], row[start + 4 * L], row[start + 5 * L]
 
 
 @inline
-def load9(row, at=0, L=1):
-    a, b = load6(row, at, L), load3(row, at + 6 * L, L)
+def load9(row, start=0, L=1):
+    a, b = load6(row, start, L), load3(row, start + 6 * L, L)
     return a[0], a[1], a[2], a[3], a[4], a[5], b[0], b[1], b[2]
 
 
 @inline
-def store3(row, x, at=0, L=1):
-    row[at], row[at + L], row[at + 2 * L] = x[0], x[1], x[2]
+def store3(row, x, start=0, L=1):
+    row[start], row[start + L], row[start + 2 * L] = x[0], x[1], x[2]
 
 
 @inline
-def store6(row, x, at=0, L=1):
-    store3(row, (x[0], x[1], x[2]), at, L)
-    store3(row, (x[3], x[4], x[5]), at + 3 * L, L)
+def store6(row, x, start=0, L=1):
+    store3(row, (x[0], x[1], x[2]), start, L)
+    store3(row, (x[3], x[4], x[5]), start + 3 * L, L)
 
 
 @inline
-def store9(row, x, at=0, L=1):
-    store6(row, (x[0], x[1], x[2], x[3], x[4], x[5]), at, L)
-    store3(row, (x[6], x[7], x[8]), at + 6 * L, L)
+def store9(row, x, start=0, L=1):
+    store6(row, (x[0], x[1], x[2], x[3], x[4], x[5]), start, L)
+    store3(row, (x[6], x[7], x[8]), start + 6 * L, L)
 
 
 @inline
@@ -111,7 +111,7 @@ def matmul(A, B):
 
 
 @inline
-def turned_about_z(R, s, o):
+def rotated_about_z(R, s, o):
     """R times the rotation about z by the angle of sine s and cosine o."""
     u, v, w = columns(R)
     x, y = add(scale(o, u), scale(s, v)), add(scale(o, v), scale(-s, u))
@@ -192,18 +192,18 @@ def cross_right(A, r):
 
 
 @inline
-def at_place(r, omega):
+def damping_at(r, omega):
     """The blocks of Eᵀ Ω E, E = [−[r] 1]: a damping Ω of the velocity of a place r away."""
-    turned = cross_matrix(r, omega)
-    return cross_right(turned, r), turned, cross_right(omega, r), omega
+    r_omega = cross_matrix(r, omega)
+    return cross_right(r_omega, r), r_omega, cross_right(omega, r), omega
 
 
 @inline
 def shifted(r, a, b, c, d):
     """Tᵀ [a b; c d] T, with T the shift of twists by r: any 6 × 6 matrix about a point r away."""
-    turned = cross_matrix(r, d)
+    r_d = cross_matrix(r, d)
     corner = plus(plus(a, cross_right(b, r)), cross_matrix(r, plus(c, cross_right(d, r))))
-    return corner, plus(b, turned), plus(c, cross_right(d, r)), d
+    return corner, plus(b, r_d), plus(c, cross_right(d, r)), d
 
 
 @inline
@@ -233,7 +233,7 @@ def inverse(A):
 
 
 @inline
-def less_rank_one(A, B, C, x, y, d):
+def minus_rank_one(A, B, C, x, y, d):
     """[A B; Bᵀ C] − d U Uᵀ with U = (x, y): the articulated-body step."""
     g, h = scale(d, x), scale(d, y)
     A = (

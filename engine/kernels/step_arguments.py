@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from engine.compile import inline
-from engine.compile.operations import address, least, spread
+from engine.compile.operations import address, atomic_min, parallel_range
 
 
 class StepRange(NamedTuple):
@@ -84,7 +84,7 @@ def step_arguments(state: State, count: Any, done: Any, reals: Any, integers: An
 def set_controls(controls, row, tau):
     """Set a step's controls tau (nv,), if it has any of its own."""
     if address(controls.tau) != 0:
-        for k in spread(tau.shape[0]):
+        for k in parallel_range(tau.shape[0]):
             tau[k] = controls.tau[row * tau.shape[0] + k]
 
 
@@ -92,15 +92,15 @@ def set_controls(controls, row, tau):
 def record_state(q, v, record, sample):
     """Record q (nq,) and v (nv,) as sample number `sample`, counted over all robots, if there is a record."""
     if address(record.q) != 0:
-        for k in spread(q.shape[0]):
+        for k in parallel_range(q.shape[0]):
             record.q[sample * q.shape[0] + k] = q[k]
     if address(record.v) != 0:
-        for k in spread(v.shape[0]):
+        for k in parallel_range(v.shape[0]):
             record.v[sample * v.shape[0] + k] = v[k]
 
 
 @inline
 def report_divergence(report, step):
     """Report that a robot diverged in this step."""
-    least(report.first_diverged, 0, step)
+    atomic_min(report.first_diverged, 0, step)
     report.alarm[0] = 1

@@ -31,7 +31,7 @@ class KnownSettings(NamedTuple):
     timed: bool
 
 
-class Acting(NamedTuple):
+class StepInputs(NamedTuple):
     """The inputs of a step of one robot: its settings and rows, the initial state, and each joint's mode (nv,)."""
 
     known: KnownSettings

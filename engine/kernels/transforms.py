@@ -20,10 +20,10 @@ _IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 
 @inline
-def joint_numbers(kind, c, tilted, q, at):
+def joint_numbers(kind, c, tilted, q, start):
     """The joint numbers at q[at…] of a body with constants c; `tilted` is that of its home rotation."""
     if kind == REVOLUTE:
-        x = sine_and_cosine(q[at])
+        x = sine_and_cosine(q[start])
         R, _ = home(c)
         if not (tilted and is_single(x[0])):
             return x
@@ -31,11 +31,11 @@ def joint_numbers(kind, c, tilted, q, at):
         a, b = add(scale(x[1], u), scale(x[0], v)), sub(scale(x[1], v), scale(x[0], u))
         return a[0], b[0], w[0], a[1], b[1], w[1], a[2], b[2], w[2]
     if kind == PRISMATIC:
-        return (q[at],)
+        return (q[start],)
     if kind == SPHERICAL:
-        return rotation_from_quaternion(q[at], q[at + 1], q[at + 2], q[at + 3])
-    R = rotation_from_quaternion(q[at + 3], q[at + 4], q[at + 5], q[at + 6])
-    return R, (q[at], q[at + 1], q[at + 2])
+        return rotation_from_quaternion(q[start], q[start + 1], q[start + 2], q[start + 3])
+    R = rotation_from_quaternion(q[start + 3], q[start + 4], q[start + 5], q[start + 6])
+    return R, (q[start], q[start + 1], q[start + 2])
 
 
 @inline
@@ -46,12 +46,12 @@ def home(c):
 
 
 @inline
-def _turned(x, u):
+def _rotated(x, u):
     return x[1] * u[0] - x[0] * u[1], x[0] * u[0] + x[1] * u[1], u[2]
 
 
 @inline
-def _turned_back(x, u):
+def _rotated_back(x, u):
     return x[1] * u[0] + x[0] * u[1], x[1] * u[1] - x[0] * u[0], u[2]
 
 
@@ -65,7 +65,7 @@ def motion_to_child(kind, c, x, o, v):
     if kind == REVOLUTE and len(x) == 9:
         return o, v
     if kind == REVOLUTE:
-        return _turned_back(x, o), _turned_back(x, v)
+        return _rotated_back(x, o), _rotated_back(x, v)
     if kind == PRISMATIC:
         return o, (v[0] + o[1] * x[0], v[1] - o[0] * x[0], v[2])
     if kind == SPHERICAL:
@@ -80,7 +80,7 @@ def force_to_parent(kind, c, x, n, f):
     if kind == REVOLUTE and len(x) == 9:
         R = x
     elif kind == REVOLUTE:
-        n, f = _turned(x, n), _turned(x, f)
+        n, f = _rotated(x, n), _rotated(x, f)
     elif kind == PRISMATIC:
         n = n[0] - x[0] * f[1], n[1] + x[0] * f[0], n[2]
     elif kind == SPHERICAL:
@@ -93,7 +93,7 @@ def force_to_parent(kind, c, x, n, f):
 
 
 @inline
-def _turned_symmetric(x, A):
+def _rotated_symmetric(x, A):
     s, c = x[0], x[1]
     a, b = c * A[0] - s * A[1], c * A[1] - s * A[3]
     d, e = s * A[0] + c * A[1], s * A[1] + c * A[3]
@@ -101,11 +101,11 @@ def _turned_symmetric(x, A):
 
 
 @inline
-def _turned_full(x, B):
+def _rotated_full(x, B):
     """Rz B Rzᵀ."""
     a, b, c = columns(B)
-    a, b, c = _turned(x, a), _turned(x, b), _turned(x, c)
-    u, v, w = _turned(x, (a[0], b[0], c[0])), _turned(x, (a[1], b[1], c[1])), _turned(x, (a[2], b[2], c[2]))
+    a, b, c = _rotated(x, a), _rotated(x, b), _rotated(x, c)
+    u, v, w = _rotated(x, (a[0], b[0], c[0])), _rotated(x, (a[1], b[1], c[1])), _rotated(x, (a[2], b[2], c[2]))
     return u[0], u[1], u[2], v[0], v[1], v[2], w[0], w[1], w[2]
 
 
@@ -116,7 +116,7 @@ def inertia_in_parent(kind, c, x, A, B, C):
     if kind == REVOLUTE and len(x) == 9:
         R = x
     elif kind == REVOLUTE:
-        A, B, C = _turned_symmetric(x, A), _turned_full(x, B), _turned_symmetric(x, C)
+        A, B, C = _rotated_symmetric(x, A), _rotated_full(x, B), _rotated_symmetric(x, C)
     elif kind == PRISMATIC:
         A, B, C = inertia_to_parent(_IDENTITY, (0.0, 0.0, x[0]), A, B, C)
     elif kind == SPHERICAL:

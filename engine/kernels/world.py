@@ -28,12 +28,12 @@ from engine.kernels.spatial import (
     momentum,
     mul,
     rotate_symmetric,
+    rotated_about_z,
     scale,
     store3,
     store6,
     store9,
     sub,
-    turned_about_z,
 )
 from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD, layout
 
@@ -71,41 +71,41 @@ def _sine_and_cosine(x):
 
 
 @inline
-def _in_parent(kind, c, q, at):
+def _in_parent(kind, c, q, start):
     """Rotation and position of a body in its parent's frame."""
     R, p = load9(c, layout.HOME_ROTATION), load3(c, layout.HOME_POSITION)
     if kind == REVOLUTE:
-        s, o = _sine_and_cosine(q[at])
-        return turned_about_z(R, s, o), p
+        s, o = _sine_and_cosine(q[start])
+        return rotated_about_z(R, s, o), p
     if kind == PRISMATIC:
-        return R, add(p, scale(q[at], (R[2], R[5], R[8])))
+        return R, add(p, scale(q[start], (R[2], R[5], R[8])))
     if kind == FREE:
-        turned = rotation_from_quaternion(q[at + 3], q[at + 4], q[at + 5], q[at + 6])
-        return matmul(R, turned), add(p, mul(R, load3(q, at)))
-    return matmul(R, rotation_from_quaternion(q[at], q[at + 1], q[at + 2], q[at + 3])), p
+        rotation = rotation_from_quaternion(q[start + 3], q[start + 4], q[start + 5], q[start + 6])
+        return matmul(R, rotation), add(p, mul(R, load3(q, start)))
+    return matmul(R, rotation_from_quaternion(q[start], q[start + 1], q[start + 2], q[start + 3])), p
 
 
 @inline
-def joint_twist(kind, R, v, at):
+def joint_twist(kind, R, v, start):
     """S q̇ of a joint whose body has the rotation R, from its velocities v[at…]."""
     if kind == REVOLUTE:
-        return scale(v[at], (R[2], R[5], R[8])), ZERO
+        return scale(v[start], (R[2], R[5], R[8])), ZERO
     if kind == PRISMATIC:
-        return ZERO, scale(v[at], (R[2], R[5], R[8]))
+        return ZERO, scale(v[start], (R[2], R[5], R[8]))
     if kind == FREE:
-        return mul(R, load3(v, at)), mul(R, load3(v, at + 3))
-    return mul(R, load3(v, at)), ZERO
+        return mul(R, load3(v, start)), mul(R, load3(v, start + 3))
+    return mul(R, load3(v, start)), ZERO
 
 
 @inline
-def _place_body(i, q, v, wrenches, topology, constants, bodies):
+def _compute_body(i, q, v, wrenches, topology, constants, bodies):
     """Compute body i, after its parent."""
     kind, parent, c = topology[i, KIND], topology[i, PARENT], constants[i]
     R, p = _in_parent(kind, c, q, topology[i, Q_START])
     omega, velocity, arm = ZERO, ZERO, p
     if parent != WORLD:
-        above = load9(bodies.rotation[parent])
-        arm, R = mul(above, p), matmul(above, R)
+        parent_rotation = load9(bodies.rotation[parent])
+        arm, R = mul(parent_rotation, p), matmul(parent_rotation, R)
         p = add(load3(bodies.position[parent]), arm)
         omega = load3(bodies.twist[parent])
         velocity = add(load3(bodies.twist[parent], 3), cross(omega, arm))
@@ -133,9 +133,9 @@ def _place_body(i, q, v, wrenches, topology, constants, bodies):
 
 
 @compiled_apart
-def place(q, v, wrenches, topology, constants, limbs, bodies):
+def compute_bodies(q, v, wrenches, topology, constants, limbs, bodies):
     """Compute the bodies at q (tree_nq,) and v (tree_nv,), under wrenches (n, 6) in their own frames or an empty
     tuple."""
     for limb in outward(limbs):
         for i in range(limbs.begin[limb], limbs.end[limb]):
-            _place_body(i, q, v, wrenches, topology, constants, bodies)
+            _compute_body(i, q, v, wrenches, topology, constants, bodies)

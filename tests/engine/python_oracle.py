@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.compile.operations import at_run_time, fma, reciprocal, rows
+from engine.compile.operations import at_run_time, fma, reciprocal, registers
 
 AMPLIFIED = 2000
 """The maximum number of rounding errors in a result: 1e-12 of it in double precision, 5e-4 in single."""
@@ -140,7 +140,7 @@ def python(text: str, real: type[Double] | None) -> dict[str, Any]:
     tree = ast.parse(text)
     tree.body = [x for x in tree.body if not isinstance(x, ast.ImportFrom | ast.Import)]
     names: dict[str, Any] = {"NamedTuple": NamedTuple, "inline": lambda f: f, "kernel": lambda f: f, "np": np}
-    names |= {"__name__": "text", "compiled_apart": lambda f: f, "rows": rows, "at_run_time": at_run_time}
+    names |= {"__name__": "text", "compiled_apart": lambda f: f, "registers": registers, "at_run_time": at_run_time}
     names |= {"reciprocal": reciprocal, "fma": fma}
     if real:
         names["fma"] = lambda x, y, z: x * y + z

@@ -21,7 +21,7 @@ HEAD = """from typing import NamedTuple
 import numpy as np
 
 from engine.compile import compiled_apart, inline, kernel
-from engine.compile.operations import at_run_time, fma, reciprocal, rows
+from engine.compile.operations import at_run_time, fma, reciprocal, registers
 
 """
 SHARED = '''

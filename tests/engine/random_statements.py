@@ -271,7 +271,7 @@ class Function(Expressions):
             return
         name, k = self.new("s"), self.new("k")
         shape = one_of(self.rng, (("real",), ("real", "real")))
-        self.line(f"{name} = rows(4)")
+        self.line(f"{name} = registers(4)")
         self.line(f"for {k} in range(4):")
         before = f"{name}[{k} - 1]" + "[1]" * (len(shape) > 1)
         items = [f"({before} if {k} > 0 else {self.real(1)})", self.real(2)]

@@ -331,7 +331,7 @@ def test_no_joint_passes_its_limit_by_what_a_search_left():
     q[1], free = arm.upper[1] - 1e-3, np.eye(arm.nv)[1] * (1 + 1e-6)
     contact = workspace.contact_workspace(arm, engine.Scene())
     contact.free[:] = free
-    contact_step.move_on(q, v, rows, of.rotations, contact)
+    contact_step.integrate(q, v, rows, of.rotations, contact)
     assert (q[1], v[1]) == (arm.upper[1], free[1])
 
 

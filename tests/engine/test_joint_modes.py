@@ -10,7 +10,7 @@ from engine.kernels.joint_rows import JointRows, bounds, is_row, set_mode
 from engine.kernels.step_state import ActiveSet
 from engine.step_settings import FRICTION, LOWER, NO_POSITION, NO_ROW, UPPER, VELOCITY_LIMIT
 
-F, REST = 0.5, rows.rest(0.0)
+F, REST = 0.5, rows.rest_speed(0.0)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_a_feasible_velocity_has_its_mode(after, low, high, f, mode):
     ],
 )  # fmt: skip
 def test_a_sliding_row_stops_where_it_leaves_its_bounds_or_turns_back_against_friction(mode, after, f, following):
-    assert rows.stopped(mode, after, f, -1.0, 1.0, 0.125) == following
+    assert rows.next_mode_of_sliding(mode, after, f, -1.0, 1.0, 0.125) == following
 
 
 @pytest.mark.parametrize(
@@ -65,14 +65,14 @@ def test_a_sliding_row_stops_where_it_leaves_its_bounds_or_turns_back_against_fr
     ],
 )  # fmt: skip
 def test_a_held_row_is_let_go_where_holding_it_takes_more_than_friction_gives(mode, r, low, high, following):
-    assert rows.released(mode, r, F, low, high, 0.125) == following
+    assert rows.next_mode_of_held(mode, r, F, low, high, 0.125) == following
 
 
 def test_how_far_a_held_row_pulls_beyond_its_friction():
-    assert rows.pull(STUCK, -3.0, F, -1.0) == rows.pull(STUCK, 3.0, F, -1.0) == 2.5
-    assert rows.pull(LOW, -3.0, F, -1.0) == 3.5
-    assert rows.pull(LOW, -3.0, F, 0.0) == 2.5
-    assert rows.pull(HIGH, 3.0, F, -1.0) == 3.5
+    assert rows.friction_excess(STUCK, -3.0, F, -1.0) == rows.friction_excess(STUCK, 3.0, F, -1.0) == 2.5
+    assert rows.friction_excess(LOW, -3.0, F, -1.0) == 3.5
+    assert rows.friction_excess(LOW, -3.0, F, 0.0) == 2.5
+    assert rows.friction_excess(HIGH, 3.0, F, -1.0) == 3.5
 
 
 def test_a_row_with_friction_slides_on_its_own_side_of_rest():

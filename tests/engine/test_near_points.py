@@ -80,7 +80,7 @@ def test_the_corners_found_along_edges_are_those_that_are_near(kind, many, monke
             count = found_near(kept, pose, speed, DT, ground, near)
             order = np.argsort(near.point[:count])
             order = order[within[near.point[order]]]
-            sets.append((near.point[:count][order], near.at[:count][order], near.gap[:count][order]))
+            sets.append((near.point[:count][order], near.position[:count][order], near.gap[:count][order]))
         np.testing.assert_array_equal(sets[0][0], sets[1][0])
         for one, other in zip(sets[0][1:], sets[1][1:], strict=True):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-15)  # products are added in other orders

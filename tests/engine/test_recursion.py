@@ -126,7 +126,7 @@ def _robot(
         h -= at.J[i].T @ lie.Ad(*lie.inverse(at.R[i], at.p[i])).T @ wrench[i]
     tree_q, tree_v = model.coupling.expand_q(q), model.coupling.expand_v(v)
     apart = limbs(model.parent, np.zeros(n, np.bool_))
-    world.place(tree_q, tree_v, wrench, packed.topology, packed.constants, apart, bodies)
+    world.compute_bodies(tree_q, tree_v, wrench, packed.topology, packed.constants, apart, bodies)
     meet = [tuple(chance.permutation(n)[:2].tolist()) for _ in range(pairs if n > 1 else 0)]
     touching = [(int(body), WORLD) for body in chance.choice(loaded, size=3 * n)]
     for k, pair in enumerate(meet):  # one to four contacts each, in any order
@@ -141,7 +141,7 @@ def _robot(
         p.arm[k], p.frame[k] = x - at.p[body], frame.ravel()
         jacobians.append(frame @ point_jacobian(model, at, body, x))
         if other == WORLD:
-            p.following[k], p.head[body] = p.head[body], k
+            p.next_contact[k], p.head[body] = p.head[body], k
         else:
             assert add_contact(k, body, other, tuple(x), bodies, p, found.tree.pairs)
             jacobians[-1] -= frame @ point_jacobian(model, at, other, x)
@@ -332,7 +332,7 @@ def test_rows_have_their_mobility_and_their_velocity(model, pairs, chance):
         np.testing.assert_allclose(p.r, r, rtol=1e-9)
         np.testing.assert_allclose(p.g[:R], np.diag(np.linalg.inv(robot.M))[robot.rows], rtol=1e-9)
     _same(p.free, (robot.J @ ground.free).reshape(-1, 3), 1e-10)
-    np.testing.assert_array_equal(p.along, p.free[:, 0])
+    np.testing.assert_array_equal(p.normal_velocity, p.free[:, 0])
 
 
 def _of_one_body(robot: Robot) -> list[int]:
@@ -341,5 +341,5 @@ def _of_one_body(robot: Robot) -> list[int]:
     for k in p.head.tolist():
         while k >= 0:
             found.append(k)
-            k = int(p.following[k])
+            k = int(p.next_contact[k])
     return found

@@ -210,13 +210,13 @@ WRITTEN_OUT = {
                 r = x[k] + 1.0
                 out[k] = r""", (), ""),
     "row by a function": Text("robot, x, out", """
-        found = rows(1)
+        found = registers(1)
         found[0] = 1.0
         if x[0] > 5.0:
             put(found, 2.0)
         out[0] = found[0]""", (), "", PUT),
     "other rows": Text("robot, x, out", """
-        found, others = rows(1), rows(1)
+        found, others = registers(1), registers(1)
         found[0], others[0] = 1.0, 2.0
         if x[0] < 5.0:
             found = others

@@ -18,7 +18,7 @@ from python_oracle import Double, Single, Undecided, bounds, flat, given, loaded
 from random_kernels import Given, Robot, known_robot, ordinary
 
 from engine.compile import background, cache, inline, kernel, written_out
-from engine.compile.operations import rows
+from engine.compile.operations import registers
 from engine.compile.values import Untranslatable
 from tests.differential.laws import seeds
 
@@ -215,7 +215,7 @@ def _way_on(tree, x):
 
 @kernel
 def _row_of_a_round(tree, x):
-    found = rows(tree.size)
+    found = registers(tree.size)
     while x[0] < tree.size:
         found[0] = x[1]
 
@@ -247,7 +247,7 @@ def _ends(tree, x):
 
 @kernel
 def _set_row(tree, x):
-    found = rows(tree.size)
+    found = registers(tree.size)
     found[0] = 1.0
     if x[0] > 0.0:
         found[0] = 2.0
@@ -256,7 +256,7 @@ def _set_row(tree, x):
 
 @kernel
 def _changed_row(tree, x):
-    found = rows(tree.size)
+    found = registers(tree.size)
     found[0] = x[0]
     if x[0] > 0.0:
         found[0] += x[1]
@@ -269,7 +269,7 @@ def _table(tree, x):
 
 @kernel
 def _row(tree, x):
-    found = rows(tree.size)
+    found = registers(tree.size)
     found[int(x[0])] = 1.0
 
 

@@ -118,7 +118,7 @@ PLANS = (
 
 def plan_rows() -> Iterable[str]:
     """The rows of the table of plans."""
-    near = f"where these leave less than {e(search._HAND_OVER)} ({e(search._HAND_OVER_SINGLE)})"
+    near = f"where these leave less than {e(search._SWITCH_RESIDUAL)} ({e(search._SWITCH_RESIDUAL_SINGLE)})"
     begins = {
         "WARM_START": f"the impulses of the step before, where these leave less than {g(WARM_START_RESIDUAL)}",
         "COLD_START": "no impulses", "POLISH_FIRST": f"the best impulses, {near}",
@@ -141,7 +141,7 @@ def plan_rows() -> Iterable[str]:
             how, r = how + " held within a step" * (name != "INTERIOR"), None
         bracket = f" ({single})" if single != most else ""
         times = "–" if r is None else g(r)
-        times_tried = f"`, up to {search._MOST_DETACHED} times" if name == "DETACH" else "`"
+        times_tried = f"`, up to {search._MAX_DETACHED} times" if name == "DETACH" else "`"
         how = f"{how} with contacts held open" if name == "DETACH" else how
         yield f"| `{name}{times_tried} | {how} | {begins.get(name, 'the best impulses')} | {times} | {most}{bracket} |"
 
@@ -162,8 +162,8 @@ def by_bodies() -> Iterable[str]:
         f"$\\epsilon$ goes with the merit, down to {g(rounding.least_damping(1.0))}, and the last step is taken with "
         f"{e(search._FINAL_EPSILON)}: rounding leaves 1e-16 over $\\epsilon$ of the velocities"
     )
-    yield f"down to a residual of {e(search._HAND_OVER)} ({e(search._HAND_OVER_SINGLE)})"
-    products = f"{word(round(search._PRODUCTS))} times that residual and at least {e(search._LEAST_PRODUCTS)}"
+    yield f"down to a residual of {e(search._SWITCH_RESIDUAL)} ({e(search._SWITCH_RESIDUAL_SINGLE)})"
+    products = f"{word(round(search._START_PRODUCTS))} times that residual and at least {e(search._MIN_START_PRODUCTS)}"
     yield f"leave less than {e(search._NEAR)}, as beside a kink, it begins near their impulses, with $\\nu$ {products}"
     small = f"After a step of less than {g(interior._SHORT)} at $\\nu$ below {g(interior._SMALL)}, $\\nu$ is made"
     yield f"{small} {word(round(interior._RECENTRING))} times as large"
@@ -171,7 +171,7 @@ def by_bodies() -> Iterable[str]:
     yield "until sixty in a row gain nothing"
     assert search._STALLED == 0.5
     yield (
-        f"gives up after {word(search._MOST_STALLED)} steps in a row that gain less than half of a merit below "
+        f"gives up after {word(search._MAX_STALLED)} steps in a row that gain less than half of a merit below "
         f"{e(search._SMALL_MERIT)}, or, of whole steps, that change the merit by less than "
         f"{search._STALLED_WHOLE:.0%}".replace("%", " %")
     )

@@ -296,10 +296,10 @@ def pairs_of_bodies() -> None:
     pairs, random = body_pairs.body_pairs(2, NV, 1), R.random
     H, r, (J, K, s) = R.M, R.free, (random.normal(size=size) for size in ((6, NV), (6, 6), 6))
     pairs.counts[:], pairs.body[0], pairs.first[0], pairs.begin[0] = (1, 6), (0, 1), 0, 0
-    pairs.stiff[0], pairs.s[0] = K.reshape(2, 3, 2, 3).swapaxes(1, 2).ravel(), s
+    pairs.stiffness[0], pairs.s[0] = K.reshape(2, 3, 2, 3).swapaxes(1, 2).ravel(), s
     pairs.Z[:], pairs.rho[:] = J @ inv(H) @ J.T, J @ solve(H, r)
     body_pairs.solve(pairs)
     F, dv = pairs.wrench, solve(H + J.T @ K @ J, r + J.T @ s)
     same(H @ dv, r + J.T @ F)
     same(F, s - K @ J @ dv)
-    same(pairs.push, [F, -F])
+    same(pairs.body_wrench, [F, -F])

@@ -7,7 +7,7 @@ import numpy as np
 from engine.compile import kernel
 from engine.kernels.robot import KIND
 from engine.kernels.sines import LARGEST_ANGLE, sincos
-from engine.kernels.spatial import add, inertia_to_parent, less_rank_one, load3, load6, load9, scale, turned_about_z
+from engine.kernels.spatial import add, inertia_to_parent, load3, load6, load9, minus_rank_one, rotated_about_z, scale
 from engine.model import REVOLUTE, layout
 
 
@@ -31,12 +31,12 @@ def axial_inertias(topology, constants, q, out):
             U[0], U[1], U[2], U[3], U[4], U[5] = x[0], x[1], x[2], y[0], y[1], y[2]
             if i == 0:
                 continue
-            A, B, C = less_rank_one(A, B, C, x, y, 1 / (x[2] if revolute else y[2]))
+            A, B, C = minus_rank_one(A, B, C, x, y, 1 / (x[2] if revolute else y[2]))
             R, p = load9(c, layout.HOME_ROTATION), load3(c, layout.HOME_POSITION)
             angle = q[k, i]
             if revolute:
                 s, o = sincos(angle) if abs(angle) <= LARGEST_ANGLE else (np.sin(angle), np.cos(angle))
-                R = turned_about_z(R, s, o)
+                R = rotated_about_z(R, s, o)
             else:
                 p = add(p, scale(angle, (R[2], R[5], R[8])))
             A, B, C = inertia_to_parent(R, p, A, B, C)

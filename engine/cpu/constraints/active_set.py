@@ -19,11 +19,11 @@ from engine.kernels.joint_constraints import (
     BLOCK_PIVOTS,
     friction,
     initial_mode,
-    released,
+    next_mode_of_held,
+    next_mode_of_sliding,
     slack_of_reaction,
     slack_of_velocity,
     slides,
-    stopped,
 )
 from engine.kernels.joint_rows import bounds, is_row, set_mode
 from engine.phases import CONSTRAINTS
@@ -54,10 +54,10 @@ def _block_pivot(rows, start, active, forces, result):
             v, f, mode = start.v[k, j], friction(rows.joints, j, start.v[k, j]), active.mode[k, j]
             if slides(mode):
                 after = v + rows.dt * result.qdd[k, j]
-                following = stopped(mode, after, f, low, high, slack_of_velocity(v))
+                following = next_mode_of_sliding(mode, after, f, low, high, slack_of_velocity(v))
             else:
                 slack = slack_of_reaction(f, forces.force[k, j])
-                following = released(mode, result.reaction[k, j], f, low, high, slack)
+                following = next_mode_of_held(mode, result.reaction[k, j], f, low, high, slack)
             if following != mode:
                 changed = True
                 settled = 0

@@ -33,10 +33,10 @@ from engine.kernels.spatial import (
     dot,
     full,
     inertia_to_parent,
-    less_rank_one,
     load3,
     load6,
     load9,
+    minus_rank_one,
     mul,
     plus,
     scale,
@@ -103,7 +103,7 @@ def _to_parent(row, L):
     for k in range(L):
         A, B, C = load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
         x, y = load3(row, at.U * L + k, L), load3(row, (at.U + 3) * L + k, L)
-        A, B, C = less_rank_one(A, B, C, x, y, row[at.DINV * L + k])
+        A, B, C = minus_rank_one(A, B, C, x, y, row[at.DINV * L + k])
         o, v, ud = load3(row, at.VXS * L + k, L), load3(row, (at.VXS + 3) * L + k, L), row[at.UD * L + k]
         n = add(add(load3(row, at.BIAS * L + k, L), scale(ud, x)), add(mul(full(A), o), mul(B, v)))
         f = add(add(load3(row, (at.BIAS + 3) * L + k, L), scale(ud, y)), add(mul(transpose(B), o), mul(full(C), v)))
@@ -127,7 +127,7 @@ def _ball_axis(row, L, k, axis, A, B, C, n, f):
     row[(at.BALL_TAU + axis) * L + k] = u
     locked, inverse = row[(at.BALL_LOCK + axis) * L + k] != 0.0, 1.0 / D
     ud = row[(at.BALL_TARGET + axis) * L + k] if locked else u * inverse
-    A, B, C = less_rank_one(A, B, C, x, y, 0.0 if locked else inverse)
+    A, B, C = minus_rank_one(A, B, C, x, y, 0.0 if locked else inverse)
     return A, B, C, add(n, scale(ud, x)), add(f, scale(ud, y))
 
 

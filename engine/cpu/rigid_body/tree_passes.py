@@ -26,12 +26,12 @@ from engine.kernels.spatial import (
     momentum,
     mul,
     mul_t,
+    rotated_about_z,
     scale,
     store3,
     store6,
     store9,
     transform_motion,
-    turned_about_z,
 )
 from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, layout
 
@@ -132,12 +132,12 @@ def _revolute(row, constants, i, L):
     R = load9(c, layout.HOME_ROTATION)
     for k in range(L):
         s, o = sine_and_cosine(row[at.Q * L + k]) if is_single(row[at.Q * L + k]) else sincos(row[at.Q * L + k])
-        store9(row, turned_about_z(R, s, o), at.R * L + k, L)
+        store9(row, rotated_about_z(R, s, o), at.R * L + k, L)
     if not largest <= LARGEST_ANGLE:
         for k in range(L):  # a large angle must not affect the other robots of the block
             if not abs(row[at.Q * L + k]) <= LARGEST_ANGLE:
                 s, o = sine_and_cosine(row[at.Q * L + k])
-                store9(row, turned_about_z(R, s, o), at.R * L + k, L)
+                store9(row, rotated_about_z(R, s, o), at.R * L + k, L)
     p = load3(c, layout.HOME_POSITION)
     for k in range(L):
         store3(row, p, at.P * L + k, L)

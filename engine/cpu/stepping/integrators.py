@@ -15,7 +15,7 @@ from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.laps import lap
 from engine.kernels import active_set, rk4
-from engine.kernels.contact.contact_step import contact_velocity, move_on
+from engine.kernels.contact.contact_step import contact_velocity, integrate
 from engine.kernels.contact.detection import find_contacts
 from engine.kernels.contact.workspace import CONTACT_COUNT, RESIDUAL
 from engine.kernels.joint_motion import advance, to_start_frame
@@ -118,7 +118,7 @@ def _touching_step(keeps_energy, robot, robots, rows, rotations, scratch, dynami
         _forget_contacts(contact_state, robot)
         return False
     contact_velocity(keeps_energy, count, q, v, scratch.forces, rows, rotations, loads[0], contact_state, robot)
-    move_on(q, v, rows, rotations, contact_state.contact)
+    integrate(q, v, rows, rotations, contact_state.contact)
     lap(phases, CONTACT, time)
     return True
 
@@ -179,7 +179,7 @@ def _rk4_step(robot, robots, rows, rotations, scratch, dynamics, loads, contact_
         if rows.has_constraints:
             for j in range(v.shape[1]):
                 v[k, j] += dt * result.qdd[k, j]
-        rk4.settle(q[k], stages.q[k], v[k], scratch.active.mode[k], rows, rotations)
+        rk4.accept_coordinates(q[k], stages.q[k], v[k], scratch.active.mode[k], rows, rotations)
 
 
 @inline

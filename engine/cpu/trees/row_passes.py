@@ -20,8 +20,8 @@ from engine.kernels.spatial import (
     dot,
     full,
     inertia_to_parent,
-    less_rank_one,
     matmul,
+    minus_rank_one,
     momentum,
     mul,
     scale,
@@ -232,7 +232,7 @@ def absorb(row, c, share, of_v, lanes, acting, added):
     ud = _quotient(row, u, dinv, of_v, lanes, acting, added)
     store(row, at.DINV, dinv)
     store(row, at.UD, ud)
-    A, B, C = less_rank_one(A, B, C, x, y, dinv)
+    A, B, C = minus_rank_one(A, B, C, x, y, dinv)
     n, f = add(n, scale(ud, x)), add(f, scale(ud, y))
     R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
     A, B, C = inertia_to_parent(R, p, A, B, C)

@@ -22,7 +22,7 @@ __device__ __forceinline__ Interval<Real> velocity_bounds(Real q, Real lower, Re
     return {low < -most ? -most : low, high > most ? most : high};
 }
 
-template <typename Real> __device__ __forceinline__ Real held_at(Mode mode, const Interval<Real>& within) {
+template <typename Real> __device__ __forceinline__ Real held_velocity(Mode mode, const Interval<Real>& within) {
     return mode == HIGH ? within.high : (mode == LOW ? within.low : Real(0));
 }
 
@@ -37,7 +37,7 @@ template <typename Real> __device__ __forceinline__ Mode initial_mode(Real v, co
 
 // The next mode of a held joint, from its reaction r; `drive` is its other force.
 template <typename Real>
-__device__ __forceinline__ Mode released(Mode mode, Real r, const Interval<Real>& within, Real f, Real drive) {
+__device__ __forceinline__ Mode next_mode_of_held(Mode mode, Real r, const Interval<Real>& within, Real f, Real drive) {
     const Real slack = REACTION_SLACK<Real> * (f + fabs(drive));
     if (mode == STUCK) return r > f + slack ? BACKWARD : (r < -f - slack ? FORWARD : mode);
     if (mode == HIGH) {
@@ -50,7 +50,8 @@ __device__ __forceinline__ Mode released(Mode mode, Real r, const Interval<Real>
 
 // The next mode of a sliding joint, from its v⁺.
 template <typename Real>
-__device__ __forceinline__ Mode stopped(Mode mode, Real next, Real v, const Interval<Real>& within, Real f) {
+__device__ __forceinline__ Mode next_mode_of_sliding(Mode mode, Real next, Real v, const Interval<Real>& within,
+                                                     Real f) {
     const Real slack = VELOCITY_SLACK<Real> * (1 + fabs(v));
     if (next > within.high + slack) return HIGH;
     if (next < within.low - slack) return LOW;
@@ -68,7 +69,8 @@ __device__ __forceinline__ Mode feasible_mode(Real next, const Interval<Real>& w
 }
 
 // The excess of a held joint's reaction over its friction.
-template <typename Real> __device__ __forceinline__ Real pull(Mode mode, Real r, const Interval<Real>& within, Real f) {
+template <typename Real>
+__device__ __forceinline__ Real friction_excess(Mode mode, Real r, const Interval<Real>& within, Real f) {
     return mode == STUCK ? fabs(r) - f : fabs(r - ((mode == LOW) == (within.low < 0) ? f : -f));
 }
 

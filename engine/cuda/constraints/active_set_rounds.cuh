@@ -17,17 +17,17 @@ template <typename Real> struct Row {
 
     // v⁺ in this mode.
     __device__ __forceinline__ Real next(Real dt) const {
-        return is_held(mode) ? held_at(mode, within) : v + dt * answer;
+        return is_held(mode) ? held_velocity(mode, within) : v + dt * answer;
     }
     // Its force in this mode; and the acceleration that holds it.
     __device__ __forceinline__ Real force() const {
         return drive - (mode == FORWARD ? friction : mode == BACKWARD ? -friction : Real(0));
     }
-    __device__ __forceinline__ Real target(Real rate) const { return (held_at(mode, within) - v) * rate; }
+    __device__ __forceinline__ Real target(Real rate) const { return (held_velocity(mode, within) - v) * rate; }
     // Its next mode.
     __device__ __forceinline__ Mode wanted(Real dt) const {
-        return is_held(mode) ? released(mode, answer, within, friction, drive)
-                             : stopped(mode, next(dt), v, within, friction);
+        return is_held(mode) ? next_mode_of_held(mode, answer, within, friction, drive)
+                             : next_mode_of_sliding(mode, next(dt), v, within, friction);
     }
 };
 
@@ -67,7 +67,7 @@ template <typename Real, class Rows> __device__ __forceinline__ bool descend(con
         }
         if (share < 1 || !is_held(row.mode) || !(row.within.low < row.within.high)) return;
         if (row.wanted(dt) != row.mode)
-            strongest.consider(pull(row.mode, row.answer, row.within, row.friction), row.number);
+            strongest.consider(friction_excess(row.mode, row.answer, row.within, row.friction), row.number);
     });
     if (share < 1) return true;
     strongest = rows.greatest(strongest);

@@ -48,14 +48,15 @@ __device__ __forceinline__ void constrained_velocities(Chain& chain, Real dt, co
             const Real f = joint.friction;
             joint.locked = is_held(joint.mode);
             joint.force = joint.drive - (joint.mode == FORWARD ? f : joint.mode == BACKWARD ? -f : Real(0));
-            joint.acceleration = (held_at(joint.mode, joint.within) - joint.u) * rate;
+            joint.acceleration = (held_velocity(joint.mode, joint.within) - joint.u) * rate;
         });
         solve();
         chain.each([&](Joint<Real>& joint, const JointRow<Real>&) {
             const Real f = joint.friction;
-            joint.next = joint.locked ? held_at(joint.mode, joint.within) : joint.u + dt * joint.answer;
-            if (joint.locked) joint.then = released(joint.mode, joint.answer, joint.within, f, joint.drive);
-            else if (number <= BLOCK_PIVOTS) joint.then = stopped(joint.mode, joint.next, joint.u, joint.within, f);
+            joint.next = joint.locked ? held_velocity(joint.mode, joint.within) : joint.u + dt * joint.answer;
+            if (joint.locked) joint.then = next_mode_of_held(joint.mode, joint.answer, joint.within, f, joint.drive);
+            else if (number <= BLOCK_PIVOTS)
+                joint.then = next_mode_of_sliding(joint.mode, joint.next, joint.u, joint.within, f);
             else joint.then = joint.mode;
         });
         if (number <= BLOCK_PIVOTS) {
@@ -83,7 +84,7 @@ __device__ __forceinline__ void constrained_velocities(Chain& chain, Real dt, co
             if (chain.any(share >= 1)) {
                 released_one = chain.best([&](const Joint<Real>& joint) {
                     const bool asks = joint.then != joint.mode && joint.within.low < joint.within.high;
-                    return asks ? pull(joint.mode, joint.answer, joint.within, joint.friction) : Real(-1);
+                    return asks ? friction_excess(joint.mode, joint.answer, joint.within, joint.friction) : Real(-1);
                 });
             }
             chain.each([&](Joint<Real>& joint, const JointRow<Real>&) {

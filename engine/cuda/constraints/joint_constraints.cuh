@@ -109,7 +109,7 @@ template <typename Real, int PITCH_, Role ROLE> struct Joints : External<Real, H
     }
     __device__ __forceinline__ bool locked(int k) const { return CONSTRAINED && is_held(mode(k)); }
     __device__ __forceinline__ Real target(int k) const {
-        return CONSTRAINED ? (held_at(mode(k), bounds(k)) - at(V + k)) * rate : Real(0);
+        return CONSTRAINED ? (held_velocity(mode(k), bounds(k)) - at(V + k)) * rate : Real(0);
     }
     // v⁺ (of a stage q̈) from q̈, into its slot. Returns whether the joint's mode changed. In a descent the modes are
     // chosen later, from the reactions.
@@ -123,11 +123,11 @@ template <typename Real, int PITCH_, Role ROLE> struct Joints : External<Real, H
                 const Mode before = mode(k);
                 Mode then = before;
                 if (is_held(before)) {
-                    next = held_at(before, within);
+                    next = held_velocity(before, within);
                     if (descending) reaction(i, k) = r;
-                    else then = released(before, r, within, friction(k), smooth(i, k));
+                    else then = next_mode_of_held(before, r, within, friction(k), smooth(i, k));
                 } else if (!descending) {
-                    then = stopped(before, next, at(V + k), within, friction(k));
+                    then = next_mode_of_sliding(before, next, at(V + k), within, friction(k));
                 }
                 changed = then != before;
                 if (changed) set_mode(k, then);
@@ -210,9 +210,9 @@ template <typename Real, class Joints> __device__ __forceinline__ bool release_o
             if (kind(i) == FREE || !joints.locked(k)) continue;
             const Interval<Real> within = joints.bounds(k);
             const Real f = joints.friction(k), r = joints.reaction(i, k);
-            const Mode mode = joints.mode(k), next = released(mode, r, within, f, joints.smooth(i, k));
+            const Mode mode = joints.mode(k), next = next_mode_of_held(mode, r, within, f, joints.smooth(i, k));
             if (next != mode && within.low < within.high) {
-                const Real most = pull(mode, r, within, f);
+                const Real most = friction_excess(mode, r, within, f);
                 if (most > worst || which < 0) worst = most, which = k, mode_of_worst = next;
             }
         }

@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline, kernel
-from engine.kernels.collision.epa import least_overlap
+from engine.kernels.collision.epa import penetration_direction
 from engine.kernels.collision.gjk import APART, FAR, OVERLAP, closest_points
-from engine.kernels.collision.support import begin, core_radius, facing, gap_along
+from engine.kernels.collision.support import begin_support, core_radius, facing, gap_along
 from engine.kernels.spatial import add, dot, load3, load9, mul, mul_t, scale, store3, sub
 from engine.scene.shapes import BOX, CYLINDER, HULL, SPHERE
 
 _NEAR = 1e-4  # relative to the smaller shape: the distance below which its direction is inaccurate
 _SHIFT = 1e-2  # relative to the smaller shape
 _ROUNDS = 8
-_SETTLED = 1e-10  # relative to it: the least gain
-_ALIKE = 1e-5  # the angle within which a normal may be a face's
+_CONVERGED = 1e-10  # relative to it: the least gain
+_PARALLEL = 1e-5  # the angle within which a normal may be a face's
 _ROUNDING = 1e-14
 
 
 @kernel
-def _settle(a, b, shapes, rotation, d, n, work):
+def _refine_normal(a, b, shapes, rotation, d, n, work):
     """Refine a nearly exact normal n of shapes that overlap or nearly touch, with the result in `axis`.
 
     Shifted apart along n by a little, the shapes have well-defined closest points, and a better normal; it is exact at
@@ -31,31 +31,31 @@ def _settle(a, b, shapes, rotation, d, n, work):
     if small == 0.0:  # a point
         small = max(shapes.bound[a, 3], shapes.bound[b, 3])
     best, gap = n, gap_along(a, b, shapes, rotation, d, n, work)
-    middle, before = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    for turn in range(_ROUNDS):
+    middle, last_change = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+    for step in range(_ROUNDS):
         shift = scale(_SHIFT * small - gap, best)
         if closest_points(a, b, shapes, rotation, add(d, shift), 1e300, work) != APART:
             break
         n = load3(work.axis)
         x = sub(load3(work.axis, 4), shift)
         new = gap_along(a, b, shapes, rotation, d, n, work)
-        if turn == 0 or new > gap:
+        if step == 0 or new > gap:
             middle = scale(0.5, add(x, load3(work.axis, 7)))
         if new < gap:
             break
         change, gain = sub(n, best), new - gap
         best, gap = n, new
-        if gain < _SETTLED * small:
+        if gain < _CONVERGED * small:
             break
-        projection = dot(change, before)
-        remainder = dot(before, before) - projection
-        before = change
+        projection = dot(change, last_change)
+        remainder = dot(last_change, last_change) - projection
+        last_change = change
         if projection > 0.0 and remainder > 0.0:
-            ahead = add(best, scale(projection / remainder, change))
-            ahead = scale(1.0 / np.sqrt(dot(ahead, ahead)), ahead)
-            new = gap_along(a, b, shapes, rotation, d, ahead, work)
+            extrapolated = add(best, scale(projection / remainder, change))
+            extrapolated = scale(1.0 / np.sqrt(dot(extrapolated, extrapolated)), extrapolated)
+            new = gap_along(a, b, shapes, rotation, d, extrapolated, work)
             if new > gap:
-                best, gap, before = ahead, new, (0.0, 0.0, 0.0)
+                best, gap, last_change = extrapolated, new, (0.0, 0.0, 0.0)
     store3(work.axis, best)
     work.axis[3] = gap
     store3(work.axis, middle, 4)
@@ -65,26 +65,26 @@ def _settle(a, b, shapes, rotation, d, n, work):
 def _face_normal(k, side, shapes, rotation, e, work):
     """The outward normal of a shape's face most aligned with e, or of its curved side if e is nearly that."""
     R = load9(rotation[k])
-    inside, kind = mul_t(R, e), shapes.kind[k]
-    n = inside
+    local, kind = mul_t(R, e), shapes.kind[k]
+    n = local
     if kind == BOX:
-        x, y, z = abs(inside[0]), abs(inside[1]), abs(inside[2])
+        x, y, z = abs(local[0]), abs(local[1]), abs(local[2])
         i = 0 if x >= y and x >= z else (1 if y >= z else 2)
-        sign = 1.0 if inside[i] >= 0.0 else -1.0
+        sign = 1.0 if local[i] >= 0.0 else -1.0
         n = (sign if i == 0 else 0.0), (sign if i == 1 else 0.0), (sign if i == 2 else 0.0)
     elif kind != HULL and kind != SPHERE:
-        across = np.sqrt(inside[0] * inside[0] + inside[1] * inside[1])
+        across = np.sqrt(local[0] * local[0] + local[1] * local[1])
         if across > 0.5:
-            n = inside[0] / across, inside[1] / across, 0.0
+            n = local[0] / across, local[1] / across, 0.0
         elif kind == CYLINDER:
-            n = 0.0, 0.0, (1.0 if inside[2] >= 0.0 else -1.0)
+            n = 0.0, 0.0, (1.0 if local[2] >= 0.0 else -1.0)
     elif kind == HULL:
-        n = load3(shapes.plane[facing(side, shapes, inside, work)])
+        n = load3(shapes.plane[facing(side, shapes, local, work)])
     return mul(R, n)
 
 
 @inline
-def _snap(a, b, shapes, rotation, d, work):
+def _align_with_face(a, b, shapes, rotation, d, work):
     """Replace a normal by that of a nearly parallel face, if the gap along it is no smaller."""
     large = max(shapes.bound[a, 3], shapes.bound[b, 3])
     for side in range(2):
@@ -95,7 +95,7 @@ def _snap(a, b, shapes, rotation, d, work):
         else:
             m = _face_normal(b, 1, shapes, rotation, n, work)
         change = sub(m, n)
-        if dot(change, change) < _ALIKE * _ALIKE:
+        if dot(change, change) < _PARALLEL * _PARALLEL:
             along = gap_along(a, b, shapes, rotation, d, m, work)
             if along >= gap - _ROUNDING * large:
                 store3(work.axis, m)
@@ -112,7 +112,7 @@ def signed_distance(a, b, shapes, rotation, d, reach, work):
     radius_a, radius_b = core_radius(a, shapes), core_radius(b, shapes)
     small = min(shapes.bound[a, 3], shapes.bound[b, 3])
     radii = radius_a + radius_b
-    begin(a, b, shapes, work)
+    begin_support(a, b, shapes, work)
     outcome = closest_points(a, b, shapes, rotation, d, reach + radii, work)
     if outcome == FAR or (outcome == APART and work.axis[3] > reach + radii):
         return FAR
@@ -121,9 +121,9 @@ def signed_distance(a, b, shapes, rotation, d, reach, work):
         store3(work.axis, scale(0.5, add(x, y)), 4)
     else:
         if outcome >= OVERLAP:
-            least_overlap(a, b, shapes, rotation, d, outcome - OVERLAP + 1, work)
-        _settle(a, b, shapes, rotation, d, load3(work.axis), work)
-    _snap(a, b, shapes, rotation, d, work)
+            penetration_direction(a, b, shapes, rotation, d, outcome - OVERLAP + 1, work)
+        _refine_normal(a, b, shapes, rotation, d, load3(work.axis), work)
+    _align_with_face(a, b, shapes, rotation, d, work)
     n = load3(work.axis)
     # Midway between the surfaces, not between the core points.
     store3(work.axis, add(load3(work.axis, 4), scale(0.5 * (radius_b - radius_a), n)), 4)

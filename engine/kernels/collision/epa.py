@@ -12,11 +12,11 @@ from engine.compile import inline, kernel
 from engine.kernels.collision.support import farthest
 from engine.kernels.spatial import cross, dot, load3, load6, scale, store3, store6, sub
 
-_ENOUGH = 1e-6  # relative to the smaller shape: the tolerance of the depth
+_TOLERANCE = 1e-6  # relative to the smaller shape: the tolerance of the depth
 _VISIBLE = 1e-12  # relative to the summands
 _FOLDED = 1e-8  # relative to them: above the origin's distance outside where shapes just touch
 _THIN = 1e-10  # relative: a degenerate length, area or volume
-_NEVER = 1e300
+_DEGENERATE = 1e300
 
 
 @inline
@@ -42,27 +42,27 @@ def _put_triangle(work, slot, i, j, k):
         row[3] = dot(n, a)
     else:
         store3(row, (0.0, 0.0, 0.0))
-        row[3] = _NEVER
-    work.of[slot, 0], work.of[slot, 1], work.of[slot, 2] = i, j, k
+        row[3] = _DEGENERATE
+    work.triangle_vertices[slot, 0], work.triangle_vertices[slot, 1], work.triangle_vertices[slot, 2] = i, j, k
 
 
 @kernel
-def _far_from(a, b, shapes, rotation, d, e, count, size, work):
+def _add_vertex_along(a, b, shapes, rotation, d, e, count, size, work):
     """Add a vertex along e or −e, if one is off the point, line or plane of the others; return their number."""
-    for turn in range(2):
-        w = _new_vertex(a, b, shapes, rotation, d, e if turn == 0 else scale(-1.0, e), count, work)
+    for side in range(2):
+        w = _new_vertex(a, b, shapes, rotation, d, e if side == 0 else scale(-1.0, e), count, work)
         if abs(dot(sub(w, load3(work.vertex[0])), e)) > _THIN * size * np.sqrt(dot(e, e)):
             return count + 1
     return count
 
 
 @inline
-def _across(x, turn):
+def _perpendicular(x, which):
     """A vector perpendicular to x, one of two."""
-    least = abs(x[0]) <= abs(x[1]) and abs(x[0]) <= abs(x[2])
-    e = (1.0, 0.0, 0.0) if least else ((0.0, 1.0, 0.0) if abs(x[1]) <= abs(x[2]) else (0.0, 0.0, 1.0))
+    x_smallest = abs(x[0]) <= abs(x[1]) and abs(x[0]) <= abs(x[2])
+    e = (1.0, 0.0, 0.0) if x_smallest else ((0.0, 1.0, 0.0) if abs(x[1]) <= abs(x[2]) else (0.0, 0.0, 1.0))
     y = cross(x, e)
-    return y if turn == 0 else cross(x, y)
+    return y if which == 0 else cross(x, y)
 
 
 @kernel
@@ -74,21 +74,21 @@ def _first_vertices(a, b, shapes, rotation, d, count, size, work):
         for axis in range(3):
             if count == 1:
                 e = (1.0 if axis == 0 else 0.0), (1.0 if axis == 1 else 0.0), (1.0 if axis == 2 else 0.0)
-                count = _far_from(a, b, shapes, rotation, d, e, count, size, work)
+                count = _add_vertex_along(a, b, shapes, rotation, d, e, count, size, work)
     if count == 2:
         along = sub(load3(work.vertex[1]), load3(work.vertex[0]))
-        for turn in range(2):
+        for which in range(2):
             if count == 2:
-                count = _far_from(a, b, shapes, rotation, d, _across(along, turn), count, size, work)
+                count = _add_vertex_along(a, b, shapes, rotation, d, _perpendicular(along, which), count, size, work)
     if count == 3:
         p = load3(work.vertex[0])
         n = cross(sub(load3(work.vertex[1]), p), sub(load3(work.vertex[2]), p))
-        count = _far_from(a, b, shapes, rotation, d, n, count, size, work)
+        count = _add_vertex_along(a, b, shapes, rotation, d, n, count, size, work)
     return count
 
 
 @inline
-def _toggle(work, edges, i, j):
+def _toggle_rim_edge(work, edges, i, j):
     """Add an edge of the rim, or remove it if it is there in the other direction; return their number.
 
     Where rounding has torn the surface into many holes, edges beyond the room for them are dropped.
@@ -104,16 +104,18 @@ def _toggle(work, edges, i, j):
 
 
 @inline
-def _opened(work, triangles, nearest, w, margin):
+def _remove_visible(work, triangles, nearest, w, margin):
     """Remove the triangles visible from w; return the number of the others and of the edges of the hole's rim."""
     edges, k = 0, triangles - 1
     while k >= 0:
         if k == nearest or dot(load3(work.triangle[k]), w) - work.triangle[k, 3] > margin:
             for c in range(3):
-                edges = _toggle(work, edges, work.of[k, c], work.of[k, (c + 1) % 3])
+                edges = _toggle_rim_edge(
+                    work, edges, work.triangle_vertices[k, c], work.triangle_vertices[k, (c + 1) % 3]
+                )
             triangles -= 1
             for c in range(3):
-                work.of[k, c] = work.of[triangles, c]
+                work.triangle_vertices[k, c] = work.triangle_vertices[triangles, c]
             for c in range(4):
                 work.triangle[k, c] = work.triangle[triangles, c]
         k -= 1
@@ -143,7 +145,7 @@ def _nearest(work, triangles):
 
 
 @kernel
-def least_overlap(a, b, shapes, rotation, d, count, work):
+def penetration_direction(a, b, shapes, rotation, d, count, work):
     """Compute the penetration direction, a unit vector from the second shape to the first, into `axis`.
 
     The first shape is at d, the other at 0, without radii. `simplex` holds `count` points of the difference whose hull
@@ -157,22 +159,22 @@ def least_overlap(a, b, shapes, rotation, d, count, work):
         return
     _first_triangles(work)
     vertices, triangles = 4, 4
-    best, way = _nearest(work, triangles), (0.0, 0.0, 1.0)
+    best, direction = _nearest(work, triangles), (0.0, 0.0, 1.0)
     offset = work.triangle[best, 3]
-    while vertices < work.vertex.shape[0] and triangles + vertices + 2 <= work.of.shape[0]:
+    while vertices < work.vertex.shape[0] and triangles + vertices + 2 <= work.triangle_vertices.shape[0]:
         if work.triangle[best, 3] < offset - _FOLDED * size:
             break  # a growing polytope's depth cannot decrease: rounding has folded it
         n, offset = load3(work.triangle[best]), work.triangle[best, 3]
-        way = scale(-1.0, n)
+        direction = scale(-1.0, n)
         w = _new_vertex(a, b, shapes, rotation, d, n, vertices, work)
-        if dot(n, w) - offset <= _ENOUGH * small + _VISIBLE * size:
+        if dot(n, w) - offset <= _TOLERANCE * small + _VISIBLE * size:
             break
-        triangles, edges = _opened(work, triangles, best, w, _VISIBLE * size)
-        if triangles + edges > work.of.shape[0]:
+        triangles, edges = _remove_visible(work, triangles, best, w, _VISIBLE * size)
+        if triangles + edges > work.triangle_vertices.shape[0]:
             break  # several holes, from rounding
         for k in range(edges):
             _put_triangle(work, triangles + k, work.rim[k, 0], work.rim[k, 1], vertices)
         triangles += edges
         vertices += 1
         best = _nearest(work, triangles)
-    store3(work.axis, way)
+    store3(work.axis, direction)

@@ -22,7 +22,7 @@ _SLENDER = 1e-8  # relative: the triangle's height below which its edges alone a
 
 
 @inline
-def _put(work, slot, x):
+def _store_nearest(work, slot, x):
     store3(work.nearest[slot], x)
     work.nearest[slot, 3] = dot(x, x)
 
@@ -48,7 +48,7 @@ def _edge(work, i, j, slot, mask, limit):
     if fraction >= 1.0:
         x, corners = b, 1 << j
     if dot(x, x) < limit:
-        _put(work, slot, x)
+        _store_nearest(work, slot, x)
         mask = corners
     return mask
 
@@ -67,7 +67,7 @@ def _triangle(work, i, j, k, slot):
         if u >= 0.0 and v >= 0.0 and w >= 0.0:
             p = b if dot(b, b) < dot(a, a) else a
             p = c if dot(c, c) < dot(p, p) else p
-            _put(work, slot, scale(dot(n, p) / area, n))
+            _store_nearest(work, slot, scale(dot(n, p) / area, n))
             return (1 << i) + (1 << j) + (1 << k)
     mask = _edge(work, i, j, slot, 0, work.nearest[slot, 3])
     mask = _edge(work, j, k, slot, mask, work.nearest[slot, 3])
@@ -108,7 +108,7 @@ def _tetrahedron(work):
         mask = _triangle(work, i, j, k, 1)
         if work.nearest[1, 3] < distance:
             best, distance = mask, work.nearest[1, 3]
-            _put(work, 0, load3(work.nearest[1]))
+            _store_nearest(work, 0, load3(work.nearest[1]))
     return best
 
 
@@ -116,7 +116,7 @@ def _tetrahedron(work):
 def _reduce(work, count):
     """Put the simplex's nearest point into slot 0; return the bit mask of its corners."""
     if count == 1:
-        _put(work, 0, load3(work.simplex[0]))
+        _store_nearest(work, 0, load3(work.simplex[0]))
         return 1
     if count == 2:
         return _edge(work, 0, 1, 0, 0, 1e300)
@@ -126,14 +126,14 @@ def _reduce(work, count):
 
 
 @inline
-def _keep(work, count, mask):
+def _remove_corners(work, count, mask):
     """Remove the corners that do not support the nearest point; return the number left."""
-    kept = 0
+    left = 0
     for k in range(count):
         if (mask >> k) & 1 == 1:
-            store6(work.simplex[kept], load6(work.simplex[k]))
-            kept += 1
-    return kept
+            store6(work.simplex[left], load6(work.simplex[k]))
+            left += 1
+    return left
 
 
 @kernel
@@ -174,15 +174,15 @@ def closest_points(a, b, shapes, rotation, d, limit, work):
     if vv <= _TOUCHING * _TOUCHING * size * size:
         v, vv = (1.0, 0.0, 0.0), 1.0
     count = 0
-    for turn in range(_ROUNDS):
+    for iteration in range(_ROUNDS):
         w, x = farthest(a, b, shapes, rotation, d, scale(-1.0, v), work)
         vw = dot(v, w)
         if vw > 0.0 and vw * vw > vv * limit * limit:
             return FAR
-        known = False
+        repeated = False
         for k in range(count):
-            known |= load3(work.simplex[k]) == w
-        if known or (count > 0 and vv - vw <= _CLOSE * vv):
+            repeated |= load3(work.simplex[k]) == w
+        if repeated or (count > 0 and vv - vw <= _CLOSE * vv):
             break
         store3(work.simplex[count], w)
         store3(work.simplex[count], x, 3)
@@ -190,10 +190,10 @@ def closest_points(a, b, shapes, rotation, d, limit, work):
         if mask == 15:
             return OVERLAP + 3
         before, vv, v = vv, work.nearest[0, 3], load3(work.nearest[0])
-        count = _keep(work, count + 1, mask)
+        count = _remove_corners(work, count + 1, mask)
         if vv <= _TOUCHING * _TOUCHING * size * size:
             return OVERLAP + count - 1
-        if turn > 0 and vv >= before:
+        if iteration > 0 and vv >= before:
             break
     _result(work, count)
     return APART

@@ -24,7 +24,7 @@ _MANY = 1000  # blocks in which no largest height is searched for
 
 
 @inline
-def _aside(x):
+def _probe_distance(x):
     """Cells from a place to the triangles around it, in the number type of x."""
     return 1e-3 if is_single(x) else 1e-6
 
@@ -36,7 +36,7 @@ def _least_slope(x):
 
 
 @inline
-def _same(x):
+def _coincidence_distance(x):
     """Cells between places that count as one."""
     return 1e-3 if is_single(x) else 1e-5
 
@@ -134,17 +134,17 @@ def _on_triangle(x, a, b, c):
 
 
 @kernel
-def _is_least(field, p, d):
+def _is_local_minimum(field, p, d):
     """Whether p is the point of the ground around it that is nearest to p + d.
 
     The ground is flat in each sector between the six edge directions, so these suffice.
     """
     threshold = _least_slope(d[0]) * np.sqrt(dot(d, d))
     for k in range(6):
-        turn = 1.0 if k < 3 else -1.0
-        ex, ey = 0.0 if k % 3 == 1 else turn, 0.0 if k % 3 == 0 else turn
-        aside = _aside(d[0]) * field.grid[CELL]
-        i, j, s, t = _cell(field, p[0] + aside * ex, p[1] + aside * ey)
+        sign = 1.0 if k < 3 else -1.0
+        ex, ey = 0.0 if k % 3 == 1 else sign, 0.0 if k % 3 == 0 else sign
+        probe = _probe_distance(d[0]) * field.grid[CELL]
+        i, j, s, t = _cell(field, p[0] + probe * ex, p[1] + probe * ey)
         _, along_x, along_y = _triangle(field, i, j, t > s)
         if d[0] * ex + d[1] * ey + d[2] * (ex * along_x + ey * along_y) > threshold:
             return False
@@ -152,21 +152,21 @@ def _is_least(field, p, d):
 
 
 @kernel
-def _offer(field, count, x, radius, place, nearest):
+def _add_point(field, count, x, radius, place, nearest):
     """Keep a place among the sphere's points, if it is new; return their number."""
     d = sub(x, place)
     distance = np.sqrt(dot(d, d))
-    limit = _same(radius) * field.grid[CELL]
+    limit = _coincidence_distance(radius) * field.grid[CELL]
     slot, worst = count, distance - radius
     for m in range(count):
         row = nearest[m]
         n = load3(row, NORMAL)
-        away = sub(sub(x, scale(row[GAP] + radius, n)), place)
-        if dot(away, away) < limit * limit:
+        offset = sub(sub(x, scale(row[GAP] + radius, n)), place)
+        if dot(offset, offset) < limit * limit:
             return count
         if count == KEPT and row[GAP] > worst:
             slot, worst = m, row[GAP]
-    if slot < KEPT and distance > 0.0 and _is_least(field, place, d):
+    if slot < KEPT and distance > 0.0 and _is_local_minimum(field, place, d):
         n = scale(1.0 / distance, d)
         _put(nearest, slot, n, sub(x, scale(radius, n)), distance - radius)
         return max(count, slot + 1)
@@ -174,15 +174,15 @@ def _offer(field, count, x, radius, place, nearest):
 
 
 @kernel
-def near_sphere(field, x, radius, ahead, nearest):
-    """Find where a sphere about x touches the ground, or is nearer than `ahead`, into `nearest` (KEPT, NEAREST)."""
+def near_sphere(field, x, radius, margin, nearest):
+    """Find where a sphere about x touches the ground, or is nearer than `margin`, into `nearest` (KEPT, NEAREST)."""
     for m in range(KEPT):
         nearest[m, GAP] = NONE
-    n, above = under(field, x)
-    if above <= 0.0:
-        _put(nearest, 0, n, sub(x, scale(radius, n)), above - radius)
+    n, height = under(field, x)
+    if height <= 0.0:
+        _put(nearest, 0, n, sub(x, scale(radius, n)), height - radius)
         return
-    reach = radius + min(_REACH * field.grid[CELL], ahead)
+    reach = radius + min(_REACH * field.grid[CELL], margin)
     low, high = _cell(field, x[0] - reach, x[1] - reach), _cell(field, x[0] + reach, x[1] + reach)
     count, best, closest = 0, NONE, n
     for i in range(low[0], high[0] + 1):
@@ -194,11 +194,11 @@ def near_sphere(field, x, radius, ahead, nearest):
                 continue
             for upper in range(2):
                 place = _on_triangle(x, a, b, d) if upper == 0 else _on_triangle(x, a, d, c)
-                away = sub(x, place)
-                distance = dot(away, away)
+                offset = sub(x, place)
+                distance = dot(offset, offset)
                 if distance > reach * reach:
                     continue
-                count = _offer(field, count, x, radius, place, nearest)
+                count = _add_point(field, count, x, radius, place, nearest)
                 if distance < best:
                     best, closest = distance, place
     if count == 0 and 0.0 < best < NONE:

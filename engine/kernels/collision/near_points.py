@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
-from engine.compile.operations import place_of_thread, spread
+from engine.compile.operations import parallel_range, thread_index
 from engine.kernels.collision.frames import tangents
 from engine.kernels.collision.height_field import GAP, NEAREST, NORMAL, PLACE, highest_around, near_sphere, under
 from engine.kernels.collision.surfaces import UPWARDS
@@ -27,36 +27,36 @@ _FLAT = 1e-3  # the sine of a rim's tilt below which its points are fixed in the
 class Near(NamedTuple):
     """The near points of one shape, the leading ones in use, and the workspace of the search.
 
-    Each of a robot's T threads searches a shape of its own. `point` (T, Q) are numbers, `at` (T, Q, 3) places in the
-    world, `normal` (T, Q, 3) the ground's there, `gap` (T, Q), m, now, and `ahead` (T, Q) after a step at the present
-    velocity; `nearest` (T, KEPT, NEAREST) are places of a height field near a sphere; `seen` (T, ⌈Q/32⌉) has a bit for
-    each point that a walk visited. `lowest` (m,) is the corner of each shape where the last walk ended and the next
-    begins. `shapes` (m,) are the shapes that may have near points, the leading ones in use; `slots` (m,) is where their
-    contacts begin, and `kept` (m,) their number.
+    Each of a robot's T threads searches a shape of its own. `point` (T, Q) are numbers, `position` (T, Q, 3) is in the
+    world, `normal` (T, Q, 3) the ground's there, `gap` (T, Q), m, is that now, and `next_gap` (T, Q) that after a step
+    at the present velocity; `nearest` (T, KEPT, NEAREST) are points of a height field near a sphere; `visited` (T,
+    ⌈Q/32⌉) has a bit for each point that a walk visited. `lowest` (m,) is the corner of each shape where the last walk
+    ended and the next begins. `shapes` (m,) are the shapes that may have near points, the leading ones in use; `slots`
+    (m,) is where their contacts begin, and `contact_count` (m,) their number.
     """
 
     point: NDArray[np.int64]
-    at: NDArray[np.floating]
+    position: NDArray[np.floating]
     normal: NDArray[np.floating]
     gap: NDArray[np.floating]
-    ahead: NDArray[np.floating]
+    next_gap: NDArray[np.floating]
     nearest: NDArray[np.floating]
     lowest: NDArray[np.int64]
-    seen: NDArray[np.int64]
+    visited: NDArray[np.int64]
     shapes: NDArray[np.int64]
     slots: NDArray[np.int64]
-    kept: NDArray[np.int64]
+    contact_count: NDArray[np.int64]
 
 
 def workspace(points: Points, threads: int = 1) -> Near:
     """Return the workspace for any one of these shapes, for each of a robot's `threads`."""
     n, m = max(1, int(np.max(np.diff(points.first), initial=1))), max(1, len(points.body))
-    lowest, seen = np.zeros(m, np.int64), np.zeros((threads, -(-n // 32)), np.int64)
+    lowest, visited = np.zeros(m, np.int64), np.zeros((threads, -(-n // 32)), np.int64)
     lowest[: len(points.body)] = points.first[:-1]
-    point, (shapes, slots, kept) = np.zeros((threads, n), np.int64), np.zeros((3, m), np.int64)
-    (at, normal), (gap, ahead) = np.zeros((2, threads, n, 3)), np.zeros((2, threads, n))
+    point, (shapes, slots, contact_count) = np.zeros((threads, n), np.int64), np.zeros((3, m), np.int64)
+    (position, normal), (gap, next_gap) = np.zeros((2, threads, n, 3)), np.zeros((2, threads, n))
     nearest = np.zeros((threads, KEPT, NEAREST))
-    return Near(point, at, normal, gap, ahead, nearest, lowest, seen, shapes, slots, kept)
+    return Near(point, position, normal, gap, next_gap, nearest, lowest, visited, shapes, slots, contact_count)
 
 
 class Motion(NamedTuple):
@@ -83,8 +83,8 @@ def _rim_direction(axis, n, number):
     if number == 0:
         return e
     side = cross(axis, e)
-    turn = 0.8660254037844386 if number == 1 else -0.8660254037844386
-    return add(scale(-0.5, e), scale(turn, side))
+    sine = 0.8660254037844386 if number == 1 else -0.8660254037844386
+    return add(scale(-0.5, e), scale(sine, side))
 
 
 @inline
@@ -93,8 +93,8 @@ def _surface_point(k, points, number, motion, n):
     x = add(motion.p, mul(motion.R, load3(points.position[k])))
     if points.rim[k] > 0.0:
         # The axis and the direction in the body, where a flat rim's points are fixed.
-        inside = _rim_direction(load3(points.axis[k]), mul_t(motion.R, n), number % 3)
-        x = add(x, scale(points.rim[k], mul(motion.R, inside)))
+        local = _rim_direction(load3(points.axis[k]), mul_t(motion.R, n), number % 3)
+        x = add(x, scale(points.rim[k], mul(motion.R, local)))
     return sub(x, scale(points.radius[k], n))
 
 
@@ -105,12 +105,12 @@ def _on_surface(x, n, gap):
 
 
 @inline
-def _take(count, k, x, n, gap, motion, dt, near):
+def _add_if_near(count, k, x, n, gap, motion, dt, near):
     """Store point k, at x, after `count` others if it is near now or within two steps; return the number stored."""
-    way = dt * max(-dot(n, add(motion.velocity, cross(motion.omega, sub(x, motion.p)))), 0.0)
-    if gap <= CONTACT_MARGIN + 2.0 * way:
-        near.point[count], near.gap[count], near.ahead[count] = k, gap, gap - way
-        store3(near.at[count], _on_surface(x, n, gap))
+    descent = dt * max(-dot(n, add(motion.velocity, cross(motion.omega, sub(x, motion.p)))), 0.0)
+    if gap <= CONTACT_MARGIN + 2.0 * descent:
+        near.point[count], near.gap[count], near.next_gap[count] = k, gap, gap - descent
+        store3(near.position[count], _on_surface(x, n, gap))
         store3(near.normal[count], n)
         return count + 1
     return count
@@ -136,11 +136,11 @@ def _is_far(s, points, motion, dt, n, offset):
 @inline
 def _lowest(k, e, points):
     """The lowest corner of a hull along e, in its body's frame, by a walk from corner k to lower neighbours."""
-    least, here = dot(load3(points.position[k]), e), -1
-    while here != k:
-        here = k
-        for place in range(points.first_neighbour[here], points.first_neighbour[here + 1]):
-            other = points.neighbour[place]
+    least, corner = dot(load3(points.position[k]), e), -1
+    while corner != k:
+        corner = k
+        for index in range(points.first_neighbour[corner], points.first_neighbour[corner + 1]):
+            other = points.neighbour[index]
             height = dot(load3(points.position[other]), e)
             if height < least:
                 k, least = other, height
@@ -151,8 +151,8 @@ def _lowest(k, e, points):
 def _is_new(k, first, near):
     """Mark point k of a shape as visited; return whether it was not."""
     word, bit = (k - first) >> 5, 1 << ((k - first) & 31)
-    new = near.seen[word] & bit == 0
-    near.seen[word] = near.seen[word] | bit
+    new = near.visited[word] & bit == 0
+    near.visited[word] = near.visited[word] | bit
     return new
 
 
@@ -165,23 +165,23 @@ def _rate(motion, n):
 class _Lowest(NamedTuple):
     """The lowest corner of a hull, which the ground stops within the step; the hull then tilts about it.
 
-    A corner at a distance a from it may come down by its own descent beyond `stops`, and by `turn` · a. It is near if
-    that brings it below `highest`.
+    A corner at a distance a from it may come down by the excess of its own descent over `descent`, and by `tilt` · a.
+    It is near if it then is below `height`.
     """
 
     corner: tuple[float, ...]  # its place in the body, m
-    stops: float  # its descent in a step, m
-    turn: float  # the tilt in a step, rad
-    highest: float  # its height, with what `TILT_RATE` adds over the size of the hull, m
+    descent: float  # its descent in a step, m
+    tilt: float  # its tilt in a step, rad
+    height: float  # its height, with what `TILT_RATE` adds over the size of the hull, m
 
 
 @inline
-def turn(s, points, stops):
-    """The tilt, rad, of hull s in a step in which the ground stops its lowest corner's descent `stops`, m.
+def tilt_angle(s, points, descent):
+    """The tilt, rad, of hull s in a step in which the ground stops the `descent` of its lowest corner, m.
 
-    A free body that is stopped at a corner turns about it at most by some `stops` over its radius.
+    A free body that is stopped at a corner rotates about it by about `descent` over its radius at most.
     """
-    return stops / points.bound[s, 3]
+    return descent / points.bound[s, 3]
 
 
 @inline
@@ -191,54 +191,54 @@ def _descent(corner, rate, dt):
 
 
 @inline
-def _take_corner(count, k, corner, plane, rate, motion, dt, surface, lowest, near):
-    """Store a corner as `_take` does a point, if it is near by its own gap and by `lowest`; return the new count.
+def _add_corner_if_near(count, k, corner, plane, rate, motion, dt, surface, lowest, near):
+    """Add a corner like `_add_if_near`, if it is near by its own gap and by `lowest`; return the new count.
 
     `plane` and `rate` give its gap now and its rate of descent.
     """
     gap, descent, arm = plane[1] + dot(plane[0], corner), _descent(corner, rate, dt), sub(corner, lowest.corner)
-    higher = max(gap - max(descent - lowest.stops, 0.0) - lowest.highest, 0.0)
-    if gap <= CONTACT_MARGIN + 2.0 * descent and higher * higher <= lowest.turn * lowest.turn * dot(arm, arm):
+    higher = max(gap - max(descent - lowest.descent, 0.0) - lowest.height, 0.0)
+    if gap <= CONTACT_MARGIN + 2.0 * descent and higher * higher <= lowest.tilt * lowest.tilt * dot(arm, arm):
         n, x = load3(surface.plane), add(motion.p, mul(motion.R, corner))
         above = dot(n, x) - surface.plane[3]
-        near.point[count], near.gap[count], near.ahead[count] = k, above, gap - descent
-        store3(near.at[count], _on_surface(x, n, above))
+        near.point[count], near.gap[count], near.next_gap[count] = k, above, gap - descent
+        store3(near.position[count], _on_surface(x, n, above))
         store3(near.normal[count], n)
         return count + 1
     return count
 
 
 @inline
-def _walk(s, points, motion, dt, surface, near):
+def _near_corners(s, points, motion, dt, surface, near):
     """Find the near corners of a hull along edges, from the lowest one now and from the lowest one after the step."""
     first, n = points.first[s], load3(surface.plane)
     for word in range((points.first[s + 1] - first + 31) >> 5):
-        near.seen[word] = 0
+        near.visited[word] = 0
     plane, rate = (mul_t(motion.R, n), dot(n, motion.p) - surface.plane[3]), _rate(motion, n)
     k = _lowest(near.lowest[s], plane[0], points)
     near.lowest[s] = k
     _is_new(k, first, near)
     corner = load3(points.position[k])
-    stops, highest = (
+    descent, height = (
         _descent(corner, rate, dt),
         plane[1] + dot(plane[0], corner) + TILT_RATE * dt * 2.0 * points.bound[s, 3],
     )
-    lowest = _Lowest(corner, stops, turn(s, points, stops), highest)
-    count = _take_corner(0, k, corner, plane, rate, motion, dt, surface, lowest, near)
+    lowest = _Lowest(corner, descent, tilt_angle(s, points, descent), height)
+    count = _add_corner_if_near(0, k, corner, plane, rate, motion, dt, surface, lowest, near)
     k = _lowest(k, add(plane[0], scale(dt, rate[0])), points)
     if _is_new(k, first, near):
         corner = load3(points.position[k])
-        count = _take_corner(count, k, corner, plane, rate, motion, dt, surface, lowest, near)
-    done, place, end = 0, 0, 0
-    while place < end or done < count:
-        if place == end:
-            here = near.point[done]
-            done, place, end = done + 1, points.first_neighbour[here], points.first_neighbour[here + 1]
-        k = points.neighbour[place]
-        place += 1
+        count = _add_corner_if_near(count, k, corner, plane, rate, motion, dt, surface, lowest, near)
+    done, index, end = 0, 0, 0
+    while index < end or done < count:
+        if index == end:
+            last = near.point[done]
+            done, index, end = done + 1, points.first_neighbour[last], points.first_neighbour[last + 1]
+        k = points.neighbour[index]
+        index += 1
         if _is_new(k, first, near):
             corner = load3(points.position[k])
-            count = _take_corner(count, k, corner, plane, rate, motion, dt, surface, lowest, near)
+            count = _add_corner_if_near(count, k, corner, plane, rate, motion, dt, surface, lowest, near)
     return count
 
 
@@ -250,10 +250,10 @@ def _clear_height(s, points, motion, dt, field):
     ground beside it rises no faster than its steepest triangle.
     """
     arm, radius = mul(motion.R, load3(points.bound[s])), points.bound[s, 3]
-    own, omega = add(motion.velocity, cross(motion.omega, arm)), motion.omega
-    fastest = np.sqrt(dot(own, own)) + radius * np.sqrt(dot(omega, omega))
+    velocity, omega = add(motion.velocity, cross(motion.omega, arm)), motion.omega
+    max_speed = np.sqrt(dot(velocity, velocity)) + radius * np.sqrt(dot(omega, omega))
     top = highest_around(field, add(motion.p, arm), radius)
-    return top + (2.0 * CONTACT_MARGIN + 2.0 * dt * fastest) / field.grid[UPWARDS]
+    return top + (2.0 * CONTACT_MARGIN + 2.0 * dt * max_speed) / field.grid[UPWARDS]
 
 
 @inline
@@ -273,15 +273,15 @@ def _over_field(s, points, motion, dt, field, near):
         if points.radius[k] > 0.0:  # a sphere has several points
             row = near.nearest[number % KEPT]
             if number % KEPT == 0:
-                own = add(motion.velocity, cross(motion.omega, arm))
+                velocity = add(motion.velocity, cross(motion.omega, arm))
                 spin_speed = points.radius[k] * np.sqrt(dot(motion.omega, motion.omega))
-                ahead = CONTACT_MARGIN + 2.0 * dt * (np.sqrt(dot(own, own)) + spin_speed)
-                near_sphere(field, x, points.radius[k], ahead, near.nearest)
-            count = _take(count, k, load3(row, PLACE), load3(row, NORMAL), row[GAP], motion, dt, near)
+                margin = CONTACT_MARGIN + 2.0 * dt * (np.sqrt(dot(velocity, velocity)) + spin_speed)
+                near_sphere(field, x, points.radius[k], margin, near.nearest)
+            count = _add_if_near(count, k, load3(row, PLACE), load3(row, NORMAL), row[GAP], motion, dt, near)
         elif points.rim[k] > 0.0 or not x[2] > height:
             x = _surface_point(k, points, number, motion, under(field, x)[0])
             n, gap = under(field, x)
-            count = _take(count, k, x, n, gap, motion, dt, near)
+            count = _add_if_near(count, k, x, n, gap, motion, dt, near)
     return count
 
 
@@ -289,15 +289,15 @@ def _over_field(s, points, motion, dt, field, near):
 def near_shapes(points, bodies, surface, dt, near):
     """Find the shapes that may have near points, and where their contacts begin, into `near`; return their number."""
     count, slot = 0, 0
-    for s in spread(points.body.size):
+    for s in parallel_range(points.body.size):
         motion = motion_of(s, points, bodies)
         if len(surface) == 1:
             far = _is_far(s, points, motion, dt, load3(surface.plane), surface.plane[3])
         else:
             far = _is_above(s, points, motion, _clear_height(s, points, motion, dt, surface))
-        near.kept[s] = 0 if far else 1
+        near.contact_count[s] = 0 if far else 1
     for s in range(points.body.size):
-        if near.kept[s] == 1:
+        if near.contact_count[s] == 1:
             near.shapes[count], near.slots[count] = s, slot
             count, slot = count + 1, slot + min(points.first[s + 1] - points.first[s], KEPT)
     return count
@@ -306,10 +306,10 @@ def near_shapes(points, bodies, surface, dt, near):
 @inline
 def of_thread(near):
     """The workspace of a thread."""
-    t = place_of_thread()
+    t = thread_index()
     return Near(
-        near.point[t], near.at[t], near.normal[t], near.gap[t], near.ahead[t], near.nearest[t], near.lowest,
-        near.seen[t], near.shapes, near.slots, near.kept,
+        near.point[t], near.position[t], near.normal[t], near.gap[t], near.next_gap[t], near.nearest[t], near.lowest,
+        near.visited[t], near.shapes, near.slots, near.contact_count,
     )  # fmt: skip
 
 
@@ -321,8 +321,8 @@ def near_points(s, points, motion, dt, surface, near):
         return _over_field(s, points, motion, dt, surface, near)
     first, n, count = points.first[s], load3(surface.plane), 0
     if points.first_neighbour[first + 1] > points.first_neighbour[first]:
-        return _walk(s, points, motion, dt, surface, near)
+        return _near_corners(s, points, motion, dt, surface, near)
     for k in range(first, points.first[s + 1]):
         x = _surface_point(k, points, k - first, motion, n)
-        count = _take(count, k, x, n, dot(n, x) - surface.plane[3], motion, dt, near)
+        count = _add_if_near(count, k, x, n, dot(n, x) - surface.plane[3], motion, dt, near)
     return count

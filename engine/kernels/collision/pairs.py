@@ -89,13 +89,13 @@ def pair_contacts(a, b, shapes, rotation, position, reach, contacts):
     """
     if not distance_bound(a, b, shapes, rotation, position) <= reach:  # also for a pose that is not finite
         return 0
-    turned = shapes.kind[a] > shapes.kind[b] or (shapes.kind[a] == shapes.kind[b] and a > b)
-    first, second = (b if turned else a), (a if turned else b)
-    if turned:
+    swapped = shapes.kind[a] > shapes.kind[b] or (shapes.kind[a] == shapes.kind[b] and a > b)
+    first, second = (b if swapped else a), (a if swapped else b)
+    if swapped:
         for k in range(6):
-            contacts.work.nearing[k] = -contacts.work.nearing[k]
+            contacts.work.approach[k] = -contacts.work.approach[k]
     count = _ordered(first, second, shapes, rotation, position, reach, contacts)
-    if turned:
+    if swapped:
         for k in range(count):
             store3(contacts.normal[k], scale(-1.0, load3(contacts.normal[k])))
     return count

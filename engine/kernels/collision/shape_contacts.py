@@ -64,25 +64,25 @@ def pairs_workspace(chosen: Pairs, solids: Shapes) -> PairsWorkspace:
 
 
 @inline
-def _move(pairs, bodies):
+def _update_shapes(pairs, bodies):
     """Update the frames and velocities of the shapes of moving bodies."""
     for s in range(pairs.body.size):
         body = pairs.body[s]
         if body != WORLD:
             R, p = load9(bodies.rotation[body]), load3(bodies.position[body])
-            turn = matmul(R, load9(pairs.inner[s]))
-            shift = mul(R, load3(pairs.inner[s], 9))
-            arm = add(shift, mul(turn, load3(pairs.shapes.bound[s])))
+            rotation = matmul(R, load9(pairs.inner[s]))
+            offset = mul(R, load3(pairs.inner[s], 9))
+            arm = add(offset, mul(rotation, load3(pairs.shapes.bound[s])))
             omega = load3(bodies.twist[body])
-            store9(pairs.rotation[s], turn)
-            store3(pairs.position[s], add(p, shift))
+            store9(pairs.rotation[s], rotation)
+            store3(pairs.position[s], add(p, offset))
             store3(pairs.middle[s], add(p, arm))
             store3(pairs.omega[s], omega)
             store3(pairs.velocity[s], add(load3(bodies.twist[body], 3), cross(omega, arm)))
 
 
 @inline
-def _reach(s, pairs):
+def _max_point_speed(s, pairs):
     """The maximum speed of a shape's points relative to its centre."""
     omega = load3(pairs.omega[s])
     return np.sqrt(dot(omega, omega)) * pairs.shapes.bound[s, 3]
@@ -95,11 +95,11 @@ def _velocity(s, x, pairs):
 
 
 @inline
-def _relative(a, b, dt, pairs):
+def _set_approach(a, b, dt, pairs):
     """Put what of two shapes takes part in the step into the workspace, see `pair_workspace`."""
-    nearing, origin = pairs.contacts.work.nearing, (0.0, 0.0, 0.0)
-    turn = sub(load3(pairs.omega[a]), load3(pairs.omega[b]))
-    store3(nearing, scale(2.0 * dt, turn))
+    nearing, origin = pairs.contacts.work.approach, (0.0, 0.0, 0.0)
+    omega = sub(load3(pairs.omega[a]), load3(pairs.omega[b]))
+    store3(nearing, scale(2.0 * dt, omega))
     store3(nearing, scale(2.0 * dt, sub(_velocity(a, origin, pairs), _velocity(b, origin, pairs))), 3)
     nearing[6] = CONTACT_MARGIN
 
@@ -110,20 +110,22 @@ def shape_contacts(total, points, shapes, pairs, bodies, dt, out):
 
     They are numbered after `points` points and `shapes` shapes, by their pair and their index among its contacts.
     """
-    _move(pairs, bodies)
+    _update_shapes(pairs, bodies)
     for k in range(pairs.one.size):
         a, b = pairs.one[k], pairs.other[k]
-        apart = sub(load3(pairs.middle[a]), load3(pairs.middle[b]))
-        speed = sub(load3(pairs.velocity[a]), load3(pairs.velocity[b]))
-        fastest = np.sqrt(dot(speed, speed)) + _reach(a, pairs) + _reach(b, pairs)
-        reach = CONTACT_MARGIN + 2.0 * dt * fastest
+        separation = sub(load3(pairs.middle[a]), load3(pairs.middle[b]))
+        relative_velocity = sub(load3(pairs.velocity[a]), load3(pairs.velocity[b]))
+        max_speed = (
+            np.sqrt(dot(relative_velocity, relative_velocity)) + _max_point_speed(a, pairs) + _max_point_speed(b, pairs)
+        )
+        reach = CONTACT_MARGIN + 2.0 * dt * max_speed
         limit = pairs.shapes.bound[a, 3] + pairs.shapes.bound[b, 3] + reach
-        if not dot(apart, apart) <= limit * limit:
+        if not dot(separation, separation) <= limit * limit:
             continue
-        _relative(a, b, dt, pairs)
+        _set_approach(a, b, dt, pairs)
         count = pair_contacts(a, b, pairs.shapes, pairs.rotation, pairs.position, reach, pairs.contacts)
         for c in range(min(count, pairs.first[k + 1] - pairs.first[k])):
-            x, n = load3(pairs.contacts.at[c]), load3(pairs.contacts.normal[c])
+            x, n = load3(pairs.contacts.position[c]), load3(pairs.contacts.normal[c])
             gap = pairs.contacts.gap[c]
             closing = -dot(n, sub(_velocity(a, x, pairs), _velocity(b, x, pairs)))
             if gap <= CONTACT_MARGIN + 2.0 * dt * max(closing, 0.0):

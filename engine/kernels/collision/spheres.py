@@ -55,8 +55,8 @@ def sphere_sphere(d, o, radius_a, radius_b, reach, contacts):
 @inline
 def sphere_capsule(d, u, o, radius_a, radius_b, reach, contacts):
     """Find the contact of a sphere at o + d and a capsule about o."""
-    away = sub(d, scale(on_segment(d, (0.0, 0.0, 0.0), u), u))
-    n, length = unit_or(away, tangents_of(u), np.sqrt(dot(d, d)) + np.sqrt(dot(u, u)))
+    separation = sub(d, scale(on_segment(d, (0.0, 0.0, 0.0), u), u))
+    n, length = unit_or(separation, tangents_of(u), np.sqrt(dot(d, d)) + np.sqrt(dot(u, u)))
     gap = length - radius_a - radius_b
     if gap > reach:
         return 0
@@ -104,8 +104,8 @@ def _put_at(contacts, count, s, t, pair, feature):
     """Store the contact between point s of one capsule and point t of the other, if within reach."""
     d, u, w, o, across, radius_a, radius_b, reach = pair
     x = add(d, scale(s, u))
-    away = sub(x, scale(t, w))
-    n, length = unit_or(away, across, np.sqrt(dot(d, d)) + np.sqrt(dot(u, u)) + np.sqrt(dot(w, w)))
+    separation = sub(x, scale(t, w))
+    n, length = unit_or(separation, across, np.sqrt(dot(d, d)) + np.sqrt(dot(u, u)) + np.sqrt(dot(w, w)))
     gap = length - radius_a - radius_b
     if gap <= reach:
         put_between(contacts, count, add(o, x), n, gap, radius_a, feature)
@@ -113,18 +113,18 @@ def _put_at(contacts, count, s, t, pair, feature):
 
 
 @inline
-def _ends(d, u, w, sign):
+def _overlap_end(d, u, w, sign):
     """The end, towards sign · u, of the stretch that nearly parallel segments share.
 
     Returns s, t, and whose end it is: 0 for the first segment, 1 for the second.
     """
     o = (0.0, 0.0, 0.0)
-    turn = sign if dot(u, w) >= 0.0 else -sign
-    s = dot(u, sub(scale(turn, w), d)) / dot(u, u)  # the second one's end, projected on the first
+    end_sign = sign if dot(u, w) >= 0.0 else -sign
+    s = dot(u, sub(scale(end_sign, w), d)) / dot(u, u)  # the second one's end, projected on the first
     second = sign * s < 1.0 - _SAME
     return (
         (clamped(s, 1.0) if second else sign),
-        (turn if second else on_segment(add(d, scale(sign, u)), o, w)),
+        (end_sign if second else on_segment(add(d, scale(sign, u)), o, w)),
         (1 if second else 0),
     )
 
@@ -157,15 +157,15 @@ def capsule_capsule(d, u, w, o, radius_a, radius_b, reach, contacts):
     pair = d, u, w, o, across, radius_a, radius_b, reach
     if area > _PARALLEL * uu * ww or uu == 0.0 or ww == 0.0:
         return _put_at(contacts, 0, s, t, pair, CLOSEST)
-    s0, t0, second0 = _ends(d, u, w, -1.0)
-    s1, t1, second1 = _ends(d, u, w, 1.0)
+    s0, t0, second0 = _overlap_end(d, u, w, -1.0)
+    s1, t1, second1 = _overlap_end(d, u, w, 1.0)
     if s1 - s0 <= _SAME:
         return _put_at(contacts, 0, s, t, pair, CLOSEST)
     count = _put_at(contacts, 0, s0, t0, pair, 1 + 2 * second0)
     count = _put_at(contacts, count, s1, t1, pair, 2 + 2 * second1)
-    least = contacts.gap[0] if count > 0 else reach
-    least = min(least, contacts.gap[1]) if count > 1 else least
+    min_gap = contacts.gap[0] if count > 0 else reach
+    min_gap = min(min_gap, contacts.gap[1]) if count > 1 else min_gap
     gap = length - radius_a - radius_b
-    if count == 0 or gap < least - _NEARER * (length + radius_a + radius_b):
+    if count == 0 or gap < min_gap - _NEARER * (length + radius_a + radius_b):
         count = _put_at(contacts, count, s, t, pair, CLOSEST)
     return count

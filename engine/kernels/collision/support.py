@@ -25,7 +25,7 @@ def _signed(x, half):
 
 
 @inline
-def begin(a, b, shapes, work):
+def begin_support(a, b, shapes, work):
     """Set the corner at which the first search for a hull's support corner begins; later ones begin at the last
     result."""
     for side in range(2):
@@ -35,14 +35,14 @@ def begin(a, b, shapes, work):
 
 
 @inline
-def _vertex(side, shapes, e, work):
+def _support_corner(side, shapes, e, work):
     """The support corner of a hull along e, by a walk to farther neighbours."""
     best = work.farthest[side]
     largest = dot(load3(shapes.vertices[best]), e)
-    here = -1
-    while here != best:
-        here = best
-        for k in range(shapes.first_neighbour[here], shapes.first_neighbour[here + 1]):
+    corner = -1
+    while corner != best:
+        corner = best
+        for k in range(shapes.first_neighbour[corner], shapes.first_neighbour[corner + 1]):
             v = shapes.neighbour[k]
             along = dot(load3(shapes.vertices[v]), e)
             if along > largest:
@@ -54,7 +54,7 @@ def _vertex(side, shapes, e, work):
 @kernel
 def facing(side, shapes, e, work):
     """The face most aligned with e among those at the hull's support corner along e, in its own frame."""
-    v = _vertex(side, shapes, e, work)
+    v = _support_corner(side, shapes, e, work)
     best, largest = -1, -2.0
     for k in range(shapes.first_face_at[v], shapes.first_face_at[v + 1]):
         f = shapes.face_at[k]
@@ -80,7 +80,7 @@ def _support(k, side, shapes, rotation, e, work):
         factor = size[0] / across if across > 0.0 else 0.0
         x = (factor * e[0], factor * e[1], _signed(e[2], 0.5 * size[1]))
     elif kind == HULL:
-        x = load3(shapes.vertices[_vertex(side, shapes, e, work)])
+        x = load3(shapes.vertices[_support_corner(side, shapes, e, work)])
     store3(work.support[side], mul(R, x))
 
 

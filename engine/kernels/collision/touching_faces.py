@@ -13,7 +13,7 @@ from engine.kernels.collision.support import facing
 from engine.kernels.spatial import add, dot, load3, load9, mul, mul_t, scale, store3
 from engine.scene.shapes import BOX, CAPSULE, CYLINDER, SPHERE
 
-_STANDS = 0.5  # the squared cosine between a cylinder's axis and the normal above which its end touches
+_END_TOUCHES = 0.5  # the squared cosine between a cylinder's axis and the normal above which its end touches
 _EIGHTH = 0.7071067811865476
 
 
@@ -25,12 +25,12 @@ def _put(work, side, k, x, frame, number):
 
 
 @inline
-def _put_plane(work, side, m, x, frame, round_):
+def _put_plane(work, side, m, x, frame, disc_radius):
     """Store the plane of a polygon, with outward normal m and through x, and its radius if it is a disc."""
     m = mul(frame, m)
     store3(work.face[side], m)
     work.face[side, 3] = dot(m, mul(frame, x))
-    work.face[side, 4] = round_
+    work.face[side, 4] = disc_radius
 
 
 @inline
@@ -58,7 +58,7 @@ def _cylinder(k, side, shapes, R, p, e, frame, work):
     """The end of a cylinder facing e, in its own frame, or the line on which it lies."""
     radius, half = shapes.size[k, 0], 0.5 * shapes.size[k, 1]
     across = e[0] * e[0] + e[1] * e[1]
-    if e[2] * e[2] >= _STANDS * (across + e[2] * e[2]):
+    if e[2] * e[2] >= _END_TOUCHES * (across + e[2] * e[2]):
         end = 1.0 if e[2] >= 0.0 else -1.0
         c, s = 1.0, 0.0
         for k in range(RIM):
@@ -100,7 +100,7 @@ def touching_face(k, side, shapes, rotation, d, frame, work):
     number."""
     R = load9(rotation[k])
     e = (-frame[6], -frame[7], -frame[8]) if side == 0 else (frame[6], frame[7], frame[8])
-    inside = mul_t(R, e)
+    local = mul_t(R, e)
     kind, radius = shapes.kind[k], shapes.size[k, 0]
     if kind == SPHERE:
         _put(work, side, 0, add(d, scale(radius, e)), frame, 0)
@@ -112,11 +112,11 @@ def touching_face(k, side, shapes, rotation, d, frame, work):
         _put(work, side, 1, add(x, u), frame, 1)
         count = 2
     elif kind == BOX:
-        count = _box(k, side, shapes, R, d, inside, frame, work)
+        count = _box(k, side, shapes, R, d, local, frame, work)
     elif kind == CYLINDER:
-        count = _cylinder(k, side, shapes, R, d, inside, frame, work)
+        count = _cylinder(k, side, shapes, R, d, local, frame, work)
     else:
-        count = _hull(k, side, shapes, R, d, inside, frame, work)
+        count = _hull(k, side, shapes, R, d, local, frame, work)
     for c in range(count):
         start, end = load3(work.corner[side, c]), load3(work.corner[side, (c + 1) % count])
         x, y = end[0] - start[0], end[1] - start[1]

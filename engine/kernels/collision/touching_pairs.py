@@ -28,8 +28,8 @@ def touching_pairs(model: Model, scene: Scene) -> tuple[Pairs, Shapes]:
     poses = np.concatenate([body_poses(model, model.neutral()[None])[0], np.eye(4)[None]])[chosen.body]  # −1: the world
     rotation = poses[:, :3, :3] @ chosen.rotation
     position = np.einsum("sij,sj->si", poses[:, :3, :3], chosen.position) + poses[:, :3, 3]
-    place, kept = pair_workspace.workspace(solids), np.ones(len(chosen.one), bool)
+    work, keep = pair_workspace.workspace(solids), np.ones(len(chosen.one), bool)
     frames = rotation.reshape(-1, 9), np.ascontiguousarray(position)
     for k in np.flatnonzero(chosen.neutral):
-        kept[k] = pair_contacts(int(chosen.one[k]), int(chosen.other[k]), solids, *frames, _TOUCHES, place) == 0
-    return chosen.only(kept), solids
+        keep[k] = pair_contacts(int(chosen.one[k]), int(chosen.other[k]), solids, *frames, _TOUCHES, work) == 0
+    return chosen.only(keep), solids

@@ -35,7 +35,7 @@ them, and on a CPU, or on either for robots with very many contacts."""
 TOUCH, UNKNOWNS = 0, 1
 """`BodyPairs.counts`: touching pairs, and unknowns of the present step."""
 ALL = 6
-_NOWHERE, _NONE = -2, -ALL
+_JOINED, _NONE = -2, -ALL
 
 
 class BodyPairs(NamedTuple):
@@ -47,14 +47,14 @@ class BodyPairs(NamedTuple):
     counts: NDArray[np.int64]  # (2,): touching pairs, and unknowns of the present step
     body: NDArray[np.int64]  # (P, 2): the pair's bodies
     arm: NDArray[np.floating]  # (P, 6): from the origins of both to the pair's place
-    contact: NDArray[np.int64]  # (P,): the first contact of its list, which continues in `ProblemArrays.following`
+    contact: NDArray[np.int64]  # (P,): the first contact of its list, which continues in `ProblemArrays.next_contact`
     first: NDArray[np.int64]  # (P,): 3 where only a force is unknown, else 0
     begin: NDArray[np.int64]  # (P,): the index of its unknowns if there were six
-    stiff: NDArray[np.floating]  # (P, 36): K by blocks
+    stiffness: NDArray[np.floating]  # (P, 36): K by blocks
     s: NDArray[np.floating]  # (P, 6)
-    u: NDArray[np.floating]  # (2 P, 36): of a side, at the body `at`: the wrench per unit F
+    u: NDArray[np.floating]  # (2 P, 36): of a side, at `side_body`: the wrench per unit F
     w: NDArray[np.floating]  # (2 P, 36): ρ per acceleration of that body
-    at: NDArray[np.int64]  # (2 P,)
+    side_body: NDArray[np.int64]  # (2 P,)
     head: NDArray[np.int64]  # (n + 1,): the first of the sides at a body, −1 for none
     next_side: NDArray[np.int64]  # (2 P,): the one after it
     alpha: NDArray[np.floating]  # (6 P,) by unknown: Sᵀ u of the axis being eliminated
@@ -63,9 +63,9 @@ class BodyPairs(NamedTuple):
     wrench: NDArray[np.floating]  # (6 P,): F
     Z: NDArray[np.floating]  # (6 P, 6 P)
     system: NDArray[np.floating]  # (6 P, 6 P): 1 + K Z
-    push: NDArray[np.floating]  # (n, 6): the wrench of all pairs on a body
+    body_wrench: NDArray[np.floating]  # (n, 6): the wrench of all pairs on a body
     column: NDArray[np.floating]  # (n, 36): x of a joint's axes
-    over: NDArray[np.floating]  # (n, 6): their 1/D
+    inverse: NDArray[np.floating]  # (n, 6): their 1/D
     passed_on: NDArray[np.floating]  # (nv, 2, 6 P): Σ α and Σ β of a mimicked coordinate's joints below, see `mimics`
 
 
@@ -73,13 +73,13 @@ def body_pairs(bodies: int, nv: int, pairs: int) -> BodyPairs:
     """Return the workspace for up to this many pairs."""
     n, P = bodies, max(pairs, 1)
     M = ALL * P
-    counts, body, at, head = (np.zeros(shape, np.int64) for shape in (2, (P, 2), 2 * P, n + 1))
+    counts, body, side_body, head = (np.zeros(shape, np.int64) for shape in (2, (P, 2), 2 * P, n + 1))
     contact, first, begin, following = (np.zeros(size, np.int64) for size in (P, P, P, 2 * P))
     alpha, beta, rho, wrench = np.zeros((4, M))
     return BodyPairs(
         counts, body, np.zeros((P, 6)), contact, first, begin, np.zeros((P, 36)), np.zeros((P, 6)),
-        np.zeros((2 * P, 36)), np.zeros((2 * P, 36)), at, head, following, alpha, beta, rho, wrench, np.zeros((M, M)),
-        np.zeros((M, M)), np.zeros((n, 6)), np.zeros((n, 36)), np.zeros((n, 6)), np.zeros((nv, 2, M)),
+        np.zeros((2 * P, 36)), np.zeros((2 * P, 36)), side_body, head, following, alpha, beta, rho, wrench,
+        np.zeros((M, M)), np.zeros((M, M)), np.zeros((n, 6)), np.zeros((n, 36)), np.zeros((n, 6)), np.zeros((nv, 2, M)),
     )  # fmt: skip
 
 
@@ -95,9 +95,9 @@ def add_contact(i, a, b, x, bodies, p, pairs):
         pairs.counts[TOUCH], pairs.body[j, 0], pairs.body[j, 1], pairs.first[j] = count + 1, a, b, 3
         store3(pairs.arm[j], sub(x, load3(bodies.position[a])))
         store3(pairs.arm[j], sub(x, load3(bodies.position[b])), 3)
-        p.following[i] = -1
+        p.next_contact[i] = -1
     else:
-        pairs.first[j], p.following[i] = 0, pairs.contact[j]
+        pairs.first[j], p.next_contact[i] = 0, pairs.contact[j]
     pairs.contact[j] = i
     return True
 
@@ -114,17 +114,17 @@ def relative_velocity(j, k, twists, p, pairs):
 
 
 @inline
-def clear_pushes(pairs):
+def clear_pair_wrenches(pairs):
     """Clear the wrenches on bodies."""
-    for i in range(pairs.push.shape[0]):
-        store3(pairs.push[i], ZERO)
-        store3(pairs.push[i], ZERO, 3)
+    for i in range(pairs.body_wrench.shape[0]):
+        store3(pairs.body_wrench[i], ZERO)
+        store3(pairs.body_wrench[i], ZERO, 3)
 
 
 @inline
-def add_push(j, n, f, pairs):
+def add_pair_wrench(j, n, f, pairs):
     """Add a wrench about the place of pair j to its first body, and subtract it from the second."""
-    a, b = pairs.push[pairs.body[j, 0]], pairs.push[pairs.body[j, 1]]
+    a, b = pairs.body_wrench[pairs.body[j, 0]], pairs.body_wrench[pairs.body[j, 1]]
     r, q = load3(pairs.arm[j]), load3(pairs.arm[j], 3)
     store3(a, add(load3(a), add(n, cross(r, f))))
     store3(a, add(load3(a, 3), f), 3)
@@ -142,7 +142,7 @@ def any_touch(tree):
 def with_pair_wrench(i, n, f, tree):
     """The wrench (n, f) of body i plus those of pairs."""
     if any_touch(tree):
-        n, f = sub(n, load3(tree.pairs.push[i])), sub(f, load3(tree.pairs.push[i], 3))
+        n, f = sub(n, load3(tree.pairs.body_wrench[i])), sub(f, load3(tree.pairs.body_wrench[i], 3))
     return n, f
 
 
@@ -159,20 +159,20 @@ def _begin_side(side, body, arm, sign, pairs):
     u, w = pairs.u[side], pairs.w[side]
     for c in range(3):
         e = (sign if c == 0 else 0.0), (sign if c == 1 else 0.0), (sign if c == 2 else 0.0)
-        turned = cross(arm, e)
+        moment = cross(arm, e)
         store3(w, e, 6 * c)
         store3(w, ZERO, 6 * c + 3)
-        store3(w, turned, 18 + 6 * c)
+        store3(w, moment, 18 + 6 * c)
         store3(w, e, 21 + 6 * c)
     for k in range(36):
         u[k] = -w[k]
-    pairs.at[side], pairs.next_side[side], pairs.head[body] = body, pairs.head[body], side
+    pairs.side_body[side], pairs.next_side[side], pairs.head[body] = body, pairs.head[body], side
 
 
 @inline
 def clear(pairs):
     """Clear the wrenches, unknowns and sides."""
-    clear_pushes(pairs)
+    clear_pair_wrenches(pairs)
     pairs.counts[UNKNOWNS] = 0
     for i in range(pairs.head.size):
         pairs.head[i] = -1
@@ -183,7 +183,7 @@ def clear_stiffness(j, pairs):
     """Clear K of pair j."""
     pairs.begin[j] = _NONE
     for k in range(36):
-        pairs.stiff[j, k] = 0.0
+        pairs.stiffness[j, k] = 0.0
 
 
 @inline
@@ -213,11 +213,11 @@ def clear_sums(tree):
 
 
 @inline
-def keep_column(i, k, x, y, reciprocal, pairs):
+def store_column(i, k, x, y, reciprocal, pairs):
     """Store the column (x, y) and 1/D of axis k of body i's joint."""
     store3(pairs.column[i], x, 6 * k)
     store3(pairs.column[i], y, 6 * k + 3)
-    pairs.over[i, k] = reciprocal
+    pairs.inverse[i, k] = reciprocal
 
 
 @kernel
@@ -226,11 +226,11 @@ def eliminate(i, kind, e, x, y, z, w, reciprocal, q, row, pairs):
 
     (x, y) is I S, (z, w) Sᵀ I/D. `row` is the velocity whose α and β other joints of the coordinate have left, or −1.
     """
-    at, side = 0 if kind == REVOLUTE else 3, pairs.head[i]
+    offset, side = 0 if kind == REVOLUTE else 3, pairs.head[i]
     while side >= 0:
         before, u, v = pairs.begin[side // 2], pairs.u[side], pairs.w[side]
         for c in range(pairs.first[side // 2], ALL):
-            a, b = dot(e, load3(u, 6 * c + at)), dot(e, load3(v, 6 * c + at))
+            a, b = dot(e, load3(u, 6 * c + offset)), dot(e, load3(v, 6 * c + offset))
             if row >= 0:
                 a, b = a + pairs.passed_on[row, 0, before + c], b + pairs.passed_on[row, 1, before + c]
             pairs.alpha[before + c], pairs.beta[before + c] = a, b
@@ -254,24 +254,24 @@ def eliminate(i, kind, e, x, y, z, w, reciprocal, q, row, pairs):
 
 
 @kernel
-def keep_coordinate(i, kind, e, row, pairs):
+def store_coordinate(i, kind, e, row, pairs):
     """Store α and β of a coordinate that moves body i along e and is eliminated at an ancestor."""
-    at, side = 0 if kind == REVOLUTE else 3, pairs.head[i]
+    offset, side = 0 if kind == REVOLUTE else 3, pairs.head[i]
     while side >= 0:
         before = pairs.begin[side // 2]
         for c in range(pairs.first[side // 2], ALL):
-            pairs.passed_on[row, 0, before + c] += dot(e, load3(pairs.u[side], 6 * c + at))
-            pairs.passed_on[row, 1, before + c] += dot(e, load3(pairs.w[side], 6 * c + at))
+            pairs.passed_on[row, 0, before + c] += dot(e, load3(pairs.u[side], 6 * c + offset))
+            pairs.passed_on[row, 1, before + c] += dot(e, load3(pairs.w[side], 6 * c + offset))
         side = pairs.next_side[side]
 
 
 @kernel
 def pass_on(i, parent, arm, pairs):
     """Pass the pairs' terms at body i to its parent, and add them to the other side's where both meet."""
-    side, to = pairs.head[i], parent if parent != WORLD else pairs.head.size - 1
+    side, target = pairs.head[i], parent if parent != WORLD else pairs.head.size - 1
     while side >= 0:
-        after, other = pairs.next_side[side], side + 1 - 2 * (side % 2)
-        u, w, meets = pairs.u[side], pairs.w[side], pairs.at[other] == to
+        following, other = pairs.next_side[side], side + 1 - 2 * (side % 2)
+        u, w, meets = pairs.u[side], pairs.w[side], pairs.side_body[other] == target
         for c in range(pairs.first[side // 2], ALL):
             n, f = add(load3(u, 6 * c), cross(arm, load3(u, 6 * c + 3))), load3(u, 6 * c + 3)
             m, g = add(load3(w, 6 * c), cross(arm, load3(w, 6 * c + 3))), load3(w, 6 * c + 3)
@@ -284,10 +284,10 @@ def pass_on(i, parent, arm, pairs):
             store3(for_w, m, 6 * c)
             store3(for_w, g, 6 * c + 3)
         if meets:
-            pairs.at[side] = _NOWHERE
+            pairs.side_body[side] = _JOINED
         else:
-            pairs.at[side], pairs.next_side[side], pairs.head[to] = to, pairs.head[to], side
-        side = after
+            pairs.side_body[side], pairs.next_side[side], pairs.head[target] = target, pairs.head[target], side
+        side = following
 
 
 @inline
@@ -318,7 +318,7 @@ def add_stiffness(K, a, b, c, d):
 
 
 @inline
-def _place_in(k, c):
+def _stiffness_index(k, c):
     """The index of element (k, c) of K."""
     return 9 * (2 * (k // 3) + c // 3) + 3 * (k % 3) + c % 3
 
@@ -326,10 +326,10 @@ def _place_in(k, c):
 @kernel
 def solve(pairs):
     """Solve for F of all pairs with unknowns, by elimination with partial pivoting; leave only their wrenches in
-    `push`."""
+    `body_wrench`."""
     M, A, x = pairs.counts[UNKNOWNS], pairs.system, pairs.wrench
     for j in range(pairs.counts[TOUCH]):
-        before, first, K = pairs.begin[j], pairs.first[j], pairs.stiff[j]
+        before, first, K = pairs.begin[j], pairs.first[j], pairs.stiffness[j]
         if before != _NONE:
             for k in range(first, ALL):
                 row = before + k
@@ -337,19 +337,19 @@ def solve(pairs):
                     A[row, c] = 0.0
                 A[row, row], x[row] = 1.0, pairs.s[j, k]
                 for c in range(first, ALL):
-                    stiff = K[_place_in(k, c)]
+                    stiff = K[_stiffness_index(k, c)]
                     x[row] -= stiff * pairs.rho[before + c]
                     for d in range(M):
                         A[row, d] += stiff * pairs.Z[before + c, d]
     _eliminate_all(M, A, x)
-    clear_pushes(pairs)
+    clear_pair_wrenches(pairs)
     for j in range(pairs.counts[TOUCH]):
         before, first = pairs.begin[j], pairs.first[j]
         if before != _NONE:
             n = ZERO
             if first == 0:
                 n = load3(x, before)
-            add_push(j, n, load3(x, before + 3), pairs)
+            add_pair_wrench(j, n, load3(x, before + 3), pairs)
 
 
 @inline

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import compiled_apart, inline, kernel
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.kernels.contact.newton import respond
 from engine.kernels.contact.overlap_correction import begin_overlap_correction, end_overlap_correction
 from engine.kernels.contact.problem import (
@@ -54,7 +54,7 @@ def free_velocity(v, forces, rows, topology, gravity, contact):
     tree = contact.solver.tree
     factorise(forces.force[0], forces.inertia[0], topology, contact.bodies, tree)
     accelerations(gravity, topology, contact.bodies, tree, contact.column)
-    for j in spread(v.size):
+    for j in parallel_range(v.size):
         contact.free[j] = v[j] + rows.dt * contact.column[j]
 
 
@@ -72,7 +72,7 @@ def _set_targets(count, joints, restitution, dt, keeps_energy, topology, contact
 def _begin_search(count, joints, residual_now, inertia, topology, contact):
     """Begin a search at the present impulses, or at zero where `residual_now` is large."""
     p = contact.solver.problem
-    for j in spread(p.total.size):
+    for j in parallel_range(p.total.size):
         p.total[j] = contact.column[j]
     plan = WARM_START if residual_now < WARM_START_RESIDUAL else COLD_START
     tolerance, accepted = target_residual(residual_now), acceptable_residual(residual_now)
@@ -122,15 +122,15 @@ def _accept_or_search_again(count, joints, dt, keeps_energy, inertia, contact):
     if accepted and residual_now > acceptable_residual(residual_now) and search.counts[RESTARTS] < MOST_RESTARTS:
         _begin_search(count, joints, residual_now, inertia, topology, contact)
         return False
-    lawful = accept_or_reduce_restitution(count, joints, contact)
-    while not lawful:
+    adds_no_energy = accept_or_reduce_restitution(count, joints, contact)
+    while not adds_no_energy:
         residual_now = _set_targets(
             count, joints, search.numbers[RESTITUTION_SHARE], dt, keeps_energy, topology, contact
         )
         if residual_now > extra_step_factor(count, residual_now) * residual_tolerance(residual_now):
             _begin_search(count, joints, residual_now, inertia, topology, contact)
             return False
-        lawful = accept_or_reduce_restitution(count, joints, contact)
+        adds_no_energy = accept_or_reduce_restitution(count, joints, contact)
     search.numbers[BEST_RESIDUAL] = residual_now
     return True
 
@@ -145,8 +145,8 @@ def _report(residual_now, count, contact_state, robot):
 
 
 @kernel
-def end_contacts(found, keeps_energy, dt, inertia, contact_state, robot):
-    """Compute v⁺ into `contact.free` after a search, or directly if the impulses are `found`, and store these.
+def end_contacts(accepted, keeps_energy, dt, inertia, contact_state, robot):
+    """Compute v⁺ into `contact.free` after a search, or directly if the impulses are `accepted`, and store these.
 
     Returns False if another search begins: from the impulses that the last one left, or for the overlap correction.
     """
@@ -155,11 +155,11 @@ def end_contacts(found, keeps_energy, dt, inertia, contact_state, robot):
     if search.counts[OVERLAPS] == 1:
         end_overlap_correction(contacts, dt, contact.topology, contact)
         return True
-    if not found and not _accept_or_search_again(contacts, joints, dt, keeps_energy, inertia, contact):
+    if not accepted and not _accept_or_search_again(contacts, joints, dt, keeps_energy, inertia, contact):
         return False
     store_contacts(contacts, joints, contact_state, robot)
     _report(search.numbers[BEST_RESIDUAL] if contacts > 0 else 0.0, contacts, contact_state, robot)
-    for j in spread(contact.free.size):
+    for j in parallel_range(contact.free.size):
         contact.free[j] += contact.column[j]
     return not begin_overlap_correction(contacts, dt, inertia, contact.topology, contact)
 
@@ -183,17 +183,17 @@ def contact_velocity(keeps_energy, count, q, v, forces, rows, rotations, gravity
 
 
 @inline
-def move_on(q, v, rows, rotations, contact):
+def integrate(q, v, rows, rotations, contact):
     """v ← v⁺ = `contact.free`, and q ← q ⊕ dt v⁺, with the overlap correction `contact.shift` if there is one.
 
     No joint moves past its limit, whatever residual the search or the correction has left.
     """
     overlap = contact.solver.search.counts[OVERLAPS] == 1
-    for j in spread(v.size):
+    for j in parallel_range(v.size):
         v[j] = contact.free[j]
-        way, index = v[j] + (contact.shift[j] / rows.dt if overlap else 0.0), rows.q_of_v[j]
+        coordinate_velocity, index = v[j] + (contact.shift[j] / rows.dt if overlap else 0.0), rows.q_of_v[j]
         if rows.has_limits and index >= 0:
             below, above = rows.joints[LOWER, j] - q[index], rows.joints[UPPER, j] - q[index]
-            way = min(max(way, min(below / rows.dt, 0.0)), max(above / rows.dt, 0.0))
-        contact.column[j] = way
+            coordinate_velocity = min(max(coordinate_velocity, min(below / rows.dt, 0.0)), max(above / rows.dt, 0.0))
+        contact.column[j] = coordinate_velocity
     advance(q, contact.column, v, rows.dt, rows.q_of_v, rotations)

@@ -7,22 +7,22 @@ computes their motion from the final impulses.
 from __future__ import annotations
 
 from engine.compile import inline, kernel
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.kernels.bodies import NV
 from engine.kernels.contact.body_pairs import TOUCH, any_touch
-from engine.kernels.contact.mimics import is_busy
+from engine.kernels.contact.mimics import has_shared_coordinates
 from engine.kernels.contact.recursion import passed_inertia
-from engine.kernels.contact.recursion_workspace import GATHERS, NEXT, TO_PARENT, WAITS, rigid_at
+from engine.kernels.contact.recursion_workspace import HAS_WAITING, IN_REGISTERS, IN_SUMS, TO_PARENT, rigid_at
 from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import add, full, load6, load9, mul, mul_t, plus, store6, store9
 from engine.model import WORLD
 
-LEFT_OUT, ACTS = -1, 0
+LEFT_OUT, LOADED = -1, 0
 """`Tree.loaded[:, TO_PARENT]` of a body that is left out, and of one that is not before its final value is known."""
 
 
 @inline
-def keep_composite(i, A, B, C, tree):
+def store_composite(i, A, B, C, tree):
     """Store [A B; Bᵀ C] of body i with the articulated inertia of the bodies on it that are left out."""
     store6(tree.composite[i], A)
     store9(tree.composite[i], B, 6)
@@ -31,7 +31,7 @@ def keep_composite(i, A, B, C, tree):
 
 @inline
 def composite_at(i, tree):
-    """Load what `keep_composite` stored."""
+    """Load what `store_composite` stored."""
     return load6(tree.composite[i]), load9(tree.composite[i], 6), load6(tree.composite[i], 15)
 
 
@@ -43,33 +43,33 @@ def momentum(i, omega, velocity, tree):
 
 
 @inline
-def _begin(topology, p, tree):
+def _mark_loaded(topology, p, tree):
     """Mark the bodies without contacts, joint rows or a part in mimicked coordinates as left out."""
-    for i in spread(topology.shape[0]):
-        acts = p.head[i] >= 0
+    for i in parallel_range(topology.shape[0]):
+        loaded = p.head[i] >= 0
         for k in range(topology[i, V_START], topology[i, V_START] + NV[topology[i, KIND]]):
-            acts = acts or p.right[k] > 0.0
-        tree.loaded[i, TO_PARENT], tree.loaded[i, GATHERS] = (ACTS if acts else LEFT_OUT), 0
-        if is_busy(i, tree):
-            tree.loaded[i, TO_PARENT] = ACTS
+            loaded = loaded or p.right[k] > 0.0
+        tree.loaded[i, TO_PARENT], tree.loaded[i, HAS_WAITING] = (LOADED if loaded else LEFT_OUT), 0
+        if has_shared_coordinates(i, tree):
+            tree.loaded[i, TO_PARENT] = LOADED
     if any_touch(tree):
         for j in range(tree.pairs.counts[TOUCH]):
-            tree.loaded[tree.pairs.body[j, 0], TO_PARENT] = ACTS
-            tree.loaded[tree.pairs.body[j, 1], TO_PARENT] = ACTS
+            tree.loaded[tree.pairs.body[j, 0], TO_PARENT] = LOADED
+            tree.loaded[tree.pairs.body[j, 1], TO_PARENT] = LOADED
 
 
 @inline
 def _compose(i, topology, bodies, tree):
     """Compute the inertia of body i with that of the bodies on it that are left out."""
     A, B, C = rigid_at(bodies.rigid[i])
-    for hung in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
-        if tree.loaded[tree.limbs.child[hung], TO_PARENT] == LEFT_OUT:
-            a, b, c = passed_inertia(tree.limbs.child[hung], tree)
+    for index in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
+        if tree.loaded[tree.limbs.child[index], TO_PARENT] == LEFT_OUT:
+            a, b, c = passed_inertia(tree.limbs.child[index], tree)
             A, B, C = plus(A, a), plus(B, b), plus(C, c)
     if i + 1 < topology.shape[0] and topology[i + 1, PARENT] == i and tree.loaded[i + 1, TO_PARENT] == LEFT_OUT:
         a, b, c = passed_inertia(i + 1, tree)
         A, B, C = plus(A, a), plus(B, b), plus(C, c)
-    keep_composite(i, A, B, C, tree)
+    store_composite(i, A, B, C, tree)
 
 
 @kernel
@@ -78,15 +78,15 @@ def leave_out_unloaded(topology, bodies, p, tree):
 
     `right` is non-zero for the velocities of joint rows.
     """
-    _begin(topology, p, tree)
+    _mark_loaded(topology, p, tree)
     for i in range(topology.shape[0] - 1, -1, -1):
-        parent, own = topology[i, PARENT], tree.loaded[i]
-        if own[TO_PARENT] != LEFT_OUT and parent != WORLD:
-            above = tree.loaded[parent]
-            own[TO_PARENT] = NEXT if parent == i - 1 else WAITS
-            above[GATHERS] = 1 if parent != i - 1 or above[GATHERS] == 1 else 0
-            above[TO_PARENT] = ACTS
-    for i in spread(topology.shape[0]):
+        parent, flow = topology[i, PARENT], tree.loaded[i]
+        if flow[TO_PARENT] != LEFT_OUT and parent != WORLD:
+            parent_flow = tree.loaded[parent]
+            flow[TO_PARENT] = IN_REGISTERS if parent == i - 1 else IN_SUMS
+            parent_flow[HAS_WAITING] = 1 if parent != i - 1 or parent_flow[HAS_WAITING] == 1 else 0
+            parent_flow[TO_PARENT] = LOADED
+    for i in parallel_range(topology.shape[0]):
         if tree.loaded[i, TO_PARENT] != LEFT_OUT:
             _compose(i, topology, bodies, tree)
         else:

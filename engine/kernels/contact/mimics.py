@@ -1,7 +1,7 @@
-"""Coordinates that move several joints, as mimic joints have them, in the recursion over bodies.
+"""Shared coordinates, which move several joints since some of these mimic another, in the recursion over bodies.
 
 In `recursion` a joint's coordinate is eliminated at its body, and the parent gets an inertia and a wrench. A coordinate
-y of several joints can be eliminated only where the paths from all of them have met: of two fingers on one palm, one of
+y of several joints can be eliminated only where the paths from all of them have met: of two fingers on a palm, one of
 which mimics the other, in the palm. Until then a body passes on, beside its inertia I and its wrench p, for each such
 coordinate a column u (6), a row w (6) and a number r, and for each two of them a number d. With the body's acceleration
 a, the force f on it and the generalized force τ_y of the coordinate,
@@ -30,15 +30,15 @@ from engine.kernels.spatial import plus, scale
 from engine.model import PRISMATIC, REVOLUTE, WORLD, Model
 from engine.model.layout import pack
 
-PASSES, ENDS, OWN = 1, 2, 3
-"""`Mimics.fate` of a coordinate at a body: it is passed on, or eliminated in the body, or with the body's joint; else
-0."""
+PASSED_ON, ELIMINATED, WITH_JOINT = 1, 2, 3
+"""`Mimics.action` on a shared coordinate at a body: it is passed on to the parent, eliminated in the body, or
+eliminated with the body's joint; 0 for none."""
 R, T = 0, 1
 """Columns of `Passed.force`."""
 
 
 class Passed(NamedTuple):
-    """What bodies pass on, by place: row i · width + k for body i.
+    """The terms of shared coordinates that bodies pass on: row i · width + k is that of slot k of body i.
 
     Where a coordinate y is eliminated, w/d_yy, 1/d_yy on the diagonal and, for each z eliminated later, d_yz/d_yy in
     its row and d_zy in its column remain.
@@ -53,14 +53,17 @@ class Passed(NamedTuple):
 
 
 class Mimics(NamedTuple):
-    """The coordinates that are passed on among n bodies; the last of n + 1 rows is the world's, the last of `width`
-    places that of a body's own joint."""
+    """The shared coordinates at n bodies, each in one of `width` slots of a body.
 
-    busy: NDArray[np.int64]  # (n + 1,): 1 where any coordinate arrives or stays
-    own: NDArray[np.int64]  # (n,): the place of the joint's coordinate
-    fate: NDArray[np.int64]  # (n + 1, width)
-    into: NDArray[np.int64]  # (n + 1, width): the place at the parent
-    row: NDArray[np.int64]  # (n + 1, width): the velocity
+    The last of n + 1 rows is the world's. The last slot has the coordinate of the body's joint, unless a child
+    has passed this on.
+    """
+
+    has_shared: NDArray[np.int64]  # (n + 1,): 1 where a body has any
+    joint_slot: NDArray[np.int64]  # (n,): the slot of the joint's coordinate
+    action: NDArray[np.int64]  # (n + 1, width): see `PASSED_ON`
+    parent_slot: NDArray[np.int64]  # (n + 1, width): the slot at the parent
+    v_index: NDArray[np.int64]  # (n + 1, width): the index of its velocity
     factor: NDArray[np.floating]  # (n,): the joints' multipliers
     mass: Passed  # of the factors of M + d
     newton: Passed  # of Newton's matrix
@@ -79,26 +82,26 @@ def mimics(model: Model) -> Mimics | tuple[()]:
     """Return the workspace; an empty tuple without mimic joints."""
     if not model.has_mimic:
         return ()
-    fates = _fates(model)
-    n, rows = len(model.parent), topology(model)[:, V_START]
-    arrivals = [[y for y, (_, arrives) in here.items() if arrives] for here in fates]
-    own = max(map(len, arrivals))
-    width, busy, at = own + 1, np.zeros(n + 1, np.int64), np.full(n, own)
-    fate, into, row = (np.zeros((n + 1, width), np.int64) for _ in range(3))
-    for i, here in enumerate(fates):
-        for y, (what, arrives) in here.items():
-            k = arrivals[i].index(y) if arrives else own
-            fate[i, k], row[i, k], busy[i] = what, y, 1
-            if what == PASSES:
-                into[i, k] = arrivals[model.parent[i]].index(y)
-            if i < n and y == rows[i] and model.kind[i] <= PRISMATIC:
-                at[i] = k
-        if busy[i] and i < n and fate[i, at[i]] == 0:
-            fate[i, own], row[i, own] = OWN, rows[i]
+    actions = _actions(model)
+    n, joint_v_index = len(model.parent), topology(model)[:, V_START]
+    arrivals = [[y for y, (_, arrives) in at_body.items() if arrives] for at_body in actions]
+    own_slot = max(map(len, arrivals))
+    width, has_shared, joint_slot = own_slot + 1, np.zeros(n + 1, np.int64), np.full(n, own_slot)
+    action, parent_slot, v_index = (np.zeros((n + 1, width), np.int64) for _ in range(3))
+    for i, at_body in enumerate(actions):
+        for y, (code, arrives) in at_body.items():
+            k = arrivals[i].index(y) if arrives else own_slot
+            action[i, k], v_index[i, k], has_shared[i] = code, y, 1
+            if code == PASSED_ON:
+                parent_slot[i, k] = arrivals[model.parent[i]].index(y)
+            if i < n and y == joint_v_index[i] and model.kind[i] <= PRISMATIC:
+                joint_slot[i] = k
+        if has_shared[i] and i < n and action[i, joint_slot[i]] == 0:
+            action[i, own_slot], v_index[i, own_slot] = WITH_JOINT, joint_v_index[i]
     factor = np.ones(n)
     single = model.kind <= PRISMATIC
     factor[single] = model.coupling.v_scale[model.v_start[single]]
-    return Mimics(busy, at, fate, into, row, factor, _passed(n, width), _passed(n, width))
+    return Mimics(has_shared, joint_slot, action, parent_slot, v_index, factor, _passed(n, width), _passed(n, width))
 
 
 def _passed(n: int, width: int) -> Passed:
@@ -106,29 +109,31 @@ def _passed(n: int, width: int) -> Passed:
     return Passed(*(np.zeros((size, columns)) for columns in (6, 6, width, 2, 6, 6)))
 
 
-def _fates(model: Model) -> list[dict[int, tuple[int, bool]]]:
-    """Return, by body and for the world, what becomes of each passed coordinate there, and whether it arrives."""
+def _actions(model: Model) -> list[dict[int, tuple[int, bool]]]:
+    """Return, by body and for the world, the action on each shared coordinate, and whether a child passes it on."""
     n, parent = len(model.parent), model.parent.tolist()
     row = topology(model)[:, V_START].tolist()
     joints: dict[int, int] = {}
     for i in range(n):
         if model.kind[i] <= PRISMATIC:
             joints[row[i]] = joints.get(row[i], 0) + 1
-    met: list[dict[int, int]] = [{} for _ in range(n + 1)]  # of each body's arriving coordinates, the joints below
-    fates: list[dict[int, tuple[int, bool]]] = [{} for _ in range(n + 1)]
+    arriving: list[dict[int, int]] = [
+        {} for _ in range(n + 1)
+    ]  # by body and arriving coordinate, its number of joints below
+    actions: list[dict[int, tuple[int, bool]]] = [{} for _ in range(n + 1)]
     for i in [*range(n - 1, -1, -1), n]:
-        here, below = fates[i], met[i]
-        for y, count in below.items():
-            here[y] = (ENDS if count == joints[y] else PASSES), True
+        at_body, joints_below = actions[i], arriving[i]
+        for y, count in joints_below.items():
+            at_body[y] = (ELIMINATED if count == joints[y] else PASSED_ON), True
         single = i < n and model.kind[i] <= PRISMATIC
         if single and joints[y := row[i]] > 1:
-            below[y] = below.get(y, 0) + 1
-            here[y] = (OWN if below[y] == joints[y] else PASSES), y in here
-        passes = [y for y, (what, _) in here.items() if what == PASSES]
+            joints_below[y] = joints_below.get(y, 0) + 1
+            at_body[y] = (WITH_JOINT if joints_below[y] == joints[y] else PASSED_ON), y in at_body
+        passes = [y for y, (action, _) in at_body.items() if action == PASSED_ON]
         for y in passes:
-            above = met[parent[i] if parent[i] != WORLD else n]
-            above[y] = above.get(y, 0) + below[y]
-    return fates
+            at_parent = arriving[parent[i] if parent[i] != WORLD else n]
+            at_parent[y] = at_parent.get(y, 0) + joints_below[y]
+    return actions
 
 
 def example() -> Mimics:
@@ -145,15 +150,19 @@ def axis(i, e, tree):
 
 
 @inline
-def is_busy(i, tree):
-    """Whether any coordinate arrives or stays at body i, or at the world, its index the number of bodies."""
-    return tree.mimics.busy[i] == 1 if len(tree.mimics) > 0 else False
+def has_shared_coordinates(i, tree):
+    """Whether body i has shared coordinates; the index of the world is the number of bodies."""
+    return tree.mimics.has_shared[i] == 1 if len(tree.mimics) > 0 else False
 
 
 @inline
-def has_own(i, tree):
+def eliminated_with_joint(i, tree):
     """Whether the coordinate of body i's joint is eliminated with it."""
-    return tree.mimics.busy[i] == 0 or tree.mimics.fate[i, tree.mimics.own[i]] == OWN if len(tree.mimics) > 0 else True
+    return (
+        tree.mimics.has_shared[i] == 0 or tree.mimics.action[i, tree.mimics.joint_slot[i]] == WITH_JOINT
+        if len(tree.mimics) > 0
+        else True
+    )
 
 
 @inline
@@ -161,17 +170,17 @@ def with_joint_mobility(kind, s, k, E, H):
     """Add k S Sᵀ to the mobility [E F; Fᵀ H] of a body whose joint's coordinate is passed on; k is that
     coordinate's."""
     square = scale(k, s)
-    turns = (s[0] * square[0], s[0] * square[1], s[0] * square[2], s[1] * square[1], s[1] * square[2], s[2] * square[2])
-    return (plus(E, turns), H) if kind == REVOLUTE else (E, plus(H, turns))
+    added = (s[0] * square[0], s[0] * square[1], s[0] * square[2], s[1] * square[1], s[1] * square[2], s[2] * square[2])
+    return (plus(E, added), H) if kind == REVOLUTE else (E, plus(H, added))
 
 
 @inline
-def own_mobilities(tree, out):
+def eliminated_mobilities(tree, out):
     """Compute the velocity per unit force of each coordinate that is eliminated in a body, as if the body were
     fixed."""
     if len(tree.mimics) > 0:
         mimics = tree.mimics
-        for i in range(mimics.fate.shape[0]):
-            for k in range(mimics.fate.shape[1]):
-                if mimics.fate[i, k] == ENDS:
-                    out[mimics.row[i, k]] = mimics.mass.d[i * mimics.fate.shape[1] + k, k]
+        for i in range(mimics.action.shape[0]):
+            for k in range(mimics.action.shape[1]):
+                if mimics.action[i, k] == ELIMINATED:
+                    out[mimics.v_index[i, k]] = mimics.mass.d[i * mimics.action.shape[1] + k, k]

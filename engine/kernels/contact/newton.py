@@ -15,7 +15,7 @@ zero or from the previous step's impulses, four to nine steps reach rounding lev
 from __future__ import annotations
 
 from engine.compile import compiled_apart, inline, kernel
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.kernels.bodies import ZERO
 from engine.kernels.contact import body_pairs, mimics
 from engine.kernels.contact import mimic_passes as passes
@@ -24,10 +24,10 @@ from engine.kernels.contact.newton_matrix import add_wrenches, contact_step, eli
 from engine.kernels.contact.recursion import (
     carried_twist,
     inward_wrench,
-    keep_twist,
     mobility_at,
     move,
     pass_wrench,
+    store_twist,
     velocity_at,
     with_waiting_wrenches,
 )
@@ -61,9 +61,9 @@ def _move(i, omega, velocity, topology, bodies, tree, out):
     """Compute dv of body i's joint into `out` (nv,); return the body's twist, from that by its parent."""
     kind, start, t, G = topology[i, KIND], topology[i, V_START], tree.t[i], tree.G[i]
     if has_one_axis(kind):
-        if mimics.has_own(i, tree):
-            alone = t[0] - (dot(load3(G), omega) + dot(load3(G, 3), velocity))
-            out[start] = passes.velocity(i, omega, velocity, alone, "newton", tree, out)
+        if mimics.eliminated_with_joint(i, tree):
+            unshared = t[0] - (dot(load3(G), omega) + dot(load3(G, 3), velocity))
+            out[start] = passes.velocity(i, omega, velocity, unshared, "newton", tree, out)
         along = scale(out[start], mimics.axis(i, axis_of(bodies.rotation[i]), tree))
         if kind == REVOLUTE:
             omega = add(omega, along)
@@ -80,7 +80,7 @@ def _move(i, omega, velocity, topology, bodies, tree, out):
             x -= passes.along_axis(i, k, "newton", tree, out)
             out[start + k] = x
             omega = add(omega, scale(x, column(bodies.rotation[i], k)))
-    passes.ended_velocities(i, omega, velocity, "newton", tree, out)
+    passes.eliminated_velocities(i, omega, velocity, "newton", tree, out)
     return omega, velocity
 
 
@@ -99,7 +99,7 @@ def relative_mobilities(contacts, inertia, topology, bodies, work):
         while k >= 0:
             A = mobility_at(E, F, H, sub(load3(p.arm[k]), place))
             p.r[k] = 3.0 / (A[0] + A[4] + A[8])
-            k = p.following[k]
+            k = p.next_contact[k]
 
 
 @inline
@@ -111,7 +111,7 @@ def _move_pairs(tree, p):
             motion = body_pairs.relative_velocity(j, k, tree.step, p, tree.pairs)
             store3(p.motion[k], motion)
             store3(p.change[k], sub(load3(p.s[k]), mul(load9(p.omega[k]), motion)))
-            k = p.following[k]
+            k = p.next_contact[k]
 
 
 @compiled_apart
@@ -122,16 +122,16 @@ def direction(contacts, joints, length, r_scale, eps, inertia, topology, bodies,
     are used as they are.
     """
     p, tree, limbs = work.problem, work.tree, work.tree.limbs
-    for j in spread(p.added.size):
+    for j in parallel_range(p.added.size):
         p.total[j] += length * p.dv[j]
         p.added[j], p.right[j] = inertia[j], -inertia[j] * p.total[j]
-    for j in spread(joints):
+    for j in parallel_range(joints):
         if r_scale > 0.0:
             joint_step(j, r_scale, eps, p)
         p.added[p.joint[j]] += p.joint_omega[j]
         p.right[p.joint[j]] += p.joint_s[j] + p.joint_impulse[j]
     if r_scale > 0.0:
-        for i in spread(contacts):
+        for i in parallel_range(contacts):
             contact_step(i, r_scale, eps, p)
     if body_pairs.any_touch(tree):
         set_up_pairs(False, tree, p)
@@ -139,7 +139,7 @@ def direction(contacts, joints, length, r_scale, eps, inertia, topology, bodies,
     if body_pairs.have_unknowns(tree):
         body_pairs.solve(tree.pairs)
         add_wrenches(topology, bodies, tree, p)
-    passes.ended_velocities(topology.shape[0], ZERO, ZERO, "newton", tree, p.dv)
+    passes.eliminated_velocities(topology.shape[0], ZERO, ZERO, "newton", tree, p.dv)
     for limb in outward(limbs):
         omega, velocity = ZERO, ZERO
         for i in range(limbs.begin[limb], limbs.end[limb]):
@@ -147,7 +147,7 @@ def direction(contacts, joints, length, r_scale, eps, inertia, topology, bodies,
                 continue
             omega, velocity = carried_twist(i, topology[i, PARENT], bodies, ZERO, omega, velocity, tree)
             omega, velocity = _move(i, omega, velocity, topology, bodies, tree, p.dv)
-            keep_twist(i, omega, velocity, tree)
+            store_twist(i, omega, velocity, tree)
             store3(tree.step[i], omega)
             store3(tree.step[i], velocity, 3)
             k = p.head[i]
@@ -155,10 +155,10 @@ def direction(contacts, joints, length, r_scale, eps, inertia, topology, bodies,
                 motion = velocity_at(omega, velocity, load3(p.arm[k]), load9(p.frame[k]))
                 store3(p.motion[k], motion)
                 store3(p.change[k], sub(load3(p.s[k]), mul(load9(p.omega[k]), motion)))
-                k = p.following[k]
+                k = p.next_contact[k]
     if body_pairs.any_touch(tree):
         _move_pairs(tree, p)
-    for j in spread(joints):
+    for j in parallel_range(joints):
         motion = p.dv[p.joint[j]]
         p.joint_motion[j], p.joint_change[j] = motion, p.joint_s[j] - p.joint_omega[j] * motion
 
@@ -166,38 +166,38 @@ def direction(contacts, joints, length, r_scale, eps, inertia, topology, bodies,
 @inline
 def clear_step(contacts, joints, p, tree):
     """Set the step to zero."""
-    for i in spread(tree.step.shape[0]):
+    for i in parallel_range(tree.step.shape[0]):
         store3(tree.step[i], ZERO)
         store3(tree.step[i], ZERO, 3)
-    for j in spread(p.dv.size):
+    for j in parallel_range(p.dv.size):
         p.dv[j] = 0.0
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         store3(p.change[i], (0.0, 0.0, 0.0))
         store3(p.motion[i], (0.0, 0.0, 0.0))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.joint_change[j], p.joint_motion[j] = 0.0, 0.0
 
 
 @inline
 def _pair_wrenches(pairs, p):
     """Compute the wrenches of impulses between bodies."""
-    body_pairs.clear_pushes(pairs)
+    body_pairs.clear_pair_wrenches(pairs)
     for j in range(pairs.counts[body_pairs.TOUCH]):
         n, f, k = ZERO, ZERO, pairs.contact[j]
         while k >= 0:
             push = mul_t(load9(p.frame[k]), load3(p.impulse[k]))
             r = sub(load3(p.arm[k]), load3(pairs.arm[j]))
-            n, f, k = add(n, cross(r, push)), add(f, push), p.following[k]
-        body_pairs.add_push(j, n, f, pairs)
+            n, f, k = add(n, cross(r, push)), add(f, push), p.next_contact[k]
+        body_pairs.add_pair_wrench(j, n, f, pairs)
 
 
 @compiled_apart
 def respond(contacts, joints, topology, bodies, work, out):
     """Compute out (nv,) ← M̃⁻¹Jᵀλ of the impulses, u of all rows, and the bodies' twists."""
     p, tree, limbs = work.problem, work.tree, work.tree.limbs
-    for j in spread(p.right.size):
+    for j in parallel_range(p.right.size):
         p.right[j] = 0.0
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.right[p.joint[j]] += p.joint_impulse[j]
     if body_pairs.any_touch(tree):
         _pair_wrenches(tree.pairs, p)
@@ -211,32 +211,32 @@ def respond(contacts, joints, topology, bodies, work, out):
             while k >= 0:
                 push = mul_t(load9(p.frame[k]), load3(p.impulse[k]))
                 n, f = sub(n, cross(load3(p.arm[k]), push)), sub(f, push)
-                k = p.following[k]
+                k = p.next_contact[k]
             n, f = body_pairs.with_pair_wrench(i, n, f, tree)
             n, f = inward_wrench(i, n, f, p.right, topology, bodies, tree)
             n, f = pass_wrench(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
-    passes.wrench_without_ended(topology.shape[0], ZERO, ZERO, p.right, 0.0, "mass", tree)
-    passes.ended_velocities(topology.shape[0], ZERO, ZERO, "mass", tree, out)
+    passes.wrench_without_coordinates(topology.shape[0], ZERO, ZERO, p.right, 0.0, "mass", tree)
+    passes.eliminated_velocities(topology.shape[0], ZERO, ZERO, "mass", tree, out)
     for limb in outward(limbs):
         omega, velocity = ZERO, ZERO
         for i in range(limbs.begin[limb], limbs.end[limb]):
             omega, velocity = carried_twist(i, topology[i, PARENT], bodies, ZERO, omega, velocity, tree)
             omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
-            keep_twist(i, omega, velocity, tree)
+            store_twist(i, omega, velocity, tree)
             store3(tree.moved[i], omega)
             store3(tree.moved[i], velocity, 3)
             k = p.head[i]
             while k >= 0:
                 motion = velocity_at(omega, velocity, load3(p.arm[k]), load9(p.frame[k]))
                 store3(p.u[k], add(load3(p.free[k]), motion))
-                k = p.following[k]
+                k = p.next_contact[k]
     if body_pairs.any_touch(tree):
         for j in range(tree.pairs.counts[body_pairs.TOUCH]):
             k = tree.pairs.contact[j]
             while k >= 0:
                 motion = body_pairs.relative_velocity(j, k, tree.moved, p, tree.pairs)
                 store3(p.u[k], add(load3(p.free[k]), motion))
-                k = p.following[k]
-    for j in spread(joints):
+                k = p.next_contact[k]
+    for j in parallel_range(joints):
         p.joint_u[j] = p.joint_free[j] + out[p.joint[j]]
     clear_step(contacts, joints, p, tree)

@@ -15,10 +15,10 @@ from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact.loaded_bodies import LEFT_OUT, composite_at, momentum
 from engine.kernels.contact.recursion import pass_wrench, with_waiting_wrenches
 from engine.kernels.contact.recursion_workspace import (
-    GATHERS,
-    NEXT,
+    HAS_WAITING,
+    IN_REGISTERS,
+    IN_SUMS,
     TO_PARENT,
-    WAITS,
     axis_of,
     column,
     has_one_axis,
@@ -30,8 +30,8 @@ from engine.kernels.robot import KIND, PARENT, V_START
 from engine.kernels.spatial import (
     ZERO9,
     add,
-    at_place,
     cross,
+    damping_at,
     dot,
     full,
     load3,
@@ -101,11 +101,11 @@ def _with_contacts(i, p, body):
     (a, b, c, d, n, f), k = body, p.head[i]
     while k >= 0:
         F, r = load9(p.frame[k]), load3(p.arm[k])
-        w, x, y, z = at_place(r, matmul(transpose(F), matmul(load9(p.omega[k]), F)))
+        w, x, y, z = damping_at(r, matmul(transpose(F), matmul(load9(p.omega[k]), F)))
         a, b, c, d = plus(a, w), plus(b, x), plus(c, y), plus(d, z)
         push = mul_t(F, add(load3(p.s[k]), load3(p.impulse[k])))
         n, f = sub(n, cross(r, push)), sub(f, push)
-        k = p.following[k]
+        k = p.next_contact[k]
     return a, b, c, d, n, f
 
 
@@ -154,7 +154,7 @@ def _less_axis(i, k, kind, e, factors, row, body, tree):
     store3(G, w, 6 * k + 3)
     tree.t[i, k] = q
     if body_pairs.have_unknowns(tree):
-        body_pairs.keep_column(i, k, x, y, reciprocal, tree.pairs)
+        body_pairs.store_column(i, k, x, y, reciprocal, tree.pairs)
         body_pairs.eliminate(i, kind, e, x, y, z, w, reciprocal, q, row, tree.pairs)
     a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, y, z), minus_outer(d, y, w)
     return a, b, c, d, add(n, scale(q, x)), add(f, scale(q, y))
@@ -193,19 +193,19 @@ def _without_free(i, moment, force, body, tree):
 
 
 @inline
-def _mimic(i, kind, e, forces, right, added, body, tree):
+def _eliminate_mimic_joint(i, kind, e, forces, right, added, body, tree):
     """Eliminate the joint of a body that passes coordinates on from its inertia and wrench, unless its own stays."""
-    passed, start, o = tree.mimics.newton, tree.mimics.row[i, tree.mimics.own[i]], tree.mimics.own[i]
+    passed, start, o = tree.mimics.newton, tree.mimics.v_index[i, tree.mimics.joint_slot[i]], tree.mimics.joint_slot[i]
     passes.add_axis(i, kind, e, forces, passed, tree.mimics)
-    if mimics.has_own(i, tree):
+    if mimics.eliminated_with_joint(i, tree):
         reciprocal, q = passes.eliminate(i, o, right, added, passed, tree.mimics)
         (x, y), (z, w) = passes.column_at(i, o, passed, tree.mimics), passes.row_at(i, o, passed, tree.mimics)
-        met = start if o < tree.mimics.fate.shape[1] - 1 else -1
-        body = _less_axis(i, 0, kind, e, (x, y, z, w, reciprocal, q), met, body, tree)
+        shared_row = start if o < tree.mimics.action.shape[1] - 1 else -1
+        body = _less_axis(i, 0, kind, e, (x, y, z, w, reciprocal, q), shared_row, body, tree)
         if body_pairs.have_unknowns(tree):
             passes.eliminate_in_pairs(i, o, reciprocal, passed, tree)
     elif body_pairs.have_unknowns(tree):
-        body_pairs.keep_coordinate(i, kind, e, start, tree.pairs)
+        body_pairs.store_coordinate(i, kind, e, start, tree.pairs)
     return body
 
 
@@ -217,7 +217,7 @@ def _pass_on(i, parent, to_parent, r, body, tree):
     a, b, c, d, n, f = body
     a, b, c, d = shifted(r, a, b, c, d)
     n = add(n, cross(r, f))
-    if to_parent == NEXT:
+    if to_parent == IN_REGISTERS:
         return a, b, c, d, n, f
     sums = tree.sums[i]
     store3(sums, n)
@@ -233,10 +233,10 @@ def _pass_on(i, parent, to_parent, r, body, tree):
 def _with_limbs(i, body, tree):
     """Add to the inertia and the wrench of body i those of the limbs on it."""
     a, b, c, d, n, f = body
-    if tree.loaded[i, GATHERS] == 1:
+    if tree.loaded[i, HAS_WAITING] == 1:
         for k in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
             child = tree.limbs.child[k]
-            if tree.loaded[child, TO_PARENT] == WAITS:
+            if tree.loaded[child, TO_PARENT] == IN_SUMS:
                 sums = tree.sums[child]
                 n, f = add(n, load3(sums)), add(f, load3(sums, 3))
                 a, b = plus(a, load9(sums, 6)), plus(b, load9(sums, 15))
@@ -263,12 +263,12 @@ def eliminate(length, topology, bodies, tree, p):
             n, f = _momentum(i, length, tree)
             n, f = body_pairs.with_pair_wrench(i, add(n, n0), add(f, f0), tree)
             body = _with_limbs(i, _with_contacts(i, p, (a, b, c, d, n, f)), tree)
-            body = passes.without_ended(i, p.right, p.added, body, tree)
+            body = passes.eliminate_coordinates(i, p.right, p.added, body, tree)
             if has_one_axis(kind):
                 e = mimics.axis(i, axis_of(bodies.rotation[i]), tree)
                 forces = _axis_forces(kind, e, body)
-                if mimics.is_busy(i, tree):
-                    body = _mimic(i, kind, e, forces, p.right[start], p.added[start], body, tree)
+                if mimics.has_shared_coordinates(i, tree):
+                    body = _eliminate_mimic_joint(i, kind, e, forces, p.right[start], p.added[start], body, tree)
                 else:
                     body = _without_axis(i, 0, kind, e, forces, p.right[start], p.added[start], body, tree)
             elif kind == FREE:
@@ -280,19 +280,19 @@ def eliminate(length, topology, bodies, tree, p):
                     e, right, added = column(bodies.rotation[i], k), p.right[start + k], p.added[start + k]
                     forces = _axis_forces(REVOLUTE, e, body)
                     body = _without_axis(i, k, REVOLUTE, e, forces, right, added, body, tree)
-            passes.leave_joint(i, kind, parent, load3(bodies.arm[i]), "newton", tree)
-            if body_pairs.have_unknowns(tree) and (kind != FREE or mimics.is_busy(i, tree)):
+            passes.pass_to_parent(i, kind, parent, load3(bodies.arm[i]), "newton", tree)
+            if body_pairs.have_unknowns(tree) and (kind != FREE or mimics.has_shared_coordinates(i, tree)):
                 body_pairs.pass_on(i, parent, load3(bodies.arm[i]), tree.pairs)
             to_parent = tree.loaded[i, TO_PARENT]
             a0, b0, c0, d0, n0, f0 = _pass_on(i, parent, to_parent, load3(bodies.arm[i]), body, tree)
-    passes.without_ended(topology.shape[0], p.right, p.added, NOTHING, tree)
+    passes.eliminate_coordinates(topology.shape[0], p.right, p.added, NOTHING, tree)
 
 
 @inline
-def _axis_again(i, k, force, n, f, tree):
+def _add_axis_force(i, k, force, n, f, tree):
     """Add a generalized force along axis k of body i's joint to t; return the wrench with the axis eliminated."""
     column = tree.pairs.column[i]
-    q = -tree.pairs.over[i, k] * force
+    q = -tree.pairs.inverse[i, k] * force
     tree.t[i, k] += q
     passes.add_along_axis(i, k, q, "newton", tree)
     return add(n, scale(q, load3(column, 6 * k))), add(f, scale(q, load3(column, 6 * k + 3)))
@@ -300,7 +300,7 @@ def _axis_again(i, k, force, n, f, tree):
 
 @kernel
 def add_wrenches(topology, bodies, tree, p):
-    """Add the wrenches `push` on bodies to t, after `eliminate`, in a pass of their own: they are small beside the
+    """Add the wrenches `body_wrench` to t, after `eliminate`, in a pass of their own: they are small beside the
     impulses."""
     limbs = tree.limbs
     passes.clear_r("newton", tree)
@@ -312,25 +312,25 @@ def add_wrenches(topology, bodies, tree, p):
             kind, R = topology[i, KIND], bodies.rotation[i]
             n, f = body_pairs.with_pair_wrench(i, n, f, tree)
             n, f = with_waiting_wrenches(i, n, f, tree.loaded, tree)
-            n, f = passes.wrench_without_ended(i, n, f, p.right, 1.0, "newton", tree)
+            n, f = passes.wrench_without_coordinates(i, n, f, p.right, 1.0, "newton", tree)
             if has_one_axis(kind):
                 force = dot(mimics.axis(i, axis_of(R), tree), n if kind == REVOLUTE else f)
-                if mimics.is_busy(i, tree):
+                if mimics.has_shared_coordinates(i, tree):
                     n, f = passes.wrench_without_axis(i, force, n, f, p.right, 1.0, "newton", tree)
                 else:
-                    n, f = _axis_again(i, 0, force, n, f, tree)
+                    n, f = _add_axis_force(i, 0, force, n, f, tree)
             elif kind == FREE:
                 for k in range(3):
-                    n, f = _axis_again(i, k, f[k], n, f, tree)
+                    n, f = _add_axis_force(i, k, f[k], n, f, tree)
                 for k in range(3):
-                    n, f = _axis_again(i, 3 + k, n[k], n, f, tree)
+                    n, f = _add_axis_force(i, 3 + k, n[k], n, f, tree)
                 n, f = ZERO, ZERO
             else:
                 for k in range(3):
-                    n, f = _axis_again(i, k, dot(column(R, k), n), n, f, tree)
+                    n, f = _add_axis_force(i, k, dot(column(R, k), n), n, f, tree)
             passes.pass_forces(i, kind, topology[i, PARENT], "newton", tree)
             n, f = pass_wrench(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
-    passes.wrench_without_ended(topology.shape[0], ZERO, ZERO, p.right, 1.0, "newton", tree)
+    passes.wrench_without_coordinates(topology.shape[0], ZERO, ZERO, p.right, 1.0, "newton", tree)
 
 
 @kernel
@@ -340,7 +340,7 @@ def set_up_pairs(whole, tree, p):
     pairs = tree.pairs
     body_pairs.clear(pairs)
     for j in range(pairs.counts[body_pairs.TOUCH]):
-        gives, n, f, moment, force = whole, ZERO, ZERO, ZERO, ZERO
+        compliant, n, f, moment, force = whole, ZERO, ZERO, ZERO, ZERO
         k, place = pairs.contact[j], load3(pairs.arm[j])
         body_pairs.clear_stiffness(j, pairs)
         while k >= 0:
@@ -349,13 +349,13 @@ def set_up_pairs(whole, tree, p):
             n, f = add(n, cross(r, push)), add(f, push)
             moment, force = add(moment, cross(r, s)), add(force, s)
             if omega[0] != 0.0:
-                gives = True
-                a, b, c, d = at_place(r, matmul(transpose(F), matmul(omega, F)))
-                body_pairs.add_stiffness(pairs.stiff[j], a, b, c, d)
-            k = p.following[k]
-        if gives:
+                compliant = True
+                a, b, c, d = damping_at(r, matmul(transpose(F), matmul(omega, F)))
+                body_pairs.add_stiffness(pairs.stiffness[j], a, b, c, d)
+            k = p.next_contact[k]
+        if compliant:
             body_pairs.add_unknowns(j, moment, force, pairs)
         else:
             n, f = add(n, moment), add(f, force)
-        body_pairs.add_push(j, n, f, pairs)
+        body_pairs.add_pair_wrench(j, n, f, pairs)
     body_pairs.clear_sums(tree)

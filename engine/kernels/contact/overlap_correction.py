@@ -6,7 +6,7 @@ It is a contact problem at rest, without friction or joints, and with the share 
 from __future__ import annotations
 
 from engine.compile import inline, kernel
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.kernels.contact.newton import respond
 from engine.kernels.contact.problem import JOINTS, LARGEST_VELOCITY, OVERLAPS
 from engine.kernels.contact.rounding import overlap_slack, overlap_target_residual
@@ -30,7 +30,7 @@ def begin_overlap_correction(count, dt, inertia, topology, contact):
     touching, p = contact.contacts, contact.solver.problem
     if not _overlaps(count, contact):
         return False
-    for i in spread(count):
+    for i in parallel_range(count):
         gap = touching.gap[i]
         p.mu[i], p.offset[i] = 0.0, (ERP * gap if gap < 0.0 else gap) / dt
         store3(p.free[i], (p.offset[i], 0.0, 0.0))
@@ -46,5 +46,5 @@ def end_overlap_correction(count, dt, topology, contact):
     work, p = contact.solver, contact.solver.problem
     restore_significant(count, 0, work.search.numbers[LARGEST_VELOCITY], p)
     respond(count, 0, topology, contact.bodies, work, contact.shift)
-    for j in spread(contact.shift.size):
+    for j in parallel_range(contact.shift.size):
         contact.shift[j] *= dt

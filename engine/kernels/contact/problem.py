@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
-from engine.compile.operations import most_of, spread
+from engine.compile.operations import parallel_range, thread_max
 from engine.kernels.contact.body_pairs import BodyPairs
 from engine.kernels.contact.cone_algebra import project_on_cone
 from engine.kernels.contact.mimics import Mimics
@@ -74,12 +74,12 @@ class ConeIterate(NamedTuple):
 class JointPairs(NamedTuple):
     """The iterate of `interior` for R joint rows, scaled.
 
-    `on` (R, 3) is 1 where there is friction, a lower, an upper limit, and `law` (R, 3) holds f, lo and hi. The
+    `active` (R, 3) is 1 where there is friction, a lower, an upper limit, and `law` (R, 3) holds f, lo and hi. The
     complementarity pairs `x` (R, 8) are (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u), and change by
     `step` (R, 8); λ (R,) by `impulse_step` (R,).
     """
 
-    on: NDArray[np.floating]
+    active: NDArray[np.floating]
     law: NDArray[np.floating]
     x: NDArray[np.floating]
     step: NDArray[np.floating]
@@ -95,12 +95,12 @@ class ProblemArrays(NamedTuple):
     """
 
     head: NDArray[np.int64]  # (n,): the first contact of a body, −1 for none
-    following: NDArray[np.int64]  # (C,): the next one of the same body or pair
+    next_contact: NDArray[np.int64]  # (C,): the next one of the same body or pair
     arm: NDArray[np.floating]  # (C, 3): from the origin of its (first) body, in world axes
     frame: NDArray[np.floating]  # (C, 9): n, t₁ and t₂ by rows, in world axes
     mu: NDArray[np.floating]  # (C,): the friction coefficient
     offset: NDArray[np.floating]  # (C,): c
-    along: NDArray[np.floating]  # (C,): the normal velocity of v_f
+    normal_velocity: NDArray[np.floating]  # (C,): the normal velocity of v_f
     r: NDArray[np.floating]  # (C,): the inverse of its mean mobility
     free: NDArray[np.floating]  # (C, 3): the velocity without impulses
     impulse: NDArray[np.floating]  # (C, 3): λ
@@ -148,11 +148,11 @@ def impulse_workspace(
     """Return the workspace for bodies with these parents, nv velocities, C `contacts`, mimic joints and pairs."""
     n, C, R = max(len(parent), 1), max(contacts, 1), max(nv, 1)
     frames = {name: np.zeros((C, 3)) for name in ("arm", "free", "impulse", "u", "change", "motion", "best", "s")}
-    contacts_of = {name: np.zeros(C) for name in ("mu", "offset", "along", "r", "part", "attached")}
+    contacts_of = {name: np.zeros(C) for name in ("mu", "offset", "normal_velocity", "r", "part", "attached")}
     joints = ("g", "joint_free", "joint_impulse", "joint_u", "joint_change", "joint_motion", "joint_best", "joint_s")
     rows = {name: np.zeros(R) for name in (*joints, "joint_omega", "joint_part", "added", "right", "dv", "total")}
     problem = ProblemArrays(
-        head=np.zeros(n, np.int64), following=np.zeros(C, np.int64), detached=np.zeros(C, np.int64),
+        head=np.zeros(n, np.int64), next_contact=np.zeros(C, np.int64), detached=np.zeros(C, np.int64),
         frame=np.zeros((C, 9)), omega=np.zeros((C, 9)),
         **frames, **contacts_of, joint=np.zeros(R, np.int64), law=np.zeros((R, 3)), **rows,
         cones=ConeIterate(*(np.zeros((C, 3)) for _ in range(4))),
@@ -165,12 +165,12 @@ def impulse_workspace(
 def largest_velocity(contacts, joints, p):
     """The largest velocity component without impulses, not counting what open gaps add."""
     largest = velocity_floor(p.free[0, 0])
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         largest = max(largest, abs(p.free[i, 0] - max(p.offset[i], 0.0)))
         largest = max(largest, max(abs(p.free[i, 1]), abs(p.free[i, 2])))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         largest = max(largest, abs(p.joint_free[j]))
-    return most_of(largest)
+    return thread_max(largest)
 
 
 @inline
@@ -186,14 +186,14 @@ def contact_violation(i, p):
 def residual(contacts, joints, p, unit):
     """The residual of λ and u, in units of the velocity `unit`; 0 only where they obey the law."""
     largest = 0.0
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         violation = contact_violation(i, p)
         largest = violation if not violation <= largest and largest == largest else largest  # NaN stays
-    for j in spread(joints):
+    for j in parallel_range(joints):
         g, x, u = p.g[j], p.joint_impulse[j], p.joint_u[j]
         violation = abs(u - joint_law(u - g * x, g * p.law[j, 0], p.law[j, 1], p.law[j, 2]))
         largest = violation if not violation <= largest and largest == largest else largest  # NaN stays
-    return most_of(largest) / unit
+    return thread_max(largest) / unit
 
 
 @inline
@@ -211,7 +211,7 @@ def sum_of_parts(contacts, joints, p):
 def merit(contacts, joints, p, r_scale, length, unit):
     """The merit function, `length` of the step ahead: the 2-norm of the map whose root Newton's steps seek over
     `unit`."""
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         mu, r = p.mu[i], r_scale * p.r[i]
         x = add(load3(p.impulse[i]), scale(length, load3(p.change[i])))
         u = add(load3(p.u[i]), scale(length, load3(p.motion[i])))
@@ -220,7 +220,7 @@ def merit(contacts, joints, p, r_scale, length, unit):
         k = mu * n / t if t > mu * n else 1.0
         difference = (x[0] - n, x[1] - k * z[1], x[2] - k * z[2])
         p.part[i] = dot(difference, difference) / (p.r[i] * p.r[i])
-    for j in spread(joints):
+    for j in parallel_range(joints):
         g = p.g[j]
         x, u = p.joint_impulse[j] + length * p.joint_change[j], p.joint_u[j] + length * p.joint_motion[j]
         violation = u - joint_law(u - g * x, g * p.law[j, 0], p.law[j, 1], p.law[j, 2])

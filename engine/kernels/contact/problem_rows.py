@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.compile import inline, kernel
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.kernels.bodies import ZERO
 from engine.kernels.contact import mimics
 from engine.kernels.contact.body_pairs import TOUCH, UNKNOWNS, add_contact, relative_velocity
@@ -13,13 +13,13 @@ from engine.kernels.contact.newton import relative_mobilities
 from engine.kernels.contact.properties import bodies_of, coefficients_of
 from engine.kernels.contact.recursion import (
     carried_twist,
-    keep_twist,
     mobility_at,
     mobility_of,
     shifted_mobility,
+    store_twist,
     velocity_at,
 )
-from engine.kernels.contact.recursion_workspace import GATHERS, TO_PARENT, axis_of
+from engine.kernels.contact.recursion_workspace import HAS_WAITING, TO_PARENT, axis_of
 from engine.kernels.contact.rounding import limit_slack
 from engine.kernels.joint_constraints import friction
 from engine.kernels.joint_rows import bounds, is_row
@@ -45,11 +45,11 @@ def _contacts(count, topology, contact):
     Returns whether there is room for all pairs of bodies.
     """
     touching, p, bodies, has_room = contact.contacts, contact.solver.problem, contact.bodies, True
-    for i in spread(topology.shape[0]):
+    for i in parallel_range(topology.shape[0]):
         p.head[i] = -1
-    for i in spread(count):
+    for i in parallel_range(count):
         body, other = bodies_of(touching.shape[i], contact)
-        x, n = load3(touching.at[i]), load3(touching.frame[i])
+        x, n = load3(touching.position[i]), load3(touching.frame[i])
         contact.before[i] = _velocity_before(body, n, x, bodies)
         if len(contact.solver.tree.pairs) > 0 and other != WORLD:
             contact.before[i] -= _velocity_before(other, n, x, bodies)
@@ -61,10 +61,10 @@ def _contacts(count, topology, contact):
     for i in range(count - 1, -1, -1):
         body, other = bodies_of(touching.shape[i], contact)
         if len(contact.solver.tree.pairs) > 0 and other != WORLD:
-            x = load3(touching.at[i])
+            x = load3(touching.position[i])
             has_room = add_contact(i, body, other, x, bodies, p, contact.solver.tree.pairs) and has_room
         else:
-            p.following[i], p.head[body] = p.head[body], i
+            p.next_contact[i], p.head[body] = p.head[body], i
     return has_room
 
 
@@ -72,18 +72,18 @@ def _contacts(count, topology, contact):
 def _joints(q, v, rows, contact):
     """Find the joints with friction or near a limit, as ones in `right`; return their number."""
     count, p = 0, contact.solver.problem
-    for j in spread(contact.free.size):
+    for j in parallel_range(contact.free.size):
         p.right[j] = 0.0
         if is_row(rows, j):
             low, high = bounds(rows, j, q)
-            after = contact.free[j]
-            if friction(rows.joints, j, v[j]) > 0.0 or after < low + LIMIT_MARGIN or after > high - LIMIT_MARGIN:
+            v_free = contact.free[j]
+            if friction(rows.joints, j, v[j]) > 0.0 or v_free < low + LIMIT_MARGIN or v_free > high - LIMIT_MARGIN:
                 p.right[j] = 1.0
     for j in range(contact.free.size):
         if p.right[j] > 0.0:
             p.joint[count] = j
             count += 1
-    for k in spread(count):
+    for k in parallel_range(count):
         j = p.joint[k]
         low, high = bounds(rows, j, q)
         p.joint_free[k], p.law[k, 0] = contact.free[j], friction(rows.joints, j, v[j]) * rows.dt
@@ -97,7 +97,7 @@ def _mobilities(joints, topology, contact):
     """Compute the mobility of each row, and its velocity at v_f."""
     p, tree, bodies, free = contact.solver.problem, contact.solver.tree, contact.bodies, contact.free
     limbs = tree.limbs
-    mimics.own_mobilities(tree, p.dv)
+    mimics.eliminated_mobilities(tree, p.dv)
     for limb in outward(limbs):
         E, F, H, omega, velocity = ZERO6, ZERO9, ZERO6, ZERO, ZERO  # of body i − 1
         for i in range(limbs.begin[limb], limbs.end[limb]):
@@ -108,23 +108,23 @@ def _mobilities(joints, topology, contact):
                 E, F, H = ZERO6, ZERO9, ZERO6
             else:
                 if parent != i - 1:
-                    above = tree.sums[parent]
-                    E, F, H = load6(above), load9(above, 6), load6(above, 15)
+                    parent_sums = tree.sums[parent]
+                    E, F, H = load6(parent_sums), load9(parent_sums, 6), load6(parent_sums, 15)
                 E, F, H = shifted_mobility(load3(bodies.arm[i]), E, F, H)
             omega, velocity = carried_twist(i, parent, bodies, ZERO, omega, velocity, tree)
-            turning, shifting = joint_twist(kind, load9(bodies.rotation[i]), free, start)
-            omega = add(omega, mimics.axis(i, turning, tree))
-            velocity = add(velocity, mimics.axis(i, shifting, tree))
-            if not mimics.has_own(i, tree):
+            angular, linear = joint_twist(kind, load9(bodies.rotation[i]), free, start)
+            omega = add(omega, mimics.axis(i, angular, tree))
+            velocity = add(velocity, mimics.axis(i, linear, tree))
+            if not mimics.eliminated_with_joint(i, tree):
                 e = mimics.axis(i, axis_of(bodies.rotation[i]), tree)
                 E, H = mimics.with_joint_mobility(kind, e, p.dv[start], E, H)
             else:
                 E, F, H = mobility_of(i, E, F, H, topology, bodies, tree, p.dv)
-            keep_twist(i, omega, velocity, tree)
+            store_twist(i, omega, velocity, tree)
             if len(tree.pairs) > 0:
                 store3(tree.step[i], omega)
                 store3(tree.step[i], velocity, 3)
-            if tree.flow[i, GATHERS] == 1:
+            if tree.flow[i, HAS_WAITING] == 1:
                 store6(sums, E)
                 store9(sums, F, 6)
                 store6(sums, H, 15)
@@ -134,9 +134,9 @@ def _mobilities(joints, topology, contact):
                 A = mobility_at(E, F, H, arm)
                 p.r[k] = 3.0 / (A[0] + A[4] + A[8])
                 u = velocity_at(omega, velocity, arm, load9(p.frame[k]))
-                p.along[k] = u[0]
+                p.normal_velocity[k] = u[0]
                 store3(p.free[k], u)
-                k = p.following[k]
+                k = p.next_contact[k]
     for j in range(joints):
         p.g[j] = p.dv[p.joint[j]]
 
@@ -149,9 +149,9 @@ def _pair_rows(count, inertia, topology, contact):
         k = pairs.contact[j]
         while k >= 0:
             u = relative_velocity(j, k, twists, p, pairs)
-            p.along[k] = u[0]
+            p.normal_velocity[k] = u[0]
             store3(p.free[k], u)
-            k = p.following[k]
+            k = p.next_contact[k]
     if pairs.counts[TOUCH] > 0:
         relative_mobilities(count, inertia, topology, contact.bodies, contact.solver)
 

@@ -17,10 +17,10 @@ from engine.kernels.bodies import ZERO
 from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact import mimics
 from engine.kernels.contact.recursion_workspace import (
-    GATHERS,
-    NEXT,
+    HAS_WAITING,
+    IN_REGISTERS,
+    IN_SUMS,
     TO_PARENT,
-    WAITS,
     axis_of,
     column,
     has_one_axis,
@@ -39,13 +39,13 @@ from engine.kernels.spatial import (
     full,
     inertia_shifted,
     inverse,
-    less_rank_one,
     load3,
     load6,
     load9,
     matmul,
     minus,
     minus_outer,
+    minus_rank_one,
     mul,
     mul_t,
     plus,
@@ -63,10 +63,10 @@ from engine.model import FREE, REVOLUTE, WORLD
 @inline
 def with_waiting_wrenches(i, n, f, flow, tree):
     """Add to a wrench (n, f) of body i those that wait for it in `sums`, by `flow`."""
-    if flow[i, GATHERS] == 1:
+    if flow[i, HAS_WAITING] == 1:
         for k in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
             c = tree.limbs.child[k]
-            if flow[c, TO_PARENT] == WAITS:
+            if flow[c, TO_PARENT] == IN_SUMS:
                 n, f = add(n, load3(tree.sums[c])), add(f, load3(tree.sums[c], 3))
     return n, f
 
@@ -87,7 +87,7 @@ def _pass_on(i, parent, to_parent, r, A, B, C, n, f, tree):
     store6(tree.G[i], A)
     store9(tree.G[i], B, 6)
     store6(tree.G[i], C, 15)
-    if to_parent == NEXT:
+    if to_parent == IN_REGISTERS:
         return A, B, C, n, f
     store3(tree.sums[i], n)
     store3(tree.sums[i], f, 3)
@@ -97,10 +97,10 @@ def _pass_on(i, parent, to_parent, r, A, B, C, n, f, tree):
 @inline
 def _with_limbs(i, A, B, C, tree):
     """Add to the inertia of body i those of the limbs on it."""
-    if tree.flow[i, GATHERS] == 1:
-        for hung in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
-            own, across, along = passed_inertia(tree.limbs.child[hung], tree)
-            A, B, C = plus(A, own), plus(B, across), plus(C, along)
+    if tree.flow[i, HAS_WAITING] == 1:
+        for index in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
+            a, b, c = passed_inertia(tree.limbs.child[index], tree)
+            A, B, C = plus(A, a), plus(B, b), plus(C, c)
     return A, B, C
 
 
@@ -119,7 +119,7 @@ def _less_axis(i, k, x, y, reciprocal, w, tree, body):
     store3(U, x, 6 * k)
     store3(U, y, 6 * k + 3)
     tree.inverse[i, k], tree.t[i, k] = reciprocal, w
-    A, B, C = less_rank_one(A, B, C, x, y, reciprocal)
+    A, B, C = minus_rank_one(A, B, C, x, y, reciprocal)
     return A, B, C, add(n, scale(w, x)), add(f, scale(w, y))
 
 
@@ -133,13 +133,13 @@ def _without_axis(i, kind, tau, added, bodies, tree, body):
     x, y, d, along = _axis_forces(kind, e, body)
     k = 1.0 / (d + added)
     w = k * (tau - along)
-    if mimics.is_busy(i, tree):
+    if mimics.has_shared_coordinates(i, tree):
         mass = tree.mimics.mass
         passes.add_axis(i, kind, e, (x, y, x, y, d, along), mass, tree.mimics)
-        if mimics.has_own(i, tree):
-            k, w = passes.eliminate(i, tree.mimics.own[i], tau, added, mass, tree.mimics)
-            x, y = passes.column_at(i, tree.mimics.own[i], mass, tree.mimics)
-    return _less_axis(i, 0, x, y, k, w, tree, body) if mimics.has_own(i, tree) else body
+        if mimics.eliminated_with_joint(i, tree):
+            k, w = passes.eliminate(i, tree.mimics.joint_slot[i], tau, added, mass, tree.mimics)
+            x, y = passes.column_at(i, tree.mimics.joint_slot[i], mass, tree.mimics)
+    return _less_axis(i, 0, x, y, k, w, tree, body) if mimics.eliminated_with_joint(i, tree) else body
 
 
 @inline
@@ -185,11 +185,11 @@ def factorise(tau, added, topology, bodies, tree):
             n, f = add(load3(bodies.bias[i]), n0), add(load3(bodies.bias[i], 3), f0)
             n, f = with_waiting_wrenches(i, n, f, tree.flow, tree)
             A, B, C = _with_limbs(i, A, B, C, tree)
-            turning, shifting = load3(bodies.product[i]), load3(bodies.product[i], 3)
-            n = add(n, add(mul(full(A), turning), mul(B, shifting)))
-            f = add(f, add(mul_t(B, turning), mul(full(C), shifting)))
-            passes.add_drift(i, turning, shifting, tree)
-            A, B, C, n, f = passes.without_ended_symmetric(i, tau, added, (A, B, C, n, f), tree)
+            angular, linear = load3(bodies.product[i]), load3(bodies.product[i], 3)
+            n = add(n, add(mul(full(A), angular), mul(B, linear)))
+            f = add(f, add(mul_t(B, angular), mul(full(C), linear)))
+            passes.add_drift(i, angular, linear, tree)
+            A, B, C, n, f = passes.eliminate_coordinates_symmetric(i, tau, added, (A, B, C, n, f), tree)
             if has_one_axis(kind):
                 A, B, C, n, f = _without_axis(i, kind, tau[start], added[start], bodies, tree, (A, B, C, n, f))
             elif kind == FREE:
@@ -197,10 +197,10 @@ def factorise(tau, added, topology, bodies, tree):
                 A, B, C = ZERO6, ZERO9, ZERO6
             else:
                 A, B, C, n, f = _without_ball(i, tau, added, start, bodies, tree, (A, B, C, n, f))
-            passes.leave_joint(i, kind, parent, load3(bodies.arm[i]), "mass", tree)
+            passes.pass_to_parent(i, kind, parent, load3(bodies.arm[i]), "mass", tree)
             to_parent = tree.flow[i, TO_PARENT]
             A0, B0, C0, n0, f0 = _pass_on(i, parent, to_parent, load3(bodies.arm[i]), A, B, C, n, f, tree)
-    passes.without_ended_symmetric(topology.shape[0], tau, added, (ZERO6, ZERO9, ZERO6, ZERO, ZERO), tree)
+    passes.eliminate_coordinates_symmetric(topology.shape[0], tau, added, (ZERO6, ZERO9, ZERO6, ZERO, ZERO), tree)
     passes.clear_r("mass", tree)  # for `inward_wrench`
 
 
@@ -233,9 +233,9 @@ def move(i, omega, velocity, topology, bodies, tree, out):
     kind, start, t, R = topology[i, KIND], topology[i, V_START], tree.t[i], load9(bodies.rotation[i])
     U, D = tree.U[i], tree.inverse[i]
     if has_one_axis(kind):
-        if mimics.has_own(i, tree):
-            alone = t[0] - D[0] * (dot(load3(U), omega) + dot(load3(U, 3), velocity))
-            out[start] = passes.velocity(i, omega, velocity, alone, "mass", tree, out)
+        if mimics.eliminated_with_joint(i, tree):
+            unshared = t[0] - D[0] * (dot(load3(U), omega) + dot(load3(U, 3), velocity))
+            out[start] = passes.velocity(i, omega, velocity, unshared, "mass", tree, out)
         along = scale(out[start], mimics.axis(i, axis_of(R), tree))
         if kind == REVOLUTE:
             omega = add(omega, along)
@@ -243,7 +243,7 @@ def move(i, omega, velocity, topology, bodies, tree, out):
             velocity = add(velocity, along)
     elif kind == FREE:
         a, b = load3(t), load3(t, 3)
-        if mimics.is_busy(i, tree):
+        if mimics.has_shared_coordinates(i, tree):
             (n, f), F = passes.joint_load(i, "mass", tree, out), load9(D, 9)
             a = sub(a, add(mul(load9(D), n), mul(F, f)))
             b = sub(b, add(mul_t(F, n), mul(load9(D, 18), f)))
@@ -256,14 +256,14 @@ def move(i, omega, velocity, topology, bodies, tree, out):
             x -= passes.along_axis(i, k, "mass", tree, out)
             out[start + k] = x
             omega = add(omega, scale(x, column(bodies.rotation[i], k)))
-    passes.ended_velocities(i, omega, velocity, "mass", tree, out)
+    passes.eliminated_velocities(i, omega, velocity, "mass", tree, out)
     return omega, velocity
 
 
 @inline
-def keep_twist(i, omega, velocity, tree):
+def store_twist(i, omega, velocity, tree):
     """Store the twist of body i where limbs are attached to it."""
-    if tree.flow[i, GATHERS] == 1:
+    if tree.flow[i, HAS_WAITING] == 1:
         store3(tree.twist[i], omega)
         store3(tree.twist[i], velocity, 3)
 
@@ -271,16 +271,16 @@ def keep_twist(i, omega, velocity, tree):
 @kernel
 def accelerations(gravity, topology, bodies, tree, out):
     """Compute q̈ into `out` (nv,), after `factorise`."""
-    limbs, up = tree.limbs, (-gravity[0], -gravity[1], -gravity[2])
-    passes.ended_velocities(topology.shape[0], ZERO, up, "mass", tree, out)
+    limbs, base_acceleration = tree.limbs, (-gravity[0], -gravity[1], -gravity[2])
+    passes.eliminated_velocities(topology.shape[0], ZERO, base_acceleration, "mass", tree, out)
     for limb in outward(limbs):
         omega, velocity = ZERO, ZERO
         for i in range(limbs.begin[limb], limbs.end[limb]):
-            omega, velocity = carried_twist(i, topology[i, PARENT], bodies, up, omega, velocity, tree)
+            omega, velocity = carried_twist(i, topology[i, PARENT], bodies, base_acceleration, omega, velocity, tree)
             omega, velocity = move(i, omega, velocity, topology, bodies, tree, out)
             omega = add(omega, load3(bodies.product[i]))
             velocity = add(velocity, load3(bodies.product[i], 3))
-            keep_twist(i, omega, velocity, tree)
+            store_twist(i, omega, velocity, tree)
 
 
 @inline
@@ -288,11 +288,11 @@ def inward_wrench(i, n, f, tau, topology, bodies, tree):
     """Compute t of body i from p = (n, f) and τ (nv,) by the factors of M + d; return p + U t, about its own origin."""
     kind, start, t, R = topology[i, KIND], topology[i, V_START], tree.t[i], load9(bodies.rotation[i])
     U, D = tree.U[i], tree.inverse[i]
-    n, f = passes.wrench_without_ended(i, n, f, tau, 0.0, "mass", tree)
+    n, f = passes.wrench_without_coordinates(i, n, f, tau, 0.0, "mass", tree)
     if has_one_axis(kind):
         e = mimics.axis(i, axis_of(R), tree)
         along = dot(e, n if kind == REVOLUTE else f)
-        if mimics.is_busy(i, tree):
+        if mimics.has_shared_coordinates(i, tree):
             n, f = passes.wrench_without_axis(i, along, n, f, tau, 0.0, "mass", tree)
         else:
             w = D[0] * (tau[start] - along)
@@ -320,7 +320,7 @@ def pass_wrench(i, to_parent, n, f, topology, bodies, tree):
     if topology[i, PARENT] == WORLD:
         return ZERO, ZERO
     n = add(n, cross(load3(bodies.arm[i]), f))
-    if to_parent == NEXT:
+    if to_parent == IN_REGISTERS:
         return n, f
     store3(tree.sums[i], n)
     store3(tree.sums[i], f, 3)
@@ -336,9 +336,9 @@ def velocity_at(omega, velocity, arm, frame):
 @inline
 def shifted_mobility(r, E, F, H):
     """The mobility [E F; Fᵀ H] at a place r away: T Y Tᵀ."""
-    turned = minus(F, cross_right(full(E), r))
-    corner = minus(minus(full(H), cross_matrix(r, turned)), cross_right(transpose(F), r))
-    return E, turned, upper(corner)
+    F_shifted = minus(F, cross_right(full(E), r))
+    H_shifted = minus(minus(full(H), cross_matrix(r, F_shifted)), cross_right(transpose(F), r))
+    return E, F_shifted, upper(H_shifted)
 
 
 @inline

@@ -9,16 +9,17 @@ from numpy.typing import NDArray
 
 from engine.compile import inline
 from engine.kernels.contact.body_pairs import BodyPairs
-from engine.kernels.contact.mimics import PASSES, Mimics
+from engine.kernels.contact.mimics import PASSED_ON, Mimics
 from engine.kernels.limbs import Limbs, limbs
 from engine.kernels.spatial import load3, load6
 from engine.kernels.world import RIGID_FIRST_MOMENT, RIGID_INERTIA, RIGID_MASS
 from engine.model import PRISMATIC, WORLD
 
-TO_PARENT, GATHERS = 0, 1
-"""Columns of `Tree.flow` and `Tree.loaded`: how a body passes its share to its parent; whether shares wait for it."""
-NEXT, WAITS = 1, 2
-"""Passed in registers to the body before, of the same limb; or left in its row of `sums` for a body of another limb."""
+TO_PARENT, HAS_WAITING = 0, 1
+"""Columns of `Tree.flow` and `Tree.loaded`: by which way a body's inertia and wrench reach its parent; 1 where those of
+other limbs wait for it."""
+IN_REGISTERS, IN_SUMS = 1, 2
+"""In registers, to the body before it in the same limb; or in its row of `sums`, which a body of another limb adds."""
 _SUMS = 42
 
 
@@ -26,8 +27,8 @@ class Tree(NamedTuple):
     """The workspace of the passes, for n bodies."""
 
     limbs: Limbs
-    flow: NDArray[np.int64]  # (n, 2): how a body passes its share on, see `TO_PARENT`
-    loaded: NDArray[np.int64]  # (n, 2): that among the bodies of Newton's steps, see `loaded_bodies`
+    flow: NDArray[np.int64]  # (n, 2): by which way a body's terms reach its parent, see `TO_PARENT`
+    loaded: NDArray[np.int64]  # (n, 2): the same among the bodies of Newton's steps, see `loaded_bodies`
     U: NDArray[np.floating]  # (n, 18), of M + d: I S, 6 numbers an axis
     inverse: NDArray[np.floating]  # (n, 27), of M + d: 1/D of each axis, of a free joint (I^A)⁻¹ by blocks
     G: NDArray[np.floating]  # (n, 36): of Newton's matrix, 6 an axis; at first, inertias passed on for M + d
@@ -46,12 +47,12 @@ def tree(parent: NDArray[np.int64], mimic: Mimics | tuple[()], pairs: BodyPairs 
     n = len(parent)
     flow = np.zeros((n, 2), np.int64)
     for i in range(n):
-        flow[i, TO_PARENT] = NEXT if parent[i] == i - 1 and parent[i] != WORLD else WAITS
+        flow[i, TO_PARENT] = IN_REGISTERS if parent[i] == i - 1 and parent[i] != WORLD else IN_SUMS
         if parent[i] != WORLD and parent[i] != i - 1:
-            flow[parent[i], GATHERS] = 1
+            flow[parent[i], HAS_WAITING] = 1
     widths, loaded = (18, 27, 36, 6, 6, _SUMS, 21, 6, 6), np.zeros((n, 2), np.int64)
     U, inverse, G, t, twist, sums, composite, moved, step = (np.zeros((n, width)) for width in widths)
-    passes = np.any(mimic.fate[:n] == PASSES, 1) if mimic else np.zeros(n, np.bool_)
+    passes = np.any(mimic.action[:n] == PASSED_ON, 1) if mimic else np.zeros(n, np.bool_)
     return Tree(
         limbs(parent, passes), flow, loaded, U, inverse, G, t, twist, sums, composite, moved, step, mimic, pairs
     )

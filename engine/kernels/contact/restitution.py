@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline
-from engine.compile.operations import most_of, spread
+from engine.compile.operations import parallel_range, thread_max
 from engine.kernels.contact.problem import HAS_RESTITUTION, RESTITUTION_ATTEMPT, RESTITUTION_SHARE
 from engine.kernels.contact.properties import coefficients_of
 from engine.kernels.contact.rounding import closing_gap
@@ -14,14 +14,14 @@ from engine.scene.tolerances import HALVINGS, RESTITUTION_SPEED
 
 
 @inline
-def rebound_velocity(back, fall):
-    """The rebound velocity u with u² − 2 fall u = back², for −`back` by Newton's law of restitution.
+def rebound_velocity(speed, gravity_change):
+    """The rebound velocity u with u² − 2 g u = s², where Newton's law of restitution has the speed s = |`speed`|.
 
-    Gravity changes the normal velocity by `fall` within the step; this u keeps the energy although the contact
-    separates for the whole step.
+    g is `gravity_change`, the change of the normal velocity by gravity within the step, if it is negative: this u keeps
+    the energy although the contact separates for the whole step.
     """
-    slows = min(fall, 0.0)
-    return slows + np.sqrt(back * back + slows * slows)
+    decrease = min(gravity_change, 0.0)
+    return decrease + np.sqrt(speed * speed + decrease * decrease)
 
 
 @inline
@@ -32,15 +32,15 @@ def restitution_offsets(count, restitution, dt, keeps_energy, contact):
     correction.
     """
     touching, p, rebounds = contact.contacts, contact.solver.problem, 0.0
-    for i in spread(count):
+    for i in parallel_range(count):
         gap, before = touching.gap[i], contact.before[i]
-        c = closing_gap(gap, load3(touching.frame[i]), load3(touching.at[i])) / dt
+        c = closing_gap(gap, load3(touching.frame[i]), load3(touching.position[i])) / dt
         e = restitution * coefficients_of(touching.shape[i], contact)[1]
-        if e > 0.0 and before < -RESTITUTION_SPEED and gap + dt * p.along[i] <= 0.0:
+        if e > 0.0 and before < -RESTITUTION_SPEED and gap + dt * p.normal_velocity[i] <= 0.0:
             rebounds = 1.0
-            c = min(c, -rebound_velocity(e * before, p.along[i] - before) if keeps_energy else e * before)
-        p.offset[i], p.free[i, 0] = c, p.along[i] + c
-    return most_of(rebounds) > 0.0
+            c = min(c, -rebound_velocity(e * before, p.normal_velocity[i] - before) if keeps_energy else e * before)
+        p.offset[i], p.free[i, 0] = c, p.normal_velocity[i] + c
+    return thread_max(rebounds) > 0.0
 
 
 @inline

@@ -6,7 +6,7 @@ It advances step by step, so that on a GPU robots that need more steps do not de
 from __future__ import annotations
 
 from engine.compile import compiled_apart, inline, kernel
-from engine.compile.operations import is_single, least_of, spread
+from engine.compile.operations import is_single, parallel_range, thread_min
 from engine.kernels.bodies import ZERO
 from engine.kernels.contact.interior import begin_interior, prepare_interior, take_interior_step
 from engine.kernels.contact.newton import clear_step, direction, respond
@@ -51,62 +51,62 @@ from engine.kernels.spatial import add, dot, load3, scale, store3
 ) = range(12)
 """The plans: Newton's steps but for the interior point's."""
 _FINAL_EPSILON = 1e-4  # ε of a plan's final steps: rounding of some 1e-16/ε dominates there
-_MOST_FINAL_STEPS = 3
+_MAX_FINAL_STEPS = 3
 _SMALL_MERIT = 1e-3  # below it a step without progress means that ε is too large, not that the iterate diverges
-_MOST_STALLED = 6  # successive stalled steps at such a merit that end a plan
+_MAX_STALLED = 6  # successive stalled steps at such a merit that end a plan
 _HALVINGS = 4  # of a step by the line search
 _STALLED = 0.5  # of the merit: a stalled step decreases it by less
 _STALLED_WHOLE = 0.01  # of the merit: a stalled whole step changes it by less
-_HAND_OVER, _HAND_OVER_SINGLE = 1e-8, 1e-4  # the residual at which Newton's steps follow the interior point
+_SWITCH_RESIDUAL, _SWITCH_RESIDUAL_SINGLE = 1e-8, 1e-4  # the residual at which Newton's steps follow the interior point
 _NEAR = 1e-4  # the best residual below which the interior point begins near it: Newton's steps end beside a kink
-_PRODUCTS, _LEAST_PRODUCTS = 10.0, 1e-5  # ν there, in units of that residual, and at least
+_START_PRODUCTS, _MIN_START_PRODUCTS = 10.0, 1e-5  # ν there, in units of that residual, and at least
 _FAR = 1e30
-_MOST_DETACHED = 4  # contacts held open at a time
-_AWAY = 1e3  # the velocity that holds them open, in units of the largest one
+_MAX_DETACHED = 4  # contacts held open at a time
+_OPENING_VELOCITY = 1e3  # the velocity that holds them open, in units of the largest one
 _VIOLATING = 0.1  # of the largest violation: a contact that is held open next has at least so much
 
 
 @inline
 def _take_step(contacts, joints, length, p):
     """Advance λ and u by `length` of the step."""
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         store3(p.impulse[i], add(load3(p.impulse[i]), scale(length, load3(p.change[i]))))
         store3(p.u[i], add(load3(p.u[i]), scale(length, load3(p.motion[i]))))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.joint_impulse[j] += length * p.joint_change[j]
         p.joint_u[j] += length * p.joint_motion[j]
 
 
 @inline
-def _keep_best(contacts, joints, p):
+def _store_best(contacts, joints, p):
     """Store the present impulses as the best iterate."""
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         store3(p.best[i], load3(p.impulse[i]))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.joint_best[j] = p.joint_impulse[j]
 
 
 @inline
 def _restore_best(contacts, joints, p):
     """Restore the best iterate's impulses."""
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         store3(p.impulse[i], load3(p.best[i]))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.joint_impulse[j] = p.joint_best[j]
 
 
 @inline
 def _start_from_zero(contacts, joints, p, tree):
     """Set all impulses and the motion that they cause to zero."""
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         store3(p.impulse[i], (0.0, 0.0, 0.0))
         store3(p.u[i], load3(p.free[i]))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.joint_impulse[j], p.joint_u[j] = 0.0, p.joint_free[j]
-    for i in spread(tree.moved.shape[0]):
+    for i in parallel_range(tree.moved.shape[0]):
         store3(tree.moved[i], ZERO)
         store3(tree.moved[i], ZERO, 3)
-    for j in spread(p.total.size):
+    for j in parallel_range(p.total.size):
         p.total[j] = 0.0
     clear_step(contacts, joints, p, tree)
 
@@ -147,17 +147,17 @@ def _plan(k, x):
     if k == COLD_START:  # single precision reaches its rounding in fewer
         return 3.0, 16 if is_single(x) else 25, 0.1
     if _is_interior(k):
-        most = 40 if k == INTERIOR else 100
-        return 3.0, 20 if is_single(x) else most, 1.0
+        max_steps = 40 if k == INTERIOR else 100
+        return 3.0, 20 if is_single(x) else max_steps, 1.0
     if _polishes(k) or k == DETACH:  # whole steps may go astray and come back
         return 3.0, 30 if k == POLISH_LAST else 12, 0.1
     return 0.3 if k == COLD_SMALL_R else 30.0, 20, 1.0  # far from zero, wholly damped at first
 
 
 @inline
-def _hand_over_residual(x):
+def _switch_residual(x):
     """The residual at which the interior point hands over; x has the number type."""
-    return _HAND_OVER_SINGLE if is_single(x) else _HAND_OVER
+    return _SWITCH_RESIDUAL_SINGLE if is_single(x) else _SWITCH_RESIDUAL
 
 
 @inline
@@ -168,13 +168,13 @@ def _next_plan(k, all_frictional, detached, best):
     """
     if k < COLD_START:
         return COLD_START
-    if k == COLD_START and best < _hand_over_residual(best):
+    if k == COLD_START and best < _switch_residual(best):
         return POLISH_FIRST
     if k <= POLISH_FIRST:
         return INTERIOR if all_frictional == 1 else COLD_SMALL_R
     if k == POLISH_AGAIN and is_single(best):
         return COLD_SMALL_R
-    if k == DETACH and detached > 0 and detached < _MOST_DETACHED:
+    if k == DETACH and detached > 0 and detached < _MAX_DETACHED:
         return DETACH
     return min(k + 1, POLISH_LAST)
 
@@ -204,10 +204,10 @@ def _least_loaded(contacts, p, detached):
     for i in range(contacts):
         largest = max(largest, contact_violation(i, p))
     for i in range(contacts):
-        there = contact_violation(i, p) < _VIOLATING * largest or p.impulse[i, 0] <= 0.0
+        excluded = contact_violation(i, p) < _VIOLATING * largest or p.impulse[i, 0] <= 0.0
         for k in range(detached):
-            there = there or p.detached[k] == i
-        if p.impulse[i, 0] < least and not there:
+            excluded = excluded or p.detached[k] == i
+        if p.impulse[i, 0] < least and not excluded:
             chosen, least = i, p.impulse[i, 0]
     return chosen
 
@@ -229,7 +229,7 @@ def _detach(contacts, joints, topology, bodies, work):
         counts[DETACHED] += 1
     for k in range(counts[DETACHED]):
         i = p.detached[k]
-        p.free[i, 0] = p.attached[k] + _AWAY * unit
+        p.free[i, 0] = p.attached[k] + _OPENING_VELOCITY * unit
         store3(p.impulse[i], (0.0, 0.0, 0.0))
     respond(contacts, joints, topology, bodies, work, p.total)
 
@@ -244,14 +244,14 @@ def _attach(contacts, joints, topology, bodies, work):
     residual_now = residual(contacts, joints, p, numbers[LARGEST_VELOCITY])
     if residual_now < numbers[BEST_RESIDUAL]:
         numbers[BEST_RESIDUAL] = residual_now
-        _keep_best(contacts, joints, p)
+        _store_best(contacts, joints, p)
 
 
 @inline
 def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
     """Initialise a plan."""
     p, numbers, counts = work.problem, work.search.numbers, work.search.counts
-    r_scale, most_steps, eps_per_merit = _plan(plan, numbers[LARGEST_VELOCITY])
+    r_scale, max_steps, eps_per_merit = _plan(plan, numbers[LARGEST_VELOCITY])
     near = plan == INTERIOR and numbers[BEST_RESIDUAL] < _NEAR
     if near:
         _restore_best(contacts, joints, p)
@@ -266,16 +266,16 @@ def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
     if not is_single(numbers[LARGEST_VELOCITY]) and plan == DETACH:
         _detach(contacts, joints, topology, bodies, work)
     if _is_interior(plan):
-        nu = max(_LEAST_PRODUCTS, _PRODUCTS * numbers[BEST_RESIDUAL]) if near else 0.0
+        nu = max(_MIN_START_PRODUCTS, _START_PRODUCTS * numbers[BEST_RESIDUAL]) if near else 0.0
         begin_interior(nu, contacts, joints, inertia, topology, bodies, work)
     residual_now = residual(contacts, joints, p, numbers[LARGEST_VELOCITY])
     merit_now = merit(contacts, joints, p, r_scale, 0.0, numbers[LARGEST_VELOCITY])
-    counts[PLAN], counts[STEPS_LEFT], counts[FINAL_STEPS], counts[STALLED_STEPS] = plan, most_steps, 0, 0
+    counts[PLAN], counts[STEPS_LEFT], counts[FINAL_STEPS], counts[STALLED_STEPS] = plan, max_steps, 0, 0
     numbers[BEST_MERIT], numbers[BEST_RESIDUAL_OF_PLAN], numbers[STEP_FRACTION] = merit_now, residual_now, 0.0
     numbers[EPSILON] = max(least_damping(merit_now), eps_per_merit * min(1.0, merit_now))
     if residual_now < numbers[BEST_RESIDUAL] and plan != DETACH:
         numbers[BEST_RESIDUAL] = residual_now
-        _keep_best(contacts, joints, p)
+        _store_best(contacts, joints, p)
 
 
 @kernel
@@ -286,10 +286,10 @@ def begin(plan, tolerance, accepted, contacts, joints, inertia, topology, bodies
     bodies; or `OVERLAP_START`, for contacts without friction and no joint rows.
     """
     numbers, least = work.search.numbers, 1.0
-    for i in spread(contacts):
+    for i in parallel_range(contacts):
         least = min(least, work.problem.mu[i])
     work.search.counts[DETACHED] = 0
-    work.search.counts[ALL_FRICTIONAL] = 1 if least_of(least) > 0.0 else 0
+    work.search.counts[ALL_FRICTIONAL] = 1 if thread_min(least) > 0.0 else 0
     numbers[LARGEST_VELOCITY] = largest_velocity(contacts, joints, work.problem)
     numbers[BEST_RESIDUAL], numbers[TOLERANCE], numbers[ACCEPTED_RESIDUAL] = _FAR, tolerance, accepted
     _begin_plan(plan, contacts, joints, inertia, topology, bodies, work)
@@ -299,11 +299,11 @@ def begin(plan, tolerance, accepted, contacts, joints, inertia, topology, bodies
 def _is_over(numbers, counts):
     """Whether the plan is over."""
     near = (
-        _hand_over_residual(numbers[LARGEST_VELOCITY])
+        _switch_residual(numbers[LARGEST_VELOCITY])
         if _is_interior(counts[PLAN])
         else extra_step_factor(counts[CONTACTS], numbers[EPSILON]) * numbers[TOLERANCE]
     )
-    return counts[STEPS_LEFT] == 0 or counts[FINAL_STEPS] == _MOST_FINAL_STEPS or numbers[BEST_RESIDUAL_OF_PLAN] <= near
+    return counts[STEPS_LEFT] == 0 or counts[FINAL_STEPS] == _MAX_FINAL_STEPS or numbers[BEST_RESIDUAL_OF_PLAN] <= near
 
 
 @inline
@@ -327,7 +327,7 @@ def _take_newton_step(contacts, joints, eps, p, numbers, counts):
     change = abs(merit_after - best_merit) if whole_steps else best_merit - merit_after
     stalled = best_merit < _SMALL_MERIT and change < (_STALLED_WHOLE if whole_steps else _STALLED) * best_merit
     counts[STALLED_STEPS] = counts[STALLED_STEPS] + 1 if stalled else 0
-    if length == 0.0 or counts[STALLED_STEPS] == _MOST_STALLED:
+    if length == 0.0 or counts[STALLED_STEPS] == _MAX_STALLED:
         counts[STEPS_LEFT] = 0
     else:
         _take_step(contacts, joints, length, p)
@@ -381,7 +381,7 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
         # Rounding takes digits of an interior point's velocities.
         if residual_now < numbers[BEST_RESIDUAL] and not interior and counts[PLAN] != DETACH:
             numbers[BEST_RESIDUAL] = residual_now
-            _keep_best(contacts, joints, p)
+            _store_best(contacts, joints, p)
     if not residual_now < _FAR:
         counts[STEPS_LEFT] = 0
     return _is_over(numbers, counts) and _is_done(numbers, counts)
@@ -399,9 +399,9 @@ def finish_search(contacts, joints, inertia, topology, contact):
 def restore_significant(count, joints, unit, p):
     """Restore the best impulses; those that move their contact by less than the tolerance become 0, as an open
     contact's are."""
-    for i in spread(count):
+    for i in parallel_range(count):
         x = load3(p.best[i])
         threshold = 0.1 * residual_tolerance(unit) * unit * p.r[i]
         store3(p.impulse[i], x if dot(x, x) > threshold * threshold else (0.0, 0.0, 0.0))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.joint_impulse[j] = p.joint_best[j]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.compile import inline
-from engine.compile.operations import spread
+from engine.compile.operations import parallel_range
 from engine.kernels.contact.properties import bodies_of
 from engine.kernels.contact.workspace import CONTACT_COUNT, GAP, IMPULSE, NORMAL, OTHER, PLACE, SLIP, WRENCH
 from engine.kernels.spatial import cross, load3, load9, mul, mul_t, scale, store3, sub
@@ -35,23 +35,23 @@ def _impulse_before(i, contact_state, robot):
 def load_warm_start(count, joints, contact_state, robot):
     """Load the previous step's impulses into the problem."""
     p, joint_memory = contact_state.contact.solver.problem, contact_state.joint_memory[robot]
-    for i in spread(count):
+    for i in parallel_range(count):
         x = mul(load9(p.frame[i]), _impulse_before(i, contact_state, robot))
         store3(p.impulse[i], x if p.mu[i] > 0.0 else (x[0], 0.0, 0.0))
-    for j in spread(joints):
+    for j in parallel_range(joints):
         p.joint_impulse[j] = joint_memory[p.joint[j]]
 
 
 @inline
-def _put_wrench(seen, place, body, x, impulse, contact):
+def _put_wrench(seen, column, body, x, impulse, contact):
     """Store an impulse at a place x as a wrench on a body, in its frame; on fixed geometry in the world's."""
     if len(contact.pairs) > 0 and body < 0:
-        store3(seen, cross(x, impulse), place)
-        store3(seen, impulse, place + 3)
+        store3(seen, cross(x, impulse), column)
+        store3(seen, impulse, column + 3)
         return
     R, p = load9(contact.bodies.rotation[body]), load3(contact.bodies.position[body])
-    store3(seen, mul_t(R, cross(sub(x, p), impulse)), place)
-    store3(seen, mul_t(R, impulse), place + 3)
+    store3(seen, mul_t(R, cross(sub(x, p), impulse)), column)
+    store3(seen, mul_t(R, impulse), column + 3)
 
 
 @inline
@@ -59,19 +59,19 @@ def store_contacts(count, joints, contact_state, robot):
     """Store this step's impulses, in the world, for the next step and for reports; 0 for contacts that do not act."""
     contact, p = contact_state.contact, contact_state.contact.solver.problem
     touching, joint_memory = contact.contacts, contact_state.joint_memory[robot]
-    for j in spread(joint_memory.size):
+    for j in parallel_range(joint_memory.size):
         joint_memory[j] = 0.0
-    for i in spread(count):
-        u, world = load3(p.u[i]), mul_t(load9(p.frame[i]), load3(p.impulse[i]))
+    for i in parallel_range(count):
+        u, impulse = load3(p.u[i]), mul_t(load9(p.frame[i]), load3(p.impulse[i]))
         seen = contact_state.seen[robot, i]
         contact_state.which[robot, i], contact_state.key[robot, i] = touching.shape[i], _key(i, contact)
         seen[GAP], seen[SLIP] = touching.gap[i], np.sqrt(u[1] * u[1] + u[2] * u[2]) if p.mu[i] > 0.0 else 0.0
-        store3(seen, load3(touching.at[i]), PLACE)
+        store3(seen, load3(touching.position[i]), PLACE)
         store3(seen, load3(touching.frame[i]), NORMAL)
-        store3(seen, world, IMPULSE)
+        store3(seen, impulse, IMPULSE)
         bodies = bodies_of(touching.shape[i], contact)
-        _put_wrench(seen, WRENCH, bodies[0], load3(touching.at[i]), world, contact)
+        _put_wrench(seen, WRENCH, bodies[0], load3(touching.position[i]), impulse, contact)
         if len(contact.pairs) > 0:
-            _put_wrench(seen, OTHER, bodies[1], load3(touching.at[i]), scale(-1.0, world), contact)
-    for j in spread(joints):
+            _put_wrench(seen, OTHER, bodies[1], load3(touching.position[i]), scale(-1.0, impulse), contact)
+    for j in parallel_range(joints):
         joint_memory[p.joint[j]] = p.joint_impulse[j]
