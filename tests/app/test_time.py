@@ -129,11 +129,11 @@ def test_the_keyboard_moves_through_time(qtbot, window):
     qtbot.keyClick(window, Qt.Key.Key_Left)
     qtbot.keyClick(window, Qt.Key.Key_Right)
     assert replay.frame.index == run.last - 1
-    before = replay.frame.time
+    before, apart = replay.frame.time, np.diff([frame.time for frame in frames_of(recording, run)]).max()
     qtbot.keyClick(window, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
-    assert replay.frame.time == pytest.approx(before - 1, abs=0.15)
+    assert replay.frame.time == pytest.approx(before - 1, abs=apart)  # the frames lie farther apart on a busy machine
     qtbot.keyClick(window, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
-    assert replay.frame.time == pytest.approx(before, abs=0.15)
+    assert replay.frame.time == pytest.approx(before, abs=2 * apart)
     qtbot.keyClick(window, Qt.Key.Key_Home)
     assert replay.frame.index == run.first == 0
     qtbot.keyClick(window, Qt.Key.Key_Right)
