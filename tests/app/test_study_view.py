@@ -237,6 +237,7 @@ def test_what_is_on_top_is_taken_first_and_each_further_click_takes_the_next(qtb
     panel.requested.disconnect()
     panel.requested.connect(asked.append)
     panel.y_box.setCurrentText("shoulder velocity")
+    assert panel.note.text() == "up to 3 samples on a dot: each click takes the next"
     place = place_of(chart, 6)
     QApplication.sendEvent(chart, QHelpEvent(QEvent.Type.ToolTip, place, chart.mapToGlobal(place)))
     wait(qtbot, lambda: QToolTip.text().startswith("3 samples here; each click opens the next:\nsample 46, diverged\n"))
