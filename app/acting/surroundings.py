@@ -68,8 +68,12 @@ class Surroundings:
             scene = replace(settings.scene, obstacles=tuple(obstacles))
             self._configuring.configure(replace(settings, scene=scene))
 
-    def set_parts(self, parts: Sequence[engine.Part], reported: str) -> State:
+    def set_parts(
+        self, parts: Sequence[engine.Part], reported: str, obstacles: Iterable[engine.Obstacle] | None = None
+    ) -> State:
         """Set the other parts, in a new run from time zero; followed by a `Loaded` event. Return the state to restore.
+
+        Other obstacles, if given, are part of that state.
 
         The ground is switched on for the first parts of a fixed robot that is not below it, and needs none or is from a
         run that had none. `reported` is the undo text. Raises ValueError, in one sentence, while a recorded frame is
@@ -82,6 +86,9 @@ class Surroundings:
         needs_none = self._robot.groundless or not can_stand(alone(before.model))
         if first and needs_none and can_stand(model):
             after = replace(before, settings=replace(before.settings, ground=True))
+        if obstacles is not None:
+            scene = replace(after.settings.scene, obstacles=tuple(obstacles))
+            after = replace(after, settings=replace(after.settings, scene=scene))
         self.actions.report(Action(reported, before, replace(after, parts=model.parts)))
         self._exchange(model, before.floating)
         return after
