@@ -419,13 +419,13 @@ def _period(module: ModuleType) -> float | None:
 
 
 def _checked(tau: Any, nv: int) -> NDArray[np.float64]:
-    found = reals(tau)
-    if found.shape != (nv,):
-        raise ValueError(f"control returned an array of shape {found.shape}; expected ({nv},), an effort per velocity")
-    if not np.all(np.isfinite(found)):
-        at = int(np.flatnonzero(~np.isfinite(found))[0])
-        raise ValueError(f"control returned {found[at]} at [{at}]; every effort must be finite")
-    return np.ascontiguousarray(found)
+    effort = reals(tau)
+    if effort.shape != (nv,):
+        raise ValueError(f"control returned an array of shape {effort.shape}; expected ({nv},), an effort per velocity")
+    if not np.all(np.isfinite(effort)):
+        index = int(np.flatnonzero(~np.isfinite(effort))[0])
+        raise ValueError(f"control returned {effort[index]} at [{index}]; every effort must be finite")
+    return np.ascontiguousarray(effort)
 
 
 def _short(words: str) -> str:

@@ -121,8 +121,8 @@ def farthest(one: Standing, n: Array) -> Array:
         r, length = one.solid.size
         local = n @ one.R
         size = np.hypot(local[:, 0], local[:, 1])
-        share = np.where(size > 0, r / np.where(size > 0, size, 1.0), 0.0)
-        foot = np.stack([share * local[:, 0], share * local[:, 1], np.sign(local[:, 2]) * length / 2], 1)
+        ratio = np.where(size > 0, r / np.where(size > 0, size, 1.0), 0.0)
+        foot = np.stack([ratio * local[:, 0], ratio * local[:, 1], np.sign(local[:, 2]) * length / 2], 1)
         return np.asarray(foot @ one.R.T + one.p)
     points = corners(one)
     return np.asarray(points[np.argmax(points @ n.T, 0)] + radius(one) * n)
@@ -268,13 +268,13 @@ def _searched(one: Standing, other: Standing) -> tuple[Array, float]:
     n = tried[np.argsort(-gaps_along(one, other, tried), kind="stable")[:6]]
     gap, angle = gaps_along(one, other, n), np.full(6, 0.1)
     for turn in range(SEARCH):  # each tries other directions, since the gap has ridges
-        ways = np.arange(24) * np.pi / 12 + turn
-        aside = np.cos(ways)[:, None, None] * _across(n) + np.sin(ways)[:, None, None] * _across(n, _across(n))
-        around = np.cos(angle)[:, None] * n + np.sin(angle)[:, None] * aside
-        gaps = gaps_along(one, other, around.reshape(-1, 3)).reshape(24, 6)
+        angles = np.arange(24) * np.pi / 12 + turn
+        aside = np.cos(angles)[:, None, None] * _across(n) + np.sin(angles)[:, None, None] * _across(n, _across(n))
+        candidates = np.cos(angle)[:, None] * n + np.sin(angle)[:, None] * aside
+        gaps = gaps_along(one, other, candidates.reshape(-1, 3)).reshape(24, 6)
         best = np.argmax(gaps, 0)
         better = gaps[best, range(6)] > gap + 1e-14
-        n = np.where(better[:, None], around[best, range(6)], n)
+        n = np.where(better[:, None], candidates[best, range(6)], n)
         gap, angle = np.where(better, gaps[best, range(6)], gap), np.where(better, angle, angle / 1.5)
         if np.all(angle < 1e-9):
             break

@@ -105,8 +105,8 @@ def on_field(ground: HeightField, x: Array, radius: float, reach: float) -> list
         if any(np.linalg.norm(place - y.x) < SAME * ground.cell for y in minima):
             continue
         beside = np.flatnonzero(np.linalg.norm(middle - place, axis=1) <= size * (1 + 1e-9))
-        holding = np.linalg.norm(on_triangles(triangles[beside], place) - place, axis=1) < 1e-9 * ground.cell
-        if distance[k] <= np.min(distance[beside[holding]]) * (1 + 1e-9):
+        containing = np.linalg.norm(on_triangles(triangles[beside], place) - place, axis=1) < 1e-9 * ground.cell
+        if distance[k] <= np.min(distance[beside[containing]]) * (1 + 1e-9):
             minima.append(ContactPoint(place, (x - place) / distance[k], float(distance[k]) - radius))
     return [ContactPoint(x - radius * n, n, gap) for _, n, gap in minima]
 
@@ -115,8 +115,8 @@ def on_triangles(triangles: Array, x: Array) -> Array:
     """(k, 3): the point of each triangle (k, 3, 3) closest to x: in its interior, or on an edge."""
     ends = np.roll(triangles, -1, 1)
     along = ends - triangles
-    share = np.clip(np.sum((x - triangles) * along, -1) / np.sum(along**2, -1), 0, 1)
-    feet = triangles + share[..., None] * along
+    parameter = np.clip(np.sum((x - triangles) * along, -1) / np.sum(along**2, -1), 0, 1)
+    feet = triangles + parameter[..., None] * along
     best = np.argmin(np.sum((feet - x) ** 2, -1), 1)
     n = np.cross(along[:, 0], along[:, 1])
     n /= np.linalg.norm(n, axis=1, keepdims=True)

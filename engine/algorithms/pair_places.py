@@ -81,9 +81,9 @@ def _capsules(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoi
             if own
             else min((q, q_end), key=lambda end: abs((end - p) @ u / (u @ u) - s))
         )
-        away = x - y
-        length = float(np.linalg.norm(away))
-        m = away / length if length > 1e-12 * float(np.linalg.norm(u) + np.linalg.norm(w)) else n
+        separation = x - y
+        length = float(np.linalg.norm(separation))
+        m = separation / length if length > 1e-12 * float(np.linalg.norm(u) + np.linalg.norm(w)) else n
         ends.append(
             ContactPoint(x - (radius(a) + (length - radius(a) - radius(b)) / 2) * m, m, length - radius(a) - radius(b))
         )
@@ -129,12 +129,12 @@ def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoi
     axes = np.stack([*tangents(n), n])
     A, B = _polygon(a, -n, axes), _polygon(b, n, axes)
     small = min(ball(a)[1], ball(b)[1])
-    shared = [(x[:2], x[2], _height(B, x[:2])) for x in A.corners if _inside(B, x, COINCIDENT * small)]
-    shared += [(x[:2], _height(A, x[:2]), x[2]) for x in B.corners
+    points = [(x[:2], x[2], _height(B, x[:2])) for x in A.corners if _inside(B, x, COINCIDENT * small)]
+    points += [(x[:2], _height(A, x[:2]), x[2]) for x in B.corners
                if _inside(A, x, COINCIDENT * small) and not _known(x, A.corners, COINCIDENT * small)]  # fmt: skip
-    shared += _crossings(A.corners, B.corners, COINCIDENT * small)
+    points += _crossings(A.corners, B.corners, COINCIDENT * small)
     places = []
-    for x, above, below in shared:
+    for x, above, below in points:
         if above is not None and below is not None:
             places.append(ContactPoint(axes.T @ [*x, (above + below) / 2], n, max(above - below, gap)))
     if all(place.gap > gap + 1e-8 * small for place in places):
@@ -187,14 +187,14 @@ def _inside(polygon: Polygon, x: Array, tolerance: float) -> bool:
         return bool(d @ d + dz * dz <= (polygon.round + tolerance) ** 2)
     along = np.roll(points, -1, 0) - points
     if len(points) == 2:
-        share = _share(x[:2] - points[0], along[0])
-        return bool(np.hypot(*(x[:2] - points[0] - share * along[0])) <= tolerance)
+        parameter = _parameter(x[:2] - points[0], along[0])
+        return bool(np.hypot(*(x[:2] - points[0] - parameter * along[0])) <= tolerance)
     turn = np.sign(polygon.normal[2])
     side = turn * (along[:, 0] * (x[1] - points[:, 1]) - along[:, 1] * (x[0] - points[:, 0]))
     return bool(np.all(side >= -tolerance * np.hypot(*along.T)))
 
 
-def _share(x: Array, along: Array) -> float:
+def _parameter(x: Array, along: Array) -> float:
     """Return the parameter of x along an edge, 0 to 1 from its first end; 0 for an edge seen end on."""
     square = float(along @ along)
     return min(max(float(x @ along) / square, 0.0), 1.0) if square > 1e-20 else 0.0
@@ -205,8 +205,8 @@ def _height(polygon: Polygon, x: Array) -> float | None:
     points = polygon.corners
     if len(points) == 2:
         along = points[1] - points[0]
-        share = _share(x - points[0, :2], along[:2])
-        return float(points[0, 2] + share * along[2])
+        parameter = _parameter(x - points[0, :2], along[:2])
+        return float(points[0, 2] + parameter * along[2])
     if abs(polygon.normal[2]) < 1e-3:
         return None
     return float(points[0, 2] - polygon.normal[:2] @ (x - points[0, :2]) / polygon.normal[2])

@@ -59,7 +59,7 @@ def told_contacts(
             free = [c for c in here if c in known[k] or not any(c in each for each in known)]  # nor of shapes beside it
             found = max(found, _by_their_normals(near, told, free, exact), key=len)
         certain = [x for x in near.contacts if not _borderline(robot, x, exact)]
-        expected = len(certain) if near.all else min(len(certain), 1 if near.lean else touching.KEPT)
+        expected = len(certain) if near.all else min(len(certain), 1 if near.tilt else touching.KEPT)
         few = len(found) < (min(expected, 1) if near.pair else expected) and not _alike(near.contacts, exact)
         if few and (near.all or not found or _adds(certain, [*found.values()], exact)):
             x = certain[0]
