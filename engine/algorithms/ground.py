@@ -99,15 +99,15 @@ def on_field(ground: HeightField, x: Array, radius: float, reach: float) -> list
     size = np.max(np.linalg.norm(triangles - middle[:, None], axis=2), 1)
     minima: list[ContactPoint] = []
     for k in np.argsort(distance, kind="stable"):
-        place = nearest[k]
+        point = nearest[k]
         if distance[k] > far or len(minima) == AROUND:
             break
-        if any(np.linalg.norm(place - y.x) < SAME * ground.cell for y in minima):
+        if any(np.linalg.norm(point - y.x) < SAME * ground.cell for y in minima):
             continue
-        beside = np.flatnonzero(np.linalg.norm(middle - place, axis=1) <= size * (1 + 1e-9))
-        containing = np.linalg.norm(on_triangles(triangles[beside], place) - place, axis=1) < 1e-9 * ground.cell
+        beside = np.flatnonzero(np.linalg.norm(middle - point, axis=1) <= size * (1 + 1e-9))
+        containing = np.linalg.norm(on_triangles(triangles[beside], point) - point, axis=1) < 1e-9 * ground.cell
         if distance[k] <= np.min(distance[beside[containing]]) * (1 + 1e-9):
-            minima.append(ContactPoint(place, (x - place) / distance[k], float(distance[k]) - radius))
+            minima.append(ContactPoint(point, (x - point) / distance[k], float(distance[k]) - radius))
     return [ContactPoint(x - radius * n, n, gap) for _, n, gap in minima]
 
 

@@ -40,7 +40,7 @@ def pair_places(one: Standing, other: Standing) -> list[ContactPoint]:
     a, b = (other, one) if swapped else (one, other)
     n, gap = separation(a, b)
     places = _places(a, b, n, gap)
-    return [place._replace(n=-place.n) for place in places] if swapped else places
+    return [point._replace(n=-point.n) for point in places] if swapped else places
 
 
 def places_along(one: Standing, other: Standing, n: Array) -> list[ContactPoint]:
@@ -48,7 +48,7 @@ def places_along(one: Standing, other: Standing, n: Array) -> list[ContactPoint]
     swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
     a, b, m = (other, one, -n) if swapped else (one, other, n)
     places = _places(a, b, m, gap_along(a, b, m))
-    return [place._replace(n=n) for place in places]
+    return [point._replace(n=n) for point in places]
 
 
 def _places(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoint]:
@@ -87,7 +87,7 @@ def _capsules(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoi
         ends.append(
             ContactPoint(x - (radius(a) + (length - radius(a) - radius(b)) / 2) * m, m, length - radius(a) - radius(b))
         )
-    nearest = min(place.gap for place in ends)
+    nearest = min(point.gap for point in ends)
     return ends if gap >= nearest - 1e-9 * (radius(a) + radius(b)) else [*ends, *closest]
 
 
@@ -137,7 +137,7 @@ def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoi
     for x, above, below in points:
         if above is not None and below is not None:
             places.append(ContactPoint(axes.T @ [*x, (above + below) / 2], n, max(above - below, gap)))
-    if all(place.gap > gap + 1e-8 * small for place in places):
+    if all(point.gap > gap + 1e-8 * small for point in places):
         places.append(ContactPoint(_closest(a, b, n, gap), n, gap))
     return places
 

@@ -179,8 +179,8 @@ def runge_kutta(model: Model, q: Array, v: Array, inputs: Inputs, settings: Step
     q3, v3 = rates(q + dt / 2 * q2, v + dt / 2 * v2)
     q4, v4 = rates(q + dt * q3, v + dt * v3)
     after = q + dt / 6 * (q1 + 2 * q2 + 2 * q3 + q4)
-    for _, place in model.quaternions:
-        after[place] /= np.linalg.norm(after[place])
+    for _, quaternion in model.quaternions:
+        after[quaternion] /= np.linalg.norm(after[quaternion])
     return after, v + dt / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
 
 

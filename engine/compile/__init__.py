@@ -67,7 +67,7 @@ class Function:
         with compiling():
             if count not in self._addresses:
                 name = self._name(("address", count))
-                self._addresses[count] = _place(name, lambda: written_for_code(self, count, name))
+                self._addresses[count] = _pointer_to(name, lambda: written_for_code(self, count, name))
             return ctypes.addressof(self._addresses[count])
 
     def has_address(self, count: int) -> bool:
@@ -150,9 +150,11 @@ def address_for(function: Function, known: tuple[Any, ...], dtype: str, count: i
     """The place of such a kernel's address, compiled for `count` further integers, for `call` of it."""
     name = _name_for(function, known, dtype, count)
     with compiling():
-        if name not in _places:
-            _places[name] = _place(name, lambda: written_for_code(function, count, name, known, dtype), _STRAIGHT)
-        return ctypes.addressof(_places[name])
+        if name not in _pointers:
+            _pointers[name] = _pointer_to(
+                name, lambda: written_for_code(function, count, name, known, dtype), _STRAIGHT
+            )
+        return ctypes.addressof(_pointers[name])
 
 
 def finish_compiling() -> None:
@@ -184,13 +186,13 @@ def _function(name: str, write: Callable[[], Unit], style: Style = Style.LOOPS) 
     return definition.function()
 
 
-def _place(name: str, write: Callable[[], Unit], style: Style = Style.LOOPS) -> ctypes.c_void_p:
+def _pointer_to(name: str, write: Callable[[], Unit], style: Style = Style.LOOPS) -> ctypes.c_void_p:
     """The place of such code's address."""
-    place = ctypes.c_void_p()
-    parts.load(_begun(name, write, style), partial(setattr, place, "value"))
-    return place
+    pointer = ctypes.c_void_p()
+    parts.load(_begun(name, write, style), partial(setattr, pointer, "value"))
+    return pointer
 
 
 _STRAIGHT = Style.STRAIGHT
-_places: dict[str, ctypes.c_void_p] = {}
+_pointers: dict[str, ctypes.c_void_p] = {}
 _written_out: dict[str, Callable[..., Any]] = {}

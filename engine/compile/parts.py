@@ -271,7 +271,7 @@ _called_by_code = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_make)
 
 
 def make_rare() -> None:
-    """Compile all rare parts that loaded code may call, and those that these call."""
+    """Compile all rare parts that loaded code may call, directly or through other rare parts."""
     made = 0
     while made < len(_pointers):
         _make(list(_pointers)[made])

@@ -5,9 +5,9 @@ Any kernel can be compiled so; `written_out` unrolls the loops instead.
 Arguments are a tree of tuples with the place of each array (`Table`, `Own`, `OfBatch`); strings, booleans and Python
 numbers are known at compile time. All tables lie in one piece of memory for each number type, and so do the robots' own
 arrays, interleaved by number over a warp's robots, so that its accesses are coalesced. A function takes these four
-places, whatever arrays it uses. Integers have 32 bits, except in arrays given at launch, since a GPU takes several
-instructions for 64. The threads of one robot divide loops over `parallel_range(…)` among them, and each runs all
-other code; the bits do not depend on their number.
+addresses, for any arrays. Integers have 32 bits, except in arrays given at launch, since a GPU takes several
+instructions for 64. The threads of one robot divide loops over `parallel_range(…)` among them, and each runs all other
+code; the bits do not depend on their number.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """ABA: forward dynamics of one robot by articulated-body inertias (Featherstone 1983), any tree, O(n).
 
-The recursion of [Y] section II.C in its scalar form. Accelerations are relative to a₀, those that velocities and
-gravity cause, so that a body's velocity is not needed after it is entered:
+The recursion of [Y] section II.C in its scalar form. Accelerations are relative to a₀, the accelerations by velocities
+and gravity, so that a body's velocity is not needed after it is entered:
 
     a₀ = X a₀_parent + ad_V S q̇,   p = J a₀ − ad_Vᵀ J V
     U = I S,  D = SᵀU,  u = τ − Sᵀp

@@ -1,4 +1,5 @@
-"""The subtree that Newton's steps work on: bodies with contacts or joint rows, and those between them and the base.
+"""The subtree that Newton's steps solve for: bodies with contacts or joint rows, and the bodies between them and the
+base.
 
 Newton's steps need only the articulated inertia of the other bodies, from the factors of M + d. `newton.respond`
 computes their motion from the final impulses.
@@ -60,7 +61,7 @@ def _mark_loaded(topology, p, tree):
 
 @inline
 def _compose(i, topology, bodies, tree):
-    """Compute the inertia of body i with that of the bodies on it that are left out."""
+    """Compute the inertia of body i, including the bodies on it that are left out."""
     A, B, C = rigid_at(bodies.rigid[i])
     for index in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
         if tree.loaded[tree.limbs.child[index], TO_PARENT] == LEFT_OUT:

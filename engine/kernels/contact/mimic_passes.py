@@ -1,7 +1,7 @@
 """The passes of the recursion over bodies for shared coordinates; `mimics` has the equations.
 
 Functions with the parameter `tree` are called for every body, and do nothing where no such coordinate is: without mimic
-joints they leave no code. `matrix` is M + d, "mass", or that of Newton's steps, "newton".
+joints they leave no code. `matrix` is "mass" for M + d, or "newton" for the matrix of Newton's steps.
 """
 
 from __future__ import annotations
@@ -356,8 +356,8 @@ def _eliminate_cross_terms(i, y, along, across, pairs):
     `across` d_yz/d_zz."""
     side = pairs.head[i]
     while side >= 0:
-        before = pairs.begin[side // 2]
-        for c in range(before + pairs.first[side // 2], before + body_pairs.ALL):
+        base = pairs.begin[side // 2]
+        for c in range(base + pairs.first[side // 2], base + body_pairs.ALL):
             pairs.passed_on[y, 0, c] -= across * pairs.alpha[c]
             pairs.passed_on[y, 1, c] -= along * pairs.beta[c]
         side = pairs.next_side[side]

@@ -77,9 +77,22 @@ def contact_step(i, r_scale, eps, p):
         d1, d2, s0 = disk * a - x[1], disk * b - x[2], -normal * u[0]
         along, across = weight * (a * d1 + b * d2 + mu * s0), (a * d2 - b * d1) / (1.0 + eps - curve)
         store3(s, (s0, a * along - b * across, b * along + a * across))
-        push, turn = mu * normal, curve * r / (1.0 + eps - curve)
-        mixed = -turn * a * b
-        store9(omega, (normal, 0.0, 0.0, a * push, turn * b * b, mixed, b * push, mixed, turn * a * a))
+        coupling, slip_stiffness = mu * normal, curve * r / (1.0 + eps - curve)
+        mixed = -slip_stiffness * a * b
+        store9(
+            omega,
+            (
+                normal,
+                0.0,
+                0.0,
+                a * coupling,
+                slip_stiffness * b * b,
+                mixed,
+                b * coupling,
+                mixed,
+                slip_stiffness * a * a,
+            ),
+        )
 
 
 @inline
@@ -97,14 +110,14 @@ def joint_step(j, r_scale, eps, p):
 
 @inline
 def _with_contacts(i, p, body):
-    """Add to the inertia and the wrench of body i those of its contacts."""
+    """Add the inertias and wrenches of body i's contacts to its own."""
     (a, b, c, d, n, f), k = body, p.head[i]
     while k >= 0:
         F, r = load9(p.frame[k]), load3(p.arm[k])
         w, x, y, z = damping_at(r, matmul(transpose(F), matmul(load9(p.omega[k]), F)))
         a, b, c, d = plus(a, w), plus(b, x), plus(c, y), plus(d, z)
-        push = mul_t(F, add(load3(p.s[k]), load3(p.impulse[k])))
-        n, f = sub(n, cross(r, push)), sub(f, push)
+        impulse = mul_t(F, add(load3(p.s[k]), load3(p.impulse[k])))
+        n, f = sub(n, cross(r, impulse)), sub(f, impulse)
         k = p.next_contact[k]
     return a, b, c, d, n, f
 
@@ -145,7 +158,7 @@ def _without_axis(i, k, kind, e, forces, right, added, body, tree):
 
 @inline
 def _less_axis(i, k, kind, e, factors, row, body, tree):
-    """The inertia and wrench less what axis k of body i's joint takes, `factors` (I S, Sᵀ I/D, 1/D, q).
+    """The inertia and wrench with axis k of body i's joint eliminated, by `factors` (I S, Sᵀ I/D, 1/D, q).
 
     `row` is the velocity of a coordinate that moves other joints too, or −1.
     """
@@ -231,7 +244,7 @@ def _pass_on(i, parent, to_parent, r, body, tree):
 
 @inline
 def _with_limbs(i, body, tree):
-    """Add to the inertia and the wrench of body i those of the limbs on it."""
+    """Add the inertias and wrenches of the limbs on body i to its own."""
     a, b, c, d, n, f = body
     if tree.loaded[i, HAS_WAITING] == 1:
         for k in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
@@ -345,8 +358,8 @@ def set_up_pairs(whole, tree, p):
         body_pairs.clear_stiffness(j, pairs)
         while k >= 0:
             F, r, omega = load9(p.frame[k]), sub(load3(p.arm[k]), place), load9(p.omega[k])
-            push, s = mul_t(F, load3(p.impulse[k])), mul_t(F, load3(p.s[k]))
-            n, f = add(n, cross(r, push)), add(f, push)
+            impulse, s = mul_t(F, load3(p.impulse[k])), mul_t(F, load3(p.s[k]))
+            n, f = add(n, cross(r, impulse)), add(f, impulse)
             moment, force = add(moment, cross(r, s)), add(force, s)
             if omega[0] != 0.0:
                 compliant = True

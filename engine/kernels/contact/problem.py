@@ -1,6 +1,6 @@
 """The rows of a contact problem, their residual and the merit function of Newton's steps.
 
-The residual is that of `engine.algorithms.contact_law`, relative to the largest velocity without impulses.
+The residual is defined as in `engine.algorithms.contact_law`, relative to the largest velocity without impulses.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class JointPairs(NamedTuple):
 class ProblemArrays(NamedTuple):
     """C contacts and R joint rows of a robot of n bodies and nv velocities; the leading ones are in use.
 
-    The contacts of a body with fixed geometry form a list; those between bodies are in `Tree.pairs`. Vectors of a
-    contact are in its frame, those of fields with the prefix `joint_` belong to joint rows.
+    The contacts of a body with fixed geometry form a list; contacts between bodies are in `Tree.pairs`. Vectors of a
+    contact are in its frame; fields with the prefix `joint_` belong to joint rows.
     """
 
     head: NDArray[np.int64]  # (n,): the first contact of a body, −1 for none
@@ -163,7 +163,7 @@ def impulse_workspace(
 
 @inline
 def largest_velocity(contacts, joints, p):
-    """The largest velocity component without impulses, not counting what open gaps add."""
+    """The largest velocity component without impulses and without the target velocities of open gaps."""
     largest = velocity_floor(p.free[0, 0])
     for i in parallel_range(contacts):
         largest = max(largest, abs(p.free[i, 0] - max(p.offset[i], 0.0)))

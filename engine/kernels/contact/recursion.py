@@ -62,7 +62,7 @@ from engine.model import FREE, REVOLUTE, WORLD
 
 @inline
 def with_waiting_wrenches(i, n, f, flow, tree):
-    """Add to a wrench (n, f) of body i those that wait for it in `sums`, by `flow`."""
+    """Add the wrenches that wait for body i in `sums`, by `flow`, to a wrench (n, f) of it."""
     if flow[i, HAS_WAITING] == 1:
         for k in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
             c = tree.limbs.child[k]
@@ -96,7 +96,7 @@ def _pass_on(i, parent, to_parent, r, A, B, C, n, f, tree):
 
 @inline
 def _with_limbs(i, A, B, C, tree):
-    """Add to the inertia of body i those of the limbs on it."""
+    """Add the inertias of the limbs on body i to its own."""
     if tree.flow[i, HAS_WAITING] == 1:
         for index in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
             a, b, c = passed_inertia(tree.limbs.child[index], tree)
@@ -114,7 +114,7 @@ def _axis_forces(kind, e, body):
 
 @inline
 def _less_axis(i, k, x, y, reciprocal, w, tree, body):
-    """The inertia and wrench of body i less what axis k of its joint takes: I S, 1/D and t."""
+    """The inertia and wrench of body i with axis k of its joint eliminated, by I S, 1/D and t."""
     (A, B, C, n, f), U = body, tree.U[i]
     store3(U, x, 6 * k)
     store3(U, y, 6 * k + 3)

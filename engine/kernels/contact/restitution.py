@@ -28,8 +28,8 @@ def rebound_velocity(speed, gravity_change):
 def restitution_offsets(count, restitution, dt, keeps_energy, contact):
     """Set the target velocities by gaps and by `restitution` of the restitution; return whether any contact rebounds.
 
-    `keeps_energy`: the integrator keeps that of free flight, see `rebound_velocity`; semi-implicit steps need no
-    correction.
+    `keeps_energy`: the integrator conserves the energy of free flight, see `rebound_velocity`; semi-implicit steps need
+    no correction.
     """
     touching, p, rebounds = contact.contacts, contact.solver.problem, 0.0
     for i in parallel_range(count):
@@ -57,7 +57,7 @@ def _added_energy(count, joints, p):
 
 @inline
 def accept_or_reduce_restitution(count, joints, contact):
-    """Whether the impulses of rebounds add no energy; otherwise reduce the share of the restitution."""
+    """Whether the impulses of rebounds add no energy; otherwise reduce the fraction of the restitution."""
     search = contact.solver.search
     if search.counts[HAS_RESTITUTION] == 0 or _added_energy(count, joints, contact.solver.problem) <= 0.0:
         return True
