@@ -1,6 +1,6 @@
 """The contact points of two convex solids that touch or nearly touch.
 
-Inputs are two `Standing` solids; results are places (x, n, gap): x midway between the surfaces, n from the second to
+Inputs are two `PosedSolid`s; results are places (x, n, gap): x midway between the surfaces, n from the second to
 the first. The touching feature (face, edge or corner) of each solid is projected along n. The contact manifold consists
 of the corners of one feature within the other, and of crossings of their edges.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.algorithms.convex import (
     ContactPoint,
-    Standing,
+    PosedSolid,
     ball,
     closest_of,
     closest_of_edges,
@@ -34,7 +34,7 @@ SUPPORT_TOLERANCE = 1e-6  # relative to a solid, or the sine of an angle: tolera
 RIM = 8  # corners of the polygon that approximates a cylinder's end
 
 
-def pair_places(one: Standing, other: Standing) -> list[ContactPoint]:
+def pair_places(one: PosedSolid, other: PosedSolid) -> list[ContactPoint]:
     """Return the places where two solids touch or nearly touch; one for a pair with a sphere."""
     swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
     a, b = (other, one) if swapped else (one, other)
@@ -43,7 +43,7 @@ def pair_places(one: Standing, other: Standing) -> list[ContactPoint]:
     return [point._replace(n=-point.n) for point in places] if swapped else places
 
 
-def places_along(one: Standing, other: Standing, n: Array) -> list[ContactPoint]:
+def places_along(one: PosedSolid, other: PosedSolid, n: Array) -> list[ContactPoint]:
     """Return the places for a given normal n, for cases in which several are equally good."""
     swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
     a, b, m = (other, one, -n) if swapped else (one, other, n)
@@ -51,7 +51,7 @@ def places_along(one: Standing, other: Standing, n: Array) -> list[ContactPoint]
     return [point._replace(n=n) for point in places]
 
 
-def _places(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoint]:
+def _places(a: PosedSolid, b: PosedSolid, n: Array, gap: float) -> list[ContactPoint]:
     if a.solid.kind == "sphere":
         places = [ContactPoint(a.p - (radius(a) + gap / 2) * n, n, gap)]
     elif b.solid.kind == "capsule":
@@ -61,7 +61,7 @@ def _places(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoint
     return places
 
 
-def _capsules(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoint]:
+def _capsules(a: PosedSolid, b: PosedSolid, n: Array, gap: float) -> list[ContactPoint]:
     """Return one place; for parallel capsules both ends of their overlap, and the closest place if it is nearer."""
     (p, p_end), (q, q_end) = corners(a), corners(b)
     u, w = p_end - p, q_end - q
@@ -102,7 +102,7 @@ class Polygon(NamedTuple):
     round: float
 
 
-def _polygon(one: Standing, e: Array, axes: Array) -> Polygon:
+def _polygon(one: PosedSolid, e: Array, axes: Array) -> Polygon:
     """Return a solid's feature that faces e."""
     kind, size = one.solid.kind, one.solid.size
     if kind == "cylinder":
@@ -124,7 +124,7 @@ def _polygon(one: Standing, e: Array, axes: Array) -> Polygon:
     return Polygon(points[list(solid_faces.loops[face])] @ axes.T, axes @ solid_faces.normals[face], 0.0)
 
 
-def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoint]:
+def _manifold(a: PosedSolid, b: PosedSolid, n: Array, gap: float) -> list[ContactPoint]:
     """Return the corners of the overlap of the touching faces along n; also the closest place if none is as near."""
     axes = np.stack([*tangents(n), n])
     A, B = _polygon(a, -n, axes), _polygon(b, n, axes)
@@ -142,14 +142,14 @@ def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoi
     return places
 
 
-def _closest(a: Standing, b: Standing, n: Array, gap: float) -> Array:
+def _closest(a: PosedSolid, b: PosedSolid, n: Array, gap: float) -> Array:
     """Return the midpoint of the closest points of the two supporting features along n."""
     offset = (gap + radius(a) + radius(b)) * n
     ((x, y),) = closest_of(_farthest_towards(a, -n), _farthest_towards(b, n) + offset)
     return np.asarray((x + y - offset + (radius(b) - radius(a)) * n) / 2)
 
 
-def _farthest_towards(one: Standing, n: Array) -> Array:
+def _farthest_towards(one: PosedSolid, n: Array) -> Array:
     """(k, 3): the corners of the face or edge of a solid, without its radius, that supports it along n."""
     if one.solid.kind == "cylinder":
         r, length = one.solid.size

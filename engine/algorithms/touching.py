@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.algorithms.convex import ContactPoint, Solid, Standing, least_distance, signed_distance
+from engine.algorithms.convex import ContactPoint, PosedSolid, Solid, least_distance, signed_distance
 from engine.algorithms.ground import ground_places
 from engine.algorithms.motion import Motion, frame_of_link, motion
 from engine.algorithms.pair_places import pair_places
@@ -70,7 +70,7 @@ class Near(NamedTuple):
 
     contacts: list[Contact]
     all: bool
-    pair: tuple[Standing, Standing] | None = None
+    pair: tuple[PosedSolid, PosedSolid] | None = None
     tilt: float = 0.0
     radius: float = 1.0
 
@@ -87,15 +87,15 @@ def candidates(model: Model, scene: Scene, bodies: Motion, dt: float) -> list[Ne
     nearby, reach = [], CONTACT_MARGIN + 2 * dt * _fastest(bodies)
     for piece in robot:
         if scene.ground is not None and model.link_body[piece.link] != WORLD:
-            places = ground_places(_standing(model, bodies, piece), scene.ground, reach)
+            places = ground_places(_posed(model, bodies, piece), scene.ground, reach)
             law = coefficients(scene, piece.surface, None)
             corners = piece.solid.vertices
             tilt = TILT_RATE * dt if corners is not None and len(corners) >= MANY else 0.0
             near_contacts = [Contact(piece.link, GROUND, *_on_surface(x), *law) for x in places]
-            radius = _radius(_standing(model, bodies, piece)) if tilt > 0 else 1.0
+            radius = _radius(_posed(model, bodies, piece)) if tilt > 0 else 1.0
             nearby.append(Near(near_contacts, len(places) <= KEPT and tilt == 0.0, None, tilt, radius))
     for one, other in contact_pairs(model, scene, robot, fixed):
-        pair = _standing(model, bodies, one), _standing(model, bodies, other)
+        pair = _posed(model, bodies, one), _posed(model, bodies, other)
         if least_distance(*pair) > reach:
             continue
         law = coefficients(scene, one.surface, other.surface)
@@ -136,10 +136,10 @@ def _velocity(model: Model, bodies: Motion, link: int, x: Array) -> Array:
     return np.zeros(3) if body == WORLD else bodies.V[body][3:] + np.cross(bodies.V[body][:3], x)
 
 
-def _radius(standing: Standing) -> float:
+def _radius(posed: PosedSolid) -> float:
     """Return the radius of a hull about the centre of its bounding box in body axes."""
-    assert standing.solid.vertices is not None
-    x = standing.solid.vertices @ standing.inner.T
+    assert posed.solid.vertices is not None
+    x = posed.solid.vertices @ posed.inner.T
     return float(np.max(np.linalg.norm(x - (np.min(x, 0) + np.max(x, 0)) / 2, axis=1)))
 
 
@@ -218,7 +218,7 @@ def contact_pairs(model: Model, scene: Scene, robot: list[Piece], fixed: list[Pi
         if not between_parts and _root(model, a) == _root(model, b):
             if _carrier(model, a) == b or _carrier(model, b) == a:
                 continue
-            pair_there = _standing(model, neutral, x), _standing(model, neutral, y)
+            pair_there = _posed(model, neutral, x), _posed(model, neutral, y)
             if least_distance(*pair_there) <= NEUTRAL and signed_distance(*pair_there) <= NEUTRAL:
                 continue
         pairs.append((y, x) if a == WORLD else (x, y))
@@ -249,12 +249,12 @@ def _pieces(shape: Collision | Obstacle, link: int, surface: Collision | Obstacl
     return [Piece(link, Solid("hull", (), part * shape.size), pose, surface) for part in parts]
 
 
-def _standing(model: Model, bodies: Motion, piece: Piece) -> Standing:
+def _posed(model: Model, bodies: Motion, piece: Piece) -> PosedSolid:
     R, p = frame_of_link(model, bodies, piece.link) if piece.link >= 0 else (np.eye(3), np.zeros(3))
     inner = piece.pose[:3, :3]
     if piece.link >= 0:
         inner = model.link_rotation[piece.link] @ inner
-    return Standing(piece.solid, R @ piece.pose[:3, :3], R @ piece.pose[:3, 3] + p, inner)
+    return PosedSolid(piece.solid, R @ piece.pose[:3, :3], R @ piece.pose[:3, 3] + p, inner)
 
 
 __all__ = ["GROUND", "Contact", "ContactPoint", "Near", "candidates", "coefficients", "contacts", "reduce_manifold"]

@@ -24,10 +24,10 @@ class Function:
     """A kernel, or a small function that is inlined into each kernel that calls it."""
 
     def __init__(
-        self, function: Callable[..., Any], inlined: bool = False, guards: bool = False, apart: bool = False,
+        self, function: Callable[..., Any], inlined: bool = False, guards: bool = False, separate: bool = False,
         rare: bool = False,
     ):  # fmt: skip
-        self.function, self.inlined, self.guards, self.apart, self.rare = function, inlined, guards, apart, rare
+        self.function, self.inlined, self.guards, self.separate, self.rare = function, inlined, guards, separate, rare
         self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
         self._loaded: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._addresses: dict[int, ctypes.c_void_p] = {}
@@ -58,7 +58,7 @@ class Function:
                 self._loaded[sorts] = _function(name, lambda: translate_entry(self, sorts, name))
             return self._loaded[sorts]
 
-    def at_hand(self, sorts: tuple[Any, ...]) -> bool:
+    def is_compiled(self, sorts: tuple[Any, ...]) -> bool:
         """Whether it is compiled for arguments of these sorts, in memory or on disk."""
         return sorts in self._loaded or parts.read(self._name(sorts)) is not None
 
@@ -100,12 +100,12 @@ def kernel(function: Callable[..., Any]) -> Function:
 def compiled_apart(function: Callable[..., Any]) -> Function:
     """Declare a kernel that is compiled separately, once for all kernels that call it with arguments of the same
     kinds."""
-    return Function(function, apart=True)
+    return Function(function, separate=True)
 
 
 def rare(function: Callable[..., Any]) -> Function:
     """Declare a separate kernel that few steps call, and that is compiled when one does."""
-    return Function(function, apart=True, rare=True)
+    return Function(function, separate=True, rare=True)
 
 
 def guard(function: Callable[..., Any]) -> Function:

@@ -203,7 +203,7 @@ def load(name: str, set_address: SetAddress) -> None:
     set_address(_load(name, code, fast))
     if not fast:
         _slow.append(_Slow(name, code, set_address))
-        background.ask(_unoptimised, _store_optimised)
+        background.request(_unoptimised, _store_optimised)
 
 
 def finish() -> None:

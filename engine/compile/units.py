@@ -47,7 +47,7 @@ class Unit:
         """A kernel as a function for arguments like these."""
         key = kernel.function, tuple(map(kind, arguments)), shared_places(arguments)
         if key not in self.functions:
-            make = SeparateKernel if kernel.apart and not self.whole else Emitted
+            make = SeparateKernel if kernel.separate and not self.whole else Emitted
             self.functions[key] = make(self, kernel if make is SeparateKernel else kernel.function, arguments)
         return self.functions[key]
 

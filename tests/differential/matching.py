@@ -9,7 +9,7 @@ import numpy as np
 
 import engine
 from engine.algorithms import step, touching
-from engine.algorithms.convex import Solid, Standing, gap_along, signed_distance
+from engine.algorithms.convex import PosedSolid, Solid, gap_along, signed_distance
 from engine.algorithms.pair_places import places_along
 from engine.algorithms.touching import Contact
 from engine.lie import Array
@@ -152,7 +152,7 @@ def _by_their_normals(
 def _holds(near: touching.Near, told: engine.scene.Contacts, c: int, n: Array, exact: Precision) -> bool:
     """Whether a contact is at the closest points: each solid has a point half the gap away on its side."""
     x, half = told.point[0, c].astype(float), told.gap[0, c] / 2 * n
-    points = [Standing(Solid("sphere", (1e-9,)), np.eye(3), x + side * half, np.eye(3)) for side in (1, -1)]
+    points = [PosedSolid(Solid("sphere", (1e-9,)), np.eye(3), x + side * half, np.eye(3)) for side in (1, -1)]
     return all(signed_distance(*pair) <= 10 * exact.searched for pair in zip(points, near.pair, strict=True))
 
 

@@ -46,7 +46,7 @@ def restitution_and_gaps() -> Iterable[str]:
     """Rebounds, active contacts, and corrected overlaps."""
     yield f"that approaches faster than {g(tolerances.RESTITUTION_SPEED)} m/s and closes within"
     by_inertias = (ROOT / "engine" / "kernels" / "contact" / "restitution.py").read_text("utf-8")
-    share = "0.5 * search.numbers[RESTITUTION_SHARE] if search.counts[RESTITUTION_ATTEMPT] <= HALVINGS else 0.0"
+    share = "0.5 * search.numbers[RESTITUTION_FRACTION] if search.counts[RESTITUTION_ATTEMPT] <= HALVINGS else 0.0"
     assert share in " ".join(by_inertias.split())
     yield f"system is solved again, up to {word(tolerances.HALVINGS)} times; then $e = 0$"
     yield f"zero for joints and for closed contacts, to {tolerances.GAP_TOLERANCE * 1e9:g} nm"

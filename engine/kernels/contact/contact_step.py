@@ -28,7 +28,7 @@ from engine.kernels.contact.problem import (
     OVERLAPS,
     RESTARTS,
     RESTITUTION_ATTEMPT,
-    RESTITUTION_SHARE,
+    RESTITUTION_FRACTION,
     largest_velocity,
     residual,
 )
@@ -62,7 +62,7 @@ def free_velocity(v, forces, rows, topology, gravity, contact):
 def _set_targets(count, joints, restitution, dt, keeps_energy, topology, contact):
     """Set the contacts' target velocities for this fraction of the restitution, and u; return the residual."""
     solver, numbers, counts = contact.solver, contact.solver.search.numbers, contact.solver.search.counts
-    numbers[RESTITUTION_SHARE], counts[RESTARTS] = restitution, 0
+    numbers[RESTITUTION_FRACTION], counts[RESTARTS] = restitution, 0
     counts[HAS_RESTITUTION] = 1 if restitution_offsets(count, restitution, dt, keeps_energy, contact) else 0
     respond(count, joints, topology, contact.bodies, solver, contact.column)
     return residual(count, joints, solver.problem, largest_velocity(count, joints, solver.problem))
@@ -89,7 +89,7 @@ def _accept_or_search(count, joints, dt, keeps_energy, inertia, contact):
         if accept_or_reduce_restitution(count, joints, contact):
             search.numbers[BEST_RESIDUAL] = residual_now
             return True
-        restitution = search.numbers[RESTITUTION_SHARE]
+        restitution = search.numbers[RESTITUTION_FRACTION]
         residual_now = _set_targets(count, joints, restitution, dt, keeps_energy, topology, contact)
     _begin_search(count, joints, residual_now, inertia, topology, contact)
     return False
@@ -125,7 +125,7 @@ def _accept_or_search_again(count, joints, dt, keeps_energy, inertia, contact):
     adds_no_energy = accept_or_reduce_restitution(count, joints, contact)
     while not adds_no_energy:
         residual_now = _set_targets(
-            count, joints, search.numbers[RESTITUTION_SHARE], dt, keeps_energy, topology, contact
+            count, joints, search.numbers[RESTITUTION_FRACTION], dt, keeps_energy, topology, contact
         )
         if residual_now > extra_step_factor(count, residual_now) * residual_tolerance(residual_now):
             _begin_search(count, joints, residual_now, inertia, topology, contact)

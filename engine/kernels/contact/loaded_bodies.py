@@ -49,7 +49,7 @@ def _mark_loaded(topology, p, tree):
     for i in parallel_range(topology.shape[0]):
         loaded = p.head[i] >= 0
         for k in range(topology[i, V_START], topology[i, V_START] + NV[topology[i, KIND]]):
-            loaded = loaded or p.right[k] > 0.0
+            loaded = loaded or p.rhs[k] > 0.0
         tree.loaded[i, TO_PARENT], tree.loaded[i, HAS_WAITING] = (LOADED if loaded else LEFT_OUT), 0
         if has_shared_coordinates(i, tree):
             tree.loaded[i, TO_PARENT] = LOADED
@@ -77,7 +77,7 @@ def _compose(i, topology, bodies, tree):
 def leave_out_unloaded(topology, bodies, p, tree):
     """Set `Tree.loaded` and `Tree.composite` for a problem's contacts and joint rows, after `factorise`.
 
-    `right` is non-zero for the velocities of joint rows.
+    `rhs` is non-zero for the velocities of joint rows.
     """
     _mark_loaded(topology, p, tree)
     for i in range(topology.shape[0] - 1, -1, -1):

@@ -29,7 +29,7 @@ from engine.kernels.spatial import add, dot, load3, scale, sub
     LARGEST_VELOCITY,  # without impulses: the unit of residuals
     TOLERANCE,  # the residual to reach
     ACCEPTED_RESIDUAL,  # at or below it no further plan is tried
-    RESTITUTION_SHARE,  # by which restitution is multiplied
+    RESTITUTION_FRACTION,  # by which restitution is multiplied
     VELOCITY_UNIT,  # of the interior point's scaled velocities
     INTERIOR_STEP,  # the length of the interior point's last step
     COMPLEMENTARITY,  # ν, the mean complementarity product
@@ -41,7 +41,7 @@ from engine.kernels.spatial import add, dot, load3, scale, sub
     PLAN,  # see `search`
     STEPS_LEFT,  # of the plan
     FINAL_STEPS,  # taken with the final ε
-    RESTITUTION_ATTEMPT,  # how often `RESTITUTION_SHARE` was reduced
+    RESTITUTION_ATTEMPT,  # how often `RESTITUTION_FRACTION` was reduced
     RESTARTS,  # of the search
     HAS_RESTITUTION,  # 1 where any contact rebounds
     ALL_FRICTIONAL,  # 1 where all contacts have friction
@@ -126,7 +126,7 @@ class ProblemArrays(NamedTuple):
     joint_s: NDArray[np.floating]
     joint_omega: NDArray[np.floating]
     added: NDArray[np.floating]  # (nv,): d, added to the mass matrix
-    right: NDArray[np.floating]  # (nv,): the right-hand side of a step
+    rhs: NDArray[np.floating]  # (nv,): the right-hand side of a step
     dv: NDArray[np.floating]  # (nv,): its solution
     total: NDArray[np.floating]  # (nv,): the velocity change by all impulses
     cones: ConeIterate
@@ -150,7 +150,7 @@ def impulse_workspace(
     frames = {name: np.zeros((C, 3)) for name in ("arm", "free", "impulse", "u", "change", "motion", "best", "s")}
     contacts_of = {name: np.zeros(C) for name in ("mu", "offset", "normal_velocity", "r", "part", "attached")}
     joints = ("g", "joint_free", "joint_impulse", "joint_u", "joint_change", "joint_motion", "joint_best", "joint_s")
-    rows = {name: np.zeros(R) for name in (*joints, "joint_omega", "joint_part", "added", "right", "dv", "total")}
+    rows = {name: np.zeros(R) for name in (*joints, "joint_omega", "joint_part", "added", "rhs", "dv", "total")}
     problem = ProblemArrays(
         head=np.zeros(n, np.int64), next_contact=np.zeros(C, np.int64), detached=np.zeros(C, np.int64),
         frame=np.zeros((C, 9)), omega=np.zeros((C, 9)),

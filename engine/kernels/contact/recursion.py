@@ -113,7 +113,7 @@ def _axis_forces(kind, e, body):
 
 
 @inline
-def _less_axis(i, k, x, y, reciprocal, w, tree, body):
+def _minus_axis(i, k, x, y, reciprocal, w, tree, body):
     """The inertia and wrench of body i with axis k of its joint eliminated, by I S, 1/D and t."""
     (A, B, C, n, f), U = body, tree.U[i]
     store3(U, x, 6 * k)
@@ -139,7 +139,7 @@ def _without_axis(i, kind, tau, added, bodies, tree, body):
         if mimics.eliminated_with_joint(i, tree):
             k, w = passes.eliminate(i, tree.mimics.joint_slot[i], tau, added, mass, tree.mimics)
             x, y = passes.column_at(i, tree.mimics.joint_slot[i], mass, tree.mimics)
-    return _less_axis(i, 0, x, y, k, w, tree, body) if mimics.eliminated_with_joint(i, tree) else body
+    return _minus_axis(i, 0, x, y, k, w, tree, body) if mimics.eliminated_with_joint(i, tree) else body
 
 
 @inline
@@ -165,7 +165,7 @@ def _without_ball(i, tau, added, start, bodies, tree, body):
         x, y, d, along = _axis_forces(REVOLUTE, e, body)
         r = 1.0 / (d + added[start + k])
         w = r * (tau[start + k] - along)
-        body = _less_axis(i, k, x, y, r, w, tree, body)
+        body = _minus_axis(i, k, x, y, r, w, tree, body)
         passes.eliminate_axis(i, k, REVOLUTE, e, (x, y, scale(r, x), scale(r, y), r, w), "mass", tree)
     return body
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.compile import inline
 from engine.compile.operations import parallel_range, thread_max
-from engine.kernels.contact.problem import HAS_RESTITUTION, RESTITUTION_ATTEMPT, RESTITUTION_SHARE
+from engine.kernels.contact.problem import HAS_RESTITUTION, RESTITUTION_ATTEMPT, RESTITUTION_FRACTION
 from engine.kernels.contact.properties import coefficients_of
 from engine.kernels.contact.rounding import closing_gap
 from engine.kernels.spatial import add, dot, load3
@@ -62,7 +62,7 @@ def accept_or_reduce_restitution(count, joints, contact):
     if search.counts[HAS_RESTITUTION] == 0 or _added_energy(count, joints, contact.solver.problem) <= 0.0:
         return True
     search.counts[RESTITUTION_ATTEMPT] += 1
-    search.numbers[RESTITUTION_SHARE] = (
-        0.5 * search.numbers[RESTITUTION_SHARE] if search.counts[RESTITUTION_ATTEMPT] <= HALVINGS else 0.0
+    search.numbers[RESTITUTION_FRACTION] = (
+        0.5 * search.numbers[RESTITUTION_FRACTION] if search.counts[RESTITUTION_ATTEMPT] <= HALVINGS else 0.0
     )
     return search.counts[RESTITUTION_ATTEMPT] > HALVINGS + 1
