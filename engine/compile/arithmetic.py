@@ -94,9 +94,9 @@ def common(*values: Any) -> ir.Type:
     if isinstance(first, ir.Value) and all(isinstance(x, ir.Value) and x.type is first.type for x in values):
         return first.type
     if written_out() or real() != DOUBLE:
-        found = {x.type for x in values if isinstance(x, ir.Value)} & {DOUBLE, FLOAT}
-        if found and not any(isinstance(x, ir.Value) and x.type not in (DOUBLE, FLOAT) for x in values):
-            return DOUBLE if DOUBLE in found else FLOAT
+        reals = {x.type for x in values if isinstance(x, ir.Value)} & {DOUBLE, FLOAT}
+        if reals and not any(isinstance(x, ir.Value) and x.type not in (DOUBLE, FLOAT) for x in values):
+            return DOUBLE if DOUBLE in reals else FLOAT
     types = [materialised(value).type for value in values]
     for candidate in types:
         if isinstance(candidate, ir.VectorType):
@@ -115,7 +115,7 @@ def binary(builder: Builder, sort: type, x: Any, y: Any) -> Any:
         raise Untranslatable(f"an operator between {x!r:.40} and {y!r:.40}")
     if not isinstance(x, ir.Value) and not isinstance(y, ir.Value):
         return _KNOWN[sort](x, y)
-    if written_out() and (shorter := _without(builder, sort, x, y)) is not None:
+    if written_out() and (shorter := _simplified(builder, sort, x, y)) is not None:
         return shorter
     type_ = common(x, y)
     if sort is ast.Div and type_ in (INT, SHORT, BOOL):
@@ -134,7 +134,7 @@ def binary(builder: Builder, sort: type, x: Any, y: Any) -> Any:
     return _floored(builder, sort, x, y)
 
 
-def _without(builder: Builder, sort: type, x: Any, y: Any) -> Any:
+def _simplified(builder: Builder, sort: type, x: Any, y: Any) -> Any:
     """x ∘ y where a known 0, 1 or −1 saves the instruction; else None."""
     a, b = (None if isinstance(z, ir.Value) else z for z in (x, y))
     if sort is ast.Mult:
@@ -157,12 +157,12 @@ def _fused(builder: Builder, sort: type, x: Any, y: Any, type_: ir.Type) -> Any:
     """
     if sort not in (ast.Add, ast.Sub) or is_whole(type_):
         return None
-    for product, other, less in ((x, y, False), (y, x, sort is ast.Sub)):
+    for product, other, negated in ((x, y, False), (y, x, sort is ast.Sub)):
         if getattr(product, "opname", "") == "fneg":
-            product, less = product.operands[0], not less
+            product, negated = product.operands[0], not negated
         if getattr(product, "opname", "") == "fmul" and _in_one_lane(product.type) == _in_one_lane(type_):
             a, b, c = (converted(builder, z, type_) for z in (*product.operands, other))
-            a, c = builder.fneg(a) if less else a, builder.fneg(c) if sort is ast.Sub and other is y else c
+            a, c = builder.fneg(a) if negated else a, builder.fneg(c) if sort is ast.Sub and other is y else c
             return fma(builder, a, b, c)
     return None
 

@@ -32,14 +32,14 @@ POSSIBLE = "python" in Path(sys.executable or "").name.lower()
 
 
 class _Background:
-    """The process, and its requests."""
+    """The optimising process, and the requests to it."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._timer: threading.Timer | None = None
-        self._requested, self._left = set[str](), set[str]()
-        self._changed, self._taking = threading.Condition(), threading.Lock()
-        self._problem, self._over, self._owner = "", False, os.getpid()
+        self._requested, self._pending = set[str](), set[str]()
+        self._changed, self._result_lock = threading.Condition(), threading.Lock()
+        self._problem, self._closed, self._owner = "", False, os.getpid()
         atexit.register(self._end)
 
     def ask(self, wanted: Wanted, made: Made) -> None:
@@ -54,7 +54,7 @@ class _Background:
         """Optimise everything now, and wait for it. Raises RuntimeError where something could not be compiled."""
         self._send(wanted, made)
         with self._changed:
-            self._changed.wait_for(lambda: not self._left)
+            self._changed.wait_for(lambda: not self._pending)
             if self._problem:
                 raise RuntimeError(self._problem)
 
@@ -64,7 +64,7 @@ class _Background:
         jobs = wanted()
         with self._changed:
             new = [name for name in jobs if name not in self._requested]
-            if not new or self._over:
+            if not new or self._closed:
                 return
             if self._process is None:
                 try:
@@ -74,7 +74,7 @@ class _Background:
                     return
                 threading.Thread(target=self._listen, args=(self._process, made), name="fast code", daemon=True).start()
             self._requested.update(new)
-            self._left.update(new)
+            self._pending.update(new)
             assert self._process.stdin is not None
             with suppress(OSError):  # it has ended, which `_listen` reports
                 for name in sorted(new, key=lambda name: -len(jobs[name][0])):
@@ -83,7 +83,7 @@ class _Background:
                 self._process.stdin.flush()
 
     def _listen(self, process: subprocess.Popen[bytes], made: Made) -> None:
-        """Take results as they come."""
+        """Accept results as they arrive."""
         assert process.stdout is not None
         while True:
             try:
@@ -91,8 +91,8 @@ class _Background:
             except (EOFError, OSError, ValueError, pickle.UnpicklingError):
                 break
             try:
-                with self._taking:
-                    if self._over:
+                with self._result_lock:
+                    if self._closed:
                         return
                     if not problem:
                         made(name, content)
@@ -101,14 +101,14 @@ class _Background:
             with self._changed:
                 if problem:
                     self._report(f"{name} could not be optimised: {problem}")
-                self._left.discard(name)
+                self._pending.discard(name)
                 self._changed.notify_all()
         with self._changed:
             self._process = None
             end_process(process, process.stdin, process.stdout)
-            if self._left and not self._over:
+            if self._pending and not self._closed:
                 self._report(f"the optimising process ended with {process.returncode}; slower code is used")
-            self._left.clear()
+            self._pending.clear()
             self._changed.notify_all()
 
     def _report(self, problem: str) -> None:
@@ -116,9 +116,9 @@ class _Background:
         logging.getLogger(__name__).warning("%s", problem)
 
     def _end(self) -> None:
-        """End the process, and take no more from it, since LLVM ends as well."""
-        with self._taking:
-            self._over = True
+        """End the process, and accept no more results, since LLVM ends as well."""
+        with self._result_lock:
+            self._closed = True
         if self._timer is not None:
             self._timer.cancel()
         if self._owner != os.getpid():

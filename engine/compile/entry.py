@@ -90,11 +90,11 @@ class _Entry:
         self._builder = Builder(function.append_basic_block("entry"))
         self._refuse = function.append_basic_block("refuse")
         _, arguments, count = function.args
-        self._demand(self._builder.icmp_signed("==", count, ir.Constant(INT, len(sorts))))
+        self._require(self._builder.icmp_signed("==", count, ir.Constant(INT, len(sorts))))
         values = []
         for place, sort in enumerate(sorts):
             pointer = self._builder.load(self._builder.gep(arguments, [ir.Constant(INT, place)]))
-            values.append(self._taken(pointer, sort, kernel.guards or place + len(known) in body.written))
+            values.append(self._unpack(pointer, sort, kernel.guards or place + len(known) in body.written))
         self._finish(body, [*known, *values])
         self._builder.position_at_end(self._refuse)
         self._call("PyErr_Clear")
@@ -136,59 +136,59 @@ class _Entry:
         variable.initializer = ir.Constant(type_, content)
         return self._builder.bitcast(variable, POINTER)
 
-    def _demand(self, condition: Any) -> None:
+    def _require(self, condition: Any) -> None:
         """Continue if a condition holds, else refuse the call."""
         following = self._builder.append_basic_block("fits")
         self._builder.cbranch(condition, following, self._refuse)
         self._builder.position_at_end(following)
 
-    def _field(self, thing: Any, offset: int, type_: ir.Type) -> Any:
-        place = self._builder.gep(thing, [ir.Constant(INT, offset)])
+    def _field(self, object_: Any, offset: int, type_: ir.Type) -> Any:
+        place = self._builder.gep(object_, [ir.Constant(INT, offset)])
         return self._builder.load(self._builder.bitcast(place, type_.as_pointer()))
 
-    def _taken(self, thing: Any, sort: Any, written: bool) -> Any:
-        """The content of an object, if it is of that sort."""
+    def _unpack(self, thing: Any, sort: Any, written: bool) -> Any:
+        """The content of an object, if it is of that sort; otherwise the call is refused."""
         builder, zero = self._builder, ir.Constant(SHORT, 0)
         if sort == "float64":
             number = self._call("PyFloat_AsDouble", thing)
-            self._demand(self._fine(builder.fcmp_unordered("!=", number, ir.Constant(DOUBLE, -1.0))))
+            self._require(self._is_number(builder.fcmp_unordered("!=", number, ir.Constant(DOUBLE, -1.0))))
             return builder.fptrunc(number, FLOAT) if real() == FLOAT else number
         if sort == "int64":
             number = self._call("PyLong_AsLongLong", thing)
-            self._demand(self._fine(builder.icmp_signed("!=", number, ir.Constant(INT, -1))))
+            self._require(self._is_number(builder.icmp_signed("!=", number, ir.Constant(INT, -1))))
             return number
         if sort == "bool":
             return builder.icmp_signed("!=", self._call("PyObject_IsTrue", thing), zero)
         if sort[0] == "text":
             kind = self._field(thing, _HEAD - 8, POINTER)
-            self._demand(builder.icmp_unsigned("==", kind, self._variable("PyUnicode_Type", BYTE)))
+            self._require(builder.icmp_unsigned("==", kind, self._variable("PyUnicode_Type", BYTE)))
             same = self._call("PyUnicode_CompareWithASCIIString", thing, self._text(sort[1]))
-            self._demand(builder.icmp_signed("==", same, zero))
+            self._require(builder.icmp_signed("==", same, zero))
             return sort[1]
         if sort[0] == "array":
             return self._array(thing, ELEMENTS[sort[1]], np.dtype(sort[1]).num, sort[2], written)
         length = sort[1] if sort[0] == "lanes" else len(sort[2])
-        self._demand(builder.icmp_signed("==", self._call("PyTuple_Size", thing), ir.Constant(INT, length)))
+        self._require(builder.icmp_signed("==", self._call("PyTuple_Size", thing), ir.Constant(INT, length)))
         if sort[0] == "lanes":
             return Record((0,) * length)
         items = [self._call("PyTuple_GetItem", thing, ir.Constant(INT, place)) for place in range(length)]
-        taken = [self._taken(item, inner, written) for item, inner in zip(items, sort[2], strict=True)]
+        taken = [self._unpack(item, inner, written) for item, inner in zip(items, sort[2], strict=True)]
         return Record(tuple(taken), sort[1])
 
-    def _fine(self, sure: Any) -> Any:
-        """Whether an object could be converted to a number: surely, or without an error being set."""
+    def _is_number(self, certain: Any) -> Any:
+        """Whether an object was converted to a number: where `certain`, or where no error is set."""
         builder = self._builder
         before = builder.block
         ask, after = builder.append_basic_block("ask"), builder.append_basic_block("sure")
-        builder.cbranch(sure, after, ask)
+        builder.cbranch(certain, after, ask)
         builder.position_at_end(ask)
         none = builder.icmp_unsigned("==", self._call("PyErr_Occurred"), ir.Constant(POINTER, None))
         builder.branch(after)
         builder.position_at_end(after)
-        fine = builder.phi(BOOL)
-        fine.add_incoming(ir.Constant(BOOL, 1), before)
-        fine.add_incoming(none, ask)
-        return fine
+        valid = builder.phi(BOOL)
+        valid.add_incoming(ir.Constant(BOOL, 1), before)
+        valid.add_incoming(none, ask)
+        return valid
 
     def _is_array(self) -> Any:
         """A function: whether an object is an array with these dimensions, flags and type number."""
@@ -202,11 +202,11 @@ class _Entry:
             refuse, self._refuse = self._refuse, function.append_basic_block("refuse")
             builder = self._builder
             kind = self._field(thing, _HEAD - 8, POINTER)
-            self._demand(builder.icmp_unsigned("==", kind, self._variable("ndarray", BYTE)))
+            self._require(builder.icmp_unsigned("==", kind, self._variable("ndarray", BYTE)))
             description = self._field(thing, _DESCRIPTION, POINTER)
-            self._demand(builder.icmp_signed("==", self._field(thing, _AXES, SHORT), axes))
-            self._demand(builder.icmp_signed("==", builder.and_(self._field(thing, _FLAGS, SHORT), flags), flags))
-            self._demand(builder.icmp_signed("==", self._field(description, _NUMBER, SHORT), number))
+            self._require(builder.icmp_signed("==", self._field(thing, _AXES, SHORT), axes))
+            self._require(builder.icmp_signed("==", builder.and_(self._field(thing, _FLAGS, SHORT), flags), flags))
+            self._require(builder.icmp_signed("==", self._field(description, _NUMBER, SHORT), number))
             native = builder.icmp_signed("!=", self._field(description, _ORDER, BYTE), ir.Constant(BYTE, _FOREIGN))
             builder.ret(native)
             builder.position_at_end(self._refuse)
@@ -218,7 +218,7 @@ class _Entry:
         builder = self._builder
         flags = _CONTIGUOUS | _ALIGNED | (_WRITEABLE if written else 0)
         known = [ir.Constant(SHORT, x) for x in (axes, flags, number)]
-        self._demand(builder.call(self._is_array(), [thing, *known]))
+        self._require(builder.call(self._is_array(), [thing, *known]))
         shape = self._field(thing, _SHAPE, INT.as_pointer())
         extents = [builder.load(builder.gep(shape, [ir.Constant(INT, axis)])) for axis in range(axes)]
         data = builder.bitcast(self._field(thing, _DATA, POINTER), element.as_pointer())
@@ -248,11 +248,11 @@ def written_for_code(kernel: Any, count: int, name: str, known: Any = None, dtyp
     """
     unit = Unit(name)
     with writing_out(ELEMENTS[dtype]) if dtype else nullcontext():
-        before = [of_python(known)] if dtype else []
-        body = unit.function(kernel, [*before, *[ir.Constant(INT, 0)] * count])
+        known_arguments = [of_python(known)] if dtype else []
+        body = unit.function(kernel, [*known_arguments, *[ir.Constant(INT, 0)] * count])
         function = ir.Function(unit.module, ir.FunctionType(ir.VoidType(), [INT] * count), name)
         builder = Builder(function.append_basic_block("entry"))
-        body.call(builder, body, [*before, *function.args])
+        body.call(builder, body, [*known_arguments, *function.args])
         builder.ret_void()
     return unit
 

@@ -59,8 +59,8 @@ class Expressions:
 
     def _name(self, name: str) -> Any:
         if name in self._names:
-            found = self._names[name]
-            return found.load(self.builder) if isinstance(found, Slot) else found
+            value = self._names[name]
+            return value.load(self.builder) if isinstance(value, Slot) else value
         code = self._function.__code__
         if name in code.co_freevars and self._function.__closure__:
             return of_python(self._function.__closure__[code.co_freevars.index(name)].cell_contents)
@@ -94,30 +94,30 @@ class Expressions:
             return self._slice(value, node.slice)
         return array_load(self.builder, value, self._index(node))
 
-    def _item(self, record: Record, place: Any) -> Any:
+    def _item(self, record: Record, index: Any) -> Any:
         """An item of a tuple; for an index known only at run time, of a tuple of like items."""
-        if not isinstance(place, ir.Value):
-            return record.items[place]
-        found = materialised(record.items[-1])
+        if not isinstance(index, ir.Value):
+            return record.items[index]
+        selected = materialised(record.items[-1])
         for number, item in reversed(list(enumerate(record.items[:-1]))):
-            here = self.builder.icmp_signed("==", place, ir.Constant(place.type, number))
-            pairs = zip(matching_leaves(item, found), leaves(found), strict=True)
-            found = rebuilt(found, iter([self.builder.select(here, one, other) for one, other in pairs]))
-        return found
+            matches = self.builder.icmp_signed("==", index, ir.Constant(index.type, number))
+            pairs = zip(matching_leaves(item, selected), leaves(selected), strict=True)
+            selected = rebuilt(selected, iter([self.builder.select(matches, one, other) for one, other in pairs]))
+        return selected
 
     def _slice(self, array: Array, node: ast.Slice) -> Any:
         """Rows of an array."""
-        begin = 0 if node.lower is None else self.value(node.lower)
+        start = 0 if node.lower is None else self.value(node.lower)
         end = array.shape[0] if node.upper is None else self.value(node.upper)
         if node.step is not None:
             raise Untranslatable("a slice with a step")
-        data = element(self.builder, array, [begin])
-        rows = arithmetic.binary(self.builder, ast.Sub, end, begin)
+        data = element(self.builder, array, [start])
+        rows = arithmetic.binary(self.builder, ast.Sub, end, start)
         return replace(array, data=data, offset=0, shape=(rows, *array.shape[1:]))
 
     def _index(self, node: ast.Subscript) -> list[Any]:
-        place = self.value(node.slice)
-        return list(place.items) if isinstance(place, Record) else [place]
+        index = self.value(node.slice)
+        return list(index.items) if isinstance(index, Record) else [index]
 
     def _BinOp(self, node: ast.BinOp) -> Any:
         return arithmetic.binary(self.builder, type(node.op), self.value(node.left), self.value(node.right))
@@ -130,7 +130,7 @@ class Expressions:
             return arithmetic.negative(self.builder, self.value(node.operand))
         if isinstance(node.op, ast.UAdd):
             return self.value(node.operand)
-        raise Untranslatable(f"an operator that is not known: {ast.unparse(node)}")
+        raise Untranslatable(f"an operator that kernels do not have: {ast.unparse(node)}")
 
     def _Compare(self, node: ast.Compare) -> Any:
         left, result = self.value(node.left), True
@@ -170,16 +170,16 @@ class Expressions:
         one, other = (arithmetic.converted(self.builder, x, type_) for x in (one, other))
         return self.builder.select(test, one, other)
 
-    def _chosen(self, test: Any, *ways: Callable[[], Any]) -> Any:
+    def _chosen(self, test: Any, *branches: Callable[[], Any]) -> Any:
         """The value of one of two branches, of which only one runs; where a kernel is written out, both do."""
         if written_out():
-            return self._selected(test, *(way() for way in ways))
+            return self._selected(test, *(branch() for branch in branches))
         blocks = [self.builder.append_basic_block(name) for name in ("if", "else")]
         after, ends, values = self.builder.append_basic_block("chosen"), [], []
         self.builder.cbranch(test, *blocks)
-        for block, way in zip(blocks, ways, strict=True):
+        for block, branch in zip(blocks, branches, strict=True):
             self.builder.position_at_end(block)
-            values.append(materialised(way()))
+            values.append(materialised(branch()))
             ends.append(self.builder.block)
         kinds = [leaves(value) for value in values]
         merged = [x.type if x.type == y.type else arithmetic.common(x, y) for x, y in zip(*kinds, strict=True)]
@@ -201,7 +201,7 @@ class Expressions:
 
     def _Call(self, node: ast.Call) -> Any:
         if node.keywords:
-            raise Untranslatable("a call with names for its arguments")
+            raise Untranslatable("a call with keyword arguments")
         function = self.value(node.func)
         arguments = [self.value(argument) for argument in node.args]
         if function in KNOWN_CALLS:
@@ -209,5 +209,5 @@ class Expressions:
         if isinstance(function, type) and issubclass(function, tuple) and hasattr(function, "_fields"):
             return Record(tuple(arguments), function._fields)
         if getattr(function, "inlined", None) is None:
-            raise Untranslatable(f"a call of {ast.unparse(node.func)}")
+            raise Untranslatable(f"a call of {ast.unparse(node.func)}, which kernels cannot call")
         return self._called(function, arguments)

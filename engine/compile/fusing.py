@@ -1,4 +1,4 @@
-"""Fusion of products and sums in kernels with loops on a processor, decided by their text, not by LLVM.
+"""Fusion of products and sums in kernels with loops on a processor, decided by their source, not by LLVM.
 
 A sum or difference absorbs a product that has no other use, its first operand before its second: a product that is used
 twice stays rounded once, so that equal terms cancel exactly. LLVM would make similar choices, but different ones at
@@ -33,11 +33,11 @@ def fuse(module: ir.Module) -> None:
 def _fuse(function: ir.Function) -> None:
     uses, fused = _uses(function), set[int]()
     for block in function.blocks:
-        for each in block.instructions:
-            if each.opname in ("fadd", "fsub"):
-                _take_in(each, uses, fused)
+        for instruction in block.instructions:
+            if instruction.opname in ("fadd", "fsub"):
+                _fuse_product(instruction, uses, fused)
     for block in function.blocks if fused else ():
-        block.instructions[:] = [each for each in block.instructions if id(each) not in fused]
+        block.instructions[:] = [instruction for instruction in block.instructions if id(instruction) not in fused]
 
 
 def _uses(function: ir.Function) -> Counter[int]:
@@ -45,12 +45,12 @@ def _uses(function: ir.Function) -> Counter[int]:
     needed: list[int] = []
     products: dict[tuple[int, ...], list[Any]] = {}
     for block in function.blocks:
-        for each in block.instructions:
-            needed += map(id, each.operands)
-            if each.opname == "phi":
-                needed += [id(value) for value, _ in each.incomings]
-            elif each.opname == "fmul":
-                products.setdefault(tuple(sorted(map(id, each.operands))), []).append(each)
+        for instruction in block.instructions:
+            needed += map(id, instruction.operands)
+            if instruction.opname == "phi":
+                needed += [id(value) for value, _ in instruction.incomings]
+            elif instruction.opname == "fmul":
+                products.setdefault(tuple(sorted(map(id, instruction.operands))), []).append(instruction)
     uses = Counter(needed)
     for alike in products.values():
         if len(alike) > 1:
@@ -58,17 +58,17 @@ def _uses(function: ir.Function) -> Counter[int]:
     return uses
 
 
-def _take_in(total: Any, uses: Counter[int], fused: set[int]) -> None:
-    """Fuse a sum or difference with a product of its own, if it has one."""
+def _fuse_product(total: Any, uses: Counter[int], fused: set[int]) -> None:
+    """Fuse a sum or difference with a product that has no other use, if there is one."""
     x, y = total.operands
     subtracts = total.opname == "fsub"
     for product, other, negative in ((x, y, False), (y, x, subtracts)):
-        taken = [product]
+        absorbed = [product]
         if _is_own(product, "fneg", uses):
             (product,), negative = product.operands, not negative
-            taken.append(product)
+            absorbed.append(product)
         if _is_own(product, "fmul", uses):
-            fused.update(map(id, taken))
+            fused.update(map(id, absorbed))
             total.become_fused(*product.operands, other, negative, subtracts and other is y)
             return
 

@@ -38,7 +38,7 @@ class Slot:
         self._like = value
 
     def takes(self, value: Any) -> bool:
-        """Whether it has room for a value: otherwise the name gets a new slot."""
+        """Whether a value has the structure of the first one; otherwise the name gets a new slot."""
         return bool(_form(value) == _form(self._like))
 
     def store(self, builder: Builder, value: Any) -> None:
@@ -68,31 +68,31 @@ def _form(value: Any) -> Any:
 
 def matching_leaves(value: Any, like: Any) -> list[Any]:
     """The leaves of a value, which must have the structure of another."""
-    found, expected = leaves(materialised(value)), leaves(like)
-    if len(found) != len(expected):
-        raise Untranslatable(f"a name that stands for {like!r:.60} and then for {value!r:.60}")
-    return found
+    given, expected = leaves(materialised(value)), leaves(like)
+    if len(given) != len(expected):
+        raise Untranslatable(f"a name for {like!r:.60} that becomes {value!r:.60}, which has another structure")
+    return given
 
 
-def _plus(builder: Builder, flat: Any, index: Any) -> Any:
-    """The sum of a place and an index; no instruction for a place of 0."""
-    if isinstance(flat, ir.Value) or flat or getattr(index, "type", None) == BOOL:
-        return arithmetic.binary(builder, ast.Add, flat, index)
+def _plus(builder: Builder, offset: Any, index: Any) -> Any:
+    """The sum of an offset and an index; no instruction for an offset of 0."""
+    if isinstance(offset, ir.Value) or offset or getattr(index, "type", None) == BOOL:
+        return arithmetic.binary(builder, ast.Add, offset, index)
     return index
 
 
-def element(builder: Builder, array: Array, place: list[Any]) -> Any:
-    """The place of an element of an array, or of the first of a part."""
+def element(builder: Builder, array: Array, indices: list[Any]) -> Any:
+    """The address of an element of an array, or of the first element of a part."""
     if not isinstance(array, Array):
         raise Untranslatable(f"an index into {array!r:.60}")
-    if any(not isinstance(index, ir.Value) and index < 0 for index in place):
-        raise Untranslatable("an index from the end of an array")
+    if any(not isinstance(index, ir.Value) and index < 0 for index in indices):
+        raise Untranslatable("a negative index, which would count from the end of an array")
     flat: Any = 0
     for axis, extent in enumerate(array.shape):
         if isinstance(flat, ir.Value) or flat:
             flat = arithmetic.binary(builder, ast.Mult, flat, extent)
-        if axis < len(place):
-            flat = _plus(builder, flat, place[axis])
+        if axis < len(indices):
+            flat = _plus(builder, flat, indices[axis])
     if array.offset:
         flat = arithmetic.binary(builder, ast.Add, flat, array.offset)
     if array.stride != 1:
@@ -100,47 +100,47 @@ def element(builder: Builder, array: Array, place: list[Any]) -> Any:
     return builder.gep(array.data, [materialised(flat)])
 
 
-def _lanes_load(builder: Builder, rows: LaneRows, place: int) -> Any:
+def _lanes_load(builder: Builder, rows: LaneRows, index: int) -> Any:
     vector: Any = ir.Constant(ir.VectorType(rows.element, len(rows.places)), ir.Undefined)
     for lane, row in enumerate(rows.places):
-        number = builder.load(builder.gep(row, [ir.Constant(INT, place)]))
+        number = builder.load(builder.gep(row, [ir.Constant(INT, index)]))
         vector = builder.insert_element(vector, number, ir.Constant(ir.IntType(32), lane))
     return vector
 
 
-def lanes_store(builder: Builder, rows: LaneRows, place: int, value: Any) -> None:
+def lanes_store(builder: Builder, rows: LaneRows, index: int, value: Any) -> None:
     """Store a vector over a number of each lane's row."""
     value = arithmetic.converted(builder, value, ir.VectorType(rows.element, len(rows.places)))
     for lane, row in enumerate(rows.places):
         number = builder.extract_element(value, ir.Constant(ir.IntType(32), lane))
-        builder.store(number, builder.gep(row, [ir.Constant(INT, place)]))
+        builder.store(number, builder.gep(row, [ir.Constant(INT, index)]))
 
 
-def _shaped_load(builder: Builder, array: Shaped, place: list[Any]) -> Any:
-    if any(isinstance(index, ir.Value) for index in place):
-        raise Untranslatable("an index that is not known into an array of which entries are")
-    found, stride, first = array.numbers[tuple(place)], array.numbers.size, array.first
-    for index, extent in zip(place, array.shape, strict=False):
+def _shaped_load(builder: Builder, array: Shaped, indices: list[Any]) -> Any:
+    if any(isinstance(index, ir.Value) for index in indices):
+        raise Untranslatable("a run-time index into an array with entries known at compile time")
+    known, stride, first = array.numbers[tuple(indices)], array.numbers.size, array.first
+    for index, extent in zip(indices, array.shape, strict=False):
         stride //= extent
         first += stride * index
-    if len(place) < len(array.shape):
-        return Shaped(found, array.memory, first)
-    return array_load(builder, array.memory, [first]) if np.isnan(found) else float(found)
+    if len(indices) < len(array.shape):
+        return Shaped(known, array.memory, first)
+    return array_load(builder, array.memory, [first]) if np.isnan(known) else float(known)
 
 
-def array_load(builder: Builder, array: Array, place: list[Any]) -> Any:
+def array_load(builder: Builder, array: Array, indices: list[Any]) -> Any:
     """An element of an array, or the part of it that fewer indices than dimensions select."""
     if isinstance(array, ValueList):
-        return array.values[place[0]]
+        return array.values[indices[0]]
     if isinstance(array, Known):
-        if any(isinstance(index, ir.Value) for index in place):
-            raise Untranslatable("an index that is not known into an array that is")
-        return of_python(array.numbers[tuple(place)])
+        if any(isinstance(index, ir.Value) for index in indices):
+            raise Untranslatable("a run-time index into an array that is known at compile time")
+        return of_python(array.numbers[tuple(indices)])
     if isinstance(array, Shaped):
-        return _shaped_load(builder, array, place)
+        return _shaped_load(builder, array, indices)
     if isinstance(array, LaneRows):
-        return _lanes_load(builder, array, place[0])
-    pointer = element(builder, array, place)
-    if len(place) == len(array.shape):
+        return _lanes_load(builder, array, indices[0])
+    pointer = element(builder, array, indices)
+    if len(indices) == len(array.shape):
         return builder.load(pointer)
-    return Array(array.element, pointer, array.shape[len(place) :], array.owners, array.stride)
+    return Array(array.element, pointer, array.shape[len(indices) :], array.owners, array.stride)

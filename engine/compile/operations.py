@@ -43,14 +43,14 @@ def for_kernels(translation: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(translation)
     def stub(*_: Any) -> Any:
-        raise NotImplementedError("a kernel's own")
+        raise NotImplementedError(f"{translation.__name__} can only be called in a compiled kernel")
 
     KNOWN_CALLS[stub] = translation
     return stub
 
 
 def registers(count: int) -> list[Any]:
-    """A list of `count` values, for kernels that are written out; unfilled ones are None."""
+    """A list of `count` values in registers, for kernels that are written out; unset ones are None."""
     return [None] * count
 
 
@@ -66,7 +66,7 @@ def local(*shape: int) -> Any:
 
 
 def at_run_time(number: int) -> int:
-    """A known number as an unknown one: a loop up to it is not unrolled."""
+    """A known number as a run-time one, so that a loop up to it is not unrolled."""
     return number
 
 
@@ -76,8 +76,7 @@ def atomic_min(array: Any, place: int, value: int) -> None:
 
 
 def count_threads(test: bool) -> int:
-    """The number of threads of a GPU's block for which a test holds, a barrier for all of them; elsewhere of one
-    thread."""
+    """The number of threads of a GPU's block for which a test holds, with a barrier of the block; elsewhere 0 or 1."""
     return int(test)
 
 
@@ -136,7 +135,7 @@ def _shaped(_builder: Builder, pattern: Known, numbers: Array, first: int) -> Sh
 
 def _local(builder: Builder, *shape: int) -> Array:
     if not written_out():
-        raise Untranslatable("a local array, where the kernel is not written out")
+        raise Untranslatable("local(…) in a kernel that is not written out")
     with builder.goto_entry_block():
         place = builder.alloca(real(), math.prod(shape))
     return Array(real(), place, shape)
@@ -192,7 +191,7 @@ def wait_for_threads(builder: Builder) -> None:
 
 
 def _from_thread(builder: Builder, x: Any, distance: int) -> Any:
-    """x of the thread whose index differs by one bit."""
+    """x of the thread whose index differs in one bit, `distance`."""
     shuffle = builder.module.declare_intrinsic("llvm.nvvm.shfl.sync.bfly.i32", [], ir.FunctionType(SHORT, [SHORT] * 4))
     mask, rest = _mask(builder), [ir.Constant(SHORT, distance), ir.Constant(SHORT, 31)]
 
@@ -207,8 +206,8 @@ def _from_thread(builder: Builder, x: Any, distance: int) -> Any:
     return builder.bitcast(builder.or_(low, high), x.type)
 
 
-def _of_threads(sort: str) -> Callable[..., Any]:
-    """The extreme of the numbers of a robot's threads, a reduction."""
+def _thread_extreme(sort: str) -> Callable[..., Any]:
+    """The maximum or minimum over a robot's threads, a reduction."""
 
     def emit(builder: Builder, x: Any) -> Any:
         x, distance = materialised(x), threads(builder) // 2
@@ -258,7 +257,7 @@ def _length(_builder: Builder, value: Any) -> Any:
 
 
 def _extreme(sort: type) -> Callable[..., Any]:
-    """The second of two numbers where it is beyond the first, else the first, also with NaN."""
+    """The minimum or maximum as in Python: the second number if the comparison holds, else the first, also with NaN."""
 
     def emit(builder: Builder, x: Any, y: Any) -> Any:
         if not isinstance(x, ir.Value) and not isinstance(y, ir.Value):
@@ -279,7 +278,7 @@ def _absolute(builder: Builder, x: Any) -> Any:
     return arithmetic.intrinsic(builder, "llvm.fabs", x)
 
 
-def _of_real(name: str) -> Callable[..., Any]:
+def _real_function(name: str) -> Callable[..., Any]:
     def emit(builder: Builder, x: Any) -> Any:
         x = materialised(x)
         as_it_is = x.type == FLOAT or arithmetic.is_vector(x)
@@ -370,9 +369,9 @@ KNOWN_CALLS |= {
     min: _extreme(ast.Lt),
     max: _extreme(ast.Gt),
     abs: _absolute,
-    np.sqrt: _of_real("llvm.sqrt"),
-    np.sin: _of_real("llvm.sin"),
-    np.cos: _of_real("llvm.cos"),
+    np.sqrt: _real_function("llvm.sqrt"),
+    np.sin: _real_function("llvm.sin"),
+    np.cos: _real_function("llvm.cos"),
     np.arctan2: _arctan2,
     np.isfinite: _is_finite,
     int: _whole,
@@ -384,8 +383,8 @@ KNOWN_CALLS |= {
     atomic_min: _atomic_min,
     count_threads: _count_threads,
     thread_index: _thread_index,
-    thread_max: _of_threads(">"),
-    thread_min: _of_threads("<"),
+    thread_max: _thread_extreme(">"),
+    thread_min: _thread_extreme("<"),
     is_single: _is_single,
     fma: _fma,
     low_bits: _low_bits,

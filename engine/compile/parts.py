@@ -1,9 +1,9 @@
 """Machine code in parts: a separate kernel is compiled once for all its callers, and loaded before them.
 
 All code is compiled twice: quickly, by threads, while its callers are being translated, so that it can run at once; and
-optimised, by `background`. Optimised code replaces the other once all code that it calls is there, also in the middle
-of a run, since both have the same bits. Rare parts are kept as LLVM IR and compiled on their first call: callers find
-them through a pointer in memory, 0 until then.
+optimised, by `background`. Optimised code replaces it once all code that it calls is there, also in the middle of a
+run, since both have the same bits. Rare parts are kept as LLVM IR and compiled on their first call: callers find them
+through a pointer in memory, 0 until then.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from engine.compile import background, cache, machine
 from engine.compile.units import MAKE, PLACE
 from engine.per_process import OnePerProcess
 
-Put = Callable[[int], None]
-"""Takes the address of code, and later that of its optimised version."""
+SetAddress = Callable[[int], None]
+"""Takes the address of code, and later the address of its optimised version."""
 
 
 class Code(NamedTuple):
-    """An object file, and what callers must know of it."""
+    """An object file, and the facts that callers need."""
 
     content: bytes
     """Empty while it is being compiled, once it is loaded, and of a rare part before its first call."""
@@ -52,14 +52,14 @@ class _Slow:
 
     name: str
     code: Code
-    put: Put
+    set_address: SetAddress
 
 
 _codes: dict[str, Code] = {}
-"""Parts that are loaded, or kept as LLVM IR."""
+"""Parts that are loaded, or stored as LLVM IR."""
 _loaded: dict[bool, set[str]] = {False: set(), True: set()}
 """Parts loaded beside quickly compiled code, and beside optimised code."""
-_places: dict[int, tuple[str, Any]] = {}
+_pointers: dict[int, tuple[str, Any]] = {}
 """Rare parts by their pointer's address: their names, and the pointer itself."""
 _slow: list[_Slow] = []
 _THREADS = 3
@@ -91,14 +91,14 @@ def _on_disk(name: str) -> Code | None:
     return Code(rest[size:], tuple(parts), tuple(written), result, style, rare, rest[:size])
 
 
-def _found(name: str) -> Code | None:
+def _code_of(name: str) -> Code | None:
     code, _ = _under_way().get(name, (_codes.get(name), None))
     return _on_disk(name) if code is None else code
 
 
 def read(name: str) -> Code | None:
     """The code of that name, stored or being compiled; None where it or a part that it calls is missing."""
-    code = _found(name)
+    code = _code_of(name)
     if code is None or any(not _is_loaded(part) and read(part) is None for part in code.parts):
         return None
     return code
@@ -120,7 +120,7 @@ def defer(name: str, unit: Any, style: machine.Style, **facts: Any) -> Code:
     """Return the code of a part that is compiled on its first call."""
     text = _compressed(unit.written())
     code = _codes[name] = Code(b"", tuple(sorted(unit.parts)), **facts, style=style.name, rare=True, text=text)
-    _keep(name, code)
+    _store(name, code)
     return code
 
 
@@ -134,11 +134,11 @@ def _made(name: str, text: str, code: Code) -> Code:
         done = code._replace(content=machine.compiled(text, machine.Style.QUICK))
     else:
         done = code._replace(content=machine.compiled(text, machine.Style[code.style]), text=b"")
-    _keep(name, done)
+    _store(name, done)
     return done
 
 
-def _keep(name: str, code: Code) -> None:
+def _store(name: str, code: Code) -> None:
     head = json.dumps([*code[1:-1], len(code.text)]).encode()
     cache.write(name, head + b"\n" + code.text + code.content)
 
@@ -155,35 +155,36 @@ def _is_fast(code: Code) -> bool:
 
 def _prepared(name: str) -> Code:
     """The code, with the parts that it calls loaded, and rare ones with pointers."""
-    code, making = _under_way().pop(name, (_found(name), None))
+    code, making = _under_way().pop(name, (_code_of(name), None))
     if code is None:
         raise FileNotFoundError(f"the code of {name} was removed while what calls it was being loaded")
     code = making.result() if making else code
     for part in code.parts:
         if not _is_loaded(part):
-            _codes[part] = found = _prepared(part)
-            if found.rare:
-                _give_place(part)
+            _codes[part] = part_code = _prepared(part)
+            if part_code.rare:
+                _make_pointer(part)
             else:
-                _load_part(part, _is_fast(found))
+                _load_part(part, _is_fast(part_code))
     return code
 
 
-def _give_place(name: str) -> None:
-    place = ctypes.c_void_p()
-    _places[ctypes.addressof(place)] = name, place
-    machine.add_symbol(name + PLACE, ctypes.addressof(place))
+def _make_pointer(name: str) -> None:
+    pointer = ctypes.c_void_p()
+    _pointers[ctypes.addressof(pointer)] = name, pointer
+    machine.add_symbol(name + PLACE, ctypes.addressof(pointer))
     machine.add_symbol(MAKE, ctypes.cast(_called_by_code, ctypes.c_void_p).value)
     for loaded in _loaded.values():
         loaded.add(name)
 
 
 def _load_part(name: str, fast: bool) -> None:
-    """Load a part beside optimised code, which finds only such parts, or beside quick code, which finds both kinds."""
-    where = _load(name, _codes[name], fast)
+    """Load a part beside optimised code, which calls only optimised parts, or beside quick code, which calls both
+    kinds."""
+    address = _load(name, _codes[name], fast)
     _loaded[fast].add(name)
     if fast:
-        machine.add_symbol(name, where)
+        machine.add_symbol(name, address)
         _codes[name] = _codes[name]._replace(content=b"")
 
 
@@ -195,74 +196,75 @@ def _load(name: str, code: Code, fast: bool) -> int:
     return machine.address(code.content, name, fast)
 
 
-def load(name: str, put: Put) -> None:
-    """Pass to `put` the address of a function that was read or begun: now, and again once it is optimised."""
+def load(name: str, set_address: SetAddress) -> None:
+    """Pass to `set_address` the address of a function that was read or begun: now, and again once it is optimised."""
     code = _prepared(name)
     fast = _is_fast(code)
-    put(_load(name, code, fast))
+    set_address(_load(name, code, fast))
     if not fast:
-        _slow.append(_Slow(name, code, put))
-        background.ask(_wanted, _is_made)
+        _slow.append(_Slow(name, code, set_address))
+        background.ask(_unoptimised, _store_optimised)
 
 
 def finish() -> None:
     """Wait until all loaded code is optimised. Raises RuntimeError with the reason where it cannot be."""
     if _slow:
-        background.finish(_wanted, _is_made)
+        background.finish(_unoptimised, _store_optimised)
 
 
-def _wanted() -> dict[str, tuple[bytes, str]]:
-    """The IR and style of running code and the code it calls, to be optimised; not what is on disk by now."""
+def _unoptimised() -> dict[str, tuple[bytes, str]]:
+    """The IR and style of running code and the code that it calls, unless an optimised version is on disk by now."""
     with _lock():
-        wanted = {slow.name: slow.code for slow in _slow}
-        left = [part for code in wanted.values() for part in _called(code)]
-        while left:
-            name = left.pop()
-            if name not in wanted:
-                wanted[name] = _codes[name]
-                left += _called(_codes[name])
-        for name, code in list(wanted.items()):
+        unoptimised = {slow.name: slow.code for slow in _slow}
+        pending = [part for code in unoptimised.values() for part in _called(code)]
+        while pending:
+            name = pending.pop()
+            if name not in unoptimised:
+                unoptimised[name] = _codes[name]
+                pending += _called(_codes[name])
+        for name, code in list(unoptimised.items()):
             if not code.text:
-                del wanted[name]
-            elif (found := _on_disk(name)) is not None and found.content and not found.text:  # by another process
-                del wanted[name]
-                _take(name, found.content)
-        return {name: (code.text, code.style) for name, code in wanted.items()}
+                del unoptimised[name]
+            elif (stored := _on_disk(name)) is not None and stored.content and not stored.text:  # by another process
+                del unoptimised[name]
+                _use_optimised(name, stored.content)
+        return {name: (code.text, code.style) for name, code in unoptimised.items()}
 
 
-def _is_made(name: str, content: bytes) -> None:
-    """Run optimised code if everything that it calls is there, and store it in place of the other."""
+def _store_optimised(name: str, content: bytes) -> None:
+    """Run optimised code once everything that it calls is optimised, and store it in place of the quickly compiled
+    one."""
     with _lock():
-        for code in _take(name, content)[:1]:
+        for code in _use_optimised(name, content)[:1]:
             if cache.read(name) is not None:
-                _keep(name, code)
+                _store(name, code)
 
 
-def _take(name: str, content: bytes) -> list[Code]:
-    """Take optimised code of that name: of a part, and of code loaded under it."""
-    taken: list[Code] = []
+def _use_optimised(name: str, content: bytes) -> list[Code]:
+    """Replace the part and the loaded code of that name by optimised code; return what was replaced."""
+    updated: list[Code] = []
     if name in _codes:
         _codes[name] = _codes[name]._replace(content=content, text=b"")
-        taken.append(_codes[name])
+        updated.append(_codes[name])
     for slow in _slow:
         if slow.name == name:
             slow.code = slow.code._replace(content=content, text=b"")
-            taken.append(slow.code)
+            updated.append(slow.code)
     for slow in [each for each in _slow if _is_fast(each.code)]:
         _slow.remove(slow)
-        slow.put(_load(slow.name, slow.code, True))
-    return taken
+        slow.set_address(_load(slow.name, slow.code, True))
+    return updated
 
 
-def _make(at: int) -> None:
+def _make(address: int) -> None:
     """Compile the rare part whose pointer is at that address."""
     with compiling():
-        name, place = _places[at]
-        if place.value:  # another thread was first
+        name, pointer = _pointers[address]
+        if pointer.value:  # another thread was first
             return
         if not _codes[name].content:
             _codes[name] = _made(name, zlib.decompress(_codes[name].text).decode(), _codes[name])
-        load(name, partial(setattr, place, "value"))
+        load(name, partial(setattr, pointer, "value"))
 
 
 _called_by_code = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_make)
@@ -271,6 +273,6 @@ _called_by_code = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_make)
 def make_rare() -> None:
     """Compile all rare parts that loaded code may call, and those that these call."""
     made = 0
-    while made < len(_places):
-        _make(list(_places)[made])
+    while made < len(_pointers):
+        _make(list(_pointers)[made])
         made += 1

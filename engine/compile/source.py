@@ -26,8 +26,8 @@ class Source(NamedTuple):
 def _functions(path: str) -> dict[int, ast.FunctionDef]:
     """The functions of a file by their first line, decorators included."""
     statements = _statements(ast.parse(Path(path).read_text("utf-8")).body)
-    found = (node for node in statements if isinstance(node, ast.FunctionDef))
-    return {min(node.lineno, *(x.lineno for x in node.decorator_list), node.lineno): node for node in found}
+    functions = (node for node in statements if isinstance(node, ast.FunctionDef))
+    return {min(node.lineno, *(x.lineno for x in node.decorator_list), node.lineno): node for node in functions}
 
 
 def _statements(suite: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -51,20 +51,20 @@ def analyse(function: Callable[..., Any]) -> Source:
     loaded: dict[str, list[tuple[int, ...]]] = {}
     names: list[tuple[ast.Name, tuple[int, ...]]] = []
     _names(node.body, (), names)
-    for name, place in names:
-        into = loaded if isinstance(name.ctx, ast.Load) else stored
-        into.setdefault(name.id, []).append(place)
+    for name, suites in names:
+        uses = loaded if isinstance(name.ctx, ast.Load) else stored
+        uses.setdefault(name.id, []).append(suites)
     settled = frozenset(
         name
         for name, places in stored.items()
-        if len(places) == 1 and all(at[: len(places[0])] == places[0] for at in loaded.get(name, ()))
+        if len(places) == 1 and all(loading[: len(places[0])] == places[0] for loading in loaded.get(name, ()))
     )
     return Source(parameters, node.body, settled - set(parameters), frozenset(stored), last or not returns)
 
 
-def _names(suite: list[ast.stmt], place: tuple[int, ...], found: list[tuple[ast.Name, tuple[int, ...]]]) -> None:
+def _names(suite: list[ast.stmt], suites: tuple[int, ...], names: list[tuple[ast.Name, tuple[int, ...]]]) -> None:
     """Collect the names of a suite and of the suites around it, outermost first."""
-    inside = (*place, id(suite))
+    inner_suites = (*suites, id(suite))
     for statement in suite:
         inner: list[list[ast.stmt]] = []
         for field in statement._fields:
@@ -72,15 +72,19 @@ def _names(suite: list[ast.stmt], place: tuple[int, ...], found: list[tuple[ast.
             if field in ("body", "orelse"):
                 inner.append(value or [])
                 continue
-            at = (*inside, id(statement.body)) if field == "target" and isinstance(statement, ast.For) else inside
+            name_suites = (
+                (*inner_suites, id(statement.body))
+                if field == "target" and isinstance(statement, ast.For)
+                else inner_suites
+            )
             for part in value if isinstance(value, list) else [value]:
                 if isinstance(part, ast.AST):
                     for name in _names_in(part):
-                        found.append((name, at))
+                        names.append((name, name_suites))
                         if isinstance(statement, ast.AugAssign) and name is statement.target:
-                            found.append((name, at))  # changed, not only set
+                            names.append((name, name_suites))  # changed, not only set
         for each in inner:
-            _names(each, inside, found)
+            _names(each, inner_suites, names)
 
 
 _LEAVES = (ast.Constant, ast.expr_context, ast.operator, ast.cmpop, ast.unaryop, ast.boolop)
@@ -88,11 +92,11 @@ _LEAVES = (ast.Constant, ast.expr_context, ast.operator, ast.cmpop, ast.unaryop,
 
 def _names_in(node: ast.AST) -> list[ast.Name]:
     """The names in an expression."""
-    nodes, found = [node], list[ast.Name]()
+    nodes, names = [node], list[ast.Name]()
     while nodes:
         node = nodes.pop()
         if isinstance(node, ast.Name):
-            found.append(node)
+            names.append(node)
             continue
         for field in node._fields:
             value = getattr(node, field, None)
@@ -100,4 +104,4 @@ def _names_in(node: ast.AST) -> list[ast.Name]:
                 nodes.extend(x for x in value if isinstance(x, ast.AST))
             elif isinstance(value, ast.AST) and not isinstance(value, _LEAVES):
                 nodes.append(value)
-    return found
+    return names

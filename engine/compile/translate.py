@@ -20,31 +20,34 @@ from engine.compile.builder import Builder
 from engine.compile.expressions import Expressions
 from engine.compile.memory import Slot, array_load, element, lanes_store
 from engine.compile.operations import thread, threads, wait_for_threads
-from engine.compile.values import LaneRows, Record, Untranslatable, ValueList, handed_over, materialised, written_out
+from engine.compile.values import LaneRows, Record, Untranslatable, ValueList, as_argument, materialised, written_out
 
 if TYPE_CHECKING:
     from engine.compile.units import Emitted
 
 
 class Frame(Expressions):
-    """The translation of a function's body into an emitted function, its own or its caller's."""
+    """The translation of a function's body into an LLVM function: its own, or that of its caller."""
 
     def __init__(self, emitted: Emitted, builder: Builder, function: Callable[..., Any], arguments: list[Any]):
         super().__init__(builder, function)
         self.emitted = emitted
-        self._source = source.analyse(function)
+        self._source, given = source.analyse(function), len(arguments)
         if missing := len(self._source.parameters) - len(arguments):
             arguments = [*arguments, *(function.__defaults__ or ())[-missing:]]
         if len(arguments) != len(self._source.parameters):
-            raise Untranslatable(f"{function.__name__} takes {len(self._source.parameters)} arguments, not so many")
+            raise Untranslatable(
+                f"{function.__name__} takes {len(self._source.parameters)} arguments, and {given} are given"
+            )
         self._inlined = False
         self._result: Any = None
         self._exit: ir.Block | None = None
-        self._loops: list[tuple[ir.Block, ir.Block | None] | None] = []  # None: written out; second None: no `break`
+        # The blocks of `continue` and `break` of each open loop: None for an unrolled one, or where `break` is refused.
+        self._loops: list[tuple[ir.Block, ir.Block | None] | None] = []
         self._caller: tuple[Frame, ast.For] | None = None  # of a generator: the loop over it
         self._branches = 0  # open branches whose condition is decided at run time
         self._returned = False
-        self._outside = 0  # those of its callers
+        self._caller_branches = 0  # such branches of its callers
         changed = frozenset() if written_out() else self._source.changed
         for name, value in zip(self._source.parameters, arguments, strict=True):
             if name in changed:
@@ -96,10 +99,10 @@ class Frame(Expressions):
     def _yield(self, node: ast.Yield) -> None:
         """Write the body of the loop over this generator."""
         if self._caller is None or node.value is None or not self._loops:
-            raise Untranslatable("a yield that is not in a loop of an inline generator, which another loop is over")
-        (outer, loop), here = self._caller, self._loops[-1]
+            raise Untranslatable("a yield outside a loop of an inline generator that a `for` iterates over")
+        (outer, loop), innermost = self._caller, self._loops[-1]
         outer._assign(loop.target, self.value(node.value))
-        outer._loops.append(here and (here[0], None))
+        outer._loops.append(innermost and (innermost[0], None))
         outer._branches += self._branches
         outer._suite(loop.body)
         outer._branches -= self._branches
@@ -108,7 +111,11 @@ class Frame(Expressions):
     def _loop_over(self, statement: ast.For, generator: Callable[..., Any], arguments: list[Any]) -> None:
         """Write an inline generator, with the body of the loop over it in place of its yield."""
         frame = Frame(self.emitted, self.builder, generator, arguments)
-        frame._inlined, frame._caller, frame._outside = True, (self, statement), self._outside + self._branches
+        frame._inlined, frame._caller, frame._caller_branches = (
+            True,
+            (self, statement),
+            self._caller_branches + self._branches,
+        )
         frame.run()
 
     def _Assign(self, statement: ast.Assign) -> None:
@@ -119,10 +126,10 @@ class Frame(Expressions):
     def _AugAssign(self, statement: ast.AugAssign) -> None:
         target = statement.target
         if isinstance(target, ast.Subscript):
-            array, place = self.value(target.value), self._index(target)
-            before = array_load(self.builder, array, place)
+            array, indices = self.value(target.value), self._index(target)
+            before = array_load(self.builder, array, indices)
             after = arithmetic.binary(self.builder, type(statement.op), before, self.value(statement.value))
-            self._write(array, place, after)
+            self._write(array, indices, after)
             return
         assert isinstance(target, ast.Name)
         after = arithmetic.binary(self.builder, type(statement.op), self._name(target.id), self.value(statement.value))
@@ -131,7 +138,7 @@ class Frame(Expressions):
     def _assign(self, target: ast.expr, value: Any) -> None:
         if isinstance(target, ast.Tuple):
             if not isinstance(value, Record) or len(value.items) != len(target.elts):
-                raise Untranslatable(f"{len(target.elts)} names for {value!r:.60}")
+                raise Untranslatable(f"{len(target.elts)} names for {value!r:.60}, which is not a tuple of as many")
             for name, item in zip(target.elts, value.items, strict=True):
                 self._assign(name, item)
         elif isinstance(target, ast.Subscript):
@@ -143,7 +150,7 @@ class Frame(Expressions):
 
     def _bind(self, name: str, value: Any) -> None:
         if isinstance(value, ValueList) and value.branches is None:
-            value.branches = self._outside + self._branches
+            value.branches = self._caller_branches + self._branches
         if name in self._source.settled or (written_out() and not self._branches):
             self._names[name] = value
             return
@@ -151,16 +158,18 @@ class Frame(Expressions):
             self._names[name] = Slot(self.builder, materialised(value))
         self._names[name].store(self.builder, value)
 
-    def _write(self, array: Any, place: list[Any], value: Any) -> None:
+    def _write(self, array: Any, indices: list[Any], value: Any) -> None:
         if isinstance(array, ValueList):
-            if self._outside + self._branches > (array.branches or 0):
-                raise Untranslatable("a row that is set in a branch that depends on a value at run time")
-            array.values[place[0]] = value
+            if self._caller_branches + self._branches > (array.branches or 0):
+                raise Untranslatable(
+                    "an entry of registers(…) that is set in a branch that depends on a run-time value"
+                )
+            array.values[indices[0]] = value
             return
         if isinstance(array, LaneRows):
-            lanes_store(self.builder, array, place[0], value)
+            lanes_store(self.builder, array, indices[0], value)
             return
-        pointer = element(self.builder, array, place)
+        pointer = element(self.builder, array, indices)
         self.emitted.touch(array)
         self.builder.store(arithmetic.converted(self.builder, value, array.element), pointer)
 
@@ -186,7 +195,7 @@ class Frame(Expressions):
     def _in_memory(self, statement: ast.stmt) -> None:
         """Put the variables that a statement changes into memory, since control flow decides their value at run time.
 
-        Those that are read only where they were set need no memory.
+        Variables that are read only where they were set need no memory.
         """
         if not written_out() or self._branches:
             return
@@ -283,7 +292,7 @@ class Frame(Expressions):
 
     def _Break(self, _statement: ast.Break) -> None:
         if (after := self._loop()[1]) is None:
-            raise Untranslatable("a way out of a loop over a generator")
+            raise Untranslatable("a `break` in a loop over a generator")
         self.builder.branch(after)
 
     def _Continue(self, _statement: ast.Continue) -> None:
@@ -291,7 +300,7 @@ class Frame(Expressions):
 
     def _loop(self) -> tuple[ir.Block, ir.Block | None]:
         if (loop := self._loops[-1]) is None:
-            raise Untranslatable("a way out of a loop that is written out")
+            raise Untranslatable("a `break` or `continue` in an unrolled loop")
         return loop
 
     def _Return(self, statement: ast.Return) -> None:
@@ -300,7 +309,7 @@ class Frame(Expressions):
             self.emitted.emit_return(self.builder, value)
         elif self._exit is None:
             if self._branches:
-                raise Untranslatable("a return that depends on a value at run time, where a kernel is written out")
+                raise Untranslatable("a return that depends on a run-time value, where a kernel is written out")
             self._result, self._returned = value, True
         else:
             if value is not None:
@@ -312,7 +321,7 @@ class Frame(Expressions):
     def _called(self, function: Any, arguments: list[Any]) -> Any:
         if function.inlined or written_out():
             frame = Frame(self.emitted, self.builder, function.function, arguments)
-            frame._outside = self._outside + self._branches
+            frame._caller_branches = self._caller_branches + self._branches
             return frame.inlined()
-        arguments = [handed_over(argument) for argument in arguments]
+        arguments = [as_argument(argument) for argument in arguments]
         return self.emitted.unit.function(function, arguments).call(self.builder, self.emitted, arguments)

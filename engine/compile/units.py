@@ -19,10 +19,10 @@ from engine.compile.values import (
     SHORT,
     Array,
     Record,
-    handed,
+    argument_leaves,
+    arguments_from_leaves,
     kind,
     materialised,
-    received,
     shared_places,
 )
 
@@ -71,11 +71,11 @@ class Emitted:
 
     def __init__(self, unit: Unit, function: Callable[..., Any], arguments: list[Any], name: str = ""):
         self.unit, self.written = unit, set[int]()
-        type_ = ir.FunctionType(VOID, [leaf.type for leaf in handed(arguments)])
+        type_ = ir.FunctionType(VOID, [leaf.type for leaf in argument_leaves(arguments)])
         self.llvm = ir.Function(unit.module, type_, name or unit.module.get_unique_name(function.__name__))
         self.llvm.linkage = "external" if name else "internal"
         self.llvm.attributes.add("nounwind")
-        own = received(arguments, self.llvm.args)
+        own = arguments_from_leaves(arguments, self.llvm.args)
         builder = Builder(self.llvm.append_basic_block("entry"))
         frame = Frame(self, builder, function, own)
         result = frame.run()
@@ -97,7 +97,7 @@ class Emitted:
         """Call it, and mark the caller's arrays that it writes to."""
         for place in self.written:
             caller.touch(arguments[place])
-        result = builder.call(self.llvm, handed(arguments))
+        result = builder.call(self.llvm, argument_leaves(arguments))
         return None if self.llvm.ftype.return_type == VOID else result
 
     def touch(self, value: Any) -> None:
@@ -116,7 +116,7 @@ class SeparateKernel(Emitted):
         name, code = kernel.part(arguments)
         unit.parts.add(name)
         self.unit, self.written = unit, set(code.written)
-        types = [leaf.type for leaf in handed(arguments)]
+        types = [leaf.type for leaf in argument_leaves(arguments)]
         self.llvm = ir.Function(unit.module, ir.FunctionType(_RETURN_TYPES[code.result], types), name)
         self.llvm.attributes.add("nounwind")
         if code.rare:

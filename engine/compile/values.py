@@ -1,8 +1,8 @@
 """The values of a kernel's names during translation.
 
 A value is one of: an LLVM number (i64, or i32 on a GPU; double, float, or i1 for a boolean); an `Array`; a `Record`,
-which is a tuple; a `Known` array; `Rows`; or any other Python object that is known at compile time: a number, a string,
-a module, a function.
+which is a tuple; a `Known` array; a `ValueList`; or any other Python object that is known at compile time: a number, a
+string, a module, a function.
 
 A kernel can be *written out* for known arrays, in one number type: `writing_out`. Loops are then unrolled, names that
 no branch changes are values without memory, a product with a known zero is zero, and a literal has the kernel's number
@@ -25,7 +25,7 @@ INT, SHORT, BOOL, DOUBLE, FLOAT = ir.IntType(64), ir.IntType(32), ir.IntType(1),
 ELEMENTS: dict[str, ir.Type] = {"float64": DOUBLE, "float32": FLOAT, "int64": INT, "int32": SHORT}
 """LLVM's types of the numbers in arrays, by NumPy's names."""
 
-_BEYOND_SHORT = 2**31  # the least magnitude that may not fit 32 bits
+_SHORT_LIMIT = 2**31  # the smallest magnitude that may not fit 32 bits
 
 
 class Untranslatable(TypeError):
@@ -91,7 +91,7 @@ class Shaped:
 
 @dataclass(frozen=True, eq=False)
 class LaneRows:
-    """A row of numbers for each lane, by the lanes' places: its numbers are vectors."""
+    """A row of numbers for each lane, by their addresses: its numbers are vectors."""
 
     element: ir.Type
     places: tuple[Any, ...]
@@ -103,23 +103,23 @@ class ValueList:
 
     def __init__(self, count: int):
         self.values: list[Any] = [None] * count
-        self.branches: int | None = None  # run-time branches that were open where it was made
+        self.branches: int | None = None  # the number of open run-time branches where it was made
 
 
 _real: ContextVar[ir.Type] = ContextVar("the number type of the kernel that is translated", default=DOUBLE)
 _whole: ContextVar[ir.Type] = ContextVar("the type of whole numbers", default=INT)
-_straight: ContextVar[bool] = ContextVar("whether the kernel is written out", default=False)
+_written_out: ContextVar[bool] = ContextVar("whether the kernel is written out", default=False)
 
 
 @contextmanager
 def writing_out(real: ir.Type) -> Iterator[None]:
     """A context in which kernels are written out, in this number type."""
-    token = _straight.set(True)
+    token = _written_out.set(True)
     try:
         with in_type(real):
             yield
     finally:
-        _straight.reset(token)
+        _written_out.reset(token)
 
 
 @contextmanager
@@ -135,7 +135,7 @@ def in_type(real: ir.Type, whole: ir.Type = INT) -> Iterator[None]:
 
 def written_out() -> bool:
     """Whether the kernel is being written out; otherwise its loops are kept."""
-    return _straight.get()
+    return _written_out.get()
 
 
 def real() -> ir.Type:
@@ -174,7 +174,7 @@ def materialised(value: Any) -> Any:
     if isinstance(value, bool):
         return ir.Constant(BOOL, int(value))
     if isinstance(value, int):
-        return _whole_number((whole() if abs(value) < _BEYOND_SHORT else INT).width, value)
+        return _whole_number((whole() if abs(value) < _SHORT_LIMIT else INT).width, value)
     if isinstance(value, float):
         return ir.Constant(real(), value)
     if isinstance(value, Array):
@@ -189,12 +189,12 @@ def _whole_number(width: int, value: int) -> Any:
     return ir.Constant(ir.IntType(width), value)
 
 
-def handed_over(value: Any) -> Any:
+def as_argument(value: Any) -> Any:
     """A function's argument: `materialised`, except that booleans and other known values stay known."""
     if isinstance(value, bool) or (constant(value) and not is_number(value)):
         return value
     if isinstance(value, Record):
-        return Record(tuple(map(handed_over, value.items)), value.fields)
+        return Record(tuple(map(as_argument, value.items)), value.fields)
     return materialised(value)
 
 
@@ -202,20 +202,20 @@ def leaves(value: Any) -> list[Any]:
     """The LLVM values that a value consists of."""
     if isinstance(value, ir.Value):
         return [value]
-    found: list[Any] = []
-    _gather(value, found)
-    return found
+    values: list[Any] = []
+    _gather(value, values)
+    return values
 
 
-def _gather(value: Any, found: list[Any]) -> None:
+def _gather(value: Any, values: list[Any]) -> None:
     if isinstance(value, ir.Value):
-        found.append(value)
+        values.append(value)
     elif isinstance(value, Array):
-        found.append(value.data)
-        found += [extent for extent in value.shape if isinstance(extent, ir.Value)]
+        values.append(value.data)
+        values += [extent for extent in value.shape if isinstance(extent, ir.Value)]
     elif isinstance(value, Record):
         for item in value.items:
-            _gather(item, found)
+            _gather(item, values)
 
 
 def rebuilt(value: Any, parts: Iterator[Any], owners: frozenset[int] | None = None) -> Any:
@@ -252,49 +252,50 @@ def lanes(value: Any) -> int:
     return max(map(lanes, value.items), default=1)
 
 
-_MADE_AS_IT_RUNS = (ir.Value, Array, ValueList)
+_AT_RUN_TIME = (ir.Value, Array, ValueList)
 
 
 def constant(value: Any) -> bool:
     """Whether a value is known at compile time."""
     if isinstance(value, Record):
         return all(map(constant, value.items))
-    return not isinstance(value, _MADE_AS_IT_RUNS)
+    return not isinstance(value, _AT_RUN_TIME)
 
 
 def _is_base(leaf: Any) -> bool:
-    """Whether a leaf is a place in a GPU's memory that several arrays may share."""
+    """Whether a leaf is an address in a GPU's memory that several arrays may share."""
     return isinstance(leaf.type, ir.PointerType) and bool(leaf.type.addrspace)
 
 
-def handed(arguments: list[Any]) -> list[Any]:
-    """The leaves of a function's arguments; a GPU memory place that arrays share comes once."""
-    found, seen = [], set()
+def argument_leaves(arguments: list[Any]) -> list[Any]:
+    """The leaves of a function's arguments, which are passed; an address in a GPU's memory that arrays share comes
+    once."""
+    unique, seen = [], set()
     for leaf in (leaf for argument in arguments for leaf in leaves(argument)):
         if id(leaf) not in seen or not _is_base(leaf):
-            found.append(leaf)
+            unique.append(leaf)
         seen.add(id(leaf))
-    return found
+    return unique
 
 
 def shared_places(arguments: list[Any]) -> tuple[int, ...]:
-    """For each leaf of a function's arguments, the index of its first occurrence among shared places."""
+    """For each such address among a function's arguments, the index of its first occurrence."""
     first: dict[int, int] = {}
     flat = [leaf for argument in arguments for leaf in leaves(argument) if _is_base(leaf)]
     return tuple(first.setdefault(id(leaf), place) for place, leaf in enumerate(flat))
 
 
-def received(arguments: list[Any], parts: Any) -> list[Any]:
-    """Arguments like these, made of the leaves that were `handed` over; each array is owned by its argument's index."""
-    given, own = iter(parts), dict[int, Any]()
+def arguments_from_leaves(arguments: list[Any], parts: Any) -> list[Any]:
+    """Arguments like these, rebuilt from their `argument_leaves`; each array is owned by its argument's index."""
+    values, bases = iter(parts), dict[int, Any]()
 
     def each(argument: Any) -> Iterator[Any]:
         for leaf in leaves(argument):
             if not _is_base(leaf):
-                yield next(given)
+                yield next(values)
             else:
-                if id(leaf) not in own:
-                    own[id(leaf)] = next(given)
-                yield own[id(leaf)]
+                if id(leaf) not in bases:
+                    bases[id(leaf)] = next(values)
+                yield bases[id(leaf)]
 
     return [rebuilt(argument, each(argument), frozenset([place])) for place, argument in enumerate(arguments)]

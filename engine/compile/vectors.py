@@ -22,44 +22,44 @@ def _bytes(type_: ir.Type) -> int:
     return 8 if type_ in (DOUBLE, INT) else 4
 
 
-def _pointer(builder: Builder, row: Array, place: Any, type_: ir.VectorType) -> Any:
-    first = arithmetic.binary(builder, ast.Mult, place, type_.count)
+def _pointer(builder: Builder, row: Array, index: Any, type_: ir.VectorType) -> Any:
+    first = arithmetic.binary(builder, ast.Mult, index, type_.count)
     return builder.bitcast(element(builder, row, [first]), type_.as_pointer())
 
 
 @for_kernels
-def load(builder: Builder, row: Array, place: Any, lanes: Record) -> Any:
-    """Value number `place` of a contiguous array, each as many numbers wide as `lanes`."""
+def load(builder: Builder, row: Array, index: Any, lanes: Record) -> Any:
+    """Value number `index` of a contiguous array, each as many numbers wide as `lanes`."""
     if len(lanes.items) == 1:
-        return array_load(builder, row, [place])
+        return array_load(builder, row, [index])
     type_ = ir.VectorType(row.element, len(lanes.items))
-    return builder.load(_pointer(builder, row, place, type_), align=_bytes(row.element))
+    return builder.load(_pointer(builder, row, index, type_), align=_bytes(row.element))
 
 
 @for_kernels
-def store(builder: Builder, row: Array, place: Any, value: Any) -> None:
-    """Store a value as number `place` of a contiguous array."""
+def store(builder: Builder, row: Array, index: Any, value: Any) -> None:
+    """Store a value as number `index` of a contiguous array."""
     if not arithmetic.is_vector(value):
-        builder.store(arithmetic.converted(builder, value, row.element), element(builder, row, [place]))
+        builder.store(arithmetic.converted(builder, value, row.element), element(builder, row, [index]))
         return
     type_ = ir.VectorType(row.element, value.type.count)
     value = arithmetic.converted(builder, value, type_)
-    builder.store(value, _pointer(builder, row, place, type_), align=_bytes(row.element))
+    builder.store(value, _pointer(builder, row, index, type_), align=_bytes(row.element))
 
 
 @for_kernels
 def gather(builder: Builder, numbers: Array, places: Array, lanes: Record) -> Any:
     """numbers[places[k]] in lane k, 0 where the place is negative; `numbers` has at least one entry."""
-    found, none = [], ir.Constant(numbers.element, 0.0)
+    lane_values, zero = [], ir.Constant(numbers.element, 0.0)
     for k in range(len(lanes.items)):
-        place = array_load(builder, places, [k])
-        there = builder.icmp_signed(">=", place, ir.Constant(INT, 0))
-        place = builder.select(there, place, ir.Constant(INT, 0))
-        found.append(builder.select(there, array_load(builder, numbers, [place]), none))
-    if len(found) == 1:
-        return found[0]
-    vector = ir.Constant(ir.VectorType(numbers.element, len(found)), ir.Undefined)
-    for k, number in enumerate(found):
+        index = array_load(builder, places, [k])
+        exists = builder.icmp_signed(">=", index, ir.Constant(INT, 0))
+        index = builder.select(exists, index, ir.Constant(INT, 0))
+        lane_values.append(builder.select(exists, array_load(builder, numbers, [index]), zero))
+    if len(lane_values) == 1:
+        return lane_values[0]
+    vector = ir.Constant(ir.VectorType(numbers.element, len(lane_values)), ir.Undefined)
+    for k, number in enumerate(lane_values):
         vector = builder.insert_element(vector, number, ir.Constant(ir.IntType(32), k))
     return vector
 
@@ -71,9 +71,9 @@ def scatter(builder: Builder, numbers: Array, places: Array, value: Any) -> None
         number = (
             builder.extract_element(value, ir.Constant(ir.IntType(32), k)) if arithmetic.is_vector(value) else value
         )
-        place = array_load(builder, places, [k])
-        with builder.if_then(builder.icmp_signed(">=", place, ir.Constant(INT, 0))):
-            builder.store(arithmetic.converted(builder, number, numbers.element), element(builder, numbers, [place]))
+        index = array_load(builder, places, [k])
+        with builder.if_then(builder.icmp_signed(">=", index, ir.Constant(INT, 0))):
+            builder.store(arithmetic.converted(builder, number, numbers.element), element(builder, numbers, [index]))
 
 
 @for_kernels
@@ -83,12 +83,12 @@ def robots_at(builder: Builder, address: Any, dtype: str, width: int, robots: An
     Its numbers are vectors, a robot a lane. With fewer robots than lanes, the last is repeated.
     """
     element_, last = ELEMENTS[dtype], builder.sub(materialised(robots), ir.Constant(INT, 1))
-    first, places = builder.inttoptr(address, element_.as_pointer()), []
+    first, pointers = builder.inttoptr(address, element_.as_pointer()), []
     for lane in range(len(lanes.items)):
         number = ir.Constant(INT, lane)
         number = builder.select(builder.icmp_signed("<", number, last), number, last)
-        places.append(builder.gep(first, [builder.mul(number, ir.Constant(INT, width))]))
-    return LaneRows(element_, tuple(places), (width,))
+        pointers.append(builder.gep(first, [builder.mul(number, ir.Constant(INT, width))]))
+    return LaneRows(element_, tuple(pointers), (width,))
 
 
 @for_kernels

@@ -100,7 +100,7 @@ class Layout:
         self.parameters: list[OfBatch | Number | Given | Number32] = []
         self.place: dict[int, int] = {}
         self._size = {(kind, name): 0 for kind in (Table, Own) for name in (real, "int32")}
-        self._kept: list[Any] = []
+        self._referenced: list[Any] = []
         self._walk(tree)
 
     def _walk(self, value: Any) -> None:
@@ -113,7 +113,7 @@ class Layout:
                 (self.tables if isinstance(value, Table) else self.own)[name].append(value.numbers)
                 self.place[id(value)] = self._size[type(value), name]
                 self._size[type(value), name] += value.numbers.size
-                self._kept.append(value)
+                self._referenced.append(value)
         elif isinstance(value, OfBatch | Number | Given | Number32):
             self.parameters.append(value)
 

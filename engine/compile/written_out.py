@@ -60,8 +60,8 @@ def text(kernel: Any, known: Any, arguments: tuple[Any, ...], dtype: str, name: 
 
 def passed(arguments: tuple[Any, ...]) -> list[int | str]:
     """The arguments that a launch passes, in their order."""
-    found = [passed(x) if isinstance(x, tuple) else [x] for x in arguments if x != "robot"]
-    return [x for part in found for x in part]
+    nested = [passed(x) if isinstance(x, tuple) else [x] for x in arguments if x != "robot"]
+    return [x for part in nested for x in part]
 
 
 def _type(argument: int | str, number: ir.Type, space: int) -> ir.Type:
@@ -78,10 +78,10 @@ def _for_robot(builder: Builder, kernel: Any, known: Any, arguments: tuple[Any, 
             return Record(tuple(map(value, argument)), getattr(argument, "_fields", ()))
         if argument == "robot":
             return robot
-        found: Any = next(given)
+        parameter: Any = next(given)
         if isinstance(argument, int):
-            return Array(element, builder.gep(found, [builder.mul(robot, ir.Constant(INT, argument))]), (argument,))
-        return Array(found.type.pointee, found, (None,)) if argument in ("reals", "int64s") else found
+            return Array(element, builder.gep(parameter, [builder.mul(robot, ir.Constant(INT, argument))]), (argument,))
+        return Array(parameter.type.pointee, parameter, (None,)) if argument in ("reals", "int64s") else parameter
 
     values = list(map(value, arguments))
     Frame(_Whole(Unit("")), builder, kernel.function, [of_python(known), *values]).inlined()

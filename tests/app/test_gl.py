@@ -189,6 +189,14 @@ def test_a_robot_that_shows_nothing_is_drawn_as_its_skeleton(arm):
         np.testing.assert_allclose(shown, sorted([[0, 0, 0], [0, 0, 0.1], [0, 0, 0.2], tip.tolist()]), atol=1e-6)
 
 
+def test_what_shows_nothing_has_its_skeleton_also_beside_others(arm):
+    bare, ball = replace(arm, visuals=()), engine.free_body("sphere", (0.1,), 1.0)
+    for parts in ((bare, ball), (ball, bare), (bare, ball, engine.Part(bare, prefix="again/"))):
+        made, model = Scene(engine.compose(*parts)).content.instances, engine.compose(*parts)
+        counts = [np.count_nonzero(model.part_of_link[made.link] == k) for k in range(len(parts))]
+        assert counts == [1 if each is ball else len(skeleton.visuals(bare)) for each in parts]
+
+
 def test_a_skeleton_has_no_bar_across_a_floating_joint():
     floating = engine.load(engine.find_robot("quadruped"))
     assert "world" in floating.link_names

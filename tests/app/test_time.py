@@ -406,7 +406,7 @@ def test_nothing_is_cut_where_a_recorded_moment_has_more_to_tell(qtbot):
     bar.setParent(around)
     around.resize(900, 100)
     around.show()
-    bar.show_memory(2**20, 2**29)
+    bar.show_memory(2**20, 2**29, 2**29)
     bar.show_runs([(1, "Run 1")], 1)
     for width in range(220, 800, 20):
         bar.resize(width, bar.sizeHint().height())

@@ -142,7 +142,7 @@ def test_code_at_a_place_and_rare_parts_are_made_fast_as_well():
     x, place = np.array([8.0]), ctypes.c_void_p.from_address(_thrice.address(3))
     _calls(ctypes.addressof(place), x)
     _halves(x)
-    (rare_place,) = (memory for name, memory in parts._places.values() if name.startswith("_halved_"))
+    (rare_place,) = (memory for name, memory in parts._pointers.values() if name.startswith("_halved_"))
     before = place.value, rare_place.value
     finish_compiling()
     assert not {*before} & {place.value, rare_place.value}
@@ -174,7 +174,7 @@ def test_fast_code_from_another_process_is_read(monkeypatch, tmp_path):
     assert fast != quick.content
     monkeypatch.setattr(machine, "compiled", None)
     assert _square(4.0) == 16.0
-    parts._keep(name, quick._replace(content=fast, text=b""))
+    parts._store(name, quick._replace(content=fast, text=b""))
     monkeypatch.setattr(background, "_started", None)
     finish_compiling()
     assert _square(5.0) == 25.0
@@ -198,7 +198,7 @@ from engine.compile import background
 background.DELAY = 0.0
 from engine.cpu.rigid_body.rnea import all_finite
 assert all_finite(np.zeros((2, 2)))
-while background._background()._process is None or not background._background()._left:
+while background._background()._process is None or not background._background()._pending:
     pass
 print(background._background()._process.pid)
 """

@@ -274,14 +274,14 @@ def _row(tree, x):
 
 
 REFUSED = {
-    _way_out: ("break", "a way out of a loop that is written out"),
-    _way_on: ("continue", "a way out of a loop that is written out"),
-    _row_of_a_round: ("found[0] = x[1]", "a row that is set in a branch"),
-    _place: ("x[0] = tree.parents[k]", "an index that is not known into an array that is"),
-    _early: ("return x[0]", "a return that depends on a value at run time"),
-    _ends: ("return", "a return that depends on a value at run time"),
-    _set_row: ("found[0] = 2.0", "a row that is set in a branch"),
-    _changed_row: ("found[0] += x[1]", "a row that is set in a branch"),
+    _way_out: ("break", "a `break` or `continue` in an unrolled loop"),
+    _way_on: ("continue", "a `break` or `continue` in an unrolled loop"),
+    _row_of_a_round: ("found[0] = x[1]", "an entry of registers(…) that is set in a branch"),
+    _place: ("x[0] = tree.parents[k]", "a run-time index into an array that is known at compile time"),
+    _early: ("return x[0]", "a return that depends on a run-time value"),
+    _ends: ("return", "a return that depends on a run-time value"),
+    _set_row: ("found[0] = 2.0", "an entry of registers(…) that is set in a branch"),
+    _changed_row: ("found[0] += x[1]", "an entry of registers(…) that is set in a branch"),
     _table: ("x[0] = tree.size if x[1] > 0.0 else tree.parents", "Known"),
     _row: ("found[int(x[0])] = 1.0", "list indices must be integers"),
 }

@@ -32,7 +32,7 @@ template <typename Real> struct Row {
 };
 
 // The maximum of some values and the index of its row; the least index on ties.
-template <typename Real> struct Greatest {
+template <typename Real> struct Maximum {
     Real value;
     int number;
 
@@ -53,11 +53,11 @@ template <typename Real, class Rows> __device__ __forceinline__ bool descend(con
         return is_held(row.mode) ? Way<Real>{1, next, row.mode}
                                  : way(row.mode, row.feasible, next, row.within, row.friction);
     };
-    Greatest<Real> nearest = {-1, -1};
+    Maximum<Real> nearest = {-1, -1};
     rows.each([&](Row<Real>& row) { nearest.consider(-ahead(row).share, row.number); });
-    nearest = rows.greatest(nearest);
+    nearest = rows.max(nearest);
     const Real share = -nearest.value;
-    Greatest<Real> strongest = {-1, -1};
+    Maximum<Real> strongest = {-1, -1};
     rows.each([&](Row<Real>& row) {
         if (share < 1 && row.number == nearest.number) {
             const Way<Real> found = ahead(row);
@@ -70,7 +70,7 @@ template <typename Real, class Rows> __device__ __forceinline__ bool descend(con
             strongest.consider(friction_excess(row.mode, row.answer, row.within, row.friction), row.number);
     });
     if (share < 1) return true;
-    strongest = rows.greatest(strongest);
+    strongest = rows.max(strongest);
     if (strongest.number < 0) return false;
     rows.each([&](Row<Real>& row) {
         if (row.number == strongest.number) row.mode = row.wanted(dt);
@@ -79,7 +79,7 @@ template <typename Real, class Rows> __device__ __forceinline__ bool descend(con
 }
 
 // All rounds from the initial active set. `solve(number)` sets `answer` of all rows for their modes; the result v⁺ is
-// in `feasible`. `rows.greatest(x)` is a reduction of x over all threads. `count`: rows of all threads; with none, one
+// in `feasible`. `rows.max(x)` is a reduction of x over all threads. `count`: rows of all threads; with none, one
 // round is enough.
 template <typename Real, class Rows, class Solve>
 __device__ __forceinline__ void solve_constrained(const Rows& rows, Real dt, int count, const Solve& solve) {
@@ -92,13 +92,13 @@ __device__ __forceinline__ void solve_constrained(const Rows& rows, Real dt, int
             if (!going || number >= BLOCK_PIVOTS + ACTIVE_SET_STEPS * count) return;
             continue;
         }
-        Greatest<Real> changed = {0, 0};
+        Maximum<Real> changed = {0, 0};
         rows.each([&](Row<Real>& row) {
             const Mode then = row.wanted(dt);
             if (then != row.mode) changed.value = 1;
             row.feasible = row.next(dt), row.mode = then;
         });
-        if (!(rows.greatest(changed).value > 0)) return;
+        if (!(rows.max(changed).value > 0)) return;
         if (number < BLOCK_PIVOTS) continue;
         rows.each([&](Row<Real>& row) {  // begin the descent from the last velocity, clipped to its bounds
             row.feasible = clip(row.feasible, row.within.low, row.within.high);

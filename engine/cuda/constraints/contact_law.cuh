@@ -87,7 +87,7 @@ __device__ __forceinline__ Real residual(const System<Real, Workspace>& system, 
     }
 #pragma unroll 1
     for (int k = team.rank; k < n; k += team.size) most = fmax(most, fabs(system.b(k)));
-    return team.greatest_size(worst) / team.greatest_size(most);
+    return team.max_nonnegative(worst) / team.max_nonnegative(most);
 }
 
 // The exact λ of one contact with u = D λ + w; D by its upper triangle (nn, n1, n2, 11, 12, 22).

@@ -47,7 +47,7 @@ template <typename Real, class Workspace> struct HeldRows {
             const Real e = sqrt(1 / system.own(j));
             joint.vec(scaled::D, 0) = e, most = fmax(most, fabs(e * system.b(j)));
         }
-        size = group.greatest(most);
+        size = group.max(most);
         if (acts()) first_pairs(joint, 0, 0, size, system.law(i, 0), system.law(i, 1), system.law(i, 2));
     }
     __device__ __forceinline__ bool touches() const { return i < system.contacts; }
@@ -101,7 +101,7 @@ template <typename Real, class Workspace> struct HeldRows {
         take_velocities(scaled::DU);
         if (touches()) far = cone_step(contact, 0, mu, smooth);
         if (acts()) far = fmin(far, joint_step(joint, 0, 0, aim));
-        return -group.greatest(-far);
+        return -group.max(-far);
     }
     __device__ __forceinline__ void go(Real length) const {
         const auto step = [&](const Held<Real>& held, int x, int dx) {

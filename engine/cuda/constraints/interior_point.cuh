@@ -323,7 +323,7 @@ __device__ __noinline__ Real direction(Interior<Real, Workspace, Team> in, Real 
     Real reach = INFINITE;
     in.share(0, system.contacts, [&](int i) { reach = fmin(reach, cone_step(in, 3 * i, system.mu(i), smooth)); });
     in.share(0, system.joints, [&](int j) { reach = fmin(reach, joint_step(in, j, first + j, aim)); });
-    return -in.team.greatest(-reach);
+    return -in.team.max(-reach);
 }
 
 // The best iterate from a cold start, as the current one. `least_centring` bounds σ from below, `longest` is the

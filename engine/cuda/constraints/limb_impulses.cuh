@@ -209,5 +209,5 @@ __device__ __forceinline__ Real limb_residual(const LimbRows<Real, N>& rows, con
         const Real lawful = joint_law(u[k] - g * x.of[k], g * rows.friction[k], rows.low[k], rows.high[k]);
         count(fabs(u[k] - lawful), rows.b[k]);
     }
-    return group.greatest(worst) / group.greatest(most);
+    return group.max(worst) / group.max(most);
 }

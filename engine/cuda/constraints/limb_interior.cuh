@@ -59,7 +59,7 @@ template <typename Real> struct LimbInterior {
             rows.b[r] *= unit[r];
             most = fmax(most, fabs(rows.b[r]));
         }
-        most = group.greatest(most);
+        most = group.max(most);
         Real of[ROWS], u[ROWS];
 #pragma unroll WRITTEN_OUT<N>
         for (int r = 0; r < rows.rows(); ++r) {
@@ -185,7 +185,7 @@ template <typename Real> struct LimbInterior {
             way.step[k] = by.aim[k] - by.joint[k] * du;
             if (rows.acts[k]) reach = fmin(reach, joint[k].reach(way.u[k] + du, aim));
         }
-        return -group.greatest(-reach);
+        return -group.max(-reach);
     }
 
     __device__ __forceinline__ void move(const Way& way, Real length) {

@@ -186,7 +186,7 @@ __device__ __forceinline__ Real to_the_next_set(const LimbRows<Real, N>& rows, c
         const Real d = change[k], f = rows.friction[k];
         if (by.joint[k] > 0 && f > 0 && d != 0 && fabs(x.of[k]) <= f) way = fmin(way, ((d > 0 ? f : -f) - x.of[k]) / d);
     }
-    return -group.greatest(-way);
+    return -group.max(-way);
 }
 
 // The fraction of a step to take: 1, or for a step that `leads` at most up to the next active set. If the last residual
@@ -276,7 +276,7 @@ __device__ __forceinline__ bool correct_overlap_by_limbs(const LimbRows<Real, N>
         b[c] = !rows.touches[c] ? Real(0) : gap[c] < 0 ? Real(ERP) * gap[c] : gap[c];
         most = fmax(most, fabs(b[c]));
     }
-    most = group.greatest(most);
+    most = group.max(most);
     bool searching = asks;
 #pragma unroll 1
     for (int turn = 0; turn < WAY_STEPS; ++turn) {
@@ -290,7 +290,7 @@ __device__ __forceinline__ bool correct_overlap_by_limbs(const LimbRows<Real, N>
             by.contact[c][0][0] = open ? Real(0) : stiff, by.aim[row_of(c)] = open ? -here : -stiff * u;
             if (rows.touches[c]) left = off > left || !(off == off) ? off : left;
         }
-        left = group.greatest(left);
+        left = group.max(left);
         searching = searching && !(left <= OVERLAP_RESIDUAL<Real> * most);
         if (!group.any_of_all(searching)) break;
         take_step<true>(rows, by, x, searching, group);

@@ -113,7 +113,7 @@ template <typename Real, class Workspace> struct PathSystem {
         x.pivot = stiffness(place.v), x.rhs = -share * x.pivot * ws(Workspace::HALF + place.v);
 #pragma unroll
         for (int n = 0; n < DEPTH; ++n) x.row[n] = 0;
-        const int joints = place.own ? range.joint_end - range.joint : 0, most = group.most(joints);
+        const int joints = place.own ? range.joint_end - range.joint : 0, most = group.max_int(joints);
 #pragma unroll 1
         for (int number = 0; number < most; ++number) {
             const int k = range.joint + number, bound = number < UNFORKED ? DEPTH : FORK_LEVEL;  // levels

@@ -11,7 +11,7 @@ struct Team {
         : lanes(lanes), rank(__popc(lanes & ((1u << threadIdx.x % 32) - 1))), size(__popc(lanes)) {}
     __device__ __forceinline__ void sync() const { __syncwarp(lanes); }
     // The maximum of x over the lanes; NaN if any is NaN.
-    template <typename Real> __device__ __forceinline__ Real greatest(Real x) const {
+    template <typename Real> __device__ __forceinline__ Real max(Real x) const {
         Real most = x;
         for (unsigned left = lanes; left; left &= left - 1) {
             const Real other = __shfl_sync(lanes, x, __ffs(left) - 1);
@@ -19,5 +19,5 @@ struct Team {
         }
         return most;
     }
-    template <typename Real> __device__ __forceinline__ Real greatest_size(Real x) const { return greatest(x); }
+    template <typename Real> __device__ __forceinline__ Real max_nonnegative(Real x) const { return max(x); }
 };

@@ -20,15 +20,15 @@ constexpr int FORCE = 0, QDD = 1, EXTRA = 2, TARGET = EXTRA + ADDITIONS, LOCKED 
 static_assert(ALL_FIELDS == STATE_FIELDS, "what dca_tree_stepper.py makes room for");
 
 template <typename Real> struct State {
-    Greatest<Real>* board;  // two of WARPS entries
+    Maximum<Real>* board;  // two of WARPS entries
     int* stop;  // whether a body of the robot has diverged
     Real* first;
     int width;  // of a field
 
     __device__ __forceinline__ State(Real* memory, int width)
-        : board(reinterpret_cast<Greatest<Real>*>(memory)), stop(reinterpret_cast<int*>(board + 2 * WARPS)),
+        : board(reinterpret_cast<Maximum<Real>*>(memory)), stop(reinterpret_cast<int*>(board + 2 * WARPS)),
           first(memory + BOARD_NUMBERS), width(width) {
-        static_assert(sizeof(Greatest<Real>) == 2 * sizeof(Real) && BOARD_NUMBERS > 4 * WARPS, "see dca_tree_stepper");
+        static_assert(sizeof(Maximum<Real>) == 2 * sizeof(Real) && BOARD_NUMBERS > 4 * WARPS, "see dca_tree_stepper");
     }
     __device__ __forceinline__ Real* field(int which) const { return first + (size_t)which * width; }
     __device__ __forceinline__ Real& operator()(int which, int k) const { return field(which)[k]; }
@@ -47,7 +47,7 @@ template <typename Real> struct OwnBodies {
     const Real* joints;
     int n, nv, warp;  // numbers of bodies and velocities of the robot; the thread's warp within the group
     Real dt;
-    int& epoch;  // alternates the board between calls of `greatest`
+    int& epoch;  // alternates the board between calls of `max`
 
     // f(i, kind, first coordinate, first velocity) for each body.
     template <class F> __device__ __forceinline__ void bodies(const F& f) const {
@@ -84,7 +84,7 @@ template <typename Real> struct OwnBodies {
             }
         });
     }
-    __device__ __forceinline__ Greatest<Real> greatest(Greatest<Real> x) const {
+    __device__ __forceinline__ Maximum<Real> max(Maximum<Real> x) const {
         epoch ^= 1;
         const int lane = threadIdx.x % LANES;
         const auto of_warp = [&] {
@@ -92,7 +92,7 @@ template <typename Real> struct OwnBodies {
             for (int d = 1; d < LANES; d *= 2)
                 x.consider(__shfl_xor_sync(ALL, x.value, d), __shfl_xor_sync(ALL, x.number, d));
         };
-        Greatest<Real>* const all = state.board + epoch * WARPS;
+        Maximum<Real>* const all = state.board + epoch * WARPS;
         of_warp();
         if (lane == 0) all[warp] = x;
         everyone(nullptr);

@@ -66,7 +66,7 @@ struct Group {
         return x;
     }
     // The maximum; NaN if any is NaN.
-    template <typename Real> __device__ __forceinline__ Real greatest(Real x) const {
+    template <typename Real> __device__ __forceinline__ Real max(Real x) const {
         if constexpr (LANES > 1) {
 #pragma unroll
             for (int d = 1; d < LANES; d *= 2) {
@@ -77,19 +77,19 @@ struct Group {
         return x;
     }
     // The maximum of nonnegative numbers, whose bits have the same order.
-    template <typename Real> __device__ __forceinline__ Real greatest_size(Real x) const {
+    template <typename Real> __device__ __forceinline__ Real max_nonnegative(Real x) const {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
         if constexpr (LANES == 32 && sizeof(Real) == 4)
             return __uint_as_float(__reduce_max_sync(~0u, __float_as_uint(x)));
 #endif
-        return greatest(x);
+        return max(x);
     }
     // The maximum of integers.
-    __device__ __forceinline__ int most(int x) const {
+    __device__ __forceinline__ int max_int(int x) const {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
         if constexpr (LANES == 32) return __reduce_max_sync(~0u, x);
 #endif
-        return greatest(x);
+        return max(x);
     }
     __device__ __forceinline__ bool any(bool x) const {
         if constexpr (LANES > 1) return (__ballot_sync(met(), x) & mine()) != 0;

@@ -220,7 +220,7 @@ __device__ __forceinline__ void lane_solve(const Memory& at, int lower, int uppe
         group.sync();
         unsigned left = place.below & group.those(now);
         int bound = level - 1;  // the largest level of the receiving rows
-        const int most = group.most(__popc(left));
+        const int most = group.max_int(__popc(left));
 #pragma unroll 1
         for (int number = 0; number < most; ++number) {
             const int from = of_lane(place.start, first_of(left));

@@ -318,7 +318,7 @@ template <typename Real, int PITCH> struct RobotContacts {
     // Write the results of a launch's last step.
     __device__ __forceinline__ void end() {
 #if EVEN_LIMBS
-        hand_over(*this);
+        store_warm_start(*this);
 #endif
         reported.number[robot] = number, reported.residual[robot] = left, reported.worst[robot] = worst;
     }

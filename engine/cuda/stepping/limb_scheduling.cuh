@@ -8,9 +8,11 @@
 #include "stepping/robot_scheduling.cuh"
 
 // The most steps of a turn by kind. It ends early when a robot ends or needs a step of another kind.
-__device__ __forceinline__ constexpr int steps_of(Kind kind) { return kind == LIGHT ? 32 : kind == CROWDED ? 4 : 1; }
+__device__ __forceinline__ constexpr int steps_of(Kind kind) {
+    return kind == ONE_CONTACT ? 32 : kind == TWO_CONTACTS ? 4 : 1;
+}
 // The first of the kinds without pace keeping.
-constexpr int PACED = HARD;
+constexpr int PACED = MANY_CONTACTS;
 
 // The arguments common to all robots; see advance_robot in robot_step.cuh.
 template <typename Real> struct Course {
@@ -42,12 +44,12 @@ template <typename Real, int PITCH> struct Seated {
     template <int WIDTH> __device__ __forceinline__ void store(Real* to, int slot) const {
         for (int k = group.rank; k < WIDTH; k += LANES) to[robot * WIDTH + k] = at(slot + k);
     }
-    __device__ __forceinline__ void sit_down() const {
+    __device__ __forceinline__ void load_state() const {
         load<NQ>(course.q, Q), load<NV>(course.v, V), load<NV>(course.tau, TAU);
         if constexpr (HAS_GAINS) load<NV>(course.target, GOAL);
         group.sync();
     }
-    __device__ __forceinline__ void get_up() const {
+    __device__ __forceinline__ void store_state() const {
         group.sync();
         store<NQ>(course.q, Q), store<NV>(course.v, V);
     }
@@ -77,7 +79,7 @@ template <typename Real, int PITCH> struct Seated {
     }
 };
 
-// A step of kind WHOLE. Returns whether the velocity is finite.
+// A step of kind GENERAL. Returns whether the velocity is finite.
 template <class Touch, class Joints, class Robot, class Feasible>
 __device__ __forceinline__ bool whole_step(Touch& touch, const Joints& joints, const Robot& robot, const Watch& watch,
                                            const Feasible& feasible, bool reports) {
@@ -99,10 +101,10 @@ __device__ __forceinline__ bool whole_step(Touch& touch, const Joints& joints, c
     return FREEZES ? sound : is_sound<Real>(joints.at, group);
 }
 
-// A turn of steps of one kind, with at most N contacts per lane, or N = 0 for WHOLE; N sets the code and registers.
+// A turn of steps of one kind, with at most N contacts per lane, or N = 0 for GENERAL; N sets the code and registers.
 // Returns the kind of the next step, KINDS for a robot that has ended. `step`: completed steps; `refused`: whether the
-// next step was already tried. Contacts are detected by two texts that may round differently: a step that both refuse
-// is HARD, which takes all.
+// next step was already attempt. Contacts are detected by two texts that may round differently: a step that both refuse
+// is MANY_CONTACTS, which takes all.
 template <int N, typename Real, int PITCH, class Touch, class Joints, class Robot, class Pace>
 __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Touch& touch, const Joints& joints,
                                           const Robot& robot, Kind kind, int& step, bool& refused, unsigned lanes,
@@ -118,16 +120,16 @@ __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Tou
         const Watch watch = {course.phases, seated.robot == 0 && seated.group.rank == 0 && step == course.steps - 1};
         seated.take_controls(step);
         watch.start();
-        Tried tried = {true, true, LIGHT};
-        if constexpr (N == 0) tried.sound = whole_step(touch, joints, robot, watch, feasible, reports);
-        else tried = step_by_limbs<N>(touch, joints, robot, kind, refused, reports);
-        next = refused && !tried.taken && tried.next < SLOW ? HARD : tried.next;
-        refused = !tried.taken;
-        if (tried.taken) {
+        StepAttempt attempt = {true, true, ONE_CONTACT};
+        if constexpr (N == 0) attempt.sound = whole_step(touch, joints, robot, watch, feasible, reports);
+        else attempt = step_by_limbs<N>(touch, joints, robot, kind, refused, reports);
+        next = refused && !attempt.taken && attempt.next < TWO_CONTACTS_CONTINUED ? MANY_CONTACTS : attempt.next;
+        refused = !attempt.taken;
+        if (attempt.taken) {
             if (N > 0) watch.lap(phase::CONTACT);
             watch.stop();
             ++step;
-            if (!tried.sound) seated.end_at(step), step = course.last;
+            if (!attempt.sound) seated.end_at(step), step = course.last;
             else seated.record(step);
         }
         if (step == course.last) next = KINDS;
@@ -154,8 +156,9 @@ __device__ __forceinline__ int a_turn(int kind, const Seated<Real, PITCH>& seate
         else return External<Real, false>{};
     }();
     const Joints<Real, PITCH, Role::STEP> joints = {external, seated.at, table, course.dt, 1 / course.dt};
-    if (kind == LIGHT) return steps_of_turn<1>(seated, touch, joints, robot, LIGHT, step, refused, lanes, pace);
-    if (kind == WHOLE) return steps_of_turn<0>(seated, touch, joints, robot, WHOLE, step, refused, lanes, pace);
+    if (kind == ONE_CONTACT)
+        return steps_of_turn<1>(seated, touch, joints, robot, ONE_CONTACT, step, refused, lanes, pace);
+    if (kind == GENERAL) return steps_of_turn<0>(seated, touch, joints, robot, GENERAL, step, refused, lanes, pace);
     return steps_of_turn<LIMB_POINTS>(seated, touch, joints, robot, Kind(kind), step, refused, lanes, pace);
 }
 
@@ -186,10 +189,10 @@ __device__ __forceinline__ void advance_by_turns(const Course<Real>& course, con
         const auto pace = [&] { if (turn.kind < PACED) turns.keep_pace(turn.kind, beat, lanes); };
         if (own >= 0) {
             const Seated<Real, ROBOTS> seated = {course, at, robot, group};
-            seated.sit_down();
+            seated.load_state();
             if (step == 0) seated.record(0);
             auto touch = touch_of(robot, step == 0);
-            touch.memory.own = false;
+            touch.memory.in_registers = false;
             if (rests) {
                 next = KINDS;
                 for (int k = step + 1; k <= course.last; ++k) seated.record(k);
@@ -198,7 +201,7 @@ __device__ __forceinline__ void advance_by_turns(const Course<Real>& course, con
                 next = a_turn(turn.kind, seated, touch, step, refused, lanes, pace);
                 group.sync();
                 if (group.rank == 0) turns.refused[own] = refused;
-                seated.get_up();
+                seated.store_state();
             }
             touch.end();
             if (group.rank == 0) turns.done[own] = step;

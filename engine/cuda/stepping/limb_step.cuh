@@ -10,7 +10,7 @@
 
 // The warm start of a lane: its contact points with their impulses in the world, and the impulses of the limb's joints.
 template <typename Real> struct LimbMemory {
-    bool own;  // else it is in the robot's workspace
+    bool in_registers;  // else it is in the robot's workspace
     int point[LIMB_POINTS];  // −1 for no contact
     Vector<Real> impulse[LIMB_POINTS];
     Real joints[LIMB];
@@ -27,7 +27,7 @@ template <typename Real> struct Ground {
           offset(scene.ground[3]), now(now) {}
     __device__ __forceinline__ Vector<Real> in_world(Vector<Real> x) const { return now.trunk.p + mul(now.trunk.R, x); }
     // Whether a point at `gap` with the twist V may act within the step.
-    __device__ __forceinline__ bool comes_near(Real gap, Vector<Real> x, const Motion<Real>& V, Real dt) const {
+    __device__ __forceinline__ bool may_act(Real gap, Vector<Real> x, const Motion<Real>& V, Real dt) const {
         const Real closing = -dot(n, V.v + cross(V.o, x));
         return gap <= Real(CONTACT_MARGIN) + 2 * dt * fmax(closing, Real(0));
     }
@@ -39,8 +39,8 @@ template <typename Real> __device__ __forceinline__ Real open_part(Real gap, Vec
     return fmax(gap - GAP_TOLERANCE<Real> * (1 + fabs(n.x * x.x) + fabs(n.y * x.y) + fabs(n.z * x.z)), Real(0));
 }
 
-// The points of a lane that may act within the step: all are counted, N are kept.
-template <typename Real, int N> struct LimbTouch {
+// The contacts of a lane that may act within the step: all are counted, N are stored.
+template <typename Real, int N> struct LimbContacts {
     int found;
     LimbContact<Real> of[N];
 
@@ -61,8 +61,8 @@ template <typename Real> struct Lowest {
           place(ground.in_world(x)), gap(dot(ground.normal, place) - ground.offset) {}
 };
 
-// The outcome of a step: whether this kind took it, whether the velocity is finite, and the kind of the next.
-struct Tried {
+// The outcome of an attempt at a step: whether this kind took it, whether the velocity is finite, and the next kind.
+struct StepAttempt {
     bool taken, sound;
     Kind next;
 };
@@ -70,7 +70,7 @@ struct Tried {
 // Find the contact points of limbs, and those of the trunk, each given to the lane with the fewest. Returns whether no
 // shape of the trunk has more points than are kept.
 template <typename Real, int N>
-__device__ __forceinline__ bool find_points(LimbTouch<Real, N>& touch, const Surroundings<Real>& scene,
+__device__ __forceinline__ bool find_points(LimbContacts<Real, N>& touch, const Surroundings<Real>& scene,
                                             const Ground<Real>& ground, Real dt, const Group& group) {
     constexpr int TRUNK = SHAPE_START[1], SHAPES_OF_LIMB = SHAPE_START[1 + LIMB] - TRUNK, MASK = 32;
     static_assert(LANES <= 4, "a byte for each lane");
@@ -87,7 +87,7 @@ __device__ __forceinline__ bool find_points(LimbTouch<Real, N>& touch, const Sur
         for (int number = SHAPE_START[1 + k]; number < SHAPE_START[2 + k]; ++number) {
             const int s = number + SHAPES_OF_LIMB * group.rank, p = int(scene.of_shape(s, shape::FIRST));
             const Lowest<Real> there(scene, ground, ground.now.body[k], p);
-            if (ground.comes_near(there.gap, there.x, ground.now.V_of[k], dt)) add(k, s, p, there);
+            if (ground.may_act(there.gap, there.x, ground.now.V_of[k], dt)) add(k, s, p, there);
         }
     }
     const Pose<Real> here = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, {0, 0, 0}};
@@ -103,7 +103,7 @@ __device__ __forceinline__ bool find_points(LimbTouch<Real, N>& touch, const Sur
 #pragma unroll 1
             for (int k = group.rank; k < min(many - from, MASK); k += LANES) {
                 const Lowest<Real> there(scene, ground, here, first + from + k);
-                near |= unsigned(ground.comes_near(there.gap, there.x, ground.now.V, dt)) << k;
+                near |= unsigned(ground.may_act(there.gap, there.x, ground.now.V, dt)) << k;
             }
             near = group.sum(near);  // their bits are disjoint
             of_shape += __popc(near);
@@ -127,9 +127,10 @@ __device__ __forceinline__ bool find_points(LimbTouch<Real, N>& touch, const Sur
     return few;
 }
 
-// The last impulse of `point`, from whichever lane has it; none for −1.
+// The last impulse of `point`, from the lane that has it; 0 for a point of −1.
 template <typename Real>
-__device__ __forceinline__ Vector<Real> impulse_of_any(const LimbMemory<Real>& memory, int point, const Group& group) {
+__device__ __forceinline__ Vector<Real> impulse_of_point(const LimbMemory<Real>& memory, int point,
+                                                         const Group& group) {
     Vector<Real> found = {0, 0, 0};
 #pragma unroll 1
     for (int lane = 0; lane < LANES; ++lane) {
@@ -147,16 +148,16 @@ __device__ __forceinline__ Vector<Real> impulse_of_any(const LimbMemory<Real>& m
 // Start from the last step's impulses, of `memories` stored contacts.
 template <typename Real, int N, class Kept>
 __device__ __forceinline__ void warm_start(LimbImpulses<Real, N>& x, const LimbMemory<Real>& memory,
-                                           const LimbTouch<Real, N>& touch, const LimbRows<Real, N>& rows,
+                                           const LimbContacts<Real, N>& touch, const LimbRows<Real, N>& rows,
                                            const Frame<Real>& in_world, const Kept& kept, int memories,
                                            const Group& group) {
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < N; ++c) {
-        const bool touches = c < touch.found, moved = touches && memory.own && touch.of[c].body < 0;
+        const bool touches = c < touch.found, moved = touches && memory.in_registers && touch.of[c].body < 0;
         Vector<Real> before = {0, 0, 0};
-        if (group.any_of_all(moved)) before = impulse_of_any(memory, moved ? touch.of[c].point : -1, group);
+        if (group.any_of_all(moved)) before = impulse_of_point(memory, moved ? touch.of[c].point : -1, group);
         if (!touches) {
-        } else if (!memory.own) {
+        } else if (!memory.in_registers) {
 #pragma unroll 1
             for (int m = 0; m < memories; ++m) {
                 const int slot = kept::MEMORY + memory::NUMBERS * m;
@@ -175,13 +176,13 @@ __device__ __forceinline__ void warm_start(LimbImpulses<Real, N>& x, const LimbM
         Real& impulse = x.of[k];
         impulse = 0;
         if (JOINT_ROWS > 0 && rows.acts[k])
-            impulse = memory.own ? memory.joints[k] : kept(kept::JOINT_MEMORY + limb_rate(group) + k);
+            impulse = memory.in_registers ? memory.joints[k] : kept(kept::JOINT_MEMORY + limb_rate(group) + k);
     }
 }
 
-// v⁺ into the state, and q⁺ = q ⊕ dt v⁺, like `finish_step` of contact_dynamics.cuh. Returns whether v⁺ is finite.
+// Store v⁺ and q⁺ = q ⊕ dt v⁺, like `finish_step` of contact_dynamics.cuh. Returns whether v⁺ is finite.
 template <typename Real, class Joints>
-__device__ __forceinline__ bool limb_arrive(const Joints& joints, Real (&trunk)[TRUNK_NV], const Real (&limb)[LIMB],
+__device__ __forceinline__ bool integrate_limbs(const Joints& joints, Real (&trunk)[TRUNK_NV], const Real (&limb)[LIMB],
                                             Real (&way)[TRUNK_NV], const Real (&back)[LIMB], const Group& group) {
     const auto& at = joints.at;
     const Real dt = joints.dt;
@@ -252,9 +253,9 @@ template <typename Real, int N> struct LimbOutcome {
     Real slip[N], joints[LIMB];
 };
 
-// The displacements that resolve overlaps of a robot that `overlaps`. Returns whether they were found.
+// Compute the displacements that resolve the overlaps of a robot that `overlaps`. Returns whether they were found.
 template <typename Real, int N>
-__device__ __forceinline__ bool go_back(const LimbRows<Real, N>& rows, const LimbTouch<Real, N>& touch,
+__device__ __forceinline__ bool resolve_overlaps(const LimbRows<Real, N>& rows, const LimbContacts<Real, N>& touch,
                                         LimbOutcome<Real, N>& out, bool overlaps, const Group& group) {
     LimbImpulses<Real, N> x;
     Real gap[N];
@@ -271,7 +272,7 @@ __device__ __forceinline__ bool go_back(const LimbRows<Real, N>& rows, const Lim
 
 // A step with at most N contacts per lane.
 template <typename Real, int N, class Touch, class Joints>
-__device__ __forceinline__ LimbOutcome<Real, N> step_under(const Touch& robot, const LimbTouch<Real, N>& touch,
+__device__ __forceinline__ LimbOutcome<Real, N> solve_contacts(const Touch& robot, const LimbContacts<Real, N>& touch,
                                                            const Posture<Real>& now, const Motions<Real>& to,
                                                            const Joints& joints, Effort effort, bool overlaps,
                                                            Group group) {
@@ -293,7 +294,7 @@ __device__ __forceinline__ LimbOutcome<Real, N> step_under(const Touch& robot, c
     Real u[ROWS_OF<N>];
     out.found = find_impulses(rows, x, u, out.left, effort, group);
     const bool asks = overlaps && out.found;
-    if (group.any_of_all(asks)) out.back = go_back(rows, touch, out, asks, group);
+    if (group.any_of_all(asks)) out.back = resolve_overlaps(rows, touch, out, asks, group);
 #pragma unroll
     for (int c = 0; c < N; ++c) {
         const int r = row_of(c);
@@ -310,7 +311,7 @@ __device__ __forceinline__ LimbOutcome<Real, N> step_under(const Touch& robot, c
 
 // The index of `point`'s contact among a robot's contacts, in the order of points.
 template <typename Real>
-__device__ __forceinline__ int place_of(const LimbMemory<Real>& memory, int point, const Group& group) {
+__device__ __forceinline__ int contact_index(const LimbMemory<Real>& memory, int point, const Group& group) {
     int before = 0;
 #pragma unroll
     for (int c = 0; c < LIMB_POINTS; ++c) {
@@ -326,23 +327,23 @@ __device__ __forceinline__ int place_of(const LimbMemory<Real>& memory, int poin
 // Report all contacts of a step; not collective over the warp, whose other robots may not be at their last step.
 template <class Touch, class Joints, class Robot, typename Real, int N>
 __device__ __forceinline__ void report_limb_contacts(const Touch& touch, const Joints& joints, const Robot& robot,
-                                           const LimbTouch<Real, N>& found, const LimbOutcome<Real, N>& out) {
+                                           const LimbContacts<Real, N>& found, const LimbOutcome<Real, N>& out) {
     const Group group = touch.group;
 #pragma unroll
     for (int c = 0; c < N; ++c) {
-        const int place = place_of(touch.memory, found.of[c].point, group);
+        const int place = contact_index(touch.memory, found.of[c].point, group);
         if (c < found.found)
             report_limb_contact<Real>(touch.reported, touch.scene, joints, robot, group, found.of[c], out.impulse[c],
                                       out.slip[c], touch.robot * CONTACTS + place);
     }
 }
 
-// Keep the best impulses, as the warm start of the next step or of this step by another kind.
+// Store the best impulses, as the warm start of the next step or of this step by another kind.
 template <class Touch, typename Real, int N>
-__device__ __forceinline__ void store_impulses(Touch& touch, const LimbTouch<Real, N>& found,
+__device__ __forceinline__ void store_impulses(Touch& touch, const LimbContacts<Real, N>& found,
                                          const LimbOutcome<Real, N>& out) {
     auto& memory = touch.memory;
-    memory.own = true;
+    memory.in_registers = true;
 #pragma unroll
     for (int c = 0; c < LIMB_POINTS; ++c) {
         memory.point[c] = c < N ? found.of[min(c, N - 1)].point : -1;
@@ -353,41 +354,44 @@ __device__ __forceinline__ void store_impulses(Touch& touch, const LimbTouch<Rea
     touch.number = int(touch.group.sum(found.found));
 }
 
-// The solver's turns for each kind of step, and the kind that follows if they fail.
+// The solver's iterations for each kind of step, and the kind that follows if they fail.
 __device__ __forceinline__ Effort effort_of(Kind kind, Kind own) {
-    return kind == LIGHT ? FIRST_TURNS : kind == CROWDED ? QUICK_TURNS : kind == SLOW ? SLOW_TURNS
-           : kind == INSIDE ? INTERIOR : own == HARD ? ALL_TURNS : DAMPED_TURNS;
+    return kind == ONE_CONTACT ? FIRST_TURNS : kind == TWO_CONTACTS ? QUICK_TURNS
+           : kind == TWO_CONTACTS_CONTINUED ? SLOW_TURNS : kind == INTERIOR_POINT ? INTERIOR
+           : own == MANY_CONTACTS ? ALL_TURNS : DAMPED_TURNS;
 }
-__device__ __forceinline__ Kind after(Kind kind) {
-    return kind == CROWDED ? SLOW : kind == HARD ? INSIDE : kind == INSIDE ? WHOLE : HARD;
+__device__ __forceinline__ Kind next_kind(Kind kind) {
+    return kind == TWO_CONTACTS ? TWO_CONTACTS_CONTINUED : kind == MANY_CONTACTS ? INTERIOR_POINT
+           : kind == INTERIOR_POINT ? GENERAL : MANY_CONTACTS;
 }
 
 // A step of robot `touch` with at most N contacts per lane, if it is of this kind. `refused`: another kind did not take
 // it.
 template <int N, class Touch, class Joints, class Robot>
-__device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joints, const Robot& robot, Kind kind,
+__device__ __forceinline__ StepAttempt step_by_limbs(Touch& touch, const Joints& joints, const Robot& robot, Kind kind,
                                                bool refused, bool reports) {
     using Real = typename Touch::Number;
     Group group = touch.group;
     group.meet();
     group.sync();
     const Posture<Real> now = posture<Real>(joints, robot, group);
-    LimbTouch<Real, N> found;
+    LimbContacts<Real, N> found;
     const bool few = find_points(found, touch.scene, Ground<Real>(touch.scene, now), joints.dt, group);
     const bool beyond = group.any(!few || found.found > LIMB_POINTS);
     const bool several = group.any(found.found > 1), many = group.any(found.found > 2);
-    if (beyond) return {false, true, WHOLE};
-    const Kind own = many ? HARD : several ? CROWDED : LIGHT;
-    if (kind < HARD ? own != min(kind, CROWDED) : own < HARD && !refused) return {false, true, own};
+    if (beyond) return {false, true, GENERAL};
+    const Kind own = many ? MANY_CONTACTS : several ? TWO_CONTACTS : ONE_CONTACT;
+    if (kind < MANY_CONTACTS ? own != min(kind, TWO_CONTACTS) : own < MANY_CONTACTS && !refused)
+        return {false, true, own};
     group.meet();  // lanes that continue
     const Motions<Real> to = free_motions(now, joints, robot, group);
     bool overlaps = false;
 #pragma unroll
     for (int c = 0; c < N; ++c) overlaps |= found.of[c].gap < -OVERLAP<Real>;
     overlaps = group.any(overlaps);
-    LimbOutcome<Real, N> out = step_under(touch, found, now, to, joints, effort_of(kind, own), overlaps, group);
+    LimbOutcome<Real, N> out = solve_contacts(touch, found, now, to, joints, effort_of(kind, own), overlaps, group);
     store_impulses(touch, found, out);
-    if (!out.found || !out.back) return {false, true, out.back ? after(kind) : WHOLE};
+    if (!out.found || !out.back) return {false, true, out.back ? next_kind(kind) : GENERAL};
     group.meet();
     if (reports) report_limb_contacts(touch, joints, robot, found, out);
     touch.left = touch.number > 0 ? out.left : Real(0),
@@ -396,23 +400,23 @@ __device__ __forceinline__ Tried step_by_limbs(Touch& touch, const Joints& joint
 #pragma unroll
     for (int e = 0; e < TRUNK_NV; ++e)
         out.trunk[e] += to.trunk[e], out.way[e] = out.trunk[e] + out.way[e] * joints.rate;
-    return {true, limb_arrive(joints, out.trunk, out.limb, out.way, out.limb_way, group), own};
+    return {true, integrate_limbs(joints, out.trunk, out.limb, out.way, out.limb_way, group), own};
 }
 
-// Write the warm start where all other kinds of steps read it.
-template <class Touch> __device__ __forceinline__ void hand_over(Touch& touch) {
+// Store the warm start in the robot's workspace, from which all other kinds of steps load it.
+template <class Touch> __device__ __forceinline__ void store_warm_start(Touch& touch) {
     auto& memory = touch.memory;
     const auto& kept = touch.found.all.kept;
-    if (memory.own) {
+    if (memory.in_registers) {
 #pragma unroll
         for (int c = 0; c < LIMB_POINTS; ++c) {
-            const int slot = kept::MEMORY + memory::NUMBERS * place_of(memory, memory.point[c], touch.group);
+            const int slot = kept::MEMORY + memory::NUMBERS * contact_index(memory, memory.point[c], touch.group);
             if (memory.point[c] < 0) continue;
             kept(slot) = memory.point[c], kept.store(slot + memory::IMPULSE, memory.impulse[c]);
         }
 #pragma unroll
         for (int k = 0; k < LIMB; ++k) kept(kept::JOINT_MEMORY + limb_rate(touch.group) + k) = memory.joints[k];
     }
-    memory.own = false;
+    memory.in_registers = false;
     touch.group.sync();
 }

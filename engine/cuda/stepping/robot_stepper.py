@@ -25,12 +25,12 @@ _SEATS = 64, 32, 16
 """Candidate numbers of seats per block for robots with even limbs; beyond the seats their states are in global memory.
 """
 _KINDS = (
-    "LIGHT",  # at most one contact a lane
-    "CROWDED",  # at most two contacts a lane
-    "SLOW",  # such a step after QUICK turns of Newton's steps
-    "HARD",  # at most LIMB_POINTS contacts a lane, or damped steps
-    "INSIDE",  # the interior point method
-    "WHOLE",  # the general step of contact_dynamics.cuh
+    "ONE_CONTACT",  # at most one contact a lane
+    "TWO_CONTACTS",  # at most two contacts a lane
+    "TWO_CONTACTS_CONTINUED",  # such a step after QUICK of Newton's steps
+    "MANY_CONTACTS",  # at most LIMB_POINTS contacts a lane, or damped steps
+    "INTERIOR_POINT",  # the interior point method
+    "GENERAL",  # the general step of contact_dynamics.cuh
 )
 """The kinds of steps of robots with limbs."""
 _ENUMERATION = f"enum Kind : int {{{', '.join(_KINDS)}, KINDS}};"
