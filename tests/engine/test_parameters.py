@@ -5,8 +5,6 @@ import pytest
 
 import engine
 
-ROBOTS = ("arm7", "scara", "quadruped")
-
 
 def load(name, pytestconfig):
     return engine.load(pytestconfig.rootpath / "robots" / f"{name}.urdf")
