@@ -186,6 +186,39 @@ def test_float32_is_served_and_close(rng):
     assert np.linalg.norm(answer - exact) < 1e-4 * np.linalg.norm(exact)
 
 
+def test_kinetic_energy_is_that_of_the_mass_matrix_and_power_balances(rng):
+    model = engine.tree(12, floating=True, prismatic=0.3)
+    q, v, _tau = state(model, rng)
+    kinetic, _ = engine.energy(model, q, v)
+    assert kinetic == pytest.approx(0.5 * v @ engine.mass_matrix(model, q) @ v, rel=1e-12)
+
+
+def test_link_poses_follow_the_home_transforms(rng):
+    model = engine.chain(5, prismatic=0.5)
+    q = model.random(rng)
+    pose, expected = np.eye(4), [np.eye(4)]
+    for i in range(5):
+        home, joint = np.eye(4), np.eye(4)
+        home[:3, :3], home[:3, 3] = model.home_rotation[i], model.home_position[i]
+        twist = np.zeros(6)
+        twist[2 if model.joints[i].kind == "continuous" else 5] = q[i]
+        joint[:3, :3], joint[:3, 3] = lie.exp(twist)
+        pose = pose @ home @ joint
+        expected.append(pose)
+    np.testing.assert_allclose(engine.link_poses(model, q), expected, atol=1e-14)
+
+
+def test_momentum_is_what_the_mass_matrix_gives_a_free_base(rng):
+    """Its first six rows, as a wrench on the base body; about the world's origin."""
+    model = engine.tree(25, floating=True, prismatic=0.3, spherical=0.3)
+    q, v, _ = state(model, rng, 3)
+    n, f = np.split((engine.mass_matrix(model, q)[:, :6] @ v[..., None])[..., 0], 2, -1)
+    base = engine.link_poses(model, q)[:, 1]
+    n, f = ((base[:, :3, :3] @ x[..., None])[..., 0] for x in (n, f))
+    expected = np.concatenate([n + np.cross(base[:, :3, 3], f), f], -1)
+    np.testing.assert_allclose(engine.momentum(model, q, v), expected, atol=1e-12 * np.abs(expected).max())
+
+
 @pytest.mark.written_out
 def test_a_robot_gets_the_same_answer_wherever_it_stands_in_a_batch(rng):
     model = engine.tree(10, floating=True)
