@@ -13,6 +13,11 @@ def reason(error: BaseException) -> str:
     return words or type(error).__name__
 
 
+def unreadable(path: str, error: BaseException) -> str:
+    """Return why a file cannot be read, as a sentence of its own: the system's messages are given the file's path."""
+    return f"{path} cannot be read: {reason(error)}" if isinstance(error, OSError) and error.strerror else reason(error)
+
+
 def refusal(path: str, error: BaseException) -> str:
     """Return why a robot's file was rejected: the first error, and the number of others."""
     errors = [each for each in getattr(error, "diagnostics", ()) if each.severity == "error"]

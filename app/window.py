@@ -199,7 +199,7 @@ class Window(QMainWindow):
         self.happened.emit(event)
 
     def _show_robot(self, event: Loaded) -> None:
-        self.viewport.set_model(event.model)
+        self.viewport.set_model(event.model, event.start)
         self.joints.set_rows(self.workbench.robot.coordinates, self.workbench.robot.initial)
         self.bar.clearMessage()
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +90,8 @@ class Workbench:
         """Folders searched for packages, besides those that `engine.load` knows."""
         self._opening_file, self.opening_floating, self._opening_trusted = "", False, False
         self._plays_on_refusal = False
-        self._before_run: Settings | None = None  # the settings before a run was opened
+        self._before_run: dict[str, Any] = {}  # how steps were taken before a run was opened
+        self._of_run: dict[str, Any] = {}  # how they are in the run
         self._leaves = False
         self.left: RemovedObjects | None = None
         """The objects around the previous robot that another one, opened since, lacks; None if there are none."""
@@ -156,11 +158,10 @@ class Workbench:
         else:
             source = self.loading = self._opening_file = resolved(source)
         settings, self._leaves = replace(self.robot.settings, spread=ALONE), parts is None
-        if self.replay.opened and (own := self._before_run) is not None:  # the run's, from which nothing was continued
-            settings = replace(
-                settings, dt=own.dt, integrator=own.integrator, automatic=own.automatic, device=own.device
-            )  # fmt: skip
-        self._before_run = settings
+        if self.replay.opened or (parts is None and self._of_run == _steps(settings)):
+            settings = replace(settings, **self._before_run)  # in place of the run's; the user has not set others
+        if parts is None:
+            self._before_run = _steps(settings)
         run = source if isinstance(source, str) and source.endswith((run_files.SUFFIX, run_files.KEPT_SUFFIX)) else ""
         if self.robot.model is not None and self.loading != self.path and not run:  # frames of a run have their scene
             settings = replace(settings, scene=replace(settings.scene, obstacles=()))
@@ -381,13 +382,14 @@ class Workbench:
         self.shown = None
         if not self.is_superseded(event):
             self.loading, self._plays_on_refusal = "", False
-        self.path, self.stands = event.path, event.touches
+        self.path, self.stands, self._of_run = event.path, event.touches, {} if self._leaves else self._of_run
         _, self.robot.floating, self.trusted = event.request
         self.reaches_below = event.reaches_below
         self.replay.leave()
         self.named = ()
         if (opened := self._recorder.opened) is not None and opened.model is event.model:
             self.robot.floating, self.path = opened.floating, file_of(event.model) or event.path
+            self._of_run = _steps(event.settings)
             self.replay.opened = len(self.replay.recording.runs) > 1  # the file's, and one without steps
             self.named = opened.named
         self.algorithm, self.device, self.why, self.preparing = event.algorithm, event.device, event.why, ""
@@ -438,3 +440,8 @@ class Workbench:
         """Stop the simulation thread, and wait for it."""
         self.controller.close()
         self._worker.close()
+
+
+def _steps(settings: Settings) -> dict[str, Any]:
+    """Return how steps are taken: what a run brings along, and another robot does not take from it."""
+    return {name: getattr(settings, name) for name in ("dt", "integrator", "automatic", "device")}

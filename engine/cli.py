@@ -45,12 +45,15 @@ from engine.unpack_command import add_arguments as add_unpack_arguments
 Command = Callable[[argparse.Namespace], int]
 
 
+_NUMBER = re.compile(r"(\.?\d|inf|nan)")
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser that takes "-0.1,0.2" and "-1e-3" as values, not options, in all versions of Python."""
 
     def __init__(self, *words: Any, **named: Any):
         super().__init__(*words, **named)
-        self._negative_number_matcher = re.compile(r"-(\.?\d|inf|nan)", re.IGNORECASE)
+        self._negative_number_matcher = re.compile(rf"-{_NUMBER.pattern}", re.IGNORECASE)
 
 
 def parser() -> tuple[argparse.ArgumentParser, Any]:
@@ -105,7 +108,12 @@ def main(argv: list[str], extend: Callable[[Any], None] | None = None, windowed:
         known = f"commands: {names}; robots: a file, or the name of one that ships, such as arm7"
         root.error(f"{argv[0]!r} is neither a command nor a robot; {known}")
     argv, xacro_args = without_xacro_args(argv)
-    args = root.parse_args(argv)
+    args, unknown = root.parse_known_args(argv)
+    if unknown:
+        commas = (
+            "; numbers after --q have commas between" if "--q" in argv and _NUMBER.match(unknown[0].lstrip("-")) else ""
+        )
+        commands.choices[args.command].error(f"unrecognized arguments: {' '.join(unknown)}{commas}")
     if xacro_args and "xacro_args" not in args:
         root.error(f"{next(iter(xacro_args))}:= is an argument of a xacro file; {args.command} loads none")
     if xacro_args:

@@ -162,6 +162,15 @@ def _whole(target: Path, mode: str) -> Iterator[tuple[IO[Any], Path]]:
         temporary.replace(target)
 
 
+def make_folder(path: Path, parents: bool = False) -> None:
+    """Create a folder where it is missing. Raises ValueError in one sentence if it cannot be one."""
+    try:
+        path.mkdir(parents=parents, exist_ok=True)
+    except OSError as error:
+        why = "it is a file" if path.is_file() else error.strerror
+        raise ValueError(f"{str(path)!r} cannot be a folder ({why}); name another") from None
+
+
 def require_place(path: str | os.PathLike[str]) -> None:
     """Raise OSError in one sentence where the folder of a file does not exist, or it may not be written to."""
     if not _place(path).parent.is_dir():

@@ -36,13 +36,11 @@ class NotOurs(PermissionError):
     """A folder of this user that ``chmod go-w`` fixes."""
 
 
-def own_folder(folder: Path) -> Path:
-    """Return the folder with its links resolved. Raises OSError, NotOurs where others may write into it."""
-    return Path(_own_folder(folder)) if KNOWN else folder
-
-
 def make_own_folder(folder: Path) -> None:
-    """Make a folder for this user only, with its parents, where there is none. Raises OSError as `own_folder` does."""
+    """Make a folder for this user only, with its parents, where there is none.
+
+    Raises OSError, NotOurs where others may write into it.
+    """
     if not KNOWN:
         folder.mkdir(parents=True, exist_ok=True)
         return

@@ -59,12 +59,3 @@ def names(device: str, algorithm: str, ground: bool = False) -> tuple[str, ...]:
     """Return the names of an algorithm's phases on a device; `ground`: the robot can have contacts."""
     phases = PHASES[device].get(algorithm, PHASES[device]["abia"])
     return (*phases[:-1], "collision", "contact", phases[-1]) if ground else phases
-
-
-def markdown() -> str:
-    """Return the table for the documentation, as Markdown."""
-    rows = [(device, f"`{name}`", ", ".join(names)) for device, row in PHASES.items() for name, names in row.items()]
-    lines = [("device", "algorithm", "phases of a step"), ("---",) * 3, *rows]
-    meanings = [("phase", "what is done in it"), ("---",) * 2, *MEANINGS.items()]
-    tables = ("\n".join(f"| {' | '.join(line)} |" for line in table) for table in (lines, meanings))
-    return "\n\n".join(tables) + "\n"

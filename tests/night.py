@@ -23,7 +23,7 @@ import numpy as np
 import engine
 from engine import holding
 from engine.model import FREE, Collision
-from engine.model.generate import shaped
+from tests.shaped_trees import shaped
 
 sys.path.insert(0, str(Path(__file__).parent / "engine"))
 

@@ -83,10 +83,6 @@ class Docks(QObject):
     def __getitem__(self, title: str) -> QDockWidget:
         return self._docks[title]
 
-    @property
-    def titles(self) -> tuple[str, ...]:
-        return tuple(self._docks)
-
     def is_in_sight(self, title: str) -> bool:
         """Whether a dock is shown, and not behind another, where Qt takes it for visible too."""
         return title in self._in_sight

@@ -15,8 +15,8 @@ FONTS = Path(__file__).resolve().parents[2] / "resources" / "fonts"
 FAMILY = "Catena Sans"
 SIZES = {"small": 0.9, "body": 1.0, "heading": 1.15, "title": 1.7}
 """Scale factors: axis labels and column headers; other text; panel headings; the empty window's title."""
-FIGURE_SPACE = "\u2007"
-"""A space as wide as a digit."""
+FIGURE_SPACE, MINUS = "\u2007", "\u2212"
+"""A space and a sign as wide as a digit."""
 
 
 def install(application: QApplication) -> None:

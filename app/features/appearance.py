@@ -9,7 +9,6 @@ from PyQt6.QtGui import QActionGroup
 from PyQt6.QtWidgets import QApplication, QMenu
 
 from app.desktop import theme
-from app.desktop.actions import check
 from app.desktop.settings import setting
 from app.features.window_type import Window
 
@@ -53,6 +52,6 @@ class Appearance(QObject):
     def _follow(self, *_: object) -> None:
         system_dark = QApplication.styleHints().colorScheme() != Qt.ColorScheme.Light
         dark = {"dark": True, "light": False, "system": system_dark}[self.choice]
-        check(self.actions[self.choice], True)
+        self.actions[self.choice].setChecked(True)  # without `check`: the group unchecks the others by the signal
         if dark != theme.is_dark():
             theme.apply(self._application, dark)

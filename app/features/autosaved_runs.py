@@ -1,12 +1,13 @@
-"""File › Open last run: unsaved runs from a window closed or killed, or with another robot since."""
+"""File › Open last run, and Earlier runs: unsaved runs from a window closed or killed, or with another robot since."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from PyQt6.QtCore import QObject, QStandardPaths, QTimer
+from PyQt6.QtWidgets import QMenu
 
-from app.desktop.actions import MESSAGE, make_action, offer
+from app.desktop.actions import MESSAGE, make_action, offer, say_empty
 from app.features.log_view import LogView
 from app.features.window_type import Window
 from app.recording import autosave, run_files
@@ -26,6 +27,9 @@ class AutosavedRuns(QObject):
         window.workbench.keep_runs(self.autosave)
         self.action = make_action(window, "Open &last run", self._open, "Ctrl+Shift+T")
         window.menus.file.insertAction(window.files.recent_menu.menuAction(), self.action)
+        self.menu = QMenu("Earlier ru&ns", window, toolTipsVisible=True)
+        self.menu.aboutToShow.connect(self._fill)
+        window.menus.file.insertMenu(window.files.recent_menu.menuAction(), self.menu)
         window.menus.file.aboutToShow.connect(self._refresh)
         window.menus.file.aboutToHide.connect(lambda: self.action.setEnabled(True))  # a run may exist soon
         window.loaded.connect(self._set_robot)
@@ -52,6 +56,15 @@ class AutosavedRuns(QObject):
         tip = "the runs recorded last and not exported"
         self.action.setToolTip(f"Open {tip if last is None else autosave.words(last)} (Ctrl+Shift+T)")
 
+    def _fill(self) -> None:
+        self.menu.clear()
+        for folder in autosave.saved_runs(self.autosave.root)[1:]:
+            action = self.menu.addAction(autosave.words(folder))
+            action.setToolTip(str(folder))
+            action.triggered.connect(lambda _, folder=folder: self._window.open(folder))
+        if self.menu.isEmpty():
+            say_empty(self.menu, "No runs before the last one")
+
     def _open(self) -> None:
         if (last := self.last) is not None:
             self._window.open(last)
@@ -63,7 +76,7 @@ class AutosavedRuns(QObject):
         folder = Path(event.path) if event.path.endswith(run_files.KEPT_SUFFIX) else None
         self.autosave.set_robot(Origin(event.model, bench.path, bench.robot.floating, bench.package_dirs, folder))
         if folder is not None:
-            text = "last run opened; press Branch here (Ctrl+B) to continue from it"
+            text = "the run is opened; press Branch here (Ctrl+B) to continue from it"
             self._window.statusBar().showMessage(text, MESSAGE)
 
     def _show_problem(self) -> None:

@@ -8,7 +8,7 @@ from PyQt6.QtWidgets import QMenu
 
 from app.acting import q_text, saved_poses
 from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
-from app.desktop.context_menus import JOINT, LINK, Clicked
+from app.desktop.context_menus import JOINT, LINK, SECOND, Clicked
 from app.features.window_type import Window
 
 PAUSE = "pause the simulation to paste q"
@@ -27,7 +27,7 @@ class Copying:
         self.actions = self.copy, self.copy_both, self.paste
         window.menus.edit.put(*self.actions, apart=True)
         window.menus.context.offer("first", lambda menu, _: menu.addActions(self.actions), JOINT)
-        window.menus.context.offer("copy", self._put_name, JOINT, LINK)
+        window.menus.context.offer("copy", self._put_name, JOINT, LINK, SECOND)
         window.refreshed.connect(self._refresh)
         self._refresh()
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QPointF, Qt
 from PyQt6.QtGui import QGuiApplication, QKeyEvent, QMouseEvent
 from PyQt6.QtWidgets import QMenu, QPushButton
 
+import engine
 from app.desktop.actions import NO_ROBOT, check, make_action, offer
-from app.desktop.context_menus import LINK, SPACE, Clicked
+from app.desktop.context_menus import LINK, SECOND, SPACE, Clicked
 from app.desktop.numbers import si_text
+from app.features.second_robot_view import SecondRobotView
 from app.features.window_type import Window
 from app.gl.distance import End, fixed_to
 from app.gl.picking import pick_ground, ray
@@ -34,8 +38,8 @@ class DistanceView(QObject):
         """The points, none to two."""
         self._pressed: QPointF | None = None
         self._text = ""  # of the button, in one line
-        self._names: tuple[str, ...] = ()  # of the robot's links
-        self._path, self._obstacles = "", 0
+        self._model: engine.Model | None = None  # whose links the ends are on
+        self._path, self._second = "", window.feature(SecondRobotView)
         self.action = make_action(window, "&Measure distance", self._begin, "M", tip=TIP, checkable=True)
         tip = "Remove the measured distance from the picture"
         self.removal = make_action(window, "&Remove distance", self.remove, tip=tip)
@@ -48,7 +52,8 @@ class DistanceView(QObject):
         window.framed.connect(self._follow)
         window.loaded.connect(self._on_loaded)
         window.refreshed.connect(self._refresh)
-        window.menus.context.offer("measure", self._put_removal, LINK, SPACE)
+        self._viewport.overlays.changed.connect(self._drop_lost)
+        window.menus.context.offer("measure", self._put_removal, LINK, SECOND, SPACE)
 
     def _put_removal(self, menu: QMenu, _: Clicked) -> None:
         menu.addActions([self.removal] if self.ends else [])
@@ -56,11 +61,10 @@ class DistanceView(QObject):
     @property
     def vector(self) -> np.ndarray | None:
         """The vector (3,) from the first to the second point, m; None unless both are set."""
-        if len(self.ends) < 2 or self._bench.shown is None:
+        if self._bench.shown is None:
             return None
-        poses = self._bench.shown.link_poses
-        one, other = (end.place(poses, self._viewport.overlays.world) for end in self.ends)
-        return other - one
+        line = self._viewport.overlays.measured(self._bench.shown.link_poses)
+        return np.asarray(line[1] - line[0]) if len(line) == 2 else None
 
     def remove(self) -> None:
         """Remove the distance, or stop measuring."""
@@ -70,16 +74,19 @@ class DistanceView(QObject):
     def under(self, at: QPointF) -> End | None:
         """Return the nearest surface point under the cursor; None without a surface."""
         viewport, place = self._viewport, (at.x(), at.y())
-        hit, obstacle = viewport.under(*place), viewport.obstacle_under(*place)
+        hit, obstacle, second = viewport.under(*place), viewport.obstacle_under(*place), self._second.under(at)
         world = viewport.overlays.world
         eye, sight = ray(viewport.camera, (viewport.width(), viewport.height()), place)
         eye = eye - viewport.center
         ground = np.inf if world is None else pick_ground(world.plane, world.terrain, eye, sight)
-        nearest = min(ground, *(np.inf if each is None else each.distance for each in (hit, obstacle)))
+        nearest = min(ground, *(np.inf if each is None else each.distance for each in (hit, obstacle, second)))
         if hit is not None and hit.distance == nearest:
             return End(fixed_to(self._bench.shown.link_poses[hit.link], hit.point), link=hit.link)
         if obstacle is not None and obstacle.distance == nearest:
             return End(fixed_to(world.poses[obstacle.link], obstacle.point), obstacle=obstacle.link)
+        if second is not None and second.distance == nearest:
+            _, poses = viewport.overlays.second_robot
+            return End(fixed_to(poses[second.link], second.point), second=second.link)
         return End(eye + nearest * sight) if np.isfinite(nearest) else None
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -142,8 +149,7 @@ class DistanceView(QObject):
             self._window.statusBar().clearMessage()
 
     def _set(self, ends: tuple[End, ...]) -> None:
-        world = self._viewport.overlays.world
-        self.ends, self._obstacles = ends, 0 if world is None else world.count
+        self.ends = ends
         self._viewport.overlays.set_distance(ends)
         self._show()
 
@@ -154,23 +160,25 @@ class DistanceView(QObject):
     def _on_loaded(self, event: Loaded) -> None:
         """Keep the points if the same file was loaded again and still has their links."""
         names, same = event.model.link_names, event.path == self._path
-        kept = [self._names[end.link] if end.link >= 0 else "" for end in self.ends]
-        lost = not same or not all(name in names for name in kept if name)
+        kept = ["" if end.link < 0 or self._model is None else self._model.link_names[end.link] for end in self.ends]
+        second = any(end.second >= 0 for end in self.ends)  # which is placed again
+        lost = not same or second or not all(name in names for name in kept if name)
         ends = () if lost else tuple(
-            End(end.point, names.index(name) if name else -1, end.obstacle)
+            replace(end, link=names.index(name) if name else -1)
             for end, name in zip(self.ends, kept, strict=True)
         )  # fmt: skip
-        self._names, self._path = names, event.path
+        self._model, self._path = event.model, event.path
         self._set(ends)
         if len(ends) < 2:
             self._stop()
 
+    def _drop_lost(self) -> None:
+        """Take over the ends that remain after a change of what they may be on."""
+        kept = self._viewport.overlays.distance
+        if kept != self.ends and self._bench.robot.model is self._model:
+            self._set(kept) if kept else self.remove()
+
     def _refresh(self) -> None:
-        world = self._viewport.overlays.world
-        count = 0 if world is None else world.count
-        if count != self._obstacles and any(end.obstacle >= 0 for end in self.ends):
-            self.remove()
-        self._obstacles = count
         offer(self.action, (self._bench.robot.model is not None, NO_ROBOT))
         offer(self.removal, (self.ends, NONE_MEASURED))
 
@@ -193,6 +201,8 @@ class DistanceView(QObject):
     def _name(self, end: End) -> str:
         if end.link >= 0:
             return self._bench.robot.model.link_names[end.link]
+        if end.second >= 0:
+            return f"{self._second.model.link_names[end.second]} of the second robot"
         return f"obstacle {end.obstacle + 1}" if end.obstacle >= 0 else "the ground"
 
     def _place(self) -> None:

@@ -16,7 +16,7 @@ from app.desktop.dialogs import ask_file
 from app.desktop.docks import RIGHT, Dock
 from app.features.window_type import Window
 from app.panels.ghost import COMING, PAST, RECORDING_TIP, GhostPanel, tints
-from app.reasons import reason
+from app.reasons import unreadable
 from app.recording.recorded_ghost import RecordedGhost
 from app.simulation.ghost import GhostSettings
 from app.simulation.messages import Loaded, Snapshot
@@ -110,7 +110,7 @@ class GhostView(QObject):
             try:
                 ghost: RecordedGhost | str = RecordedGhost(path, model, source)
             except (ValueError, OSError, MemoryError) as error:
-                ghost = reason(error)
+                ghost = unreadable(path, error)
             with suppress(RuntimeError):  # the window is closed
                 self._read.emit(ghost, model, path)
 

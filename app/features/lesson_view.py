@@ -61,6 +61,7 @@ class LessonView(QObject):
         self.panel.shown.connect(self._light)
         self.panel.again.connect(self._open_again)
         self.panel.requested.connect(self.open)
+        self.panel.robot_requested.connect(lambda name: window.open(engine.find_robot(name)))
         window.selection.changed.connect(self._pick)
         self._in_sight = False  # Qt also reports a dock behind another tab as visible
         self._dock.visibilityChanged.connect(self._on_visible)
@@ -121,7 +122,12 @@ class LessonView(QObject):
         if self._wanted is None and again is not None:
             if not self._dock.isHidden():
                 self._wanted = again
-            self.panel.show_none(CHOOSE)
+            self.panel.show_none(CHOOSE, self._suited())
+
+    def _suited(self) -> list[str]:
+        """The names of the lessons that support the open robot; of all if none is open."""
+        robot = self._bench.robot.model
+        return [name for name in engine.Lesson.names() if robot is None or not engine.Lesson.refusal(name, robot)]
 
     def _start(self) -> None:
         if self._wanted is None or self._state is None or self._opening.running or self._bench.robot.model is None:
@@ -149,7 +155,7 @@ class LessonView(QObject):
         self._wanted = None
         if lesson is None:
             self._refused = name, step
-            self.panel.show_none(found.problem[:1].upper() + found.problem[1:] + ".")
+            self.panel.show_none(found.problem[:1].upper() + found.problem[1:] + ".", self._suited(), ROBOT)
         else:
             self.panel.show_lesson(lesson, step)
 

@@ -104,7 +104,7 @@ class LinkHiding(QObject):
             (self.hide_rest, "Hide &others", HIDES_REST),
         ):
             offer(action, (chosen, UNCHOSEN))
-            action.setText(name if chosen else f"{name} ({UNCHOSEN})")
+            action.setText(name if chosen else f"{name}\t{UNCHOSEN}")  # beside it in the menu
             action.setToolTip(tip)
         offer(self.show_all, (self.hidden, "no link is hidden"))
 

@@ -27,6 +27,7 @@ ALSO = {
     "Light": "mode",
     "Quit": "exit close",
     "Open": "load import urdf xacro model",
+    "Connect to script": "live link attach engine.show python",
     "Preferences": "settings options",
     "Keyboard shortcuts": "hotkeys keybindings",
     "Log": "console terminal messages",
@@ -72,6 +73,8 @@ ALSO = {
 """Words of other programs for commands, by their names without menus."""
 REASON_AFTER = "\t"  # in a menu
 NOTHING = "No command has these words"
+MEANT = 0.4
+"""The least share of a disabled command's name that a text has to be for the command to stand before enabled ones."""
 LAST = 5
 """The number of recent commands, listed first while no text is entered."""
 
@@ -139,7 +142,8 @@ class Palette(QDialog):
             QTreeWidgetItem(self.list, [NOTHING]).setDisabled(True)
         self.list.setCurrentItem(None)
         self._share_room()
-        self._step(1)
+        if not self.list.topLevelItem(0).isDisabled():  # else Return says why
+            self._step(1)
 
     def _share_room(self) -> None:
         """Give keys and reasons the room that names leave, and a third of it at least."""
@@ -223,11 +227,12 @@ def _also(name: str, action: QAction) -> str:
 
 
 def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -> list[Command]:
-    """Return commands with all words of a text: enabled ones first, then those of just this name, then those whose
-    name begins with it, then those with words, also those of `ALSO`, that begin with its words, then in menu order.
+    """Return commands with all words of a text: enabled ones and those that it names first, then those of just this
+    name, then those whose name begins with it, the shortest first, then those with words, also those of `ALSO`, that
+    begin with its words, then in menu order.
 
-    If there are none, return those with these words in the tooltip, too, else those whose own name contains the letters
-    in that order.
+    A text names a command if it is its name, or begins it and is `MEANT` of it. If no command has all words, return
+    those with these words in the tooltip, too, else those whose own name contains the letters in that order.
     """
     words = _words(text)
     found = [each for each in commands if all(word in each.words for word in words)]
@@ -238,15 +243,18 @@ def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -
 
     query = " ".join(words)
 
-    def rank(command: Command) -> tuple[bool, bool, bool, int, bool]:
+    def rank(command: Command) -> tuple[bool, bool, bool, int, int, bool]:
         name = _own(command)
         menus = command.name.split("›")
         exact = any(words == _words("›".join(menus[k:])) for k in range(len(menus)))
+        whole = name.startswith(query)
+        named = exact or (whole and len(query) >= MEANT * len(name))
         begins = sum(any(part.startswith(word) for part in f"{name} {command.also}".split()) for word in words)
         return (
-            not is_offered(command.action),
+            not (named or is_offered(command.action)),
             not exact,
-            not name.startswith(query),
+            not whole,
+            len(name) if whole else 0,
             -begins,
             not name.startswith(words[0]),
         )

@@ -13,8 +13,9 @@ from PyQt6.QtGui import QKeyEvent, QMouseEvent
 
 from app.acting.scene_objects import SceneObject
 from app.desktop.actions import MESSAGE
-from app.desktop.context_menus import LINK, OBJECT, SPACE, Clicked
+from app.desktop.context_menus import LINK, OBJECT, SECOND, SPACE, Clicked
 from app.features.scene_view import SceneView
+from app.features.second_robot_view import SecondRobotView
 from app.features.window_type import Window
 from app.gl.picking import ray
 
@@ -83,6 +84,10 @@ class Placing(QObject):
         """Return the subject of a context menu."""
         if self._bench.robot.model is None:
             return None
+        second, view, place = self._window.feature(SecondRobotView), self._viewport, (at.x(), at.y())
+        hit, others = second.under(QPointF(at)), (view.under(*place), view.obstacle_under(*place))
+        if hit is not None and all(each is None or hit.distance < each.distance for each in others):
+            return Clicked(SECOND, second.model.link_names[hit.link], hit.link, point=hit.point)
         row, point, link = self.under(QPointF(at)) or (-1, None, -1)
         if link >= 0:
             return Clicked(LINK, self._bench.robot.model.link_names[link], link, point=point)

@@ -16,7 +16,7 @@ from app.features.autosaved_runs import AutosavedRuns
 from app.features.log_view import LogView
 from app.features.window_type import Window
 from app.reasons import reason
-from app.recording.autosave import words
+from app.recording.autosave import saved_runs, words
 from app.recording.run_files import is_passing
 from app.simulation.messages import Loaded
 
@@ -87,6 +87,8 @@ class Recovery(QObject):
             run = box.addButton(f"Open last &run: {words(last)}", QMessageBox.ButtonRole.AcceptRole)
             run.clicked.connect(self._runs.action.trigger)
             box.setDefaultButton(run)
+            if len(saved_runs(self._runs.autosave.root)) > 1:
+                box.setInformativeText("<br>".join([*reported, "File › Earlier runs has those before it."]))
         box.addButton(QMessageBox.StandardButton.Close)
         box.open()
 

@@ -19,11 +19,12 @@ from app.acting.loaded_robot import alone
 from app.acting.surroundings import read_other_robot
 from app.desktop import dialogs
 from app.desktop.actions import MESSAGE, NO_ROBOT, algorithm_name, make_action, offer
+from app.desktop.context_menus import SECOND
 from app.desktop.docks import RIGHT, Dock
 from app.features.diagnostics_view import DiagnosticsView
 from app.features.window_type import Window
 from app.gl.batch import Box
-from app.gl.picking import pick, ray
+from app.gl.picking import Hit, pick, ray
 from app.gl.scene import Scene
 from app.jobs.background import Background
 from app.panels.second_robot import ALGORITHMS, EMPTY, SecondRobotPanel
@@ -97,6 +98,7 @@ class SecondRobotView(QObject):
         self.menu.addSeparator()
         self.menu.addAction(self.close_action)
         window.menus.file.put(self.menu)
+        window.menus.context.offer("change", lambda menu, _: menu.addAction(self.close_action), SECOND)
 
     def _connect(self) -> None:
         window = self._window
@@ -336,14 +338,17 @@ class SecondRobotView(QObject):
             self._pressed = event.position()
         return super().eventFilter(watched, event)
 
+    def under(self, at: QPointF) -> Hit | None:
+        """Return the hit on it at a position in the viewport; None if there is none."""
+        drawn, size = self._viewport.overlays.second_robot, (self._viewport.width(), self._viewport.height())
+        return None if drawn is None else pick(*drawn, *ray(self._viewport.camera, size, (at.x(), at.y())))
+
     def _click(self, link: int) -> None:
         """Select the clicked link of the second robot, unless a link of the first is in front."""
-        drawn = self._viewport.overlays.second_robot
-        if drawn is None:
+        if self._viewport.overlays.second_robot is None:
             return
-        viewport, (x, y) = self._viewport, (self._pressed.x(), self._pressed.y())
-        hit = pick(*drawn, *ray(viewport.camera, (viewport.width(), viewport.height()), (x, y)))
-        first = viewport.under(x, y) if link >= 0 else None
+        viewport, hit = self._viewport, self.under(self._pressed)
+        first = viewport.under(self._pressed.x(), self._pressed.y()) if link >= 0 else None
         behind = hit is None or (first is not None and first.distance < hit.distance)
         self._link = -1 if behind else hit.link
         if not behind:

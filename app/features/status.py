@@ -21,12 +21,12 @@ GRAVITY_NOTE = "gravity is off: floating base and no ground"
 FALL_NOTE = "no ground: the floating base falls"
 BODIES_NOTE = "no ground: free bodies fall; Simulation › Ground puts them on it"
 BODIES_TIP = (
-    "The first free body switches the ground on, unless the robot reaches below it in its neutral pose,\n"
+    "The first free body switches the ground on, unless the robot reaches below it in its starting pose,\n"
     "as one that hangs from its base does; where it is switched on, those links are in contact with it"
 )
 LOW_NOTE = "the fixed robot reaches below the ground"
 LOW_TIP = (
-    "Moving links are below the ground in the neutral pose, and its contacts press them out, with large forces.\n"
+    "Moving links are below the ground in its starting pose, and its contacts press them out, with large forces.\n"
     "Simulation › Ground switches it off; Simulation › Floating base frees the robot, which is then put on the ground"
 )
 SOFT = 2.0  # times, the minimum factor at which softer gains are reported

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
+import time
 from functools import partial
 from pathlib import Path
 
@@ -16,11 +17,13 @@ from app.desktop.dialogs import ask_path
 from app.desktop.docks import BOTTOM, Dock
 from app.features.run_exports import RunExports
 from app.features.window_type import Window
-from app.jobs.study_opening import Opened, SampleRun, StudyOpening, folder_of
+from app.jobs.study_opening import Opened, SampleRun, StudyOpening, folder_of, parts_of
 from app.panels.study import StudyPanel
 from app.recording.run_files import KEPT_SUFFIX
 from app.simulation.messages import Loaded
 
+CHECK_INTERVAL = 1000  # ms between two checks for more results of a study that runs, and RARER times a reading at least
+RARER = 10
 POLL_INTERVAL = 30  # ms between two checks whether results are read or a run is computed
 HEIGHT, WHOLE = 400, 720  # px of the dock: its height, and the width in which a chart has most of it
 FILES = "Studies (*.toml study.json);;All files (*)"
@@ -35,6 +38,9 @@ class StudyView(QObject):
         self._window = window
         self.panel, self._opening, self._running = StudyPanel(), StudyOpening(), SampleRun()
         self._folder = tempfile.TemporaryDirectory(suffix=KEPT_SUFFIX, ignore_cleanup_errors=True)
+        self._path = self._read = ""  # of the study that is wanted, and of that which is being read
+        self._parts = 0  # files with its results, as it was last read
+        self._began = 0.0
         self._trusted = ""  # the folder whose controller may run
         self._next: int | None = None  # the sample that waits while another is computed
         self._shown = ""  # the status bar's message once the run is shown
@@ -49,6 +55,7 @@ class StudyView(QObject):
         for suffix in (".toml", ".results"):
             window.files.others[suffix] = self.open
         self._timer = QTimer(self, interval=POLL_INTERVAL, timeout=self._poll)
+        self._checking = QTimer(self, timeout=self._check)
         self.panel.requested.connect(self.show_run)
         self.panel.export_asked.connect(self._ask_where)
         theme.signals.changed.connect(self.panel.chart.update)
@@ -66,8 +73,21 @@ class StudyView(QObject):
             self.panel.show_none(f"Reading {folder_of(path).name} …")
         else:
             self._window.statusBar().showMessage(f"reading {folder_of(path).name} …")
-        self._opening.start(path)
+        self._path = path
+        self._start()
+
+    def _start(self) -> None:
+        """Read the study that is wanted, after one that is being read."""
+        self._checking.stop()
+        if not self._opening.running:
+            self._read, self._parts, self._began = self._path, parts_of(self._path), time.perf_counter()
+            self._opening.start(self._path)
         self._timer.start()
+
+    def _check(self) -> None:
+        """Read the results again if there are more of them."""
+        if self.panel.isVisible() and parts_of(self._path) != self._parts:
+            self._start()
 
     def show_run(self, sample: int) -> None:
         """Recompute the run of a sample, and open it."""
@@ -102,7 +122,10 @@ class StudyView(QObject):
 
     def _poll(self) -> None:
         if (opened := self._opening.poll()) is not None:
-            self._show_opened(opened)
+            if self._read == self._path:
+                self._show_opened(opened)
+            else:
+                self._start()
         if (run := self._running.poll()) is not None:
             bar, waits = self._window.statusBar(), self._next
             self._next = None
@@ -127,6 +150,9 @@ class StudyView(QObject):
             self.panel.show_none(opened.problem)
         else:
             bar.showMessage(f"the study was not opened: {opened.problem}", MESSAGE)
+        if opened.grows and (opened.results is not None or before is None):
+            took = time.perf_counter() - self._began
+            self._checking.start(max(CHECK_INTERVAL, int(1000 * RARER * took)))
 
     def _show_message(self, _: Loaded) -> None:
         """Show a message on the opened run, since opening clears the status bar."""
@@ -156,6 +182,7 @@ class StudyView(QObject):
 
     def _close(self) -> None:
         self._timer.stop()
+        self._checking.stop()
         self._opening.close()
         self._running.close()
         self._folder.cleanup()

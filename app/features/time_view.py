@@ -286,10 +286,10 @@ class TimeView:
         self.bar.track.show_live(not replay.active or replay.follows)
         shown = self._bench.robot.time if replay.frame is None else at  # the recording may be ahead of the view
         self.bar.show_time(shown, end, not replay.active or replay.follows, replay.script if replay.follows else "")
-        self.bar.show_memory(recording.bytes, recording.budget)
+        self.bar.show_memory(recording.bytes, recording.budget, recording.room)
         before, self._full = self._full, any(each.first for each in replay.runs)
         if self._full and not before:
-            self._window.statusBar().showMessage(FULL.format(self.budget), MESSAGE)
+            self._window.statusBar().showMessage(FULL.format(recording.room // 2**20), MESSAGE)
         self.bar.show_runs([(each.number, _name(each)) for each in replay.runs], run.number if run else 0)
         recorded = end > start or replay.active
         for action in (self.first, self.back, self.play, *self.skips):

@@ -8,7 +8,7 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QMenu
 
 from app.desktop.actions import NO_ROBOT, make_action, offer
-from app.desktop.context_menus import LINK, OBJECT, SPACE, Clicked
+from app.desktop.context_menus import LINK, OBJECT, SECOND, SPACE, Clicked
 from app.desktop.settings import setting
 from app.features.window_type import Window
 from app.simulation.messages import Snapshot
@@ -36,7 +36,7 @@ class ViewControls:
         window.run.resetting.connect(self._await_reset)
         window.framed.connect(self._show)
         window.refreshed.connect(self._refresh)
-        window.menus.context.offer("view", self._put_center, LINK, OBJECT)
+        window.menus.context.offer("view", self._put_center, LINK, SECOND, OBJECT)
         window.menus.context.offer("view", lambda menu, _: menu.addActions([self.fit, self.follow]), SPACE)
 
     def _put_center(self, menu: QMenu, clicked: Clicked) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,20 +21,37 @@ THIN, BALL = 0.0035, 0.010
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """A point (3,), m: in the frame of a link, or else of an obstacle, or else of the world."""
+    """A point (3,), m: in the frame of a link, or of one of the second robot, or of an obstacle, or of the world."""
 
     point: Floats
     link: int = -1
     obstacle: int = -1
+    second: int = -1
 
-    def place(self, poses: Floats, world: World | None) -> Floats:
-        """Return the point in the world, for links at (links, 4, 4)."""
+    def place(self, poses: Floats, world: World | None, second: Floats | None) -> Floats:
+        """Return the point in the world, for links, and those of the second robot, at (links, 4, 4)."""
         pose = np.eye(4)
         if self.link >= 0:
             pose = poses[self.link]
+        elif self.second >= 0 and second is not None:
+            pose = second[self.second]
         elif self.obstacle >= 0 and world is not None and world.poses is not None:
             pose = world.poses[self.obstacle]
         return np.asarray(pose[:3, :3] @ self.point + pose[:3, 3])
+
+
+def carried(ends: Sequence[End], before: World | None, after: World | None) -> tuple[End, ...]:
+    """Return the ends on the same obstacles of another world; none if one of these is gone."""
+    things, others = (() if each is None else each.things for each in (before, after))
+    found = tuple(replace(end, obstacle=_again(end.obstacle, things, others)) for end in ends)
+    return () if any(one.obstacle >= 0 > other.obstacle for one, other in zip(ends, found, strict=True)) else found
+
+
+def _again(number: int, things: Sequence[object], others: Sequence[object]) -> int:
+    """Return an obstacle's number among the others, -1 if it is gone; of as many, it may be moved or resized."""
+    if 0 <= number < len(things) and things[number] in others:
+        return others.index(things[number])
+    return number if number < 0 or len(others) == len(things) else -1
 
 
 def fixed_to(pose: Floats, point: Floats) -> Floats:

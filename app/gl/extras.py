@@ -13,8 +13,6 @@ from app.gl.backdrop import DARK, Backdrop
 from app.gl.scene import Content
 from app.gl.world import World
 
-Floats = NDArray[np.floating]
-
 CHOSEN = (0.22, 0.58, 1.0, 0.55)
 """The selected link's tint, RGB and strength."""
 

@@ -29,8 +29,6 @@ REVOLUTE_COLOR, PRISMATIC_COLOR = (1.0, 0.80, 0.16, 1.0), (0.20, 0.85, 0.90, 1.0
 MASS, WHOLE = (1.0, 0.55, 0.10, 1.0), (0.98, 0.30, 0.72, 1.0)
 INERTIA = (0.62, 0.46, 0.98, 0.42)
 TRAIL = (0.35, 0.90, 0.95)
-KINDS = ("frames", "axes", "masses", "inertias", "names", "trails")
-"""The kinds of overlays."""
 SPAN = (0.03, 0.14)
 """The minimum and maximum length of a frame's axes, in robot sizes."""
 THIN = 0.045

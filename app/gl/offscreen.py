@@ -8,28 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-import engine
 from app.gl import context
 from app.gl.batch import Batch
 from app.gl.camera import Camera
 from app.gl.scene import Scene
 
 Picture = NDArray[np.uint8]
-
-
-def picture(
-    model: engine.Model, q: ArrayLike | None = None, width: int = 1280, height: int = 960, camera: Camera | None = None
-) -> Picture:
-    """Return a picture of the robot at q (nq,), as (height, width, 3) RGB in 0…255.
-
-    Default q is `model.neutral()`; the default camera shows the whole robot. Missing meshes are drawn as crosses.
-    Raises NoOpenGL if the machine has no OpenGL 3.3, and ValueError for an invalid size.
-    """
-    if not (0 < width <= 16384 and 0 < height <= 16384):
-        raise ValueError(f"a picture is 1 to 16384 pixels wide and high; got {width}×{height}")
-    poses = engine.link_poses(model, model.neutral() if q is None else q)
-    scene = Scene(model).read()
-    return draw(scene, poses, width, height, camera)
 
 
 def draw(
@@ -42,9 +26,11 @@ def draw(
     detail: int = 0,
     transparent: bool = False,
 ) -> Picture:
-    """Return a picture like `picture`, of a loaded scene and link poses (links, 4, 4), or a batch of its robots.
+    """Return a picture of a loaded scene at link poses (links, 4, 4), or of a batch of its robots.
 
-    If `transparent`, nothing is drawn behind the robot, and pixels have a fourth value, the opacity.
+    It is (height, width, 3), RGB in 0…255. If `transparent`, nothing is drawn behind the robot, and pixels have a
+    fourth value, the opacity. The default camera shows the whole robot; missing meshes are drawn as crosses. Raises
+    NoOpenGL if the machine has no OpenGL 3.3.
     """
     if camera is None:
         camera = Camera()

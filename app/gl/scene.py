@@ -177,7 +177,7 @@ class Shapes(Protocol):
 
 
 class Scene:
-    """The visuals of a model, or its skeleton if it has none, as unique meshes and copies of them.
+    """The visuals of a model, or the skeleton of what has none, as unique meshes and copies of them.
 
     Its collision shapes can be shown too. `load` reads mesh files in a thread; they enter the scene in `update`, on the
     thread that owns it. Until then the skeleton's bars are shown for the link; they stay, with a cross, if a file is
@@ -187,7 +187,7 @@ class Scene:
 
     def __init__(self, model: Shapes, collisions: bool = False, before: Scene | None = None):
         self.diagnostics: list[engine.Diagnostic] = []
-        shown = skeleton.visuals(model) if isinstance(model, engine.Model) and not model.visuals else model.visuals
+        shown = skeleton.shown(model) if isinstance(model, engine.Model) else model.visuals
         self._visuals = [visual for visual in shown if visual.color is None or visual.color[3] > 0]
         self._collisions = model.collisions
         bars = skeleton.visuals(model) if isinstance(model, engine.Model) and any(v.mesh for v in shown) else ()

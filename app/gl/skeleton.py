@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,12 +17,26 @@ BALL_COLOR = (0.93, 0.52, 0.16, 1.0)
 BAR_COLOR = (0.78, 0.80, 0.83, 1.0)
 
 
+def shown(model: engine.Model) -> tuple[engine.Visual, ...]:
+    """Return a model's visuals, and the skeleton of each of its parts that has none."""
+    part = model.part_of_link
+    seen = {part[visual.link] for visual in model.visuals}
+    bare = () if seen.issuperset(part) else visuals(model)
+    return (*model.visuals, *(each for each in bare if part[each.link] not in seen))
+
+
 def visuals(model: engine.Model) -> tuple[engine.Visual, ...]:
     """Return balls at the frames of links that move or carry others, and bars from each to those it carries.
 
     A last link has a bar to its centre of mass. Bars are fixed to the link where they begin, with their length at
-    `model.neutral()`.
+    `model.neutral()`. In a composed model each part has those that it has alone.
     """
+    first = np.searchsorted(model.part_of_link, range(len(model.parts))).tolist()
+    alone = [(each, link) for part, link in zip(model.parts, first, strict=True) for each in visuals(part.model)]
+    return tuple(replace(each, link=link + each.link) for each, link in alone) if alone else _of_one(model)
+
+
+def _of_one(model: engine.Model) -> tuple[engine.Visual, ...]:
     poses = np.asarray(engine.link_poses(model, model.neutral()))
     bars = [(link, _seen_from(poses[link], poses[child, :3, 3])) for child, link in _parents(model).items()]
     bars += _tips(model, {link for link, _ in bars})

@@ -26,13 +26,14 @@ class World:
     """The ground and obstacles. `plane` (4,) is normal and offset, n·x = d; `terrain` replaces it if given.
 
     `terrain` is a height field's triangles, exact and for drafts. `obstacles` are the links of a content, at `poses`
-    (K, 4, 4).
+    (K, 4, 4); `things` are what they show, by which they are known again in another world.
     """
 
     plane: Floats
     terrain: tuple[Mesh, Mesh] | None = None
     obstacles: Content | None = None
     poses: Floats | None = None
+    things: tuple[engine.Obstacle, ...] = ()
 
     @property
     def count(self) -> int:
@@ -53,7 +54,8 @@ def world_of(scene: engine.Scene) -> World:
     if not scene.obstacles:
         return World(plane, terrain)
     built = Scene(_Props(scene.obstacles)).read()
-    return World(plane, terrain, built.content, np.array([each.pose for each in scene.obstacles], float))
+    poses = np.array([each.pose for each in scene.obstacles], float)
+    return World(plane, terrain, built.content, poses, scene.obstacles)
 
 
 class _Props:

@@ -12,17 +12,18 @@ import numpy as np
 
 import engine
 from app.jobs.background import Background
-from app.reasons import reason
+from app.reasons import reason, unreadable
 
 MANIFEST = "study.json"
 
 
 @dataclass(frozen=True)
 class Opened:
-    """The results, or the reason why they could not be read."""
+    """The results, or the reason why they could not be read; `grows` where a run of the study may add to them."""
 
     results: engine.StudyResults | None = None
     problem: str = ""
+    grows: bool = False
     over: bool = True
 
 
@@ -67,14 +68,21 @@ def folder_of(path: str) -> Path:
     return place.with_suffix(".results") if place.suffix == ".toml" else place.parent
 
 
+def parts_of(path: str) -> int:
+    """Return the number of files with results of a study file, a results folder or a file in it."""
+    return len(list((folder_of(path) / "samples").glob("*.parquet")))
+
+
 def _read(path: str, _: threading.Event) -> Opened:
     folder = folder_of(path)
-    if Path(path).suffix == ".toml" and not (folder / MANIFEST).exists():
-        return Opened(problem=f"{Path(path).name} has no results yet; run it first: main.py study {path}")
+    begun = (folder / MANIFEST).exists()
+    if Path(path).suffix == ".toml" and not begun:
+        return Opened(problem=f"{Path(path).name} has no results yet; run it first: main.py study {path}", grows=True)
     try:
-        return Opened(engine.StudyResults(folder))
+        results = engine.StudyResults(folder)
+        return Opened(results, grows=results.study is not None and len(results.columns["sample"]) < results.study.count)
     except (OSError, ValueError, MemoryError) as error:
-        return Opened(problem=reason(error))
+        return Opened(problem=unreadable(path, error), grows=begun and not parts_of(path))
 
 
 def _compute(results: engine.StudyResults, sample: int, folder: Path, _: threading.Event) -> Computed:
@@ -84,7 +92,8 @@ def _compute(results: engine.StudyResults, sample: int, folder: Path, _: threadi
         again, there = results.study.save_run(sample, path), results.row(sample)
     except (OSError, ValueError, RuntimeError, MemoryError) as error:
         return Computed(sample, problem=reason(error))
-    differs = tuple(name for name, x in again.items() if not _same(there[name], x))
+    computed = {name: x for name, x in again.items() if name not in results.study.measured}
+    differs = tuple(name for name, x in computed.items() if not _same(there[name], x))
     return Computed(sample, str(path), differs)
 
 

@@ -160,6 +160,14 @@ def draw_scale(painter: QPainter, area: QRectF, axis: Axis) -> None:
     upright(painter, bar.right() + 50, area, axis.name)
 
 
+def draw_lost(painter: QPainter, area: QRectF) -> None:
+    """Draw what the colour of diverged robots means, below the colour scale."""
+    box = QRectF(area.right() + 14, area.bottom() + BELOW + 6, BAR, BAR)
+    painter.drawImage(box, image(colors_of(np.array([[np.nan]]))))
+    painter.setPen(theme.color("faint"))
+    painter.drawText(QRectF(box.right() + 5, box.center().y() - LINE / 2, 60, LINE), _Flag.AlignVCenter, "diverged")
+
+
 def image(pixels: NDArray[np.uint8]) -> QImage:
     """Return RGBA pixels (height, width, 4) as an image."""
     pixels = np.ascontiguousarray(pixels)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from PyQt6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, QSizeF, Qt, pyqtSignal
 from PyQt6.QtGui import QHelpEvent, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PyQt6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
@@ -25,7 +25,10 @@ MARKED = 7  # px, the least cell size at which a diverged robot's cell has a cro
 
 
 class HeatMap(QWidget):
-    """The cells, row by row as the robots in their grid; diverged robots are red, with a cross where there is room."""
+    """The cells, row by row as the robots in their grid; diverged robots are red, with a cross where there is room.
+
+    Where all others are alike, their cells are grey, and a line below has their number instead of a scale.
+    """
 
     chosen = pyqtSignal(int)
     """The robot selected by a click or a key."""
@@ -56,8 +59,15 @@ class HeatMap(QWidget):
         part, self.low, self.high = shares(self.values, ~self.diverged)
         colors = np.zeros((self.side**2, 4), np.uint8)
         colors[: len(values)] = colors_of(np.where(self.diverged, np.nan, np.nan_to_num(part)))
+        if self.alike:
+            colors[: len(values)][~self.diverged] = 0  # transparent
         self._image = image(colors.reshape(self.side, self.side, 4))
         self.update()
+
+    @property
+    def alike(self) -> bool:
+        """Whether all robots that have not diverged have the same number."""
+        return self.low == self.high
 
     @property
     def side(self) -> int:
@@ -104,6 +114,10 @@ class HeatMap(QWidget):
         if not len(self.values):
             return
         whole = self._size * self.side
+        full, rest = divmod(len(self.values), self.side)
+        for row, height, cells in ((0, full, self.side), (full, 1, rest)) if self.alike else ():
+            corner = self._corner + QPointF(0.0, row * self._size)
+            painter.fillRect(QRectF(corner, QSizeF(cells * self._size, height * self._size)), theme.color("handle"))
         painter.drawImage(QRectF(self._corner.x(), self._corner.y(), whole, whole), self._image)
         self._draw_scale(painter)
         if self._size >= MARKED:
@@ -132,12 +146,14 @@ class HeatMap(QWidget):
     def _draw_scale(self, painter: QPainter) -> None:
         """Draw the colour scale with the smallest and the largest number and the quantity's name."""
         bar = QRectF(0, self._above + SPACE, self.width(), BAR)
-        painter.drawImage(bar, image(colors_of(np.linspace(0, 1, RAMP)[None])))
         below = QRectF(0, bar.bottom() + SPACE, self.width(), self.fontMetrics().height())
         painter.setPen(theme.color("faint"))
         align, low, high = Qt.AlignmentFlag, si_text(self.low, self._unit, 3), si_text(self.high, self._unit, 3)
-        sides = (align.AlignLeft, low), (align.AlignHCenter, self._name), (align.AlignRight, high)
-        for side, text in sides:
+        if self.alike:
+            painter.drawText(below.translated(0, -BAR), align.AlignHCenter, f"{self._name} {low} of each")
+            return
+        painter.drawImage(bar, image(colors_of(np.linspace(0, 1, RAMP)[None])))
+        for side, text in ((align.AlignLeft, low), (align.AlignHCenter, self._name), (align.AlignRight, high)):
             painter.drawText(below, side, text)
 
     def event(self, event: QEvent | None) -> bool:

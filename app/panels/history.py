@@ -9,6 +9,8 @@ import numpy as np
 MEMORY = 300  # samples in the statistics and the plots
 COLUMNS = ("now", "min", "99 %", "median", "before")
 MINIMUM, MOST, MEDIAN, BEFORE = 1, 2, 3, 4
+PERCENTILE = 99
+"""That of the column `MOST`."""
 
 
 class History:
@@ -70,5 +72,5 @@ class History:
         samples = np.column_stack([samples, samples.sum(1)])
         if not len(samples):
             return np.column_stack([np.full((len(self.before), BEFORE), np.nan), self.before])
-        columns = samples[-1], samples.min(0), np.percentile(samples, 99, 0), np.median(samples, 0), self.before
+        columns = samples[-1], samples.min(0), np.percentile(samples, PERCENTILE, 0), np.median(samples, 0), self.before
         return np.column_stack(columns)

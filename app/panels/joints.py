@@ -369,11 +369,6 @@ class JointPanel(QTableView):
         self.table.q[:] = self._shown
         self.viewport().update()
 
-    def slider_position(self, row: int, value: float) -> QPointF:
-        """Return the handle's position in the viewport for a row's value (rad or m)."""
-        groove = groove_of(self.visualRect(self.table.index(row, SLIDER)))
-        return QPointF(_place(self.table.rows[row], value, groove), groove.center().y())
-
     def mousePressEvent(self, event: QMouseEvent) -> None:
         index = self.indexAt(event.position().toPoint())
         left = event.button() == Qt.MouseButton.LeftButton

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from html import escape
 
-from PyQt6.QtCore import QPointF, QSize, Qt, QTimer, pyqtSignal
+from PyQt6.QtCore import QPointF, QSize, Qt, QTimer, QUrl, pyqtSignal
 from PyQt6.QtGui import QResizeEvent, QTextCursor
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QSplitter, QTabWidget, QTextBrowser, QToolButton, QWidget
 
@@ -23,7 +24,9 @@ WORDS = 0.375  # least share of the text in the height of text and picture
 PICTURED = 430  # px of width that a picture keeps before the text must scroll
 SPEEDS = (0.5, 1.0, 2.0, 5.0)
 PICK = "Click a part in the picture, or a link of the robot, for its two equations in numbers."
-CHOOSE = "Choose a lesson in Help › Lessons."
+CHOOSE = "Choose a lesson."
+SUITED = "Lessons for this robot:"
+ROBOT = "robot"  # the scheme of a link that opens one
 
 
 class LessonPanel(QWidget):
@@ -35,6 +38,8 @@ class LessonPanel(QWidget):
     """The user requested the lesson for the robot's current state."""
     requested = pyqtSignal(str)
     """The name of another lesson that the user requested."""
+    robot_requested = pyqtSignal(str)
+    """The name of a robot that ships, to open for the lesson that the open robot does not suit."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +51,7 @@ class LessonPanel(QWidget):
         self.title.setMargin(8)
         self.text.setAccessibleName("lesson")
         self.text.setOpenLinks(False)
-        self.text.anchorClicked.connect(lambda link: self.requested.emit(link.path()))
+        self.text.anchorClicked.connect(self._follow)
         self.picture, self.clock = Drawing("picture of the work"), Drawing("time on processors")
         self.handles, self.pull = QLabel(wordWrap=True, textFormat=Qt.TextFormat.RichText), QComboBox()
         self.handles.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -78,7 +83,10 @@ class LessonPanel(QWidget):
         self.tabs.currentChanged.connect(self._share)
         self._timer = QTimer(self, timeout=self._play_on)
         theme.signals.changed.connect(self._apply_theme)
-        self.show_none(CHOOSE)
+        self.show_none(CHOOSE, engine.Lesson.names())
+
+    def _follow(self, link: QUrl) -> None:
+        (self.robot_requested if link.scheme() == ROBOT else self.requested).emit(link.path())
 
     def _timed(self) -> QWidget:
         """The counted times, with the measured ones below."""
@@ -114,13 +122,16 @@ class LessonPanel(QWidget):
 
     # The content.
 
-    def show_none(self, reason: str) -> None:
-        """Show the reason why there is no lesson."""
+    def show_none(self, reason: str, lessons: Sequence[str] = (), robot: str = "") -> None:
+        """Show why there is no lesson, with links to `lessons`, by name, and to open a `robot` for the wanted one."""
         self.pause()
         self.lesson, self.number, self._part = None, 0, None
         self.pull.hide()
         self.title.setText("Lesson")
-        self.text.setPlainText(reason)
+        links = "".join(f'<p><a href="{name}">{escape(engine.Lesson.title_of(name))}</a></p>' for name in lessons)
+        instead = f'<p><a href="{ROBOT}:{robot}">Open {robot} for this lesson</a></p>' if robot else ""
+        heading = f"<p>{SUITED}</p>" if robot and lessons else ""
+        self.text.setHtml(f"<p>{escape(reason)}</p>{instead}{heading}{links}")
         self.code.clear()
         self.tabs.hide()
         self.place.clear()

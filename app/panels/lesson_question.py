@@ -11,7 +11,7 @@ from app.desktop import theme
 from app.desktop.layouts import horizontal, vertical
 from app.panels.moving_keys import KeySlider
 
-RIGHT, NOT_YET = "Right.", "Not yet."
+RIGHT, NOT_YET, NO_NUMBER = "Right.", "Not yet.", "The answer is a number, such as 12 or 0.5."
 MARGIN = 10  # px at both sides
 
 
@@ -93,9 +93,8 @@ class QuestionForm(QWidget):
     def _judge(self) -> None:
         chosen = self.choices.checkedButton()
         answer = self.dragged.text() if self._question.dragged else chosen.text() if chosen else self.answer.text()
-        if not answer.strip():
-            return
         right = self._question.is_right(answer)
         theme.tint(self.wording, "good" if right else "warning")
         self.wording.setFont(self.font())  # a new tint resets it
-        self.wording.setText(RIGHT if right else f"{NOT_YET} {self._question.hint}")
+        wrong = f"{NOT_YET} {self._question.hint}" if self._question.is_possible(answer) else NO_NUMBER
+        self.wording.setText(RIGHT if right else wrong)

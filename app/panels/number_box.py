@@ -23,9 +23,14 @@ NO_NUMBERS = (Qt.Key.Key_Space, Qt.Key.Key_S, Qt.Key.Key_R)
 """Shortcut keys that no number begins with."""
 UNDOES = (Qt.Key.Key_Z, Qt.Key.Key_Y)
 """Keys that undo and redo, with Ctrl."""
+ENTERS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+EDITS = tuple(getattr(Qt.Key, f"Key_{name}") for name in ("Backspace", "Delete", "Up", "Down", "PageUp", "PageDown"))
+CLIPBOARD = (Qt.Key.Key_A, Qt.Key.Key_C, Qt.Key.Key_V, Qt.Key.Key_X)
+"""Keys that the box keeps once its number is entered, those of the clipboard with Ctrl."""
 LONGEST = 100  # largest number of characters typed
 LONGEST_SHORT = 9  # most significant digits of a number for which there is no room
 LINE_MARGIN = 2  # px, Qt's, on both sides of a text that is edited
+BEGINNINGS = "0123456789.,+-\N{MINUS SIGN}(πp"
 _BEGUN = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d*)?")
 _TERM = re.compile(r"(?!.*\d\.\d*\.)[\d.eE+\-*/() πpi]*")  # no number with two points
 _TURN = math.pi / 180
@@ -95,10 +100,13 @@ def is_for_window(box: Any, event: QEvent) -> bool:
     """Whether a key pressed in a box is the window's shortcut: undo, or one that no number begins with.
 
     Once another text than that of its value has been typed, such keys may be part of a unit, and undo what was typed.
+    Once Return has entered a number, all keys are the window's but those that begin another or change this one.
     """
     if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.ShortcutOverride:
         return False
     control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+    if box.entered and box.lineEdit().hasSelectedText() and event.key() not in EDITS:
+        return event.key() not in CLIPBOARD if control else not event.text() or event.text() not in BEGINNINGS
     return event.key() in (UNDOES if control else NO_NUMBERS) and not box.typed
 
 
@@ -121,6 +129,7 @@ class _Typing(QObject):
         box.installEventFilter(self)
 
     def _begin(self) -> None:
+        self._box.entered = False
         self._before = self._box.value() if self._before is None else self._before
 
     def _end(self) -> None:
@@ -128,7 +137,10 @@ class _Typing(QObject):
         self._box.lineEdit().setModified(False)
 
     def eventFilter(self, box: Any, event: QEvent) -> bool:
-        if self._before is None or event.type() != QEvent.Type.KeyPress or event.key() != Qt.Key.Key_Escape:
+        key = event.key() if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress else None
+        if event.type() == QEvent.Type.FocusIn or key in ENTERS:
+            self._box.entered = key is not None
+        if self._before is None or key != Qt.Key.Key_Escape:
             return False
         box.setValue(self._before)
         box.selectAll()
@@ -143,6 +155,8 @@ class _Terms:
     A number beyond the limits becomes the limit once editing ends, with a message in the window's status bar.
     """
 
+    entered = False
+    """Whether Return has entered the number, and none has been typed since."""
     corrected = ""
     """What the status bar says of the number that is being entered, if another is set instead."""
 

@@ -14,16 +14,17 @@ from PyQt6.QtGui import QColor, QPainter, QPaintEvent
 from PyQt6.QtWidgets import QSplitter
 
 from app.desktop import theme, type_scale
+from app.desktop.type_scale import FIGURE_SPACE, MINUS
 from app.panels.axes import BELOW, LINE
 from app.panels.canvas import Canvas, Curve
-from app.panels.chart import WORD_JOINER, NamedPlot, fit_range, in_unit
+from app.panels.chart import AS_IT_IS, WORD_JOINER, NamedPlot, fit_range, in_unit
 from app.plotting.catalogue import Catalogue
 from app.plotting.phase import common_samples
 from app.plotting.quantities import Quantity, Unit
 from app.plotting.series import Series
 
 POINTS = 8000  # of a curve
-LEAST = 1e-4  # of the shown range, a value that is not zero
+PLAIN = 1e-4, 1e6  # shown ranges whose numbers have decimals, others powers of ten
 LEAST_HEIGHT = 220  # px
 TITLED = BELOW + 2 * LINE - 4  # px below the curves for numbers and title of the x axis
 DOT = 4.0  # px, radius of the mark of the newest sample, or of the one at the cursor
@@ -131,7 +132,7 @@ class PhasePlot(NamedPlot):
             values = f"{_number(x, canvas.x_unit, canvas.time)},&nbsp;{_number(y, canvas.unit, canvas.values)}"
             alone = titled and pair.x.name == pair.y.name  # the axes have the rest of the label
             words = escape((alone and pair.x.name) or pair.label).replace(" ", "&nbsp;")
-            parts.append(f'<span style="color:{color}">━</span>&nbsp;{words}&nbsp;<b>{values}</b>')
+            parts.append(f'<span style="color:{color}">━</span>&nbsp;{words}&nbsp;<b style="{AS_IT_IS}">{values}</b>')
         self._show_names(parts, removable)
 
     def drop(self, pair: Pair) -> None:
@@ -141,10 +142,16 @@ class PhasePlot(NamedPlot):
 
 
 def _number(value: float, unit: Unit, shown: tuple[float, float]) -> str:
-    """Return a number that no line break divides; zero if the shown range is too wide to distinguish it."""
-    value = 0.0 if abs(value) < LEAST * (shown[1] - shown[0]) else value
+    """Return a number that no line break divides, as wide and with as many decimals as all within the shown range."""
+    if not math.isfinite(value):
+        return "–"
+    span = shown[1] - shown[0]
+    digits = f".{max(3 - math.floor(math.log10(span)), 0)}f" if PLAIN[0] <= span < PLAIN[1] else ".4g"
+    least, most, text = (f"{x:{digits}}" for x in (*shown, value))
+    text = text if float(text) else text.lstrip("-")
+    room = FIGURE_SPACE * (max(len(least), len(most)) - len(text))
     unbroken = unit.label.replace(" ", "&nbsp;").replace("/", f"/{WORD_JOINER}")
-    return f"{value:.4g}&nbsp;{unbroken}" if math.isfinite(value) else "–"
+    return f"{room}{text.replace('-', MINUS)}&nbsp;{unbroken}"
 
 
 def phases_of_joints(quantities: Catalogue) -> list[Pair]:

@@ -101,8 +101,32 @@ class StudyPanel(QWidget):
             widget.setEnabled(False)
 
     def show_results(self, results: engine.StudyResults) -> None:
-        """Show a study's results, in a chart with suitable columns."""
+        """Show a study's results, in a chart with suitable columns, or with those chosen if it is the one shown."""
+        before, sample = self.results, self.sample.value()
         self.results = None  # so that nothing is drawn meanwhile
+        if before is None or before.folder != results.folder or list(before.columns) != list(results.columns):
+            self._choose_columns(results)
+            sample = int(results.columns["sample"][0])
+        for widget in (self.kind_box, self.x_box, self.y_box, self.color_box, self.sample, self.export):
+            widget.setEnabled(True)
+        samples = results.columns["sample"]
+        with QSignalBlocker(self.sample):
+            self.sample.setRange(int(samples[0]), int(samples[-1]))
+            self.sample.setValue(sample)
+        self.open_run.setEnabled(results.study is not None)
+        if before is None:
+            self.sides.show_part(1)
+        self.title.setText(results.title)
+        self.summary.setText(summary(results))
+        row = None if before is None else self.chart.row
+        marked = before is not None and row is not None and before.folder == results.folder
+        self.chart.choose(None)
+        self.results = results
+        self._draw()
+        if marked:
+            self._mark()
+
+    def _choose_columns(self, results: engine.StudyResults) -> None:
         columns = [*results.varied, *results.kept, "sample", "diverged"]
         predicates = [name for name in results.kept if results.columns[name].dtype.kind == "b"]
         numbers = [name for name in results.kept if name not in predicates]
@@ -114,19 +138,6 @@ class StudyPanel(QWidget):
                 box.clear()
                 box.addItems(columns + ([NONE] if box is self.color_box else []))
                 box.setCurrentText(value)
-        for widget in (self.kind_box, self.x_box, self.y_box, self.color_box, self.sample, self.export):
-            widget.setEnabled(True)
-        samples = results.columns["sample"]
-        with QSignalBlocker(self.sample):
-            self.sample.setRange(int(samples[0]), int(samples[-1]))
-            self.sample.setValue(int(samples[0]))
-        self.open_run.setEnabled(results.study is not None)
-        self.sides.show_part(1)
-        self.title.setText(results.title)
-        self.summary.setText(summary(results))
-        self.results = results
-        self.chart.choose(None)
-        self._draw()
 
     @property
     def wanted(self) -> Wanted:
@@ -192,5 +203,6 @@ def summary(results: engine.StudyResults) -> str:
             own = results.columns[name][~diverged]
             (line,) = results.shares(np.zeros(len(own)), own, None, "", 1)
             low, share, high = (100 * float(x[0]) for x in (line.low, line.share, line.high))
-            lines.append(f"{name}: {share:.1f} % ({low:.1f} to {high:.1f} %)")
+            left = f", of the {len(own):,} that did not diverge" if len(own) < done else ""
+            lines.append(f"{name}: {share:.1f} % ({low:.1f} to {high:.1f} %){left}")
     return "\n".join(lines)

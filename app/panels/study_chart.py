@@ -97,28 +97,38 @@ class StudyChart(QWidget):
         painter.setFont(type_scale.font("small"))
         if kind.scale is not None:
             axes.draw_scale(painter, area, kind.scale)
+        if kind.has_lost:
+            axes.draw_lost(painter, area)
         painter.end()
         return found
 
-    def _row_at(self, place: QPointF) -> int | None:
-        inside = self.area.adjusted(-6, -6, 6, 6).contains(place)
-        return self.kind.row_at(place, self.area) if self.kind is not None and inside else None
+    def _rows_at(self, place: QPointF) -> list[int]:
+        """Return the rows at a position, first the one that a click selects: that on top, or after the selected one."""
+        if self.kind is None or not self.area.adjusted(-6, -6, 6, 6).contains(place):
+            return []
+        rows: list[int] = self.kind.rows_at(place, self.area).tolist()
+        at = rows.index(self.row) + 1 if self.row in rows else 0
+        return rows[at:] + rows[:at]
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
-        row = self._row_at(event.position())
-        if event.button() == Qt.MouseButton.LeftButton and row is not None:
-            self.chosen.emit(row)
+        rows = self._rows_at(event.position())
+        if event.button() == Qt.MouseButton.LeftButton and rows:
+            self.chosen.emit(rows[0])
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent | None) -> None:
+        """Take a double click as one, since each click selects another sample."""
 
     def event(self, event: QEvent | None) -> bool:
         if keeps_key(event):
             return True
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             place = QPointF(event.pos())
-            row = self._row_at(place)
-            if row is None or self.kind is None:
+            rows = self._rows_at(place)
+            if not rows or self.kind is None:
                 QToolTip.hideText()
             else:
-                QToolTip.showText(event.globalPos(), self.kind.description(row, place, self.area), self)
+                wording = self.kind.description(rows[0], len(rows), place, self.area)
+                QToolTip.showText(event.globalPos(), wording, self)
             return True
         return super().event(event)
 

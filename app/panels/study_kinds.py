@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QFontMetrics, QPainter, QPen, QPolygonF
 
@@ -20,6 +21,7 @@ _Flag, _ELIDED = Qt.AlignmentFlag, Qt.TextElideMode.ElideMiddle
 _MIDDLE = _Flag.AlignCenter
 EDGE = 20  # px that the last axis's name may extend to the right
 NEAR = 14  # px from a dot or a line within which a click selects it
+SAME = 1  # px between samples that no click can distinguish
 BARS = 8, 60  # fewest and most bins of a histogram, or of the values of x for shares of a predicate
 CELLS = 8, 100  # fewest and most cells along a side of a heat map with many values
 BAND = 0.45  # opacity of intervals, shared by all lines
@@ -49,6 +51,8 @@ class Kind:
         self.results, self.wanted = results, wanted
         self.scale: Axis | None = None
         """The colour scale; None if there are no colours."""
+        self.has_lost = False
+        """Whether something has the colour of diverged robots."""
         self.note = ""
         """The text below the chart."""
         self.x_axis = self.y_axis = Axis("", 0.0, 1.0)
@@ -113,17 +117,18 @@ class Kind:
         """Return the samples as RGBA pixels (height, width, 4)."""
         raise NotImplementedError
 
-    def row_at(self, place: QPointF, area: QRectF) -> int | None:
-        """Return the row of the sample drawn at a position; None if none is near."""
+    def rows_at(self, place: QPointF, area: QRectF) -> NDArray[np.int64]:
+        """Return the rows of the samples drawn at a position, those on top first; none if none is near."""
         raise NotImplementedError
 
     def mark(self, painter: QPainter, area: QRectF, row: int) -> None:
         """Mark the selected sample."""
 
-    def description(self, row: int, place: QPointF, area: QRectF) -> str:
-        """Describe the sample in this row, with the cell or bin at a position."""
-        heading = self.heading(place, area)
-        return (f"{heading}\n" if heading else "") + sample_text(self.results, row, self.wanted)
+    def description(self, row: int, rows: int, place: QPointF, area: QRectF) -> str:
+        """Describe the sample in this row, one of `rows`, with the cell or bin at a position."""
+        heading = self.heading(place, area) or ("" if rows == 1 else f"{rows} samples here")
+        heading += "; each click opens the next:\n" if rows > 1 else ":\n" * bool(heading)
+        return heading + sample_text(self.results, row, self.wanted)
 
     def heading(self, place: QPointF, area: QRectF) -> str | None:
         """Return the text shown before a sample's own numbers."""
@@ -136,9 +141,24 @@ def sample_text(results: engine.StudyResults, row: int, wanted: Wanted) -> str:
     lines = [f"sample {int(columns['sample'][row])}" + ", diverged" * bool(columns["diverged"][row])]
     for name in list(names)[:12]:
         x = columns[name][row]
-        if name != "sample":
-            lines.append(f"{name}: {x if columns[name].dtype.kind in 'Ub' else f'{x:.5g}'}")
+        if columns[name].dtype.kind == "b":
+            lines.append(f"{name}: {'–' if columns['diverged'][row] and name in results.kept else str(x).lower()}")
+        elif name != "sample":
+            lines.append(f"{name}: {x if columns[name].dtype.kind == 'U' else f'{x:.5g}'}")
     return "\n".join(lines)
+
+
+def _left_out(samples: np.signedinteger) -> str:
+    return (
+        f"{samples} sample{' that diverged is' if samples == 1 else 's that diverged are'} left out" if samples else ""
+    )
+
+
+def _together(away: Floats) -> NDArray[np.int64]:
+    """Return the rows of the samples (N,) that no click can distinguish from the nearest, by their distances in px."""
+    away = np.where(np.isfinite(away), away, np.inf)
+    least = float(away.min(initial=np.inf))
+    return np.flatnonzero(away <= least + SAME) if least <= NEAR else np.zeros(0, np.int64)
 
 
 class Scatter(Kind):
@@ -149,6 +169,7 @@ class Scatter(Kind):
         self._x, self._y, self._color = self.numbers(wanted.x), self.numbers(wanted.y), self.colored()
         self.x_axis, self.y_axis = self.axis(wanted.x, self._x), self.axis(wanted.y, self._y)
         self._x, self._y = self.x_axis.share(self._x), self.y_axis.share(self._y)
+        self.has_lost = bool(np.any(~np.isfinite(self._color)))
         lost = np.count_nonzero(~(np.isfinite(self._x) & np.isfinite(self._y)))
         self.note = f"{lost} samples have no number here" if lost else ""
 
@@ -156,12 +177,16 @@ class Scatter(Kind):
         reach = round(study_rasters.radius(len(self._x)) * self.ratio)
         return study_rasters.dots(self._x * width, (1 - self._y) * height, self._color, (height, width), reach)
 
-    def row_at(self, place: QPointF, area: QRectF) -> int | None:
-        x = (self._x - (place.x() - area.left()) / area.width()) * area.width()
-        y = (1 - self._y - (place.y() - area.top()) / area.height()) * area.height()
-        away = np.nan_to_num(x * x + y * y, nan=np.inf)
-        nearest = int(np.argmin(away))
-        return nearest if away[nearest] <= NEAR * NEAR else None
+    def rows_at(self, place: QPointF, area: QRectF) -> NDArray[np.int64]:
+        x = self._x * area.width() - (place.x() - area.left())
+        y = (1 - self._y) * area.height() - (place.y() - area.top())
+        away, lost = np.hypot(x, y), ~np.isfinite(self._color)
+        covering = lost & (away <= study_rasters.radius(len(x)) + SAME)  # drawn over all others
+        near = _together(np.where(covering, away, np.inf) if np.any(covering) else away)
+        if not len(near):
+            return near
+        rows = np.flatnonzero(np.hypot(x - x[near[0]], y - y[near[0]]) <= SAME)
+        return rows[np.argsort(~lost[rows], kind="stable")]
 
     def mark(self, painter: QPainter, area: QRectF, row: int) -> None:
         x, y = self._x[row], self._y[row]
@@ -208,18 +233,17 @@ class HeatMap(Kind):
         j = int((area.bottom() - place.y()) / area.height() * rows)
         return min(max(j, 0), rows - 1), min(max(i, 0), columns - 1)
 
-    def row_at(self, place: QPointF, area: QRectF) -> int | None:
+    def rows_at(self, place: QPointF, area: QRectF) -> NDArray[np.int64]:
         if not len(self._rows):
-            return None
+            return self._rows
         j, i = self._cell_at(place, area)
-        own = np.flatnonzero((self._cells.x.place == i) & (self._cells.y.place == j))
-        return int(self._rows[own[0]]) if len(own) else None
+        return self._rows[(self._cells.x.place == i) & (self._cells.y.place == j)]
 
     def heading(self, place: QPointF, area: QRectF) -> str:
         j, i = self._cell_at(place, area)
         count, mean = int(self._cells.samples[j, i]), self._shown[j, i]
         color = f", {self.scale.name} {mean:.4g}" if self.wanted.color and self.scale is not None else ""
-        return f"{count} sample{'s' * (count != 1)}{color}; a click opens the first:"
+        return f"{count} sample{'s' * (count != 1)}{color}"
 
 
 class Histogram(Kind):
@@ -238,8 +262,11 @@ class Histogram(Kind):
             self._count, self._mean, self._place = np.zeros(1), np.zeros(1), np.zeros(0, np.int64)
             return
         x, color = x[self._rows], color[self._rows]
-        sides = results.cells(x, np.zeros(len(x)), np.nan_to_num(color), BARS[1], bars(len(x)))
-        self._place, self._count, self._mean = sides.x.place, sides.samples[0], sides.mean[0]
+        colors = np.isfinite(color), np.nan_to_num(color)
+        part, sides = (results.cells(x, np.zeros(len(x)), each, BARS[1], bars(len(x))) for each in colors)
+        self._place, self._count = sides.x.place, sides.samples[0]
+        self._mean = np.where(part.mean > 0, sides.mean / np.where(part.mean > 0, part.mean, 1), np.nan)[0]
+        self.has_lost = bool(np.any(part.mean == 0))
         self.x_axis = self.cells_axis(wanted.x, sides.x)
         self.y_axis = Axis("samples", 0.0, 1.05 * float(self._count.max()))
 
@@ -250,14 +277,14 @@ class Histogram(Kind):
             bar = QRectF(area.left() + k * wide, area.bottom() - tall, wide, tall)
             painter.fillRect(bar.adjusted(0.5, 0, -0.5, 0), QColor(*map(int, color)))
 
-    def row_at(self, place: QPointF, area: QRectF) -> int | None:
+    def rows_at(self, place: QPointF, area: QRectF) -> NDArray[np.int64]:
         k = int((place.x() - area.left()) / area.width() * len(self._count))
-        own = np.flatnonzero(self._place == k)
-        return int(self._rows[own[0]]) if len(own) else None
+        return self._rows[self._place == k]
 
     def heading(self, place: QPointF, area: QRectF) -> str:
         k = min(int((place.x() - area.left()) / area.width() * len(self._count)), len(self._count) - 1)
-        return f"{int(self._count[k])} samples; a click opens the first:"
+        count = int(self._count[k])
+        return f"{count} sample{'s' * (count != 1)}"
 
 
 class Parallel(Kind):
@@ -271,8 +298,9 @@ class Parallel(Kind):
         names = list(dict.fromkeys([wanted.x, *results.varied, *results.kept]))[:MOST_AXES]
         self._axes = [self.axis(name, self.numbers(name)) for name in names]
         self._places = np.stack([axis.share(self.numbers(name)) for axis, name in zip(self._axes, names, strict=True)])
-        left = len(results.varied) + len(results.kept) - len(names)
-        self.note = f"{left} more columns are not shown" if left > 0 else ""
+        left, lost = len(results.varied) + len(results.kept) - len(names), np.count_nonzero(~np.isfinite(self._color))
+        notes = f"{left} more columns are not shown" * (left > 0), _left_out(lost)
+        self.note = "\n".join(filter(None, notes))
 
     def pixels(self, width: int, height: int) -> Pixels:
         return study_rasters.lines(self._places, self._color, (height, width))
@@ -316,17 +344,15 @@ class Parallel(Kind):
     def _x_of(self, k: int, area: QRectF) -> float:
         return area.left() + k * area.width() / max(1, len(self._axes) - 1)
 
-    def row_at(self, place: QPointF, area: QRectF) -> int | None:
+    def rows_at(self, place: QPointF, area: QRectF) -> NDArray[np.int64]:
         gaps = len(self._axes) - 1
         along = (place.x() - area.left()) / area.width() * gaps
         if gaps < 1 or not 0 <= along <= gaps:
-            return None
+            return np.zeros(0, np.int64)
         k = min(int(along), gaps - 1)
         y = self._places[k] + (self._places[k + 1] - self._places[k]) * (along - k)
         away = np.abs((1 - y) * area.height() - (place.y() - area.top()))
-        away = np.where(np.isfinite(away), away, np.inf)
-        nearest = int(np.argmin(away))
-        return nearest if away[nearest] <= NEAR else None
+        return _together(np.where(np.isfinite(self._color), away, np.inf))  # the others have no line
 
     def mark(self, painter: QPainter, area: QRectF, row: int) -> None:
         places = self._places[:, row]
@@ -356,7 +382,7 @@ class Shares(Kind):
             self.x_axis = self.axis(wanted.x, self._x)
         self.y_axis = Axis(f"share of {wanted.y}, 95 % interval", -0.02, 1.02)
         lost = np.count_nonzero(results.columns["diverged"])
-        self.note = f"{lost} samples that diverged are left out" if lost else ""
+        self.note = _left_out(lost)
 
     def paint(self, painter: QPainter, area: QRectF) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -391,12 +417,9 @@ class Shares(Kind):
         shown = painter.fontMetrics().elidedText(label, _ELIDED, 96)
         painter.drawText(QRectF(area.right() + 26, top, 100, LINE), _Flag.AlignVCenter, shown)
 
-    def row_at(self, place: QPointF, area: QRectF) -> int | None:
-        if not len(self._rows):
-            return None
+    def rows_at(self, place: QPointF, area: QRectF) -> NDArray[np.int64]:
         x = (self.x_axis.share(self._x) - (place.x() - area.left()) / area.width()) * area.width()
-        nearest = int(np.argmin(np.abs(x)))
-        return int(self._rows[nearest]) if abs(x[nearest]) <= NEAR else None
+        return self._rows[_together(np.abs(x))]
 
     def heading(self, place: QPointF, area: QRectF) -> str:
         at = self.x_axis.low + (place.x() - area.left()) / area.width() * (self.x_axis.high - self.x_axis.low)
@@ -406,7 +429,7 @@ class Shares(Kind):
             k = int(np.argmin(np.abs(line.x - at)))
             bounds = f"{100 * line.low[k]:.1f} to {100 * line.high[k]:.1f} %"
             wording.append(f"{line.label} {self.wanted.y} {100 * line.share[k]:.1f} %, {bounds}".strip())
-        return "\n".join([*wording, f"at {self.wanted.x} {shown:.4g}; a click opens:"])
+        return "\n".join([*wording, f"at {self.wanted.x} {shown:.4g}"])
 
 
 KINDS: dict[str, type[Kind]] = {

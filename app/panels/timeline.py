@@ -232,11 +232,12 @@ class Timeline(QWidget):
         if longer:
             self._fit()
 
-    def show_memory(self, taken: int, budget: int) -> None:
+    def show_memory(self, taken: int, budget: int, room: int) -> None:
         """Show the recording's size and limit, bytes."""
         self._write(self.memory, f"{taken / 2**20:.1f} MB")
+        more = f", and {room / 2**20:.0f} MB with a run from a file" if room > budget else ""
         self.memory.setToolTip(
-            f"Size of the recording; limit {budget / 2**20:.0f} MB, beyond it the oldest frames are dropped\n"
+            f"Size of the recording; limit {budget / 2**20:.0f} MB{more}, beyond it the oldest frames are dropped\n"
             "Time › Recording limit changes it"
         )
 

@@ -48,12 +48,13 @@ class Overlays(QObject):
     def __init__(self) -> None:
         super().__init__()
         self.kinds: frozenset[str] = frozenset()
-        """The visible ones of `glyphs.KINDS`."""
+        """The visible kinds: "frames", "axes", "masses", "inertias", "names", "trails"."""
         self.hidden: frozenset[int] = frozenset()
         """The links of the robot without overlays; the viewport does not draw them either."""
         self.trails: Trails | None = None
         self._pushes: tuple[pushes.Push, ...] = ()
-        self._distance: Sequence[distance.End] = ()
+        self.distance: tuple[distance.End, ...] = ()
+        """The ends of the measured distance, as set; none once what one of them is on is gone."""
         self._chosen, self._through, self._wireframe = -1, False, False
         self._dragged = -1
         self._model: engine.Model | None = None
@@ -86,7 +87,7 @@ class Overlays(QObject):
         """Set another robot, or the current one's new size, m."""
         if model is not self._model:
             self._ghost, self._lit, self._chosen, self._pushes = None, None, -1, ()
-            self.hidden, self._distance = frozenset(), ()
+            self.hidden, self.distance = frozenset(), ()
         self._model, self._size = model, size
         self._explained = None
         self._trace()
@@ -99,7 +100,7 @@ class Overlays(QObject):
         return self._explained
 
     def show(self, kind: str, on: bool) -> None:
-        """Show or hide one of `glyphs.KINDS`."""
+        """Show or hide a kind of overlays."""
         self.kinds = self.kinds | {kind} if on else self.kinds - {kind}
         self._trace()
         self._change()
@@ -131,9 +132,14 @@ class Overlays(QObject):
 
     def set_distance(self, ends: Sequence[distance.End]) -> None:
         """Draw a line with its length between two points, a point alone, or nothing."""
-        if ends or self._distance:
-            self._distance = tuple(ends)
+        if ends or self.distance:
+            self.distance = tuple(ends)
             self._change()
+
+    def measured(self, poses: np.ndarray) -> np.ndarray:
+        """(n, 3): the ends of the measured distance, for links at (links, 4, 4)."""
+        second = None if self._second_robot is None else self._second_robot[1]
+        return np.array([end.place(poses, self._world, second) for end in self.distance]).reshape(-1, 3)
 
     def name_robot(self, name: str) -> None:
         """Show a name above the robot, to identify the selected one of a batch; "" for none."""
@@ -195,6 +201,7 @@ class Overlays(QObject):
     def set_world(self, world: World | None) -> None:
         """Set the ground and the obstacles; None for a flat ground at the robot's lowest point."""
         if world is not self._world:
+            self.distance = distance.carried(self.distance, self._world, world)
             self._world = world
             self._change()
 
@@ -220,6 +227,8 @@ class Overlays(QObject):
         """Show another robot with links at (links, 4, 4); None for none."""
         before = self._second_robot
         self._second_robot = None if content is None or poses is None else (content, poses)
+        if self._second_robot is None and any(end.second >= 0 for end in self.distance):
+            self.distance = ()
         if self._second_robot is None or before is None or before[0] is not content:
             changed = self._second_robot is not before
         else:
@@ -324,8 +333,8 @@ class Overlays(QObject):
             link if link >= 0 else beside, opacity, self._wireframe, tints, 1.0 if ghost is None else GHOST
         )
         reported = tuple((each.link, each.wrench.tobytes(), each.world) for each in acting)
-        kinds: tuple[object, ...] = (*sorted(self.kinds), link, self.hidden, self._distance, *reported)
-        bare = not self.kinds and link < 0 and not acting and not self._distance
+        kinds: tuple[object, ...] = (*sorted(self.kinds), link, self.hidden, self.distance, *reported)
+        bare = not self.kinds and link < 0 and not acting and not self.distance
         if bare and (alone or not robot):
             return Extras(appearance, kinds=kinds, world=self._world, backdrop=self.backdrop)
         here = poses.copy()
@@ -336,7 +345,7 @@ class Overlays(QObject):
         weight = max(GRAVITY * float(self._model.mass.sum()), 1e-9)
         arrows = pushes.arrows(acting, here, weight, self._size)
         glyphs = _merged(glyphs, {name: Copies(*each) for name, each in pushes.shapes(arrows, self._size).items()})
-        line = np.array([end.place(poses, self._world) for end in self._distance]).reshape(-1, 3) + center
+        line = self.measured(poses) + center
         if len(line):
             glyphs = _merged(glyphs, distance.shapes(line, self._size))
         x, y = map(float, here[0, :2, 3])

@@ -74,10 +74,10 @@ class Viewport(SteeredView):
         self._bounded: tuple[tuple[object, object], Box] | None = None  # `robot_bounds`, with what they are of
         self._replaced: list[Scene] = []
         self._poses: NDArray[np.float64] | None = None
-        self._first: NDArray[np.float64] | None = None  # the robot's poses as it was opened
+        self._first: NDArray[np.float64] | None = None  # the robot's poses as it begins
         self._batch: Batch | None = None
         self._root = self._own = 0  # the root link, and the number of the robot's, which bodies beside it follow
-        self._framed = self._reported = True
+        self._framed = self._reported = self._moves = True  # `_moves`: further poses are motions
         self.floor = 0.0  # m, the height of the ground that is drawn where the overlays have no world
         self._requested: View | None = None  # the view last drawn, or being drawn
         self._anchor: View | None = None  # the view at the last visible motion
@@ -108,8 +108,11 @@ class Viewport(SteeredView):
         """The displayed frame's divisor of the resolution, and its samples per pixel."""
         return DETAILS[self._screen.detail]
 
-    def set_model(self, model: engine.Model | None) -> None:
-        """Show a robot at its neutral pose, or an empty ground for None. Its meshes are read in the background."""
+    def set_model(self, model: engine.Model | None, start: ArrayLike | None = None) -> None:
+        """Show a robot as it begins, or an empty ground for None. Its meshes are read in the background.
+
+        Without `start`, q (nq,), it is neutral, and begins as `set_poses` has it first.
+        """
         before = self._scene
         self._scene, self._poses, self._first, self._batch, self.floor = None, None, None, None, 0.0
         self._center = np.zeros(3)
@@ -121,8 +124,9 @@ class Viewport(SteeredView):
             self._root = int(moving[0]) if len(moving) else 0
             self._own = int(np.count_nonzero(model.part_of_link == 0))
             self._scene = Scene(model, self._collisions, before)
-            self._poses = np.asarray(engine.link_poses(model, model.neutral()))
-            self._framed = self._reported = False
+            self._poses = np.asarray(engine.link_poses(model, model.neutral() if start is None else start))
+            self._first = None if start is None else self._poses
+            self._framed = self._reported = self._moves = False
             self._weight = float(model.mass.sum() * (np.linalg.norm(model.gravity) or EARTH)) or 1.0
             self._settle()
             self._scene.load(self._mesh_read.emit, apart=True, simplify=self._screen.drafts)
@@ -215,7 +219,7 @@ class Viewport(SteeredView):
         step = poses[self._root, :3, 3] + center - self._poses[self._root, :3, 3] - self._center
         others = (0 if batch is None else len(batch)) != (0 if self._batch is None else len(self._batch))
         self._poses, self._batch, self._center, self._contacts = poses, batch, center, contacts
-        follows = self.follow and self._first is not None
+        follows, self._moves = self.follow and self._moves, True
         self._first = poses if self._first is None else self._first
         self._marks = self.shot.marks(self._contacts, self._center)
         if not self._framed:

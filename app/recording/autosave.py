@@ -183,7 +183,7 @@ class _RobotsRuns:
         self._written[run] = written = _Written(last, following, at.q if last == newest.index else None)
         self._count += 1
         self._parts.append((path, path.stat().st_size))
-        while len(self._parts) > 1 and sum(size for _, size in self._parts) > self.recording.budget:
+        while len(self._parts) > 1 and sum(size for _, size in self._parts) > self.recording.room:
             self._parts.popleft()[0].unlink(missing_ok=True)
         return written
 

@@ -11,6 +11,7 @@ from app.link_extents import link_points, world_points
 from app.recording.run_files import understand
 from app.simulation.messages import GhostState, Snapshot
 
+_PLACES = "home_rotation", "home_position", "link_rotation", "link_position", "mass", "first_moment", "inertia"
 SLACK = 1e-9  # s, the rounding of a sum of steps
 
 
@@ -49,17 +50,36 @@ class RecordedGhost:
 
 
 def _require_robot(saved: engine.SavedRun, model: engine.Model, source: str | None) -> None:
-    """Raise ValueError for a run of another robot: with other joints, or of a file with another text."""
+    """Raise ValueError for a run of another robot: with other joints or links, or of a file with another text."""
     refused = f"{Path(saved.path).name} is a run of another robot: "
     names, named = saved.arrays.get("coordinate_names"), saved.settings.get("robot")
     if names is not None and tuple(names.tolist()) != tuple(model.coordinate_names):
         raise ValueError(f"{refused}its joints are not those of {model.name}")
-    if source is None or not isinstance(named, str) or not named:
-        return
+    stored = saved.settings.get("xacro_args")
+    given = stored if isinstance(stored, dict) else {}
     try:
-        engine.refuse_endless(named)
-        same = Path(engine.find_robot(named)).read_bytes() == Path(source).read_bytes()
+        there = engine.robot_of_text(saved, lambda file, **given: engine.load(file, **given or dict(model.options)))
+        if there is None and source is not None and isinstance(named, str) and named:
+            engine.refuse_endless(named)
+            file = Path(engine.find_robot(named))
+            if file.read_bytes() != Path(source).read_bytes():
+                raise _Other(f"{refused}{Path(named).name} differs from {Path(source).name}")
+            if given != dict(model.options.get("xacro_args") or {}):
+                there = engine.load(str(file), **dict(model.options) | {"xacro_args": given})
+    except _Other:
+        raise
     except (OSError, ValueError):  # the file is gone or not readable, and the joints are the same
         return
-    if not same:
-        raise ValueError(f"{refused}{Path(named).name} differs from {Path(source).name}")
+    if there is not None and _differ(there, model):
+        words = " with " + " ".join(f"{name}:={value}" for name, value in given.items()) if given else ""
+        raise _Other(f"{refused}{there.name}{words} has other links than that shown")
+
+
+class _Other(ValueError):
+    """A run is of another robot."""
+
+
+def _differ(one: engine.Model, other: engine.Model) -> bool:
+    """Return whether two robots with the same joints differ in the places or masses of their links."""
+    pairs = [(getattr(one, name), getattr(other, name)) for name in _PLACES]
+    return not all(a.shape == b.shape and np.allclose(a, b, rtol=1e-9, atol=1e-12) for a, b in pairs)

@@ -227,7 +227,7 @@ class Loaded:
     touches: bool = False
     """Whether it has shapes that can touch the ground."""
     reaches_below: bool = False
-    """Whether it is fixed, with moving parts below the ground in its neutral pose."""
+    """Whether it is fixed, with moving parts below the ground in its starting pose."""
     request: Request = FIRST
 
 

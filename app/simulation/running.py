@@ -304,9 +304,9 @@ def for_new(model: engine.Model, settings: Settings) -> Settings:
 
 
 def can_stand(model: engine.Model) -> bool:
-    """Whether a robot can stand on the ground by itself, and its collision shapes can be read."""
+    """Whether a robot as it begins can stand on the ground by itself, and its collision shapes can be read."""
     try:
-        return engine.stands(model)
+        return engine.stands(model, first_pose(model))
     except ValueError:  # a mesh is missing
         return False
 

@@ -122,10 +122,6 @@ class Worker:
         """Call `put` to write a joint's rotation into q (nq,), and set v to zero; no effect during play."""
         self.command(partial(self._loop.place, put, v))
 
-    def set_effort(self, v: int, value: float) -> None:
-        """Apply the effort `value` (N m or N) at the velocity v."""
-        self.change(lambda running: running.set_one("tau", v, value))
-
     def set_target(self, v: int, value: float) -> None:
         """Set the setpoint of the joint with the velocity v to `value` (rad or m)."""
         self.change(lambda running: running.set_one("target", v, value))

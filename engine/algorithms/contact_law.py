@@ -1,10 +1,10 @@
 """Reference solver of contact, joint friction and joint limits, for all rows of a step at once; dense and slow.
 
-With impulses λ the rows move with u = G λ + b, G = J M⁻¹ Jᵀ (docs/contact.md, (6)). There are three kinds of rows:
+With impulses λ the rows move with u = G λ + b, G = J M⁻¹ Jᵀ (docs/contact.md, (C6)). There are three kinds of rows:
 
 - a *contact* has three, (n, t₁, t₂), and obeys Signorini's and Coulomb's laws with maximum dissipation,
-  K* ∋ u + μ |u_t| n ⟂ λ ∈ K = {|λ_t| ≤ μ λ_n}                                                          (2)
-- a *joint* has one and obeys u = clamp(soft(u − g λ, g f), lo, hi), g = G_jj, f its friction's impulse      (3)
+  K* ∋ u + μ |u_t| n ⟂ λ ∈ K = {|λ_t| ≤ μ λ_n}                                                          (C2)
+- a *joint* has one and obeys u = clamp(soft(u − g λ, g f), lo, hi), g = G_jj, f its friction's impulse      (C3)
 - a contact *without friction* is a joint's row with f = 0, lo = 0, hi = ∞
 
 With the slip term s = μ |u_t| n held fixed the problem is convex; ADMM solves it from any start, but slowly, and s is
@@ -53,7 +53,7 @@ def joint_velocity(y: float, friction: float, low: float, high: float) -> float:
 
 
 def distances(rows: ConstraintRows, G: Array, impulses: Array) -> Array:
-    """(contacts + joints,): the residual of each, m/s: (13), and |u − clamp(…)| for a joint."""
+    """(contacts + joints,): the residual of each, m/s: (C8), and |u − clamp(…)| for a joint."""
     u, count = G @ impulses + rows.b, len(rows.mu)
     residuals = []
     for i, mu in enumerate(rows.mu):

@@ -133,11 +133,6 @@ def gaps_along(one: PosedSolid, other: PosedSolid, n: Array) -> Array:
     return np.asarray(np.sum(n * (farthest(one, -n) - farthest(other, n)), 1))
 
 
-def gap_along(one: PosedSolid, other: PosedSolid, n: Array) -> float:
-    """Return the gap along n (3,)."""
-    return float(gaps_along(one, other, n[None])[0])
-
-
 def least_distance(one: PosedSolid, other: PosedSolid) -> float:
     """Return a lower bound of their distance: that of their bounding balls."""
     (a, r), (b, s) = ball(one), ball(other)

@@ -1,33 +1,22 @@
 """JSIIA: the mass matrix and its Cholesky factor, [Y] (7): q̈ = M⁻¹ (τ − τ_bias).
 
-M is computed by inverse dynamics of unit accelerations, as in [Y], or from composite bodies. Both are scans; the
-factorization takes n³/3 operations, so this algorithm is for short chains.
+M is computed from composite bodies, by scans; in [Y] by inverse dynamics of unit accelerations. The factorization takes
+n³/3 operations, so this algorithm is for short chains.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
 from engine.algorithms.chain import Chain
 from engine.algorithms.inverse import forces, velocities
-from engine.blocks import bidiagonal, symmetric
-from engine.blocks.arrays import blockwise_t, identity, mv, symmetrised, t
+from engine.blocks import symmetric
+from engine.blocks.arrays import blockwise_t, mv, t
 from engine.blocks.scan import Arrays, scan
 from engine.lie import Array
 
 
-def by_unit_accelerations(chain: Chain, X: Array) -> Array:
-    """M (batch, n, n): column j is the inverse dynamics of q̈ = eⱼ at rest without gravity; all columns at once."""
-    columns = chain.S[:, :, None] * identity(chain.n, X)[:, None, :]  # S, block diagonal: (n, 6, n)
-    # M = Sᵀ (I − Γ)⁻ᵀ J (I − Γ)⁻¹ S, [Y] below (6)
-    A = bidiagonal.solve(X, np.broadcast_to(columns, (len(X), *columns.shape)))
-    F = bidiagonal.solve_transposed(X, chain.J @ A)
-    return symmetrised((chain.S[:, None, :] @ F)[..., 0, :])
-
-
-def by_composite_bodies(chain: Chain, X: Array) -> Array:
+def mass_matrix(chain: Chain, X: Array) -> Array:
     """M (batch, n, n): Mᵢⱼ = Sᵢᵀ Jᶜᵢ Xᵢ ⋯ Xⱼ₊₁ Sⱼ for j ≤ i, with Jᶜᵢ the composite inertia of the links from i on.
 
     Source: M. Walker, D. Orin (1982). The product of X between two links is P_i P_j⁻¹, with P from the world to a link.
@@ -44,13 +33,10 @@ def by_composite_bodies(chain: Chain, X: Array) -> Array:
     return M + t(np.tril(M, -1))
 
 
-def forward_dynamics(
-    chain: Chain, q: Array, v: Array, tau: Array, mass_matrix: Callable[[Chain, Array], Array] = by_composite_bodies
-) -> Array:
+def forward_dynamics(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
     """Return q̈ (batch, n) from q, v and tau (batch, n).
 
-    `mass_matrix` is `by_composite_bodies`, O(n²), or `by_unit_accelerations`, with 6n times the memory. Raises
-    ArithmeticError if rounding makes M indefinite; on a GPU, which is not waited for, q̈ is NaN instead.
+    Raises ArithmeticError if rounding makes M indefinite; on a GPU, which is not waited for, q̈ is NaN instead.
     """
     chain.check(q, v, tau)
     X = chain.X(q)

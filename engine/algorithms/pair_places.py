@@ -19,7 +19,6 @@ from engine.algorithms.convex import (
     closest_of_edges,
     corners,
     faces,
-    gap_along,
     radius,
     separation,
     tangents,
@@ -39,19 +38,12 @@ def pair_places(one: PosedSolid, other: PosedSolid) -> list[ContactPoint]:
     swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
     a, b = (other, one) if swapped else (one, other)
     n, gap = separation(a, b)
-    places = _places(a, b, n, gap)
+    places = places_of(a, b, n, gap)
     return [point._replace(n=-point.n) for point in places] if swapped else places
 
 
-def places_along(one: PosedSolid, other: PosedSolid, n: Array) -> list[ContactPoint]:
-    """Return the places for a given normal n, for cases in which several are equally good."""
-    swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
-    a, b, m = (other, one, -n) if swapped else (one, other, n)
-    places = _places(a, b, m, gap_along(a, b, m))
-    return [point._replace(n=n) for point in places]
-
-
-def _places(a: PosedSolid, b: PosedSolid, n: Array, gap: float) -> list[ContactPoint]:
+def places_of(a: PosedSolid, b: PosedSolid, n: Array, gap: float) -> list[ContactPoint]:
+    """Return the places of two solids, in the order of `ORDER`, along the normal n from b to a."""
     if a.solid.kind == "sphere":
         places = [ContactPoint(a.p - (radius(a) + gap / 2) * n, n, gap)]
     elif b.solid.kind == "capsule":

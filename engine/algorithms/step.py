@@ -8,11 +8,11 @@ reference on random robots. Numbers in parentheses are the equations of docs/con
 2. *Efforts.* τ + kp (target − q) − kd v within the effort limit, less damping; and, if these are taken at the end of
    the step ("implicit"), their addition to M's diagonal: M̃ = M + dt (damping + kd + dt kp)            `efforts`
 3. *Free velocity*, without contact, friction and limits:
-   v_f = v + dt M̃⁻¹ (τ − h)                                                             (5)         `free_velocity`
+   v_f = v + dt M̃⁻¹ (τ − h)                                                             (C5)        `free_velocity`
 4. *Contacts*, and a Jacobian row J for each constrained direction                                   `rows_of`
-5. *The law* for λ, with u = G λ + b, G = J M̃⁻¹ Jᵀ, b = J v_f + c (6)                   (2), (3)    `contact_law`
-   Restitution is halved while the impulses would add energy                             (4)
-6. *The next state.* v⁺ = v_f + M̃⁻¹ Jᵀ λ and q⁺ = q ⊕ dt v⁺, with overlaps reduced      (7)         `integrate`
+5. *The law* for λ, with u = G λ + b, G = J M̃⁻¹ Jᵀ, b = J v_f + c (C6)                   (C2), (C3)  `contact_law`
+   Restitution is halved while the impulses would add energy                             (C4)
+6. *The next state.* v⁺ = v_f + M̃⁻¹ Jᵀ λ and q⁺ = q ⊕ dt v⁺, with overlaps reduced      (C7)        `integrate`
 
 A free joint's velocity is a twist in its body's frame, which rotates during the step. Steps 3 to 6 express its linear
 part in the frame at the start of the step; at the end it is rotated into the new frame.
@@ -285,7 +285,7 @@ def with_restitution(problem: ContactProblem, settings: StepSetup, fraction: flo
 
 
 def energy_gain(problem: ContactProblem, impulses: Array) -> float:
-    """Return twice the kinetic energy that the impulses add, λᵀ (u − c + J v_f), (4)."""
+    """Return twice the kinetic energy that the impulses add, λᵀ (u − c + J v_f), (C4)."""
     u = problem.G @ impulses + problem.rows.b
     return float(impulses @ (u - problem.c + problem.rows.J @ problem.free))
 
@@ -315,20 +315,13 @@ def coordinate_velocities(model: Model, q: Array, problem: ContactProblem, v: Ar
 
 
 def overlap_correction(problem: ContactProblem) -> Array:
-    """(nv,): the displacement that halves overlaps and closes no gap, (7)."""
+    """(nv,): the displacement that halves overlaps and closes no gap, (C7)."""
     rows, back = overlap(problem)
     return np.asarray(back @ contact_law.solve(rows, rows.J @ back))
 
 
-def correction_residual(problem: ContactProblem) -> float:
-    """Return the residual of (7), which is infeasible if reducing one overlap would close another gap."""
-    rows, back = overlap(problem)
-    G = rows.J @ back
-    return contact_law.residual(rows, G, contact_law.solve(rows, G))
-
-
 def overlap(problem: ContactProblem) -> tuple[ConstraintRows, Array]:
-    """Return the rows of (7), and M̃⁻¹ J_nᵀ."""
+    """Return the rows of (C7), and M̃⁻¹ J_nᵀ."""
     J = problem.rows.J[problem.normal]
     gap = np.array([x.gap for x in problem.contacts])
     free = np.tile([0.0, 0.0, np.inf], (len(gap), 1))
@@ -353,18 +346,9 @@ def in_final_frames(model: Model, v: Array, coordinate_velocity: Array, dt: floa
 
     The frames rotate with the angular velocities in `coordinate_velocity` (nv,).
     """
-    return _in_frames(model, v, coordinate_velocity, -dt)
-
-
-def in_initial_frames(model: Model, v: Array, coordinate_velocity: Array, dt: float) -> Array:
-    """Rotate free joints' linear velocities in v from the frames at the step's end to those at its start."""
-    return _in_frames(model, v, coordinate_velocity, dt)
-
-
-def _in_frames(model: Model, v: Array, coordinate_velocity: Array, dt: float) -> Array:
     v = v.copy()
     for joint in _free_joints(model):
-        rotation, _ = lie.exp(np.concatenate([dt * coordinate_velocity[joint.v][:3], np.zeros(3)]))
+        rotation, _ = lie.exp(np.concatenate([-dt * coordinate_velocity[joint.v][:3], np.zeros(3)]))
         v[joint.v.start + 3 : joint.v.stop] = rotation @ v[joint.v][3:]
     return v
 

@@ -100,8 +100,8 @@ def candidates(model: Model, scene: Scene, bodies: Motion, dt: float) -> list[Ne
             continue
         law = coefficients(scene, one.surface, other.surface)
         nearby.append(Near([Contact(one.link, other.link, *x, *law) for x in pair_places(*pair)], False, pair))
-    nearby = [near._replace(contacts=[_with_next_gap(model, bodies, x, dt) for x in near.contacts]) for near in nearby]
-    return [near._replace(contacts=[x for x in near.contacts if _is_near(x)]) for near in nearby]
+    nearby = [near._replace(contacts=[with_next_gap(model, bodies, x, dt) for x in near.contacts]) for near in nearby]
+    return [near._replace(contacts=[x for x in near.contacts if is_near(x)]) for near in nearby]
 
 
 def _on_surface(point: ContactPoint) -> ContactPoint:
@@ -109,16 +109,13 @@ def _on_surface(point: ContactPoint) -> ContactPoint:
     return point._replace(x=point.x - point.gap * point.n)
 
 
-def takes_part(model: Model, bodies: Motion, x: Contact, dt: float) -> bool:
-    return _is_near(_with_next_gap(model, bodies, x, dt))
-
-
-def _with_next_gap(model: Model, bodies: Motion, x: Contact, dt: float) -> Contact:
+def with_next_gap(model: Model, bodies: Motion, x: Contact, dt: float) -> Contact:
+    """Return the contact with the gap that its approach leaves after a step."""
     closing = -x.n @ (_velocity(model, bodies, x.link, x.x) - _velocity(model, bodies, x.other, x.x))
     return x._replace(next_gap=x.gap - dt * max(float(closing), 0.0))
 
 
-def _is_near(x: Contact) -> bool:
+def is_near(x: Contact) -> bool:
     return bool(x.gap <= CONTACT_MARGIN + 2 * (x.gap - x.next_gap))
 
 

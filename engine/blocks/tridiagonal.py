@@ -75,17 +75,3 @@ def _both(x: Array, upper: Array, lower: Array) -> Array:
     x[:, :k] -= upper
     x[:, x.shape[1] - k :] -= lower
     return x
-
-
-def solve_sequential(D: Array, U: Array, R: Array) -> Array:
-    """Compute the result of `solve` by sequential block Cholesky: n steps, but less work."""
-    x = R.copy() if R.ndim == D.ndim else R[..., None].copy()
-    n, pivots = D.shape[1], [D[:, 0]]
-    for i in range(1, n):
-        K = t(symmetric.solve(pivots[-1], U[:, i - 1]))
-        pivots.append(symmetrised(D[:, i] - K @ U[:, i - 1]))
-        x[:, i] -= K @ x[:, i - 1]
-    x[:, n - 1] = symmetric.solve(pivots[-1], x[:, n - 1])
-    for i in reversed(range(n - 1)):
-        x[:, i] = symmetric.solve(pivots[i], x[:, i] - U[:, i] @ x[:, i + 1])
-    return x.reshape(R.shape)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from engine.compile import machine, parts
-from engine.compile.entry import Definition, sort_of, translate_entry, written_for, written_for_code, written_in
+from engine.compile.entry import Definition, sort_of, translate_entry, written_for, written_for_code
 from engine.compile.known import digest_of
 from engine.compile.optimizing import Style
 from engine.compile.parts import compiling
@@ -121,16 +121,6 @@ def inline(function: Callable[..., Any]) -> Function:
 def specialise(function: Function, *examples: Any) -> Callable[..., Any]:
     """Compile a kernel for arguments like these alone: any other call returns NotImplemented at once."""
     return function.specialised(tuple(map(sort_of, examples)))
-
-
-def specialise_in(function: Function, dtype: str, *examples: Any) -> Callable[..., Any]:
-    """Compile a kernel in one number type for arguments like these, whose real arrays are of that type."""
-    sorts = tuple(map(sort_of, examples))
-    name = function._name((dtype, sorts))
-    with compiling():
-        if name not in _written_out:
-            _written_out[name] = _function(name, lambda: written_in(function, dtype, sorts, name))
-        return _written_out[name]
 
 
 def specialise_for(function: Function, known: tuple[Any, ...], dtype: str, *examples: Any) -> Callable[..., Any]:

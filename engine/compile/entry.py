@@ -18,19 +18,7 @@ from llvmlite import ir
 
 from engine.compile.builder import Builder
 from engine.compile.units import Emitted, Unit
-from engine.compile.values import (
-    BOOL,
-    DOUBLE,
-    ELEMENTS,
-    FLOAT,
-    INT,
-    Array,
-    Record,
-    in_type,
-    of_python,
-    real,
-    writing_out,
-)
+from engine.compile.values import BOOL, DOUBLE, ELEMENTS, FLOAT, INT, Array, Record, of_python, real, writing_out
 
 BYTE, SHORT = ir.IntType(8), ir.IntType(32)
 POINTER = BYTE.as_pointer()
@@ -241,14 +229,6 @@ def translate_entry(kernel: Any, sorts: tuple[Any, ...], name: str) -> Unit:
     """The LLVM IR of a kernel for arguments of these sorts, with its entry of that name."""
     unit = Unit(name)
     _Entry(unit, kernel, [], tuple(sorts), name)
-    return unit
-
-
-def written_in(kernel: Any, dtype: str, sorts: tuple[Any, ...], name: str) -> Unit:
-    """The LLVM IR of a kernel and its entry in one piece, with all reals of one number type."""
-    unit = Unit(name, whole=True)
-    with in_type(ELEMENTS[dtype]):
-        _Entry(unit, kernel, [], tuple(sorts), name)
     return unit
 
 

@@ -10,18 +10,14 @@ from __future__ import annotations
 
 from engine.compile import inline, kernel
 from engine.compile.operations import at_run_time, local, registers
+from engine.kernels import active_set
 from engine.kernels.aba import accelerate, leave
 from engine.kernels.bodies import NV, ZERO, rigid_inertia
 from engine.kernels.coordinates import is_bounded
 from engine.kernels.joint_constraints import (
     ACTIVE_SET_STEPS,
     BLOCK_PIVOTS,
-    HIGH,
-    LOW,
-    STUCK,
-    feasible_mode,
     friction,
-    friction_excess,
     held_velocity,
     initial_mode,
     next_mode_of_held,
@@ -29,7 +25,6 @@ from engine.kernels.joint_constraints import (
     slack_of_reaction,
     slack_of_velocity,
     slides,
-    sliding_interval,
 )
 from engine.kernels.joint_motion import advance_joint
 from engine.kernels.joint_rows import JointRows, bounds, force_without_friction, may_be_held
@@ -40,9 +35,6 @@ from engine.kernels.spatial import sub
 from engine.kernels.step_arguments import record_state, report_divergence, set_controls
 from engine.kernels.step_state import StepInputs
 from engine.phases import ACCELERATION, INTEGRATION
-
-_ROW, _LOW, _HIGH, _FRICTION, _DRIVE, _REACTION, _NEXT, _MODE, _FEASIBLE = range(9)
-"""Rows of the table of `_active_set_round`."""
 
 
 @inline
@@ -60,8 +52,8 @@ def _initialise_modes(inputs):
 
 
 @inline
-def _next_mode(inputs, k, qdd, reaction, active_set, v_next):
-    """Compute v⁺ of a velocity and its next mode; return whether the mode changes. The `active_set` method sets
+def _next_mode(inputs, k, qdd, reaction, primal, v_next):
+    """Compute v⁺ of a velocity and its next mode; return whether the mode changes. The `primal` method sets
     modes itself."""
     v, f = inputs.v[k], friction(inputs.rows.joints, k, inputs.v[k])
     next_velocity = v + inputs.rows.dt * qdd
@@ -72,14 +64,14 @@ def _next_mode(inputs, k, qdd, reaction, active_set, v_next):
     sliding = slides(mode)
     v_next[k] = next_velocity if sliding else held_velocity(mode, low, high)
     released_mode = next_mode_of_held(mode, reaction, f, low, high, slack_of_reaction(f, drive))
-    stopped_mode = mode if active_set else next_mode_of_sliding(mode, next_velocity, f, low, high, slack_of_velocity(v))
-    next_mode = stopped_mode if sliding else (mode if active_set else released_mode)
+    stopped_mode = mode if primal else next_mode_of_sliding(mode, next_velocity, f, low, high, slack_of_velocity(v))
+    next_mode = stopped_mode if sliding else (mode if primal else released_mode)
     inputs.mode[k] = next_mode
     return next_mode != mode
 
 
 @inline
-def _solve_in_modes(inputs, wrenches, robot_index, batch, active_set, v_next, reaction):
+def _solve_in_modes(inputs, wrenches, robot_index, batch, primal, v_next, reaction):
     """Run the ABA in the present modes: v⁺ into `v_next` (nv,), reactions; return whether a joint changed its mode."""
     known = inputs.known
     robot, changed = known.robot, False
@@ -98,7 +90,7 @@ def _solve_in_modes(inputs, wrenches, robot_index, batch, active_set, v_next, re
     for i in range(n):
         accelerate(robot, i, inputs, numbers, factors, acceleration, qdd, reaction)
         for k in range(robot.tree[i, V_START], robot.tree[i, V_START] + NV[robot.tree[i, KIND]]):
-            changed = _next_mode(inputs, k, qdd[k], reaction[k], active_set, v_next) or changed
+            changed = _next_mode(inputs, k, qdd[k], reaction[k], primal, v_next) or changed
     return changed
 
 
@@ -110,83 +102,30 @@ def _minus_wrench(p, w, i, batch):
 
 
 @inline
-def _set_feasible(table, count):
-    """Set a feasible velocity, the last one clipped to its bounds, and its modes."""
-    for k in range(count):
-        velocity = table[_NEXT, k]
-        if table[_ROW, k] != 0.0:
-            low, high = table[_LOW, k], table[_HIGH, k]
-            velocity = min(max(velocity, low), high)
-            table[_MODE, k] = feasible_mode(velocity, low, high, table[_FRICTION, k])
-        table[_FEASIBLE, k] = velocity
-
-
-@inline
-def _active_set_step(table, count):
-    """Move to the velocity of the present modes, or to the first blocking row; return False at the solution."""
-    smallest, blocking, bound, mode = 1.0, -1, 0.0, STUCK
-    for k in range(count):
-        if table[_ROW, k] != 0.0 and slides(table[_MODE, k]):
-            lowest, highest = table[_LOW, k], table[_HIGH, k]
-            low, high = sliding_interval(table[_MODE, k], lowest, highest, table[_FRICTION, k])
-            feasible, target = table[_FEASIBLE, k], table[_NEXT, k]
-            slack = slack_of_velocity(feasible)
-            above, below = target > high + slack, target < low - slack
-            fraction = (max(0.0, high - feasible) if above else min(0.0, low - feasible)) / (target - feasible)
-            if (above or below) and fraction < smallest:
-                smallest, blocking, bound = fraction, k, high if above else low
-                mode = (HIGH if high == highest else STUCK) if above else (LOW if low == lowest else STUCK)
-    for k in range(count):
-        table[_FEASIBLE, k] += smallest * (table[_NEXT, k] - table[_FEASIBLE, k])
-    if blocking < 0:
-        blocking, mode = _release(table, count)
-    else:
-        table[_FEASIBLE, blocking] = bound
-    if blocking >= 0:
-        table[_MODE, blocking] = mode
-    return blocking >= 0
-
-
-@inline
-def _release(table, count):
-    """The held row with the largest reaction beyond its friction, −1 for none, and its next mode."""
-    largest, chosen, mode = 0.0, -1, STUCK
-    for k in range(count):
-        if table[_ROW, k] != 0.0 and not slides(table[_MODE, k]):
-            low, high, f, present = table[_LOW, k], table[_HIGH, k], table[_FRICTION, k], table[_MODE, k]
-            r = table[_REACTION, k]
-            next_mode = next_mode_of_held(present, r, f, low, high, slack_of_reaction(f, table[_DRIVE, k]))
-            excess = friction_excess(present, r, f, low)
-            if next_mode != present and low < high and (excess > largest or chosen < 0):
-                largest, chosen, mode = excess, k, next_mode
-    return chosen, mode
-
-
-@inline
 def _active_set_round(inputs, first, v_next, reaction, table):
-    """Take a step of the primal active-set method with the work array `table` (9, nv); return False at the solution.
+    """Take a step of the primal active-set method with the work array `table` (ROWS, nv); return False at the solution.
 
     Such steps are rare, so they are not written out for the robot: their inputs are put into a table.
     """
     nv = inputs.known.q_of_v.shape[0]
     for k in range(nv):
-        table[_NEXT, k] = v_next[k]
-        table[_ROW, k] = 0.0
+        table[active_set.NEXT, k] = v_next[k]
+        table[active_set.IS_ROW, k] = 0.0
         if may_be_held(inputs.rows, k):
             low, high = bounds(inputs.rows, k, inputs.q)
-            table[_ROW, k], table[_LOW, k], table[_HIGH, k] = 1.0, low, high
-            table[_FRICTION, k] = friction(inputs.rows.joints, k, inputs.v[k])
-            table[_DRIVE, k] = force_without_friction(inputs, k)
-            table[_REACTION, k], table[_MODE, k] = reaction[k], inputs.mode[k]
+            table[active_set.IS_ROW, k], table[active_set.LOWEST, k], table[active_set.HIGHEST, k] = 1.0, low, high
+            table[active_set.FRICTION, k] = friction(inputs.rows.joints, k, inputs.v[k])
+            table[active_set.DRIVE, k] = force_without_friction(inputs, k)
+            table[active_set.REACTION, k], table[active_set.MODE, k] = reaction[k], inputs.mode[k]
     unsolved = True
     if first:
-        _set_feasible(table, at_run_time(nv))
+        active_set.set_feasible(table, at_run_time(nv))
     else:
-        unsolved = _active_set_step(table, at_run_time(nv))
+        unsolved = active_set.take_step(table, at_run_time(nv))
     for k in range(nv):
-        v_next[k] = table[_FEASIBLE, k]
+        v_next[k] = table[active_set.FEASIBLE, k]
         if may_be_held(inputs.rows, k):
-            inputs.mode[k] = table[_MODE, k]
+            inputs.mode[k] = table[active_set.MODE, k]
     return unsolved
 
 
@@ -214,7 +153,7 @@ def advance(known, robot, batch, given, dt):
     _copy(state.v, nv, inputs.v)
     _copy(state.tau, nv, inputs.tau)
     _copy(state.target, nv, inputs.target)
-    v_next, reaction, table = local(nv), local(nv), local(9, nv)
+    v_next, reaction, table = local(nv), local(nv), local(active_set.ROWS, nv)
     sample = robot * (steps.total // every + 1)
     end_sample, countdown, rounds = sample + last // every + 1, every - steps.first % every, 0
     if steps.first == 0:
@@ -229,9 +168,9 @@ def advance(known, robot, batch, given, dt):
             set_controls(controls, (robot if controls.rows > 1 else 0) * steps.total + step, inputs.tau)
             _initialise_modes(inputs)
             start_watch(timed, phases)
-        active_set = rounds > BLOCK_PIVOTS
-        changing = _solve_in_modes(inputs, given.wrenches, robot, batch, active_set, v_next, reaction)
-        if known.has_constraints and (active_set or (changing and rounds == BLOCK_PIVOTS)):
+        primal = rounds > BLOCK_PIVOTS
+        changing = _solve_in_modes(inputs, given.wrenches, robot, batch, primal, v_next, reaction)
+        if known.has_constraints and (primal or (changing and rounds == BLOCK_PIVOTS)):
             changing = _active_set_round(inputs, rounds == BLOCK_PIVOTS, v_next, reaction, table)
             changing = changing and rounds < BLOCK_PIVOTS + ACTIVE_SET_STEPS * nv
         rounds += 1

@@ -17,6 +17,10 @@ from engine.step_settings import FRICTION
 LOW, BACKWARD, STUCK, FORWARD, HIGH = -2.0, -1.0, 0.0, 1.0, 2.0  # modes: v⁺ = lo, v⁺ < 0, v⁺ = 0, v⁺ > 0, v⁺ = hi
 BLOCK_PIVOTS = 8  # rounds in which all rows change their modes at once
 ACTIVE_SET_STEPS = 20  # the maximum per coordinate, far more than needed
+REST, REST_SINGLE = 1e-12, 4e-6  # rad/s or m/s: the velocity below which a joint is at rest
+AT_LIMIT, AT_LIMIT_SINGLE = 1e-12, 1e-6  # rad or m: the distance within which a joint is at its limit
+VELOCITY_SLACK, VELOCITY_SLACK_SINGLE = 1e-12, 2e-6  # the relative rounding error of a velocity
+REACTION_SLACK, REACTION_SLACK_SINGLE = 1e-10, 1e-4  # that of a reaction
 
 
 @inline
@@ -39,25 +43,25 @@ def friction(joints, j, v):  # noqa: ARG001 (Coulomb's does not depend on v)
 @inline
 def rest_speed(x):
     """The velocity below which a joint is at rest, rad/s or m/s."""
-    return 4e-6 if is_single(x) else 1e-12
+    return REST_SINGLE if is_single(x) else REST
 
 
 @inline
 def limit_distance(x):
     """The distance within which a joint is at its limit, rad or m."""
-    return 1e-6 if is_single(x) else 1e-12
+    return AT_LIMIT_SINGLE if is_single(x) else AT_LIMIT
 
 
 @inline
 def slack_of_velocity(v):
     """A bound of the rounding error of a velocity that began as v."""
-    return (2e-6 if is_single(v) else 1e-12) * (1.0 + abs(v))
+    return (VELOCITY_SLACK_SINGLE if is_single(v) else VELOCITY_SLACK) * (1.0 + abs(v))
 
 
 @inline
 def slack_of_reaction(f, drive):
     """A bound of the rounding error of a reaction, given friction f and the other joint force."""
-    return (1e-4 if is_single(drive) else 1e-10) * (f + abs(drive))
+    return (REACTION_SLACK_SINGLE if is_single(drive) else REACTION_SLACK) * (f + abs(drive))
 
 
 @inline

@@ -53,11 +53,11 @@ class Robots(NamedTuple):
 
 
 class ActiveSet(NamedTuple):
-    """The active set of a block of L robots, (L, nv) each: the rows' modes, and velocities within their bounds.
+    """The active set of a block of L robots: the rows' modes (L, nv), and a table for `active_set` of each robot.
 
     `settled` (L,) is 1 for robots whose modes agree with their solution.
     """
 
     mode: NDArray[np.floating]
-    feasible: NDArray[np.floating]
+    table: NDArray[np.floating]
     settled: NDArray[np.int64]

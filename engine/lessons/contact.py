@@ -1,7 +1,7 @@
 """Computations of the lesson on contact: an impact at a robot's last link, and a sliding box, by two laws.
 
 An impulse λ at a contact gives its point the velocity u = G λ + b. The exact law is Coulomb's with Signorini's,
-docs/contact.md (2), as in `engine.algorithms.contact_law`; the *relaxed* law omits μ |u_t|, which makes it convex
+docs/contact.md (C2), as in `engine.algorithms.contact_law`; the *relaxed* law omits μ |u_t|, which makes it convex
 (Anitescu 2006).
 """
 

@@ -5,8 +5,10 @@ Everything is worked out when the lesson begins, once; a step is looked up. Fact
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib import import_module
@@ -60,13 +62,25 @@ class LessonQuestion:
     dragged: bool = False
     """Whether the choices are numbers in order, to be dragged to."""
 
+    def is_possible(self, wording: str) -> bool:
+        """Return whether `wording` is a number where the answer is one."""
+        return bool(self.choices or numbers(wording))
+
     def is_right(self, wording: str) -> bool:
         """Return whether `wording`, typed or chosen by a reader, is the answer; a number may have any notation."""
-        try:
-            given, answer = (float(text.replace(",", "")) for text in (wording, self.answer))
-        except ValueError:
+        answers = numbers(self.answer)[:1]
+        if not answers:
             return wording.strip() in self.answer.split(" | ")
-        return abs(given - answer) <= self.near * abs(answer)
+        return any(abs(given - answers[0]) <= self.near * abs(answers[0]) for given in numbers(wording))
+
+
+def numbers(wording: str) -> list[float]:
+    """Return the finite numbers that a text may mean, whose commas group digits or are a decimal mark."""
+    found = []
+    for mark in ("", "."):
+        with suppress(ValueError):
+            found.append(float(wording.replace(",", mark)))
+    return [each for each in found if math.isfinite(each)]
 
 
 class Lesson:

@@ -35,7 +35,7 @@ def write(folder: Path, model: Model, state: tuple[Array, Array, Array]) -> dict
 
     `state` is q (nq,), v (nv,) and tau (nv,).
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    files.make_folder(folder, parents=True)
     refusals, made, script = {}, [], (FOLDER / "page.js").read_text("utf-8")
     for name in Lesson.names():
         try:

@@ -113,7 +113,7 @@ class Recording(NotCopied):
 
     A *run* begins with `begin`, may change its simulation by `go_on`, and consists of frames. A frame contains
     everything that the next steps depend on. Inputs are stored whenever they change, so that `resimulate` reproduces
-    the frames bit by bit. Beyond `budget` bytes the oldest frames are dropped, those of earlier runs first.
+    the frames bit by bit. Beyond `room` bytes the oldest frames are dropped, those of earlier runs first.
 
     All methods are thread-safe; frames never change.
     """
@@ -124,6 +124,7 @@ class Recording(NotCopied):
         self.lock = threading.RLock()
         """Held around several reads that have to fit together while another thread records."""
         self._budget, self._bytes = budget, 0
+        self._adopted = 0  # bytes that runs recorded elsewhere may take beyond the budget
         self._runs: list[Run] = []
         self._inputs: Inputs | None = None
         self._changes: list[Change] = []
@@ -135,14 +136,19 @@ class Recording(NotCopied):
 
     @property
     def budget(self) -> int:
-        """The maximum bytes of all frames; reducing it drops the oldest frames."""
+        """The maximum bytes of frames recorded here; setting it drops the oldest beyond it, adopted ones too."""
         return self._budget
 
     @budget.setter
     def budget(self, budget: int) -> None:
         with self.lock:
-            self._budget = budget
+            self._budget, self._adopted = budget, 0
             self._make_room()
+
+    @property
+    def room(self) -> int:
+        """The maximum bytes of all frames: `budget`, or more where runs recorded elsewhere are there."""
+        return max(self._budget, self._adopted)
 
     @property
     def runs(self) -> tuple[Run, ...]:
@@ -164,7 +170,7 @@ class Recording(NotCopied):
         left: tuple[Run, int] | None = None,
         number: int = 1,
     ) -> Run:
-        """A run that was recorded elsewhere, for which the budget grows if it must; `shapes` are as in `Run`.
+        """A run that was recorded elsewhere, for which the `room` grows if it must; `shapes` are as in `Run`.
 
         `left`: it is a branch, which leaves that run of this recording at that frame; `frames` are its own. `number` is
         that of the run, if no later one is there.
@@ -182,7 +188,7 @@ class Recording(NotCopied):
                 before = frame.inputs
             self._runs.append(run)
             self._inputs, self._changes = None, []
-            self._budget = max(self._budget, self._bytes)
+            self._adopted = max(self._adopted, self._bytes)
             return run
 
     def receive(self, run: Run, frames: list[StoredFrame], new_run: bool = False) -> Run:
@@ -217,16 +223,16 @@ class Recording(NotCopied):
         self._bytes += taken
 
     def take_over(self, other: Recording) -> None:
-        """Take the runs of another recording, which is no longer used; the budget grows by as much."""
+        """Take the runs of another recording, which is no longer used; the `room` grows by as much."""
         with self.lock:
             self._runs, self._bytes = list(other.runs), other.bytes
-            self._budget = max(self._budget, 2 * self._bytes)
+            self._adopted = 2 * self._bytes
 
     def clear(self) -> None:
         """Drop all runs."""
         with self.lock:
             self._runs.clear()
-            self._bytes, self._inputs, self._changes = 0, None, []
+            self._bytes, self._adopted, self._inputs, self._changes = 0, 0, None, []
 
     def begin(self, simulation: Simulation, time: float = 0.0, about: Any = None, watched: bool = False) -> None:
         """A new run: this simulation at `time`, s, with its present state as the first frame; see `Setup` for the rest.
@@ -349,14 +355,14 @@ class Recording(NotCopied):
             self._make_room()
 
     def _make_room(self, growing: Run | None = None) -> None:
-        """Drop the oldest frames until the budget is met: earlier runs first, and never the newest frame.
+        """Drop the oldest frames until there is room: earlier runs first, and never the newest frame.
 
         A run `growing` beside the current one also keeps its newest frame, unless a branch shares it.
         """
         shared = growing is not None and any(run.left and run.left[0] == growing.number for run in self._runs)
-        while self._bytes > self._budget and len(self._runs) > 1 and (shared or self._runs[0] is not growing):
+        while self._bytes > self.room and len(self._runs) > 1 and (shared or self._runs[0] is not growing):
             self._forget_first()
-        while self._bytes > self._budget and self._runs and len(self._runs[0]) > 1:
+        while self._bytes > self.room and self._runs and len(self._runs[0]) > 1:
             self._bytes -= self._runs[0]._drop()
 
     def _forget_first(self) -> None:

@@ -16,11 +16,11 @@ _RIM_POINTS = 64  # sampled points on a rim
 _PENETRATION_TOLERANCE = 1e-6  # m, rounding tolerance for reaching below the ground
 
 
-def stands(model: Model) -> bool:
+def stands(model: Model, q: ArrayLike | None = None) -> bool:
     """Whether a robot stands on the ground, level at z = 0, unless the user decides.
 
-    It does if it has collision shapes and either a free base, or a fixed base and no moving part below the ground in
-    the neutral pose, which rules out hanging robots. In a composed model this holds for every part.
+    It does if it has collision shapes and either a free base, or a fixed base and no moving part below the ground at
+    q (nq,), by default the neutral pose, which rules out hanging robots. In a composed model this holds for every part.
 
     Raises ValueError, in one sentence, for a collision mesh that cannot be read.
     """
@@ -29,7 +29,8 @@ def stands(model: Model) -> bool:
         return False
     part, free = model.part_of_body, (model.kind == FREE) & (model.parent == WORLD)
     fixed = ~np.isin(part, part[free])[_carrier(shape_points)]
-    height = lowest(shape_points, body_poses(model, model.neutral()[None])[0], np.array([0.0, 0.0, 1.0]))
+    (rows,), _ = validation.states(model, q=model.neutral() if q is None else q)
+    height = lowest(shape_points, body_poses(model, rows)[0], np.array([0.0, 0.0, 1.0]))
     return bool(np.all(height[fixed] >= -_PENETRATION_TOLERANCE))
 
 

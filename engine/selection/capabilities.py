@@ -170,20 +170,3 @@ def require_parameters(name: str, model: Model, batch: int, parameters: Paramete
         refused |= np.any(features.uneven_bodies(model.parent, parameters.mass), -1)
     if len(robots := np.flatnonzero(refused)):
         raise ValueError(f"robot {robots[0]} of the parameters: {refusal(name, parameters.robot(robots[0]))}")
-
-
-def markdown() -> str:
-    """Return the table as Markdown, for the documentation."""
-    heads = ("algorithm", "what it does", "trees", "floating base", "ball joints", "prismatic", "mimic joints",
-             "massless links", "runs on", "recommended up to", "work", "sequential steps", "source")  # fmt: skip
-    lines = [heads, ("---",) * len(heads), *(_cells(row) for row in ALGORITHMS.values())]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
-
-
-def _cells(row: Algorithm) -> tuple[str, ...]:
-    cores = {"cpu": ", all cores" if row.threads else ""}
-    runs = "; ".join(f"{device} ({form}{cores.get(device, '')})" for device, form in row.devices.items())
-    features: tuple[Feature, ...] = ("trees", "floating", "spherical", "prismatic", "mimic", "massless")
-    marks = ("yes" if getattr(row, feature) else "no" for feature in features)
-    largest = f"{row.largest} links" if row.largest else "any size"
-    return (f"`{row.name}`", row.full_name, *marks, runs, largest, f"O({row.work})", f"O({row.span})", row.source)

@@ -22,7 +22,7 @@ from rich.table import Table
 from engine import figures
 from engine.robot_arguments import DONE, INTERRUPTED, NO, CallError, console, count, print_message
 from engine.study import pictures
-from engine.study.results import MANIFEST, parquet, write_csv
+from engine.study.results import MANIFEST, parquet, parts, write_csv
 from engine.study.shares import wilson
 from engine.study.study import Study, StudyProgress
 
@@ -76,7 +76,7 @@ def run_study(args: argparse.Namespace) -> int:
             interrupted = True
         except RuntimeError as error:
             failure = str(error)
-    columns = Study.results(folder) if last.done or any(folder.glob("part-*")) else {}
+    columns = Study.results(folder) if last.done or parts(folder) else {}
     done = len(columns["sample"]) if columns else 0  # a part may have been written after the last report
     wording = _summary(study, columns) | {
         "folder": str(folder), "samples": study.count, "done": done, "before": max(first, 0),

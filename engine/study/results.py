@@ -1,4 +1,4 @@
-"""A study's results in a folder: a manifest and Parquet files, each written atomically.
+"""A study's results in a folder: a manifest, and a folder of Parquet files alone, each written atomically.
 
 Inputs are `Batch`es, results are columns: `sample`, the variables, `diverged`, `diverged_at` in s, and the kept
 quantities, null for a robot that diverged. A folder holds one study only, and each sample is in one file only.
@@ -29,7 +29,7 @@ from engine.study.batch import Batch
 from engine.study.description import Description
 from engine.study.plan import Group
 
-MANIFEST, PARTS, FORMAT = "study.json", "part-*.parquet", 1
+MANIFEST, SAMPLES, FORMAT = "study.json", "samples", 1
 DECIDED, ABOUT = "decided", "about"
 """Manifest keys that may differ between runs of a study: the choices of its first run, and information."""
 
@@ -45,6 +45,11 @@ def parquet() -> Any:
     return pyarrow.parquet
 
 
+def parts(folder: Path) -> list[Path]:
+    """Return the Parquet files of a folder of results; those of earlier versions lie beside the manifest."""
+    return sorted(path for place in (folder, folder / SAMPLES) for path in place.glob("part-*.parquet"))
+
+
 class Results:
     """The results of one study in its folder, to which parts are added; `done` (count,) marks existing samples.
 
@@ -56,12 +61,7 @@ class Results:
         self.folder, self._study, self._about = folder, study, about
         self._manifest = {"format": FORMAT, **json.loads(json.dumps(manifest))}
         parquet()
-        try:
-            folder.mkdir(exist_ok=True)
-        except OSError as error:
-            raise ValueError(
-                f"{str(folder)!r} cannot be a folder of results ({error.strerror}); name another"
-            ) from None
+        files.make_folder(folder)
         self._there: dict[str, Any] = {}
         self._lock = self._locked()
         try:
@@ -88,7 +88,7 @@ class Results:
                     f"{str(self.folder)!r} contains results of another study ({key}: {old} there, {new} here); what is "
                     "there stays: name another folder (--out), delete this one, or make the study as that one was"
                 )
-        elif any(self.folder.glob(PARTS)):
+        elif parts(self.folder):
             raise ValueError(f"{str(self.folder)!r} has parts and no {MANIFEST}; name another folder")
 
     def decided(self, decide: Callable[[], dict[str, list[Any]]]) -> dict[str, list[Any]]:
@@ -105,7 +105,7 @@ class Results:
 
     def _found(self) -> NDArray[np.bool_]:
         done = np.zeros(self._study.count, bool)
-        for part in sorted(self.folder.glob(PARTS)):
+        for part in parts(self.folder):
             samples = _columns(part, ["sample"])["sample"].to_numpy()
             if len(samples) and (samples.min() < 0 or samples.max() >= len(done) or np.any(done[samples])):
                 raise ValueError(f"{str(part)!r} has samples of other parts, or unknown ones; delete it and run again")
@@ -124,7 +124,8 @@ class Results:
         arrays = {name: pyarrow.array(x) for name, x in columns.items()}
         arrays["diverged_at"] = pyarrow.array(batch.diverged_at, mask=~lost)
         arrays |= {name: pyarrow.array(x, mask=lost) for name, x in batch.columns.items()}
-        with files.replacing(self.folder / f"part-{int(samples[0]):010d}.parquet") as file:
+        files.make_folder(self.folder / SAMPLES)
+        with files.replacing(self.folder / SAMPLES / f"part-{int(samples[0]):010d}.parquet") as file:
             words = [name for name, x in arrays.items() if x.type == pyarrow.string()]  # numbers rarely repeat
             parquet().write_table(pyarrow.table(arrays), file, use_dictionary=words or False)
         self.done[samples] = True
@@ -175,9 +176,9 @@ def read(folder: Path, names: list[str] | None = None) -> dict[str, NDArray[Any]
 
     read_manifest(folder)
     wanted = None if names is None else list(dict.fromkeys(["sample", *names]))
-    paths = sorted(folder.glob(PARTS))
+    paths = parts(folder)
     if not paths:
-        raise ValueError(f"no part of the results is in {str(folder)!r} yet; run the study first")
+        raise ValueError(f"no result is in {str(folder)!r} yet; run the study, or wait until its run has ended a batch")
     columns: dict[str, NDArray[Any]] = {}
     rows = np.cumsum([0, *(_opened(path, lambda file: file.metadata.num_rows) for path in paths)]).tolist()
     for path, first, end in zip(paths, rows, rows[1:], strict=False):  # needs memory for the arrays and one part

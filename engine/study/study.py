@@ -18,6 +18,7 @@ from engine.study.description import Description, parse
 from engine.study.on_ray import Cluster
 from engine.study.plan import Group, Plan
 from engine.study.processes import BatchJob, Here, Processes
+from engine.study.quantities import MEASURED
 from engine.study.tables import Problems
 
 FIRST = {"cpu": 16, "cuda": 4096}
@@ -119,6 +120,11 @@ class Study:
     def kept(self) -> dict[str, bool]:
         """The names of the kept columns, and whether each is a predicate or a number."""
         return {kept.name: kept.predicate for kept in self._description.kept}
+
+    @property
+    def measured(self) -> frozenset[str]:
+        """The kept columns that are measured, and so differ whenever a sample is run again."""
+        return frozenset(kept.name for kept in self._description.kept if kept.quantity == MEASURED)
 
     @property
     def units(self) -> dict[str, str]:

@@ -32,10 +32,12 @@ for (const drag of document.querySelectorAll("input[type=range]")) drag.oninput 
 for (const form of document.querySelectorAll("form")) form.oninput = () => form.querySelector("output").value = "";
 for (const form of document.querySelectorAll("form")) form.onsubmit = () => {
   const given = (new FormData(form).get("answer") || "").toString().trim(), said = form.querySelector("output");
-  const number = (text) => Number(text.replaceAll(",", "")), answer = number(form.dataset.answer);
-  const off = Math.abs(number(given) - answer);
-  const same = given !== "" && (form.dataset.answer.split(" | ").includes(given) || off <= form.dataset.near * Math.abs(answer));
-  said.textContent = same ? "Right." : "Not yet. " + form.dataset.hint;
+  const number = (text, mark) => Number(text.replaceAll(",", mark)), answer = number(form.dataset.answer, "");
+  const numbers = ["", "."].map((mark) => number(given, mark)).filter((each) => given !== "" && isFinite(each));
+  const near = numbers.some((each) => Math.abs(each - answer) <= form.dataset.near * Math.abs(answer));
+  const typed = !form.querySelector("[type=range], [type=radio]") && !numbers.length;
+  const wrong = typed ? "The answer is a number, such as 12 or 0.5." : "Not yet. " + form.dataset.hint;
+  said.textContent = near || form.dataset.answer.split(" | ").includes(given) ? "Right." : wrong;
   return false;
 };
 addEventListener("hashchange", () => { stop(); show(named()); });

@@ -62,3 +62,22 @@ def test_a_body_below_a_hanging_robot_is_said_to_fall(qtbot, shown, tmp_path):
     wait(qtbot, lambda: window.statusBar().currentMessage() != BELOW.format(robot="bare"))  # said once
     window.run.ground.trigger()
     wait(qtbot, lambda: window.feature(Status).note_label.text() == LOW_NOTE)
+
+
+def test_a_robot_that_hangs_only_in_its_neutral_pose_stands_as_it_starts(qtbot, shown, tmp_path):
+    """Its SRDF's pose is judged, since zero is outside its limits."""
+    text = BARE.format(shape=f"{HANGING}{HANGING.replace('collision', 'visual')}").replace('lower="-1"', 'lower="1"')
+    (tmp_path / "upright.urdf").write_text(text.replace('upper="1"', 'upper="4"'), encoding="utf-8")
+    pose = '<group_state name="up" group="all"><joint name="hinge" value="3.14"/></group_state>'
+    (tmp_path / "bare.srdf").write_text(f'<robot name="bare">{pose}</robot>', encoding="utf-8")
+    window = shown(tmp_path / "upright.urdf")
+    bench, view, note = window.workbench, window.features[SceneView], window.feature(Status).note_label
+    assert bench.robot.q[0] == pytest.approx(3.14)
+    assert bench.robot.settings.ground
+    assert window.viewport.floor == 0.0
+    entry(view, "Free body: cube")
+    settled(qtbot, view)
+    wait(qtbot, lambda: len(bench.robot.parts) == 1)
+    assert bench.robot.settings.ground
+    assert note.text() == ""
+    assert window.viewport.floor == pytest.approx(0.0, abs=1e-8)

@@ -162,6 +162,14 @@ def test_another_robot_leaves_the_run_of_the_one_before(qtbot, start):
     replay = open_last(qtbot, window)
     assert window.workbench.robot.model.name == "arm7"
     assert replay.frame.time == pytest.approx(end, abs=0.03)
+    for robot in ("double_pendulum", "scara"):
+        load(qtbot, window, robot)
+        play(qtbot, window, 0.1)
+    window.kept.menu.aboutToShow.emit()
+    (earlier,) = window.kept.menu.actions()
+    assert earlier.text().startswith("arm7, of ")
+    earlier.trigger()
+    wait(qtbot, lambda: window.workbench.robot.model.name == "arm7" and window.workbench.replay.active)
 
 
 def test_a_generated_robot_is_kept_with_its_run(qtbot, start, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ from windows import wait
 import engine
 from app.gl import offscreen
 from app.gl.camera import FARTHEST, NEAREST, Camera
+from app.gl.scene import Scene
 
 ROBOT = """<robot name="robot">
   <link name="base"><visual><geometry><box size="{0} {0} {1}"/></geometry></visual></link>
@@ -39,7 +40,11 @@ def of_size(tmp_path):
 @pytest.mark.usefixtures("gl")
 @pytest.mark.parametrize("size", [1e-6, 1e-3, 1e3, 1e6])
 def test_the_picture_does_not_know_how_large_a_robot_is(of_size, size):
-    usual, other = (offscreen.picture(of_size(each), width=160, height=120).astype(int) for each in (1.0, size))
+    robots = [of_size(each) for each in (1.0, size)]
+    usual, other = (
+        offscreen.draw(Scene(robot), engine.link_poses(robot, robot.neutral()), 160, 120).astype(int)
+        for robot in robots
+    )
     assert np.ptp(usual) > 100
     assert np.abs(usual - other).mean() < 1.0
 

@@ -10,6 +10,7 @@ from PyQt6.QtWidgets import QToolTip
 from windows import wait
 
 import engine
+from app.desktop import theme
 from app.features.batch_view import BatchView
 from app.panels.batch import ALIKE, ONE, BatchPanel
 from app.panels.heat_map import BAR, LEAST, SPACE, HeatMap
@@ -59,6 +60,10 @@ def test_cells_of_robots_that_are_alike_are_apart(heat):
     row = round(first.center().y())
     colors = {image.pixelColor(x, row).name() for x in range(round(first.center().x()), round(second.center().x()))}
     assert len(colors) > 1
+    assert image.pixelColor(first.center().toPoint()).name() == theme.COLORS["handle"]  # no colour of a scale
+    heat.show_values("energy", "J", np.full(9, 2.0), np.arange(9) == 4, 8)
+    center = heat.cell(4).topLeft().toPoint() + QPoint(3, 20)
+    assert heat.grab().toImage().pixelColor(center).red() > 2 * heat.grab().toImage().pixelColor(center).green()
 
 
 def test_arrow_keys_walk_from_cell_to_cell_and_stop_at_the_edge(heat):

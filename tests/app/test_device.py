@@ -49,7 +49,7 @@ def configured(listener: Listener, number: int) -> Configured:
 
 def test_a_switch_while_it_plays_keeps_state_efforts_targets_and_time(swinging, pretended_gpu):
     heard, frames = swinging
-    heard.worker.set_effort(0, 0.25)
+    heard.worker.change(lambda running: running.set_one("tau", 0, 0.25))
     heard.worker.set_target(0, 0.5)
     heard.worker.play()
     wait_for_frame(frames, lambda frame: frame.time > 0.05)
@@ -147,7 +147,7 @@ def test_a_fault_of_the_program_in_the_last_frame_changes_nothing_and_is_told(sw
 def test_a_gpu_that_fails_in_flight_hands_over_to_the_cpu(swinging, pretended_gpu):
     heard, frames = swinging
     configured(heard, heard.worker.configure(GPU))
-    heard.worker.set_effort(0, 0.25)
+    heard.worker.change(lambda running: running.set_one("tau", 0, 0.25))
     heard.worker.play()
     reached, _, _ = wait_for_frame(frames, lambda frame: frame.time > 0.1)
     pretended_gpu.fault_in_flight = CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access\nand more")

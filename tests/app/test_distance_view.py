@@ -1,5 +1,8 @@
 """The distance between two points that are clicked in the picture."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
@@ -89,6 +92,59 @@ def test_an_end_on_an_obstacle_follows_it_and_the_menu_removes_the_distance(qtbo
     measured(qtbot, arm, place_of(qtbot, arm, hand), seen_at(arm, box.pose[:3, 3]))
     scene.remove(0)
     wait(qtbot, lambda: not scene.obstacles and view.vector is None)
+
+
+def test_a_distance_stays_on_its_obstacles_until_one_of_them_is_removed(qtbot, arm):
+    scene, view = arm.features[SceneView], arm.features[DistanceView]
+    for _ in range(3):
+        entry(scene, "Obstacle: box")
+        settled(qtbot, scene)
+    scene.choose(-1)
+    arm.viewport.fit()
+    vector = measured(qtbot, arm, *(seen_at(arm, each.pose[:3, 3]) for each in scene.obstacles[1:]))
+    assert [end.obstacle for end in view.ends] == [1, 2]
+    for change, numbers in ((partial(scene.remove, 0), [0, 1]), (partial(entry, scene, "Obstacle: ball"), [0, 1])):
+        change()
+        settled(qtbot, scene)
+        arm.viewport.picture()
+        assert [end.obstacle for end in view.ends] == numbers
+        np.testing.assert_allclose(view.vector, vector, atol=1e-9)
+    moved = scene.objects[1].pose.copy()
+    moved[2, 3] += 0.5
+    scene.change(1, replace(scene.objects[1], pose=moved))
+    settled(qtbot, scene)
+    np.testing.assert_allclose(view.vector - vector, [0, 0, 0.5], atol=1e-9)
+    scene.remove(1)
+    settled(qtbot, scene)
+    arm.viewport.picture()
+    assert not view.ends
+    assert not view.button.isVisible()
+
+
+def test_between_two_robots_a_distance_is_measured_until_the_second_is_closed(qtbot, second):
+    window, put = second
+    scene, view, beside = window.viewport, window.features[DistanceView], put("humanoid")
+    wait(qtbot, lambda: window.workbench.robot.newest is not None and scene._scene.ready)
+    content, poses = scene.overlays.second_robot
+    link = int(content.instances.link[0])
+    at = scene.place((poses[link] @ content.instances.local[0])[:3, 3]).toPoint()
+    hand = window.workbench.robot.model.link_names.index("hand")
+    vector = measured(qtbot, window, place_of(qtbot, window, hand), at)
+    hit = beside.under(at.toPointF())
+    assert (view.ends[0].link, view.ends[1].second) == (hand, hit.link)
+    menu = window.menus.context.at(scene, at)
+    assert [each.text().replace("&", "") for each in menu.actions() if each.text()] == [
+        beside.model.link_names[hit.link], "Centre the view here", "Remove distance", "Copy name", "Close second robot"
+    ]  # fmt: skip
+    assert beside.model.link_names[hit.link] in view.button.toolTip()
+    moved = poses.copy()
+    moved[:, 2, 3] += 0.5
+    scene.overlays.set_second_robot(content, moved)
+    np.testing.assert_allclose(view.vector - vector, [0, 0, 0.5], atol=1e-9)
+    press(menu, "Close second robot")
+    assert not view.ends
+    assert not view.button.isVisible()
+    scene.picture()
 
 
 def test_measuring_is_cancelled_and_drags_turn_the_view_meanwhile(qtbot, arm):

@@ -84,7 +84,7 @@ def test_the_buttons_of_a_study_are_scrolled_to_in_a_low_dock(qtbot, opened):
 def test_all_docks_at_once_can_be_used_in_a_window_of_1280_by_800(qtbot, opened):
     window, size = opened(engine.find_robot("arm7")), QSize(1280, 800)
     window.resize(size)
-    for title in window.docks.titles:
+    for title in window.docks._docks:
         show(qtbot, window, title)
     scene = window.features[SceneView]
     scene.add("box", False)  # its numbers are the tallest form

@@ -105,6 +105,20 @@ def test_shortcut_keys_are_part_of_a_unit_once_a_number_is_typed(qtbot, arm):
     qtbot.keyClick(box, Qt.Key.Key_Return)
     wait(qtbot, lambda: bench.robot.drive_of(0).value == pytest.approx(1.0, abs=1e-3))
     assert (bench.robot.time, bench.robot.playing) == (stepped, False)
+    qtbot.keyClick(box, Qt.Key.Key_Home)  # once Return has entered it, all but what begins another
+    wait(qtbot, lambda: bench.replay.active)
+    box.setFocus()
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    qtbot.keyClick(box, Qt.Key.Key_5)
+    assert box.text().startswith("5")
+    shown = bench.replay.frame.index
+    qtbot.keyClick(box, Qt.Key.Key_End)
+    assert bench.replay.active
+    assert bench.replay.frame.index == shown
+    qtbot.keyClick(box, Qt.Key.Key_Escape)
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    qtbot.keyClick(box, Qt.Key.Key_End)
+    wait(qtbot, lambda: not bench.replay.active)
     qtbot.keyClick(box, Qt.Key.Key_Space)
     wait(qtbot, lambda: bench.robot.playing)
 

@@ -15,6 +15,7 @@ from test_worker import until
 from windows import PATIENCE, name_file, press, wait
 
 import engine
+import main
 from app.acting.drives import Drive
 from app.desktop.numbers import si_text
 from app.features.attaching import GhostView, Reloading, RunExports, Sessions, TimeView
@@ -366,6 +367,20 @@ def test_a_recording_of_another_robot_is_refused_in_a_sentence(qtbot, recorded, 
         wait(qtbot, lambda refused=refused: view.panel.refusal.text() == refused)
         assert window.statusBar().currentMessage() == refused
         assert not view.panel.on.isChecked()
+    shorter = tmp_path / "arm.xacro"
+    text = ARM.read_text("utf-8").replace("<robot ", '<robot xmlns:xacro="http://ros.org/wiki/xacro" ', 1)
+    text = text.replace('mass value="2.927"', 'mass value="$(arg kg)"')
+    shorter.write_text(text.replace("<link ", '<xacro:arg name="kg" default="2.927"/><link ', 1), "utf-8")
+    for kg, same in (("9", False), ("2.927", True)):
+        assert main.main(["run", str(shorter), f"kg:={kg}", "--seconds", "0.01", "--out", str(path)]) == 0
+        if bench.path != str(shorter):
+            window.open(shorter)
+            wait(qtbot, lambda: bench.path == str(shorter) and not bench.loading)
+        view.recording.trigger()
+        refused = "saved.npz is a run of another robot: arm7 with kg:=9 has other links than that shown"
+        wait(qtbot, view.panel.on.isChecked if same else lambda refused=refused: view.panel.refusal.text() == refused)
+    view.open(str(gone := tmp_path / "gone.npz"))
+    wait(qtbot, lambda: view.panel.refusal.text() == f"{gone} cannot be read: No such file or directory")
     path.write_bytes(b"PK no run")
     view.recording.trigger()
     wait(qtbot, lambda: view.panel.refusal.text().startswith("saved.npz contains no run"))

@@ -189,6 +189,14 @@ def test_a_robot_that_shows_nothing_is_drawn_as_its_skeleton(arm):
         np.testing.assert_allclose(shown, sorted([[0, 0, 0], [0, 0, 0.1], [0, 0, 0.2], tip.tolist()]), atol=1e-6)
 
 
+def test_what_shows_nothing_has_its_skeleton_also_beside_others(arm):
+    bare, ball = replace(arm, visuals=()), engine.free_body("sphere", (0.1,), 1.0)
+    for parts in ((bare, ball), (ball, bare), (bare, ball, engine.Part(bare, prefix="again/"))):
+        made, model = Scene(engine.compose(*parts)).content.instances, engine.compose(*parts)
+        counts = [np.count_nonzero(model.part_of_link[made.link] == k) for k in range(len(parts))]
+        assert counts == [1 if each is ball else len(skeleton.visuals(bare)) for each in parts]
+
+
 def test_a_skeleton_has_no_bar_across_a_floating_joint():
     floating = engine.load(engine.find_robot("quadruped"))
     assert "world" in floating.link_names
@@ -309,9 +317,14 @@ def test_a_shader_that_does_not_compile_says_where(tmp_path):
     assert "light.glsl:2:" in str(caught.value)
 
 
+def picture(model, q, size=SIZE, camera=None):
+    poses = engine.link_poses(model, model.neutral() if q is None else q)
+    return offscreen.draw(Scene(model).read(), poses, *size, camera)
+
+
 @pytest.mark.usefixtures("gl")
 def test_the_picture_of_an_arm_is_the_stored_one(arm):
-    drawn = offscreen.picture(arm, [0.6], *SIZE)
+    drawn = picture(arm, [0.6])
     assert drawn.shape == (240, 320, 3)
     assert drawn.dtype == np.uint8
     stored = np.asarray(Image.open(DATA / "arm.png"))
@@ -324,7 +337,7 @@ def test_the_picture_of_an_arm_is_the_stored_one(arm):
 @pytest.mark.usefixtures("gl")
 def test_moving_a_joint_changes_the_picture_where_the_link_was_and_is(arm):
     camera = Camera(np.array([0, 0, 0.4]), 3.0, -np.pi / 2, 0.2)
-    upright, tilted = (offscreen.picture(arm, [q], *SIZE, camera).astype(int) for q in (0.0, 0.9))
+    upright, tilted = (picture(arm, [q], camera=camera).astype(int) for q in (0.0, 0.9))
 
     def changed(point) -> int:
         x, y, _ = project(camera, point, SIZE[0] / SIZE[1])
@@ -348,8 +361,8 @@ def test_a_body_far_away_leaves_the_robots_shadow_as_sharp_as_it_was(arm, detail
         poses = engine.link_poses(model, [0.3, x, -5 * abs(x), 0.05, 0.0, 0.0, 0.0, 1.0])
         pictures.append(offscreen.draw(Scene(model), poses, 400, 300, camera, detail=detail).astype(int))
     alone = offscreen.draw(Scene(arm), engine.link_poses(arm, [0.3]), 400, 300, camera, detail=detail)
-    for picture in pictures:
-        assert np.abs(picture - alone).max() < 8
+    for drawn in pictures:
+        assert np.abs(drawn - alone).max() < 8
 
 
 @pytest.mark.usefixtures("gl")
@@ -359,7 +372,7 @@ def test_a_caller_keeps_its_own_context(arm):
     with context.offscreen():
         buffer = int(GL.glGenBuffers(1))
         GL.glBindBuffer(GL.GL_ARRAY_BUFFER, buffer)
-        offscreen.picture(arm, None, 64, 48)
+        picture(arm, None, (64, 48))
         assert GL.glGetIntegerv(GL.GL_ARRAY_BUFFER_BINDING) == buffer
 
 
@@ -412,7 +425,7 @@ def test_a_renderer_draws_again_in_a_new_context(arm):
 @pytest.mark.usefixtures("gl")
 def test_a_thousand_links_are_drawn():
     model = engine.chain(1000)
-    drawn = offscreen.picture(model, None, *SIZE)
+    drawn = picture(model, None)
     assert len(np.unique(drawn.reshape(-1, 3), axis=0)) > 200
 
 

@@ -12,6 +12,7 @@ from PyQt6.QtTest import QTest
 from random_robots import base_pose, robot, robots
 from test_laws_of_acting import a_drive
 from test_laws_of_files import meant
+from windows import slider_position
 
 import engine
 from app.acting.coordinates import coordinates
@@ -187,14 +188,14 @@ def test_a_slider_is_dragged_to_the_value_that_it_shows(chance, tmp_path, joints
         for k, row in enumerate(rows):
             joints.scrollTo(joints.table.index(k, SLIDER))
             value = float(chance.uniform(row.lower, row.upper))
-            place = joints.slider_position(k, value)
+            place = slider_position(joints, k, value)
             QTest.mousePress(joints.viewport(), Qt.MouseButton.LeftButton, pos=place.toPoint())
             QTest.mouseRelease(joints.viewport(), Qt.MouseButton.LeftButton, pos=place.toPoint())
             if row.leader is not None:
                 assert not asked
                 continue
             pixel = (row.upper - row.lower) / (
-                joints.slider_position(k, row.upper) - joints.slider_position(k, row.lower)
+                slider_position(joints, k, row.upper) - slider_position(joints, k, row.lower)
             ).x()
             assert asked.pop() == (k, pytest.approx(value, abs=1.5 * pixel))
             assert pixel > 0

@@ -5,15 +5,15 @@ import time
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import QPoint, QPointF, Qt
+from PyQt6.QtCore import QPoint, QPointF, Qt, QUrl
 from PyQt6.QtWidgets import QApplication
 from windows import ANSWER, HEARD, LOOKS, PATIENCE, case, play_for, show_lesson, wait
 
 import engine
 from app.desktop import theme
 from app.features.attaching import GalleryView, LessonView
-from app.panels.lesson import CHOOSE, PICK, LessonPanel
-from app.panels.lesson_question import NOT_YET, RIGHT
+from app.panels.lesson import CHOOSE, PICK, SUITED, LessonPanel
+from app.panels.lesson_question import NO_NUMBER, NOT_YET, RIGHT
 from app.picture.overlays import Overlays
 
 NAMES = engine.Lesson.names()
@@ -94,13 +94,16 @@ def answer_by_mouse(qtbot, panel: LessonPanel) -> None:
         ("-3", f"{NOT_YET} {question.hint}"),
         (question.answer, RIGHT),
         (f"{question.answer}.0", RIGHT),
+        (f"{question.answer},0", RIGHT),
+        ("ten or so", NO_NUMBER),
+        ("1e400", NO_NUMBER),
     ):
         form.answer.setText(given)
         qtbot.keyClick(form.answer, Qt.Key.Key_Return)
         assert form.wording.text() == said
-    form.answer.setText("ten or so")
+    form.answer.setText("")
     qtbot.mouseClick(form.check, Qt.MouseButton.LeftButton)
-    assert form.wording.text().startswith(NOT_YET)
+    assert form.wording.text() == NO_NUMBER
 
 
 def answer_by_keys(qtbot, panel: LessonPanel) -> None:
@@ -146,15 +149,28 @@ def test_a_guess_is_asked_before_anything_is_shown(taught):
     assert not panel.question.isVisibleTo(panel)
 
 
-def test_a_robot_that_a_lesson_is_not_about_says_which_is(qtbot, opened):
+def suited(window):
+    names, robot = engine.Lesson.names(), window.workbench.robot.model
+    return [engine.Lesson.title_of(name) for name in names if not engine.Lesson.refusal(name, robot)]
+
+
+@pytest.mark.parametrize("by_link", [False, True])
+def test_a_robot_that_a_lesson_is_not_about_says_which_is(qtbot, opened, by_link):
     window = opened(engine.find_robot("humanoid"))
     view = window.features[LessonView]
     wait(qtbot, lambda: view._state is not None)
     view.open("elimination")
     wait(qtbot, lambda: "humanoid" in view.panel.text.toPlainText())
-    assert view.panel.text.toPlainText().endswith("open arm7, or a chain by File › Generate.")
+    said = view.panel.text.toPlainText().splitlines()
+    assert said[0].endswith("open arm7, or a chain by File › Generate.")
+    assert said[1:3] == ["Open arm7 for this lesson", SUITED]
+    assert said[3:] == suited(window)
+    assert 0 < len(said[3:]) < len(engine.Lesson.names())
     assert not view.panel.play.isEnabled()
-    opened(engine.find_robot("arm7"))  # as it was asked for
+    if by_link:
+        view.panel.text.anchorClicked.emit(QUrl("robot:arm7"))
+    else:
+        opened(engine.find_robot("arm7"))  # as it was asked for
     wait(qtbot, lambda: view.panel.lesson is not None)
     assert (view.panel.lesson.name, view.panel.lesson.model.name) == ("elimination", "arm7")
 
@@ -345,7 +361,9 @@ def test_another_robot_has_the_lesson_go_on(qtbot, taught, opened):
     view._dock.close()
     opened(engine.chain(3))
     wait(qtbot, lambda: view.panel.lesson is None)
-    assert view.panel.text.toPlainText() == CHOOSE
+    assert view.panel.text.toPlainText().splitlines() == [CHOOSE, *suited(view._window)]
+    view.panel.text.anchorClicked.emit(QUrl("aba"))
+    wait(qtbot, lambda: view.panel.lesson is not None and view.panel.lesson.name == "aba")
 
 
 def test_a_lesson_in_the_empty_window_opens_a_robot(qtbot, window):

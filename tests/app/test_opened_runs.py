@@ -13,6 +13,7 @@ import engine
 import main
 from app.features.batch_view import BatchView
 from app.features.diagnostics_view import DiagnosticsView
+from app.features.time_view import TimeView
 from app.recording import run_files
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Settings
@@ -53,6 +54,18 @@ def test_a_robot_that_is_named_for_one_run_is_not_that_of_others(qtbot, window, 
     assert bench.robot.model.name == "scara"
     open_run(qtbot, window, path)
     assert bench.robot.model.name == "arm7"
+
+
+def test_a_run_that_is_larger_than_the_recording_limit_leaves_the_limit_as_it_is(qtbot, window, tmp_path):
+    recording, time = window.workbench.replay.recording, window.feature(TimeView)
+    recording.budget = 100
+    assert len(open_run(qtbot, window, write_run(tmp_path / "run.npz", "arm7", "arm7"))) == 3
+    assert (recording.budget, time.budget) == (100, 0)
+    assert recording.room >= recording.bytes > 1000
+    wait(qtbot, lambda: "limit 0 MB, and 0 MB with a run from a file, beyond it" in time.bar.memory.toolTip())
+    window.open(engine.find_robot("scara"))
+    wait(qtbot, lambda: window.workbench.robot.model.name == "scara" and len(recording.runs) == 1)
+    assert recording.room == 100
 
 
 def test_the_command_view_plays_a_run(monkeypatch, capsys, tmp_path):

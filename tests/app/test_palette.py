@@ -1,9 +1,13 @@
 """The command palette: which names it takes, and how it shows them."""
 
+import re
+
 import pytest
 from PyQt6.QtCore import Qt
 from windows import wait
 
+import engine
+from app.features.lesson_view import LessonView
 from app.features.palette import Palette, PaletteView
 
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
@@ -21,6 +25,8 @@ def opened_palette(qtbot, window) -> Palette:
         ("simulation>ground", "Simulation › Ground"),
         ("Simulation › Ground", "Simulation › Ground"),
         ("export > picture (.png)", "File › Export › Picture (.png)"),
+        ("live link", "File › Connect to script"),
+        ("engine.show", "File › Connect to script"),
         ("free box", "Simulation › Add to the scene › Free body: cube"),
         ("free body: box", "Simulation › Add to the scene › Free body: cube"),
         ("obstacle sphere", "Simulation › Add to the scene › Obstacle: ball"),
@@ -31,6 +37,27 @@ def test_a_name_is_found_as_it_is_shown_or_meant(qtbot, arm, words, name):
     palette = opened_palette(qtbot, arm)
     palette.line.setText(words)
     assert palette.list.topLevelItem(0).data(0, Qt.ItemDataRole.UserRole) == name
+
+
+def test_a_command_that_is_named_and_disabled_is_first_and_return_says_why(qtbot, opened, tmp_path):
+    """And does not run another that has the same words."""
+    text = engine.find_robot("double_pendulum").read_text("utf-8")
+    robot = tmp_path / "mimics.urdf"
+    robot.write_text(
+        re.sub(r'(<joint name="elbow".*?)(</joint>)', r'\1<mimic joint="shoulder"/>\2', text, flags=re.DOTALL)
+    )
+    window = opened(robot)
+    for words in ("dca", "DCA-ABA"):
+        palette = opened_palette(qtbot, window)
+        palette.line.setText(words)
+        first = palette.list.topLevelItem(0)
+        assert first.data(0, Qt.ItemDataRole.UserRole) == "Simulation › Algorithm › DCA-ABA"
+        qtbot.keyClick(palette.line, Qt.Key.Key_Return)
+        assert "mimics" in window.statusBar().currentMessage()
+        assert window.features[LessonView].panel.lesson is None
+        qtbot.keyClick(palette.line, Qt.Key.Key_Down)
+        assert not palette.list.currentItem().isDisabled()
+        palette.close()
 
 
 def test_a_long_reason_leaves_the_name_its_room(qtbot, arm):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from plotted import colored, fill, make_panel, wheel
 from PyQt6.QtCore import QPoint, QRectF
+from PyQt6.QtWidgets import QLabel
 from test_time import play
 from windows import wait
 
@@ -69,12 +70,24 @@ def test_the_points_are_those_of_both_quantities_at_a_time(panel):
     assert (plot.canvas.x_title, plot.canvas.title) == ("position", "velocity")
     (_, x, y) = plot.canvas.dots[0]
     assert (x, y) == pytest.approx((np.degrees(np.sin(7.99)), np.degrees(np.cos(7.99))))
-    said = f"{plot.pairs[0].x.name}&nbsp;<b>{x:.4g}&nbsp;°,&nbsp;{y:.4g}&nbsp;°/\u2060s</b>"
-    assert said in plot.names.text(), "the axes say of what, and no line break divides it"
+    words = f"{x:.1f}&nbsp;°,&nbsp;{y:.1f}&nbsp;°/\u2060s</b>".replace("-", "\u2212")
+    assert words in plot.names.text().replace("\u2007", ""), "the axes say of what, and no line break divides it"
     panel.show_cursor(2.0)
     panel.draw()
     (_, x, y) = plot.canvas.dots[0]
     assert (x, y) == pytest.approx((np.degrees(np.sin(2.0)), np.degrees(np.cos(2.0))))
+
+
+def test_names_and_values_stay_in_their_lines_while_the_values_change(panel):
+    circle(panel)
+    widths, plot = set(), panel.phases.all[0]
+    label = QLabel()
+    for seconds in np.linspace(0.0, 7.0, 29):
+        panel.show_cursor(seconds)
+        panel.draw()
+        label.setText(plot.names.text())
+        widths.add(label.sizeHint().width())
+    assert max(widths) - min(widths) <= 1
 
 
 def test_a_robot_at_rest_has_a_range_around_its_values_and_the_wheel_zooms_both_axes(panel):
@@ -202,7 +215,7 @@ def test_a_joint_at_rest_has_a_velocity_of_zero_beside_those_that_move(panel):
     pair = circle(panel)
     panel.add([Samples(0, panel.quantities, np.array([9.0]), np.array([[0.5, 1e-9]]))])
     panel.draw()
-    assert "<b>28.65&nbsp;°,&nbsp;0&nbsp;" in panel.phases.all[0].names.text()
+    assert ">\u200728.6&nbsp;°,&nbsp;\u2007\u20070.0&nbsp;" in panel.phases.all[0].names.text()
     assert pair.x in panel.series
 
 

@@ -5,7 +5,7 @@ import math
 import pytest
 from PyQt6.QtCore import QPoint, Qt
 from PyQt6.QtWidgets import QApplication
-from windows import wait
+from windows import slider_position, wait
 
 import engine
 from app.features.batch_view import BatchView
@@ -19,7 +19,7 @@ DEGREE = math.pi / 180
 def focus(qtbot, window, row: int) -> None:
     """Click a slider at its value."""
     table = window.joints
-    at = table.slider_position(row, table.table.rows[row].value(table.table.q))
+    at = slider_position(table, row, table.table.rows[row].value(table.table.q))
     qtbot.mouseClick(table.viewport(), LEFT, pos=QPoint(round(at.x()), round(at.y())))
     wait(qtbot, table.hasFocus)
 

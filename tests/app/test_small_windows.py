@@ -4,7 +4,7 @@ import pytest
 from PyQt6.QtCore import QPoint, QSize, Qt
 from PyQt6.QtGui import QFontMetrics
 from PyQt6.QtWidgets import QInputDialog, QLabel, QLineEdit, QMainWindow, QScrollArea, QStyleOptionViewItem
-from windows import press, wait
+from windows import press, slider_position, wait
 
 import engine
 from app.acting.coordinates import coordinates
@@ -221,7 +221,7 @@ def test_a_drives_form_stands_at_its_row_and_is_seen_whole(qtbot, opened):
         assert form.y() == table.rowViewportPosition(row) + ROW_HEIGHT
         assert table.viewport().rect().contains(form.geometry())
         assert form.height() == table.rowHeight(row) - ROW_HEIGHT
-        handle = table.slider_position(row, table.table.rows[row].value(table.table.q))
+        handle = slider_position(table, row, table.table.rows[row].value(table.table.q))
         assert table.rowViewportPosition(row) < handle.y() < form.y()
     scrolled = table.verticalScrollBar()
     before, where = form.y(), scrolled.value()

@@ -44,6 +44,8 @@ quantity = "shoulder position"
 name = "ahead"
 quantity = "shoulder position"
 above = 0.0
+[[keep]]
+quantity = "step time"
 """
 
 
@@ -211,7 +213,7 @@ def test_every_chart_is_drawn_tells_and_is_clicked(qtbot, studied, swung, name, 
     area = chart.area
     for x in np.linspace(area.left() + 2, area.right() - 2, 40):
         for y in np.linspace(area.top() + 2, area.bottom() - 2, 20):
-            if chart.kind.row_at(QPointF(x, y), area) is not None:
+            if len(chart.kind.rows_at(QPointF(x, y), area)):
                 place = QPoint(round(x), round(y))
                 break
     QApplication.sendEvent(chart, QHelpEvent(QEvent.Type.ToolTip, place, chart.mapToGlobal(place)))
@@ -220,6 +222,43 @@ def test_every_chart_is_drawn_tells_and_is_clicked(qtbot, studied, swung, name, 
     assert asked == [panel.sample.value()]
     QToolTip.hideText()
     theme.apply(QApplication.instance(), True)
+
+
+def test_what_is_on_top_is_taken_first_and_each_further_click_takes_the_next(qtbot, studied, swung):
+    """Samples 6, 26 and 46 differ in damping only."""
+    panel = studied(swung).panel
+    results, chart = panel.results, panel.chart
+    results.columns["diverged"][46], results.columns["ahead"][46] = True, False
+    results.columns["shoulder position"][46] = np.nan
+    panel.show_results(results)
+    assert "1 diverged" in panel.summary.text()
+    assert panel.summary.text().endswith(" of the 59 that did not diverge")
+    asked = []
+    panel.requested.disconnect()
+    panel.requested.connect(asked.append)
+    panel.y_box.setCurrentText("shoulder velocity")
+    place = place_of(chart, 6)
+    QApplication.sendEvent(chart, QHelpEvent(QEvent.Type.ToolTip, place, chart.mapToGlobal(place)))
+    wait(qtbot, lambda: QToolTip.text().startswith("3 samples here; each click opens the next:\nsample 46, diverged\n"))
+    assert "ahead: –" in QToolTip.text()
+    drawn = chart.grab().toImage()
+    assert drawn.pixelColor(place).red() > 200 > drawn.pixelColor(place).green()
+    below = QPointF(chart.area.right() + 20, chart.area.bottom() + 14).toPoint()
+    assert drawn.pixelColor(below) == drawn.pixelColor(place)
+    for _ in range(4):
+        qtbot.mouseClick(chart, Qt.MouseButton.LeftButton, pos=place)
+    assert asked == [46, 6, 26, 46]
+    for name in ("Histogram", "Heat map", "Parallel coordinates"):
+        panel.kind_box.setCurrentText(name)
+        left, top, right, bottom = map(int, chart.area.getCoords())
+        spots = [QPoint(x, y) for x in range(left + 3, right, 3) for y in range(bottom - 3, top, -9)]
+        here = next(spot for spot in spots if len(chart.kind.rows_at(QPointF(spot), chart.area)) > 1)
+        asked.clear()
+        for _ in range(3):
+            qtbot.mouseClick(chart, Qt.MouseButton.LeftButton, pos=here)
+        assert len(set(asked)) > 1
+        assert 46 not in asked
+    QToolTip.hideText()
 
 
 @pytest.mark.parametrize("width", [60, 120, 600])
@@ -288,6 +327,28 @@ def test_what_has_no_results_is_told(qtbot, window, tmp_path):
     wait(qtbot, lambda: "is damaged" in view.panel.summary.text())
 
 
+def test_results_of_a_study_that_runs_come_by_themselves_and_what_is_chosen_stays(qtbot, window, swung, tmp_path):
+    view, folder = window.features[StudyView], tmp_path / "own.results"
+    shutil.copytree(swung.with_suffix(".results"), folder)
+    table = parquet.read_table(folder / "samples").sort_by("sample")
+    for part in folder.glob("samples/*.parquet"):
+        part.unlink()
+    view.open(str(folder))
+    wait(qtbot, lambda: "no result is in " in view.panel.summary.text())
+    assert view.panel.summary.text().endswith(" yet; run the study, or wait until its run has ended a batch")
+    view.open(str(swung))  # while the other may be being read
+    view.open(str(folder))
+    parquet.write_table(table.slice(0, 20), folder / "samples" / "part-0000000000.parquet")
+    wait(qtbot, lambda: view.panel.summary.text().startswith("20 of 60 samples"))
+    assert view.panel.results.folder == folder
+    view.panel.color_box.setCurrentText("damping")
+    view.panel.sample.setValue(7)
+    parquet.write_table(table.slice(20), folder / "samples" / "part-0000000020.parquet")
+    wait(qtbot, lambda: view.panel.summary.text().startswith("60 samples"))
+    assert (view.panel.color_box.currentText(), view.panel.sample.value(), view.panel.chart.row) == ("damping", 7, 7)
+    assert not view._checking.isActive()
+
+
 def test_a_damaged_study_leaves_the_one_before_as_it_is_shown(qtbot, studied, swung, tmp_path):
     view = studied(swung)
     panel, bar = view.panel, view._window.statusBar()
@@ -346,7 +407,7 @@ def test_a_run_that_comes_to_other_numbers_is_told(qtbot, studied, swung, tmp_pa
     """This happens on another kind of processor."""
     folder = tmp_path / "s.results"
     shutil.copytree(swung.with_suffix(".results"), folder)
-    for part in folder.glob("part-*"):
+    for part in folder.glob("samples/part-*"):
         table = parquet.read_table(part)
         at = table.column_names.index("shoulder position")
         moved = [x if x is None else x + 1e-15 for x in table["shoulder position"].to_pylist()]

@@ -197,6 +197,10 @@ class Hints(QObject):
         return self.scheme
 
 
+def ticked(appearance):
+    return [name for name, action in appearance.actions.items() if action.isChecked()]
+
+
 @pytest.fixture
 def system(monkeypatch, qapp):
     hints = Hints()
@@ -209,19 +213,25 @@ def test_the_window_follows_the_system_until_the_user_chooses(system, make_windo
     window = make_window()
     assert not theme.is_dark()
     appearance = window.features[Appearance]
-    assert appearance.actions["system"].isChecked()
+    assert ticked(appearance) == ["system"]
     system.scheme = Qt.ColorScheme.Dark
     system.colorSchemeChanged.emit(system.scheme)
     assert theme.is_dark()
     appearance.actions["light"].trigger()
     assert not theme.is_dark()
+    assert ticked(appearance) == ["light"]
     system.colorSchemeChanged.emit(system.scheme)
     assert not theme.is_dark()
     assert window.palette().color(window.backgroundRole()).name() == theme.LIGHT["panel"]
     window.close()
     again = make_window()
     assert not theme.is_dark()
-    assert again.features[Appearance].actions["light"].isChecked()
+    appearance = again.features[Appearance]
+    assert ticked(appearance) == ["light"]
+    appearance.choose("dark")
+    assert ticked(appearance) == ["dark"]
+    appearance.actions["system"].trigger()
+    assert ticked(appearance) == ["system"]
 
 
 def test_a_window_begins_with_the_same_docks_in_both(make_window):

@@ -7,7 +7,7 @@ import pytest
 from PyQt6.QtCore import QBuffer, QByteArray, QPoint, Qt
 from PyQt6.QtGui import QAction
 from PyQt6.QtWidgets import QApplication, QInputDialog, QToolButton, QWidget
-from windows import case, frames_of, number_typed, play_for, shown_time, wait, wait_loaded
+from windows import case, frames_of, number_typed, play_for, shown_time, slider_position, wait, wait_loaded
 
 import engine
 from app.desktop import theme
@@ -312,7 +312,7 @@ def test_joints_rest_while_a_recorded_moment_is_shown(qtbot, window, time_view):
     wait(qtbot, lambda: np.allclose(panel.table.q, first, atol=SEEN))
     stood, number = panel.table.q.copy(), panel.table.index(1, VALUE)
     told = panel.table.data(number)
-    place = panel.slider_position(1, 0.5).toPoint()
+    place = slider_position(panel, 1, 0.5).toPoint()
     qtbot.mousePress(panel.viewport(), LEFT, pos=place)
     qtbot.mouseMove(panel.viewport(), place + QPoint(20, 0))
     np.testing.assert_allclose(panel.table.q, stood, atol=SEEN, err_msg="as in the picture while the mouse is down")
@@ -406,7 +406,7 @@ def test_nothing_is_cut_where_a_recorded_moment_has_more_to_tell(qtbot):
     bar.setParent(around)
     around.resize(900, 100)
     around.show()
-    bar.show_memory(2**20, 2**29)
+    bar.show_memory(2**20, 2**29, 2**29)
     bar.show_runs([(1, "Run 1")], 1)
     for width in range(220, 800, 20):
         bar.resize(width, bar.sizeHint().height())

@@ -10,7 +10,7 @@ from test_time import settle
 from windows import play_for, started, wait, wait_loaded
 
 import engine
-from app.features.attaching import ControllerView, RunExports, Sessions, TimeView, UndoView
+from app.features.attaching import ControllerView, Reloading, RunExports, Sessions, TimeView, UndoView
 from app.recording import run_files
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Settings
@@ -80,12 +80,18 @@ def test_the_last_run_shows_its_settings_and_goes_on_without_the_efforts_of_its_
     assert not bench.controller.path, "it does not run by itself"
 
 
-def test_the_next_robot_does_not_take_the_steps_of_a_run_that_was_only_looked_at(qtbot, driven, make_window, tmp_path):
+@pytest.mark.parametrize("branched", [False, True])
+def test_the_next_robot_does_not_take_the_steps_of_a_run(qtbot, driven, make_window, tmp_path, branched):
     driven.close()
     window = started(make_window, tmp_path / "runs")
     open_last(qtbot, window)
     window.kept.action.trigger()
     wait_loaded(qtbot, window)
+    if branched:
+        branch(qtbot, window)
+        play_for(qtbot, window, 0.05)
+        window.features[Reloading].reload()  # which keeps them
+        wait_loaded(qtbot, window)
     settings = window.workbench.robot.settings
     assert (settings.automatic, settings.dt, settings.integrator) == (False, 2e-3, "rk4")
     window.open(engine.find_robot("arm7"))
@@ -93,6 +99,10 @@ def test_the_next_robot_does_not_take_the_steps_of_a_run_that_was_only_looked_at
     settings, suggested = window.workbench.robot.settings, engine.suggested_step(window.workbench.robot.model, True)
     assert settings.automatic
     assert (settings.dt, settings.integrator) == (suggested.dt, suggested.integrator)
+    window.workbench.configuring.set_dt(4e-3)  # the user's own choice stays
+    window.open(engine.find_robot("scara"))
+    wait(qtbot, lambda: window.workbench.robot.model.name == "scara")
+    assert (window.workbench.robot.settings.automatic, window.workbench.robot.settings.dt) == (False, 4e-3)
 
 
 def test_a_run_from_a_file_knows_its_controller_also_after_a_second_export(qtbot, driven, own, window, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from PyQt6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PyQt6.QtGui import QDragEnterEvent, QDropEvent
 from PyQt6.QtWidgets import QAbstractButton, QApplication, QDoubleSpinBox
-from windows import ANSWER, LOOKS, answers, press, shown_time, wait, wait_loaded
+from windows import ANSWER, LOOKS, answers, press, shown_time, slider_position, wait, wait_loaded
 
 import engine
 from app.desktop import dialogs
@@ -134,9 +134,9 @@ def test_slide_a_joint_then_step_then_reset(qtbot, opened):
     window = opened()
     panel, bench = window.joints, window.workbench
     target = np.radians(60)
-    qtbot.mousePress(panel.viewport(), Qt.MouseButton.LeftButton, pos=panel.slider_position(0, 0.0).toPoint())
-    qtbot.mouseMove(panel.viewport(), panel.slider_position(0, target).toPoint())
-    qtbot.mouseRelease(panel.viewport(), Qt.MouseButton.LeftButton, pos=panel.slider_position(0, target).toPoint())
+    qtbot.mousePress(panel.viewport(), Qt.MouseButton.LeftButton, pos=slider_position(panel, 0, 0.0).toPoint())
+    qtbot.mouseMove(panel.viewport(), slider_position(panel, 0, target).toPoint())
+    qtbot.mouseRelease(panel.viewport(), Qt.MouseButton.LeftButton, pos=slider_position(panel, 0, target).toPoint())
     wait(qtbot, lambda: abs(bench.robot.initial[0] - target) < 0.05)
     placed = bench.robot.initial[0]
     assert panel.table.data(panel.table.index(0, VALUE)).startswith(f"{np.degrees(placed):.1f}")
@@ -153,7 +153,7 @@ def test_slide_a_joint_then_step_then_reset(qtbot, opened):
 def test_a_joint_held_during_play_stays_in_the_hand(qtbot, opened):
     window = opened()
     panel = window.joints
-    place = panel.slider_position(0, np.radians(90)).toPoint()
+    place = slider_position(panel, 0, np.radians(90)).toPoint()
     qtbot.keyClick(window, Qt.Key.Key_Space)
     qtbot.mousePress(panel.viewport(), Qt.MouseButton.LeftButton, pos=place)
     begun = window.workbench.robot.time

@@ -93,7 +93,7 @@ class DialogTour(Visitor):
         """Show all docks at once, then each in front of those beside it."""
         self.robot("arm7")
         self.spin(0.3)
-        docks = self.window.docks.titles
+        docks = self.window.docks._docks
         shown = {title for title in docks if not self.window.docks[title].isHidden()}
         for title in docks:
             self.dock(title)

@@ -9,13 +9,15 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
-from PyQt6.QtCore import Qt, QTimer
+from PyQt6.QtCore import QPointF, Qt, QTimer
 from PyQt6.QtTest import QTest
 from PyQt6.QtWidgets import QAbstractSpinBox, QApplication, QDialog, QFileDialog, QLabel, QLineEdit
 
 import engine
 from app.features.attaching import LessonView, Status, TimeView
 from app.features.autosaved_runs import AutosavedRuns
+from app.panels import joints
+from app.panels.joints import JointPanel
 from app.panels.lesson import LessonPanel
 from app.panels.run_dialog import INTERVAL, RunDialog
 from app.window import Window
@@ -45,6 +47,12 @@ def started(make_window: Callable[[], Window], folder: Path) -> Window:
 def shown_time(window: Window) -> str:
     """Return the displayed time with its unit, without the end of the recording beside it."""
     return f"{window.features[TimeView].bar.time.text().split()[0]} s"
+
+
+def slider_position(panel: JointPanel, row: int, value: float) -> QPointF:
+    """The handle's position in the viewport for a row's value, rad or m."""
+    groove = joints.groove_of(panel.visualRect(panel.table.index(row, joints.SLIDER)))
+    return QPointF(joints._place(panel.table.rows[row], value, groove), groove.center().y())
 
 
 @contextmanager

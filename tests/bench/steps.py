@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import files
-from engine.bench.peers import mujoco
 from engine.bench.peers.peer import Missing
 from engine.bench.results import NONE, Part, Rows, measured_rows
 from engine.bench.suites import gpu
@@ -24,7 +23,7 @@ from engine.selection.steppers import advancing
 from engine.simulation import Simulation
 from engine.urdf.load import load
 from engine.validation import Array
-from tests.bench import trees
+from tests.bench import mujoco_steps, trees
 
 CHAINS = (*((1, n, held) for held in (False, True) for n in (50, 200, 1000, 4000)), (100, 200, False))
 """Chains, links of each, and whether joint limits and friction act."""
@@ -67,9 +66,9 @@ ASKED: Mapping[str, Asked] = {
     "steps-1000x1-held": Asked(120, 80), "steps-4000x1-held": Asked(200, 130), "steps-200x100": Asked(60, 40),
     "launched-quadruped": Asked(800e6, 880e6),
 }  # fmt: skip
-PEERS: Mapping[str, tuple[Callable[[Model, Array, float, int], mujoco.Steps], int]] = {
-    "mujoco": (mujoco.steps_on_one_core, 1000),
-    "mujoco-warp": (mujoco.steps_on_warp, 200),
+PEERS: Mapping[str, tuple[Callable[[Model, Array, float, int], mujoco_steps.Steps], int]] = {
+    "mujoco": (mujoco_steps.steps_on_one_core, 1000),
+    "mujoco-warp": (mujoco_steps.steps_on_warp, 200),
 }
 """Peers that step unconstrained chains, with their maximum number of links: they factorize the mass matrix."""
 

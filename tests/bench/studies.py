@@ -143,7 +143,7 @@ def _beside_bare(folder: Path, args: argparse.Namespace) -> dict[str, float]:
         began = perf_counter()
         study.run(out, processes=0)
         ours.append(perf_counter() - began)
-        parts = [results.parquet().read_table(part) for part in sorted(out.glob(results.PARTS))]
+        parts = [results.parquet().read_table(part) for part in results.parts(out)]
         works = [(part["friction"][0].as_py(), part["push direction"].to_numpy()) for part in parts]
         how = _how(out)
         began = perf_counter()
@@ -175,10 +175,10 @@ def _command(folder: Path, args: argparse.Namespace, gpus: int) -> dict[str, flo
         )
         times.append(perf_counter() - began)
         done = json.loads(said.stdout)
-    seconds, stored = float(np.median(times)), sum(part.stat().st_size for part in out.glob(results.PARTS))
+    seconds, stored = float(np.median(times)), sum(part.stat().st_size for part in results.parts(out))
     return {
         "gpus": gpus, "samples": done["done"], "diverged": done["diverged"], "seconds": seconds, "all_seconds": times,
-        "samples_per_s": done["done"] / seconds, "parts": len(list(out.glob(results.PARTS))), "bytes": stored,
+        "samples_per_s": done["done"] / seconds, "parts": len(results.parts(out)), "bytes": stored,
         "stands": done["predicates"]["stands"],
     }  # fmt: skip
 

@@ -20,7 +20,7 @@ import engine
 from engine.bench import facts
 from engine.study.batch import Batch
 from engine.study.plan import NONE, Task
-from engine.study.results import PARTS, Results
+from engine.study.results import Results, parts
 from tests.bench.studies import written
 
 SAMPLES = 2**18
@@ -68,7 +68,7 @@ def _led(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
             began = perf_counter()
             store.add(group, Batch(Task(own, values), numbers, lost, batch.diverged_at))
             times.append(perf_counter() - began)
-    part = next((folder / "r").glob(PARTS)).stat().st_size
+    part = parts(folder / "r")[0].stat().st_size
     return {
         "draw_s": drawn, "pickle_s": pickled, "write_s": float(np.median(times)), "bytes_there": there,
         "bytes_back": back, "bytes_part": part, "bytes_group": len(pickle.dumps(group)),

@@ -15,10 +15,11 @@ from engine.bench.timer import alternate, repeater
 from engine.cuda.runtime import device
 from engine.dynamics import ForwardDynamics
 from engine.model import Model, generate
+from tests.shaped_trees import SHAPES, shaped
 
 
 class Case(NamedTuple):
-    """A robot's shape, one of `generate.SHAPES`, "random", "snake" or a robot's file; its bodies; how many of it."""
+    """A robot's shape, one of `SHAPES`, "random", "snake" or a robot's file; its bodies; how many of it."""
 
     shape: str
     bodies: int
@@ -36,14 +37,14 @@ class Case(NamedTuple):
             return generate.tree(self.bodies)
         if self.shape == "snake":
             return generate.tree(self.bodies, branching=0, floating=True)
-        return generate.shaped(self.shape, self.bodies)
+        return shaped(self.shape, self.bodies)
 
 
 CASES = (
     *(Case("binary", n) for n in (63, 255, 1023, 4095, 4096)),
     *(Case("random", n) for n in (16, 64, 256, 1024, 4096, 10000)),
     *(Case("snake", n) for n in (50, 200, 1000, 4096)),
-    *(Case(shape, 4096) for shape in generate.SHAPES[1:]),
+    *(Case(shape, 4096) for shape in SHAPES[1:]),
     *(Case(shape, n, "float32") for shape, n in (("binary", 4096), ("random", 4096))),
     *(Case(shape, n, "float64", 8) for shape, n in (("binary", 4096), ("random", 256))),
 )

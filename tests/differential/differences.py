@@ -210,7 +210,7 @@ def _under_contact(
         seen["spins too fast to tell by how much"] += 1
         return
     way = _way(model, robot.q, q, settings.dt)
-    v_first = step.in_initial_frames(model, v, way, settings.dt)
+    v_first = step.in_final_frames(model, v, way, -settings.dt)  # from the end's frames to the start's
     limit = _tolerance(robot, ready.M, ready.free, v_first, exact)
     order = [next(c for c, y in enumerate(contacts) if y is x) for x in ready.contacts]
     impulses, faults = _impulses(ready, told, order)
@@ -313,7 +313,9 @@ def _coordinates(
         yield f"what takes overlaps back is no push along the contacts' normals: {off:.1e} of it is something else"
     least = -np.min(rows.J @ aside * dt + rows.b)
     deepest = max(-x.gap for x in ready.contacts)
-    if least > 0.51 * deepest and step.correction_residual(ready) <= 1e-9 and not limited:
+    G = rows.J @ back
+    feasible = contact_law.residual(rows, G, contact_law.solve(rows, G)) <= 1e-9
+    if least > 0.51 * deepest and feasible and not limited:
         yield f"of an overlap of {deepest:.2e} m {least:.2e} m are not taken back, or a gap is shut by that"
 
 

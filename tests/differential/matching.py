@@ -9,8 +9,8 @@ import numpy as np
 
 import engine
 from engine.algorithms import step, touching
-from engine.algorithms.convex import PosedSolid, Solid, gap_along, signed_distance
-from engine.algorithms.pair_places import places_along
+from engine.algorithms.convex import ContactPoint, PosedSolid, Solid, gaps_along, signed_distance
+from engine.algorithms.pair_places import ORDER, places_of
 from engine.algorithms.touching import Contact
 from engine.lie import Array
 
@@ -78,7 +78,7 @@ def told_contacts(
         if (
             found and near.pair is not None
         ):  # along the best normal that is reported, which may be better than the text's
-            deepest = max(gap_along(*near.pair, told.normal[0, c].astype(float)) for c in found)
+            deepest = max(_gap_along(*near.pair, told.normal[0, c].astype(float)) for c in found)
         if found and min(told.gap[0, c] for c in found) > deepest + slack and deepest <= touching.CONTACT_MARGIN:
             faults.append(f"the deepest contact of link {near.contacts[0].link} is not among those that are kept")
         matched |= found
@@ -135,8 +135,8 @@ def _by_their_normals(
             continue
         n = told.normal[0, c].astype(float)
         n = n / np.linalg.norm(n)
-        if gap_along(one, other, n) > gap - exact.searched:
-            places = [law._replace(x=x, n=n, gap=own_gap) for x, _, own_gap in places_along(one, other, n)]
+        if _gap_along(one, other, n) > gap - exact.searched:
+            places = [law._replace(x=x, n=n, gap=own_gap) for x, _, own_gap in _places_along(one, other, n)]
             left = [k for k in own if k not in found]
             found |= _matched(places, told, left, exact._replace(place=exact.searched))
             closest = abs(told.gap[0, c] - gap) <= exact.searched and _holds(near, told, c, n, exact)
@@ -147,6 +147,18 @@ def _by_their_normals(
         if here and any(np.linalg.norm(told.point[0, c] - told.point[0, k]) < 10 * exact.searched for k in found):
             found[c] = law
     return found
+
+
+def _gap_along(one: PosedSolid, other: PosedSolid, n: Array) -> float:
+    return float(gaps_along(one, other, n[None])[0])
+
+
+def _places_along(one: PosedSolid, other: PosedSolid, n: Array) -> list[ContactPoint]:
+    """Return the places along a normal, where several normals are equally good."""
+    swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
+    a, b, m = (other, one, -n) if swapped else (one, other, n)
+    places = places_of(a, b, m, _gap_along(a, b, m))
+    return [place._replace(n=n) for place in places]
 
 
 def _holds(near: touching.Near, told: engine.scene.Contacts, c: int, n: Array, exact: Precision) -> bool:
@@ -168,7 +180,7 @@ def _alike(group: list[Contact], exact: Precision) -> bool:
 def _borderline(robot: Robot, x: Contact, exact: Precision) -> bool:
     """Whether rounding decides if it takes part."""
     further = x._replace(gap=x.gap + 10 * exact.place)
-    return not touching.takes_part(robot.model, robot.at, further, robot.settings.dt)
+    return not touching.is_near(touching.with_next_gap(robot.model, robot.at, further, robot.settings.dt))
 
 
 def _at_the_border(told: engine.scene.Contacts, c: int, exact: Precision) -> bool:

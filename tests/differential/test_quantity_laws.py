@@ -7,11 +7,12 @@ import engine
 from engine import lie
 from engine.algorithms import motion as by_definition
 from engine.controller import Controller
-from engine.model import WORLD, generate
+from engine.model import WORLD
 from engine.rollout import Recorder
 from engine.validation import Array
 from tests.differential.cases import Case, case
 from tests.differential.laws import CHAINS, EIGHT, FIELD, IMPLICIT, PLAIN, TREES, chances, holds, same_bits
+from tests.shaped_trees import SHAPES, shaped
 
 MANY = [pytest.param(8, id="some"), pytest.param(200, id="many", marks=pytest.mark.slow)]
 
@@ -193,7 +194,7 @@ def test_controllers_are_asked_at_each_of_their_steps(period: str, tmp_path) -> 
         np.testing.assert_array_equal(kept.v[k + 1], other.v[0])
 
 
-@pytest.mark.parametrize("shape", ["chain", "tree", *generate.SHAPES])
+@pytest.mark.parametrize("shape", ["chain", "tree", *SHAPES])
 def test_generated_robots_are_read_back(shape: str, tmp_path) -> None:
     """The URDF of a generated robot is that robot: every array, but for rounding, and every name."""
     kinds = {"prismatic": 0.3, "spherical": 0.2}
@@ -204,7 +205,7 @@ def test_generated_robots_are_read_back(shape: str, tmp_path) -> None:
         elif shape == "tree":
             model = engine.tree(n, seed, floating=bool(seed % 2), **kinds)
         else:
-            model = generate.shaped(shape, n, seed, floating=bool(seed % 2), **kinds)
+            model = shaped(shape, n, seed, floating=bool(seed % 2), **kinds)
         path = tmp_path / f"{seed}.urdf"
         path.write_text(engine.to_urdf(model), "utf-8")
         again = engine.load(path)

@@ -23,9 +23,10 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-from engine.compile import machine, specialise_in, written_out
+from engine.compile import machine, written_out
 from engine.compile.with_loops import Exists, Given, Number, Number32, OfBatch, Own, RobotNumber, Table
 from engine.cuda.runtime import compiler, device, header
+from tests.engine.in_number_type import specialise_in
 
 COMPILER = shutil.which("g++")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="needs g++, to compile kernels for the host")

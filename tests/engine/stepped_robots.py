@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 import engine
-from engine.model import Model, generate
+from engine.model import Model
+from tests.shaped_trees import shaped
 
 LENGTHS = (1, 2, 7, 40, 129, 1000)
 SHIPPED = tuple(sorted(path.stem for path in (Path(__file__).parents[2] / "robots").glob("*.urdf")))
@@ -19,7 +20,7 @@ TREES = {
     "balls": lambda: engine.tree(14, seed=2, prismatic=0.3, spherical=0.4),
     "floating": lambda: engine.tree(10, seed=5, floating=True, spherical=0.3),
     "snake": lambda: engine.tree(30, seed=3, branching=0.0, floating=True),
-    "legs": lambda: generate.shaped("legs", 65, seed=1, floating=True, spherical=0.1),
+    "legs": lambda: shaped("legs", 65, seed=1, floating=True, spherical=0.1),
     "bush": lambda: engine.tree(70, seed=8, spherical=0.1),
     "mimic": lambda: _mimicking(),
     "massless": lambda: _without_mass(engine.chain(6, seed=3), 2),

@@ -13,12 +13,12 @@ import main
 from engine import figures
 from engine.bench import curves, gpu_timing
 from engine.bench.peers import jaxsim, peer, pinocchio
-from engine.bench.peers.mujoco import mujoco_model, steps_on_one_core
+from engine.bench.peers.mujoco import mujoco_model
 from engine.bench.states import state
 from engine.bench.suites import first_answers, gpu, swarm
 from engine.bench.suites.command import SUITES, Suite
 from engine.cuda.runtime import clock, device
-from tests.bench import command, growth, pictures, step_growth, steps
+from tests.bench import command, growth, mujoco_steps, pictures, step_growth, steps
 
 
 def power(factor, exponent, sizes):
@@ -163,7 +163,7 @@ def test_mujoco_steps_the_very_same_chain(rng):
     pytest.importorskip("mujoco")
     model, q = steps.chain(12, False), rng.uniform(-0.2, 0.2, (2, 12))
     _, ours = steps._timed(model, q, "abia", "cpu")
-    theirs = steps_on_one_core(model, q, steps.DT, steps.WALKED)
+    theirs = mujoco_steps.steps_on_one_core(model, q, steps.DT, steps.WALKED)
     np.testing.assert_allclose(theirs.v, ours, rtol=0, atol=1e-11 * np.abs(ours).max())
     assert 0 < theirs.seconds(0.01) < 1e-3
 

@@ -76,11 +76,13 @@ def test_a_gpu_that_cannot_be_used_is_told_in_a_sentence_and_the_cpu_taken(cupy,
     assert capsys.readouterr().err == f"catena run: device 'cuda' cannot be used: {reason}\n"
 
 
-@pytest.mark.parametrize(
-    "error",
-    [ImportError("libcudart.so.13: no such file\nmore"), ValueError("numpy.dtype size changed"), OSError("bad magic"),
-     RuntimeError("the driver is broken"), AttributeError("module has no attribute 'x'"), SyntaxError("invalid")],
+RAISED = (
+    ImportError("libcudart.so.13: no such file\nmore"), ValueError("numpy.dtype size changed"), OSError("bad magic"),
+    RuntimeError("the driver is broken"), AttributeError("module has no attribute 'x'"), SyntaxError("invalid"),
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("error", RAISED)
 def test_a_cupy_that_cannot_be_imported_is_told_whatever_it_raises(cupy, monkeypatch, error):
     class Finder:
         @staticmethod

@@ -106,22 +106,6 @@ def test_a_tiny_link_is_no_massless_one():
     assert "cfa" in engine.algorithms(grain)
 
 
-def test_the_documentation_shows_the_table():
-    head, rule, *rows = capabilities.markdown().splitlines()
-    columns = [cell.strip() for cell in head.strip("|").split("|")]
-    assert len(rule.strip("|").split("|")) == len(columns)
-    shown = {}
-    for row in rows:
-        cells = [cell.strip() for cell in row.strip("|").split("|")]
-        assert len(cells) == len(columns)
-        shown[cells[0].strip("`")] = dict(zip(columns, cells, strict=True))
-    assert list(shown) == list(capabilities.ALGORITHMS)
-    for name, row in capabilities.ALGORITHMS.items():
-        assert shown[name]["trees"] == {"abia": "yes", "dca": "yes", "jsiia": "yes"}.get(name, "no")
-        assert shown[name]["massless links"] == ("yes" if row.massless else "no")
-        assert shown[name]["work"] == f"O({row.work})"
-
-
 def test_the_public_function_and_the_folder_of_texts_share_a_name_in_peace():
     importlib.import_module("engine.algorithms.cfa")
     assert engine.algorithms(engine.chain(2))[0] == "abia"

@@ -151,8 +151,6 @@ def of_chains(dtype: str, clusters: bool):
         yield lambda transposed=transposed: block_solvers.Bidiagonal(3, 100, 2, dtype, transposed)
     yield lambda: abia_hybrid.AbiaHybrid(model, dtype, lambda *_: None)
     for group in groups:
-        for m in (5, 6):
-            yield lambda m=m, group=group: block_solvers.Tridiagonal(3, 100, m, dtype)._kernels.of(group)
         for kernels in (cfa.Cfa(model, dtype)._kernels, jsiia.Jsiia(model, dtype)._kernels):
             yield lambda kernels=kernels, group=group: kernels.of(group)
         hybrid = abia_hybrid.ThreadGroupKernels("chains/abia_hybrid.cu", ["torques_left<"], dtype)

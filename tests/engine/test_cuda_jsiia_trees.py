@@ -10,7 +10,8 @@ import engine
 from engine.bench.states import State, residual, state
 from engine.cuda.rigid_body import joint_space
 from engine.cuda.trees import jsiia
-from engine.model import Model, generate
+from engine.model import Model
+from tests.shaped_trees import SHAPES, shaped
 
 DTYPES = ("float64", "float32")
 BOUND = {"float64": 1e-11, "float32": 1e-3}
@@ -21,7 +22,7 @@ MODELS = {
     "balls": engine.tree(30, seed=7, prismatic=0.2, floating=True, spherical=0.4),
     "ball": engine.chain(1, spherical=1.0),
     "snake": engine.tree(70, branching=0, floating=True),
-    **{shape: generate.shaped(shape, 40, prismatic=0.3, floating=shape == "legs") for shape in generate.SHAPES},
+    **{shape: shaped(shape, 40, prismatic=0.3, floating=shape == "legs") for shape in SHAPES},
     **{path.stem: engine.load(path) for path in sorted(engine.ROBOTS.glob("*.urdf"))},
     "arm7-floating": engine.load(engine.ROBOTS / "arm7.urdf", floating=True),
 }

@@ -10,7 +10,7 @@ from held_trees import a_tree, free, held, states
 import engine
 from engine.cuda.runtime import device
 from engine.cuda.trees import dca
-from engine.model import generate
+from tests.shaped_trees import SHAPES, shaped
 
 pytestmark = pytest.mark.gpu
 
@@ -43,9 +43,9 @@ def test_random_trees_move_as_on_the_cpu(n, acting, integrator, chance):
 
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
 @pytest.mark.parametrize("acting", ACTING)
-@pytest.mark.parametrize("shape", generate.SHAPES)
+@pytest.mark.parametrize("shape", SHAPES)
 def test_trees_of_all_shapes_move_as_on_the_cpu(shape, acting, integrator, chance):
-    assert_moves_alike(generate.shaped(shape, 70, prismatic=0.3, floating=True), acting, integrator, chance)
+    assert_moves_alike(shaped(shape, 70, prismatic=0.3, floating=True), acting, integrator, chance)
 
 
 @pytest.mark.parametrize("integrator", engine.INTEGRATORS)
@@ -69,7 +69,7 @@ def test_single_precision_moves_nearly_so(acting, integrator, chance):
 
 
 def test_a_large_tree_moves_as_on_the_cpu(chance):
-    for model, steps in ((generate.shaped("binary", 4096), 20), (held(engine.tree(1000, seed=3), chance), 10)):
+    for model, steps in ((shaped("binary", 4096), 20), (held(engine.tree(1000, seed=3), chance), 10)):
         assert_steps_alike(*pair(model, states(model, 1, chance), chance, "dca", dt=1e-5), steps, 1e-9)
 
 

@@ -10,7 +10,7 @@ from engine.bench.states import State, residual, state
 from engine.cuda.trees import dca
 from engine.cuda.trees.contraction import Costs
 from engine.cuda.trees.schedule import TASK_BITS, Schedule, Task, schedule
-from engine.model import generate
+from tests.shaped_trees import SHAPES, shaped
 
 TOLERANCE = {"float64": 1e-11, "float32": 1e-3}
 H200 = {"multiProcessorCount": 132, "major": 9}
@@ -18,7 +18,7 @@ CHEAP, DEAR = Costs(absorb=100.0), Costs(absorb=0.01)  # stretches wherever ther
 
 
 def of_all_shapes(n: int) -> list[engine.Model]:
-    shapes = [generate.shaped(shape, n, prismatic=0.3, floating=shape == "legs") for shape in generate.SHAPES]
+    shapes = [shaped(shape, n, prismatic=0.3, floating=shape == "legs") for shape in SHAPES]
     snakes = [engine.tree(n, branching=0, floating=True), engine.chain(n, spherical=1.0)]
     return [*shapes, *snakes, *(engine.tree(n, prismatic=0.3, floating=True, spherical=share) for share in (0.0, 0.4))]
 
@@ -139,11 +139,11 @@ def test_rounds_grow_as_the_docstring_says():
     def rounds(model: engine.Model, costs: Costs | None = None) -> int:
         return schedule(model.parent, model.kind, 128, costs).rounds
 
-    assert rounds(generate.shaped("binary", 4095)) == (1 + 2) + 2 * 2 - 1
-    assert rounds(generate.shaped("star", 4096)) <= 8
+    assert rounds(shaped("binary", 4095)) == (1 + 2) + 2 * 2 - 1
+    assert rounds(shaped("star", 4096)) <= 8
     assert rounds(engine.tree(4096, branching=0, floating=True)) <= (1 + 6) + 2 * 8 + 4
-    assert rounds(generate.shaped("caterpillar", 4096)) <= (1 + 6) + 2 * 8 + 4
-    assert rounds(generate.shaped("comb", 4096)) <= 20
+    assert rounds(shaped("caterpillar", 4096)) <= (1 + 6) + 2 * 8 + 4
+    assert rounds(shaped("comb", 4096)) <= 20
     assert rounds(engine.tree(10000)) <= 30
 
 
@@ -201,7 +201,7 @@ def test_real_robots_get_the_aba_s_accelerations(name, floating, rng, example_ro
 
 @pytest.mark.gpu
 def test_the_largest_trees_are_right(rng):
-    for model in (engine.tree(30000), generate.shaped("caterpillar", 20000)):
+    for model in (engine.tree(30000), shaped("caterpillar", 20000)):
         at = state(model, rng)
         assert np.max(residual(model, at, solved(model, at, "float64"))) <= TOLERANCE["float64"], model.name
 

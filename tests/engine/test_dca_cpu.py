@@ -20,8 +20,8 @@ from engine.cpu.trees.plan import Costs
 from engine.cpu.trees.rows import rows
 from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model import FREE
-from engine.model.generate import SHAPES, shaped
 from engine.model.layout import pack
+from tests.shaped_trees import SHAPES, shaped
 
 ALWAYS = Costs(aba=1e9)
 """The ABA never does the work."""
@@ -316,7 +316,7 @@ import sys, time
 import numpy as np
 import engine
 from engine.cpu.trees.dca import TreeDca
-from engine.model.generate import shaped
+from tests.shaped_trees import shaped
 for model in engine.chain(1000), shaped("legs", 1000):
     rng = np.random.default_rng(0)
     one = model.random(rng), rng.uniform(-1, 1, 1000), rng.uniform(-1, 1, 1000)

@@ -13,8 +13,8 @@ from stepped_robots import own_numbers
 import engine
 from engine.cpu.trees import dca, plan
 from engine.model import FREE
-from engine.model.generate import shaped
 from engine.step_settings import INTEGRATORS
+from tests.shaped_trees import shaped
 
 SLOW = pytest.mark.slow
 

@@ -8,7 +8,7 @@ import pytest
 import engine
 from engine.algorithms import dca_tree
 from engine.algorithms.tree import Tree, paths
-from engine.model.generate import SHAPES, shaped
+from tests.shaped_trees import SHAPES, shaped
 
 MODELS = {
     **{

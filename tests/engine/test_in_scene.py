@@ -9,7 +9,7 @@ import pytest
 import trimesh
 
 import engine
-from engine.compile import specialise_in, with_loops
+from engine.compile import with_loops
 from engine.compile.with_loops import WARP, Layout
 from engine.cuda.constraints.contacts import lanes
 from engine.cuda.stepping import scene_stepper
@@ -27,6 +27,7 @@ from engine.kernels.step_arguments import Controls, Record, Report, State, StepA
 from engine.model.layout import pack, pack_coupling
 from engine.scene import put_down
 from engine.step_settings import StepSettings
+from tests.engine.in_number_type import specialise_in
 
 DT, STEPS = 2e-3, 60
 HILLS = engine.HeightField(0.04 * np.random.default_rng(5).random((30, 40)), 0.07)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from engine.kernels import joint_constraints as rows
+from engine.kernels.active_set import ROWS
 from engine.kernels.joint_constraints import BACKWARD, FORWARD, HIGH, LOW, STUCK
 from engine.kernels.joint_rows import JointRows, bounds, is_row, set_mode
 from engine.kernels.step_state import ActiveSet
@@ -123,7 +124,7 @@ class Forces:
     ],
 )  # fmt: skip
 def test_a_mode_is_put_into_forces_or_into_a_lock_on_the_velocity_that_it_prescribes(before, mode, force, after):
-    active, forces = ActiveSet(np.array([[before]]), np.zeros((1, 1)), np.zeros(1, np.int64)), Forces()
+    active, forces = ActiveSet(np.array([[before]]), np.zeros((1, ROWS, 1)), np.zeros(1, np.int64)), Forces()
     set_mode(mode, 0, 0, _row(-1.0, 2.0, 10.0), Start(0.0, 1.0), active, forces)
     assert active.mode[0, 0] == mode
     assert forces.force[0, 0] == force

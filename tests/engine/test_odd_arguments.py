@@ -47,6 +47,12 @@ def call(capsys, tmp_path):
         ("compare chain:3 --seconds nan", "seconds is nan; expected a positive number"),
         ("generate chain 3 --prismatic nan", "a prismatic share of nan"),
         ("generate chain 3 --spherical 1.5", "got a prismatic share of 0 and a spherical one of 1.5; expected 0 to 1"),
+        (
+            "run double_pendulum --q 0.3 -0.3",
+            "catena run: error: unrecognized arguments: -0.3; numbers after --q have commas",
+        ),
+        ("info pendulum more", "catena info: error: unrecognized arguments: more\n"),
+        ("lessons --out HEIGHTS", "h.npy' cannot be a folder (it is a file); name another"),
         ("generate chain -5", "got -5 links; expected 1 or more\n"),
     ],
 )

@@ -21,6 +21,7 @@ from engine.kernels.world import Bodies
 from engine.lie import Array
 from engine.model import FREE, SPHERICAL, WORLD, generate, layout
 from engine.scene import Scene
+from tests.shaped_trees import shaped
 
 
 def _with_free_joints(n: int, seed: int) -> engine.Model:
@@ -80,7 +81,7 @@ MIMICS = [
 ROBOTS = [
     *(generate.tree(n, seed, prismatic=0.3, spherical=0.3) for n, seed in ((1, 0), (7, 1), (25, 2), (60, 3))),
     generate.tree(9, 4, floating=True),
-    generate.shaped("star", 12, 6, prismatic=0.2, floating=True, spherical=0.3),
+    shaped("star", 12, 6, prismatic=0.2, floating=True, spherical=0.3),
     _with_free_joints(20, 2),
     engine.load(engine.find_robot("quadruped")),
     *MIMICS,

@@ -33,6 +33,7 @@ def test_a_fixed_base_stands_unless_what_it_carries_hangs_below(tmp_path, height
     assert engine.stands(engine.load(file, floating=True))
     cube = engine.free_body("box", (0.1, 0.1, 0.1), 1.0)
     assert engine.stands(engine.compose(cube, engine.load(file))) is stands
+    assert engine.stands(engine.load(file), [np.pi]) is not stands  # turned over
 
 
 def test_shipped_robots_that_can_stand_are_recognised():

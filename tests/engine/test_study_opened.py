@@ -90,6 +90,22 @@ def test_what_has_changed_since_is_told_and_the_results_stay(tmp_path: Path) -> 
     assert "is damaged; run the study again" in engine.StudyResults(tmp_path / "s.results").refusal
 
 
+def test_the_samples_are_a_folder_of_tables_alone_and_those_of_earlier_versions_are_read(
+    pushed: Path, tmp_path: Path
+) -> None:
+    """What is not Parquet in their folder would stop pandas and polars."""
+    folder = tmp_path / "old.results"
+    shutil.copytree(pushed, folder)
+    parts = list((folder / "samples").iterdir())
+    assert {part.suffix for part in parts} == {".parquet"}
+    table = parquet.read_table(folder / "samples")
+    assert sorted(table["sample"].to_pylist()) == list(range(12))
+    for part in parts:
+        part.rename(folder / part.name)
+    found, opened = engine.StudyResults(folder).columns, engine.StudyResults(pushed).columns
+    assert all(np.array_equal(found[name], x, equal_nan=x.dtype.kind == "f") for name, x in opened.items())
+
+
 def test_tables_are_those_of_the_results(pushed: Path, tmp_path: Path) -> None:
     opened = engine.StudyResults(pushed)
     opened.write(tmp_path / "x.parquet")

@@ -153,11 +153,11 @@ def test_a_program_that_is_killed_loses_no_part(alone: dict[str, np.ndarray], tm
         words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     until = time.monotonic() + 120
-    while len(list(folder.glob("part-*"))) < 3 and time.monotonic() < until:
+    while len(list(folder.glob("samples/part-*"))) < 3 and time.monotonic() < until:
         time.sleep(0.001)
     os.killpg(program.pid, signal.SIGKILL)
     program.wait()
-    before = {path: path.read_bytes() for path in folder.glob("part-*")}
+    before = {path: path.read_bytes() for path in folder.glob("samples/part-*")}
     assert 3 <= len(before) < 12
     now = engine.Study.read(tmp_path / "s.toml").run(folder, on="local-cluster", batch=2)
     assert (now.done, now.diverged) == (12, 0)
@@ -193,7 +193,7 @@ def test_twenty_nodes_that_are_killed_and_a_head_that_is_lost(tmp_path: Path) ->
     began, killed = time.monotonic(), 0
 
     def parts() -> int:
-        return len(list(folder.glob("part-*")))
+        return len(list(folder.glob("samples/part-*")))
 
     for most in (10, 20):
         made = nodes(4)
@@ -213,7 +213,7 @@ def test_twenty_nodes_that_are_killed_and_a_head_that_is_lost(tmp_path: Path) ->
         if most == 10:
             made.remove_node(made.head_node, allow_graceful=False)
             os.killpg(program.pid, signal.SIGKILL)
-            before = {path: path.read_bytes() for path in folder.glob("part-*")}
+            before = {path: path.read_bytes() for path in folder.glob("samples/part-*")}
         _, said = program.communicate(timeout=1500)
         made.shutdown()
     assert program.returncode == 0, said

@@ -40,9 +40,9 @@ def test_a_study_goes_on_where_it_was_and_a_sample_is_there_once(alone: dict[str
     made.run(tmp_path / "r", processes=0, batch=3, report=lambda now: seen.append(now.done))
     assert seen[0] == 4
     assert same(engine.Study.results(tmp_path / "r"), alone)
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "r").glob("*.parquet")}
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "r").glob("samples/*.parquet")}
     made.run(tmp_path / "r", processes=2)
-    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "r").glob("*.parquet")} == before
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "r").glob("samples/*.parquet")} == before
 
 
 def test_results_of_another_study_are_refused_and_stay(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_damaged_results_are_told_and_the_part_is_run_again(tmp_path: Path) -> N
     made = engine.Study.read(named(tmp_path, SWUNG))
     made.run(tmp_path / "r", processes=0, batch=2)
     before = engine.Study.results(tmp_path / "r")
-    part = sorted((tmp_path / "r").glob("*.parquet"))[1]
+    part = sorted((tmp_path / "r").glob("samples/*.parquet"))[1]
     whole = part.read_bytes()
     part.write_bytes(whole[: len(whole) // 2])
     for read in (lambda: engine.Study.results(tmp_path / "r"), lambda: made.run(tmp_path / "r", processes=0)):
@@ -172,13 +172,13 @@ def test_killed_at_random_and_run_again_it_comes_to_the_same_bits(alone: dict[st
     for _ in range(5):
         program = subprocess.Popen(words, cwd=root, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wanted, until = counts[-1] + chance.randrange(1, 3), time.monotonic() + 60
-        while len(list(folder.glob("part-*"))) < wanted and time.monotonic() < until:
+        while len(list(folder.glob("samples/part-*"))) < wanted and time.monotonic() < until:
             time.sleep(0.001)
         time.sleep(chance.random() * 0.05)
         program.kill()
         program.wait()
-        counts.append(len(list(folder.glob("part-*"))))
-        assert len(list(folder.glob("*.parquet"))) == counts[-1]
+        counts.append(len(list(folder.glob("samples/part-*"))))
+        assert len(list(folder.glob("samples/*.parquet"))) == counts[-1]
     assert counts == sorted(counts)
     done = subprocess.run([*words, "--resume", "--json"], cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -186,7 +186,7 @@ def test_killed_at_random_and_run_again_it_comes_to_the_same_bits(alone: dict[st
     assert (said["done"], said["before"]) == (12, counts[-1])
     assert counts[-1] >= 5
     assert same(engine.Study.results(folder), alone)
-    assert len(list(folder.glob("part-*.parquet"))) == 12
+    assert len(list(folder.glob("samples/part-*.parquet"))) == 12
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one program")
@@ -196,11 +196,11 @@ def test_ctrl_c_keeps_what_was_done_and_says_so(alone: dict[str, np.ndarray], tm
     folder, root = tmp_path / "s.results", Path(__file__).parents[2]
     program = subprocess.Popen(words, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 120
-    while not list(folder.glob("part-*")) and time.monotonic() < until:
+    while not list(folder.glob("samples/part-*")) and time.monotonic() < until:
         time.sleep(0.001)
     program.send_signal(signal.SIGINT)
     said, told = program.communicate()
-    kept = len(list(folder.glob("part-*")))
+    kept = len(list(folder.glob("samples/part-*")))
     assert (program.returncode, kept < 12) == (130, True), told
     assert told == f"interrupted; {kept} of 12 samples are kept, and the same call continues from there\n"
     assert f"{kept} of 12 samples, 0 diverged" in said

@@ -30,7 +30,7 @@ def test_no_bit_depends_on_batches_or_processes(
     now = engine.Study.read(named(tmp_path)).run(tmp_path / "r", processes=processes, batch=batch)
     assert (now.done, now.samples, now.diverged) == (12, 12, 0)
     assert same(engine.Study.results(tmp_path / "r"), alone)
-    assert len(list((tmp_path / "r").glob("part-*"))) == {None: 3, 3: 6, 2: 6}[batch]
+    assert len(list((tmp_path / "r").glob("samples/part-*"))) == {None: 3, 3: 6, 2: 6}[batch]
 
 
 def test_what_is_kept_is_what_the_engines_own_simulation_comes_to(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_a_robot_that_diverges_is_a_result(processes: int, tmp_path: Path) -> No
     assert not found["bent"][1]
     import pyarrow.parquet
 
-    (part,) = (tmp_path / "r").glob("*.parquet")
+    (part,) = (tmp_path / "r").glob("samples/*.parquet")
     table = pyarrow.parquet.read_table(part)
     assert [table[name].null_count for name in ("elbow position", "bent", "diverged_at")] == [1, 1, 3]
 

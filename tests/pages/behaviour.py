@@ -3,10 +3,12 @@
 import tempfile
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 
 import engine
+from engine.kernels.contact import problem, restitution
 from engine.scene import Scene, points
 
 BODY = """<robot name="body"><link name="body"><inertial><mass value="1"/>
@@ -55,6 +57,31 @@ def simulated(scene: Scene, model: engine.Model, q: np.ndarray, seconds: float =
 def heights_seen(kind: str) -> np.ndarray:
     """The points by which a shape touches level ground, (P, 3)."""
     return points(body(kind), Scene()).position
+
+
+@cache
+def steps_alike(one: str, other: str, height: float) -> bool:
+    """Whether a sliding and rotating box at that height moves alike by two integrators, to the bit."""
+    model, ends = body(), []
+    for integrator in (one, other):
+        start, v = at(model, 0, 0, height), [[0, 0, 1.0, 1.0, 0, 0]]
+        moved = engine.Simulation(model, scene=Scene(), integrator=integrator, q=start, v=v, device="cpu")
+        moved.step()
+        ends.append(np.hstack([moved.q, moved.v]))
+    return np.array_equal(*ends)
+
+
+@cache
+def restitution_shares() -> list[float]:
+    """The shares of the restitution that a step tries after the whole, while rebounds add energy."""
+    push, none = np.array([[1.0, 0.0, 0.0]]), np.zeros((1, 3))
+    adds_energy = SimpleNamespace(impulse=push, u=push, free=none, offset=none[:, 0])
+    search = SimpleNamespace(counts=np.zeros(problem.COUNTS, int), numbers=np.zeros(problem.NUMBERS))
+    search.counts[problem.HAS_RESTITUTION], search.numbers[problem.RESTITUTION_FRACTION] = 1, 1.0
+    contact, shares = SimpleNamespace(solver=SimpleNamespace(problem=adds_energy, search=search)), []
+    while not restitution.accept_or_reduce_restitution(1, 0, contact):
+        shares.append(float(search.numbers[problem.RESTITUTION_FRACTION]))
+    return shares
 
 
 @cache

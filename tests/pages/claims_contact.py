@@ -6,8 +6,8 @@ from collections.abc import Iterable
 import claims_measured as measured
 import numpy as np
 import page_text
-from behaviour import body, decided, file_holds, heights_seen, worst_of_a_call
-from page_text import ROOT, e, exempt, g, word
+from behaviour import body, decided, file_holds, heights_seen, restitution_shares, steps_alike, worst_of_a_call
+from page_text import e, exempt, g, word
 
 import engine
 from engine.cuda.constraints import contacts
@@ -45,10 +45,9 @@ def relaxed_law() -> Iterable[str]:
 def restitution_and_gaps() -> Iterable[str]:
     """Rebounds, active contacts, and corrected overlaps."""
     yield f"that approaches faster than {g(tolerances.RESTITUTION_SPEED)} m/s and closes within"
-    by_inertias = (ROOT / "engine" / "kernels" / "contact" / "restitution.py").read_text("utf-8")
-    share = "0.5 * search.numbers[RESTITUTION_FRACTION] if search.counts[RESTITUTION_ATTEMPT] <= HALVINGS else 0.0"
-    assert share in " ".join(by_inertias.split())
-    yield f"system is solved again, up to {word(tolerances.HALVINGS)} times; then $e = 0$"
+    *halved, last = restitution_shares()
+    assert (halved, last) == ([0.5 ** (1 + k) for k in range(len(halved))], 0.0)
+    yield f"system is solved again, up to {word(len(halved))} times; then $e = 0$"
     yield f"zero for joints and for closed contacts, to {tolerances.GAP_TOLERANCE * 1e9:g} nm"
     yield (
         f"An open contact with gap $\\phi$ is active when it is within {tolerances.CONTACT_MARGIN * 1e3:g} mm, or "
@@ -56,8 +55,8 @@ def restitution_and_gaps() -> Iterable[str]:
     )
     yield f"with $\\beta = {g(tolerances.ERP)}$ for overlapping contacts, and 1"
     yield f"no joint moves by more than {tolerances.IMMOBILE * 1e3:g} mm per rad along its normal"
-    integrators = (ROOT / "engine" / "cpu" / "stepping" / "integrators.py").read_text("utf-8")
-    assert integrators.index("if _touching_step(True") < integrators.index("    _rk4_stages(robots")
+    assert steps_alike("rk4", "semi-implicit", height=0.1)
+    assert not steps_alike("rk4", "semi-implicit", height=1.0)
     yield "With `rk4`, a step with contact is the semi-implicit one, and so of first order."
 
 
@@ -86,7 +85,7 @@ def solver() -> Iterable[str]:
     rounds, dense = (page_text.constants(f"constraints/{name}.cuh") for name in ("contact_rounds", "interior_point"))
     first, nothing = int(dense["SOLVER_ROUNDS"]), int(dense["ROUNDS_FROM_NOTHING"])
     steps = page_text.constants("constraints/interior_rows.cuh")["INTERIOR_STEPS:double"]
-    yield f"with a tolerance of {g(engine.CONTACT_TOLERANCE)} on the residual (13) in double precision."
+    yield f"with a tolerance of {g(engine.CONTACT_TOLERANCE)} on the residual (C8) in double precision."
     yield f"1. {word(first)} **rounds** from the impulses of the step before, each of sweeps and Newton steps;"
     damping, strong = (float(dense[name]) for name in ("DAMPING_OF_ROUNDS", "STRONG_DAMPING"))
     stronger = "stronger" if strong > damping else "weaker"
@@ -94,9 +93,9 @@ def solver() -> Iterable[str]:
     yield (
         f"3. the **interior point** from cold, at most {steps} iterations, and {word(first)} rounds from where it ends;"
     )
-    text = (ROOT / "engine" / "cuda" / "constraints" / "interior_point.cuh").read_text("utf-8")
-    numbers = re.findall(r"second \? Real\((.+?)\) : Real\((.+?)\)", text)
-    (more, least), (shorter, longest), (smoother, smooth) = (map(float, pair) for pair in numbers)
+    more, least, shorter, longest, smoother = (
+        float(dense[name]) for name in ("STRONG_CENTRING", "CENTRING", "SHORT_STEP", "LONG_STEP", "SMOOTHING")
+    )
     yield (rf"4. the same with stronger centring ($\sigma \ge {g(more)}$), shorter steps and along a smoother path.")
     assert shorter < longest and least < more  # noqa: PT018
     yield f"The first round has one, the others {word(int(rounds['SWEEPS']))}."
@@ -105,7 +104,7 @@ def solver() -> Iterable[str]:
     assert abs(float(rounds["REGULAR:double"]) / np.finfo(float).eps ** 0.6 - 1) < 0.05
     yield rf"namely the residual itself ({ten} times that in rounds from nothing), and $\epsilon^{{0.6}}$ at least"
     yield f"A round takes up to {word(int(rounds['NEWTON_STEPS']))} Newton steps, as long as each leaves less than the"
-    yield rf"with $\delta = \nu$, in the second trial ${smoother / smooth:g} \nu$"
+    yield rf"with $\delta = \nu$, in the second trial ${smoother:g} \nu$"
     yield f"a box has {word(3 * KEPT)} rows on {word(KEPT)} corners"
     many = engine.load(engine.find_robot("quadruped")).nv
     yield f"the factor of a quadruped's {many} × {many} matrix"
@@ -176,9 +175,7 @@ def by_bodies() -> Iterable[str]:
         f"{e(search._SMALL_MERIT)}, or, of whole steps, that change the merit by less than "
         f"{search._STALLED_WHOLE:.0%}".replace("%", " %")
     )
-    longest = (ROOT / "engine" / "kernels" / "contact" / "search.py").read_text("utf-8")
-    halvings = int(re.findall(r"for _ in range\((\d+)\):\n        value = merit", longest)[0]) - 1
-    yield f"all of it or one of {word(halvings)} halvings"
+    yield f"all of it or one of {word(search._HALVINGS)} halvings"
 
 
 @page_text.of(COLLISION)
@@ -227,12 +224,6 @@ def surfaces_and_pairs() -> Iterable[str]:
     yield f"the {worst_of_a_call()} residual of all steps of a call is `contacts.worst`"
     assert Obstacle("sphere", (1.0,)).friction is None
     yield "An obstacle may have its own `friction`."
-
-
-def note_of(name: str) -> str:
-    """Return the docstring of a threshold."""
-    text = (page_text.ROOT / "engine" / "scene" / "tolerances.py").read_text("utf-8")
-    return str(re.findall(rf'^{name} = .+\n"""(.+?)"""', text, re.MULTILINE | re.DOTALL)[0])
 
 
 def room() -> tuple[int, int, int]:
@@ -315,7 +306,7 @@ exempt(PAGE, HELD, "to 1e-6, and its slip is zero to as much", "normal and tange
 exempt(DENSE, HELD, "a sweep takes $2 n^2$ and 250 for each contact")
 MADE_ONCE = "measured on an H200, or by kernels compiled for the host, by scripts around the kernels"
 exempt(PAGE, MADE_ONCE, "in single precision 0.3 MB for our quadruped … This limits the batch.")
-exempt(DENSE, MADE_ONCE, "To hold (13) to 1e-4 … which takes double precision.")
+exempt(DENSE, MADE_ONCE, "To hold (C8) to 1e-4 … which takes double precision.")
 exempt(
     MEASURED,
     MADE_ONCE,

@@ -1,7 +1,6 @@
 """Claims of CONTRIBUTING.md, and of the pages of the scheme, robustness, papers, lessons and live links."""
 
 import ast
-import re
 import tomllib
 from collections.abc import Iterable
 from unittest.mock import patch
@@ -75,9 +74,26 @@ def papers() -> Iterable[str]:
 
 @page_text.of(SCHEME)
 def tables() -> Iterable[str]:
-    """The tables that the code prints."""
-    yield capabilities.markdown()
-    yield phases.markdown()
+    """What each algorithm supports, and its phases."""
+    heads = ("algorithm", "what it does", "trees", "floating base", "ball joints", "prismatic", "mimic joints",
+             "massless links", "runs on", "recommended up to", "work", "sequential steps", "source")  # fmt: skip
+    yield _table(heads, *map(_cells, capabilities.ALGORITHMS.values()))
+    of_a_step = [(on, f"`{name}`", ", ".join(row)) for on, rows in phases.PHASES.items() for name, row in rows.items()]
+    yield _table(("device", "algorithm", "phases of a step"), *of_a_step)
+    yield _table(("phase", "what is done in it"), *phases.MEANINGS.items())
+
+
+def _table(heads: tuple[str, ...], *rows: tuple[str, ...]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in (heads, ("---",) * len(heads), *rows)) + "\n"
+
+
+def _cells(row: capabilities.Algorithm) -> tuple[str, ...]:
+    cores = {"cpu": ", all cores" if row.threads else ""}
+    runs = "; ".join(f"{device} ({form}{cores.get(device, '')})" for device, form in row.devices.items())
+    supported: tuple[features.Feature, ...] = ("trees", "floating", "spherical", "prismatic", "mimic", "massless")
+    marks = ("yes" if getattr(row, each) else "no" for each in supported)
+    largest = f"{row.largest} links" if row.largest else "any size"
+    return (f"`{row.name}`", row.full_name, *marks, runs, largest, f"O({row.work})", f"O({row.span})", row.source)
 
 
 @page_text.of(ON_A_GPU)
@@ -131,12 +147,7 @@ def schedules() -> Iterable[str]:
 
 def length(path: str, name: str) -> int:
     """Return the length of a list or a dictionary in a test."""
-    tree = ast.parse((ROOT / "tests" / path).read_text("utf-8"))
-    (value,) = (
-        node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == [name]
-    )
+    value = page_text.assigned(path, name)
     return len(value.keys if isinstance(value, ast.Dict) else value.elts)  # type: ignore[attr-defined]
 
 
@@ -149,17 +160,15 @@ def counted() -> Iterable[str]:
         length("engine/test_array_kinds.py", name) for name in ("TAKEN", "WHOLE", "REFUSED", "CALLS")
     )
     yield f"| {taken + whole} forms that are accepted and {refused} that are refused, through {calls} arguments |"
-    text = (ROOT / "tests" / "engine" / "test_uneven_masses.py").read_text("utf-8")
-    left = ast.literal_eval(re.findall(r"^LEFT = (.+)$", text, re.MULTILINE)[0])
+    left = ast.literal_eval(page_text.assigned("engine/test_uneven_masses.py", "LEFT"))
     assert left["abia"] == left["jsiia"]
     yield (
         f"Bounds of the residual: ABIA and JSIIA {e(left['abia'])}, CFA {e(left['cfa'])}, DCA-ABA "
         f"{e(left['dca'])}; DCA-ABA "
         f"refuses links that are {features.UNEVEN:g} times as heavy as one of the {word(features.REACH)} before them."
     )
-    imported = (ROOT / "tests" / "engine" / "test_broken_cupy.py").read_text("utf-8").partition('    "error",')[2]
-    raised = len(re.findall(r"\w+Error\(", imported.partition("]")[0]))
-    yield f"| {length('engine/test_broken_cupy.py', 'FAULTS') + raised} failures, each with `auto` and `cuda` |"
+    broken = sum(length("engine/test_broken_cupy.py", name) for name in ("FAULTS", "RAISED"))
+    yield f"| {broken} failures, each with `auto` and `cuda` |"
     yield f"| the same: {length('app/test_bad_luck_opening.py', 'NAMES')} names,"
 
 
@@ -212,15 +221,9 @@ def rules() -> Iterable[str]:
 
 @page_text.of(TESTING)
 def testing() -> Iterable[str]:
-    """The coverage that is required, and the options of the mutation tests."""
-    reached = (ROOT / "tests" / "differential" / "test_reached.py").read_text("utf-8")
-    yield f"{float(re.findall(r'^LEAST = (.+)$', reached, re.MULTILINE)[0]):.0%}".replace(
-        "%", " % at least must be reached"
-    )
-    mutation = (ROOT / "tests" / "mutation" / "run.py").read_text("utf-8")
-    assert all(
-        f'"{option}"' in mutation for option in ("--room", "--count", "--out", "--again", "--seed", "--write-map")
-    )
+    """The coverage that is required."""
+    least = ast.literal_eval(page_text.assigned("differential/test_reached.py", "LEAST"))
+    yield f"{100 * least:.0f} % at least must be reached"
 
 
 exempt(

@@ -1,5 +1,6 @@
 """Claims of README.md, and of the pages on installing, the window, the shell, Python and accuracy."""
 
+import ast
 import inspect
 import re
 import tomllib
@@ -7,7 +8,7 @@ from collections.abc import Iterable
 from functools import cache
 
 import page_text
-from page_text import ROOT, exempt, word, words
+from page_text import ROOT, exempt, g, word, words
 from PyQt6.QtCore import Qt
 from statuses import statuses
 
@@ -93,8 +94,7 @@ def window() -> Iterable[str]:
     preferred = words(starting.PREFERRED, "or", mark="`")
     yield f"starts in its SRDF's {preferred}, or in the first that it names, and the status line says so"
     yield f"as `{run_files.SUFFIX}` or `.csv` with the efforts and wrenches that acted, at every step or at an interval"
-    (percentile,) = re.findall(r"np.percentile\(samples, (\d+)", inspect.getsource(history))
-    yield f"with median, {percentile}th percentile and"
+    yield f"with median, {history.PERCENTILE}th percentile and"
     yield f"beside it, in an `{run_files.SUFFIX}`, the run that is shown"
     folders = words(mesh_paths.MESHES, mark="`")
     yield f"or without a package the folder above and {folders} up to {word(mesh_paths.ABOVE)} above."
@@ -144,17 +144,15 @@ def stands() -> str:
 @page_text.of(MEASURED)
 def accuracy() -> Iterable[str]:
     """The tests' tolerances."""
-    text = {
-        name: (ROOT / "tests" / "engine" / f"test_{name}.py").read_text("utf-8") for name in ("dynamics", "simulation")
-    }
-    (apart,) = set(re.findall(r"norm\(answer - expected\) <= (\S+) \*", text["dynamics"]))
-    (left,) = set(re.findall(r"assert residual\(.*?\) <= (\S+)", text["dynamics"]))
+    apart, left, held = (
+        g(ast.literal_eval(page_text.assigned(f"engine/test_{module}.py", name)))
+        for module, name in (("dynamics", "APART"), ("dynamics", "LEFT"), ("simulation", "MOMENTUM_GAINED"))
+    )
     robots = example_robots()
     if robots:
         yield f"dynamics from Pinocchio's on the {len(robots) - 1} URDFs of `example-robot-data`"
     yield f"(`tests/engine/test_dynamics.py`) | {apart} |"
     yield f"of generated chains and trees up to 1000 links (the same file) | {left} |"
-    held = re.findall(r"momentum\(.*atol=(\S+)\)", text["simulation"])[0]
     yield f"momentum over 5 s (`tests/engine/test_simulation.py`) | {held} | |"
 
 

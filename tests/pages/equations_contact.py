@@ -41,7 +41,7 @@ L3, U3 = R.impulse[:9].reshape(3, 3), R.u[:9].reshape(3, 3)
 OPEN, STICKS, SLIPS = range(3)
 
 
-@law(PAGE, r"0 \le u_n \perp \lambda_n \ge 0 \tag{1}", r"\lVert \lambda_t \rVert \le \mu \lambda_n")
+@law(PAGE, r"0 \le u_n \perp \lambda_n \ge 0 \tag{C1}", r"\lVert \lambda_t \rVert \le \mu \lambda_n")
 def signorini() -> None:
     assert U3[OPEN, 0] > 0.1 and abs(L3[OPEN, 0]) < 1e-9  # noqa: PT018
     assert norm(U3[STICKS]) < 1e-9 < norm(L3[STICKS, 1:]) < R.mu[STICKS] * L3[STICKS, 0]
@@ -53,7 +53,7 @@ def signorini() -> None:
 @law(
     PAGE,
     r"K^\ast \ni u + \mu \lVert u_t \rVert n \perp \lambda \in K \qquad "
-    r"K = \lbrace \lambda : \lVert \lambda_t \rVert \le \mu \lambda_n \rbrace \tag{2}",
+    r"K = \lbrace \lambda : \lVert \lambda_t \rVert \le \mu \lambda_n \rbrace \tag{C2}",
     r"u_n = \mu \lVert u_t \rVert",
 )
 def de_saxce() -> None:
@@ -72,7 +72,7 @@ def de_saxce() -> None:
     same(u[0], mu * norm(u[1:]), atol=1e-6)
 
 
-@law(PAGE, r"u = \mathrm{clamp}(\mathrm{soft}(u - g \lambda, g f), lo, hi) \tag{3}", r"g = G_{jj}",
+@law(PAGE, r"u = \mathrm{clamp}(\mathrm{soft}(u - g \lambda, g f), lo, hi) \tag{C3}", r"g = G_{jj}",
      r"lo \le 0 \le hi", r"\lambda = -f \mathrm{sign}(u)", r"\lvert u - \mathrm{clamp}(\ldots) \rvert")  # fmt: skip
 def joints() -> None:
     slides, bounded, sticks = range(9, 12)
@@ -92,7 +92,7 @@ def joints() -> None:
 
 @law(
     PAGE,
-    r"\Delta T = \tfrac{1}{2} \lambda^T (u - c + J v_f) \tag{4}",
+    r"\Delta T = \tfrac{1}{2} \lambda^T (u - c + J v_f) \tag{C4}",
     r"\Delta T \le 0",
     r"v^+ = v_f + M^{-1} J^T \lambda",
 )
@@ -109,12 +109,12 @@ def work() -> None:
 
 @law(
     PAGE,
-    r"W = J L^{-1} \qquad G = W D^{-1} W^T \tag{8}",
+    r"W = J L^{-1} \qquad G = W D^{-1} W^T \tag{G1}",
     r"M = L^T D L",
     r"M^{-1} J^T \lambda = L^{-1} D^{-1} W^T \lambda",
     r"u = W D^{-1} W^T \lambda + b",
-    r"(D + W^T \Omega W) dy = W^T c \tag{14}",
-    r"(1 + Z^T \Omega Z) dy = Z^T c \tag{15}",
+    r"(D + W^T \Omega W) dy = W^T c \tag{G2}",
+    r"(1 + Z^T \Omega Z) dy = Z^T c \tag{G3}",
     r"Z = J L^{-1} D^{-1/2}",
     r"H = W D^{-1/2}",
     r"d\lambda = c - \Omega du",
@@ -138,7 +138,7 @@ def factored() -> None:
 
 @law(
     PAGE,
-    r"(S + \eta) \lambda_t = -c \qquad S = G_{tt} - G_{tn} G_{nn}^{-1} G_{nt} \tag{9}",
+    r"(S + \eta) \lambda_t = -c \qquad S = G_{tt} - G_{tn} G_{nn}^{-1} G_{nt} \tag{G4}",
     r"u_t = -\eta \lambda_t",
     r"u_t = S \lambda_t + c",
     r"\mu \lambda_n = \lVert \lambda_t \rVert",
@@ -160,7 +160,7 @@ def one_contact() -> None:
 @law(
     PAGE,
     r"\Delta\lambda = -\lambda \qquad r G_i \Delta\lambda = -r u \qquad \Delta\lambda_t - \mu t \Delta z_n - \mu "
-    r"\frac{z_n}{\lVert z_t \rVert} (1 - t t^T) \Delta z_t = \mu z_n t - \lambda_t \tag{10}",
+    r"\frac{z_n}{\lVert z_t \rVert} (1 - t t^T) \Delta z_t = \mu z_n t - \lambda_t \tag{S1}",
     r"z = \lambda - r u",
     r"t = z_t / \lVert z_t \rVert",
 )
@@ -192,7 +192,7 @@ def newton() -> None:
 
 @law(
     PAGE,
-    r"x \circ y = \sigma \nu e \qquad w = G \lambda + b + \mu \lVert w_t \rVert n \tag{11}",
+    r"x \circ y = \sigma \nu e \qquad w = G \lambda + b + \mu \lVert w_t \rVert n \tag{S2}",
     r"x = (\mu \lambda_n, \lambda_t)",
     r"w = u + \mu \lVert u_t \rVert n",
     r"y = (w_n / \mu, w_t)",
@@ -211,7 +211,7 @@ def complementary() -> None:
 
 @law(
     PAGE,
-    r"(1 + H^T \Omega H) dz = H^T (\lambda + c - \Omega r) - z \qquad d\lambda = c - \Omega (H dz + r) \tag{12}",
+    r"(1 + H^T \Omega H) dz = H^T (\lambda + c - \Omega r) - z \qquad d\lambda = c - \Omega (H dz + r) \tag{G5}",
     r"d\lambda = c - \Omega (du + r)",
     r"z = H^T \lambda",
     r"G = H H^T",
@@ -228,7 +228,7 @@ def interior() -> None:
 
 @law(
     PAGE,
-    r"\frac{1}{r} \lVert \lambda - P_K(\lambda - r (u + \mu \lVert u_t \rVert n)) \rVert \tag{13}",
+    r"\frac{1}{r} \lVert \lambda - P_K(\lambda - r (u + \mu \lVert u_t \rVert n)) \rVert \tag{C8}",
     r"r = 3 / \mathrm{tr} G_{ii}",
 )
 def residual() -> None:

@@ -224,7 +224,7 @@ def composite_bodies() -> None:
             same(R.M[i, j], R.S[i].T @ Jc[i] @ way @ R.S[j])
     still = R.model.with_gravity((0, 0, 0))
     columns = [engine.inverse_dynamics(still, R.q, 0 * R.v, e) for e in np.eye(N)]
-    same(R.M, np.stack(columns, 1), jsiia.by_unit_accelerations(R.chain, R.X[None])[0])
+    same(R.M, np.stack(columns, 1), jsiia.mass_matrix(R.chain, R.X[None])[0])
     own, loose = loaded(TWO), loaded(TWO.replace(MIMIC, ""))
     G, y = own.coupling.G, own.random(R.random)
     assert own.nv < loose.nv

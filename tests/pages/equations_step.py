@@ -40,7 +40,7 @@ def stepped(integrator: str, q: np.ndarray, v: np.ndarray, scene: Scene | None =
     return model, simulation, step.step(model, q, v, acting, step.StepSetup(1e-3, integrator, kp, kd, True, scene))
 
 
-@law(CONTACT, r"v_f = v + h M^{-1} (\tau - \tau_\mathrm{bias}) \tag{5}")
+@law(CONTACT, r"v_f = v + h M^{-1} (\tau - \tau_\mathrm{bias}) \tag{C5}")
 def free_velocity() -> None:
     model = engine.chain(4, seed=2)
     clear = {name: np.zeros(4) for name in ("friction", "damping")}
@@ -52,7 +52,7 @@ def free_velocity() -> None:
     same(simulation.v[0], v + 1e-3 * solve(engine.mass_matrix(model, q), tau - engine.bias(model, q, v)))
 
 
-@law(CONTACT, r"u = G \lambda + b \qquad G = J M^{-1} J^T \qquad b = J v_f + c \tag{6}", r"c_n = \phi / h")
+@law(CONTACT, r"u = G \lambda + b \qquad G = J M^{-1} J^T \qquad b = J v_f + c \tag{C6}", r"c_n = \phi / h")
 @law(STEP, r"\tau + k_p (q^\ast - q) - k_d v", r"q + h v", r"h (k_d + h k_p)",
      r"u = G \lambda + b", r"G = J \tilde M^{-1} J^T", r"b = J v_f + c", r"s = \mu \lVert u_t \rVert n",
      r"v^+ = v_f + \tilde M^{-1} J^T \lambda", r"\tilde M = M + h (d + k_d + h k_p)",
@@ -96,7 +96,7 @@ def rows() -> None:
 
 @law(
     CONTACT,
-    r"0 \le \pi \perp G_{nn} \pi + \beta \phi \ge 0 \qquad q \leftarrow q \oplus M^{-1} J_n^T \pi \tag{7}",
+    r"0 \le \pi \perp G_{nn} \pi + \beta \phi \ge 0 \qquad q \leftarrow q \oplus M^{-1} J_n^T \pi \tag{C7}",
     r"\beta = 0.5",
 )
 def taken_back() -> None:

@@ -6,6 +6,7 @@ whose numbers no program has, with the reason.
 """
 
 import argparse
+import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
@@ -120,6 +121,16 @@ def words(names: Iterable[str], last: str = "and", mark: str = "") -> str:
     return f"{', '.join(some)} {last} {end}" if some else end
 
 
+def assigned(path: str, name: str) -> ast.expr:
+    """What a module of the tests assigns to a name; it may import what is missing here."""
+    (value,) = (
+        node.value
+        for node in ast.parse((ROOT / "tests" / path).read_text("utf-8")).body
+        if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == [name]
+    )
+    return value
+
+
 @cache
 def constants(path: str) -> dict[str, str]:
     """The `constexpr` numbers of a CUDA source as it has them, the doubles' side and the floats' with `NAME:double`."""
@@ -170,7 +181,7 @@ PLAIN = (
     r"\$\$.*?\$\$",  # equations, and what follows from them
     r"\$[^$]*\$",
     r"## References.*",
-    r"\((?:\[Y\] )?\(?\d{1,2}\)?(?:(?:,| to| and|–)? \(?\d{1,2}\)?)*\)",  # equations that are cited, and list items
+    r"\((?:\[Y\] )?\(?[CSG]?\d{1,2}\)?(?:(?:,| to| and|–)? \(?\d{1,2}\)?)*\)",  # equations that are cited, list items
     r"(?:(?<= )|(?<=\())\(?(?:19|20)\d\d\)",  # papers
     r"[A-Z][\w.]+(?:,? \w+){0,4},? (?:19|20)\d\d\b",
     r"\]\([^)]*\)",  # links

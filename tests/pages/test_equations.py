@@ -10,7 +10,10 @@ import pytest
 from page_text import ROOT
 
 MODULES = (equations_contact, equations_scheme, equations_step)
-MANY = {"docs/scheme.md": 25, "docs/contact.md": 15}
+MANY = ("docs/scheme.md", "docs/contact.md")
+LETTERS = dict(zip((*MANY, "docs/contact_solver.md", "docs/contact_solver_gpu.md"), ("", "C", "S", "G"), strict=True))
+"""Before the numbers of a page's equations."""
+TAG = re.compile(r"\\tag{(\w+)}")
 CASES = {
     "docs/scheme.md": (
         *(r"V = (\omega, v)", r"F = (n, f)", r"i = 1 \ldots n", r"\ddot q = 0", "i = 1", "s = 1", "k = 1", "k = 0"),
@@ -52,27 +55,29 @@ def test_every_displayed_equation_is_in_the_table_and_every_entry_on_its_page(pa
     assert [each for each in told if each not in shown and each not in within] == []
 
 
+@pytest.mark.parametrize("page", LETTERS)
+def test_equations_are_numbered_in_their_order(page: str) -> None:
+    numbers = TAG.findall(equations.page_text.prose(page))
+    assert len(numbers) > 1
+    assert numbers == [f"{LETTERS[page]}{k + 1}" for k in range(len(numbers))]
+
+
 @pytest.mark.parametrize("page", MANY)
-def test_numbers_of_equations_go_on_without_a_gap_and_what_is_cited_is_there(page: str) -> None:
-    numbers = [int(found) for each in equations.displayed(page) for found in re.findall(r"\\tag{(\d+)}", each)]
-    assert sorted(numbers) == list(range(1, MANY[page] + 1))
+def test_equations_that_a_page_cites_are_there(page: str) -> None:
     text = re.sub(
         r"`[^`]*`|\|.*\||## References.*?(?=\n# |\Z)|\n- \*\*\[.*", "", equations.prose(page), flags=re.DOTALL
     )
-    assert {int(n) for n in re.findall(r"(?<!\[Y\] )\((\d{1,2})\)", text)} <= set(numbers)
+    cited = set(re.findall(r"(?<!\[Y\] )\(([CSG]?\d{1,2})\)", text))
+    assert cited <= {number for each in equations.displayed(page) for number in TAG.findall(each)}
 
 
 def test_equations_that_sources_cite_are_on_the_page() -> None:
-    """Such as «(10) of docs/contact_solver.md», or «docs/contact.md (2)»."""
-    cited = 0
-    for path in [path for kind in ("*.py", "*.cu", "*.cuh") for path in (ROOT / "engine").rglob(kind)]:
-        text = re.sub(r"\n\s*(//|#)?\s*", " ", path.read_text("utf-8"))
-        before = re.findall(r"\((\d{1,2})\)[^.()]{0,12}of (docs/\w+\.md)", text)
-        after = [(n, page) for page, n in re.findall(r"(docs/\w+\.md),? \((\d{1,2})\)", text)]
-        for number, page in (*before, *after):
-            cited += 1
-            assert any(rf"\tag{{{number}}}" in each for each in equations.displayed(page)), f"{path}: ({number})"
-    assert cited > 2
+    """Those of contact, such as (C2); others are a paper's."""
+    shown = {number for each in equations.displayed("docs/contact.md") for number in TAG.findall(each)}
+    files = [path for kind in ("*.py", "*.cu", "*.cuh") for path in (ROOT / "engine").rglob(kind)]
+    cited = {number for path in files for number in re.findall(r"\(([CSG]\d{1,2})\)", path.read_text("utf-8"))}
+    assert len(cited) > 8
+    assert cited <= shown
 
 
 @pytest.mark.parametrize("page", [*MANY, "docs/step.md"])

@@ -20,8 +20,6 @@ from engine.cuda.runtime import device
 from engine.model import Model, generate
 from engine.selection.choice import LARGEST_RESIDUAL
 
-LARGEST_PEER = 500
-"""Links beyond which Pinocchio is skipped: its model's memory grows with their cube."""
 RACE = (2, 4, 8, 12, 16, 20, 25, 32, 40, 50, 64, 100)
 """Lengths at which one call from Python is compared with Pinocchio on one core."""
 

@@ -15,8 +15,8 @@ Where E = 0 the sixth row and column are those of the identity, which leaves the
 scales a row and a column, which does not affect the accuracy of the elimination (Higham 2002, section 10.1): it may
 have any size, 1e-12 beside 1e12.
 
-The system is block tridiagonal, and eliminated sequentially from the base by D = L δ Lᵀ as in
-`engine.blocks.tridiagonal.solve_sequential`, the least work on one core. Odd-even elimination does twice as much for
+The system is block tridiagonal, and eliminated sequentially from the base by D = L δ Lᵀ,
+the least work on one core. Odd-even elimination does twice as much for
 every row in each of its ⌈log₂ n⌉ steps, which pays on many processors. It takes no square root, so that a pivot that
 rounding has made negative, as on long chains that resist bending, only costs digits, which refinement (`cfa`) restores.
 

@@ -29,8 +29,7 @@ TASK = 12      # the function to call, with that and two numbers
 # other arguments
 FRESH = 13     # not 0 where q, v or the loads changed since the last call
 SINCE = 14     # when the present phase began, in ns
-CLOCK = 15     # 2 scratch
-ARGUMENTS = 17
+ARGUMENTS = 15
 # fmt: on
 
 

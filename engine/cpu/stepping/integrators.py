@@ -14,7 +14,7 @@ from engine.cpu.constraints.active_set import solve_constrained
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.laps import lap
-from engine.kernels import rk4
+from engine.kernels import active_set, rk4
 from engine.kernels.contact.contact_step import contact_velocity, integrate
 from engine.kernels.contact.detection import find_contacts
 from engine.kernels.contact.workspace import CONTACT_COUNT, RESIDUAL
@@ -88,7 +88,7 @@ def scratch(lanes: int, nq: int, nv: int) -> Scratch:
         Robots(*zeros(q, v, v, v)),
         CoordinateForces(*zeros(v, v, v, v)),
         Accelerations(*zeros(v, v)),
-        ActiveSet(np.zeros(v), np.zeros(v), np.zeros(lanes, np.int64)),
+        ActiveSet(np.zeros(v), np.zeros((lanes, active_set.ROWS, nv)), np.zeros(lanes, np.int64)),
         rk4.stages(lanes, nq, nv),
         Before(*zeros(q, v)),
         np.zeros(3),

@@ -1,14 +1,13 @@
-"""[Y]'s two building blocks as batched kernels: `bidiagonal.cu` and `tridiagonal.cu`."""
+"""[Y]'s block bi-diagonal systems as batched kernels: `bidiagonal.cu`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from engine.cuda.chains.thread_group import MOST_THREADS, WARP, ThreadGroupKernels, ThreadGroups, Workspace
+from engine.cuda.chains.thread_group import MOST_THREADS, WARP
 from engine.cuda.runtime import arrays, compiler, device, header
 
 M = 6
@@ -92,33 +91,6 @@ class Bidiagonal:
         self._reduce(A, b)
         self._coarser(*self._maps, self._starts)
         self._apply(A, b, out)
-
-
-class Tridiagonal:
-    """Symmetric block tri-diagonal systems by odd-even elimination, reusable for further right-hand sides.
-
-    D is (batch, n, m, m), U (batch, n − 1, m, m), R and out (batch, n, m) or (batch, n, m, columns), contiguous CuPy
-    arrays; m is 5 or 6.
-    """
-
-    def __init__(self, batch: int, n: int, m: int = 5, dtype: str = "float64"):
-        groups = ThreadGroups.of(batch, n, at_once=True)
-        fields, kept = m * (m + 1) + 2 * m * m + 2 * m, 2 * m * m * (n - 1).bit_length()
-        workspace = Workspace(groups, fields, kept, dtype, stay=True)
-        kernels = ThreadGroupKernels(
-            "chains/tridiagonal.cu", [f"eliminate_systems<{m}, ", f"substitute_sides<{m}, "], dtype
-        )
-        eliminate, substitute = kernels.of(groups)
-        self._eliminate = workspace.launch(eliminate, 2)
-        self._substitute = lru_cache(lambda columns: workspace.launch(substitute, 2, np.int32(columns)))
-
-    def eliminate(self, D: Any, U: Any) -> None:
-        """Run the steps of [Y] (19) on the matrix, without waiting."""
-        self._eliminate(D, U)
-
-    def substitute(self, R: Any, out: Any) -> None:
-        """Solve A x = R into `out`, for the matrix that was eliminated last."""
-        self._substitute(R.shape[3] if R.ndim == 4 else 1)(R, out)
 
 
 def _spread(threads: int) -> tuple[int, int]:

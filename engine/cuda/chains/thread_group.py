@@ -44,9 +44,8 @@ class ThreadGroups(NamedTuple):
     """The resident groups."""
 
     @classmethod
-    def of(cls, batch: int, n: int, at_once: bool = False, dense: bool = False) -> ThreadGroups:
-        """Return the groups for `batch` chains of n links; with `at_once` each chain has its own, so that its memory
-        persists.
+    def of(cls, batch: int, n: int, dense: bool = False) -> ThreadGroups:
+        """Return the groups for `batch` chains of n links.
 
         `dense`: the work suits more threads than links where a chain has blocks of its own.
         """
@@ -66,21 +65,20 @@ class ThreadGroups(NamedTuple):
             threads = block * blocks
         needed = -(-batch * threads // (block * blocks))
         most_resident = max(processors * max(MOST_THREADS // block, 1) // blocks, 1)
-        resident = needed if at_once else min(needed, most_resident)
-        return cls(batch, n, blocks, block, threads, -(-n // threads), resident)
+        return cls(batch, n, blocks, block, threads, -(-n // threads), min(needed, most_resident))
 
 
 class Workspace:
     """The fields of groups' links: `fields` that other threads may read, and `kept` of the own thread.
 
-    The former are in shared memory if they fit beside `more` bytes, unless they must `stay` between launches.
+    The former are in shared memory if they fit with `beside` further bytes.
     """
 
-    def __init__(self, groups: ThreadGroups, fields: int, kept: int, dtype: str, beside: int = 0, stay: bool = False):
+    def __init__(self, groups: ThreadGroups, fields: int, kept: int, dtype: str, beside: int = 0):
         size, rows = np.dtype(dtype).itemsize, groups.block * groups.links
         shared = rows * fields * size
         most = device.properties()["sharedMemPerBlockOptin"] - _RESERVED - beside
-        self.shared = 0 if stay or groups.links > 1 or shared > most else shared
+        self.shared = 0 if groups.links > 1 or shared > most else shared
         numbers = groups.resident * groups.blocks * rows * (kept if self.shared else fields + kept)
         device.require_memory(numbers * size, f"the workspace of {groups.batch} chains of {groups.n} links")
         sizes = (groups.batch, groups.n, groups.threads, groups.links, fields, kept, self.shared)

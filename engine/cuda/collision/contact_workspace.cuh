@@ -2,23 +2,13 @@
 // or contiguous where each robot has a warp.
 //
 // engine/cuda/constraints/contacts.py adds to the preamble: CONTACTS, the most at a time, of SHAPES with POINTS;
-// JOINT_ROWS, the velocities with friction or limits; DEPTH, the most velocities between a body and the root; and FEW,
-// the contacts up to which a step works in shared memory.
+// JOINT_ROWS, the velocities with friction or limits; DEPTH, the most velocities between a body and the root; FEW, the
+// contacts up to which a step works in shared memory; and the layouts of a contact, its memory, a shape and a point.
 //
 // Matrices are sized for all possible rows; only the existing ones are used.
 #pragma once
 
 #include "rigid_body/ltdl.cuh"
-
-// A contact: the indices of its point and shape, and its gap; place and normal in the world; place and rows n, t₁, t₂
-// in its body's frame.
-namespace contact {
-constexpr int POINT = 0, SHAPE = 1, GAP = 2, PLACE = 3, NORMAL = 6, INSIDE = 9, FRAME = 12, NUMBERS = 21;
-}
-// The warm start of a contact: its point's index, and the impulse in the world.
-namespace memory {
-constexpr int POINT = 0, IMPULSE = 1, NUMBERS = IMPULSE + 3;
-}
 
 // State kept between steps: the warm starts of contacts (MEMORY) and of joints.
 namespace kept {
@@ -86,14 +76,6 @@ template <typename Real, int PITCH, int MOST> struct Workspace : Places<MOST> {
     // The first slot of contact i.
     __device__ __forceinline__ static int contact(int i) { return Places<MOST>::FOUND + contact::NUMBERS * i; }
 };
-
-// Tables of shapes and of their points, as packed by contacts.py.
-namespace shape {
-constexpr int FIRST = 0, COUNT = 1, LINK = 2, FRICTION = 3, ROTATION = 4, POSITION = 13, NUMBERS = 16;
-}
-namespace point {
-constexpr int POSITION = 0, RADIUS = 3, AXIS = 4, RIM = 7, NUMBERS = 8;
-}
 
 // The tables of shapes (SHAPES, shape::NUMBERS) and points (POINTS, point::NUMBERS), and the ground, a plane: its
 // normal and offset.

@@ -6,14 +6,7 @@
 #pragma once
 
 enum Mode { LOW, BACKWARD, STUCK, FORWARD, HIGH };
-constexpr int BLOCK_PIVOTS = 8, DESCENT = 20;  // rounds of block pivoting; then descent steps per joint
 __device__ __forceinline__ bool is_held(Mode mode) { return mode != FORWARD && mode != BACKWARD; }
-
-// Tolerances: a velocity at rest, a closed distance to a limit, rounding of a velocity and of a force.
-template <typename Real> constexpr Real REST = sizeof(Real) == 8 ? 1e-12 : 4e-6;
-template <typename Real> constexpr Real GAP = sizeof(Real) == 8 ? 1e-12 : 1e-6;
-template <typename Real> constexpr Real SLACK = sizeof(Real) == 8 ? 1e-12 : 2e-6;
-template <typename Real> constexpr Real SLACK_R = sizeof(Real) == 8 ? 1e-10 : 1e-4;
 
 template <typename Real> struct Interval { Real low, high; };
 
@@ -24,8 +17,8 @@ template <typename Real> __device__ __forceinline__ Real clip(Real x, Real low, 
 // low and high of v⁺ for a joint at q; `rate` is 1/dt.
 template <typename Real>
 __device__ __forceinline__ Interval<Real> velocity_bounds(Real q, Real lower, Real upper, Real most, Real rate) {
-    const Real below = lower - q, above = upper - q, low = (below < -GAP<Real> ? below : Real(0)) * rate,
-               high = (above > GAP<Real> ? above : Real(0)) * rate;
+    const Real below = lower - q, above = upper - q, low = (below < -AT_LIMIT<Real> ? below : Real(0)) * rate,
+               high = (above > AT_LIMIT<Real> ? above : Real(0)) * rate;
     return {low < -most ? -most : low, high > most ? most : high};
 }
 
@@ -45,7 +38,7 @@ template <typename Real> __device__ __forceinline__ Mode initial_mode(Real v, co
 // The next mode of a held joint, from its reaction r; `drive` is its other force.
 template <typename Real>
 __device__ __forceinline__ Mode next_mode_of_held(Mode mode, Real r, const Interval<Real>& within, Real f, Real drive) {
-    const Real slack = SLACK_R<Real> * (f + fabs(drive));
+    const Real slack = REACTION_SLACK<Real> * (f + fabs(drive));
     if (mode == STUCK) return r > f + slack ? BACKWARD : (r < -f - slack ? FORWARD : mode);
     if (mode == HIGH) {
         if (r <= (within.high > 0 ? -f : f) + slack) return mode;
@@ -59,7 +52,7 @@ __device__ __forceinline__ Mode next_mode_of_held(Mode mode, Real r, const Inter
 template <typename Real>
 __device__ __forceinline__ Mode next_mode_of_sliding(Mode mode, Real next, Real v, const Interval<Real>& within,
                                                      Real f) {
-    const Real slack = SLACK<Real> * (1 + fabs(v));
+    const Real slack = VELOCITY_SLACK<Real> * (1 + fabs(v));
     if (next > within.high + slack) return HIGH;
     if (next < within.low - slack) return LOW;
     if (f > 0 && (mode == FORWARD ? next : -next) < -slack) return STUCK;
@@ -92,7 +85,7 @@ __device__ __forceinline__ Way<Real> way(Mode mode, Real here, Real there, const
     const bool has_friction = f > 0, forward = mode == FORWARD;
     const Real low = has_friction && forward ? Real(0) : within.low,
         high = has_friction && !forward ? Real(0) : within.high;
-    const Real slack = SLACK<Real> * (1 + fabs(here));
+    const Real slack = VELOCITY_SLACK<Real> * (1 + fabs(here));
     if (there > high + slack)
         return {(high > here ? high - here : Real(0)) / (there - here), high, high == within.high ? HIGH : STUCK};
     if (there < low - slack)

@@ -89,7 +89,7 @@ __device__ __forceinline__ void solve_constrained(const Rows& rows, Real dt, int
         if (count == 0) return;
         if (number > BLOCK_PIVOTS) {
             const bool going = descend(rows, dt);
-            if (!going || number >= BLOCK_PIVOTS + DESCENT * count) return;
+            if (!going || number >= BLOCK_PIVOTS + ACTIVE_SET_STEPS * count) return;
             continue;
         }
         Maximum<Real> changed = {0, 0};

@@ -98,7 +98,7 @@ __device__ __forceinline__ void constrained_velocities(Chain& chain, Real dt, co
                 }
             });
             settled = settled || (share >= 1 && released_one.value < 0) ||
-                      number >= BLOCK_PIVOTS + DESCENT * chain.links();
+                      number >= BLOCK_PIVOTS + ACTIVE_SET_STEPS * chain.links();
         }
         if (!chain.any(!settled)) break;
     }

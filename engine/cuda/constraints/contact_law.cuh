@@ -1,5 +1,5 @@
 // The laws of contact, joint friction and joint limits at velocity level, and the residual of impulses. Equations:
-// docs/contact.md (1)–(3). Rows as in contact_workspace.cuh: three for each of `contacts` with friction, then
+// docs/contact.md (C1)–(C3). Rows as in contact_workspace.cuh: three for each of `contacts` with friction, then
 // `joints`.
 #pragma once
 

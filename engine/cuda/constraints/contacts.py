@@ -10,6 +10,7 @@ from engine.cuda.rigid_body import joint_space, lane_bodies
 from engine.cuda.rigid_body.limbs import LANES, has_even_limbs, limbs
 from engine.cuda.runtime import arrays, header
 from engine.device_arrays import to_host
+from engine.kernels.contact import workspace
 from engine.kernels.contact.workspace import SEEN, WRENCH, reported
 from engine.model.joints import NV
 from engine.scene import Contacts, Plane, Points, points, tolerances
@@ -17,7 +18,16 @@ from engine.scene.points import KEPT, WALKED
 from engine.step_settings import StepSettings
 from engine.validation import Array
 
-_CONTACT, _REMEMBERED = 21, 4  # numbers per contact, and per contact kept for the next step, see contact_workspace.cuh
+_CONTACT = {"POINT": 1, "SHAPE": 1, "GAP": 1, "PLACE": 3, "NORMAL": 3, "INSIDE": 3, "FRAME": 9}
+"""The numbers of a contact: its point's and its shape's index, and its gap; place and normal in the world; place and
+rows n, t₁, t₂ in its body's frame."""
+_REMEMBERED = {"POINT": 1, "IMPULSE": 3}
+"""The warm start of a contact: its point's index, and the impulse in the world."""
+_SHAPE = {"FIRST": 1, "COUNT": 1, "LINK": 1, "FRICTION": 1, "ROTATION": 9, "POSITION": 3}
+"""A shape: its first point and their number, its link, and the link's pose in its body's frame."""
+_POINT = {"POSITION": 3, "RADIUS": 1, "AXIS": 3, "RIM": 1}
+_SEEN = {name: getattr(workspace, name) for name in ("PLACE", "NORMAL", "GAP", "IMPULSE", "SLIP", "WRENCH")}
+"""The first column of each quantity of a reported contact."""
 _MOST_VELOCITIES = 64  # of robots solved by several lanes
 _FEW = 32  # their most contacts
 _TOLERANCES = (
@@ -147,12 +157,12 @@ class PlaneContacts:
 
         Unused contacts are zero, so equal states give equal results on any GPU.
         """
-        kept = np.array(to_host(self._kept)).transpose(0, 2, 1)
+        kept, of_contact = np.array(to_host(self._kept)).transpose(0, 2, 1), sum(_REMEMBERED.values())
         kept = kept.reshape(-1, kept.shape[2])[: self._batch]
         left = tuple(np.array(to_host(x)) for x in self._report)
         number, C = left[0], self.capacity
         unused = np.arange(C) >= number[:, None]
-        kept[:, : _REMEMBERED * C][np.repeat(unused, _REMEMBERED, 1)] = 0
+        kept[:, : of_contact * C][np.repeat(unused, of_contact, 1)] = 0
         for array in left[1:-2]:
             array[unused] = 0
         return kept, *left
@@ -185,7 +195,7 @@ class PlaneContacts:
         """Return the size of a step's workspace for at most `contacts` contacts: `Places` in contact_workspace.cuh."""
         C, J, nv, rows = contacts, self._joint_rows, self._model.nv, self._matrix
         N = 3 * C + J
-        found = _CONTACT * C + rows.numbers + 3 * nv + max(N * int(rows.level.max()), self._lane_slots)
+        found = sum(_CONTACT.values()) * C + rows.numbers + 3 * nv + max(N * int(rows.level.max()), self._lane_slots)
         if self.lanes == lane_bodies.WARP:
             found += 2 * rows.numbers + 10 * C + J + N + 2 * (nv + 1)
         return found + 4 * N + C + 3 * (J if J > C else J + C) + J
@@ -209,7 +219,8 @@ class PlaneContacts:
         return {
             "CONTACTS": C, "JOINT_ROWS": J, "DEPTH": int(rows.level.max()), "KEPT": KEPT,
             "SHAPES": len(self._points.body), "POINTS": len(self._points.radius),
-            "FACTOR_SLOTS": rows.numbers, "KEPT_SLOTS": _REMEMBERED * C + nv, "WORKSPACE_SLOTS": self.workspace_size(C),
+            "FACTOR_SLOTS": rows.numbers, "KEPT_SLOTS": sum(_REMEMBERED.values()) * C + nv,
+            "WORKSPACE_SLOTS": self.workspace_size(C),
             "FAR_SLOTS": N * (N + 1) // 2 + 2 * N + (16 + longest) * longest + 22 * (J + C),
             "LANE_SLOTS": self._lane_slots, "FEW": self._few, "FEW_SLOTS": self.workspace_size(self._few),
         }  # fmt: skip
@@ -237,12 +248,17 @@ class PlaneContacts:
                 *header.flags({"HAS_RIMS": bool(np.any(self._points.rim > 0))}),
                 *(f"constexpr double {name} = {value!r};" for name, value in reals.items()),
                 f"#define EVEN_LIMBS {int(self._in_turns)}",
+                *header.row("contact", _CONTACT),
+                *header.row("memory", _REMEMBERED),
+                *header.row("shape", _SHAPE),
+                *header.row("point", _POINT),
+                *header.scope("seen", _SEEN | {"NUMBERS": SEEN}),
                 *(_table(name, values) for name, values in tables.items()),
             ]
         )
 
     def _shape_table(self) -> Array:
-        """(shapes, 16), in the order of their bodies: see `shape` in contact_workspace.cuh."""
+        """(shapes, 16), in the order of their bodies: see `_SHAPE`."""
         found, model, order = self._points, self._model, self._order
         link = found.link[order]
         columns = found.first[:-1][order], np.diff(found.first)[order], link, found.friction[order]
@@ -250,7 +266,7 @@ class PlaneContacts:
         return np.concatenate([np.stack(columns, 1), *frames], 1).astype(float)
 
     def _point_table(self) -> Array:
-        """(points, 8): see `point` in contact_workspace.cuh."""
+        """(points, 8): see `_POINT`."""
         found = self._points
         return np.concatenate([found.position, found.radius[:, None], found.axis, found.rim[:, None]], 1)
 

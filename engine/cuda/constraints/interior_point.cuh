@@ -20,6 +20,7 @@ constexpr int ON = 0, LAW = 3, X = 6, DX = 14;
 }
 constexpr int SOLVER_ROUNDS = 4, ROUNDS_FROM_NOTHING = 6;
 constexpr double DAMPING_OF_ROUNDS = 1, STRONG_DAMPING = 10;
+constexpr double CENTRING = 1e-4, STRONG_CENTRING = 0.1, LONG_STEP = 0.99, SHORT_STEP = 0.9, SMOOTHING = 1000;
 
 // The method's data: a system, the paths of its rows, and the threads. HALF holds D^(−1/2).
 template <typename Real, class Workspace, class Team> struct Interior {
@@ -383,8 +384,8 @@ __device__ __noinline__ Real solve_contacts(System<Real, Workspace> system, Rows
     for (int attempt = 0; attempt < 3 && !(least <= ACCEPTED_RESIDUAL<Real>); ++attempt) {
         if (attempt > 0) {
             const bool second = attempt == 2;
-            interior_point(system, rows, second ? Real(0.1) : Real(1e-4), second ? Real(0.9) : Real(0.99),
-                           second ? Real(1000) : Real(1), team);
+            interior_point(system, rows, second ? Real(STRONG_CENTRING) : Real(CENTRING),
+                           second ? Real(SHORT_STEP) : Real(LONG_STEP), second ? Real(SMOOTHING) : Real(1), team);
         } else {
             for (int k = team.rank; k < n; k += team.size) system.impulse(k) = 0;
         }

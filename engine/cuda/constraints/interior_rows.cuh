@@ -1,5 +1,5 @@
 // The interior point method of docs/contact_solver.md for one contact and one joint row: their terms in Newton's
-// equations (12) and the step length to the boundary. All numbers are scaled.
+// equations (G5) and the step length to the boundary. All numbers are scaled.
 #pragma once
 
 #include "constraints/contact_law.cuh"

@@ -1,5 +1,5 @@
 // The interior point method for robots with EVEN_LIMBS where Newton's steps do not converge:
-// docs/contact_solver.md (11), docs/contact_solver_gpu.md (12) with the scaled Z for H; and the solver that calls it.
+// docs/contact_solver.md (S2), docs/contact_solver_gpu.md (G5) with the scaled Z for H; and the solver that calls it.
 #pragma once
 
 #include "constraints/interior_rows.cuh"

@@ -1,9 +1,9 @@
-// Newton's steps (10) of docs/contact_solver.md for robots with EVEN_LIMBS, in the space of velocities. A contact or a
+// Newton's steps (S1) of docs/contact_solver.md for robots with EVEN_LIMBS, in the space of velocities. A contact or a
 // joint row has
 //
 //     dλ = c − Ω du
 //
-// with a large Ω where it sticks, the inverse of the damping of G's diagonal in (10), and Ω = 0 where it is open. So
+// with a large Ω where it sticks, the inverse of the damping of G's diagonal in (S1), and Ω = 0 where it is open. So
 // (1 + Zᵀ Ω Z) (dx, dy) = Zᵀ c, an arrow matrix: limbs are coupled by the trunk's six columns only.
 #pragma once
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import accumulate
+
 from engine import phases, step_settings
+from engine.kernels import joint_constraints
 from engine.model import joints, layout
 
 _CONSTANTS = ("HOME_ROTATION", "HOME_POSITION", "MASS", "FIRST_MOMENT", "INERTIA", "CONSTANTS")
 _JOINT_ROWS = ("LOWER", "UPPER", "VELOCITY_LIMIT", "EFFORT_LIMIT", "DAMPING", "FRICTION", "KP", "KD")
+_TOLERANCES = ("REST", "AT_LIMIT", "VELOCITY_SLACK", "REACTION_SLACK")
 
 
 def text() -> str:
@@ -22,6 +27,8 @@ def text() -> str:
             *scope("integrator", {_identifier(name): k for k, name in enumerate(step_settings.INTEGRATORS)}),
             *scope("phase", {_identifier(name): k for k, name in enumerate((*phases.NAMES, "count"))}),
             f"constexpr double DIVERGED = {step_settings.DIVERGED:g};",
+            *numbers({name: getattr(joint_constraints, name) for name in ("BLOCK_PIVOTS", "ACTIVE_SET_STEPS")}),
+            *map(_by_type, _TOLERANCES),
         ]
     )
 
@@ -39,6 +46,18 @@ def flags(values: dict[str, bool]) -> list[str]:
 def scope(name: str, values: dict[str, int]) -> list[str]:
     """Return C++ lines for integer constants in a namespace."""
     return [f"namespace {name} {{", *numbers(values), "}"]
+
+
+def row(name: str, widths: Mapping[str, int]) -> list[str]:
+    """Return C++ lines for the first number of each part of a row, in a namespace, and NUMBERS, that of all."""
+    starts = dict(zip((*widths, "NUMBERS"), accumulate(widths.values(), initial=0), strict=True))
+    return scope(name, starts)
+
+
+def _by_type(name: str) -> str:
+    """Return the line of C++ for a tolerance of `joint_constraints` in double and in single precision."""
+    double, single = (getattr(joint_constraints, f"{name}{of}") for of in ("", "_SINGLE"))
+    return f"template <typename Real> constexpr Real {name} = sizeof(Real) == 8 ? {double!r} : {single!r};"
 
 
 def _identifier(name: str) -> str:

@@ -1,4 +1,4 @@
-// The velocity of one step under contacts. Equations: docs/contact.md (5)–(7), docs/contact_solver_gpu.md.
+// The velocity of one step under contacts. Equations: docs/contact.md (C5)–(C7), docs/contact_solver_gpu.md.
 //
 // The solver starts from the last step's impulses, followed by some sweeps with W only, or by Newton's steps where a
 // robot has a warp. For a robot at rest that suffices, without G or its factors. The remaining solver is in functions

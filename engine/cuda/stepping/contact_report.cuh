@@ -9,6 +9,3 @@ template <typename Real> struct ContactReport {
     int *number, *link;
     Real *seen, *residual, *worst;
 };
-namespace seen {
-constexpr int PLACE = 0, NORMAL = 3, GAP = 6, IMPULSE = 7, SLIP = 10, WRENCH = 11, NUMBERS = 17;
-}

@@ -61,17 +61,6 @@ template <typename Real> struct Lowest {
           place(ground.in_world(x)), gap(dot(ground.normal, place) - ground.offset) {}
 };
 
-// The kinds of steps.
-enum Kind : int {
-    ONE_CONTACT,             // at most one contact a lane
-    TWO_CONTACTS,            // at most two contacts a lane
-    TWO_CONTACTS_CONTINUED,  // such a step after QUICK of Newton's steps
-    MANY_CONTACTS,           // at most LIMB_POINTS contacts a lane, or damped steps
-    INTERIOR_POINT,          // the interior point method
-    GENERAL,                 // the general step of contact_dynamics.cuh
-    KINDS
-};
-
 // The outcome of an attempt at a step: whether this kind took it, whether the velocity is finite, and the next kind.
 struct StepAttempt {
     bool taken, finite;

@@ -59,7 +59,7 @@ __device__ __forceinline__ bool round(const Joints& joints, const Robot& robot, 
         if (changed && number == BLOCK_PIVOTS) begin_descent<Real>(joints, feasible);
         return !changed;
     }
-    if (active_set_step<Real>(joints, feasible) && number < BLOCK_PIVOTS + DESCENT * NV) return false;
+    if (active_set_step<Real>(joints, feasible) && number < BLOCK_PIVOTS + ACTIVE_SET_STEPS * NV) return false;
     accept(joints, feasible);
     return true;
 }

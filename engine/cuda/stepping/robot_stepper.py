@@ -24,8 +24,16 @@ _ON_GROUND = {LANES: ((16, 4), (16, 2), (16, 1)), WARP: ((4, 4), (4, 2), (4, 1))
 _SEATS = 64, 32, 16
 """Candidate numbers of seats per block for robots with even limbs; beyond the seats their states are in global memory.
 """
-_KINDS = 6
-"""Number of step kinds: `Kind` in limb_step.cuh."""
+_KINDS = (
+    "ONE_CONTACT",  # at most one contact a lane
+    "TWO_CONTACTS",  # at most two contacts a lane
+    "TWO_CONTACTS_CONTINUED",  # such a step after QUICK of Newton's steps
+    "MANY_CONTACTS",  # at most LIMB_POINTS contacts a lane, or damped steps
+    "INTERIOR_POINT",  # the interior point method
+    "GENERAL",  # the general step of contact_dynamics.cuh
+)
+"""The kinds of steps of robots with limbs."""
+_ENUMERATION = f"enum Kind : int {{{', '.join(_KINDS)}, KINDS}};"
 _IN_TURNS = 1024
 """The most robots per block that are scheduled on its seats."""
 
@@ -153,7 +161,8 @@ def _sharing(contacts: PlaneContacts, slots: int, itemsize: int) -> _Sharing | N
 
 def _turns_bytes(seats: int) -> int:
     """Return the bytes of a block's `Turns` (robot_scheduling.cuh), with at most a warp per seat."""
-    return 4 * (3 + _KINDS * (3 + seats)) + (5 + 2 * _KINDS) * _IN_TURNS
+    kinds = len(_KINDS)
+    return 4 * (3 + kinds * (3 + seats)) + (5 + 2 * kinds) * _IN_TURNS
 
 
 class _Slots(NamedTuple):
@@ -240,7 +249,7 @@ class _Shape:
                 *header.numbers(numbers),
                 *header.flags(facts),
                 f"[[maybe_unused]] __device__ constexpr int Q_OF_V[] = {{{indices}}};",
-                *([self.contacts.preamble] if self.contacts else []),
+                *([self.contacts.preamble, _ENUMERATION] if self.contacts else []),
             ]
         )
         own = settings.batch if settings.parameters is not None else 1

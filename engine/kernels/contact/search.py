@@ -54,6 +54,7 @@ _FINAL_EPSILON = 1e-4  # ε of a plan's final steps: rounding of some 1e-16/ε d
 _MAX_FINAL_STEPS = 3
 _SMALL_MERIT = 1e-3  # below it a step without progress means that ε is too large, not that the iterate diverges
 _MAX_STALLED = 6  # successive stalled steps at such a merit that end a plan
+_HALVINGS = 4  # of a step by the line search
 _STALLED = 0.5  # of the merit: a stalled step decreases it by less
 _STALLED_WHOLE = 0.01  # of the merit: a stalled whole step changes it by less
 _SWITCH_RESIDUAL, _SWITCH_RESIDUAL_SINGLE = 1e-8, 1e-4  # the residual at which Newton's steps follow the interior point
@@ -180,9 +181,9 @@ def _next_plan(k, all_frictional, detached, best):
 
 @inline
 def _line_search(contacts, joints, p, r_scale, best, unit):
-    """Return the step length, the best of 1, 1/2, … 1/16, and its merit; a length of 0 where no merit is finite."""
+    """Return the step length, the best of 1, 1/2, 1/4, …, and its merit; a length of 0 where no merit is finite."""
     length, best_length, least = 1.0, 0.0, _FAR
-    for _ in range(5):
+    for _ in range(_HALVINGS + 1):
         value = merit(contacts, joints, p, r_scale, length, unit)
         if value < least:
             best_length, least = length, value
