@@ -164,7 +164,7 @@ class StudyPanel(QWidget):
                 self.color_box.setCurrentText(wanted.color or NONE)
         self.chart.show_kind(None)  # else its memory would be held besides the next chart's
         made = kind(self.results, wanted)
-        wording = [made.note, self.results.refusal and f"Runs cannot be shown: {self.results.refusal}."]
+        wording = [self.results.refusal and f"Runs cannot be shown: {self.results.refusal}.", made.note]
         self.note.setText("\n".join(filter(None, wording)))
         self.chart.show_kind(made)
 
