@@ -32,7 +32,7 @@ from app.plotting.probe import Probe
 from app.recording import run_files
 from app.recording.autosave import Autosave
 from app.recording.replay import Replay
-from app.simulation.batch_spread import ALONE
+from app.simulation.batch_spread import ALONE, recorded_model
 from app.simulation.ghost import Ghost, GhostControls
 from app.simulation.gpu_search import GpuSearch
 from app.simulation.messages import (
@@ -307,7 +307,7 @@ class Workbench:
         """The robot, with the gravity that acts in the state that is shown; None without a robot."""
         recorded, robot = self.replay.frame, self.robot
         if recorded is not None or robot.model is None:
-            return None if recorded is None else recorded.setup.model
+            return None if recorded is None else recorded_model(recorded.setup, self.replay.robot)
         return robot.settings.under_gravity(robot.model)
 
     @property

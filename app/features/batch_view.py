@@ -36,6 +36,7 @@ class BatchView:
         self._due, self._seconds, self._robots = 0.0, 0.0, 1
         dock = Dock("Batch", self.panel, RIGHT, "Timing", "batch", Qt.Key.Key_B, "Many robots at once (B)")
         window.toolbar.addAction(window.docks.add(dock))
+        window.docks["Batch"].visibilityChanged.connect(self._seen)
         self.panel.requested.connect(self._ask)
         self.panel.arranged.connect(self._arrange)
         self.panel.colored.connect(self._color)
@@ -61,6 +62,12 @@ class BatchView:
         now = time.perf_counter()
         if self.panel.isVisible() and (now > self._due or not self._bench.robot.playing):
             self._due = now + REFRESH
+            self._show_state()
+
+    def _seen(self, seen: bool) -> None:
+        """Show in the panel, which is not updated out of sight, the robots of the frame that stands still."""
+        if seen:
+            self._due = time.perf_counter() + REFRESH
             self._show_state()
 
     def _drawn(self, seconds: float) -> None:

@@ -115,7 +115,7 @@ class DriveView:
             gains = bench.joints.gains(self.index, settings) if row.holdable else (0.0, 0.0)
             self._gains_of, self._gains = key, gains
         self._drive_shown = drives[self.index]
-        self.form.show_joint(row, self._drive_shown, self._gains, bench.replay.active)
+        self.form.show_joint(row, self._drive_shown, self._gains)
 
     def _follow(self, frame: Snapshot) -> None:
         now = time.perf_counter()

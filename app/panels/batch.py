@@ -30,6 +30,7 @@ FRICTION = "Friction and damping of each joint: maximum deviation from robot 0, 
 ARRANGED = "Side by side, or all in one place"
 ON_TERRAIN = "All in one place: a height field is drawn once, where all robots touch it"
 IN_TIME = 0.95  # share of the requested speed below which a simulation lags behind it
+ROUNDING = 1e-9  # relative difference of energies, up to which they are equal
 MARGIN = 0.8  # share of a computed number of robots, which the note states
 
 
@@ -191,7 +192,7 @@ class BatchPanel(QWidget):
         for widget in (self.map, self.count):  # a single robot has nothing to be compared with
             widget.setVisible(len(energy) > 1)
         lost = int(np.count_nonzero(diverged))
-        alike = not (self.spread.pose or self.spread.mass or self.spread.friction)
+        alike = not (self.spread.pose or self.spread.mass or self.spread.friction or _differ(energy, deviation))
         wording = f"{lost} of {len(diverged)} diverged" if lost else ALIKE if alike else ""
         self.count.setText(" · ".join(filter(None, (self.map.text(robot), wording))))
         theme.tint(self.count, "error" if lost else "text")
@@ -234,6 +235,11 @@ class BatchPanel(QWidget):
     def _move_slider(self, robots: int) -> None:
         with QSignalBlocker(self.slider):
             self.slider.setValue(round(math.log2(robots) * STEPS))
+
+
+def _differ(energy: NDArray[np.float64], deviation: NDArray[np.float64]) -> bool:
+    """Whether robots differ, as those of a run made by a script may whatever the spread is."""
+    return bool(np.any(deviation) or np.ptp(energy) > ROUNDING * np.abs(energy).max())
 
 
 def _number(most: float, step: float, digits: int) -> DecimalBox:

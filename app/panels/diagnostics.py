@@ -250,8 +250,9 @@ class DiagnosticsPanel(QWidget):
 
 
 def _breakable(text: str) -> str:
-    """Insert places for line breaks into paths and long names."""
-    return re.sub(r"(?<=[/\\_.=])(?=\w)", "\u200b", text)
+    """Insert places for line breaks into paths and long names, none into numbers; keep kg and m² together."""
+    text = re.sub(r"(?<=\d) (?=kg)|(?<=kg) (?=m²)", "\N{NO-BREAK SPACE}", text)
+    return re.sub(r"(?<=[/\\_=])(?=\w)|(?<=\.)(?=[^\W\d])|(?<=[^\W\d]\.)(?=\d)", "\u200b", text)
 
 
 def _counts(diagnostics: Iterable[engine.Diagnostic]) -> str:

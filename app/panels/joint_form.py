@@ -102,9 +102,7 @@ class JointForm(QWidget):
         drive, wave = (self.mode, self.value, self.weight), (self.wave, self.amplitude, self.period)
         return *drive, *wave, self.kp, self.kd, self.suited, self.away
 
-    def show_joint(
-        self, row: Coordinate | None, drive: Drive, gains: tuple[float, float], recorded: bool = False
-    ) -> None:
+    def show_joint(self, row: Coordinate | None, drive: Drive, gains: tuple[float, float]) -> None:
         """Show a joint's drive and its gains kp and kd; one that was set now may not be in a frame yet."""
         self._row = row
         can = row is not None and row.driveable
@@ -142,8 +140,7 @@ class JointForm(QWidget):
         self.suited.setEnabled(self.kp.isEnabled())
         numbers = (drive.value * self._scale, drive.amplitude * self._scale, drive.period, *gains)
         for box, number in zip((self.value, self.amplitude, self.period, self.kp, self.kd), numbers, strict=True):
-            if recorded or not box.hasFocus():
-                box.put(number)
+            box.put(number)
         self.value.setToolTip(self._limits())
 
     def show_motion(self, velocity: float, effort: float) -> None:

@@ -115,8 +115,7 @@ class Viewport(SteeredView):
         """
         before = self._scene
         self._scene, self._poses, self._first, self._batch, self.floor = None, None, None, None, 0.0
-        self._center = np.zeros(3)
-        self._contacts, self._marks, self._model = None, None, model
+        self._contacts, self._marks, self._model, self._center = None, None, model, np.zeros(3)
         self.overlays.set_robot(None, 1.0)
         self._problem.reset()
         if model is not None:
@@ -304,7 +303,8 @@ class Viewport(SteeredView):
             self._size = max(float(upper[2] - lower[2]), LYING * float((upper - lower).max()), 1e-9)
             self.overlays.set_robot(self._model, self._size)
             if not self._framed:
-                self.camera.fit(*self.robot_bounds)
+                batch, reach = self._batch, self._scene.content.reach
+                self.camera.fit(*self.robot_bounds if batch is None else batch.bounds(reach))
 
     # Views and their timing.
 

@@ -15,6 +15,7 @@ from app.acting.coordinates import Coordinate
 from app.jobs.background import Background
 from app.plotting.quantities import CONTACTS, Evaluation, Quantity, States
 from app.recording.replay import effort_in
+from app.simulation.batch_spread import recorded_model
 from app.simulation.contacts import ContactForces, contact_forces
 
 FRAMES = 4000  # largest number of a run's frames, evenly spaced, for its curves
@@ -162,11 +163,10 @@ def _states(pairs: Sequence[_FramePair], wanted: Wanted, sampled: bool) -> tuple
             target[-1] = np.full_like(target[-1], np.nan)
         contact.append(_contact(frame, robot) if with_contacts else None)
     time = np.array([pair.frame.time for pair in pairs])
-    model = settings.model if settings.parameters is None else settings.parameters.robot(robot)
     states = States(
         time, np.stack(q), np.stack(v), np.stack(rate), np.stack(effort), np.stack(target), contact
     )  # fmt: skip
-    return states, model
+    return states, recorded_model(pairs[0].frame.setup, robot)
 
 
 def _contact(frame: engine.RecordedFrame, robot: int) -> ContactForces | None:

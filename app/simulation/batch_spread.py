@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,3 +80,10 @@ def deviations(link_poses: NDArray[np.floating], points: NDArray[np.floating]) -
         np.maximum(squares, displacement.sum(0).max(0), out=squares)
     farthest: NDArray[np.float64] = np.sqrt(squares)
     return farthest
+
+
+@lru_cache(maxsize=4)
+def recorded_model(setup: engine.Setup, robot: int = 0) -> engine.Model:
+    """Return the model of a robot of a recorded simulation, with its own masses, friction and gravity."""
+    parameters = setup.settings.parameters
+    return setup.model if parameters is None else parameters.robot(min(robot, parameters.batch - 1))

@@ -12,7 +12,7 @@ import numpy as np
 
 import engine
 from app.link_extents import link_points
-from app.simulation.batch_spread import ALONE, BatchSpread, deviations
+from app.simulation.batch_spread import ALONE, BatchSpread, deviations, recorded_model
 from app.simulation.contacts import ContactForces, contact_forces, contacts_of
 from app.simulation.messages import SPENT, BatchState, Settings, Snapshot
 from app.simulation.starting import first_pose
@@ -382,8 +382,11 @@ def running_of(model: engine.Model, settings: Settings) -> Running:
 
 
 def settings_in(setup: engine.Setup, others: Settings) -> Settings:
-    """Return the settings of a recorded simulation; what one that was made elsewhere does not say, from `others`."""
-    recorded, model = setup.settings, setup.model
+    """Return the settings of a recorded simulation; what one that was made elsewhere does not say, from `others`.
+
+    The gravity of one made elsewhere is that of its first robot.
+    """
+    recorded, model = setup.settings, recorded_model(setup)
     if setup.about is not None:
         return setup.about.touching(recorded.scene)
     gravity = tuple(model.gravity.tolist()) if model.gravity.any() else None

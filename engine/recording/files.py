@@ -29,7 +29,7 @@ from engine.recording.frames import StoredFrame
 from engine.recording.inputs import Inputs
 from engine.recording.packing import Array, alike, shared
 from engine.recording.recording import Recording, Run
-from engine.recording.run_format import FORMAT, UNORDERED, arrays_of, require_run
+from engine.recording.run_format import FORMAT, UNORDERED, arrays_of, reading_settings, require_run
 from engine.recording.setup import Setup
 from engine.recording.trajectories import of_frames, of_one_batch
 from engine.rollout import Trajectory
@@ -65,10 +65,11 @@ def save_run(
     """Write a recorded run to an .npz file, whole or not at all; returns the trajectory that is in it.
 
     It may continue meanwhile: the run is written as it was at the call, a branch with the frames before its own.
-    `settings` are what `main.py run` writes, "robot" among them; `describe` gives JSON's form of a setup's `about`. It
-    begins as `recorded_trajectory` does, and takes `effort` as that does. Raises ValueError where the arrays would take
-    more than `LARGEST`, which `read_run` refuses.
+    `settings` are what `main.py run` writes, "robot" among them; how that was read, such as "floating", is added where
+    they lack it. `describe` gives JSON's form of a setup's `about`. It begins as `recorded_trajectory` does, and takes
+    `effort` as that does. Raises ValueError where the arrays would take more than `LARGEST`, which `read_run` refuses.
     """
+    settings = reading_settings(run.setups[-1].model) | settings
     return write_frames(path, of_one_batch(recording.stored(run)), run, settings, describe, effort=effort)
 
 
@@ -259,9 +260,11 @@ def frames_of(
     name, run = Path(saved.path).name, saved.trajectory
     q, v, tau = (np.array(x if x.ndim == 3 else x[None], float) for x in (run.q, run.v, run.tau))
     if q.shape[2] != model.nq or v.shape[2] != model.nv or tau.shape != v.shape or len(q) != len(v):
+        base = {(7, 6): "floating", (-7, -6): "fixed"}.get((q.shape[2] - model.nq, v.shape[2] - model.nv))
         raise ValueError(
             f"{name} is of a robot with {q.shape[2]} coordinates and {v.shape[2]} velocities, and {model.name} has "
             f"{model.nq} and {model.nv}; name the robot that it was recorded with"
+            + (f", or load this one with a {base} base" if base else "")
         )
     rows = q.shape[0] * q.shape[1]  # -1 is ambiguous for nv = 0
     validation.states(model, q=q.reshape(rows, model.nq), v=v.reshape(rows, model.nv))

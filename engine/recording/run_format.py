@@ -34,6 +34,19 @@ def arrays_of(model: Model, trajectory: Trajectory, settings: dict[str, Any]) ->
     }
 
 
+def reading_settings(model: Model) -> dict[str, Any]:
+    """Return the settings with which a robot's file or text gives this model, named like the those of `main.py run`.
+
+    Only those that differ from what is read without them; none for a composed robot, whose parts have their own.
+    """
+    how = {} if model.parts else model.options
+    settings = {
+        "floating": how.get("floating"), "no_mimic": not how.get("mimic", True),
+        "package_dir": how.get("package_dirs"), "srdf": how.get("srdf"), "xacro_args": how.get("xacro_args"),
+    }  # fmt: skip
+    return {name: value for name, value in settings.items() if value}
+
+
 def save_trajectory(
     path: str | Path,
     model: Model,

@@ -54,6 +54,18 @@ def test_a_click_on_a_cell_chooses_its_robot(qtbot, heat):
         QTest.mouseClick(heat, Left, pos=QPoint(heat.width() - 1, heat.height() - 1))  # beyond the last robot
 
 
+def test_robots_that_a_script_made_different_are_not_called_alike(panel):
+    same, none = np.ones(3), np.zeros(3, bool)
+    for energy, deviation, alike in (
+        (same, np.zeros(3), True),
+        (same * (1 + 1e-14 * np.arange(3)), np.zeros(3), True),
+        (same, np.array([0.0, 0.016, 0.0]), False),
+        (np.arange(3.0), np.zeros(3), False),
+    ):
+        panel.show_state(energy, deviation, none, 0)
+        assert (ALIKE in panel.count.text()) == alike
+
+
 def test_cells_of_robots_that_are_alike_are_apart(heat):
     heat.show_values("energy", "J", np.full(9, 2.0), np.zeros(9, bool), 8)
     image, first, second = heat.grab().toImage(), heat.cell(0), heat.cell(1)

@@ -1,12 +1,14 @@
 """The Diagnostics panel: whole sentences, however narrow it is."""
 
+import re
+
 from PyQt6.QtCore import QRect, Qt
 from PyQt6.QtWidgets import QApplication, QTreeWidget
 from windows import wait
 
 import engine
 from app.features.diagnostics_view import DiagnosticsView
-from app.panels.diagnostics import DiagnosticsPanel
+from app.panels.diagnostics import ELEMENT, PROBLEM, DiagnosticsPanel
 
 BOX = '<visual><geometry><box size="1,1,1"/></geometry></visual>'
 
@@ -41,6 +43,17 @@ def test_faults_and_cures_are_read_in_full_however_narrow(qtbot):
     assert item.toolTip(2) == fault
     panel.copy()
     assert fault in QApplication.clipboard().text()
+
+
+def test_numbers_are_not_broken_over_lines(qtbot):
+    panel = DiagnosticsPanel()
+    qtbot.addWidget(panel)
+    fault = "the principal moments are -2.41e-35, 0, 12.5, .5 kg m² in meshes/hand.v2.dae of x=5.2"
+    panel.show_file("arm.urdf", "arm.urdf", [engine.Diagnostic("warning", 27, "<inertia> of link 'a.2_b'", fault, "")])
+    item, places = panel.list.topLevelItem(0), "[\u200b ]"
+    numbers = ["-2.41e-35,", "0,", "12.5,", ".5\xa0kg\xa0m²", "in", "meshes/", "hand.", "v2.", "dae", "of", "x=", "5.2"]
+    assert re.split(places, item.text(PROBLEM))[4:] == numbers
+    assert re.split(places, item.text(ELEMENT)) == ["<inertia>", "of", "link", "'a.", "2_", "b'"]
 
 
 def test_the_mark_of_a_fault_stands_beside_its_first_line(qtbot):

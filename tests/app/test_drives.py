@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QApplication
-from windows import press, type_in, wait
+from windows import case, press, type_in, wait
 
 import engine
 from app.acting.drives import Drive
@@ -194,6 +194,22 @@ def test_gains_are_typed_and_given_back(qtbot, shown):
     assert simulation(window).settings.kp[0, 2] == bench.joints.gains(2)[0]
     qtbot.mouseClick(form.suited, LEFT)
     wait(qtbot, lambda: simulation(window).settings.kp[0, 1] == suited[0])
+
+
+def test_the_field_that_has_the_focus_shows_what_undo_and_redo_bring_back(qtbot, arm):
+    form, control = choose(qtbot, arm, 1), Qt.KeyboardModifier.ControlModifier
+    pick(form.mode, "velocity")
+    pick(form.wave, "sine")
+    for box, number in ((form.value, 50.0), (form.amplitude, 3.0), (form.period, 2.5), (form.kd, 40.0)):
+        with case(box.accessibleName()):
+            before = box.value()
+            type_in(qtbot, box, number)
+            assert box.hasFocus()
+            qtbot.keyClick(box, Qt.Key.Key_Z, control)
+            wait(qtbot, lambda box=box, before=before: box.value() == before)
+            qtbot.keyClick(box, Qt.Key.Key_Z, control | Qt.KeyboardModifier.ShiftModifier)
+            wait(qtbot, lambda box=box, number=number: box.value() == number)
+            assert box.hasFocus()
 
 
 def test_hold_off_and_on_brings_drives_back(qtbot, arm):

@@ -12,6 +12,7 @@ from windows import type_in, wait
 
 import engine
 from app.features.scene_view import SceneView
+from app.picture.crowd import Crowd
 
 
 @pytest.mark.parametrize("added", ["Obstacle: box", "Free body: cube"])
@@ -35,6 +36,21 @@ def test_fit_shows_the_robot_and_an_object_far_from_it(qtbot, arm, added):
     assert viewport.camera.distance < 5 * np.linalg.norm(far)
     if folder := os.environ.get("CATENA_PICTURES"):
         viewport.picture().save(str(Path(folder) / f"fitted {added.split()[-1]}.png"))
+
+
+def test_all_robots_of_a_batch_are_in_view_once_their_meshes_have_come(arm):
+    viewport, model = arm.viewport, arm.workbench.robot.model
+    viewport.set_model(model)  # as one that begins with the recorded robots of a run
+    poses = np.asarray(engine.link_poses(model, np.zeros((5, model.nq))), np.float32)
+    crowd = Crowd()
+    crowd.set_size(*viewport.robot_bounds)
+    batch = crowd.batch(poses, np.zeros(5), np.zeros(5), np.zeros(5, bool))
+    viewport.set_poses(poses[0], batch)
+    viewport._framed = False  # its meshes are still being read
+    viewport._settle()
+    lower, upper = batch.bounds(viewport._scene.content.reach)
+    for corner in itertools.product(*zip(lower, upper, strict=True)):
+        assert viewport.rect().contains(viewport.place(np.array(corner)).toPoint())
 
 
 def test_a_free_body_that_is_kilometres_away_is_not_fitted(shown):

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
+from test_run_files import open_run
 from windows import type_in, wait
 
 import engine
@@ -82,3 +83,28 @@ def test_a_session_and_a_run_keep_it_and_another_robot_has_its_own(qtbot, view, 
     path.write_text(json.dumps(text))
     window.files.open(path)
     wait(qtbot, lambda: "the gravity vector" in window.statusBar().currentMessage())
+
+
+def test_a_run_whose_parameters_set_it_shows_it_also_in_its_branch(qtbot, view, tmp_path):
+    window, bench, model = view._window, view._bench, engine.load(engine.find_robot("scara"))
+    own = engine.Parameters(model, 2)
+    own.gravity[:] = (0, 0, -1.62), (0, 0, -3.73)
+    own.mass[1] *= 2
+    simulation, recording = engine.Simulation(model, 2, dt=1e-3, parameters=own), engine.Recording()
+    recording.begin(simulation)
+    simulation.step(3)
+    recording.add(simulation)
+    engine.save_run(tmp_path / "run.npz", recording, recording.runs[0], {"robot": "scara", "dt": 1e-3})
+    open_run(qtbot, window, tmp_path / "run.npz")
+    wait(qtbot, lambda: view.entries["Moon"].isChecked())
+    assert (view.form.kind.currentText(), view.vector) == ("Moon", (0, 0, -1.62))
+    for robot in (0, 1):
+        bench.select_robot(robot)
+        assert bench.shown_model.gravity.tolist() == own.gravity[robot].tolist()
+        assert bench.shown_model.mass.tolist() == own.mass[robot].tolist()
+    qtbot.keyClick(window, "B", CTRL)
+    wait(qtbot, lambda: not bench.replay.active)
+    assert (view.form.kind.currentText(), view.vector) == ("Moon", (0, 0, -1.62))
+    bench.configuring.set_dt(5e-4)
+    wait(qtbot, lambda: view._bench._worker._loop.changeover.running.simulation.dt == 5e-4)
+    assert simulated(view) == [0, 0, -1.62]

@@ -73,7 +73,7 @@ def test_the_window_has_the_states_of_the_script_to_the_bit(qtbot, window, start
 
 
 def test_what_acts_on_the_robot_is_disabled_for_a_reason_while_the_script_drives(qtbot, window, start, connect):
-    process, _ = start("quadruped", 10, "fast", "waits")
+    process, _ = start("quadruped", 10, "fast", "waits", "moon")
     before = window.run.gravity.toolTip()
     view, bench = connect(), window.workbench
     wait(qtbot, lambda: bench.replay.frame.checkpoint.steps == 10)
@@ -95,6 +95,7 @@ def test_what_acts_on_the_robot_is_disabled_for_a_reason_while_the_script_drives
     with pytest.raises(ValueError, match=f"{reason}; to move joints press Branch here"):
         bench.joints.set_coordinate(6, 0.1)
     assert window.feature(Status).step_button.text() == "1 ms  implicit"
+    assert window.features[GravityView].form.kind.currentText() == "Moon"
     assert window.features[TimeView].bar.state.text() == "live: shown_script.py"
     palette = window.features[PaletteView]
     for words, name in (("floating base", "Floating base"), ("algorithm crba", "CRBA"), ("moon", "Gravity: Moon")):

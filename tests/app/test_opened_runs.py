@@ -16,6 +16,7 @@ from app.features.batch_view import BatchView
 from app.features.diagnostics_view import DiagnosticsView
 from app.features.scene_view import SceneView
 from app.features.time_view import TimeView
+from app.panels.batch import ONE
 from app.recording import run_files
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Settings
@@ -138,6 +139,18 @@ def test_a_body_in_a_branch_of_a_run_without_ground_gets_one_unless_it_was_switc
     entry(view, "Free body: cube")
     settled(qtbot, view)
     wait(qtbot, lambda: len(bench.robot.parts) == 1 and bench.robot.settings.ground != switched)
+
+
+def test_the_batch_panel_shows_the_robots_of_a_run_once_it_comes_into_sight(qtbot, window, tmp_path):
+    open_short_run(qtbot, window, tmp_path, 3)
+    panel = window.features[BatchView].panel
+    qtbot.keyClick(window, Qt.Key.Key_Home)
+    wait(qtbot, lambda: window.workbench.shown is not None and window.workbench.shown.time == 0)
+    qtbot.wait(300)  # until nothing more is drawn
+    qtbot.keyClick(window, "B")
+    wait(qtbot, panel.map.isVisible)
+    assert len(panel.map.values) == 3
+    assert panel.note.text() != ONE
 
 
 @pytest.mark.parametrize("robots", [1, 3])

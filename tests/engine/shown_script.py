@@ -16,16 +16,20 @@ def composed() -> engine.Model:
 MAKERS = {"composed": composed, "chain": lambda: engine.chain(12)}
 
 
-def simulation_of(name: str) -> engine.Simulation:
+def simulation_of(name: str, moon: bool = False) -> engine.Simulation:
     model = MAKERS[name]() if name in MAKERS else engine.load(engine.find_robot(name))
     scene = engine.Scene() if name in ("quadruped", "composed") else None
     q = None if scene is None else engine.put_down(model, scene, model.neutral())
     kp, kd = engine.holding_gains(model)
-    return engine.Simulation(model, integrator="implicit", kp=kp, kd=kd, q=q, scene=scene)
+    own = engine.Parameters(model, 1)
+    own.gravity[:] = (0, 0, -1.62)
+    return engine.Simulation(
+        model, integrator="implicit", kp=kp, kd=kd, q=q, scene=scene, parameters=own if moon else None
+    )
 
 
 def main(name: str, steps: str, *how: str) -> None:
-    simulation = simulation_of(name)
+    simulation = simulation_of(name, "moon" in how)
     link = engine.show(simulation, window="window" in how)
     print(link.folder, flush=True)
     began, states = time.perf_counter(), {}

@@ -92,6 +92,29 @@ def test_a_recording_that_was_pushed_about_repeats(call, tmp_path, rng):
     assert "14 states after 120 steps, the same to the bit" in text
 
 
+def test_a_run_of_python_says_how_its_robot_was_read(call, tmp_path):
+    out, source = tmp_path / "run.npz", engine.find_robot("scara")
+    for options in ({"floating": True}, {"mimic": False}, {"package_dirs": (tmp_path,)}):
+        model = engine.load(source, **options)
+        simulation, recording = engine.Simulation(model), Recording()
+        recording.begin(simulation)
+        recording.note(simulation)
+        simulation.step(3)
+        recording.add(simulation)
+        engine.save_run(out, recording, recording.runs[0], {"robot": "scara"})
+        assert call("repeat", out)[0] == 0, options
+        assert engine.read_run(out).settings.get("package_dir", []) == model.options["package_dirs"]
+        engine.save_run(out, recording, recording.runs[0], {"robot": "scara", "no_mimic": True})
+        assert engine.read_run(out).settings["no_mimic"] is True
+    floating, fixed = engine.load(source, floating=True), engine.load(source)
+    for recorded, named, base in ((floating, fixed, "floating"), (fixed, floating, "fixed")):
+        simulation, recording = engine.Simulation(recorded), Recording()
+        recording.begin(simulation)
+        engine.save_run(out, recording, recording.runs[0], {"robot": "scara"})
+        with pytest.raises(ValueError, match=f"recorded with, or load this one with a {base} base"):
+            engine.recording_of(engine.read_run(out), named)
+
+
 @pytest.mark.parametrize("batch", [1, 3])
 def test_a_robot_in_which_nothing_moves_repeats_and_is_exported(call, tmp_path, batch):
     robot, out = tmp_path / "still.urdf", tmp_path / "run.npz"
