@@ -87,7 +87,7 @@ def test_a_table_of_plots_stays_as_it_was(played, tmp_path, monkeypatch):
     monkeypatch.setattr("app.desktop.dialogs.ask_path", lambda *_: str(path))
     monkeypatch.setattr("app.panels.plot_saving.table", lambda _: "1,2\n" * 5000)
     with full():
-        panel._saving.menu.actions()[0].trigger()
+        panel.saving.menu.actions()[0].trigger()
     assert told == [f"{path} was not written: {FULL}"]
     assert path.read_text() == "as it was"
 

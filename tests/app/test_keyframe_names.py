@@ -39,7 +39,7 @@ def newest(recording):
     return recording.frame(run, run.last).checkpoint
 
 
-def test_names_of_moments_are_kept_with_their_runs(qtbot, start, monkeypatch):
+def test_names_of_keyframes_are_kept_with_their_runs(qtbot, start, monkeypatch):
     window = start()
     recording = load(qtbot, window)
     play(qtbot, window, 0.4)
