@@ -128,7 +128,8 @@ def _start(args: argparse.Namespace, model: Model) -> tuple[Array, Array]:
     return q, numbers("v", args.v, model.nv)
 
 
-def _controls(args: argparse.Namespace, model: Model, steps: int) -> Array | None:
+def controls_of(args: argparse.Namespace, model: Model, steps: int) -> Array | None:
+    """Return the efforts of a file, for each step; None without one. Raises CallError for what is none."""
     if args.controls is None:
         return None
     try:
@@ -163,13 +164,13 @@ def run_robot(args: argparse.Namespace) -> int:
     if steps < 1:
         raise CallError(f"--seconds {args.seconds:g}, --dt {args.dt:g} and --every {args.every} leave no step to keep")
     q, v = _start(args, model)
-    scene = _scene(args, model)
+    scene = scene_of(args, model)
     _require_ground(args, model, scene)
     if scene is not None:
         q = put_down(model, scene, q)
     kp, kd = _gains(args, model, q)
     _require_controller(args)
-    controls = _controls(args, model, steps)
+    controls = controls_of(args, model, steps)
     loaded = perf_counter()
     simulation = Simulation(
         model, args.batch, args.dt, args.integrator, args.algorithm, limits=not args.no_limits, q=q, v=v, kp=kp, kd=kd,
@@ -316,7 +317,7 @@ def _result(
     }
 
 
-def _scene(args: argparse.Namespace, model: Model) -> Scene | None:
+def scene_of(args: argparse.Namespace, model: Model) -> Scene | None:
     """Return the requested scene, or the default one."""
     ground = _ground(args) if _has_ground(args, model) else None
     if args.self_collision and not model.collisions:

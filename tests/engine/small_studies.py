@@ -5,6 +5,9 @@ from pathlib import Path
 import numpy as np
 
 import engine
+from engine.study import tables
+from engine.study.description import Description, parse
+from engine.study.plan import Plan
 
 PUSHED = """
 robot = "quadruped"
@@ -102,3 +105,11 @@ def undisturbed(folder: Path) -> dict[str, np.ndarray]:
     """The pushed quadruped, each sample alone in this process."""
     engine.Study.read(named(folder)).run(folder / "r", processes=0, batch=1)
     return engine.Study.results(folder / "r")
+
+
+def planned(path: Path) -> tuple[Description, Plan]:
+    """What a study's file says, and the plan of its batches."""
+    content, text = tables.read(path)
+    problems = tables.Problems(path.name, text)
+    description = parse(content, problems)
+    return description, Plan(description, path.parent, problems, False)
