@@ -136,7 +136,7 @@ def test_a_force_that_is_shown_as_applied_acts_after_a_branch_and_else_is_not_sh
     assert not panel.act.isChecked()
     branch(qtbot, window)
     assert panel.acting.text() == "No wrench is applied."
-    assert window.viewport._view().extras.labels == ()
+    assert window.viewport.view().extras.labels == ()
     play(qtbot, window, 0.2)
     assert bench.robot.newest.v[0] == 0
     first = bench.replay.runs[0]

@@ -165,7 +165,7 @@ def test_frames_tell_what_was_sampled_live_of_each_robot(chance, tmp_path, monke
 
 def taken(recording: engine.Recording) -> int:
     """Bytes of all frames that there are, each once."""
-    frames = {id(frame): frame[-1] for run in recording.runs for frame in run._frames if frame is not None}
+    frames = {id(frame.q): frame.bytes for run in recording.runs for frame in recording.stored(run)}
     return sum(frames.values())
 
 

@@ -73,7 +73,7 @@ def test_closed_nothing_is_sampled_and_open_again_the_recording_fills_the_gap(qt
     wait(qtbot, lambda: count(panel) > 20)
     qtbot.keyClick(window, Key.Key_P)
     assert not panel.isVisible()
-    wait(qtbot, lambda: not window.workbench.probe._quantities)
+    wait(qtbot, lambda: not window.workbench.probe.quantities)
     time = window.workbench.robot.time
     wait(qtbot, lambda: window.workbench.robot.time > time)  # the frame with those that were on their way
     before, time = count(panel), window.workbench.robot.time

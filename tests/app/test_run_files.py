@@ -158,12 +158,12 @@ def test_a_run_goes_on_upon_the_ground_that_it_was_on(qtbot, window, exports, tm
     assert "rows written to walk.npz" in window.statusBar().currentMessage()
     window.features[GroundView].shapes[0].trigger()
     load(qtbot, window, "quadruped")
-    level = window.viewport.overlays._world
+    level = window.viewport.overlays.world
     open_run(qtbot, window, path)
-    wait(qtbot, lambda: window.viewport.overlays._world is not level)
+    wait(qtbot, lambda: window.viewport.overlays.world is not level)
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: not bench.replay.active and _same_ground(bench.robot.settings.scene.ground, chosen))
-    assert window.viewport.overlays._world is not level
+    assert window.viewport.overlays.world is not level
     bench.configuring.set_dt(7e-4)
     wait(qtbot, lambda: not bench.replay.active and bench.robot.settings.dt == 7e-4 and not bench.compiling)
     play(qtbot, window, 0.05)

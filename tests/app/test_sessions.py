@@ -81,8 +81,8 @@ def test_an_opened_session_restores_settings_view_and_docks(qtbot, saved, make_w
 
 def test_the_command_line_opens_a_session(saved, make_window, qtbot, monkeypatch, capsys):
     asked = []
-    monkeypatch.setattr("app._no_screen", lambda: False)
-    monkeypatch.setattr("app._show_window", lambda *words: asked.append(words[0]) or 0)
+    monkeypatch.setattr("app.no_screen", lambda: False)
+    monkeypatch.setattr("app.show_window", lambda *words: asked.append(words[0]) or 0)
     assert main.main([str(saved)]) == 0
     window = make_window()
     window.open(asked[0])

@@ -151,9 +151,9 @@ def test_a_variable_drawn_log_uniformly_has_a_logarithmic_axis_with_whole_labels
     assert chart.area.left() - axes.NAME - 8 >= max(map(metrics.horizontalAdvance, labels))
 
 
-def test_a_click_on_a_sample_shows_its_run(qtbot, studied, swung):
+def test_a_click_on_a_sample_shows_its_run(qtbot, window, studied, swung):
     view = studied(swung)
-    window, panel = view._window, view.panel
+    panel = view.panel
     assert panel.title.text() == "Swung"
     assert panel.summary.text().startswith("60 samples\nahead: ")
     row = 43
@@ -293,11 +293,11 @@ def test_axes_colours_and_predicates_are_chosen(studied, swung):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_results_are_exported(qtbot, studied, swung, tmp_path, monkeypatch, suffix):
+def test_results_are_exported(qtbot, window, studied, swung, tmp_path, monkeypatch, suffix):
     view, path = studied(swung), tmp_path / f"out{suffix}"
     name_file(monkeypatch, path)
     qtbot.mouseClick(view.panel.export, Qt.MouseButton.LeftButton)
-    wait(qtbot, lambda: "60 rows written" in view._window.statusBar().currentMessage())
+    wait(qtbot, lambda: "60 rows written" in window.statusBar().currentMessage())
     if suffix == ".parquet":
         assert parquet.read_table(path).num_rows == 60
     else:
@@ -349,9 +349,9 @@ def test_results_of_a_study_that_runs_come_by_themselves_and_what_is_chosen_stay
     assert not view._checking.isActive()
 
 
-def test_a_damaged_study_leaves_the_one_before_as_it_is_shown(qtbot, studied, swung, tmp_path):
+def test_a_damaged_study_leaves_the_one_before_as_it_is_shown(qtbot, window, studied, swung, tmp_path):
     view = studied(swung)
-    panel, bar = view.panel, view._window.statusBar()
+    panel, bar = view.panel, window.statusBar()
     panel.sample.setValue(43)
     panel.color_box.setCurrentText("damping")
     shown, results, chart = panel.summary.text(), panel.results, panel.chart.kind
@@ -380,7 +380,7 @@ def test_runs_of_a_robot_that_is_missing_are_refused_and_charts_stay(studied, tm
     assert panel.chart.kind is not None
 
 
-def test_a_controller_runs_once_it_is_allowed_to(qtbot, studied, tmp_path):
+def test_a_controller_runs_once_it_is_allowed_to(qtbot, window, studied, tmp_path):
     mark = tmp_path / "mark"
     (tmp_path / "control.py").write_text(
         f"KP = 1.0\ndef control(t, q, v):\n    open({str(mark)!r}, 'w')\n    return -KP * q\n"
@@ -394,16 +394,16 @@ def test_a_controller_runs_once_it_is_allowed_to(qtbot, studied, tmp_path):
         assert not mark.exists()
         (chosen,) = (each for each in view.question.buttons() if each.text().replace("&", "") == button)
         qtbot.mouseClick(chosen, Qt.MouseButton.LeftButton)
-    wait(qtbot, lambda: "the same numbers" in view._window.statusBar().currentMessage())
+    wait(qtbot, lambda: "the same numbers" in window.statusBar().currentMessage())
     assert mark.exists()
     assert isinstance(view.question, QMessageBox)
-    replay = view._window.workbench.replay
+    replay = window.workbench.replay
     wait(qtbot, lambda: replay.active)
-    view._window.features[TimeView].branch.trigger()
-    assert f"{tmp_path / 'control.py'} drove the joints" in view._window.statusBar().currentMessage()
+    window.features[TimeView].branch.trigger()
+    assert f"{tmp_path / 'control.py'} drove the joints" in window.statusBar().currentMessage()
 
 
-def test_a_run_that_comes_to_other_numbers_is_told(qtbot, studied, swung, tmp_path):
+def test_a_run_that_comes_to_other_numbers_is_told(qtbot, window, studied, swung, tmp_path):
     """This happens on another kind of processor."""
     folder = tmp_path / "s.results"
     shutil.copytree(swung.with_suffix(".results"), folder)
@@ -415,8 +415,8 @@ def test_a_run_that_comes_to_other_numbers_is_told(qtbot, studied, swung, tmp_pa
     assert json.loads((folder / "study.json").read_text())["about"]["folder"] == str(swung.parent)
     view = studied(folder)
     view.show_run(3)
-    wait(qtbot, lambda: "other numbers" in view._window.statusBar().currentMessage())
-    said = view._window.statusBar().currentMessage()
+    wait(qtbot, lambda: "other numbers" in window.statusBar().currentMessage())
+    said = window.statusBar().currentMessage()
     assert said == "sample 3, other numbers than in the results: shoulder position"
 
 

@@ -71,11 +71,13 @@ class Visitor(User):
 
     def rest(self, seconds: float = 1.2) -> None:
         """Until the picture is drawn in full."""
+        from tests.app.windows import screen_of
+
         self.bench.pause()
         self.window.refresh()
         self.spin(seconds)
         viewport, waited = self.window.viewport, 0.0
-        while waited < PATIENCE and (viewport._screen.busy or viewport.detail[0] > 1.0):
+        while waited < PATIENCE and (screen_of(viewport).busy or viewport.detail[0] > 1.0):
             self.spin(0.2)
             waited += 0.2
 
@@ -91,9 +93,11 @@ class DialogTour(Visitor):
 
     def crowd(self) -> Iterator[None]:
         """Show all docks at once, then each in front of those beside it."""
+        from PyQt6.QtWidgets import QDockWidget
+
         self.robot("arm7")
         self.spin(0.3)
-        docks = self.window.docks._docks
+        docks = [dock.windowTitle() for dock in self.window.findChildren(QDockWidget)]
         shown = {title for title in docks if not self.window.docks[title].isHidden()}
         for title in docks:
             self.dock(title)

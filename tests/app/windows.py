@@ -20,6 +20,8 @@ from app.panels import joints
 from app.panels.joints import JointPanel
 from app.panels.lesson import LessonPanel
 from app.panels.run_dialog import INTERVAL, RunDialog
+from app.picture.screens import CardScreen, ProcessorScreen, Screen
+from app.picture.viewport import Viewport
 from app.window import Window
 from engine.urdf.srdf import find_srdf
 
@@ -42,6 +44,11 @@ def started(make_window: Callable[[], Window], folder: Path) -> Window:
     window = make_window()
     window.kept = AutosavedRuns(window, folder)
     return window
+
+
+def screen_of(viewport: Viewport) -> Screen:
+    """What shows the viewport's frames."""
+    return viewport.findChild((CardScreen, ProcessorScreen))
 
 
 def shown_time(window: Window) -> str:
