@@ -382,14 +382,16 @@ class Workbench:
         self.shown = None
         if not self.is_superseded(event):
             self.loading, self._plays_on_refusal = "", False
-        self.path, self.stands, self._of_run = event.path, event.touches, {} if self._leaves else self._of_run
+        self.path, self.stands = event.path, event.touches
+        if self._leaves:
+            self._of_run, self.robot.groundless = {}, False
         _, self.robot.floating, self.trusted = event.request
         self.reaches_below = event.reaches_below
         self.replay.leave()
         self.named = ()
         if (opened := self._recorder.opened) is not None and opened.model is event.model:
             self.robot.floating, self.path = opened.floating, file_of(event.model) or event.path
-            self._of_run = _steps(event.settings)
+            self._of_run, self.robot.groundless = _steps(event.settings), not event.settings.ground
             self.replay.opened = len(self.replay.recording.runs) > 1  # the file's, and one without steps
             self.named = opened.named
         self.algorithm, self.device, self.why, self.preparing = event.algorithm, event.device, event.why, ""

@@ -41,7 +41,7 @@ from engine import files
 from engine.child_process import end_process, search_path
 from engine.files import content
 from engine.model import Model
-from engine.real_numbers import reals
+from engine.real_numbers import efforts
 from engine.uncopyable import NotCopied
 from engine.validation import Array
 
@@ -278,7 +278,7 @@ class OwnController:
     def __call__(self, t: float, q: ArrayLike, v: ArrayLike) -> Array:
         """Return τ (nv,), N m or N. Raises ControllerError."""
         try:
-            return _checked(self._control(float(t), np.array(q, float), np.array(v, float)), self._model.nv)
+            return efforts(self._control(float(t), np.array(q, float), np.array(v, float)), self._model.nv)
         except BaseException as error:
             raise ControllerError(*_failure(error, str(self.path.resolve()))) from None
         finally:
@@ -353,7 +353,7 @@ def _serve(pipe: Connection) -> None:
                 pipe.send(_Ready(_period(module)))
             elif control is not None:
                 number, t, q, v = rest
-                tau = _checked(control(t, q, v), nv)
+                tau = efforts(control(t, q, v), nv)
                 _end_copies(mine)
                 pipe.send(_Result(number, tau))
         except BaseException as error:  # SystemExit too: any error of a file is reported
@@ -416,16 +416,6 @@ def _period(module: ModuleType) -> float | None:
     if not (isinstance(period, int | float) and np.isfinite(period) and period > 0):
         raise ValueError(f"PERIOD is {period!r}; expected a positive number of seconds")
     return float(period)
-
-
-def _checked(tau: Any, nv: int) -> NDArray[np.float64]:
-    found = reals(tau)
-    if found.shape != (nv,):
-        raise ValueError(f"control returned an array of shape {found.shape}; expected ({nv},), an effort per velocity")
-    if not np.all(np.isfinite(found)):
-        at = int(np.flatnonzero(~np.isfinite(found))[0])
-        raise ValueError(f"control returned {found[at]} at [{at}]; every effort must be finite")
-    return np.ascontiguousarray(found)
 
 
 def _short(words: str) -> str:

@@ -36,6 +36,24 @@ def reals(value: ArrayLike, dtype: DTypeLike = float) -> NDArray[Any]:
         raise ValueError(str(error)) from None
 
 
+def efforts(tau: Any, nv: int) -> NDArray[np.float64]:
+    """Return what a user's function `control` has returned as an array (nv,).
+
+    Raises ValueError in one sentence unless it is as many finite numbers.
+    """
+    expected = f"expected {nv} numbers, an effort per velocity"
+    try:
+        found, what = reals(tau), "nothing (None)" if tau is None else f"an array of shape {np.shape(tau)}"
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"control returned {excerpt(tau)} ({error}); {expected}") from None
+    if found.shape != (nv,):
+        raise ValueError(f"control returned {what}; {expected}")
+    if not np.all(np.isfinite(found)):
+        at = int(np.flatnonzero(~np.isfinite(found))[0])
+        raise ValueError(f"control returned {found[at]} at [{at}]; every effort must be finite")
+    return np.ascontiguousarray(found)
+
+
 def excerpt(value: object) -> str:
     """Return the beginning of a value's repr, on one line, for messages."""
     return " ".join(repr(value).split())[:80]

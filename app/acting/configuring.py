@@ -56,6 +56,7 @@ class Configuring:
     @undoable(lambda _, on: f"Ground {on_or_off(on)}")
     def set_ground(self, on: bool) -> None:
         """Switch the ground on or off."""
+        self._robot.groundless = False
         self.configure(replace(self._robot.settings, ground=on))
 
     @undoable(lambda _, on: f"Self-collision {on_or_off(on)}")

@@ -23,6 +23,8 @@ class LoadedRobot:
         self.settings = Settings(automatic=True)
         self.floating = False
         """Whether the file's root link was set free of the world."""
+        self.groundless = False
+        """Whether it is from a run without ground, which nobody has switched since."""
         self.playing = False
         self.time = 0.0
         self.newest: Snapshot | None = None

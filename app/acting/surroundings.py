@@ -68,19 +68,27 @@ class Surroundings:
             scene = replace(settings.scene, obstacles=tuple(obstacles))
             self._configuring.configure(replace(settings, scene=scene))
 
-    def set_parts(self, parts: Sequence[engine.Part], reported: str) -> State:
+    def set_parts(
+        self, parts: Sequence[engine.Part], reported: str, obstacles: Iterable[engine.Obstacle] | None = None
+    ) -> State:
         """Set the other parts, in a new run from time zero; followed by a `Loaded` event. Return the state to restore.
 
-        The ground is switched on for the first parts of a fixed robot that needs none and is not below it. `reported`
-        is the undo text. Raises ValueError, in one sentence, while a recorded frame is shown, and for parts that cannot
-        be composed, such as two with one name.
+        Other obstacles, if given, are part of that state.
+
+        The ground is switched on for the first parts of a fixed robot that is not below it, and needs none or is from a
+        run that had none. `reported` is the undo text. Raises ValueError, in one sentence, while a recorded frame is
+        shown, and for parts that cannot be composed, such as two with one name.
         """
         self._require_present()
         before = after = self.actions.state
         model = _compose(before, parts)
         first = len(before.parts) < 2 and not before.settings.ground and not self._robot.base_floats
-        if first and not can_stand(alone(before.model)) and can_stand(model):
+        needs_none = self._robot.groundless or not can_stand(alone(before.model))
+        if first and needs_none and can_stand(model):
             after = replace(before, settings=replace(before.settings, ground=True))
+        if obstacles is not None:
+            scene = replace(after.settings.scene, obstacles=tuple(obstacles))
+            after = replace(after, settings=replace(after.settings, scene=scene))
         self.actions.report(Action(reported, before, replace(after, parts=model.parts)))
         self._exchange(model, before.floating)
         return after

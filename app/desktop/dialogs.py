@@ -33,6 +33,12 @@ ROBOTS = "Robots, runs and sessions (*.urdf *.xacro *.xml *.npz *.catena);;All f
 SIZE = QSize(1440, 900)
 SHARE = 0.94  # of the screen, at most, for a new window
 NAME_WIDTH = 300  # px
+WRITTEN = {
+    ".png": "a picture", ".mp4": "a video", ".csv": "a table",
+    ".npz": "a run", ".catena": "a session", ".urdf": "a robot",
+}  # fmt: skip
+"""What the program writes under names with these endings, and under no others of them."""
+OTHER = "{} would be {}; the name of {} ends in {}"
 
 
 def file_dialog(parent: QWidget, title: str, folder: str = "", kinds: str = "") -> QFileDialog:
@@ -114,14 +120,23 @@ def ask_file(parent: QWidget, title: str, folder: str = "", kinds: str = ROBOTS)
 def ask_path(parent: QWidget, title: str, name: str, kinds: str, suffix: str) -> str:
     """Return the path to save to, empty if cancelled; `suffix` is appended if the user types none.
 
-    The dialog appends it itself, so that it asks before overwriting the file that will really be written.
+    The dialog appends it itself, so that it asks before overwriting the file that will really be written. It asks again
+    after a name of another kind of file.
     """
-    dialog = file_dialog(parent, title, kinds=kinds)
-    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-    dialog.setFileMode(QFileDialog.FileMode.AnyFile)
-    dialog.setDefaultSuffix(suffix)
-    dialog.selectFile(name)
-    return _selected_path(dialog)
+    own = f".{suffix.removeprefix('.')}"
+    while True:
+        dialog = file_dialog(parent, title, kinds=kinds)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+        dialog.setDefaultSuffix(suffix)
+        dialog.selectFile(name)
+        path = Path(selected) if (selected := _selected_path(dialog)) else Path()
+        if path.suffix.lower() in WRITTEN.keys() - {own}:
+            text = OTHER.format(path.name, WRITTEN[path.suffix.lower()], WRITTEN[own], own)
+            QMessageBox.warning(parent, title, text)
+            name = path.with_suffix(own).name
+        else:
+            return selected
 
 
 def save_asked(parent: QWidget, title: str, name: str, kinds: str, save: Callable[[str], None]) -> tuple[str, str]:

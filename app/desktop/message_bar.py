@@ -16,7 +16,8 @@ EDGE = 6  # px to the left of a message, and between it and its neighbour
 
 
 class MessageBar(QStatusBar):
-    """Hides yielding widgets one after another until a message fits; then it takes two lines, the second one elided.
+    """Hides yielding widgets one after another until a message fits; then it takes two lines, and others yield to it
+    where these would be cut; at last the second one is elided.
 
     The tooltip shows the whole message. No message widens the window.
     """
@@ -24,6 +25,7 @@ class MessageBar(QStatusBar):
     def __init__(self, parent: QWidget | None):
         super().__init__(parent)
         self._yielding: Sequence[QWidget] = ()
+        self._standing: Sequence[QWidget] = ()
         self._mentioned = ""
         notes = QWidget(self)
         self._notes = horizontal(of=notes, margins=NO_MARGINS)
@@ -36,9 +38,12 @@ class MessageBar(QStatusBar):
             self._mentioned = text
             self.showMessage(text, MESSAGE)
 
-    def hide_when_narrow(self, *widgets: QWidget) -> None:
-        """Set the widgets to hide, the first one first; only the bar may show or hide them."""
-        self._yielding = widgets
+    def hide_when_narrow(self, *widgets: QWidget, standing: Sequence[QWidget] = ()) -> None:
+        """Set the widgets to hide, the first one first; only the bar may show or hide them.
+
+        `standing` ones are hidden only while two lines would not do.
+        """
+        self._yielding, self._standing = widgets, standing
 
     def add_note(self, widget: QWidget) -> None:
         """Add a widget whose text comes and goes, left of the permanent ones, which keep their places."""
@@ -61,11 +66,19 @@ class MessageBar(QStatusBar):
         text = self.currentMessage()
         self.setToolTip(text)
         room = self.width() - 2 * EDGE - self.fontMetrics().horizontalAdvance(text)
-        room -= sum(_width(each) for each in self._neighbours() if each not in self._yielding)
+        lasting = [each for each in self._neighbours() if each not in (*self._yielding, *self._standing)]
+        room -= sum(map(_width, (*lasting, *self._standing)))
         requested = sum(_width(each) for each in self._yielding)
         for widget in self._yielding:
             hides = requested > room
             requested -= _width(widget) if hides else 0
+            if widget.isHidden() != hides:
+                widget.setHidden(hides)
+        shown = [each for each in self._yielding if not each.isHidden()]
+        room = self.width() - 2 * EDGE - sum(map(_width, (*lasting, *shown, *self._standing)))
+        for widget in self._standing:
+            hides = " ".join(two_lines(text, room, QFontMetrics(type_scale.font("small")))) != text
+            room += _width(widget) if hides else 0
             if widget.isHidden() != hides:
                 widget.setHidden(hides)
 

@@ -114,7 +114,8 @@ class RobotFiles:
             elif left:
                 self._left = f"{Path(first).name} opens, {_named(left)} did not"
                 if any(map(self._opens, left)):
-                    self._left = f"one robot at a time: {self._left}"
+                    robots = all(Path(path).suffix.lower() in ROBOTS for path in (first, *filter(self._opens, left)))
+                    self._left = f"one {'robot ' * robots}at a time: {self._left}"
                 elif all(Path(path).suffix.lower() in self.dropped for path in left):
                     self._left = f"{self._left}: drop {'it' if len(left) == 1 else 'them'} again beside the robot"
                 self._window.statusBar().showMessage(self._left, MESSAGE)
@@ -129,7 +130,12 @@ class RobotFiles:
         """Take the file that was dropped with the robot which is open now."""
         pair, self._dropped_too = self._dropped_too, None
         if pair is not None and event.path == str(Path(pair[0]).resolve()):
-            QTimer.singleShot(0, lambda: self.dropped[Path(pair[1]).suffix.lower()](pair[1]))
+            QTimer.singleShot(0, partial(self._take_dropped_too, pair[1], self._left))
+
+    def _take_dropped_too(self, path: str, left: str) -> None:
+        self.dropped[Path(path).suffix.lower()](path)
+        self._left = left
+        QTimer.singleShot(0, self._show_others)  # also beside what that says
 
     def _opens(self, path: str) -> bool:
         """Return whether a file's name, or a folder, is that of what can be opened."""
@@ -143,7 +149,7 @@ class RobotFiles:
         if self._left and not self._bench.loading:
             bar, left, self._left = self._window.statusBar(), self._left, ""
             wording = bar.currentMessage()
-            bar.showMessage(f"{left}; {wording}" if wording not in ("", left) else left, MESSAGE)
+            bar.showMessage(wording if wording.startswith(left) else f"{left}; {wording}".removesuffix("; "), MESSAGE)
 
     def _keep_recent(self) -> None:
         """Save the list of recent files when it changes, since a program that is killed saves nothing at its end."""

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import QObject, QPoint, Qt, QTimer, pyqtSignal
@@ -79,7 +80,7 @@ class SceneView(QObject):
         self.turns = EditsInTurn(window, lambda: self.composing)
         self.adding = QMenu("&Add to the scene", window, toolTipsVisible=True)
         self._fill()
-        tips = "Add a copy of the selected object beside it", "Remove the selected object"
+        tips = "Add a copy of the selected object beside it", "Remove the selected objects"
         self.duplicating = self._of_selected("&Duplicate object", self.duplicate, "Ctrl+D", tips[0])
         self.removing = self._of_selected("&Remove object", self.remove, Qt.Key.Key_Delete, tips[1])
         window.menus.edit.put(self.duplicating, self.removing, apart=True)
@@ -122,7 +123,8 @@ class SceneView(QObject):
         edit = menu.addAction("&Edit…", lambda: self._window.docks.show_in_front("Scene"))
         edit.triggered.connect(lambda: self.choose(row))
         menu.addAction("&Duplicate", lambda: self.turns.add(partial(self.duplicate, row)))
-        menu.addAction("&Remove", lambda: self.turns.add(partial(self.remove, row)))
+        rows = chosen if row in (chosen := self.panel.rows) else [row]
+        menu.addAction("&Remove", lambda: self.turns.add(partial(self.remove, *rows)))
 
     def _fill(self) -> None:
         for title, free in (("Obstacle", False), ("Free body", True)):
@@ -134,9 +136,7 @@ class SceneView(QObject):
                 self._entry("Obstacle: mesh…", "A mesh, by its convex parts or its convex hull", self._ask_mesh)
             self.adding.addSeparator()
         self._entry("Robot on a fixed base…", "Another robot's file", partial(self._ask_robot, False))
-        self._entry(
-            "Robot or body on a free base…", "Another robot's file, or one link's", partial(self._ask_robot, True)
-        )
+        self._entry("Robot or body on a free base…", "A robot's file, or a body's", partial(self._ask_robot, True))
 
     def _entry(self, text: str, tip: str, slot: Callable[[], None]) -> None:
         self.adding.addAction(make_action(self._window, text, lambda: slot(), tip=tip))
@@ -213,8 +213,7 @@ class SceneView(QObject):
 
     def add(self, shape: str, free: bool) -> None:
         """Add an obstacle or a free body in front of the robot."""
-        size = self._window.viewport.robot_size
-        edge = round_length((BODY if free else OBSTACLE) * size)
+        edge = round_length((BODY if free else OBSTACLE) * self._window.viewport.robot_size)
         self._put(scene_objects.new_object(shape, edge, free, self._place(edge), [each.name for each in self.objects]))
 
     def _place(self, edge: float) -> np.ndarray:
@@ -248,26 +247,28 @@ class SceneView(QObject):
         parts = self._bench.robot.parts
 
         def made() -> list[engine.Part]:
-            of_file = not item.shape
-            one = engine.Part(part.model, item.pose, part.prefix) if of_file else body_of(item, part.pose)
+            one = body_of(item, part.pose) if item.shape else engine.Part(part.model, item.pose, part.prefix)
             return [*parts[:number], one, *parts[number + 1 :]]
 
         self._set_parts(made, row, scene_objects.change_text(before, item))
 
-    def remove(self, row: int) -> None:
-        """Remove the object in a row."""
-        number, parts, reported = row - len(self.obstacles), self._bench.robot.parts, f"Remove {self.objects[row].name}"
-        if number < 0:
-            self._set_obstacles([*self.obstacles[:row], *self.obstacles[row + 1 :]], row - 1, reported)
+    def remove(self, *rows: int) -> None:
+        """Remove the objects in rows, in one step."""
+        every, first, count = self._bench.robot.parts, min(rows), len(self.obstacles)
+        reported = f"Remove {self.objects[first].name if len(rows) == 1 else f'{len(rows)} objects'}"
+        obstacles = [each for row, each in enumerate(self.obstacles) if row not in rows]
+        parts = [each for row, each in enumerate(every, count) if row not in rows]
+        if len(parts) == len(every):
+            self._set_obstacles(obstacles, first - 1, reported)
         else:
-            self._set_parts(lambda: [*parts[:number], *parts[number + 1 :]], row - 1, reported)
+            self._set_parts(lambda: parts, first - 1, reported, obstacles)
 
-    def _of_selected(self, text: str, change: Callable[[int], None], key: str | Qt.Key, tip: str) -> QAction:
-        """Return an action on the object that is selected when its turn comes, such as the copy made before."""
+    def _of_selected(self, text: str, change: Callable[..., None], key: str | Qt.Key, tip: str) -> QAction:
+        """Return an action on the objects that are selected when its turn comes, such as the copy made before."""
 
         def act() -> None:
-            if self.panel.row >= 0:
-                change(self.panel.row)
+            if rows := self.panel.rows:
+                change(*rows)
 
         action = make_action(self._window, text, lambda: self.turns.add(act), key, tip=tip)
         action.setAutoRepeat(False)
@@ -280,9 +281,8 @@ class SceneView(QObject):
         item, pose = every[row], every[row].pose.copy()
         least = 0.0 if np.any(boxes[row][1] > boxes[row][0]) else OBSTACLE * self._window.viewport.robot_size
         pose[1, 3] += object_places.beside(boxes.pop(row), boxes, least)
-        item = replace(
-            item, pose=pose, name=scene_objects.free_name(item.name.rstrip(" 0123456789"), [x.name for x in every])
-        )
+        name = scene_objects.free_name(item.name.rstrip(" 0123456789"), [x.name for x in every])
+        item = replace(item, pose=pose, name=name)
         if item.shape:
             self._put(item)
         else:
@@ -301,10 +301,11 @@ class SceneView(QObject):
     def _add_part(self, part: Callable[[], engine.Part], name: str) -> None:
         self._set_parts(lambda: [*self._bench.robot.parts, part()], len(self.objects), f"Add {name}")
 
-    def _set_parts(self, parts: Callable[[], Sequence[engine.Part]], row: int, reported: str) -> None:
-        """Set the parts beside the robot, which keeps its pose, settings and drives."""
+    def _set_parts(self, parts: Callable[[], Sequence[engine.Part]], row: int, reported: str, *obstacles: Any) -> None:
+        """Set the parts beside the robot, which keeps its pose, settings and drives; `obstacles` as in `set_parts`."""
         put = self._bench.surroundings.set_parts
-        self._window.files.start(partial(self._exchange, lambda: put(parts(), reported), row, reported), CHANGING)
+        exchange = partial(self._exchange, lambda: put(parts(), reported, *obstacles), row, reported)
+        self._window.files.start(exchange, CHANGING)
         self._window.refresh()
 
     def _exchange(self, put: Callable[[], State], row: int, reported: str, state: State | None = None) -> None:

@@ -67,7 +67,8 @@ class Status:
         )
         for each in shown:
             window.bar.addPermanentWidget(each)
-        window.bar.hide_when_narrow(robot)  # shown in the title bar too
+        standing = self.note_label, self.loading_label
+        window.bar.hide_when_narrow(robot, standing=standing)  # `robot` is shown in the title bar too
         self.findings_button.clicked.connect(window.feature(DiagnosticsView).action.trigger)
         window.viewport.read_on.connect(self._show_busy)
         window.waiting.connect(self._show_busy)

@@ -25,7 +25,8 @@ from app.simulation.messages import Loaded
 CHECK_INTERVAL = 1000  # ms between two checks for more results of a study that runs, and RARER times a reading at least
 RARER = 10
 POLL_INTERVAL = 30  # ms between two checks whether results are read or a run is computed
-HEIGHT, WHOLE = 400, 720  # px of the dock: its height, and the width in which a chart has most of it
+HEIGHT, LOW, WHOLE = 400, 160, 720
+"""px of the dock: its height, that with a message alone, and the width in which a chart has most of it."""
 FILES = "Studies (*.toml study.json);;All files (*)"
 TABLES = "Tables (*.csv *.parquet)"
 
@@ -39,6 +40,7 @@ class StudyView(QObject):
         self.panel, self._opening, self._running = StudyPanel(), StudyOpening(), SampleRun()
         self._folder = tempfile.TemporaryDirectory(suffix=KEPT_SUFFIX, ignore_cleanup_errors=True)
         self._path = self._read = ""  # of the study that is wanted, and of that which is being read
+        self._low = False  # the dock has a message alone
         self._parts = 0  # files with its results, as it was last read
         self._began = 0.0
         self._trusted = ""  # the folder whose controller may run
@@ -46,7 +48,7 @@ class StudyView(QObject):
         self._shown = ""  # the status bar's message once the run is shown
         self.question: QMessageBox | None = None
         self.dock_action = window.docks.add(
-            Dock("Study", self.panel, BOTTOM, "Compare", "study", "", "Results of a study", HEIGHT, whole=WHOLE)
+            Dock("Study", self.panel, BOTTOM, "Compare", "study", "", "Results of a study", self._height, whole=WHOLE)
         )
         self.action = make_action(
             window, "Open st&udy…", self._ask, "Ctrl+Alt+S", tip="Results of main.py study, as charts and as runs"
@@ -140,8 +142,14 @@ class StudyView(QObject):
         if not self._opening.running and not self._running.running:
             self._timer.stop()
 
+    def _height(self) -> int:
+        return LOW if self._low else HEIGHT
+
     def _show_opened(self, opened: Opened) -> None:
         before, bar = self.panel.results, self._window.statusBar()
+        low, self._low = self._low, opened.results is None and before is None
+        if low != self._low and self.panel.isVisible():
+            self._window.docks.open_refilled("Study")
         if before is not None:
             bar.clearMessage()
         if opened.results is not None:

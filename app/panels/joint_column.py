@@ -5,7 +5,7 @@ Those of the robot are shown if space permits, or if they are opened.
 
 from __future__ import annotations
 
-from PyQt6.QtCore import Qt, QTimer
+from PyQt6.QtCore import QRect, Qt, QTimer
 from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QFrame, QLineEdit, QSizePolicy, QToolButton, QWidget
 
@@ -17,6 +17,7 @@ from app.panels.robot import Inspector
 MOST = 100  # stretch of the joints relative to the facts, up to their full height
 UNBOUNDED = 16_777_215  # px, Qt's QWIDGETSIZE_MAX
 LEAST = 150  # px, the least height of the facts; with less they are hidden
+AROUND = 12  # px around a text in place of rows
 MANY = 20  # rows; above more of them is a search
 NOTHING = "No joint has these letters"
 SHARE = 0.45  # largest share of the height for the facts of a selected link, if rows leave no space
@@ -76,6 +77,7 @@ class JointColumn(QWidget):
             if hidden != table.isRowHidden(k):
                 table.setRowHidden(k, hidden)
         table.nothing = "" if any_shown else NOTHING if rows else table.nothing
+        self._later.start(0)
         table.viewport().update()
         return any_shown
 
@@ -95,6 +97,9 @@ class JointColumn(QWidget):
     def _share(self) -> None:
         table = self._joints
         needed = table.horizontalHeader().height() + table.verticalHeader().length() + 2 * table.frameWidth()
+        if table.nothing:  # which is said in place of rows
+            area, wraps = QRect(0, 0, table.viewport().width() - 2 * AROUND, 0), Qt.TextFlag.TextWordWrap
+            needed += table.fontMetrics().boundingRect(area, wraps, table.nothing).height() + 2 * AROUND
         above = 0 if self._above.isHidden() else self._above.sizeHint().height()
         room = self.height() - above - needed >= LEAST
         shown = room or self._requested or self.opening.isChecked()

@@ -74,7 +74,8 @@ class PlotsPanel(QWidget):
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(self.list)
         split.addWidget(plots)
-        split.setStretchFactor(1, 1)
+        for column, share in enumerate((1, 3)):  # where there is room, long names are read whole
+            split.setStretchFactor(column, share)
         split.setSizes([LIST_WIDTH, 3 * LIST_WIDTH])
         vertical(split, of=self, margins=NO_MARGINS)
         self._timer = QTimer(self, timeout=self._refresh)

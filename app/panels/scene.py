@@ -56,6 +56,7 @@ class ScenePanel(QWidget):
             button.clicked.connect(action.trigger)
         self.list, self.note = QListWidget(), QLabel(EMPTY, wordWrap=True)
         self.list.setAccessibleName("objects of the scene")
+        self.list.setSelectionMode(QListWidget.SelectionMode.ExtendedSelection)
         theme.tint(self.note, "faint")
         self.sizes = [NumberBox(SMALLEST, LARGEST, 4) for _ in range(3)]
         self.size_name, self.size_names = QLabel(), [QLabel() for _ in range(3)]
@@ -72,6 +73,7 @@ class ScenePanel(QWidget):
         self._playing, self._why_not = False, ""
         self._arrange()
         self.list.currentRowChanged.connect(self._turn_to)
+        self.list.itemSelectionChanged.connect(self._show)
         for box in (*self.sizes, *self.place, *self.turn, self.mass, self.friction):
             box.valueChanged.connect(self._change)
         self.color.clicked.connect(self._ask_color)
@@ -109,9 +111,15 @@ class ScenePanel(QWidget):
         """The selected row, −1 for none."""
         return self.list.currentRow()
 
+    @property
+    def rows(self) -> list[int]:
+        """All selected rows, which *Remove* takes."""
+        return sorted(index.row() for index in self.list.selectedIndexes())
+
     def choose(self, row: int) -> None:
         """Select a row, −1 for none."""
         with QSignalBlocker(self.list):
+            self.list.clearSelection()
             self.list.setCurrentRow(row)
         self._show()
 
@@ -140,8 +148,9 @@ class ScenePanel(QWidget):
         row = self.row
         there = 0 <= row < len(self._objects)
         self.form.setVisible(there)
-        for each in (self.duplicate, self.remove, *self._edits):
-            each.setEnabled(there)
+        for duplicate, remove in ((self.duplicate, self.remove), self._edits):
+            duplicate.setEnabled(len(self.rows) == 1)
+            remove.setEnabled(bool(self.rows))
         if not there:
             self.note.setText(EMPTY if not self._objects else "Select an object in the list or in the picture.")
             return

@@ -21,6 +21,7 @@ _Flag, _ELIDED = Qt.AlignmentFlag, Qt.TextElideMode.ElideMiddle
 _MIDDLE = _Flag.AlignCenter
 EDGE = 20  # px that the last axis's name may extend to the right
 NEAR = 14  # px from a dot or a line within which a click selects it
+MOST_STACKED = 100_000  # samples of which those on one dot are counted
 SAME = 1  # px between samples that no click can distinguish
 BARS = 8, 60  # fewest and most bins of a histogram, or of the values of x for shares of a predicate
 CELLS = 8, 100  # fewest and most cells along a side of a heat map with many values
@@ -171,7 +172,16 @@ class Scatter(Kind):
         self._x, self._y = self.x_axis.share(self._x), self.y_axis.share(self._y)
         self.has_lost = bool(np.any(~np.isfinite(self._color)))
         lost = np.count_nonzero(~(np.isfinite(self._x) & np.isfinite(self._y)))
-        self.note = f"{lost} samples have no number here" if lost else ""
+        notes = f"{lost} samples have no number here" if lost else "", self._stacks()
+        self.note = "\n".join(filter(None, notes))
+
+    def _stacks(self) -> str:
+        """Return how many samples lie on one dot; "" where each has its own, or there are too many to say."""
+        if len(self._x) > MOST_STACKED:
+            return ""
+        places = self._x + 1j * self._y
+        most = int(np.unique(places[np.isfinite(places)], return_counts=True)[1].max(initial=1))
+        return f"up to {most} samples on a dot: each click takes the next" if most > 1 else ""
 
     def pixels(self, width: int, height: int) -> Pixels:
         reach = round(study_rasters.radius(len(self._x)) * self.ratio)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QAction, QMouseEvent, QPainter, QPaintEvent, QPolygonF, QResizeEvent
@@ -168,7 +169,7 @@ class Timeline(QWidget):
         self._named = [_button(each, style) if isinstance(each, QAction) else each for each in apart]
         for button in self._named:
             row.addWidget(button)
-        self.left_out = QMenu(self, aboutToShow=self._fill)
+        self.left_out, self._runs_left_out = QMenu(self, aboutToShow=self._fill), QMenu("&Run", self)
         self._more = _button(QAction(theme.icon("more"), "More", self), Qt.ToolButtonStyle.ToolButtonIconOnly)
         self._more.setToolTip("Commands that have no room here")
         self._more.clicked.connect(lambda: self.left_out.popup(self._more.mapToGlobal(self._more.rect().bottomLeft())))
@@ -177,6 +178,7 @@ class Timeline(QWidget):
         row.addWidget(self.memory)
         layout.addLayout(row)
         self._row = row
+        self._times, self._ends = ("", ""), True  # without and with the run's end, and which of them is shown
         layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetNoConstraint)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
@@ -185,19 +187,26 @@ class Timeline(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Hide, where space is short, the buttons' names, then the labels, then buttons from the outermost inwards.
+        """Hide, where space is short, the buttons' names, then the labels, then buttons from the outermost inwards,
+        then the run's end or the runs, then both.
 
         A menu has those that are hidden.
         """
         named, plain = Qt.ToolButtonStyle.ToolButtonTextBesideIcon, Qt.ToolButtonStyle.ToolButtonIconOnly
-        for style, words, all_shown, outer in (
-            (named, True, True, 0),
-            (plain, True, True, 0),
-            (plain, False, True, 0),
-            (plain, False, False, 0),
-            (plain, False, False, 1),
-            (plain, False, False, 2),
+        for style, words, all_shown, outer, end, runs in (
+            (named, True, True, 0, True, True),
+            (plain, True, True, 0, True, True),
+            (plain, False, True, 0, True, True),
+            (plain, False, False, 0, True, True),
+            (plain, False, False, 1, True, True),
+            (plain, False, False, 2, True, True),
+            (plain, False, False, 2, False, True),
+            (plain, False, False, 2, True, False),
+            (plain, False, False, 2, False, False),
         ):
+            self._ends = end
+            self.time.setText(self._times[end])
+            self.runs.setVisible(runs and self.runs.count() > 1)
             for button in self._named:
                 button.setToolButtonStyle(style)
                 button.setVisible(all_shown)
@@ -213,6 +222,14 @@ class Timeline(QWidget):
     def _fill(self) -> None:
         """Put the hidden buttons' commands and menus into the menu."""
         self.left_out.clear()
+        if self.runs.isHidden() and self.runs.count() > 1:
+            self._runs_left_out.clear()
+            self.left_out.addMenu(self._runs_left_out)
+            for k in range(self.runs.count()):
+                chosen = partial(self.run_chosen.emit, self.runs.itemData(k))
+                action = self._runs_left_out.addAction(self.runs.itemText(k), chosen)
+                action.setCheckable(True)
+                action.setChecked(k == self.runs.currentIndex())
         for button in (*self._moves, *self._named):
             if button.isHidden() and button.menu() is not None:
                 self.left_out.addMenu(button.menu())
@@ -221,7 +238,8 @@ class Timeline(QWidget):
 
     def show_time(self, at: float, end: float, live: bool, script: str = "") -> None:
         """Show the current time and the run's end, s, and the script, if any, whose run is shown `live`."""
-        self._write(self.time, f"{at:.3f} s" if live else f"{at:.3f} / {end:.3f} s")
+        self._times = f"{at:.3f} s", f"{at:.3f} s" if live else f"{at:.3f} / {end:.3f} s"
+        self._write(self.time, self._times[self._ends])
         self._write(self.state, (f"live: {script}" if script else "") if live else "recorded")
         theme.tint(self.state, "accent")
 
@@ -247,10 +265,8 @@ class Timeline(QWidget):
             self.runs.clear()
             for number, name in runs:
                 self.runs.addItem(name, number)
-        self.runs.setCurrentIndex(self.runs.findData(chosen))
-        if (len(runs) > 1) != self.runs.isVisibleTo(self):
-            self.runs.setVisible(len(runs) > 1)
             self._fit()
+        self.runs.setCurrentIndex(self.runs.findData(chosen))
 
 
 def _button(action: QAction, style: Qt.ToolButtonStyle) -> QToolButton:

@@ -268,3 +268,5 @@ class Loop:
         if self._playing and reached:
             self._send_event(LimitsReached(frame.time, reached))
         self.changeover.frames.publish()
+        if self._playing and frame.batch is not None and np.all(frame.batch.diverged):  # each is frozen
+            self._stop(Stopped(f"all {len(frame.batch.diverged)} robots have diverged by {frame.time:g} s"))

@@ -341,7 +341,9 @@ class _Names:
                 self._require(("vary", k, "of"), "joint", axis.of, self._joints)
             elif axis.what in ("slope", "friction") and not has_ground(study, model):
                 self._problems.add(("vary", k, "what"), f"{self._of} no ground", "add ground = true")
-        known = [name for name, _ in quantities_of(model, has_ground(study, model))]
+        known = [name for name, _ in quantities_of(model, False)]
+        if not {kept.quantity for kept in study.kept} <= {"", *known}:  # else the meshes need not be read yet
+            known = [name for name, _ in quantities_of(model, has_ground(study, model))]
         for k, kept in enumerate(study.kept):
             self._require(("keep", k, "quantity"), "quantity", kept.quantity, known)
         if study.ground and not model.collisions:

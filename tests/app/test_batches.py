@@ -1,6 +1,7 @@
 """Batches in the simulation's thread and in the window, pressed as a user presses them."""
 
 import math
+import re
 import time
 from collections.abc import Callable
 
@@ -125,6 +126,13 @@ def test_robots_that_diverge_are_frozen_and_counted_while_the_others_go_on(bench
     assert not any(isinstance(event, Stopped) for event in events)
     assert np.all(np.isfinite(newest.batch.link_poses))
     assert 0 < np.count_nonzero(newest.batch.diverged) < 40
+    bench.configuring.set_spread(BatchSpread(3, pose=3.0, seed=1))
+    bench.configuring.set_dt(2.0)
+    frame(bench, of(3))
+    bench.play()
+    (stopped,) = (each for each in until(bench, lambda: not bench.robot.playing) if isinstance(each, Stopped))
+    assert re.fullmatch(r"all 3 robots have diverged by [\d.]+ s", stopped.message)
+    frame(bench, lambda each: np.all(each.batch.diverged))
 
 
 def test_the_user_makes_a_batch_plays_it_and_looks_at_one(qtbot, opened):

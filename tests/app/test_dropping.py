@@ -102,6 +102,14 @@ def test_a_robot_opens_with_the_height_field_that_is_dropped_with_it(qtbot, arm,
     assert arm.statusBar().currentMessage() == said
 
 
+def test_what_was_not_opened_is_said_beside_why_the_height_field_was_not_taken(qtbot, arm, tmp_path):
+    path = tmp_path / "hills.npy"
+    np.save(path, np.zeros(4))
+    assert drop(arm, engine.find_robot("scara"), tmp_path, path)
+    said = f"one at a time: scara.urdf opens, {tmp_path.name} did not; hills.npy: "
+    wait(qtbot, lambda: arm.statusBar().currentMessage().startswith(said))
+
+
 def test_a_height_field_does_not_wait_for_another_robot_than_that_it_was_dropped_with(qtbot, arm, tmp_path):
     path, broken = tmp_path / "hills.npy", tmp_path / "broken.urdf"
     np.save(path, np.zeros((5, 4)))

@@ -92,6 +92,9 @@ def test_a_search_leaves_the_joints_whose_names_have_the_letters(qtbot, opened):
     search.setText("elbow")
     assert len(hidden(window)) == 80
     assert table.nothing == NOTHING
+    words = table.fontMetrics().boundingRect(NOTHING)
+    wait(qtbot, lambda: table.viewport().height() > 0 and not window.joint_column.opening.isVisible())
+    assert table.viewport().height() >= words.height()
     window.selection.choose(window.workbench.robot.model.link_names.index("link20"))
     assert (search.text(), hidden(window), table.nothing) == ("", [], "")
     wait(qtbot, lambda: is_in_sight(window, 19))

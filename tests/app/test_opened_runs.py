@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 from test_run_files import open_run
+from test_scene_view import entry, settled
 from windows import type_in, wait
 
 import engine
 import main
 from app.features.batch_view import BatchView
 from app.features.diagnostics_view import DiagnosticsView
+from app.features.scene_view import SceneView
 from app.features.time_view import TimeView
 from app.recording import run_files
 from app.simulation.batch_spread import BatchSpread
@@ -110,16 +112,37 @@ def test_a_batch_is_refused_while_a_recorded_frame_is_shown(qtbot, window, tmp_p
     assert panel.robots.value() == 3
 
 
-@pytest.mark.parametrize("robots", [1, 3])
-def test_a_branch_has_the_robots_of_its_frame(qtbot, window, tmp_path, robots):
+def open_short_run(qtbot, window, folder: Path, robots: int = 1) -> None:
+    """Open a run of SCARA without ground."""
     model = engine.load(engine.find_robot("scara"))
     simulation = engine.Simulation(model, robots, dt=1e-3)
     recording = engine.Recording()
     recording.begin(simulation)
     simulation.step(3)
     recording.add(simulation)
-    engine.save_run(tmp_path / "run.npz", recording, recording.runs[0], {"robot": "scara", "dt": 1e-3})
-    open_run(qtbot, window, tmp_path / "run.npz")
+    engine.save_run(folder / "run.npz", recording, recording.runs[0], {"robot": "scara", "dt": 1e-3})
+    open_run(qtbot, window, folder / "run.npz")
+
+
+@pytest.mark.parametrize("switched", [False, True])
+def test_a_body_in_a_branch_of_a_run_without_ground_gets_one_unless_it_was_switched_off(
+    qtbot, window, tmp_path, switched
+):
+    open_short_run(qtbot, window, tmp_path)
+    bench, view = window.workbench, window.features[SceneView]
+    qtbot.keyClick(window, "B", Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: not bench.replay.active)
+    assert not bench.robot.settings.ground
+    for _ in range(2 * switched):
+        window.run.ground.trigger()
+    entry(view, "Free body: cube")
+    settled(qtbot, view)
+    wait(qtbot, lambda: len(bench.robot.parts) == 1 and bench.robot.settings.ground != switched)
+
+
+@pytest.mark.parametrize("robots", [1, 3])
+def test_a_branch_has_the_robots_of_its_frame(qtbot, window, tmp_path, robots):
+    open_short_run(qtbot, window, tmp_path, robots)
     bench = window.workbench
     bench.configuring.set_spread(BatchSpread(64))  # as a session or an undone action may
     qtbot.keyClick(window, "B", Qt.KeyboardModifier.ControlModifier)

@@ -431,3 +431,10 @@ def test_zero_has_no_prefix(panel):
     (chart,) = panel.charts
     assert chart.canvas.values == (-1.0, 1.0)
     assert chart.canvas.wording(0.0) == "0.00 N m"
+
+
+def test_the_list_of_quantities_is_wider_where_there_is_room(panel):
+    panel.resize(1500, 420)
+    assert 300 <= panel.list.width() <= 400
+    panel.resize(640, 420)
+    assert panel.list.width() <= 200

@@ -14,18 +14,20 @@ def parent(qtbot) -> QWidget:
     return widget
 
 
-def answer(typed: str, asked: list[str], over: QMessageBox.StandardButton) -> QTimer:
-    """Type a name and press Save; answer a question, and close the dialog if the answer is no."""
+def answer(name: str, asked: list[str], over: QMessageBox.StandardButton, *then: str) -> QTimer:
+    """Type a name and press Save; after a question and its answer the next name, or close the dialog."""
+    typed = [name, *then]
 
     def look() -> None:
         match QApplication.activeModalWidget():
             case QMessageBox() as question:
+                typed[:1] = []
                 asked.append(question.text())
                 question.button(over).click()
-            case QFileDialog() as dialog if asked:
+            case QFileDialog() as dialog if not typed:
                 dialog.reject()
             case QFileDialog() as dialog:
-                dialog.findChild(QLineEdit, "fileNameEdit").setText(typed)
+                dialog.findChild(QLineEdit, "fileNameEdit").setText(typed[0])
                 QTimer.singleShot(0, dialog.accept)
 
     timer = QTimer()
@@ -46,6 +48,14 @@ def test_the_file_that_would_be_replaced_is_asked_about(parent, tmp_path):
     timer.stop()
     assert len(asked) == 1
     assert "foo.npz" in asked[0]
+
+
+def test_a_name_of_another_kind_of_file_is_refused(parent, tmp_path):
+    asked: list[str] = []
+    timer = answer(str(tmp_path / "foo.PNG"), asked, QMessageBox.StandardButton.Ok, str(tmp_path / "bar"))
+    assert ask(parent) == str(tmp_path / "bar.npz")
+    timer.stop()
+    assert asked == ["foo.PNG would be a picture; the name of a run ends in .npz"]
 
 
 def test_a_suffix_is_added_where_none_is_typed(parent, tmp_path):

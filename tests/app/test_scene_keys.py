@@ -31,6 +31,31 @@ def test_delete_removes_the_selected_object_from_list_and_picture(qtbot, window,
     qtbot.keyClick(window.viewport, Qt.Key.Key_Delete)  # of nothing
 
 
+def test_delete_removes_all_that_are_selected_in_one_step(qtbot, window, scene):
+    panel, bench = scene.panel, window.workbench
+    for name in ("Obstacle: box", "Obstacle: ball", "Obstacle: box", "Free body: cube", "Free body: ball"):
+        entry(scene, name)
+        settled(qtbot, window, scene)
+    panel.choose(1)
+    panel.list.setFocus()
+    for _ in range(2):
+        qtbot.keyClick(panel.list, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+    assert panel.rows == [1, 2, 3]
+    assert not scene.duplicating.isEnabled()
+    qtbot.keyClick(panel.list, Qt.Key.Key_Delete)
+    wait(qtbot, lambda: len(bench.robot.parts) == 1)
+    settled(qtbot, window, scene)
+    assert [each.name for each in scene.objects] == ["Box 1", "ball"]
+    qtbot.keyClick(window, Qt.Key.Key_Z, CTRL)
+    wait(qtbot, lambda: len(scene.objects) == 5)
+    settled(qtbot, window, scene)
+    panel.list.setFocus()
+    qtbot.keyClick(panel.list, Qt.Key.Key_A, CTRL)
+    assert panel.rows == [0, 1, 2, 3, 4]
+    qtbot.keyClick(window.viewport, Qt.Key.Key_Delete)
+    wait(qtbot, lambda: not scene.objects)
+
+
 def test_ctrl_d_duplicates_the_selected_object_from_list_and_picture(qtbot, window, scene):
     panel, bench = scene.panel, window.workbench
     entry(scene, "Free body: cube")

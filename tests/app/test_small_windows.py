@@ -389,6 +389,13 @@ def test_an_instruction_is_read_whole_in_a_small_window(qtbot, arm, view):
     arm.resize(SMALL)
     bar = arm.bar
     wait(qtbot, lambda: bar.width() == SMALL.width())
+    status = arm.feature(Status)
+    status.note_label.setText(2 * "a standing warning, and more of it")
+    wait(qtbot, lambda: status.note_label.width() > 100)
+    arm.feature(view).action.trigger()
+    assert status.note_label.isHidden()
+    bar.clearMessage()
+    assert not status.note_label.isHidden()
     arm.feature(view).action.trigger()
     room = arm.feature(Status).step_button.x() - 60 - 2 * EDGE  # beside a number of diagnostics
     lines = two_lines(bar.currentMessage(), room, QFontMetrics(type_scale.font("small")))

@@ -17,7 +17,7 @@ import engine
 from app.desktop import theme, type_scale
 from app.desktop.panel_scroller import PanelScroller
 from app.features.attaching import TimeView
-from app.features.study_view import StudyView
+from app.features.study_view import LOW, StudyView
 from app.panels import axes, study_rasters
 from app.panels.study_chart import StudyChart
 from app.panels.study_kinds import KINDS, Wanted
@@ -237,6 +237,7 @@ def test_what_is_on_top_is_taken_first_and_each_further_click_takes_the_next(qtb
     panel.requested.disconnect()
     panel.requested.connect(asked.append)
     panel.y_box.setCurrentText("shoulder velocity")
+    assert panel.note.text() == "up to 3 samples on a dot: each click takes the next"
     place = place_of(chart, 6)
     QApplication.sendEvent(chart, QHelpEvent(QEvent.Type.ToolTip, place, chart.mapToGlobal(place)))
     wait(qtbot, lambda: QToolTip.text().startswith("3 samples here; each click opens the next:\nsample 46, diverged\n"))
@@ -328,6 +329,8 @@ def test_what_has_no_results_is_told(qtbot, window, tmp_path):
 
 
 def test_results_of_a_study_that_runs_come_by_themselves_and_what_is_chosen_stays(qtbot, window, swung, tmp_path):
+    window.resize(1400, 900)
+    window.show()
     view, folder = window.features[StudyView], tmp_path / "own.results"
     shutil.copytree(swung.with_suffix(".results"), folder)
     table = parquet.read_table(folder / "samples").sort_by("sample")
@@ -336,6 +339,7 @@ def test_results_of_a_study_that_runs_come_by_themselves_and_what_is_chosen_stay
     view.open(str(folder))
     wait(qtbot, lambda: "no result is in " in view.panel.summary.text())
     assert view.panel.summary.text().endswith(" yet; run the study, or wait until its run has ended a batch")
+    wait(qtbot, lambda: window.docks["Study"].height() <= LOW)
     view.open(str(swung))  # while the other may be being read
     view.open(str(folder))
     parquet.write_table(table.slice(0, 20), folder / "samples" / "part-0000000000.parquet")
@@ -347,6 +351,7 @@ def test_results_of_a_study_that_runs_come_by_themselves_and_what_is_chosen_stay
     wait(qtbot, lambda: view.panel.summary.text().startswith("60 samples"))
     assert (view.panel.color_box.currentText(), view.panel.sample.value(), view.panel.chart.row) == ("damping", 7, 7)
     assert not view._checking.isActive()
+    assert window.docks["Study"].height() > 1.5 * LOW
 
 
 def test_a_damaged_study_leaves_the_one_before_as_it_is_shown(qtbot, window, studied, swung, tmp_path):

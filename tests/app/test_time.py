@@ -129,11 +129,11 @@ def test_the_keyboard_moves_through_time(qtbot, window):
     qtbot.keyClick(window, Qt.Key.Key_Left)
     qtbot.keyClick(window, Qt.Key.Key_Right)
     assert replay.frame.index == run.last - 1
-    before = replay.frame.time
+    before, apart = replay.frame.time, np.diff([frame.time for frame in frames_of(recording, run)]).max()
     qtbot.keyClick(window, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
-    assert replay.frame.time == pytest.approx(before - 1, abs=0.15)
+    assert replay.frame.time == pytest.approx(before - 1, abs=apart)  # the frames lie farther apart on a busy machine
     qtbot.keyClick(window, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
-    assert replay.frame.time == pytest.approx(before, abs=0.15)
+    assert replay.frame.time == pytest.approx(before, abs=2 * apart)
     qtbot.keyClick(window, Qt.Key.Key_Home)
     assert replay.frame.index == run.first == 0
     qtbot.keyClick(window, Qt.Key.Key_Right)
@@ -407,15 +407,21 @@ def test_nothing_is_cut_where_a_recorded_moment_has_more_to_tell(qtbot):
     around.resize(900, 100)
     around.show()
     bar.show_memory(2**20, 2**29, 2**29)
-    bar.show_runs([(1, "Run 1")], 1)
-    for width in range(220, 800, 20):
+    bar.show_runs([(1, "Run 1"), (2, "Run 2, from run 1")], 2)
+    for width in range(160, 800, 20):
         bar.resize(width, bar.sizeHint().height())
         for live in (True, False):
             bar.show_time(12.189, 104.243, live)
             QApplication.processEvents()
-            told = [bar.time, bar.memory, bar.state, *bar.findChildren(QToolButton)]
+            told = [bar.time, bar.memory, bar.state, bar.runs, *bar.findChildren(QToolButton)]
             cut = [each for each in told if each.isVisible() and each.width() < each.sizeHint().width()]
-            assert not cut, (width, live, [(each.text(), each.width(), each.sizeHint().width()) for each in cut])
+            assert not cut, (width, live, [(each, each.width(), each.sizeHint().width()) for each in cut])
+            assert bar.runs.isVisible() or width < 300
+    bar.resize(160, bar.height())
+    bar.left_out.aboutToShow.emit()
+    with qtbot.waitSignal(bar.run_chosen) as chosen:
+        bar.left_out.actions()[0].menu().actions()[0].trigger()
+    assert chosen.args == [1]
 
 
 def test_a_batch_is_scrubbed_and_gone_on_from(qtbot, window, time_view):

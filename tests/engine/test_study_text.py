@@ -315,3 +315,13 @@ def test_a_study_that_goes_on_with_a_later_version_has_the_same_samples(tmp_path
     assert values["damping"] == pytest.approx(2 * u[[0, 4]], rel=1e-15)
     assert values["damping"].tolist() == [0.028134071331295418, 1.9582690001308065]
     assert values["kd"] == pytest.approx(10 ** (4 * u[[2, 6]] - 2), rel=1e-12)
+
+
+def test_meshes_are_read_only_for_quantities_of_contact(tmp_path: Path) -> None:
+    robot = engine.find_robot("pendulum").read_text("utf-8")
+    shape = '<collision><geometry><mesh filename="lost.stl"/></geometry></collision>'
+    (tmp_path / "lost.urdf").write_text(re.sub(r"</inertial>", f"</inertial>{shape}", robot), "utf-8")
+    study = {"robot": str(tmp_path / "lost.urdf"), "seconds": 0.01, "vary": [{"what": "dt", "values": [0.001]}]}
+    engine.Study(study | {"keep": [{"quantity": "total energy"}]})
+    with pytest.raises(ValueError, match=re.escape("lost.stl was not found")):
+        engine.Study(study | {"keep": [{"quantity": "contacts"}]})
