@@ -9,7 +9,7 @@ import pytest
 from PyQt6.QtCore import QPoint, Qt
 from test_drives import choose, pick
 from test_time import play, present
-from windows import press, type_in, wait
+from windows import in_simulation, press, type_in, wait
 
 import engine
 from app.acting.drives import Drive
@@ -34,7 +34,7 @@ def branch(qtbot, window: Window) -> None:
     bench, frame = window.workbench, window.workbench.replay.frame
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: bench.robot.newest.time == frame.time and not bench.replay.active)
-    wait(qtbot, lambda: bench._worker._loop.changeover.settings == bench.robot.settings)
+    wait(qtbot, lambda: in_simulation(bench, lambda running: running.settings) == bench.robot.settings)
 
 
 def test_the_drive_of_a_frame_is_shown_and_taken_whole(qtbot, arm):

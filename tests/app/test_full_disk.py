@@ -103,7 +103,6 @@ def test_runs_that_find_no_room_are_told_while_it_plays_and_kept_once_there_is_s
     window.run.play.trigger()
     wait(qtbot, lambda: window.workbench.robot.time > 0.2)
     with full():
-        window.kept.autosave._wake.set()
         wait(qtbot, lambda: window.statusBar().currentMessage() == f"runs are not kept: {FULL}")
         assert window.workbench.robot.playing
     wait(qtbot, lambda: window.statusBar().currentMessage() == "")

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from windows import type_in, wait
+from windows import in_simulation, type_in, wait
 
 import engine
 from app.features.attaching import GravityView, Sessions
@@ -24,7 +24,8 @@ def view(qtbot, arm) -> GravityView:
 
 
 def simulated(view: GravityView) -> list[float]:
-    return view._bench._worker._loop.changeover.running.simulation.model.gravity.tolist()
+    bench = view.form.window().workbench
+    return in_simulation(bench, lambda running: running.simulation.model.gravity.tolist())
 
 
 def test_the_standard_entries_reach_the_simulation_and_are_undone(qtbot, window, view):

@@ -266,7 +266,7 @@ def test_each_robot_of_a_batch_has_its_obstacles_beside_it(qtbot, standing):
     bench.set_scene(engine.Scene(obstacles=(red,)))
     wait(qtbot, lambda: np.ptp(standing.viewport.view().batch.offsets[:, 1]) > width)  # so that the obstacles have room
     view = standing.viewport.view()
-    own = standing.viewport.view().batch.links.shape[1]
+    own = len(bench.robot.model.link_names)
     np.testing.assert_allclose(view.batch.links[:, own:, :3, 3], np.broadcast_to([0, 1.2, 0.2], (4, 1, 3)))
     (at,) = np.flatnonzero(view.content.instances.link == own)
     np.testing.assert_allclose(view.content.instances.color[at], red.color, atol=1e-6)

@@ -237,10 +237,10 @@ def test_keyframes_are_seen_in_every_run_that_has_their_moment(chance):
             for index in chance.choice(np.arange(run.first, run.last + 1), 4).tolist():
                 frames.add(run, recording.frame(run, index)).name = f"«{run.number}» &\n{index}"
         for run in runs:
-            of, own = lineage(run, runs), {index: id(frame) for index, frame in enumerate(run._frames)}
+            of, own = lineage(run, runs), {index: id(frame.q) for index, frame in enumerate(recording.stored(run))}
             seen = [
                 each for each in frames.all if each.run.number in of
-                and own.get(each.frame.index) == id(each.run._frames[each.frame.index])
+                and own.get(each.frame.index) == id(recording.stored(each.run)[each.frame.index].q)
             ]  # fmt: skip
             found = frames.seen_in(run, runs)
             assert sorted(map(id, found)) == sorted(map(id, seen))

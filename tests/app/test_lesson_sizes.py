@@ -1,7 +1,7 @@
 """The size of lessons in the window: no step has to be scrolled, and all type can be read."""
 
 import pytest
-from PyQt6.QtWidgets import QApplication
+from PyQt6.QtWidgets import QApplication, QSplitter
 from windows import case, show_lesson, wait
 
 import engine
@@ -72,7 +72,7 @@ def check_sizes(panel: LessonPanel, large: bool) -> None:
 
 def test_words_have_the_room_that_pictures_leave_until_it_is_set(qtbot, window, taught):
     view = taught("dca", engine.chain(7), 3)
-    panel, parts = view.panel, view.panel._parts
+    panel, parts = view.panel, view.panel.findChild(QSplitter)
     window.resize(1280, 800)
     wait(qtbot, lambda: parts.sizes()[0] / sum(parts.sizes()) == pytest.approx(WORDS, abs=0.01))
     view.large.setChecked(True)

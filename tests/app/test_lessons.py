@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import QPoint, QPointF, Qt, QUrl
+from PyQt6.QtCore import QPoint, QPointF, Qt, QTimer, QUrl
 from PyQt6.QtWidgets import QApplication
 from windows import ANSWER, HEARD, LOOKS, PATIENCE, case, play_for, show_lesson, wait
 
@@ -239,7 +239,7 @@ def test_it_plays_to_its_end_and_pauses(qtbot, taught):
     panel.speed.setCurrentIndex(panel.speed.count() - 1)
     qtbot.mouseClick(panel.play, Qt.MouseButton.LeftButton)
     assert panel.playing
-    panel._timer.setInterval(1)
+    panel.findChild(QTimer).setInterval(1)
     wait(qtbot, lambda: not panel.playing)
     assert panel.number == len(panel.lesson.steps) - 1
     panel.toggle()  # from the start again
@@ -348,10 +348,10 @@ def test_a_lesson_that_is_asked_for_while_another_is_measured_comes_after_it(qtb
 
 
 def test_another_robot_is_opened_while_a_lesson_is_measured(qtbot, window, taught, opened, monkeypatch):
-    gate = threading.Event()
-    monkeypatch.setattr(engine.Lesson, "measure", lambda _: gate.wait(HEARD))
+    gate, begun = threading.Event(), threading.Event()
+    monkeypatch.setattr(engine.Lesson, "measure", lambda _: (begun.set(), gate.wait(HEARD)))
     view = taught("dca", engine.chain(4))
-    assert view._opening.running
+    wait(qtbot, begun.is_set)
     opened(engine.chain(9))
     wait(qtbot, lambda: window.workbench.shown is not None)
     gate.set()

@@ -220,7 +220,7 @@ def test_there_are_only_so_many_curves_and_their_styles_differ(qtbot, panel):
     for quantity in angles[: min(STYLES, MOST)]:
         panel.plot(quantity)
     (chart,) = panel.charts
-    assert len({(chart.tint(each), chart._dash(each)) for each in chart.quantities}) == min(STYLES, MOST)
+    assert len({(chart.tint(each), chart.dash(each)) for each in chart.quantities}) == min(STYLES, MOST)
     for quantity in angles[:MOST]:
         panel.plot(quantity)
     with qtbot.waitSignal(panel.message) as told:

@@ -105,7 +105,7 @@ def test_a_click_in_the_tree_marks_the_link_in_the_picture(qtbot, arm):
 def test_the_filter_finds_links_by_their_joints_too(qtbot, arm):
     panel = arm.features[RobotView].panel
     qtbot.keyClicks(panel.search, "JOINT6")
-    shown = panel.tree._shown
+    shown = panel.tree.model()
     index, way = shown.index(0, 0), []
     while index.isValid():
         way.append(index.data())

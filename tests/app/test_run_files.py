@@ -8,7 +8,7 @@ import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QDialog, QLabel
 from test_time import load, play
-from windows import choose_rows, name_file, wait, wait_loaded
+from windows import choose_rows, in_simulation, name_file, wait, wait_loaded
 
 import engine
 from app.features.attaching import GroundView, RunExports, TimeView
@@ -228,7 +228,7 @@ def test_a_table_is_exported(qtbot, window, exports, tmp_path, monkeypatch):
 def test_each_step_is_exported_with_what_held_and_pulled(qtbot, window, exports, tmp_path, monkeypatch):
     recording, bench = load(qtbot, window), window.workbench
     bench.forces.set(bench.robot.model.link_names.index("link7"), np.array([0.0, 0, 0, 60.0, 0, 0]), world=False)
-    wait(qtbot, lambda: bench._worker._loop.changeover.running.wrench is not None)  # whose code is there
+    wait(qtbot, lambda: in_simulation(bench, lambda running: running.wrench is not None))  # whose code is there
     play(qtbot, window, 0.3)
     (run,), paths = recording.runs, [tmp_path / name for name in ("run.csv", "run.npz", "coarse.npz")]
     export(qtbot, window, exports.table, paths[0], monkeypatch, STEPS)

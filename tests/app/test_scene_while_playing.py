@@ -38,7 +38,7 @@ def test_numbers_of_a_body_that_moves_are_taken(qtbot, window, falling):
     ):
         wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.time > 0.05)
         falling._due = math.inf  # no refresh from here
-        shown = panel._objects[0].pose
+        shown = bench.surroundings.part_pose(0).copy()
         wait(qtbot, lambda shown=shown: not np.array_equal(bench.surroundings.part_pose(0), shown))
         type_in(qtbot, box, value)
         assert bench.loading

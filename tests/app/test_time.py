@@ -1,13 +1,11 @@
 """Time in the window: a run is recorded, scrubbed, played back, and continued."""
 
-import threading
-
 import numpy as np
 import pytest
 from PyQt6.QtCore import QBuffer, QByteArray, QPoint, Qt
 from PyQt6.QtGui import QAction
 from PyQt6.QtWidgets import QApplication, QInputDialog, QToolButton, QWidget
-from windows import case, frames_of, number_typed, play_for, shown_time, slider_position, wait, wait_loaded
+from windows import case, frames_of, number_typed, play_for, settle, shown_time, slider_position, wait, wait_loaded
 
 import engine
 from app.desktop import theme
@@ -29,18 +27,6 @@ def play(qtbot, window: Window, seconds: float) -> None:
     """Space, until so much is simulated; Space."""
     play_for(qtbot, window, seconds)
     settle(qtbot, window)
-
-
-def settle(qtbot, window: Window) -> None:
-    """Until the pause is obeyed, and the last frame shown."""
-    obeyed = threading.Event()
-    window.workbench._worker.command(obeyed.set)
-    wait(qtbot, lambda: obeyed.is_set() and present(window) == window.workbench.robot.time)
-
-
-def present(window: Window) -> float:
-    recording = window.workbench.replay.recording
-    return recording.span(recording.runs[-1])[1]
 
 
 def load(qtbot, window: Window, name: str = "arm7") -> engine.Recording:
@@ -92,7 +78,7 @@ def test_what_has_no_room_beside_the_timeline_is_left_out_whole(qtbot, window, t
 def scrub(qtbot, view: TimeView, share: float) -> None:
     """Press the track there."""
     track = view.bar.track
-    qtbot.mouseClick(track, LEFT, pos=QPoint(round(track.place(share * track._end)), 12))
+    qtbot.mouseClick(track, LEFT, pos=QPoint(round(track.place(share * track.end)), 12))
 
 
 def test_what_plays_is_recorded_and_scrubbed(qtbot, window, time_view):

@@ -35,7 +35,8 @@ class Visitor(User):
         self.bench = self.window.workbench
 
     def hiding_and_distance(self) -> Iterator[None]:
-        from PyQt6.QtCore import QPointF
+        from PyQt6.QtCore import QPointF, Qt
+        from PyQt6.QtTest import QTest
 
         from app.features.distance_view import DistanceView
         from app.features.link_hiding import LinkHiding
@@ -49,8 +50,8 @@ class Visitor(User):
         seen = [(x, y) for y in range(4, viewport.height(), 12) for x in range(4, viewport.width(), 12)]
         on_links = [at for at in seen if viewport.under(*at) is not None]
         view.action.trigger()
-        view._click(view.under(QPointF(*on_links[0])))
-        view._click(view.under(QPointF(*on_links[-1]) + QPointF(90, 0)))
+        for at in (QPointF(*on_links[0]), QPointF(*on_links[-1]) + QPointF(90, 0)):
+            QTest.mouseClick(viewport, Qt.MouseButton.LeftButton, pos=at.toPoint())
         self.rest()
         yield
         view.remove()

@@ -169,7 +169,7 @@ def _holds(near: touching.Near, told: engine.scene.Contacts, c: int, n: Array, e
 
 
 def _moves(robot: Robot, x: Contact) -> bool:
-    return bool(np.max(np.abs(x.n @ step._point_row(robot.model, robot.at, x)), initial=0.0) > step.IMMOBILE)
+    return bool(np.max(np.abs(x.n @ step.point_row(robot.model, robot.at, x)), initial=0.0) > step.IMMOBILE)
 
 
 def _alike(group: list[Contact], exact: Precision) -> bool:
