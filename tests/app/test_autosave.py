@@ -340,7 +340,7 @@ def test_folders_that_were_renamed_are_left_alone(keeper, start, tmp_path):
         other.mkdir()
     window = start()
     assert "was kept" not in window.features[LogView].text
-    window.kept._refresh()
+    window.menus.file.aboutToShow.emit()
     assert not window.kept.action.isEnabled()
     for _ in range(autosave.KEPT + 2):
         assert keep(keeper, "double_pendulum", 3).close()
@@ -393,15 +393,15 @@ def test_a_place_that_cannot_be_written_is_told(qtbot, start, tmp_path):
     window.kept.autosave._wake.set()
     wait(qtbot, lambda: window.kept.autosave.problem != "")
     window.refresh()
-    assert "runs are not kept" in window.statusBar().currentMessage()
+    told = window.statusBar().currentMessage()
+    assert "runs are not kept" in told
     (tmp_path / "runs").unlink()
     for others in ("", "what another part of the window tells"):
         window.kept.autosave._wake.set()
         wait(qtbot, lambda: window.kept.autosave.problem == "")
-        window.statusBar().showMessage(others or window.kept._reported)
+        window.statusBar().showMessage(others or told)
         window.refresh()
         assert window.statusBar().currentMessage() == others
-        window.kept._told = "as if there had been a fault"
 
 
 def test_a_folder_that_another_window_looks_at_is_locked_in_the_end(keeper, tmp_path, monkeypatch):

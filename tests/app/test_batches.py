@@ -208,7 +208,8 @@ def test_plots_have_the_energy_of_the_clicked_robot_by_its_own_masses(qtbot, arm
     bench, plots = arm.workbench, arm.features[PlotsView]
     (energy,) = (each for each in catalogue(bench.robot.model) if each.label == "total energy")
     wait(qtbot, lambda: bench.shown is not None)
-    plots._plot([energy], [])
+    plots.action.trigger()
+    plots.panel.plot(energy)
     bench.configuring.set_spread(BatchSpread(5, mass=0.5))
     wait(qtbot, lambda: bench.shown.batch is not None)
 
@@ -229,11 +230,14 @@ def test_plots_have_the_energy_of_the_clicked_robot_by_its_own_masses(qtbot, arm
     wait(qtbot, lambda: bench.replay.active)
     for robot in (3, 4, 0):
         clicked(robot)
-        wait(qtbot, lambda: energy in plots._curves and not plots._recorded.running)
-        at = bench.replay.frame.checkpoint
+        at, seconds = bench.replay.frame.checkpoint, bench.replay.frame.time
         expected = sum(engine.energy(own.robot(robot), at.q[robot], at.v[robot]))
-        value = np.interp(bench.replay.frame.time, plots._curves[energy].time, plots._curves[energy].value)
-        assert value == pytest.approx(expected, rel=1e-6)
+
+        def is_plotted(seconds=seconds, expected=expected) -> bool:
+            curve = plots.panel.series[energy]
+            return len(curve) > 0 and np.interp(seconds, curve.time, curve.value) == pytest.approx(expected, rel=1e-6)
+
+        wait(qtbot, is_plotted)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1000, 650), (1440, 900)])

@@ -124,7 +124,7 @@ def test_a_distance_stays_on_its_obstacles_until_one_of_them_is_removed(qtbot, a
 def test_between_two_robots_a_distance_is_measured_until_the_second_is_closed(qtbot, second):
     window, put = second
     scene, view, beside = window.viewport, window.features[DistanceView], put("humanoid")
-    wait(qtbot, lambda: window.workbench.robot.newest is not None and scene._scene.ready)
+    wait(qtbot, lambda: window.workbench.robot.newest is not None and scene.reading is None)
     content, poses = scene.overlays.second_robot
     link = int(content.instances.link[0])
     at = scene.place((poses[link] @ content.instances.local[0])[:3, 3]).toPoint()

@@ -145,7 +145,10 @@ def limits_of(joints, k: int, row, unit: str) -> None:
     ends = (box.minimum() * UNITS[unit], box.maximum() * UNITS[unit])
     assert ends == pytest.approx((row.lower, row.upper), abs=0.006 * UNITS[unit])
     if row.leader is None:
-        spoken = re.search(r"from (-?[\d.]+) to (-?[\d.]+)", joints.table._hint(row)).groups()
+        spoken = re.search(
+            r"from (-?[\d.]+) to (-?[\d.]+)",
+            joints.table.data(joints.table.index(k, VALUE), Qt.ItemDataRole.ToolTipRole),
+        ).groups()
         told_ = [float(each) * UNITS[unit] for each in spoken]
         assert told_ == pytest.approx([row.lower, row.upper], abs=0.051 * UNITS[unit])
 
@@ -249,7 +252,7 @@ def test_a_wrench_is_set_as_it_is_shown(chance, tmp_path, qtbot):
             assert panel.link.currentText() == model.link_names[link]
             boxes = [box.value() for box in (*panel.moment, *panel.force)]
             assert boxes == pytest.approx(each.wrench.tolist())
-            panel._toggle(True)
+            panel.act.clicked.emit(True)
             got = asked.pop()
             assert (got[0], got[2]) == (link, each.world)
             np.testing.assert_allclose(got[1], each.wrench)

@@ -62,7 +62,7 @@ def check_sizes(panel: LessonPanel, large: bool) -> None:
         assert panel.text.verticalScrollBar().maximum() == 0, step.title
         for each in (panel.picture, panel.clock):
             if each.isVisible():
-                assert TYPE * each._place().width() / each._renderer.viewBoxF().width() >= least, step.title
+                assert TYPE * each.scale >= least, step.title
         around = (panel.tabs.tabBar(), panel.place, panel.speed, panel.pull, panel.handles, panel.measured)
         assert all(each.fontInfo().pixelSize() >= least for each in around)
         assert panel.tabs.isVisible() == (step.has_picture or step.has_clock or bool(step.code[1]))

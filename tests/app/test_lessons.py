@@ -273,11 +273,8 @@ def test_a_part_is_picked_in_the_picture_or_on_the_robot(qtbot, window, taught):
     panel = view.panel
     assert panel.handles.text() == PICK
     assert panel.picture.isVisible()
-    wait(qtbot, lambda: not panel.picture._stale)
-    place, box = panel.picture._place(), panel.picture._renderer.viewBoxF()
     # In the middle of the bar of the part of links 6 to 9, on the second row of bars.
-    scale = place.width() / box.width()
-    at = (place.topLeft() + QPointF(10 + 420 * 7 / 9, 22 + 22 + 7) * scale).toPoint()
+    at = (panel.picture.place().topLeft() + QPointF(10 + 420 * 7 / 9, 22 + 22 + 7) * panel.picture.scale).toPoint()
     qtbot.mouseClick(panel.picture, Qt.MouseButton.LeftButton, pos=at)
     assert "Links 6 to 9" in panel.handles.text()
     lit = colours(window)

@@ -76,7 +76,7 @@ def studied(qtbot, window):
 def place_of(chart, row: int) -> QPoint:
     """Return the position of a sample's dot."""
     kind, area = chart.kind, chart.area
-    return QPointF(area.left() + kind._x[row] * area.width(), area.top() + (1 - kind._y[row]) * area.height()).toPoint()
+    return QPointF(area.left() + kind.x[row] * area.width(), area.top() + (1 - kind.y[row]) * area.height()).toPoint()
 
 
 def test_the_panel_without_a_study_is_its_hint_alone_and_needs_no_scroll_bar(qtbot, window):
@@ -139,7 +139,7 @@ def test_a_variable_drawn_log_uniformly_has_a_logarithmic_axis_with_whole_labels
     scatter, heat = (KINDS[name](found, Wanted("damping", "ahead", "damping")) for name in ("Scatter", "Heat map"))
     assert [text for _, text in scatter.x_axis.marks(4)][-3:] == ["1e0", "1e2", "1e4"]
     assert all(1e-2 <= float(text) <= 1e6 for _, text in heat.x_axis.marks(9))
-    share = KINDS["Scatter"](found, Wanted("damping", "shoulder position", ""))._x
+    share = KINDS["Scatter"](found, Wanted("damping", "shoulder position", "")).x
     assert 0.2 < np.median(share) < 0.8
     chart = StudyChart()
     qtbot.addWidget(chart)

@@ -311,8 +311,7 @@ def test_the_full_picture_waits_for_the_hand(qtbot, viewport, robot, drawer):
     center = viewport.rect().center()
     qtbot.mousePress(viewport, Qt.MouseButton.LeftButton, pos=center)
     move(viewport, robot, drawer, 3, SMOOTH / 2)
-    with qtbot.waitSignal(viewport._still.timeout):
-        pass
+    qtbot.waitSignal(viewport._still.timeout).wait()
     assert drawer.asked[-1][1] > 0
     qtbot.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=center)
     qtbot.waitUntil(lambda: drawer.asked[-1][1] == 0)
