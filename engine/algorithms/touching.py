@@ -157,14 +157,14 @@ def reduce_manifold(near: Near) -> list[Contact]:
     lean = near.lean + stops / near.radius if near.lean > 0 else 0.0
     while len(chosen) < KEPT:
         left = [x for x in left if all(x is not y for y in chosen)]
-        best = max(left, key=lambda x: _area_gain(chosen, x, n, lean), default=None)
-        if best is None or _area_gain(chosen, best, n, lean) <= 0:
+        best = max(left, key=lambda x: area_gain(chosen, x, n, lean), default=None)
+        if best is None or area_gain(chosen, best, n, lean) <= 0:
             break
         chosen.append(best)
     return chosen
 
 
-def _area_gain(chosen: list[Contact], new: Contact, n: Array, lean: float) -> float:
+def area_gain(chosen: list[Contact], new: Contact, n: Array, lean: float) -> float:
     """Return a contact's score relative to those chosen: distance, then area, then area outside the triangle.
 
     For a tilting hull: the distance from the first, from a line and from the triangle, minus (height/lean). The descent

@@ -97,7 +97,7 @@ def _adds(certain: list[Contact], kept: list[Contact], exact: Precision) -> bool
     """Whether a place enlarges the area of those kept by more than the rounding of places: within it none need be."""
     n, rounding = min(kept, key=lambda x: x.gap).n, 2 * exact.place * _spread([x.x for x in certain])
     left = [x for x in certain if all(x is not y for y in kept)]
-    return any(touching._area_gain(kept, x, n, 0.0) > rounding for x in left)
+    return any(touching.area_gain(kept, x, n, 0.0) > rounding for x in left)
 
 
 def _spread(places: list[Array]) -> float:

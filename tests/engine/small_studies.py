@@ -1,6 +1,8 @@
 """Two small studies, and their undisturbed results, for tests of how studies are run."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -110,6 +112,13 @@ def undisturbed(folder: Path) -> dict[str, np.ndarray]:
 def planned(path: Path) -> tuple[Description, Plan]:
     """What a study's file says, and the plan of its batches."""
     content, text = tables.read(path)
-    problems = tables.Problems(path.name, text)
+    return planned_of(content, path.parent, path.name, text)
+
+
+def planned_of(
+    content: Mapping[str, Any], folder: Path, name: str = "the study", text: str = ""
+) -> tuple[Description, Plan]:
+    """The same of a study's dictionaries and lists."""
+    problems = tables.Problems(name, text)
     description = parse(content, problems)
-    return description, Plan(description, path.parent, problems, False)
+    return description, Plan(description, folder, problems, False)
