@@ -116,9 +116,9 @@ class Window(QMainWindow):
         menu.put(run.hold, run.gravity, run.ground, run.floating, apart=True)
         self.about_action = make_action(self, "&About Catena", lambda: about.show(self, renderer_name()))
         self.menus.help.put(self.about_action)
-        if found := about.documents():
+        if documents := about.documents():
             self.documents = self.menus.help.addMenu("&Documents")
-            for title, path in found:
+            for title, path in documents:
                 make_link(self.documents, title, path, self.statusBar().showMessage)
 
     def _make_toolbar(self) -> None:

@@ -144,7 +144,7 @@ def each_form() -> None:
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the compiled code."""
-    monkeypatch.setattr(background, "ask", lambda *_: None)  # for another process, and at any time
+    monkeypatch.setattr(background, "request", lambda *_: None)  # for another process, and at any time
     texts: list[str] = []
     original = machine.compiled
     monkeypatch.setattr(machine, "compiled", lambda text, *how: texts.append(text) or original(text, *how))
@@ -162,7 +162,7 @@ def place() -> Iterator[Path]:
 @pytest.fixture
 def cache(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder that is missing yet, nor the one above it."""
-    monkeypatch.setattr(background, "ask", lambda *_: None)  # what is made fast may be kept at any time
+    monkeypatch.setattr(background, "request", lambda *_: None)  # what is made fast may be kept at any time
     monkeypatch.setenv("CATENA_CACHE_DIR", str(place / "above" / "cache"))
     return place / "above" / "cache"
 

@@ -63,7 +63,7 @@ class Posing:
         base = free_base(model, grasp.link)
         if base is None:
             steps = min(max(EFFORT // model.nv, LEAST), MOST)
-            found = engine.inverse_kinematics(model, q, grasp.link, target, grasp.point, iterations=steps)
+            solution = engine.inverse_kinematics(model, q, grasp.link, target, grasp.point, iterations=steps)
         else:
             now = engine.link_poses(model, q)[grasp.link]
             wanted = target
@@ -71,9 +71,9 @@ class Posing:
                 wanted = now.copy()
                 wanted[:3, 3] += target - now[:3, :3] @ grasp.point - now[:3, 3]
             put_base(model, base, grasp.link, wanted, q)
-            found = engine.IKResult(q, 0.0, 0.0, True)
-        self.pose(found.q)
-        return found
+            solution = engine.IKResult(q, 0.0, 0.0, True)
+        self.pose(solution.q)
+        return solution
 
     def release_link(self) -> None:
         """Stop posing; all changes since `take_link` are undone as one."""

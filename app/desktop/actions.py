@@ -121,9 +121,9 @@ def algorithm_words(text: str) -> str:
     """Replace the engine's names of algorithms and devices in a sentence by the window's."""
     text = text.replace("asked for", "chosen by you")
     text = re.sub(
-        rf"\b({'|'.join(engine.ALGORITHM_NAMES)})\b(?!-)", lambda found: engine.ALGORITHM_NAMES[found[1]], text
+        rf"\b({'|'.join(engine.ALGORITHM_NAMES)})\b(?!-)", lambda match: engine.ALGORITHM_NAMES[match[1]], text
     )
-    return re.sub(r"\bon (cpu|cuda)\b", lambda found: f"on {DEVICE_NAMES[found[1]]}", text)
+    return re.sub(r"\bon (cpu|cuda)\b", lambda match: f"on {DEVICE_NAMES[match[1]]}", text)
 
 
 def check(action: QAction, on: bool) -> None:

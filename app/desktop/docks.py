@@ -317,7 +317,7 @@ def _least_width(dock: QDockWidget) -> int:
 def _heights_in(text: str) -> dict[str, int]:
     """Return heights by title from `Docks.dragged`; none where it is no such text."""
     try:
-        found = json.loads(text)
+        heights = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return {k: v for k, v in found.items() if type(v) is int and 0 < v < TALLEST} if isinstance(found, dict) else {}
+    return {k: v for k, v in heights.items() if type(v) is int and 0 < v < TALLEST} if isinstance(heights, dict) else {}

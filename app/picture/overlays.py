@@ -339,19 +339,19 @@ class Overlays(QObject):
             return Extras(appearance, kinds=kinds, world=self._world, backdrop=self.backdrop)
         here = poses.copy()
         here[:, :3, 3] += center
-        found = self._explainer.glyphs(sorted(self.kinds), here, self.hidden)
+        glyphs = self._explainer.glyphs(sorted(self.kinds), here, self.hidden)
         if self.trails is not None:
-            found = _merged(found, self.trails.glyphs(center, self.hidden))
+            glyphs = _merged(glyphs, self.trails.glyphs(center, self.hidden))
         weight = max(GRAVITY * float(self._model.mass.sum()), 1e-9)
         arrows = pushes.arrows(acting, here, weight, self._size)
-        found = _merged(found, {name: Copies(*each) for name, each in pushes.shapes(arrows, self._size).items()})
+        glyphs = _merged(glyphs, {name: Copies(*each) for name, each in pushes.shapes(arrows, self._size).items()})
         line = self.measured(poses) + center
         if len(line):
-            found = _merged(found, distance.shapes(line, self._size))
+            glyphs = _merged(glyphs, distance.shapes(line, self._size))
         x, y = map(float, here[0, :2, 3])
         above = [Label(robot, (x, y, float(here[:, 2, 3].max()) + NAMED * self._size), chosen=True)] if robot else []
         labels = (*above, *_length(line), *self._labels(here, link), *map(_reported, arrows))
-        return Extras(appearance, found, kinds, labels, self._world, self.backdrop)
+        return Extras(appearance, glyphs, kinds, labels, self._world, self.backdrop)
 
     def _labels(self, poses: np.ndarray, chosen: int) -> Iterable[Label]:
         if chosen < 0 and "names" not in self.kinds:
@@ -386,12 +386,12 @@ def _reported(arrow: pushes.Arrow) -> Label:
 
 def _merged(one: dict[str, Copies], other: dict[str, Copies]) -> dict[str, Copies]:
     """Merge two mappings mesh by mesh, in the order of the first."""
-    found = dict(one)
+    merged = dict(one)
     for name, copies in other.items():
-        before = found.get(name)
-        found[name] = (
+        before = merged.get(name)
+        merged[name] = (
             copies
             if before is None
             else Copies(np.concatenate([before.poses, copies.poses]), np.concatenate([before.colors, copies.colors]))
         )
-    return found
+    return merged

@@ -35,14 +35,16 @@ class Shot:
         """Return a copy that no later change of the camera, the overlays or the theme affects."""
         return replace(self, camera=replace(self.camera), overlays=self.overlays.still())
 
-    def marks(self, found: Contacts | None, center: NDArray[np.float64]) -> Marks | None:
+    def marks(self, contacts: Contacts | None, center: NDArray[np.float64]) -> Marks | None:
         """Return the marks of the contacts of links that are not hidden, of a robot drawn at offset `center` (3,)."""
-        if found is None or self.marked is None:
+        if contacts is None or self.marked is None:
             return None
-        shown = ~np.isin(found.link, list(self.overlays.hidden))
+        shown = ~np.isin(contacts.link, list(self.overlays.hidden))
         if not shown.any():
             return None
-        point, normal, force, state = (x[shown] for x in (found.point, found.normal, found.force, found.state))
+        point, normal, force, state = (
+            x[shown] for x in (contacts.point, contacts.normal, contacts.force, contacts.state)
+        )
         return marks(point + center, normal, force, state, *self.marked)
 
     def view_of(self, frame: Snapshot, size: tuple[int, int], batch: Batch | None = None) -> View:
@@ -56,7 +58,7 @@ class Shot:
 
     def view(
         self, poses: NDArray[np.float64] | None, size: tuple[int, int], batch: Batch | None,
-        center: NDArray[np.float64], found: Marks | None, alone: bool = False,
+        center: NDArray[np.float64], marks: Marks | None, alone: bool = False,
         wrench: NDArray[np.float64] | None = None, selected: bool = False,
     ) -> View:  # fmt: skip
         """Return the view of links at poses (links, 4, 4), with contact marks; other arguments as `Overlays.extras`."""
@@ -66,4 +68,4 @@ class Shot:
                 content, poses = self.overlays.seen(content, poses, alone)
             else:
                 content, batch = self.overlays.seen_batch(content, batch)
-        return View(content, poses, replace(self.camera), self.floor, size, batch, found, extras)
+        return View(content, poses, replace(self.camera), self.floor, size, batch, marks, extras)

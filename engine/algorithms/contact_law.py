@@ -59,8 +59,8 @@ def distances(rows: ConstraintRows, G: Array, impulses: Array) -> Array:
     for i, mu in enumerate(rows.mu):
         k = slice(3 * i, 3 * i + 3)
         r = 3 / np.trace(G[k, k])
-        aside = np.array([mu * np.hypot(*u[k][1:]), 0.0, 0.0])
-        residuals.append(np.linalg.norm(impulses[k] - project(impulses[k] - r * (u[k] + aside), mu)) / r)
+        slip = np.array([mu * np.hypot(*u[k][1:]), 0.0, 0.0])
+        residuals.append(np.linalg.norm(impulses[k] - project(impulses[k] - r * (u[k] + slip), mu)) / r)
     for j, (friction, low, high) in enumerate(rows.joints, 3 * count):
         y = float(u[j] - G[j, j] * impulses[j])
         residuals.append(abs(u[j] - joint_velocity(y, float(G[j, j] * friction), low, high)))
@@ -76,19 +76,19 @@ def residual(rows: ConstraintRows, G: Array, impulses: Array) -> float:
 def solve(rows: ConstraintRows, G: Array, tolerance: float = 1e-12) -> Array:
     """Return impulses (N,) with a residual below the tolerance, or the best iterate."""
     best = _newton(rows, G, np.zeros(len(rows.b)), tolerance)
-    left = residual(rows, G, best)
+    best_residual = residual(rows, G, best)
     for penalty in ADMM_PENALTIES:
         x: Array = np.zeros(len(rows.b))
         dual: Array = x
         slip: Array = x
         for _ in range(ROUNDS):
-            if left <= tolerance:
+            if best_residual <= tolerance:
                 return _newton(rows, G, best, 0.0)  # to full precision
             x, dual = _alternate(rows, G, slip, x, dual, penalty)
             slip = _slip(rows, G, x)
             candidate = _newton(rows, G, x / _scale(rows, G), tolerance)
-            if (new := residual(rows, G, candidate)) < left:
-                best, left = candidate, new
+            if (candidate_residual := residual(rows, G, candidate)) < best_residual:
+                best, best_residual = candidate, candidate_residual
     return best
 
 
@@ -107,10 +107,10 @@ def _alternate(rows: ConstraintRows, G: Array, s: Array, x: Array, dual: Array, 
     A, b, joints = G / np.outer(g, g), rows.b / g + s, rows.joints * np.stack([g, 1 / g, 1 / g], 1)[3 * count :]
     inverse = np.linalg.inv(A + penalty * np.eye(len(A)))
     for _ in range(ADMM_ITERATIONS):
-        least = inverse @ (penalty * (x - dual) - b)
-        ahead = 1.6 * least - 0.6 * x
-        x = _allowed(ahead + dual, rows.mu, joints, penalty)
-        dual = dual + ahead - x
+        minimiser = inverse @ (penalty * (x - dual) - b)
+        relaxed = 1.6 * minimiser - 0.6 * x
+        x = _allowed(relaxed + dual, rows.mu, joints, penalty)
+        dual = dual + relaxed - x
     return x, dual
 
 
@@ -119,9 +119,9 @@ def _allowed(z: Array, mu: Array, joints: Array, penalty: float) -> Array:
     end = 3 * len(mu)
     n: Array = z[:end:3]
     t: Array = np.hypot(z[1:end:3], z[2:end:3])
-    outside, pressed = t > mu * n, np.maximum(n + mu * t, 0.0) / (1.0 + mu * mu)
-    share = np.where(outside, mu * pressed / np.where(t > 0, t, 1.0), 1.0)
-    cones = np.stack([np.where(outside, pressed, n), share * z[1:end:3], share * z[2:end:3]], 1)
+    outside, projected_n = t > mu * n, np.maximum(n + mu * t, 0.0) / (1.0 + mu * mu)
+    ratio = np.where(outside, mu * projected_n / np.where(t > 0, t, 1.0), 1.0)
+    cones = np.stack([np.where(outside, projected_n, n), ratio * z[1:end:3], ratio * z[2:end:3]], 1)
     friction, low, high = joints.T
     y = -penalty * z[end:]
     after = np.clip(np.sign(y) * np.maximum(np.abs(y) - penalty * friction, 0.0), low, high)
@@ -203,7 +203,7 @@ def least_norm(rows: ConstraintRows, G: Array, impulses: Array, rounds: int = 30
     u, count = G @ impulses + rows.b, len(rows.mu)
     if np.linalg.matrix_rank(rows.J) == len(rows.J):
         return impulses
-    push, back = rows.J.T @ impulses, np.linalg.pinv(rows.J.T)
+    momentum, inverse = rows.J.T @ impulses, np.linalg.pinv(rows.J.T)
     fixed = _fixed(rows, impulses, u)
 
     def obeying(x: Array) -> Array:
@@ -221,11 +221,11 @@ def least_norm(rows: ConstraintRows, G: Array, impulses: Array, rounds: int = 30
                 x[j] = min(max(x[j], -friction), friction) if friction > 0 else max(x[j], 0.0)
         return x
 
-    x = left = new = np.zeros(len(impulses), float)
+    x = increment = new = np.zeros(len(impulses), float)
     for _ in range(rounds):
-        moved = x - back @ (rows.J.T @ x - push)
-        new = obeying(moved + left)
-        left = moved + left - new
+        moved = x - inverse @ (rows.J.T @ x - momentum)
+        new = obeying(moved + increment)
+        increment = moved + increment - new
         if np.max(np.abs(new - x), initial=0.0) <= 1e-14 * np.max(np.abs(new), initial=1e-300):
             break
         x = new

@@ -1,6 +1,6 @@
 """The signed distance of two convex solids, by an exhaustive search over their faces, edges and corners.
 
-Inputs are two `Standing` solids; results are the separating axis, the unit vector n from the second to the first with
+Inputs are two `PosedSolid`s; results are the separating axis, the unit vector n from the second to the first with
 the largest gap, and that gap. A solid is a polytope with a radius around it: a sphere a point, a capsule a segment, a
 box and a hull their corners. A cylinder, whose lateral surface has no faces, is handled by a search over directions.
 
@@ -33,7 +33,7 @@ class Solid(NamedTuple):
     vertices: Array | None = None
 
 
-class Standing(NamedTuple):
+class PosedSolid(NamedTuple):
     """A solid with its pose: R (3, 3) and p (3,) in the world; `inner` (3, 3) is its rotation in the body's frame."""
 
     solid: Solid
@@ -58,7 +58,7 @@ def tangents(n: Array) -> tuple[Array, Array]:
     return t, lie.skew(n) @ t
 
 
-def corners(one: Standing) -> Array:
+def corners(one: PosedSolid) -> Array:
     """(k, 3): the corners of a solid without its radius, in the world; none for a cylinder."""
     kind, size, vertices = one.solid
     local: Array
@@ -73,7 +73,7 @@ def corners(one: Standing) -> Array:
     return np.asarray(local @ one.R.T + one.p)
 
 
-def radius(one: Standing) -> float:
+def radius(one: PosedSolid) -> float:
     """Return the radius around a solid's corners."""
     return one.solid.size[0] if one.solid.kind in ("sphere", "capsule") else 0.0
 
@@ -86,7 +86,7 @@ class Faces(NamedTuple):
     edges: Indices
 
 
-def faces(one: Standing) -> Faces:
+def faces(one: PosedSolid) -> Faces:
     """Return a solid's faces, in the world; spheres and capsules have none, and a capsule has one edge."""
     local = _faces(one.solid.kind, one.solid.size, None if one.solid.vertices is None else one.solid.vertices.tobytes())
     return local._replace(normals=local.normals @ one.R.T)
@@ -99,7 +99,7 @@ def _faces(kind: str, size: tuple[float, ...], vertices: bytes | None) -> Faces:
     if kind == "capsule":
         return Faces(np.zeros((0, 3)), (), np.array([[0, 1]]))
     solid = Solid(kind, size, None if vertices is None else np.frombuffer(vertices).reshape(-1, 3))
-    points = corners(Standing(solid, np.eye(3), np.zeros(3), np.eye(3)))
+    points = corners(PosedSolid(solid, np.eye(3), np.zeros(3), np.eye(3)))
     hull = ConvexHull(points)
     normals, loops, edges = list[Array](), [], set[tuple[int, int]]()
     for n, offset in zip(hull.equations[:, :3], hull.equations[:, 3], strict=True):
@@ -115,31 +115,31 @@ def _faces(kind: str, size: tuple[float, ...], vertices: bytes | None) -> Faces:
     return Faces(np.array(normals), tuple(loops), np.array(sorted(edges)))
 
 
-def farthest(one: Standing, n: Array) -> Array:
+def farthest(one: PosedSolid, n: Array) -> Array:
     """Support function, (k, 3): the points of a solid, with its radius, farthest along unit vectors n (k, 3)."""
     if one.solid.kind == "cylinder":
         r, length = one.solid.size
         local = n @ one.R
         size = np.hypot(local[:, 0], local[:, 1])
-        share = np.where(size > 0, r / np.where(size > 0, size, 1.0), 0.0)
-        foot = np.stack([share * local[:, 0], share * local[:, 1], np.sign(local[:, 2]) * length / 2], 1)
+        ratio = np.where(size > 0, r / np.where(size > 0, size, 1.0), 0.0)
+        foot = np.stack([ratio * local[:, 0], ratio * local[:, 1], np.sign(local[:, 2]) * length / 2], 1)
         return np.asarray(foot @ one.R.T + one.p)
     points = corners(one)
     return np.asarray(points[np.argmax(points @ n.T, 0)] + radius(one) * n)
 
 
-def gaps_along(one: Standing, other: Standing, n: Array) -> Array:
+def gaps_along(one: PosedSolid, other: PosedSolid, n: Array) -> Array:
     """(k,): the gap between the solids along each n (k, 3)."""
     return np.asarray(np.sum(n * (farthest(one, -n) - farthest(other, n)), 1))
 
 
-def least_distance(one: Standing, other: Standing) -> float:
+def least_distance(one: PosedSolid, other: PosedSolid) -> float:
     """Return a lower bound of their distance: that of their bounding balls."""
     (a, r), (b, s) = ball(one), ball(other)
     return float(np.linalg.norm(a - b)) - r - s
 
 
-def ball(one: Standing) -> tuple[Array, float]:
+def ball(one: PosedSolid) -> tuple[Array, float]:
     """Return the centre and radius of a bounding ball."""
     if one.solid.kind == "cylinder":
         return one.p, float(np.hypot(one.solid.size[0], one.solid.size[1] / 2))
@@ -148,12 +148,12 @@ def ball(one: Standing) -> tuple[Array, float]:
     return middle, float(np.max(np.linalg.norm(points - middle, axis=1))) + radius(one)
 
 
-def signed_distance(one: Standing, other: Standing) -> float:
+def signed_distance(one: PosedSolid, other: PosedSolid) -> float:
     """Return the distance of two solids, negative if they overlap, m."""
     return separation(one, other)[1]
 
 
-def separation(one: Standing, other: Standing) -> tuple[Array, float]:
+def separation(one: PosedSolid, other: PosedSolid) -> tuple[Array, float]:
     """Return n (3,) with the largest gap, and that gap."""
     if "cylinder" in (one.solid.kind, other.solid.kind):
         return _searched(one, other)
@@ -167,7 +167,7 @@ def separation(one: Standing, other: Standing) -> tuple[Array, float]:
     return tried[best], float(gaps[best]) - radius(one) - radius(other)
 
 
-def _perpendicular(one: Standing, other: Standing) -> list[Array]:
+def _perpendicular(one: PosedSolid, other: PosedSolid) -> list[Array]:
     """Return face normals and cross products of edges, each with both signs."""
     A, B = faces(one), faces(other)
     a, b = corners(one), corners(other)
@@ -181,7 +181,7 @@ def _perpendicular(one: Standing, other: Standing) -> list[Array]:
     return [*(-A.normals), *B.normals, *across, *(-across)]
 
 
-def _between_closest(one: Standing, other: Standing) -> Array | None:
+def _between_closest(one: PosedSolid, other: PosedSolid) -> Array | None:
     """Return the direction between the closest points of two disjoint polytopes, over edges, and corners and faces."""
     best, shortest = None, np.inf
     for x, y in (
@@ -195,7 +195,7 @@ def _between_closest(one: Standing, other: Standing) -> Array | None:
     return best
 
 
-def _corners_and_faces(one: Standing, other: Standing, turn: float) -> list[tuple[Array, Array]]:
+def _corners_and_faces(one: PosedSolid, other: PosedSolid, turn: float) -> list[tuple[Array, Array]]:
     """Return the closest pair of a corner and its foot on a face; the point of the first solid comes first."""
     B, points, pairs = faces(other), corners(other), []
     for n, loop in zip(B.normals, B.loops, strict=True):
@@ -208,7 +208,7 @@ def _corners_and_faces(one: Standing, other: Standing, turn: float) -> list[tupl
     return pairs
 
 
-def closest_of_edges(one: Standing, other: Standing) -> list[tuple[Array, Array]]:
+def closest_of_edges(one: PosedSolid, other: PosedSolid) -> list[tuple[Array, Array]]:
     """Return the closest points of two solids' edges."""
     return _closest_of(corners(one), faces(one).edges, corners(other), faces(other).edges)
 
@@ -253,7 +253,7 @@ def _places_on_segments(d: Array, u: Array, w: Array) -> list[tuple[Array, Array
     return [*candidates, (np.where(inside, s, 0.0), np.where(inside, t, candidates[0][1]))]
 
 
-def _searched(one: Standing, other: Standing) -> tuple[Array, float]:
+def _searched(one: PosedSolid, other: PosedSolid) -> tuple[Array, float]:
     """Return the best of many directions, refined by ever smaller rotations."""
     k = np.arange(600) + 0.5
     z, turn = 1 - 2 * k / 600, np.pi * (1 + np.sqrt(5)) * k
@@ -263,13 +263,13 @@ def _searched(one: Standing, other: Standing) -> tuple[Array, float]:
     n = tried[np.argsort(-gaps_along(one, other, tried), kind="stable")[:6]]
     gap, angle = gaps_along(one, other, n), np.full(6, 0.1)
     for turn in range(SEARCH):  # each tries other directions, since the gap has ridges
-        ways = np.arange(24) * np.pi / 12 + turn
-        aside = np.cos(ways)[:, None, None] * _across(n) + np.sin(ways)[:, None, None] * _across(n, _across(n))
-        around = np.cos(angle)[:, None] * n + np.sin(angle)[:, None] * aside
-        gaps = gaps_along(one, other, around.reshape(-1, 3)).reshape(24, 6)
+        angles = np.arange(24) * np.pi / 12 + turn
+        aside = np.cos(angles)[:, None, None] * _across(n) + np.sin(angles)[:, None, None] * _across(n, _across(n))
+        candidates = np.cos(angle)[:, None] * n + np.sin(angle)[:, None] * aside
+        gaps = gaps_along(one, other, candidates.reshape(-1, 3)).reshape(24, 6)
         best = np.argmax(gaps, 0)
         better = gaps[best, range(6)] > gap + 1e-14
-        n = np.where(better[:, None], around[best, range(6)], n)
+        n = np.where(better[:, None], candidates[best, range(6)], n)
         gap, angle = np.where(better, gaps[best, range(6)], gap), np.where(better, angle, angle / 1.5)
         if np.all(angle < 1e-9):
             break
@@ -279,7 +279,7 @@ def _searched(one: Standing, other: Standing) -> tuple[Array, float]:
     return n[first], float(gap[first])
 
 
-def _across_mantles(one: Standing, other: Standing) -> list[Array]:
+def _across_mantles(one: PosedSolid, other: PosedSolid) -> list[Array]:
     """Return the best direction perpendicular to each cylinder's axis, where the gap has a ridge, and to both."""
     directions, axes = list[Array](), [x.R[:, 2] for x in (one, other) if x.solid.kind == "cylinder"]
     for e in axes:

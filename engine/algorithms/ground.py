@@ -1,6 +1,6 @@
 """Contact points of a convex solid with the ground: a plane, or a height field, whose triangles are all tested.
 
-Inputs are a `Standing` solid and the ground; results are places (x, n, gap), of which a step uses those near enough. A
+Inputs are a `PosedSolid` and the ground; results are places (x, n, gap), of which a step uses those near enough. A
 solid is tested at points: a sphere's centre, the two ends of a capsule's axis, the corners of a box or hull, three
 points of each rim of a cylinder. Points of spheres and capsules have a radius.
 """
@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from engine.algorithms.convex import ContactPoint, Standing, corners, tangents
+from engine.algorithms.convex import ContactPoint, PosedSolid, corners, tangents
 from engine.lie import Array
 from engine.scene import HeightField, Plane
 
@@ -21,21 +21,21 @@ FAR = 4.0  # cells: maximum search distance of a sphere
 AROUND = 4  # maximum number of contacts of a sphere with a height field
 
 
-def ground_places(standing: Standing, ground: Plane | HeightField, reach: float) -> list[ContactPoint]:
+def ground_places(posed: PosedSolid, ground: Plane | HeightField, reach: float) -> list[ContactPoint]:
     """Return each point's closest place on the ground; for a sphere on a height field all within reach, m."""
-    kind, size = standing.solid.kind, standing.solid.size
+    kind, size = posed.solid.kind, posed.solid.size
     radius = size[0] if kind in ("sphere", "capsule") else 0.0
     places = []
     if kind == "cylinder":
         for end in (-0.5, 0.5):
-            middle = standing.p + end * size[1] * standing.R[:, 2]
+            middle = posed.p + end * size[1] * posed.R[:, 2]
             n = under(ground, middle).n
-            places += [under(ground, middle + size[0] * e) for e in _rim(standing, n)]
+            places += [under(ground, middle + size[0] * e) for e in _rim(posed, n)]
     elif radius > 0 and isinstance(ground, HeightField):
-        for x in corners(standing):
+        for x in corners(posed):
             places += on_field(ground, x, radius, reach)
     else:
-        for x in corners(standing):
+        for x in corners(posed):
             above = under(ground, x)
             places.append(ContactPoint(x - radius * above.n, above.n, above.gap - radius))
     return places
@@ -65,16 +65,16 @@ def _corner(ground: HeightField, i: int, j: int) -> Array:
     return np.asarray(ground.corner + np.array([j * ground.cell, i * ground.cell, height]))
 
 
-def _rim(standing: Standing, n: Array) -> list[Array]:
+def _rim(posed: PosedSolid, n: Array) -> list[Array]:
     """Directions from a rim's centre: to its lowest point, and ±120° from there.
 
     On a rim that lies flat the three points are fixed in the body.
     """
-    axis = standing.R[:, 2]
+    axis = posed.R[:, 2]
     down = (axis @ n) * axis - n
     if np.linalg.norm(down) < FLAT:
-        across = tangents(standing.inner[:, 2])[0]
-        down = standing.R @ standing.inner.T @ across
+        across = tangents(posed.inner[:, 2])[0]
+        down = posed.R @ posed.inner.T @ across
     e = down / np.linalg.norm(down)
     side = np.cross(axis, e)
     return [e, -e / 2 + np.sqrt(0.75) * side, -e / 2 - np.sqrt(0.75) * side]
@@ -99,15 +99,15 @@ def on_field(ground: HeightField, x: Array, radius: float, reach: float) -> list
     size = np.max(np.linalg.norm(triangles - middle[:, None], axis=2), 1)
     minima: list[ContactPoint] = []
     for k in np.argsort(distance, kind="stable"):
-        place = nearest[k]
+        point = nearest[k]
         if distance[k] > far or len(minima) == AROUND:
             break
-        if any(np.linalg.norm(place - y.x) < SAME * ground.cell for y in minima):
+        if any(np.linalg.norm(point - y.x) < SAME * ground.cell for y in minima):
             continue
-        beside = np.flatnonzero(np.linalg.norm(middle - place, axis=1) <= size * (1 + 1e-9))
-        holding = np.linalg.norm(on_triangles(triangles[beside], place) - place, axis=1) < 1e-9 * ground.cell
-        if distance[k] <= np.min(distance[beside[holding]]) * (1 + 1e-9):
-            minima.append(ContactPoint(place, (x - place) / distance[k], float(distance[k]) - radius))
+        beside = np.flatnonzero(np.linalg.norm(middle - point, axis=1) <= size * (1 + 1e-9))
+        containing = np.linalg.norm(on_triangles(triangles[beside], point) - point, axis=1) < 1e-9 * ground.cell
+        if distance[k] <= np.min(distance[beside[containing]]) * (1 + 1e-9):
+            minima.append(ContactPoint(point, (x - point) / distance[k], float(distance[k]) - radius))
     return [ContactPoint(x - radius * n, n, gap) for _, n, gap in minima]
 
 
@@ -115,8 +115,8 @@ def on_triangles(triangles: Array, x: Array) -> Array:
     """(k, 3): the point of each triangle (k, 3, 3) closest to x: in its interior, or on an edge."""
     ends = np.roll(triangles, -1, 1)
     along = ends - triangles
-    share = np.clip(np.sum((x - triangles) * along, -1) / np.sum(along**2, -1), 0, 1)
-    feet = triangles + share[..., None] * along
+    parameter = np.clip(np.sum((x - triangles) * along, -1) / np.sum(along**2, -1), 0, 1)
+    feet = triangles + parameter[..., None] * along
     best = np.argmin(np.sum((feet - x) ** 2, -1), 1)
     n = np.cross(along[:, 0], along[:, 1])
     n /= np.linalg.norm(n, axis=1, keepdims=True)

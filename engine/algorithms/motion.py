@@ -50,8 +50,8 @@ def motion(model: Model, q: Array, v: Array) -> Motion:
     )
     for i, parent in enumerate(model.parent.tolist()):
         joint = BODY_JOINTS[int(model.kind[i])]
-        turn, shift = joint_pose(int(model.kind[i]), tree_q[model.q_start[i] : model.q_start[i] + joint.nq])
-        R[i], p[i] = model.home_rotation[i] @ turn, model.home_rotation[i] @ shift + model.home_position[i]
+        rotation, displacement = joint_pose(int(model.kind[i]), tree_q[model.q_start[i] : model.q_start[i] + joint.nq])
+        R[i], p[i] = model.home_rotation[i] @ rotation, model.home_rotation[i] @ displacement + model.home_position[i]
         if parent != WORLD:
             R[i], p[i] = R[parent] @ R[i], R[parent] @ p[i] + p[parent]
             J[i], drift[i] = J[parent], drift[parent]
@@ -68,34 +68,34 @@ def joint_pose(kind: int, x: Array) -> tuple[Array, Array]:
         return lie.exp(np.array([0.0, 0.0, x[0], 0.0, 0.0, 0.0]))
     if kind == PRISMATIC:
         return np.eye(3), np.array([0.0, 0.0, x[0]])
-    turn = lie.rotation_from_quaternion(x[-4:] / np.linalg.norm(x[-4:]))
-    return turn, x[:3] if kind == FREE else np.zeros(3)
+    rotation = lie.rotation_from_quaternion(x[-4:] / np.linalg.norm(x[-4:]))
+    return rotation, x[:3] if kind == FREE else np.zeros(3)
 
 
-def equations_of_motion(model: Model, at: Motion, wrench: Array | None = None) -> tuple[Array, Array]:
+def equations_of_motion(model: Model, bodies: Motion, wrench: Array | None = None) -> tuple[Array, Array]:
     """Return M (nv, nv) and h (nv,) of M v̇ + h = τ; `wrench` (links, 6) acts on the links, each in its own frame."""
     M, h, a0 = np.zeros((model.nv, model.nv)), np.zeros(model.nv), np.concatenate([np.zeros(3), model.gravity])
     for i in range(len(model.parent)):
-        X = lie.Ad(*lie.inverse(at.R[i], at.p[i]))
-        inertia, J, V = X.T @ model.J[i] @ X, at.J[i], at.V[i]
+        X = lie.Ad(*lie.inverse(bodies.R[i], bodies.p[i]))
+        inertia, J, V = X.T @ model.J[i] @ X, bodies.J[i], bodies.V[i]
         M += J.T @ inertia @ J
-        h += J.T @ (inertia @ (at.drift[i] - a0) - lie.ad(V).T @ inertia @ V)
+        h += J.T @ (inertia @ (bodies.drift[i] - a0) - lie.ad(V).T @ inertia @ V)
     if wrench is not None:
         for link, body in enumerate(model.link_body.tolist()):
             if body != WORLD:
-                X = lie.Ad(*lie.inverse(*frame_of_link(model, at, link)))
-                h -= at.J[body].T @ X.T @ wrench[link]
+                X = lie.Ad(*lie.inverse(*frame_of_link(model, bodies, link)))
+                h -= bodies.J[body].T @ X.T @ wrench[link]
     return M, h
 
 
-def frame_of_link(model: Model, at: Motion, link: int) -> tuple[Array, Array]:
+def frame_of_link(model: Model, bodies: Motion, link: int) -> tuple[Array, Array]:
     """Return R (3, 3) and p (3,) of a link in the world."""
     body, R, p = int(model.link_body[link]), model.link_rotation[link], model.link_position[link]
-    return (R, p) if body == WORLD else (at.R[body] @ R, at.R[body] @ p + at.p[body])
+    return (R, p) if body == WORLD else (bodies.R[body] @ R, bodies.R[body] @ p + bodies.p[body])
 
 
-def point_jacobian(model: Model, at: Motion, body: int, x: Array) -> Array:
+def point_jacobian(model: Model, bodies: Motion, body: int, x: Array) -> Array:
     """(3, nv): the Jacobian of the velocity of the point x (3,), in the world, fixed to a body; 0 for the world."""
     if body == WORLD:
         return np.zeros((3, model.nv))
-    return np.asarray(at.J[body][3:] - lie.skew(x) @ at.J[body][:3])
+    return np.asarray(bodies.J[body][3:] - lie.skew(x) @ bodies.J[body][:3])

@@ -1,6 +1,6 @@
 """The contact points of two convex solids that touch or nearly touch.
 
-Inputs are two `Standing` solids; results are places (x, n, gap): x midway between the surfaces, n from the second to
+Inputs are two `PosedSolid`s; results are places (x, n, gap): x midway between the surfaces, n from the second to
 the first. The touching feature (face, edge or corner) of each solid is projected along n. The contact manifold consists
 of the corners of one feature within the other, and of crossings of their edges.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.algorithms.convex import (
     ContactPoint,
-    Standing,
+    PosedSolid,
     ball,
     closest_of,
     closest_of_edges,
@@ -33,16 +33,16 @@ SUPPORT_TOLERANCE = 1e-6  # relative to a solid, or the sine of an angle: tolera
 RIM = 8  # corners of the polygon that approximates a cylinder's end
 
 
-def pair_places(one: Standing, other: Standing) -> list[ContactPoint]:
+def pair_places(one: PosedSolid, other: PosedSolid) -> list[ContactPoint]:
     """Return the places where two solids touch or nearly touch; one for a pair with a sphere."""
     swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
     a, b = (other, one) if swapped else (one, other)
     n, gap = separation(a, b)
     places = places_of(a, b, n, gap)
-    return [place._replace(n=-place.n) for place in places] if swapped else places
+    return [point._replace(n=-point.n) for point in places] if swapped else places
 
 
-def places_of(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoint]:
+def places_of(a: PosedSolid, b: PosedSolid, n: Array, gap: float) -> list[ContactPoint]:
     """Return the places of two solids, in the order of `ORDER`, along the normal n from b to a."""
     if a.solid.kind == "sphere":
         places = [ContactPoint(a.p - (radius(a) + gap / 2) * n, n, gap)]
@@ -53,7 +53,7 @@ def places_of(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoi
     return places
 
 
-def _capsules(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoint]:
+def _capsules(a: PosedSolid, b: PosedSolid, n: Array, gap: float) -> list[ContactPoint]:
     """Return one place; for parallel capsules both ends of their overlap, and the closest place if it is nearer."""
     (p, p_end), (q, q_end) = corners(a), corners(b)
     u, w = p_end - p, q_end - q
@@ -73,13 +73,13 @@ def _capsules(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoi
             if own
             else min((q, q_end), key=lambda end: abs((end - p) @ u / (u @ u) - s))
         )
-        away = x - y
-        length = float(np.linalg.norm(away))
-        m = away / length if length > 1e-12 * float(np.linalg.norm(u) + np.linalg.norm(w)) else n
+        separation = x - y
+        length = float(np.linalg.norm(separation))
+        m = separation / length if length > 1e-12 * float(np.linalg.norm(u) + np.linalg.norm(w)) else n
         ends.append(
             ContactPoint(x - (radius(a) + (length - radius(a) - radius(b)) / 2) * m, m, length - radius(a) - radius(b))
         )
-    nearest = min(place.gap for place in ends)
+    nearest = min(point.gap for point in ends)
     return ends if gap >= nearest - 1e-9 * (radius(a) + radius(b)) else [*ends, *closest]
 
 
@@ -94,7 +94,7 @@ class Polygon(NamedTuple):
     round: float
 
 
-def _polygon(one: Standing, e: Array, axes: Array) -> Polygon:
+def _polygon(one: PosedSolid, e: Array, axes: Array) -> Polygon:
     """Return a solid's feature that faces e."""
     kind, size = one.solid.kind, one.solid.size
     if kind == "cylinder":
@@ -116,32 +116,32 @@ def _polygon(one: Standing, e: Array, axes: Array) -> Polygon:
     return Polygon(points[list(solid_faces.loops[face])] @ axes.T, axes @ solid_faces.normals[face], 0.0)
 
 
-def _manifold(a: Standing, b: Standing, n: Array, gap: float) -> list[ContactPoint]:
+def _manifold(a: PosedSolid, b: PosedSolid, n: Array, gap: float) -> list[ContactPoint]:
     """Return the corners of the overlap of the touching faces along n; also the closest place if none is as near."""
     axes = np.stack([*tangents(n), n])
     A, B = _polygon(a, -n, axes), _polygon(b, n, axes)
     small = min(ball(a)[1], ball(b)[1])
-    shared = [(x[:2], x[2], _height(B, x[:2])) for x in A.corners if _inside(B, x, COINCIDENT * small)]
-    shared += [(x[:2], _height(A, x[:2]), x[2]) for x in B.corners
+    points = [(x[:2], x[2], _height(B, x[:2])) for x in A.corners if _inside(B, x, COINCIDENT * small)]
+    points += [(x[:2], _height(A, x[:2]), x[2]) for x in B.corners
                if _inside(A, x, COINCIDENT * small) and not _known(x, A.corners, COINCIDENT * small)]  # fmt: skip
-    shared += _crossings(A.corners, B.corners, COINCIDENT * small)
+    points += _crossings(A.corners, B.corners, COINCIDENT * small)
     places = []
-    for x, above, below in shared:
+    for x, above, below in points:
         if above is not None and below is not None:
             places.append(ContactPoint(axes.T @ [*x, (above + below) / 2], n, max(above - below, gap)))
-    if all(place.gap > gap + 1e-8 * small for place in places):
+    if all(point.gap > gap + 1e-8 * small for point in places):
         places.append(ContactPoint(_closest(a, b, n, gap), n, gap))
     return places
 
 
-def _closest(a: Standing, b: Standing, n: Array, gap: float) -> Array:
+def _closest(a: PosedSolid, b: PosedSolid, n: Array, gap: float) -> Array:
     """Return the midpoint of the closest points of the two supporting features along n."""
     offset = (gap + radius(a) + radius(b)) * n
     ((x, y),) = closest_of(_farthest_towards(a, -n), _farthest_towards(b, n) + offset)
     return np.asarray((x + y - offset + (radius(b) - radius(a)) * n) / 2)
 
 
-def _farthest_towards(one: Standing, n: Array) -> Array:
+def _farthest_towards(one: PosedSolid, n: Array) -> Array:
     """(k, 3): the corners of the face or edge of a solid, without its radius, that supports it along n."""
     if one.solid.kind == "cylinder":
         r, length = one.solid.size
@@ -179,14 +179,14 @@ def _inside(polygon: Polygon, x: Array, tolerance: float) -> bool:
         return bool(d @ d + dz * dz <= (polygon.round + tolerance) ** 2)
     along = np.roll(points, -1, 0) - points
     if len(points) == 2:
-        share = _share(x[:2] - points[0], along[0])
-        return bool(np.hypot(*(x[:2] - points[0] - share * along[0])) <= tolerance)
+        parameter = _parameter(x[:2] - points[0], along[0])
+        return bool(np.hypot(*(x[:2] - points[0] - parameter * along[0])) <= tolerance)
     turn = np.sign(polygon.normal[2])
     side = turn * (along[:, 0] * (x[1] - points[:, 1]) - along[:, 1] * (x[0] - points[:, 0]))
     return bool(np.all(side >= -tolerance * np.hypot(*along.T)))
 
 
-def _share(x: Array, along: Array) -> float:
+def _parameter(x: Array, along: Array) -> float:
     """Return the parameter of x along an edge, 0 to 1 from its first end; 0 for an edge seen end on."""
     square = float(along @ along)
     return min(max(float(x @ along) / square, 0.0), 1.0) if square > 1e-20 else 0.0
@@ -197,8 +197,8 @@ def _height(polygon: Polygon, x: Array) -> float | None:
     points = polygon.corners
     if len(points) == 2:
         along = points[1] - points[0]
-        share = _share(x - points[0, :2], along[:2])
-        return float(points[0, 2] + share * along[2])
+        parameter = _parameter(x - points[0, :2], along[:2])
+        return float(points[0, 2] + parameter * along[2])
     if abs(polygon.normal[2]) < 1e-3:
         return None
     return float(points[0, 2] - polygon.normal[:2] @ (x - points[0, :2]) / polygon.normal[2])

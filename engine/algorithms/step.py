@@ -96,46 +96,46 @@ class StepResult(NamedTuple):
     impulses: Array
 
 
-def step(model: Model, q: Array, v: Array, acting: Inputs, settings: StepSetup) -> StepResult:
+def step(model: Model, q: Array, v: Array, inputs: Inputs, settings: StepSetup) -> StepResult:
     """Take one step of one robot from q (nq,) and v (nv,)."""
-    at = motion(model, q, v)
+    bodies = motion(model, q, v)
     scene, dt = settings.scene, settings.dt
-    contacts = [] if scene is None else touching.contacts(model, scene, at, dt)
-    after = step_with_contacts(model, q, v, acting, settings, contacts)
+    contacts = [] if scene is None else touching.contacts(model, scene, bodies, dt)
+    after = step_with_contacts(model, q, v, inputs, settings, contacts)
     problem = after.problem
     return after._replace(impulses=contact_law.least_norm(problem.rows, problem.G, after.impulses))
 
 
 def step_with_contacts(
-    model: Model, q: Array, v: Array, acting: Inputs, settings: StepSetup, contacts: list[Contact]
+    model: Model, q: Array, v: Array, inputs: Inputs, settings: StepSetup, contacts: list[Contact]
 ) -> StepResult:
     """Take one step with known contacts, and with any impulses that obey the law."""
-    problem = contact_problem(model, q, v, acting, settings, contacts)
+    problem = contact_problem(model, q, v, inputs, settings, contacts)
     if settings.integrator == "rk4" and not contacts:
-        stages_q, _ = runge_kutta(model, q, v, acting, settings)
+        stages_q, _ = runge_kutta(model, q, v, inputs, settings)
         impulses = contact_law.solve(problem.rows, problem.G)
         after = velocity(problem, impulses)
         return StepResult(_held_at_limits(model, q, stages_q, after, problem, settings), after, problem, impulses)
     problem, impulses = solve_contact(problem, settings)
     after = velocity(problem, impulses)
-    way = coordinate_velocities(model, q, problem, after, settings)
-    v_after = in_final_frames(model, after, way, settings.dt)
-    return StepResult(integrate(model, q, way, settings.dt), v_after, problem, impulses)
+    coordinate_velocity = coordinate_velocities(model, q, problem, after, settings)
+    v_after = in_final_frames(model, after, coordinate_velocity, settings.dt)
+    return StepResult(integrate(model, q, coordinate_velocity, settings.dt), v_after, problem, impulses)
 
 
 def contact_problem(
-    model: Model, q: Array, v: Array, acting: Inputs, settings: StepSetup, contacts: list[Contact]
+    model: Model, q: Array, v: Array, inputs: Inputs, settings: StepSetup, contacts: list[Contact]
 ) -> ContactProblem:
     """Return the contact problem of a step with these contacts, before restitution."""
-    at = motion(model, q, v)
-    M, free = free_velocity(model, at, q, v, acting, settings)
+    bodies = motion(model, q, v)
+    M, free = free_velocity(model, bodies, q, v, inputs, settings)
     if settings.integrator == "rk4" and not contacts:
-        stages_q, free = runge_kutta(model, q, v, acting, settings)
+        stages_q, free = runge_kutta(model, q, v, inputs, settings)
         M, _ = equations_of_motion(model, motion(model, stages_q, free))
-    return rows_of(model, at, q, v, M, free, settings, contacts)
+    return rows_of(model, bodies, q, v, M, free, settings, contacts)
 
 
-def efforts(model: Model, q: Array, v: Array, acting: Inputs, settings: StepSetup) -> tuple[Array, Array]:
+def efforts(model: Model, q: Array, v: Array, inputs: Inputs, settings: StepSetup) -> tuple[Array, Array]:
     """Return joint forces (nv,), and the addition to M's diagonal (nv,) for implicit damping and gains.
 
     With q⁺ = q + dt v⁺ and v⁺ = v + dt v̇, the effort τ + kp (target − q⁺) − kd v⁺ is the one at q + dt v and v, minus
@@ -144,21 +144,21 @@ def efforts(model: Model, q: Array, v: Array, acting: Inputs, settings: StepSetu
     implicit, dt = settings.integrator == "implicit", settings.dt
     scalar, acts = model.q_of_v >= 0, model.constrained
     ahead = np.zeros(model.nv)
-    ahead[scalar] = acting.target[scalar] - q[model.q_of_v[scalar]] - (dt * v[scalar] if implicit else 0.0)
-    effort = acting.tau + np.where(acts, settings.kp * ahead - settings.kd * v, 0.0)
+    ahead[scalar] = inputs.target[scalar] - q[model.q_of_v[scalar]] - (dt * v[scalar] if implicit else 0.0)
+    effort = inputs.tau + np.where(acts, settings.kp * ahead - settings.kd * v, 0.0)
     force = np.clip(effort, -model.effort_limit, model.effort_limit) - model.damping * v
     within = np.abs(effort) <= model.effort_limit
-    share = dt * model.damping + np.where(within, dt * (settings.kd + dt * settings.kp), 0.0)
-    return force, np.where(acts, share, 0.0) if implicit else np.zeros(model.nv)
+    added_inertia = dt * model.damping + np.where(within, dt * (settings.kd + dt * settings.kp), 0.0)
+    return force, np.where(acts, added_inertia, 0.0) if implicit else np.zeros(model.nv)
 
 
 def free_velocity(
-    model: Model, at: Motion, q: Array, v: Array, acting: Inputs, settings: StepSetup
+    model: Model, bodies: Motion, q: Array, v: Array, inputs: Inputs, settings: StepSetup
 ) -> tuple[Array, Array]:
     """Return M̃ and v_f, with free joints' linear velocities in the frames at the start of the step."""
-    M, h = equations_of_motion(model, at, acting.wrench)
-    force, share = efforts(model, q, v, acting, settings)
-    M = M + np.diag(share)
+    M, h = equations_of_motion(model, bodies, inputs.wrench)
+    force, added_inertia = efforts(model, q, v, inputs, settings)
+    M = M + np.diag(added_inertia)
     free = v + settings.dt * np.linalg.solve(M, force - h)
     for joint in _free_joints(model):
         rotation_term = np.cross(v[joint.v][:3], v[joint.v][3:])  # v̇ contains −ω × v, the rotation of the frame
@@ -166,12 +166,12 @@ def free_velocity(
     return M, free
 
 
-def runge_kutta(model: Model, q: Array, v: Array, acting: Inputs, settings: StepSetup) -> tuple[Array, Array]:
+def runge_kutta(model: Model, q: Array, v: Array, inputs: Inputs, settings: StepSetup) -> tuple[Array, Array]:
     """Take a classical Runge-Kutta step without contact, friction and limits; quaternions are normalised."""
 
     def rates(q: Array, v: Array) -> tuple[Array, Array]:
-        M, h = equations_of_motion(model, motion(model, q, v), acting.wrench)
-        return coordinate_rates(model, q, v), np.linalg.solve(M, efforts(model, q, v, acting, settings)[0] - h)
+        M, h = equations_of_motion(model, motion(model, q, v), inputs.wrench)
+        return coordinate_rates(model, q, v), np.linalg.solve(M, efforts(model, q, v, inputs, settings)[0] - h)
 
     dt = settings.dt
     q1, v1 = rates(q, v)
@@ -179,8 +179,8 @@ def runge_kutta(model: Model, q: Array, v: Array, acting: Inputs, settings: Step
     q3, v3 = rates(q + dt / 2 * q2, v + dt / 2 * v2)
     q4, v4 = rates(q + dt * q3, v + dt * v3)
     after = q + dt / 6 * (q1 + 2 * q2 + 2 * q3 + q4)
-    for _, place in model.quaternions:
-        after[place] /= np.linalg.norm(after[place])
+    for _, quaternion in model.quaternions:
+        after[quaternion] /= np.linalg.norm(after[quaternion])
     return after, v + dt / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
 
 
@@ -199,30 +199,39 @@ def coordinate_rates(model: Model, q: Array, v: Array) -> Array:
 
 
 def rows_of(
-    model: Model, at: Motion, q: Array, v: Array, M: Array, free: Array, settings: StepSetup, contacts: list[Contact]
+    model: Model,
+    bodies: Motion,
+    q: Array,
+    v: Array,
+    M: Array,
+    free: Array,
+    settings: StepSetup,
+    contacts: list[Contact],
 ) -> ContactProblem:
     """Return the rows of contacts and joints, without restitution; contacts that no joint moves along n are omitted."""
-    frames = [np.stack([x.n, *tangents(x.n)]) @ point_row(model, at, x) for x in contacts]
+    frames = [np.stack([x.n, *tangents(x.n)]) @ point_row(model, bodies, x) for x in contacts]
     kept = [k for k in range(len(contacts)) if np.max(np.abs(frames[k][0]), initial=0.0) > IMMOBILE]
-    rubs = [k for k in kept if contacts[k].friction > 0]
+    frictional = [k for k in kept if contacts[k].friction > 0]
     smooth = [k for k in kept if contacts[k].friction <= 0]
-    begun = free if settings.integrator == "rk4" and not contacts else v
-    joints, laws = joint_laws(model, q, begun, settings, GAP_TOLERANCE if contacts else LIMIT_TOLERANCE)
-    J = np.concatenate([np.zeros((0, model.nv)), *(frames[k] for k in rubs), *(frames[k][:1] for k in smooth),
+    v_begin = free if settings.integrator == "rk4" and not contacts else v
+    joints, laws = joint_laws(model, q, v_begin, settings, GAP_TOLERANCE if contacts else LIMIT_TOLERANCE)
+    J = np.concatenate([np.zeros((0, model.nv)), *(frames[k] for k in frictional), *(frames[k][:1] for k in smooth),
                         np.eye(model.nv)[joints]])  # fmt: skip
-    normal = np.array([*(3 * i for i in range(len(rubs))), *(3 * len(rubs) + i for i in range(len(smooth)))], int)
-    ordered, c = [contacts[k] for k in (*rubs, *smooth)], np.zeros(len(J))
+    normal = np.array(
+        [*(3 * i for i in range(len(frictional))), *(3 * len(frictional) + i for i in range(len(smooth)))], int
+    )
+    ordered, c = [contacts[k] for k in (*frictional, *smooth)], np.zeros(len(J))
     for x, k in zip(ordered, normal, strict=True):
         c[k] = x.gap / settings.dt if x.gap > GAP_TOLERANCE else 0.0
     laws = np.concatenate([np.tile([0.0, 0.0, np.inf], (len(smooth), 1)), laws])
-    rows = ConstraintRows(J, J @ free + c, np.array([x.friction for x in ordered[: len(rubs)]]), laws)
+    rows = ConstraintRows(J, J @ free + c, np.array([x.friction for x in ordered[: len(frictional)]]), laws)
     return ContactProblem(M, free, ordered, rows, joints, normal, c, J @ v)
 
 
-def point_row(model: Model, at: Motion, x: Contact) -> Array:
+def point_row(model: Model, bodies: Motion, x: Contact) -> Array:
     """(3, nv): the Jacobian of the link's point relative to the touched surface."""
     own, other = body_of(model, x.link), body_of(model, x.other)
-    return point_jacobian(model, at, own, x.x) - point_jacobian(model, at, other, x.x)
+    return point_jacobian(model, bodies, own, x.x) - point_jacobian(model, bodies, other, x.x)
 
 
 def joint_friction(model: Model, v: Array) -> Array:  # noqa: ARG001 (Coulomb's does not depend on v)
@@ -252,27 +261,27 @@ def joint_laws(model: Model, q: Array, v: Array, settings: StepSetup, at_limit: 
 
 def solve_contact(problem: ContactProblem, settings: StepSetup) -> tuple[ContactProblem, Array]:
     """Return the problem with as much restitution as adds no energy, and impulses that obey its law."""
-    for share in (*(0.5**k for k in range(HALVINGS + 1)), 0.0):
-        tried, springs = with_restitution(problem, settings, share)
-        impulses = contact_law.solve(tried.rows, tried.G)
-        if not springs or energy_gain(tried, impulses) <= NO_WORK * kinetic_energy(tried):
+    for fraction in (*(0.5**k for k in range(HALVINGS + 1)), 0.0):
+        trial, rebounds = with_restitution(problem, settings, fraction)
+        impulses = contact_law.solve(trial.rows, trial.G)
+        if not rebounds or energy_gain(trial, impulses) <= NO_WORK * kinetic_energy(trial):
             break
-    return tried, impulses
+    return trial, impulses
 
 
-def with_restitution(problem: ContactProblem, settings: StepSetup, share: float) -> tuple[ContactProblem, bool]:
-    """Return the problem with this share of restitution for fast closing contacts, and whether there are any.
+def with_restitution(problem: ContactProblem, settings: StepSetup, fraction: float) -> tuple[ContactProblem, bool]:
+    """Return the problem with this fraction of the restitution for fast closing contacts, and whether there are any.
 
     A rebound lasts the whole step and must not add energy: u² − 2 s u = (e u⁻)², with s the decrease of speed by weight
     in that time. With semi-implicit integration s is 0, since the flight compensates for it.
     """
-    c, springs, free = problem.c.copy(), False, problem.rows.J @ problem.free
+    c, rebounds, free = problem.c.copy(), False, problem.rows.J @ problem.free
     for x, k in zip(problem.contacts, problem.normal, strict=True):
         closes = x.gap + settings.dt * free[k] <= 0
-        if share * x.restitution > 0 and problem.before[k] < -RESTITUTION_SPEED and closes:
-            springs, slows = True, min(free[k] - problem.before[k], 0.0) if settings.integrator == "rk4" else 0.0
-            c[k] = min(c[k], -slows - np.hypot(share * x.restitution * problem.before[k], slows))
-    return problem._replace(rows=problem.rows._replace(b=free + c), c=c), springs
+        if fraction * x.restitution > 0 and problem.before[k] < -RESTITUTION_SPEED and closes:
+            rebounds, decrease = True, min(free[k] - problem.before[k], 0.0) if settings.integrator == "rk4" else 0.0
+            c[k] = min(c[k], -decrease - np.hypot(fraction * x.restitution * problem.before[k], decrease))
+    return problem._replace(rows=problem.rows._replace(b=free + c), c=c), rebounds
 
 
 def energy_gain(problem: ContactProblem, impulses: Array) -> float:
@@ -293,14 +302,16 @@ def velocity(problem: ContactProblem, impulses: Array) -> Array:
 
 def coordinate_velocities(model: Model, q: Array, problem: ContactProblem, v: Array, settings: StepSetup) -> Array:
     """(nv,): the velocities that move the coordinates: v⁺, plus the correction of overlaps."""
-    way = v.copy()
+    coordinate_velocity = v.copy()
     if min((x.gap for x in problem.contacts), default=0.0) <= -GAP_TOLERANCE:
-        way += overlap_correction(problem) / settings.dt
+        coordinate_velocity += overlap_correction(problem) / settings.dt
         if settings.limits:  # the correction moves no joint beyond its limit
             for j in np.flatnonzero(model.q_of_v >= 0):
                 below, above = np.array([model.lower[j], model.upper[j]]) - q[model.q_of_v[j]]
-                way[j] = np.clip(way[j], min(below / settings.dt, v[j]), max(above / settings.dt, v[j]))
-    return way
+                coordinate_velocity[j] = np.clip(
+                    coordinate_velocity[j], min(below / settings.dt, v[j]), max(above / settings.dt, v[j])
+                )
+    return coordinate_velocity
 
 
 def overlap_correction(problem: ContactProblem) -> Array:
@@ -317,28 +328,28 @@ def overlap(problem: ContactProblem) -> tuple[ConstraintRows, Array]:
     return ConstraintRows(J, np.where(gap < 0, ERP * gap, gap), np.zeros(0), free), np.linalg.solve(problem.M, J.T)
 
 
-def integrate(model: Model, q: Array, way: Array, dt: float) -> Array:
-    """Return q ⊕ dt way, with free joints' twists in the frames at the start of the step."""
+def integrate(model: Model, q: Array, coordinate_velocity: Array, dt: float) -> Array:
+    """Return q ⊕ dt times `coordinate_velocity`, with free joints' twists in the frames at the start of the step."""
     q = q.copy()
     scalar = model.q_of_v >= 0
-    q[model.q_of_v[scalar]] += dt * way[scalar]
+    q[model.q_of_v[scalar]] += dt * coordinate_velocity[scalar]
     for joint in _free_joints(model):
         R = lie.rotation_from_quaternion(q[joint.q][3:])
-        q[joint.q.start : joint.q.start + 3] += dt * R @ way[joint.v][3:]
+        q[joint.q.start : joint.q.start + 3] += dt * R @ coordinate_velocity[joint.v][3:]
     for joint in _quaternion_joints(model):
-        q[joint.q.stop - 4 : joint.q.stop] = _turned(q[joint.q][-4:], dt * way[joint.v][:3])
+        q[joint.q.stop - 4 : joint.q.stop] = _turned(q[joint.q][-4:], dt * coordinate_velocity[joint.v][:3])
     return q
 
 
-def in_final_frames(model: Model, v: Array, way: Array, dt: float) -> Array:
+def in_final_frames(model: Model, v: Array, coordinate_velocity: Array, dt: float) -> Array:
     """Rotate free joints' linear velocities in v from the frames at the step's start to those at its end.
 
-    The frames rotate with the angular velocities in `way` (nv,).
+    The frames rotate with the angular velocities in `coordinate_velocity` (nv,).
     """
     v = v.copy()
     for joint in _free_joints(model):
-        turn, _ = lie.exp(np.concatenate([-dt * way[joint.v][:3], np.zeros(3)]))
-        v[joint.v.start + 3 : joint.v.stop] = turn @ v[joint.v][3:]
+        rotation, _ = lie.exp(np.concatenate([-dt * coordinate_velocity[joint.v][:3], np.zeros(3)]))
+        v[joint.v.start + 3 : joint.v.stop] = rotation @ v[joint.v][3:]
     return v
 
 

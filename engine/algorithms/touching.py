@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.algorithms.convex import ContactPoint, Solid, Standing, least_distance, signed_distance
+from engine.algorithms.convex import ContactPoint, PosedSolid, Solid, least_distance, signed_distance
 from engine.algorithms.ground import ground_places
 from engine.algorithms.motion import Motion, frame_of_link, motion
 from engine.algorithms.pair_places import pair_places
@@ -32,8 +32,8 @@ GROUND = -1
 class Contact(NamedTuple):
     """A place x (3,) where a link touches `other`: GROUND, −2 − k for obstacle k, else another link.
 
-    The unit normal n (3,) points towards the link; the gap, m, is negative for an overlap. `ahead`, m, is the gap after
-    a step at the current approach velocity.
+    The unit normal n (3,) points towards the link; the gap, m, is negative for an overlap. `next_gap`, m, is the gap
+    after a step at the current approach velocity.
     """
 
     link: int
@@ -43,7 +43,7 @@ class Contact(NamedTuple):
     gap: float
     friction: float
     restitution: float
-    ahead: float = np.inf
+    next_gap: float = np.inf
 
 
 Surface = Collision | Obstacle | None
@@ -64,43 +64,43 @@ class Piece(NamedTuple):
 class Near(NamedTuple):
     """The contacts of one shape with the ground or of one pair of shapes; `all`: no point was omitted.
 
-    `lean`, rad, is the angle by which a hull with many corners may tilt in a step, else 0. If the ground stops it and
+    `tilt`, rad, is the angle by which a hull with many corners may tilt in a step, else 0. If the ground stops it and
     it pivots about its lowest corner, that corner's displacement over `radius`, m, is added.
     """
 
     contacts: list[Contact]
     all: bool
-    pair: tuple[Standing, Standing] | None = None
-    lean: float = 0.0
+    pair: tuple[PosedSolid, PosedSolid] | None = None
+    tilt: float = 0.0
     radius: float = 1.0
 
 
-def contacts(model: Model, scene: Scene, at: Motion, dt: float) -> list[Contact]:
+def contacts(model: Model, scene: Scene, bodies: Motion, dt: float) -> list[Contact]:
     """Return the contacts that are active in a step of dt."""
-    return [x for near in candidates(model, scene, at, dt) for x in reduce_manifold(near)]
+    return [x for near in candidates(model, scene, bodies, dt) for x in reduce_manifold(near)]
 
 
-def candidates(model: Model, scene: Scene, at: Motion, dt: float) -> list[Near]:
+def candidates(model: Model, scene: Scene, bodies: Motion, dt: float) -> list[Near]:
     """Return all candidate places, by shapes and pairs, before four of each are kept."""
     robot = [piece for shape in model.collisions for piece in _pieces(shape, shape.link, shape)]
-    still = [piece for k, shape in enumerate(scene.obstacles) for piece in _pieces(shape, -2 - k, shape)]
-    nearby, reach = [], CONTACT_MARGIN + 2 * dt * _fastest(at)
+    fixed = [piece for k, shape in enumerate(scene.obstacles) for piece in _pieces(shape, -2 - k, shape)]
+    nearby, reach = [], CONTACT_MARGIN + 2 * dt * _fastest(bodies)
     for piece in robot:
         if scene.ground is not None and model.link_body[piece.link] != WORLD:
-            places = ground_places(_standing(model, at, piece), scene.ground, reach)
+            places = ground_places(_posed(model, bodies, piece), scene.ground, reach)
             law = coefficients(scene, piece.surface, None)
             corners = piece.solid.vertices
-            lean = TILT_RATE * dt if corners is not None and len(corners) >= MANY else 0.0
-            here = [Contact(piece.link, GROUND, *_on_surface(x), *law) for x in places]
-            radius = _radius(_standing(model, at, piece)) if lean > 0 else 1.0
-            nearby.append(Near(here, len(places) <= KEPT and lean == 0.0, None, lean, radius))
-    for one, other in contact_pairs(model, scene, robot, still):
-        pair = _standing(model, at, one), _standing(model, at, other)
+            tilt = TILT_RATE * dt if corners is not None and len(corners) >= MANY else 0.0
+            near_contacts = [Contact(piece.link, GROUND, *_on_surface(x), *law) for x in places]
+            radius = _radius(_posed(model, bodies, piece)) if tilt > 0 else 1.0
+            nearby.append(Near(near_contacts, len(places) <= KEPT and tilt == 0.0, None, tilt, radius))
+    for one, other in contact_pairs(model, scene, robot, fixed):
+        pair = _posed(model, bodies, one), _posed(model, bodies, other)
         if least_distance(*pair) > reach:
             continue
         law = coefficients(scene, one.surface, other.surface)
         nearby.append(Near([Contact(one.link, other.link, *x, *law) for x in pair_places(*pair)], False, pair))
-    nearby = [near._replace(contacts=[ahead(model, at, x, dt) for x in near.contacts]) for near in nearby]
+    nearby = [near._replace(contacts=[with_next_gap(model, bodies, x, dt) for x in near.contacts]) for near in nearby]
     return [near._replace(contacts=[x for x in near.contacts if is_near(x)]) for near in nearby]
 
 
@@ -109,33 +109,34 @@ def _on_surface(point: ContactPoint) -> ContactPoint:
     return point._replace(x=point.x - point.gap * point.n)
 
 
-def ahead(model: Model, at: Motion, x: Contact, dt: float) -> Contact:
+def with_next_gap(model: Model, bodies: Motion, x: Contact, dt: float) -> Contact:
     """Return the contact with the gap that its approach leaves after a step."""
-    closing = -x.n @ (_velocity(model, at, x.link, x.x) - _velocity(model, at, x.other, x.x))
-    return x._replace(ahead=x.gap - dt * max(float(closing), 0.0))
+    closing = -x.n @ (_velocity(model, bodies, x.link, x.x) - _velocity(model, bodies, x.other, x.x))
+    return x._replace(next_gap=x.gap - dt * max(float(closing), 0.0))
 
 
 def is_near(x: Contact) -> bool:
-    return bool(x.gap <= CONTACT_MARGIN + 2 * (x.gap - x.ahead))
+    return bool(x.gap <= CONTACT_MARGIN + 2 * (x.gap - x.next_gap))
 
 
-def _fastest(at: Motion) -> float:
+def _fastest(bodies: Motion) -> float:
     """Return an upper bound of the approach velocity of any two shapes, m/s, within 2 m of their bodies' origins."""
     own = [
-        np.linalg.norm(V[3:] + np.cross(V[:3], p)) + 2 * np.linalg.norm(V[:3]) for V, p in zip(at.V, at.p, strict=True)
+        np.linalg.norm(V[3:] + np.cross(V[:3], p)) + 2 * np.linalg.norm(V[:3])
+        for V, p in zip(bodies.V, bodies.p, strict=True)
     ]
     return 2 * float(max(own, default=0.0))
 
 
-def _velocity(model: Model, at: Motion, link: int, x: Array) -> Array:
+def _velocity(model: Model, bodies: Motion, link: int, x: Array) -> Array:
     body = body_of(model, link)
-    return np.zeros(3) if body == WORLD else at.V[body][3:] + np.cross(at.V[body][:3], x)
+    return np.zeros(3) if body == WORLD else bodies.V[body][3:] + np.cross(bodies.V[body][:3], x)
 
 
-def _radius(standing: Standing) -> float:
+def _radius(posed: PosedSolid) -> float:
     """Return the radius of a hull about the centre of its bounding box in body axes."""
-    assert standing.solid.vertices is not None
-    x = standing.solid.vertices @ standing.inner.T
+    assert posed.solid.vertices is not None
+    x = posed.solid.vertices @ posed.inner.T
     return float(np.max(np.linalg.norm(x - (np.min(x, 0) + np.max(x, 0)) / 2, axis=1)))
 
 
@@ -149,42 +150,42 @@ def reduce_manifold(near: Near) -> list[Contact]:
 
     For a hull with many corners, distance is measured relative to the tilt needed to reach a corner.
     """
-    left = list(near.contacts)
-    if near.all or not left:
-        return left
-    first = min(left, key=lambda x: x.gap)
-    chosen, n, stops = [first], first.n, first.gap - first.ahead
-    lean = near.lean + stops / near.radius if near.lean > 0 else 0.0
+    remaining = list(near.contacts)
+    if near.all or not remaining:
+        return remaining
+    first = min(remaining, key=lambda x: x.gap)
+    chosen, n, descent = [first], first.n, first.gap - first.next_gap
+    tilt = near.tilt + descent / near.radius if near.tilt > 0 else 0.0
     while len(chosen) < KEPT:
-        left = [x for x in left if all(x is not y for y in chosen)]
-        best = max(left, key=lambda x: area_gain(chosen, x, n, lean), default=None)
-        if best is None or area_gain(chosen, best, n, lean) <= 0:
+        remaining = [x for x in remaining if all(x is not y for y in chosen)]
+        best = max(remaining, key=lambda x: area_gain(chosen, x, n, tilt), default=None)
+        if best is None or area_gain(chosen, best, n, tilt) <= 0:
             break
         chosen.append(best)
     return chosen
 
 
-def area_gain(chosen: list[Contact], new: Contact, n: Array, lean: float) -> float:
+def area_gain(chosen: list[Contact], new: Contact, n: Array, tilt: float) -> float:
     """Return a contact's score relative to those chosen: distance, then area, then area outside the triangle.
 
-    For a tilting hull: the distance from the first, from a line and from the triangle, minus (height/lean). The descent
+    For a tilting hull: the distance from the first, from a line and from the triangle, minus (height/tilt). The descent
     of the first contact in the step lowers no other, since the ground stops it.
     """
 
     def offset(a: Contact, b: Contact) -> float:
         area = float(n @ np.cross(b.x - a.x, new.x - a.x))
-        return area / float(np.linalg.norm(b.x - a.x)) if lean > 0 else area
+        return area / float(np.linalg.norm(b.x - a.x)) if tilt > 0 else area
 
-    stops = chosen[0].gap - chosen[0].ahead
-    too_high = max(min(new.ahead + stops, new.gap) - chosen[0].gap, 0.0) / lean if lean > 0 else 0.0
+    descent = chosen[0].gap - chosen[0].next_gap
+    too_high = max(min(new.next_gap + descent, new.gap) - chosen[0].gap, 0.0) / tilt if tilt > 0 else 0.0
     if len(chosen) == 1:
-        far = float(np.linalg.norm(new.x - chosen[0].x))
-        return far - too_high if lean > 0 else far**2
+        distance = float(np.linalg.norm(new.x - chosen[0].x))
+        return distance - too_high if tilt > 0 else distance**2
     if len(chosen) == 2:
         return abs(offset(*chosen)) - too_high
     a, b, c = chosen
-    turn = 1.0 if n @ np.cross(b.x - a.x, c.x - a.x) >= 0 else -1.0
-    return max(-turn * offset(*side) for side in ((a, b), (b, c), (c, a))) - too_high
+    orientation = 1.0 if n @ np.cross(b.x - a.x, c.x - a.x) >= 0 else -1.0
+    return max(-orientation * offset(*side) for side in ((a, b), (b, c), (c, a))) - too_high
 
 
 def coefficients(scene: Scene, one: Surface, other: Surface) -> tuple[float, float]:
@@ -198,9 +199,9 @@ def coefficients(scene: Scene, one: Surface, other: Surface) -> tuple[float, flo
     return min(friction), min(restitution)
 
 
-def contact_pairs(model: Model, scene: Scene, robot: list[Piece], still: list[Piece]) -> list[tuple[Piece, Piece]]:
+def contact_pairs(model: Model, scene: Scene, robot: list[Piece], fixed: list[Piece]) -> list[tuple[Piece, Piece]]:
     """Return the contact pairs, the moving shape first."""
-    pairs = [(x, y) for x in robot if body_of(model, x.link) != WORLD for y in still]
+    pairs = [(x, y) for x in robot if body_of(model, x.link) != WORLD for y in fixed]
     if not (scene.self_collision or model.parts):
         return pairs
     neutral = motion(model, model.neutral(), np.zeros(model.nv))
@@ -214,7 +215,7 @@ def contact_pairs(model: Model, scene: Scene, robot: list[Piece], still: list[Pi
         if not between_parts and _root(model, a) == _root(model, b):
             if _carrier(model, a) == b or _carrier(model, b) == a:
                 continue
-            pair_there = _standing(model, neutral, x), _standing(model, neutral, y)
+            pair_there = _posed(model, neutral, x), _posed(model, neutral, y)
             if least_distance(*pair_there) <= NEUTRAL and signed_distance(*pair_there) <= NEUTRAL:
                 continue
         pairs.append((y, x) if a == WORLD else (x, y))
@@ -245,12 +246,12 @@ def _pieces(shape: Collision | Obstacle, link: int, surface: Collision | Obstacl
     return [Piece(link, Solid("hull", (), part * shape.size), pose, surface) for part in parts]
 
 
-def _standing(model: Model, at: Motion, piece: Piece) -> Standing:
-    R, p = frame_of_link(model, at, piece.link) if piece.link >= 0 else (np.eye(3), np.zeros(3))
+def _posed(model: Model, bodies: Motion, piece: Piece) -> PosedSolid:
+    R, p = frame_of_link(model, bodies, piece.link) if piece.link >= 0 else (np.eye(3), np.zeros(3))
     inner = piece.pose[:3, :3]
     if piece.link >= 0:
         inner = model.link_rotation[piece.link] @ inner
-    return Standing(piece.solid, R @ piece.pose[:3, :3], R @ piece.pose[:3, 3] + p, inner)
+    return PosedSolid(piece.solid, R @ piece.pose[:3, :3], R @ piece.pose[:3, 3] + p, inner)
 
 
 __all__ = ["GROUND", "Contact", "ContactPoint", "Near", "candidates", "coefficients", "contacts", "reduce_manifold"]

@@ -24,10 +24,10 @@ class Function:
     """A kernel, or a small function that is inlined into each kernel that calls it."""
 
     def __init__(
-        self, function: Callable[..., Any], inlined: bool = False, guards: bool = False, apart: bool = False,
+        self, function: Callable[..., Any], inlined: bool = False, guards: bool = False, separate: bool = False,
         rare: bool = False,
     ):  # fmt: skip
-        self.function, self.inlined, self.guards, self.apart, self.rare = function, inlined, guards, apart, rare
+        self.function, self.inlined, self.guards, self.separate, self.rare = function, inlined, guards, separate, rare
         self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
         self._loaded: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._addresses: dict[int, ctypes.c_void_p] = {}
@@ -58,7 +58,7 @@ class Function:
                 self._loaded[sorts] = _function(name, lambda: translate_entry(self, sorts, name))
             return self._loaded[sorts]
 
-    def at_hand(self, sorts: tuple[Any, ...]) -> bool:
+    def is_compiled(self, sorts: tuple[Any, ...]) -> bool:
         """Whether it is compiled for arguments of these sorts, in memory or on disk."""
         return sorts in self._loaded or parts.read(self._name(sorts)) is not None
 
@@ -67,7 +67,7 @@ class Function:
         with compiling():
             if count not in self._addresses:
                 name = self._name(("address", count))
-                self._addresses[count] = _place(name, lambda: written_for_code(self, count, name))
+                self._addresses[count] = _pointer_to(name, lambda: written_for_code(self, count, name))
             return ctypes.addressof(self._addresses[count])
 
     def has_address(self, count: int) -> bool:
@@ -100,12 +100,12 @@ def kernel(function: Callable[..., Any]) -> Function:
 def compiled_apart(function: Callable[..., Any]) -> Function:
     """Declare a kernel that is compiled separately, once for all kernels that call it with arguments of the same
     kinds."""
-    return Function(function, apart=True)
+    return Function(function, separate=True)
 
 
 def rare(function: Callable[..., Any]) -> Function:
     """Declare a separate kernel that few steps call, and that is compiled when one does."""
-    return Function(function, apart=True, rare=True)
+    return Function(function, separate=True, rare=True)
 
 
 def guard(function: Callable[..., Any]) -> Function:
@@ -140,9 +140,11 @@ def address_for(function: Function, known: tuple[Any, ...], dtype: str, count: i
     """The place of such a kernel's address, compiled for `count` further integers, for `call` of it."""
     name = _name_for(function, known, dtype, count)
     with compiling():
-        if name not in _places:
-            _places[name] = _place(name, lambda: written_for_code(function, count, name, known, dtype), _STRAIGHT)
-        return ctypes.addressof(_places[name])
+        if name not in _pointers:
+            _pointers[name] = _pointer_to(
+                name, lambda: written_for_code(function, count, name, known, dtype), _STRAIGHT
+            )
+        return ctypes.addressof(_pointers[name])
 
 
 def finish_compiling() -> None:
@@ -174,13 +176,13 @@ def _function(name: str, write: Callable[[], Unit], style: Style = Style.LOOPS) 
     return definition.function()
 
 
-def _place(name: str, write: Callable[[], Unit], style: Style = Style.LOOPS) -> ctypes.c_void_p:
+def _pointer_to(name: str, write: Callable[[], Unit], style: Style = Style.LOOPS) -> ctypes.c_void_p:
     """The place of such code's address."""
-    place = ctypes.c_void_p()
-    parts.load(_begun(name, write, style), partial(setattr, place, "value"))
-    return place
+    pointer = ctypes.c_void_p()
+    parts.load(_begun(name, write, style), partial(setattr, pointer, "value"))
+    return pointer
 
 
 _STRAIGHT = Style.STRAIGHT
-_places: dict[str, ctypes.c_void_p] = {}
+_pointers: dict[str, ctypes.c_void_p] = {}
 _written_out: dict[str, Callable[..., Any]] = {}

@@ -42,7 +42,7 @@ class _Background:
         self._problem, self._closed, self._owner = "", False, os.getpid()
         atexit.register(self._end)
 
-    def ask(self, wanted: Wanted, made: Made) -> None:
+    def request(self, wanted: Wanted, made: Made) -> None:
         """Optimise what `wanted` returns after a delay, and pass it to `made`."""
         with self._changed:
             if self._timer is None:
@@ -141,13 +141,13 @@ def _started() -> subprocess.Popen[bytes]:
 _background = OnePerProcess(_Background)
 
 
-def ask(wanted: Wanted, made: Made) -> None:
+def request(wanted: Wanted, made: Made) -> None:
     """Optimise what `wanted` returns after a delay, and pass it to `made`; earlier requests are not repeated.
 
     With CATENA_OPTIMISATION=0, as in tests, nothing is optimised before `finish` is called.
     """
     if os.environ.get("CATENA_OPTIMISATION") != "0":
-        _background().ask(wanted, made)
+        _background().request(wanted, made)
 
 
 def finish(wanted: Wanted, made: Made) -> None:

@@ -33,12 +33,12 @@ class Instruction(ir.Instruction):  # type: ignore[misc]
 
     def become_fused(self, x: Any, y: Any, z: Any, negative: bool, subtracted: bool) -> None:
         """Become ±x y ± z, rounded once."""
-        given, lines, type_ = [x.get_reference(), y.get_reference(), z.get_reference()], list[str](), self.type
-        for place in [0] * negative + [2] * subtracted:
-            name = f"{self._reference}.{place}"
-            lines.append(f"{name} = fneg {type_} {given[place]}\n  ")
-            given[place] = name
-        numbers = ", ".join(f"{type_} {each}" for each in given)
+        operands_, lines, type_ = [x.get_reference(), y.get_reference(), z.get_reference()], list[str](), self.type
+        for index in [0] * negative + [2] * subtracted:
+            name = f"{self._reference}.{index}"
+            lines.append(f"{name} = fneg {type_} {operands_[index]}\n  ")
+            operands_[index] = name
+        numbers = ", ".join(f"{type_} {each}" for each in operands_)
         self.opname, self.operands = "call", (x, y, z)
         self._text = f"{''.join(lines)}{self._reference} = call {type_} {_fma(self.module, type_)}({numbers})"
 
@@ -135,10 +135,10 @@ class Builder(ir.IRBuilder):  # type: ignore[misc]
             raise TypeError(f"a number of type {type_} into memory of {ptr.type.pointee}")
         aligned = f", align {align}" if align is not None else ""
         text = f"store {type_} {value.get_reference()}, {ptr.type} {ptr.get_reference()}{aligned}"
-        made = Instruction(self._block, _VOID, "store", (value, ptr), "%", text)
-        self._block.instructions.insert(self._anchor, made)
+        instruction = Instruction(self._block, _VOID, "store", (value, ptr), "%", text)
+        self._block.instructions.insert(self._anchor, instruction)
         self._anchor += 1
-        return made
+        return instruction
 
     def gep(self, ptr: Any, indices: Sequence[Any]) -> Any:
         type_, (index,) = ptr.type, indices
@@ -148,5 +148,5 @@ class Builder(ir.IRBuilder):  # type: ignore[misc]
     def intrinsic(self, function: Any, arguments: Sequence[Any]) -> Instruction:
         """Call an LLVM function of numbers."""
         type_ = function.ftype.return_type
-        given = ", ".join(f"{x.type} {x.get_reference()}" for x in arguments)
-        return self._new(type_, "call", arguments, f"call {type_} {function.get_reference()}({given})")
+        operands_ = ", ".join(f"{x.type} {x.get_reference()}" for x in arguments)
+        return self._new(type_, "call", arguments, f"call {type_} {function.get_reference()}({operands_})")

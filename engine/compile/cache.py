@@ -19,7 +19,8 @@ from pathlib import Path
 from engine import files
 
 VERSIONS_KEPT = 8
-"""The number of folders of other sources or versions of Python that are kept beside a new one, the most recent ones."""
+"""The number of cache folders, of other sources or versions of Python, that a new one leaves on disk: the most
+recent."""
 _SOURCES = (
     "compile/**/*.py",
     "kernels/**/*.py",
@@ -51,7 +52,7 @@ def _origin() -> str:
 
 
 def _folders() -> list[Path]:
-    """The cache folders: the user's, then that of this process, if one had to be made."""
+    """The cache folders: the user's, then a folder of this process if one had to be made."""
     return [folder / "code" / _origin() for folder in files.cache_folders()]
 
 

@@ -92,9 +92,9 @@ class _Entry:
         _, arguments, count = function.args
         self._require(self._builder.icmp_signed("==", count, ir.Constant(INT, len(sorts))))
         values = []
-        for place, sort in enumerate(sorts):
-            pointer = self._builder.load(self._builder.gep(arguments, [ir.Constant(INT, place)]))
-            values.append(self._unpack(pointer, sort, kernel.guards or place + len(known) in body.written))
+        for index, sort in enumerate(sorts):
+            pointer = self._builder.load(self._builder.gep(arguments, [ir.Constant(INT, index)]))
+            values.append(self._unpack(pointer, sort, kernel.guards or index + len(known) in body.written))
         self._finish(body, [*known, *values])
         self._builder.position_at_end(self._refuse)
         self._call("PyErr_Clear")
@@ -138,42 +138,42 @@ class _Entry:
 
     def _require(self, condition: Any) -> None:
         """Continue if a condition holds, else refuse the call."""
-        following = self._builder.append_basic_block("fits")
-        self._builder.cbranch(condition, following, self._refuse)
-        self._builder.position_at_end(following)
+        fits = self._builder.append_basic_block("fits")
+        self._builder.cbranch(condition, fits, self._refuse)
+        self._builder.position_at_end(fits)
 
     def _field(self, object_: Any, offset: int, type_: ir.Type) -> Any:
-        place = self._builder.gep(object_, [ir.Constant(INT, offset)])
-        return self._builder.load(self._builder.bitcast(place, type_.as_pointer()))
+        index = self._builder.gep(object_, [ir.Constant(INT, offset)])
+        return self._builder.load(self._builder.bitcast(index, type_.as_pointer()))
 
-    def _unpack(self, thing: Any, sort: Any, written: bool) -> Any:
+    def _unpack(self, object_: Any, sort: Any, written: bool) -> Any:
         """The content of an object, if it is of that sort; otherwise the call is refused."""
         builder, zero = self._builder, ir.Constant(SHORT, 0)
         if sort == "float64":
-            number = self._call("PyFloat_AsDouble", thing)
+            number = self._call("PyFloat_AsDouble", object_)
             self._require(self._is_number(builder.fcmp_unordered("!=", number, ir.Constant(DOUBLE, -1.0))))
             return builder.fptrunc(number, FLOAT) if real() == FLOAT else number
         if sort == "int64":
-            number = self._call("PyLong_AsLongLong", thing)
+            number = self._call("PyLong_AsLongLong", object_)
             self._require(self._is_number(builder.icmp_signed("!=", number, ir.Constant(INT, -1))))
             return number
         if sort == "bool":
-            return builder.icmp_signed("!=", self._call("PyObject_IsTrue", thing), zero)
+            return builder.icmp_signed("!=", self._call("PyObject_IsTrue", object_), zero)
         if sort[0] == "text":
-            kind = self._field(thing, _HEAD - 8, POINTER)
+            kind = self._field(object_, _HEAD - 8, POINTER)
             self._require(builder.icmp_unsigned("==", kind, self._variable("PyUnicode_Type", BYTE)))
-            same = self._call("PyUnicode_CompareWithASCIIString", thing, self._text(sort[1]))
+            same = self._call("PyUnicode_CompareWithASCIIString", object_, self._text(sort[1]))
             self._require(builder.icmp_signed("==", same, zero))
             return sort[1]
         if sort[0] == "array":
-            return self._array(thing, ELEMENTS[sort[1]], np.dtype(sort[1]).num, sort[2], written)
+            return self._array(object_, ELEMENTS[sort[1]], np.dtype(sort[1]).num, sort[2], written)
         length = sort[1] if sort[0] == "lanes" else len(sort[2])
-        self._require(builder.icmp_signed("==", self._call("PyTuple_Size", thing), ir.Constant(INT, length)))
+        self._require(builder.icmp_signed("==", self._call("PyTuple_Size", object_), ir.Constant(INT, length)))
         if sort[0] == "lanes":
             return Record((0,) * length)
-        items = [self._call("PyTuple_GetItem", thing, ir.Constant(INT, place)) for place in range(length)]
-        taken = [self._unpack(item, inner, written) for item, inner in zip(items, sort[2], strict=True)]
-        return Record(tuple(taken), sort[1])
+        items = [self._call("PyTuple_GetItem", object_, ir.Constant(INT, index)) for index in range(length)]
+        unpacked = [self._unpack(item, inner, written) for item, inner in zip(items, sort[2], strict=True)]
+        return Record(tuple(unpacked), sort[1])
 
     def _is_number(self, certain: Any) -> Any:
         """Whether an object was converted to a number: where `certain`, or where no error is set."""
@@ -197,15 +197,15 @@ class _Entry:
             function = ir.Function(module, ir.FunctionType(BOOL, [POINTER, SHORT, SHORT, SHORT]), name)
             function.linkage = "internal"
             function.attributes.add("noinline")  # a step has a hundred arrays
-            thing, axes, flags, number = function.args
+            object_, axes, flags, number = function.args
             outside, self._builder = self._builder, Builder(function.append_basic_block("entry"))
             refuse, self._refuse = self._refuse, function.append_basic_block("refuse")
             builder = self._builder
-            kind = self._field(thing, _HEAD - 8, POINTER)
+            kind = self._field(object_, _HEAD - 8, POINTER)
             self._require(builder.icmp_unsigned("==", kind, self._variable("ndarray", BYTE)))
-            description = self._field(thing, _DESCRIPTION, POINTER)
-            self._require(builder.icmp_signed("==", self._field(thing, _AXES, SHORT), axes))
-            self._require(builder.icmp_signed("==", builder.and_(self._field(thing, _FLAGS, SHORT), flags), flags))
+            description = self._field(object_, _DESCRIPTION, POINTER)
+            self._require(builder.icmp_signed("==", self._field(object_, _AXES, SHORT), axes))
+            self._require(builder.icmp_signed("==", builder.and_(self._field(object_, _FLAGS, SHORT), flags), flags))
             self._require(builder.icmp_signed("==", self._field(description, _NUMBER, SHORT), number))
             native = builder.icmp_signed("!=", self._field(description, _ORDER, BYTE), ir.Constant(BYTE, _FOREIGN))
             builder.ret(native)
@@ -214,14 +214,14 @@ class _Entry:
             self._builder, self._refuse = outside, refuse
         return module.globals[name]
 
-    def _array(self, thing: Any, element: ir.Type, number: int, axes: int, written: bool) -> Array:
+    def _array(self, object_: Any, element: ir.Type, number: int, axes: int, written: bool) -> Array:
         builder = self._builder
         flags = _CONTIGUOUS | _ALIGNED | (_WRITEABLE if written else 0)
         known = [ir.Constant(SHORT, x) for x in (axes, flags, number)]
-        self._require(builder.call(self._is_array(), [thing, *known]))
-        shape = self._field(thing, _SHAPE, INT.as_pointer())
+        self._require(builder.call(self._is_array(), [object_, *known]))
+        shape = self._field(object_, _SHAPE, INT.as_pointer())
         extents = [builder.load(builder.gep(shape, [ir.Constant(INT, axis)])) for axis in range(axes)]
-        data = builder.bitcast(self._field(thing, _DATA, POINTER), element.as_pointer())
+        data = builder.bitcast(self._field(object_, _DATA, POINTER), element.as_pointer())
         return Array(element, data, tuple(extents))
 
 

@@ -31,18 +31,18 @@ def describe() -> tuple[str, ...]:
 
 @cache
 def _engine(_fast: bool) -> Any:
-    """The loader of one kind of code; names that it does not have are looked up among those of `add_symbol`."""
+    """The loader of one kind of code; names that are not in it are looked up among the symbols of `add_symbol`."""
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target())
     for name in PYTHON:
         llvm.add_symbol(OWN + name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value)
-    for name, thing in (("ndarray", np.ndarray), ("not_implemented", NotImplemented)):
-        llvm.add_symbol(OWN + name, id(thing))
+    for name, object_ in (("ndarray", np.ndarray), ("not_implemented", NotImplemented)):
+        llvm.add_symbol(OWN + name, id(object_))
     return engine
 
 
-def add_symbol(name: str, place: int | None) -> None:
+def add_symbol(name: str, address_: int | None) -> None:
     """Define a name at an address for machine code that is loaded later."""
-    llvm.add_symbol(name, place)
+    llvm.add_symbol(name, address_)
 
 
 def address(code: bytes, name: str, fast: bool = True) -> int:

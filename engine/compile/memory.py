@@ -43,9 +43,11 @@ class Slot:
 
     def store(self, builder: Builder, value: Any) -> None:
         """Store a value, converted to the type of the first."""
-        for place, leaf, like in zip(self._places, matching_leaves(value, self._like), leaves(self._like), strict=True):
+        for pointer, leaf, like in zip(
+            self._places, matching_leaves(value, self._like), leaves(self._like), strict=True
+        ):
             same = leaf.type is like.type or leaf.type == like.type
-            builder.store(leaf if same else arithmetic.converted(builder, leaf, like.type), place)
+            builder.store(leaf if same else arithmetic.converted(builder, leaf, like.type), pointer)
         if isinstance(value, Array):
             self._like = replace(value, owners=self._like.owners | value.owners)
 
@@ -53,7 +55,7 @@ class Slot:
         """Load the present value."""
         if isinstance(self._like, ir.Value):
             return builder.load(self._places[0])
-        return rebuilt(self._like, iter([builder.load(place) for place in self._places]))
+        return rebuilt(self._like, iter([builder.load(pointer) for pointer in self._places]))
 
 
 def _form(value: Any) -> Any:

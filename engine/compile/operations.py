@@ -70,9 +70,9 @@ def at_run_time(number: int) -> int:
     return number
 
 
-def atomic_min(array: Any, place: int, value: int) -> None:
+def atomic_min(array: Any, index: int, value: int) -> None:
     """array[place] = min(array[place], value), atomically, for non-negative integers."""
-    array[place] = min(array[place], value)
+    array[index] = min(array[index], value)
 
 
 def count_threads(test: bool) -> int:
@@ -83,13 +83,13 @@ def count_threads(test: bool) -> int:
 def parallel_range(count: int) -> range:
     """range(count), distributed over the threads that work on one robot: `for k in parallel_range(count)`.
 
-    Writes in such a loop are visible to all of them after it. All other code runs on each of them alike.
+    Writes in such a loop are visible to all of them after it. Every thread runs all other code.
     """
     return range(count)
 
 
 def thread_index() -> int:
-    """The index of this thread among those of its robot."""
+    """The index of this thread among the threads of its robot."""
     return 0
 
 
@@ -137,16 +137,16 @@ def _local(builder: Builder, *shape: int) -> Array:
     if not written_out():
         raise Untranslatable("local(…) in a kernel that is not written out")
     with builder.goto_entry_block():
-        place = builder.alloca(real(), math.prod(shape))
-    return Array(real(), place, shape)
+        pointer = builder.alloca(real(), math.prod(shape))
+    return Array(real(), pointer, shape)
 
 
 def _at_run_time(_builder: Builder, number: Any) -> Any:
     return materialised(number)
 
 
-def _atomic_min(builder: Builder, array: Array, place: Any, value: Any) -> None:
-    builder.atomic_rmw("umin", element(builder, array, [place]), arithmetic.converted(builder, value, INT), "monotonic")
+def _atomic_min(builder: Builder, array: Array, index: Any, value: Any) -> None:
+    builder.atomic_rmw("umin", element(builder, array, [index]), arithmetic.converted(builder, value, INT), "monotonic")
 
 
 def _count_threads(builder: Builder, test: Any) -> Any:
@@ -339,14 +339,14 @@ def now(builder: Builder) -> Any:
     if builder.on_gpu:
         return _gpu_register(builder, "globaltimer")
     with builder.goto_entry_block():
-        place = builder.alloca(INT, 2)
+        pointer = builder.alloca(INT, 2)
     if sys.platform == "win32":  # ticks of 100 ns, as Windows has counted them since version 10
-        _external(builder, "QueryPerformanceCounter", ir.IntType(32), place)
-        return builder.mul(builder.load(place), ir.Constant(INT, 100))
+        _external(builder, "QueryPerformanceCounter", ir.IntType(32), pointer)
+        return builder.mul(builder.load(pointer), ir.Constant(INT, 100))
     which = ir.Constant(ir.IntType(32), 6 if sys.platform == "darwin" else 1)
-    _external(builder, "clock_gettime", ir.IntType(32), which, place)
-    seconds = builder.mul(builder.load(place), ir.Constant(INT, 1_000_000_000))
-    return builder.add(seconds, builder.load(builder.gep(place, [ir.Constant(INT, 1)])))
+    _external(builder, "clock_gettime", ir.IntType(32), which, pointer)
+    seconds = builder.mul(builder.load(pointer), ir.Constant(INT, 1_000_000_000))
+    return builder.add(seconds, builder.load(builder.gep(pointer, [ir.Constant(INT, 1)])))
 
 
 @for_kernels
@@ -360,8 +360,8 @@ def call(builder: Builder, function: Any, *numbers: Any) -> None:
     """Call the function whose address is at a place, see `Function.address`, with integers."""
     type_ = ir.FunctionType(ir.VoidType(), [INT] * len(numbers))
     values = [arithmetic.converted(builder, number, INT) for number in numbers]
-    place = builder.inttoptr(function, type_.as_pointer().as_pointer())
-    builder.call(builder.load_atomic(place, "monotonic", 8), values)
+    pointer = builder.inttoptr(function, type_.as_pointer().as_pointer())
+    builder.call(builder.load_atomic(pointer, "monotonic", 8), values)
 
 
 KNOWN_CALLS |= {

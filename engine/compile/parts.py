@@ -203,7 +203,7 @@ def load(name: str, set_address: SetAddress) -> None:
     set_address(_load(name, code, fast))
     if not fast:
         _slow.append(_Slow(name, code, set_address))
-        background.ask(_unoptimised, _store_optimised)
+        background.request(_unoptimised, _store_optimised)
 
 
 def finish() -> None:
@@ -271,7 +271,7 @@ _called_by_code = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(_make)
 
 
 def make_rare() -> None:
-    """Compile all rare parts that loaded code may call, and those that these call."""
+    """Compile all rare parts that loaded code may call, directly or through other rare parts."""
     made = 0
     while made < len(_pointers):
         _make(list(_pointers)[made])

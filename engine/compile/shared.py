@@ -26,29 +26,29 @@ def array_at(builder: Builder, address: Any, dtype: str, shape: Record) -> Array
 
 
 @for_kernels
-def read(builder: Builder, control: Array, place: Any) -> Any:
+def read(builder: Builder, control: Array, index: Any) -> Any:
     """Load control[place] (acquire): writes before its `write` are visible."""
-    return builder.load_atomic(element(builder, control, [place]), "acquire", 8)
+    return builder.load_atomic(element(builder, control, [index]), "acquire", 8)
 
 
 @for_kernels
-def write(builder: Builder, control: Array, place: Any, value: Any) -> None:
+def write(builder: Builder, control: Array, index: Any, value: Any) -> None:
     """Store control[place] = value (release), after all earlier writes."""
-    builder.store_atomic(arithmetic.converted(builder, value, INT), element(builder, control, [place]), "release", 8)
+    builder.store_atomic(arithmetic.converted(builder, value, INT), element(builder, control, [index]), "release", 8)
 
 
 @for_kernels
-def count(builder: Builder, control: Array, place: Any) -> Any:
+def count(builder: Builder, control: Array, index: Any) -> Any:
     """Add 1 to control[place]; return the sum."""
     one = ir.Constant(INT, 1)
-    return builder.add(builder.atomic_rmw("add", element(builder, control, [place]), one, "acq_rel"), one)
+    return builder.add(builder.atomic_rmw("add", element(builder, control, [index]), one, "acq_rel"), one)
 
 
 @for_kernels
-def exchange(builder: Builder, control: Array, place: Any, expected: Any, value: Any) -> Any:
+def exchange(builder: Builder, control: Array, index: Any, expected: Any, value: Any) -> Any:
     """Set control[place] to `value` if it is `expected`; return whether it was."""
     expected, value = (arithmetic.converted(builder, x, INT) for x in (expected, value))
-    pair = builder.cmpxchg(element(builder, control, [place]), expected, value, "acq_rel", "acquire")
+    pair = builder.cmpxchg(element(builder, control, [index]), expected, value, "acq_rel", "acquire")
     return builder.trunc(builder.zext(builder.extract_value(pair, 1), INT), BOOL)
 
 

@@ -1,4 +1,4 @@
-"""The source of a function, and those of its names that are constant."""
+"""The source of a function, and which of its names are constant."""
 
 from __future__ import annotations
 

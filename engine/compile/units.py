@@ -1,4 +1,4 @@
-"""The module that kernels are written into: its functions, and those that are separate parts."""
+"""The module that kernels are written into: its functions, and functions in separate parts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Unit:
         """A kernel as a function for arguments like these."""
         key = kernel.function, tuple(map(kind, arguments)), shared_places(arguments)
         if key not in self.functions:
-            make = SeparateKernel if kernel.apart and not self.whole else Emitted
+            make = SeparateKernel if kernel.separate and not self.whole else Emitted
             self.functions[key] = make(self, kernel if make is SeparateKernel else kernel.function, arguments)
         return self.functions[key]
 
@@ -75,9 +75,9 @@ class Emitted:
         self.llvm = ir.Function(unit.module, type_, name or unit.module.get_unique_name(function.__name__))
         self.llvm.linkage = "external" if name else "internal"
         self.llvm.attributes.add("nounwind")
-        own = arguments_from_leaves(arguments, self.llvm.args)
+        parameters = arguments_from_leaves(arguments, self.llvm.args)
         builder = Builder(self.llvm.append_basic_block("entry"))
-        frame = Frame(self, builder, function, own)
+        frame = Frame(self, builder, function, parameters)
         result = frame.run()
         if not frame.builder.block.is_terminated:
             self.emit_return(frame.builder, result)
@@ -95,8 +95,8 @@ class Emitted:
 
     def call(self, builder: Builder, caller: Emitted, arguments: list[Any]) -> Any:
         """Call it, and mark the caller's arrays that it writes to."""
-        for place in self.written:
-            caller.touch(arguments[place])
+        for index in self.written:
+            caller.touch(arguments[index])
         result = builder.call(self.llvm, argument_leaves(arguments))
         return None if self.llvm.ftype.return_type == VOID else result
 
@@ -125,21 +125,21 @@ class SeparateKernel(Emitted):
     def _call_by_place(self) -> None:
         """Write the function as a call of the part through its pointer, which compiles it if the pointer is 0."""
         module, type_ = self.unit.module, self.llvm.ftype
-        place = ir.GlobalVariable(module, type_.as_pointer(), self.llvm.name + PLACE)
+        pointer = ir.GlobalVariable(module, type_.as_pointer(), self.llvm.name + PLACE)
         if MAKE not in module.globals:
             ir.Function(module, ir.FunctionType(VOID, [ir.IntType(8).as_pointer()]), MAKE)
         self.llvm.linkage = "internal"
         self.llvm.attributes.add("noinline")
         builder = Builder(self.llvm.append_basic_block("entry"))
-        look, make, go = (self.llvm.append_basic_block(name) for name in ("look", "make", "go"))
-        builder.branch(look)
-        builder.position_at_end(look)
-        part = builder.load_atomic(place, "acquire", 8)
-        builder.cbranch(builder.icmp_unsigned("==", part, ir.Constant(part.type, None)), make, go)
-        builder.position_at_end(make)
-        builder.call(module.globals[MAKE], [builder.bitcast(place, ir.IntType(8).as_pointer())])
-        builder.branch(look)
-        builder.position_at_end(go)
+        check, compile_, call_part = (self.llvm.append_basic_block(name) for name in ("look", "make", "go"))
+        builder.branch(check)
+        builder.position_at_end(check)
+        part = builder.load_atomic(pointer, "acquire", 8)
+        builder.cbranch(builder.icmp_unsigned("==", part, ir.Constant(part.type, None)), compile_, call_part)
+        builder.position_at_end(compile_)
+        builder.call(module.globals[MAKE], [builder.bitcast(pointer, ir.IntType(8).as_pointer())])
+        builder.branch(check)
+        builder.position_at_end(call_part)
         result = builder.call(part, self.llvm.args)
         if type_.return_type == VOID:
             builder.ret_void()

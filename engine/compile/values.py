@@ -77,7 +77,7 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class Shaped:
-    """An array with some known entries; the others, NaN in the pattern, are in memory from `first` on."""
+    """An array with some known entries; entries that are NaN in the pattern are in memory, from `first` on."""
 
     numbers: Any
     memory: Array
@@ -139,7 +139,7 @@ def written_out() -> bool:
 
 
 def real() -> ir.Type:
-    """The number type of the kernel, that of its literals."""
+    """The number type of the kernel and of its literals."""
     return _real.get()
 
 
@@ -282,7 +282,7 @@ def shared_places(arguments: list[Any]) -> tuple[int, ...]:
     """For each such address among a function's arguments, the index of its first occurrence."""
     first: dict[int, int] = {}
     flat = [leaf for argument in arguments for leaf in leaves(argument) if _is_base(leaf)]
-    return tuple(first.setdefault(id(leaf), place) for place, leaf in enumerate(flat))
+    return tuple(first.setdefault(id(leaf), index) for index, leaf in enumerate(flat))
 
 
 def arguments_from_leaves(arguments: list[Any], parts: Any) -> list[Any]:
@@ -298,4 +298,4 @@ def arguments_from_leaves(arguments: list[Any], parts: Any) -> list[Any]:
                     bases[id(leaf)] = next(values)
                 yield bases[id(leaf)]
 
-    return [rebuilt(argument, each(argument), frozenset([place])) for place, argument in enumerate(arguments)]
+    return [rebuilt(argument, each(argument), frozenset([index])) for index, argument in enumerate(arguments)]

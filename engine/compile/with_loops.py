@@ -5,9 +5,9 @@ Any kernel can be compiled so; `written_out` unrolls the loops instead.
 Arguments are a tree of tuples with the place of each array (`Table`, `Own`, `OfBatch`); strings, booleans and Python
 numbers are known at compile time. All tables lie in one piece of memory for each number type, and so do the robots' own
 arrays, interleaved by number over a warp's robots, so that its accesses are coalesced. A function takes these four
-places, whatever arrays it uses. Integers have 32 bits, except in arrays given at launch, since a GPU takes several
-instructions for 64. The threads of one robot divide loops over `parallel_range(…)` among them, and each runs all
-other code; the bits do not depend on their number.
+addresses, for any arrays. Integers have 32 bits, except in arrays given at launch, since a GPU takes several
+instructions for 64. The threads of one robot divide loops over `parallel_range(…)` among them, and each runs all other
+code; the bits do not depend on their number.
 """
 
 from __future__ import annotations
@@ -89,16 +89,16 @@ def _elements(dtype: str, real: str) -> str:
 class Layout:
     """The places of an argument tree's arrays: in pieces of tables and of own arrays, by number type.
 
-    `threads` of a warp, a power of two, work on a robot. A warp has `together` robots, whose own arrays are
+    `threads` of a warp, a power of two, work on a robot. A warp has `robots_of_warp` robots, whose own arrays are
     interleaved: with fewer than fit its threads, robots wait for fewer others.
     """
 
-    def __init__(self, tree: tuple[Any, ...], real: str, threads: int = 1, together: int = WARP):
-        self.real, self.threads, self.together = real, threads, min(together, WARP // threads)
+    def __init__(self, tree: tuple[Any, ...], real: str, threads: int = 1, robots_of_warp: int = WARP):
+        self.real, self.threads, self.robots_of_warp = real, threads, min(robots_of_warp, WARP // threads)
         self.tables: dict[str, list[NDArray[Any]]] = {real: [], "int32": []}
         self.own: dict[str, list[NDArray[Any]]] = {real: [], "int32": []}
         self.parameters: list[OfBatch | Number | Given | Number32] = []
-        self.place: dict[int, int] = {}
+        self.offset: dict[int, int] = {}
         self._size = {(kind, name): 0 for kind in (Table, Own) for name in (real, "int32")}
         self._referenced: list[Any] = []
         self._walk(tree)
@@ -108,10 +108,10 @@ class Layout:
             for item in value:
                 self._walk(item)
         elif isinstance(value, Table | Own):
-            if id(value) not in self.place:
+            if id(value) not in self.offset:
                 name = _elements(str(value.numbers.dtype), self.real)
                 (self.tables if isinstance(value, Table) else self.own)[name].append(value.numbers)
-                self.place[id(value)] = self._size[type(value), name]
+                self.offset[id(value)] = self._size[type(value), name]
                 self._size[type(value), name] += value.numbers.size
                 self._referenced.append(value)
         elif isinstance(value, OfBatch | Number | Given | Number32):
@@ -189,9 +189,9 @@ class _Arguments:
 
     def _first(self, piece: Any, size: int) -> Any:
         """The place of the robot's own numbers."""
-        builder, together = self._builder, self._layout.together
-        group, place = (f(self._robot, ir.Constant(INT, together)) for f in (builder.udiv, builder.urem))
-        return builder.gep(piece, [builder.add(builder.mul(group, ir.Constant(INT, together * size)), place)])
+        builder, robots_of_warp = self._builder, self._layout.robots_of_warp
+        group, slot = (f(self._robot, ir.Constant(INT, robots_of_warp)) for f in (builder.udiv, builder.urem))
+        return builder.gep(piece, [builder.add(builder.mul(group, ir.Constant(INT, robots_of_warp * size)), slot)])
 
     def value(self, argument: Any) -> Any:
         """The value of an argument."""
@@ -200,9 +200,9 @@ class _Arguments:
         if isinstance(argument, Table | Own):
             name = _elements(str(argument.numbers.dtype), self._layout.real)
             data = (self._tables if isinstance(argument, Table) else self._own)[name]
-            stride = 1 if isinstance(argument, Table) else self._layout.together
-            place = self._layout.place[id(argument)]
-            return Array(ELEMENTS[name], data, argument.numbers.shape, frozenset(), stride, place)
+            stride = 1 if isinstance(argument, Table) else self._layout.robots_of_warp
+            offset = self._layout.offset[id(argument)]
+            return Array(ELEMENTS[name], data, argument.numbers.shape, frozenset(), stride, offset)
         if isinstance(argument, OfBatch):
             data, row = next(self._given), ir.Constant(INT, int(np.prod(argument.shape)))
             start = self._builder.gep(data, [self._builder.mul(self._robot, row)])
@@ -228,9 +228,12 @@ def _robot(builder: Builder, batch: Any, layout: Layout) -> tuple[Any, Any]:
     )
     number = builder.add(builder.mul(block, size), thread)
     warp, lane = (f(number, ir.Constant(short, WARP)) for f in (builder.udiv, builder.urem))
-    place, together = builder.udiv(lane, ir.Constant(short, layout.threads)), ir.Constant(short, layout.together)
-    robot = builder.add(builder.mul(warp, together), place)
-    exists = builder.and_(builder.icmp_unsigned("<", place, together), builder.icmp_unsigned("<", robot, batch))
+    slot, robots_of_warp = (
+        builder.udiv(lane, ir.Constant(short, layout.threads)),
+        ir.Constant(short, layout.robots_of_warp),
+    )
+    robot = builder.add(builder.mul(warp, robots_of_warp), slot)
+    exists = builder.and_(builder.icmp_unsigned("<", slot, robots_of_warp), builder.icmp_unsigned("<", robot, batch))
     return builder.zext(builder.select(exists, robot, ir.Constant(short, 0)), INT), exists
 
 

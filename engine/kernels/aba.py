@@ -1,7 +1,7 @@
 """ABA: forward dynamics of one robot by articulated-body inertias (Featherstone 1983), any tree, O(n).
 
-The recursion of [Y] section II.C in its scalar form. Accelerations are relative to a₀, those that velocities and
-gravity cause, so that a body's velocity is not needed after it is entered:
+The recursion of [Y] section II.C in its scalar form. Accelerations are relative to a₀, the accelerations by velocities
+and gravity, so that a body's velocity is not needed after it is entered:
 
     a₀ = X a₀_parent + ad_V S q̇,   p = J a₀ − ad_Vᵀ J V
     U = I S,  D = SᵀU,  u = τ − Sᵀp
@@ -46,7 +46,7 @@ def _column(A, B, C, axis):
 
 
 @inline
-def _cleared(A, B, C, axis):
+def _without_axis(A, B, C, axis):
     """I − U Uᵀ/D, with exact zeros in the row and column of the axis."""
     if axis == 0:
         return (0.0, 0.0, 0.0, A[3], A[4], A[5]), (0.0, 0.0, 0.0, B[3], B[4], B[5], B[6], B[7], B[8]), C
@@ -74,7 +74,7 @@ def _inertia_past_axis(forces, k, axis, to_parent, n, f, A, B, C, factors):
     else:
         a_axis = u * inverse
         A, B, C = minus_rank_one(A, B, C, y, z, inverse)
-        A, B, C = _cleared(A, B, C, axis)
+        A, B, C = _without_axis(A, B, C, axis)
     return add(n, scale(a_axis, y)), add(f, scale(a_axis, z)), A, B, C
 
 
@@ -106,7 +106,7 @@ def leave(robot, i, forces, numbers, inertia, force, factors):
 
 
 @inline
-def _replaced(a, axis, x):
+def _with_entry(a, axis, x):
     """A tuple of six numbers with x at place `axis`."""
     return (
         x if axis == 0 else a[0], x if axis == 1 else a[1], x if axis == 2 else a[2],
@@ -141,7 +141,7 @@ def accelerate(robot, i, forces, numbers, factors, acceleration, out, reaction):
             a_axis = (u - U_a_others) * inverse
             qdd = a_axis - a[axis]
         out[first + j] = qdd
-        a = _replaced(a, axis, a_axis)
+        a = _with_entry(a, axis, a_axis)
     acceleration[i] = (a[0], a[1], a[2]), (a[3], a[4], a[5])
 
 

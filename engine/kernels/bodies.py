@@ -32,7 +32,7 @@ def momentum(c, o, v):
 
 @inline
 def joint_rate(kind, v, start):
-    """S q̇, from v[at…]."""
+    """S q̇, from v[start…]."""
     if kind == REVOLUTE:
         return (0.0, 0.0, v[start]), ZERO
     if kind == FREE:

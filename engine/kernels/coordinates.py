@@ -1,4 +1,5 @@
-"""Coordinates of a tree's bodies from a robot's, which mimic joints share, and the check for divergence."""
+"""Coordinates of a tree's bodies from the coordinates of a robot, some shared by mimic joints; and the divergence
+check."""
 
 from __future__ import annotations
 

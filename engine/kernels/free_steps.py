@@ -1,7 +1,7 @@
 """Steps of one robot without contacts: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺.
 
 Joint friction and limits are solved exactly, as in `engine.cpu.constraints.active_set`: for given modes the ABA
-computes q̈ of all joints and the reactions of held ones, and each joint changes to the mode that follows, until none
+computes q̈ of all joints and the reactions of held ones, and each joint takes the mode that results, until no mode
 changes. One iteration of the loop is such a round, not a step, so that a robot whose joints change modes does not delay
 others of its warp. Where these rounds cycle, a primal active-set method takes over.
 """

@@ -33,8 +33,9 @@ def joint_law(y, gf, lo, hi):
 def friction(joints, j, v):  # noqa: ARG001 (Coulomb's does not depend on v)
     """The law of joint friction: its size f, N m or N, at coordinate j with velocity v.
 
-    v is that at the beginning of a step; with "rk4" and no contact, that of the combined stages. `joints` (8, nv) are
-    the robot's, see `engine.step_settings`. A coordinate whose f can be positive needs a positive entry there.
+    v is the velocity at the beginning of a step or, with "rk4" and no contact, that of the combined stages. `joints`
+    (8, nv) are the robot's, see `engine.step_settings`. A coordinate whose f can be positive needs a positive entry
+    there.
     """
     return joints[FRICTION, j]
 

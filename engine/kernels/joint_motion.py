@@ -1,4 +1,4 @@
-"""Integration of coordinates: those of prismatic and revolute joints, and the quaternions of free and ball joints."""
+"""Integration of coordinates: of prismatic and revolute joints, and of the quaternions of free and ball joints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engine.model import FREE, SPHERICAL
 def _advance_free(x, q_start, twist, v, v_start, dt):
     """Advance a free joint's pose by `twist` for dt, and rotate its linear velocity in v into the frame at the end.
 
-    Both are twists in the frame at the beginning, so that momentum is kept.
+    Both are twists in the frame at the beginning, so that momentum is conserved.
     """
     before = (x[q_start + 3], x[q_start + 4], x[q_start + 5], x[q_start + 6])
     R = rotation_from_quaternion(before[0], before[1], before[2], before[3])
@@ -61,7 +61,7 @@ def advance(q, velocity, v, dt, q_of_v, rotations):
 
 @inline
 def _in_start_frame(v_next, before, v_start, dt):
-    """The linear velocity of a free joint in `v_next`, without what −ω × v of `before` gave it in dt."""
+    """The linear velocity of a free joint in `v_next`, without the change by −ω × v of `before` in dt."""
     rotation_term = cross(load3(before, v_start), load3(before, v_start + 3))
     return add(load3(v_next, v_start + 3), scale(dt, rotation_term))
 

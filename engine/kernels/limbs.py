@@ -55,7 +55,7 @@ def limbs(parent: NDArray[np.int64], passes: NDArray[np.bool_]) -> Limbs:
 
 @inline
 def outward(limbs: Limbs) -> Iterator[int]:
-    """The limbs from the base on; the threads of a robot share those of a level."""
+    """The limbs from the base on; the threads of a robot divide the limbs of a level among them."""
     for level in range(limbs.level.size - 1):
         for k in parallel_range(limbs.level[level + 1] - limbs.level[level]):
             yield limbs.level[level] + k
@@ -63,7 +63,7 @@ def outward(limbs: Limbs) -> Iterator[int]:
 
 @inline
 def inward(limbs: Limbs) -> Iterator[int]:
-    """The limbs from the tips on; the threads of a robot share those of a level."""
+    """The limbs from the tips on; the threads of a robot divide the limbs of a level among them."""
     for level in range(limbs.level.size - 2, -1, -1):
         for k in parallel_range(limbs.level[level + 1] - limbs.level[level]):
             yield limbs.level[level] + k

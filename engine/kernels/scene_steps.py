@@ -36,7 +36,7 @@ from engine.step_settings import Rotations
 BEGIN, SEARCH, END, DONE = range(4)
 """The stages of a step; `DONE` after the last step."""
 SEARCH_ONE_IN = 12
-"""A block takes steps of the search alone only while more than one in so many of its busy robots needs one."""
+"""A block takes only search steps while more than one in so many of its unfinished robots needs one."""
 
 
 class Fixed(NamedTuple):
@@ -89,7 +89,7 @@ class SceneRobot(NamedTuple):
     known: ModelArrays
     rows: JointRows
     rotations: Rotations
-    work: RobotWorkspace
+    workspace: RobotWorkspace
     contact_state: ContactState
 
 
@@ -101,8 +101,13 @@ def _copy(x, out):
 
 @kernel
 def _take_stages(robot, loads):
-    """Take RK4's stages: v_f is their velocity, and M is that of their coordinates."""
-    state, forces, contact, stages = robot.work.state, robot.work.forces, robot.contact_state.contact, robot.work.stages
+    """Take RK4's stages: v_f is their velocity, and M is taken at their coordinates."""
+    state, forces, contact, stages = (
+        robot.workspace.state,
+        robot.workspace.forces,
+        robot.contact_state.contact,
+        robot.workspace.stages,
+    )
     q, v = state.q[0], state.v[0]
     rk4.begin_stages(q, v, 0, stages)
     for stage in range(4):
@@ -120,7 +125,7 @@ def _take_stages(robot, loads):
 @inline
 def _end_stages(robot):
     """Move to the velocity `contact.free` and the coordinates of RK4's stages."""
-    state, stages, contact = robot.work.state, robot.work.stages, robot.contact_state.contact
+    state, stages, contact = robot.workspace.state, robot.workspace.stages, robot.contact_state.contact
     p, mode = contact.solver.problem, stages.v_sum[0]
     for j in parallel_range(mode.size):
         mode[j], state.v[0, j] = FORWARD, contact.free[j]
@@ -135,24 +140,24 @@ def _end_stages(robot):
 @kernel
 def _begin(number, row, given, batch, fixed, robot, timed):
     """Begin a step of robot `number`; return whether the previous step's impulses are accepted as its own."""
-    state, before, forces = robot.work.state, robot.work.before, robot.work.forces
+    state, before, forces = robot.workspace.state, robot.workspace.before, robot.workspace.forces
     known, rows, contact_state, contact = robot.known, robot.rows, robot.contact_state, robot.contact_state.contact
     phases = given.report.phases
     start_watch(timed, phases)
     set_controls(given.controls, row, state.tau[0])
     if fixed.wrenches == "act":
-        for i in parallel_range(robot.work.wrenches.shape[0]):
+        for i in parallel_range(robot.workspace.wrenches.shape[0]):
             for k in range(6):
-                robot.work.wrenches[i, k] = given.wrenches[(6 * i + k) * batch + number]
+                robot.workspace.wrenches[i, k] = given.wrenches[(6 * i + k) * batch + number]
     _copy(state.q, before.q)
     _copy(state.v, before.v)
     gravity, q, v = known.constants[known.topology.shape[0]], state.q[0], state.v[0]
     keeps_energy = fixed.integrator == "rk4"
     joint_forces(state, state.q, state.v, rows, forces, fixed.integrator == "implicit")
-    loads = gravity, robot.work.wrenches if fixed.wrenches == "act" else ()
+    loads = gravity, robot.workspace.wrenches if fixed.wrenches == "act" else ()
     count = find_contacts(q, v, rows, known, loads, contact)
     lap(timed, phases, COLLISION)
-    robot.work.took_stages[0] = 1 if keeps_energy and count == 0 else 0
+    robot.workspace.took_stages[0] = 1 if keeps_energy and count == 0 else 0
     if keeps_energy and count == 0:
         _take_stages(robot, loads)
     else:
@@ -166,8 +171,8 @@ def _search(robot):
     """Take a Newton step of a search; return whether it is over."""
     contact, counts = robot.contact_state.contact, robot.contact_state.contact.solver.search.counts
     return advance_search(
-        counts[CONTACTS], counts[JOINTS], robot.work.forces.inertia[0], contact.topology, contact.bodies,
-        contact.solver, contact.work,
+        counts[CONTACTS], counts[JOINTS], robot.workspace.forces.inertia[0], contact.topology, contact.bodies,
+        contact.solver, contact.step_counts,
     )  # fmt: skip
 
 
@@ -177,11 +182,11 @@ def _end(accepted, fixed, robot, timed, phases):
 
     Returns False if another search begins.
     """
-    state, contact, inertia = robot.work.state, robot.contact_state.contact, robot.work.forces.inertia[0]
+    state, contact, inertia = robot.workspace.state, robot.contact_state.contact, robot.workspace.forces.inertia[0]
     if not end_contacts(accepted, fixed.integrator == "rk4", robot.rows.dt, inertia, robot.contact_state, 0):
         return False
     lap(timed, phases, CONTACT)
-    if fixed.integrator == "rk4" and robot.work.took_stages[0] == 1:
+    if fixed.integrator == "rk4" and robot.workspace.took_stages[0] == 1:
         _end_stages(robot)
     else:
         integrate(state.q[0], state.v[0], robot.rows, robot.rotations, contact)
@@ -212,7 +217,7 @@ def advance(number, exists, batch, given, fixed, robot):
     `number` is the robot's in the batch; threads without a robot have `exists` false.
     """
     steps, record, every, last = given.steps, given.record, given.record.every, given.steps.last
-    state, before = robot.work.state, robot.work.before
+    state, before = robot.workspace.state, robot.workspace.before
     stage, step, sample, countdown = (
         DONE,
         steps.first,

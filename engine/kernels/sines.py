@@ -15,7 +15,7 @@ LARGEST_ANGLE = 1e6
 
 @inline
 def _polynomials(z):
-    """(sin r − r)/r³ and (cos r − 1 + r²/2)/r⁴ for z = r², |r| ≤ π/4: those of fdlibm's k_sin and k_cos."""
+    """(sin r − r)/r³ and (cos r − 1 + r²/2)/r⁴ for z = r², |r| ≤ π/4, with fdlibm's coefficients of k_sin and k_cos."""
     s = -2.50507602534068634195e-08 + z * 1.58969099521155010221e-10
     s = -1.98412698298579493134e-04 + z * (2.75573137070700676789e-06 + z * s)
     s = -1.66666666666666324348e-01 + z * (8.33333333332248946124e-03 + z * s)

@@ -27,7 +27,7 @@ class State(NamedTuple):
 
 
 class Controls(NamedTuple):
-    """The controls tau (rows, total, nv), of one robot or of all; without them those of the state are held."""
+    """The controls tau (rows, total, nv), of one robot or of all; without them the controls of the state are held."""
 
     tau: Any
     rows: Any
@@ -68,7 +68,7 @@ class StepArguments(NamedTuple):
 
 
 def step_arguments(state: State, count: Any, done: Any, reals: Any, integers: Any) -> StepArguments:
-    """Return the arguments' layouts, by those of a count, of the steps done, and of arrays of any size."""
+    """Return the arguments' layouts, from the layouts of a count, of the steps done, and of arrays of any size."""
     return StepArguments(
         steps=StepRange(total=count, first=count, last=count, done=done),
         state=state,

@@ -21,7 +21,7 @@ _IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 
 @inline
 def joint_numbers(kind, c, tilted, q, start):
-    """The joint numbers at q[at…] of a body with constants c; `tilted` is that of its home rotation."""
+    """The joint numbers at q[start…] of a body with constants c; `tilted` says whether its home rotation is."""
     if kind == REVOLUTE:
         x = sine_and_cosine(q[start])
         R, _ = home(c)

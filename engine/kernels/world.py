@@ -87,7 +87,7 @@ def _in_parent(kind, c, q, start):
 
 @inline
 def joint_twist(kind, R, v, start):
-    """S q̇ of a joint whose body has the rotation R, from its velocities v[at…]."""
+    """S q̇ of a joint whose body has the rotation R, from its velocities v[start…]."""
     if kind == REVOLUTE:
         return scale(v[start], (R[2], R[5], R[8])), ZERO
     if kind == PRISMATIC:

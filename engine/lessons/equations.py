@@ -39,18 +39,18 @@ class _Part(NamedTuple):
 
 
 def _parts(equation: str) -> list[_Part]:
-    found = []
+    parts = []
     for match in _TOKEN.finditer(equation):
         if match["base"]:
             lows = ((match["low"] or "").lstrip("_"), match["low2"] or "")
             low = ",".join("".join(_LOWERED.get(x, x) for x in each) for each in lows if each)
             high = "".join(_RAISED[x] for x in match["high"] or "")
-            found.append(_Part("letter" if match["base"][0].isalpha() else "sign", match["base"], low, high))
+            parts.append(_Part("letter" if match["base"][0].isalpha() else "sign", match["base"], low, high))
         elif match["number"]:
-            found.append(_Part("number", match["number"], "", "".join(_RAISED[x] for x in match["power"] or "")))
+            parts.append(_Part("number", match["number"], "", "".join(_RAISED[x] for x in match["power"] or "")))
         else:
-            found.append(_Part(match.lastgroup or "sign", match[0]))
-    return found
+            parts.append(_Part(match.lastgroup or "sign", match[0]))
+    return parts
 
 
 @lru_cache(maxsize=512)

@@ -113,8 +113,8 @@ def _summary(study: Study, columns: Mapping[str, NDArray[Any]]) -> dict[str, Any
     for name, predicate in study.kept.items():
         x = columns[name][~lost] if name in columns else np.zeros(0)
         if predicate:
-            found = wilson(int(np.count_nonzero(x)), len(x))
-            predicates[name] = None if math.isnan(found.share) else found._asdict()
+            interval = wilson(int(np.count_nonzero(x)), len(x))
+            predicates[name] = None if math.isnan(interval.share) else interval._asdict()
         else:
             numbers[name] = dict(zip(_QUANTILES, np.quantile(x, (0, 0.5, 1)).tolist(), strict=True)) if len(x) else None
     return {"diverged": int(np.count_nonzero(lost)), "numbers": numbers, "predicates": predicates}
@@ -125,14 +125,14 @@ def _show(screen: Console, study: Study, wording: Mapping[str, Any]) -> None:
     screen.print(f"{title}: {wording['done']} of {wording['samples']} samples, {wording['diverged']} diverged", end="")
     screen.print(f", {wording['wall_seconds']:.3g} s; results in {wording['folder']}")
     numbers = Table("number", *_QUANTILES, box=None, pad_edge=False)
-    for name, found in wording["numbers"].items():
-        if found is not None:
-            numbers.add_row(name, *(f"{found[key]:.6g}" for key in _QUANTILES))
+    for name, summary in wording["numbers"].items():
+        if summary is not None:
+            numbers.add_row(name, *(f"{summary[key]:.6g}" for key in _QUANTILES))
     predicates = Table("predicate", "true", "95 % interval", box=None, pad_edge=False)
-    for name, found in wording["predicates"].items():
-        if found is not None:
-            interval = f"{100 * found['low']:.1f} – {100 * found['high']:.1f} %"
-            predicates.add_row(name, f"{100 * found['share']:.1f} %", interval)
+    for name, summary in wording["predicates"].items():
+        if summary is not None:
+            interval = f"{100 * summary['low']:.1f} – {100 * summary['high']:.1f} %"
+            predicates.add_row(name, f"{100 * summary['share']:.1f} %", interval)
     for table in (numbers, predicates):
         if table.row_count:
             screen.print(table)

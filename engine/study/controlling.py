@@ -51,12 +51,12 @@ class Program:
     @property
     def period(self) -> float | None:
         """Return the PERIOD that it assigns at its top level, s; None if it assigns none, or not as a plain number."""
-        found = None
+        value = None
         for node in self._statements():
             if isinstance(node, ast.Assign) and any(ast.unparse(target) == "PERIOD" for target in node.targets):
-                found = node.value
-        plain = isinstance(found, ast.Constant) and isinstance(found.value, int | float)
-        return float(found.value) if plain else None  # type: ignore[union-attr]
+                value = node.value
+        plain = isinstance(value, ast.Constant) and isinstance(value.value, int | float)
+        return float(value.value) if plain else None  # type: ignore[union-attr]
 
     def _statements(self) -> list[ast.stmt]:
         """Return the statements at its top level."""
@@ -69,17 +69,17 @@ class Program:
 
     def _names(self) -> dict[str, bool]:
         """Return the names bound at its top level, and whether by assignment; "*" if undecidable."""
-        found: dict[str, bool] = {}
+        names: dict[str, bool] = {}
         for node in self._statements():
             if isinstance(node, ast.Assign | ast.AnnAssign):
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 inside = [name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
-                found |= {name.id: True for name in inside}
+                names |= {name.id: True for name in inside}
             elif isinstance(node, ast.Import | ast.ImportFrom):
-                found |= {alias.asname or alias.name: False for alias in node.names}
+                names |= {alias.asname or alias.name: False for alias in node.names}
             elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-                found[node.name] = False
-        return found
+                names[node.name] = False
+        return names
 
     @contextmanager
     def placed(self) -> Iterator[Path]:

@@ -108,12 +108,12 @@ def _cells(x: NDArray[Any], y: NDArray[Any], color: NDArray[Any]) -> Cells | Non
     """Return both sides and each cell's mean colour, if the samples form a grid or are too many for dots."""
     if not len(x):
         return None
-    found, few = cells(x, y, color.astype(float)), len(x) <= MAX_DOTS
-    if few and not (found.x.exact and found.y.exact):
+    grid, few = cells(x, y, color.astype(float)), len(x) <= MAX_DOTS
+    if few and not (grid.x.exact and grid.y.exact):
         return None
-    if min(found.mean.shape) < 2 or (few and np.count_nonzero(found.samples) < 0.5 * found.samples.size):
+    if min(grid.mean.shape) < 2 or (few and np.count_nonzero(grid.samples) < 0.5 * grid.samples.size):
         return None  # random values rarely coincide
-    return found
+    return grid
 
 
 def _shares(panel: Panel, x: NDArray[Any], shown: Columns, axes: Axes) -> None:

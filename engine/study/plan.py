@@ -117,11 +117,11 @@ class Plan:
 
     def _robot_names(self) -> list[tuple[tuple[str | int, ...], str]]:
         """Return the robots' names, with their places in the file."""
-        found: list[tuple[tuple[str | int, ...], str]] = []
+        robots: list[tuple[tuple[str | int, ...], str]] = []
         for k, axis in enumerate(self.study.axes):
             if axis.what == "robot":
-                found += [(("vary", k, "values"), name) for name in axis.values]
-        return found or [(("robot",), name) for name in (self.study.robot,) if name]
+                robots += [(("vary", k, "values"), name) for name in axis.values]
+        return robots or [(("robot",), name) for name in (self.study.robot,) if name]
 
     def _load(self, name: str) -> Model:
         parts, xacro_args = without_xacro_args(name.split(" "))
@@ -231,7 +231,7 @@ class Plan:
     def units(self) -> dict[str, str]:
         """Return the units of the columns, by name; "" for words, predicates, multiples and numbers without."""
         model = next(iter(self.robots.values()))
-        known, of_v, found = (
+        known, of_v, unit_of_column = (
             dict(quantities_of(model, has_ground(self.study, model))),
             units(model)[1],
             dict[str, str](),
@@ -240,20 +240,20 @@ class Plan:
             unit, (first, _, second) = axis.variable.unit, axis.variable.unit.partition(" or ")
             if second and axis.of != "all":
                 unit = first if of_v[model.v_slice(axis.of).start] == "rad" else second
-            found[axis.name] = "" if axis.factor or unit in ("1", "as there") else unit
+            unit_of_column[axis.name] = "" if axis.factor or unit in ("1", "as there") else unit
         for kept in self.study.kept:
-            found[kept.name] = "" if kept.predicate else unit_of(model, known[kept.quantity])
-        return found
+            unit_of_column[kept.name] = "" if kept.predicate else unit_of(model, known[kept.quantity])
+        return unit_of_column
 
     @cached_property
     def digests(self) -> dict[str, str]:
         """Return hashes of the robots' and controller's files, by name; a generated robot is defined by its name."""
-        found = {
+        digests = {
             name: hashlib.sha256(files.content(model.source)).hexdigest()[:16]
             for name, model in self.robots.items()
             if model.source is not None
         }
-        return found if self.program is None else found | {self.study.controller: self.program.digest}
+        return digests if self.program is None else digests | {self.study.controller: self.program.digest}
 
 
 def _is_installed(name: str) -> bool:
@@ -266,12 +266,12 @@ def _installed(name: str) -> Path:
     """Return that file's path. Raises ValueError if the package is not installed, or has no such file."""
     package, _, ending = name.partition(":")
     try:
-        found = metadata.files(package) or []
+        paths = metadata.files(package) or []
     except (metadata.PackageNotFoundError, ValueError):
         raise ValueError(
             f"the package {package!r} is not installed; install it with pip install {package}, or list other robots"
         ) from None
-    matching = sorted(str(file.locate()) for file in found if f"/{file.as_posix()}".endswith(f"/{ending}"))
+    matching = sorted(str(file.locate()) for file in paths if f"/{file.as_posix()}".endswith(f"/{ending}"))
     if not matching or not ending:
         raise ValueError(f"the package {package!r} has no file {ending!r}")
     return Path(matching[0])
@@ -281,7 +281,7 @@ def decide(
     study: Description, models: Mapping[str, Model], choices: Sequence[tuple[str, str, str, str]]
 ) -> dict[str, list[Any]]:
     """Choose algorithm and device for each of the `Plan.choices` on this machine, and DCA-ABA's threads."""
-    found: dict[str, list[Any]] = {}
+    decisions: dict[str, list[Any]] = {}
     for robot, algorithm, device, dtype in choices:
         model = models[robot]
         scene = Scene() if has_ground(study, model) else None
@@ -290,10 +290,10 @@ def decide(
             on, by, _ = steppers.choose(model, batch, device, dtype, algorithm, scene)
         except ValueError as error:
             raise ValueError(f"robot {robot}: {error}") from None
-        found[_choice(robot, algorithm, device, dtype)] = [by, on]
+        decisions[_choice(robot, algorithm, device, dtype)] = [by, on]
         if (by, on) == ("dca", "cpu"):
-            found[_choice(robot, algorithm, device, dtype)].append(cores())
-    return found
+            decisions[_choice(robot, algorithm, device, dtype)].append(cores())
+    return decisions
 
 
 def _choice(robot: str, algorithm: str, device: str, dtype: str) -> str:

@@ -194,11 +194,11 @@ class Study:
             report(done)
             sizes = BatchSizes(most, place, self.count - done.done)
             with closing(place.carry_out(self._works(store.done, sizes))) as carried_out:
-                for work, found in carried_out:
-                    store.add(work.group, found)
-                    sizes.learn(work.group, found)
-                    lost = done.diverged + int(np.count_nonzero(found.diverged))
-                    done = StudyProgress(done.done + len(found.diverged), self.count, lost, place.seats)
+                for work, outcome in carried_out:
+                    store.add(work.group, outcome)
+                    sizes.learn(work.group, outcome)
+                    lost = done.diverged + int(np.count_nonzero(outcome.diverged))
+                    done = StudyProgress(done.done + len(outcome.diverged), self.count, lost, place.seats)
                     report(done)
         return done
 
@@ -237,9 +237,9 @@ class BatchSizes:
         first = FIRST[group.settings.device]
         most = self._most or MOST[group.settings.device]
         fair = max(first, -(-self._missing // self._place.seats))
-        found = min(left, self._next.get(group.settings, first), fair, most)
-        self._missing -= found
-        return found
+        count = min(left, self._next.get(group.settings, first), fair, most)
+        self._missing -= count
+        return count
 
     def learn(self, group: Group, batch: Batch) -> None:
         """Update the size with the duration of a batch."""

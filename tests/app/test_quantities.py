@@ -13,8 +13,6 @@ from app.plotting.quantities import Evaluation, Quantity, States
 from app.simulation.messages import Settings
 from app.simulation.running import for_new, running_of
 
-_INERTIA = '<inertial><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>'
-
 
 def named(model, label):
     return next(each for each in catalogue(model) if each.label == label)

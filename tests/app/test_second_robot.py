@@ -248,7 +248,7 @@ def test_a_film_shows_the_first_one_alone(second):
     np.testing.assert_array_equal(film.poses, frame.link_poses)
     look = film.extras.appearance
     assert (look.chosen, look.tints, look.ghost) == (-1, None, 1.0)
-    assert film.content is window.viewport.view().content
+    assert film.content is window.viewport.shot.content
 
 
 def test_it_is_closed_again_and_makes_room_for_a_batch(qtbot, second):

@@ -23,8 +23,6 @@ from app.simulation import second_robot
 from app.simulation.second_robot import SavedSecondRobot
 from app.simulation.starting import first_pose
 
-LEFT = Qt.MouseButton.LeftButton
-
 
 def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
     window = opened(engine.find_robot("arm7"))

@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from engine.algorithms.convex import Solid, Standing, signed_distance
+from engine.algorithms.convex import PosedSolid, Solid, signed_distance
 from tests.differential import corner_joints
 from tests.differential.cases import Case
 from tests.differential.corner_parts import (
@@ -198,11 +198,11 @@ def round_on_round(rng: Rng) -> Case:
     """Cylinders that touch with their mantles and rims, a little apart or in each other, at any angle."""
     sizes = (0.1, rng.uniform(0.02, 0.4)), (rng.uniform(0.02, 0.2), 0.2)
     R, u, far = turned(rng), unit(rng), np.array([0.0, 1.0])
-    still = Standing(Solid("cylinder", sizes[1]), np.eye(3), np.zeros(3), np.eye(3))
+    still = PosedSolid(Solid("cylinder", sizes[1]), np.eye(3), np.zeros(3), np.eye(3))
     gap = one_of(rng, GAPS)
     for _ in range(40):  # from within the other to where they only just touch
         middle = far.mean()
-        apart = signed_distance(Standing(Solid("cylinder", sizes[0]), R, middle * u, R), still) > gap
+        apart = signed_distance(PosedSolid(Solid("cylinder", sizes[0]), R, middle * u, R), still) > gap
         far[int(apart)] = middle
     return _pair(rng, *(shape("cylinder", *size) for size in sizes), far.mean() * u, R)
 

@@ -28,8 +28,6 @@ from engine.scene.tolerances import VELOCITY_FLOOR
 from tests.differential.cases import Case
 from tests.differential.matching import DOUBLE, SINGLE, Precision, seen, told_contacts
 
-EPS = np.finfo(float).eps
-
 
 def differences(case: Case, device: str = "cpu", dtype: str = "float64", steps: int = 2) -> list[str]:
     """Return the differences of the kernels' first steps from the reference, as sentences."""

@@ -9,7 +9,7 @@ import numpy as np
 
 import engine
 from engine.algorithms import step, touching
-from engine.algorithms.convex import ContactPoint, Solid, Standing, gaps_along, signed_distance
+from engine.algorithms.convex import ContactPoint, PosedSolid, Solid, gaps_along, signed_distance
 from engine.algorithms.pair_places import ORDER, places_of
 from engine.algorithms.touching import Contact
 from engine.lie import Array
@@ -59,7 +59,7 @@ def told_contacts(
             free = [c for c in here if c in known[k] or not any(c in each for each in known)]  # nor of shapes beside it
             found = max(found, _by_their_normals(near, told, free, exact), key=len)
         certain = [x for x in near.contacts if not _borderline(robot, x, exact)]
-        expected = len(certain) if near.all else min(len(certain), 1 if near.lean else touching.KEPT)
+        expected = len(certain) if near.all else min(len(certain), 1 if near.tilt else touching.KEPT)
         few = len(found) < (min(expected, 1) if near.pair else expected) and not _alike(near.contacts, exact)
         if few and (near.all or not found or _adds(certain, [*found.values()], exact)):
             x = certain[0]
@@ -149,11 +149,11 @@ def _by_their_normals(
     return found
 
 
-def _gap_along(one: Standing, other: Standing, n: Array) -> float:
+def _gap_along(one: PosedSolid, other: PosedSolid, n: Array) -> float:
     return float(gaps_along(one, other, n[None])[0])
 
 
-def _places_along(one: Standing, other: Standing, n: Array) -> list[ContactPoint]:
+def _places_along(one: PosedSolid, other: PosedSolid, n: Array) -> list[ContactPoint]:
     """Return the places along a normal, where several normals are equally good."""
     swapped = ORDER.index(one.solid.kind) > ORDER.index(other.solid.kind)
     a, b, m = (other, one, -n) if swapped else (one, other, n)
@@ -164,7 +164,7 @@ def _places_along(one: Standing, other: Standing, n: Array) -> list[ContactPoint
 def _holds(near: touching.Near, told: engine.scene.Contacts, c: int, n: Array, exact: Precision) -> bool:
     """Whether a contact is at the closest points: each solid has a point half the gap away on its side."""
     x, half = told.point[0, c].astype(float), told.gap[0, c] / 2 * n
-    points = [Standing(Solid("sphere", (1e-9,)), np.eye(3), x + side * half, np.eye(3)) for side in (1, -1)]
+    points = [PosedSolid(Solid("sphere", (1e-9,)), np.eye(3), x + side * half, np.eye(3)) for side in (1, -1)]
     return all(signed_distance(*pair) <= 10 * exact.searched for pair in zip(points, near.pair, strict=True))
 
 
@@ -180,7 +180,7 @@ def _alike(group: list[Contact], exact: Precision) -> bool:
 def _borderline(robot: Robot, x: Contact, exact: Precision) -> bool:
     """Whether rounding decides if it takes part."""
     further = x._replace(gap=x.gap + 10 * exact.place)
-    return not touching.is_near(touching.ahead(robot.model, robot.at, further, robot.settings.dt))
+    return not touching.is_near(touching.with_next_gap(robot.model, robot.at, further, robot.settings.dt))
 
 
 def _at_the_border(told: engine.scene.Contacts, c: int, exact: Precision) -> bool:

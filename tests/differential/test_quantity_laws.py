@@ -11,7 +11,7 @@ from engine.model import WORLD
 from engine.rollout import Recorder
 from engine.validation import Array
 from tests.differential.cases import Case, case
-from tests.differential.laws import CHAINS, EIGHT, FIELD, IMPLICIT, PLAIN, TREES, chances, holds, same_bits
+from tests.differential.laws import CHAINS, EIGHT, FIELD, IMPLICIT, OWN_FIELD, PLAIN, TREES, chances, holds, same_bits
 from tests.shaped_trees import SHAPES, shaped
 
 MANY = [pytest.param(8, id="some"), pytest.param(200, id="many", marks=pytest.mark.slow)]
@@ -158,7 +158,7 @@ def test_a_mass_matrix_of_followers_is_symmetric() -> None:
 
 @pytest.mark.parametrize("count", MANY)
 def test_rollouts_are_steps(count: int) -> None:
-    holds(rollouts_are_steps, (EIGHT, PLAIN, FIELD), count // 4)
+    holds(rollouts_are_steps, (EIGHT, PLAIN, FIELD, OWN_FIELD), count // 4)
 
 
 CONTROLLER = """

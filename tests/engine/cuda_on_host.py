@@ -130,11 +130,11 @@ class WithLoops:
 
     def _place(self, x, robot, pieces):
         """The numbers of a table, or of a robot's own array."""
-        start, whole = self._layout.place[id(x)], int(x.numbers.dtype.kind in "iu")
+        start, whole = self._layout.offset[id(x)], int(x.numbers.dtype.kind in "iu")
         numbers = slice(start, start + x.numbers.size)
         if isinstance(x, Table):
             return pieces["table"][whole][numbers]
-        group, place = divmod(robot, self._layout.together)
+        group, place = divmod(robot, self._layout.robots_of_warp)
         return pieces["own"][whole][group, numbers, place]
 
     def _value(self, x, robot, pieces, given, arrays):

@@ -32,7 +32,7 @@ def doubled(value: float = 3.0) -> float:
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """An empty cache folder."""
-    monkeypatch.setattr(background, "ask", lambda *_: None)  # what is made fast may be kept at any time
+    monkeypatch.setattr(background, "request", lambda *_: None)  # what is made fast may be kept at any time
     monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
 

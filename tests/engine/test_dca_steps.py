@@ -287,7 +287,7 @@ def test_its_code_is_part_of_what_the_first_step_needs(make, rng, monkeypatch):
     compilation = engine.Compilation(simulation)
     assert compilation.name == "semi-implicit steps by dca"
     assert not compilation.needed
-    monkeypatch.setattr(dca, "at_hand", lambda: False)
+    monkeypatch.setattr(dca, "is_compiled", lambda: False)
     assert compilation.needed
     assert engine.Compilation(other).name == "semi-implicit steps by abia"
     assert not engine.Compilation(other).makes_the_same_as(compilation)

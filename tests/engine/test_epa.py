@@ -11,7 +11,7 @@ from engine.scene.shapes import Solid, shapes
 
 
 def test_edges_beyond_the_rims_room_are_left_out():
-    work = workspace(shapes((Solid("box", (1.0, 1.0, 1.0)),))).work
+    work = workspace(shapes((Solid("box", (1.0, 1.0, 1.0)),))).workspace
     most, edges = len(work.rim), 0
     for k in range(most + 5):  # of as many holes: none is another's edge the other way round
         edges = epa._toggle_rim_edge(work, edges, 3 * k, 3 * k + 1)
@@ -23,7 +23,7 @@ def test_edges_beyond_the_rims_room_are_left_out():
 
 def test_a_surface_with_more_edges_than_room_for_triangles_ends_the_search(monkeypatch):
     both = shapes((Solid("box", (1.0, 1.0, 1.0)), Solid("box", (0.8, 0.9, 0.7))))
-    work = workspace(both).work
+    work = workspace(both).workspace
 
     def torn(work, triangles, *_):
         return triangles, len(work.rim)

@@ -272,7 +272,7 @@ def test_a_search_that_failed_leaves_nothing_in_the_passes_of_mimic_joints(
     bound = mimicking(tmp_path, {"RR_shank": "RR_hip", "FR_shank": "RL_thigh", "FR_thigh": "RL_shank"})
     of = replace(settings(bound, "standing", "float64"), algorithm="jsiia")
     robot, (q, v) = robot_of(of), states(bound, "standing", rng)
-    robot.work.state.q[0], robot.work.state.v[0] = q, v
+    robot.workspace.state.q[0], robot.workspace.state.v[0] = q, v
     fixed = scene_steps.Fixed(of.integrator, "raise", "none", "untimed")
     scene_steps._begin(0, 0, arguments_of(q, v, np.zeros(bound.nv)), 1, fixed, robot, False)
     contact = robot.contact_state.contact

@@ -286,7 +286,7 @@ def test_parts_are_made_while_what_calls_them_is_written(monkeypatch, at_once):
     for name, nothing in (("_codes", {}), ("_loaded", {False: set(), True: set()}), ("_slow", [])):
         monkeypatch.setattr(parts, name, nothing)
     monkeypatch.setattr(background, "POSSIBLE", not at_once)
-    monkeypatch.setattr(background, "ask", lambda wanted, _made: asked.extend(wanted().items()))
+    monkeypatch.setattr(background, "request", lambda wanted, _made: asked.extend(wanted().items()))
 
     def compiled(text, style=machine.Style.LOOPS):
         made.append((threading.current_thread() is threading.main_thread(), style))

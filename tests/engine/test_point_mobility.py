@@ -1,9 +1,23 @@
-"""The mobility of a link's point: what is refused, and whose code it is."""
+"""The mobility of a link's point: of a free body by hand, what is refused, and whose code it is."""
 
 import numpy as np
 import pytest
 
 import engine
+from engine import lie
+
+FREE = """<robot name="brick"><link name="brick"><inertial><mass value="2"/>
+  <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.3"/></inertial></link></robot>"""
+
+
+def test_a_free_body_answers_by_its_mass_and_inertia(tmp_path, rng):
+    (tmp_path / "brick.urdf").write_text(FREE, encoding="utf-8")
+    model = engine.load(str(tmp_path / "brick.urdf"), floating=True)
+    q, p = model.random(rng), np.array([0.3, -0.2, 0.5])
+    R = engine.link_poses(model, q)[0, :3, :3]
+    arm = lie.skew(p)
+    own = np.eye(3) / 2 - arm @ np.diag([10.0, 5.0, 1 / 0.3]) @ arm
+    np.testing.assert_allclose(engine.point_mobility(model, q, 0, p), R @ own @ R.T, rtol=1e-12, atol=1e-13)
 
 
 def test_what_stands_fast_does_not_answer_and_nonsense_is_refused(arm7):

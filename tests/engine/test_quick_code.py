@@ -43,7 +43,7 @@ def own_background(monkeypatch):
 _SCENES = """
 import engine, hashlib, sys
 from engine.compile import background, finish_compiling, parts
-ask, background.ask = background.ask, lambda *_: None
+request, background.request = background.request, lambda *_: None
 KINDS = ("arm7", "implicit"), ("quadruped", "semi-implicit"), ("humanoid", "implicit"), ("scara", "rk4")
 
 def made(robot, integrator):

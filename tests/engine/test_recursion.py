@@ -135,7 +135,7 @@ def _robot(
     room_of_pairs = body_pairs(n, model.nv, len(meet)) if meet else ()
     found, jacobians = impulse_workspace(model.parent, model.nv, len(touching), mimics.mimics(model), room_of_pairs), []
     p = found.problem
-    p.head[:], p.joint[: len(rows)], p.right[rows], plane = -1, rows, 1.0, _turned(chance)
+    p.head[:], p.joint[: len(rows)], p.rhs[rows], plane = -1, rows, 1.0, _turned(chance)
     for k, (body, other) in enumerate(touching):
         x, frame = at.p[body] + chance.normal(size=3), plane if on_a_plane else _turned(chance)
         p.arm[k], p.frame[k] = x - at.p[body], frame.ravel()

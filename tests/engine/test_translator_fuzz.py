@@ -38,7 +38,7 @@ def nothing_kept(monkeypatch):
     """Machine code of texts that exist briefly is not written to the user's folder."""
     monkeypatch.setattr(cache, "read", lambda _: None)
     monkeypatch.setattr(cache, "write", lambda *_: None)
-    monkeypatch.setattr(background, "ask", lambda *_: None)
+    monkeypatch.setattr(background, "request", lambda *_: None)
 
 
 def drawn(make: Callable[..., Any], seed: int, usable: Callable[..., Any]) -> Any:

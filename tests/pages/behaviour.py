@@ -77,10 +77,10 @@ def restitution_shares() -> list[float]:
     push, none = np.array([[1.0, 0.0, 0.0]]), np.zeros((1, 3))
     adds_energy = SimpleNamespace(impulse=push, u=push, free=none, offset=none[:, 0])
     search = SimpleNamespace(counts=np.zeros(problem.COUNTS, int), numbers=np.zeros(problem.NUMBERS))
-    search.counts[problem.HAS_RESTITUTION], search.numbers[problem.RESTITUTION_SHARE] = 1, 1.0
+    search.counts[problem.HAS_RESTITUTION], search.numbers[problem.RESTITUTION_FRACTION] = 1, 1.0
     contact, shares = SimpleNamespace(solver=SimpleNamespace(problem=adds_energy, search=search)), []
     while not restitution.accept_or_reduce_restitution(1, 0, contact):
-        shares.append(float(search.numbers[problem.RESTITUTION_SHARE]))
+        shares.append(float(search.numbers[problem.RESTITUTION_FRACTION]))
     return shares
 
 

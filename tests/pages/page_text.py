@@ -193,8 +193,3 @@ PLAIN = (
     r"(?<=\s)\d+\. (?=[A-Z])",  # lists
 )
 """The exempted numbers."""
-
-
-def cuda(path: str, name: str) -> float:
-    """A number of a CUDA source."""
-    return float(constants(path)[name])

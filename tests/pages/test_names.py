@@ -19,7 +19,6 @@ PLACEHOLDERS = {
     *("data.json", "data.csv", "rows.jsonl", "README.md"),  # of a folder that `main.py paper` writes
     "study.json",  # of a folder of results
 }
-FOREIGN = {"abaInParallel"}
 
 
 @pytest.fixture(scope="module")

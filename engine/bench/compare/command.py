@@ -107,7 +107,9 @@ def run(args: argparse.Namespace) -> int:
     growth = Growth(args.over, tuple(Point(part.size, row) for part, row in rows if part.size), 1, 0, "")
     comparison = ComparisonResult(tuple(row for _, row in rows), 1, 0, "")
     plain = growth.plain() if args.over else [row.plain() for row in comparison.rows]
-    findings = [_crossed(args.over, found) for found in growth.crossings()] if args.over else comparison.findings()
+    findings = (
+        [_crossed(args.over, crossing) for crossing in growth.crossings()] if args.over else comparison.findings()
+    )
     if args.csv is not None:
         with files.replacing(args.csv, "w") as file:
             file.write(table(plain))
@@ -164,7 +166,7 @@ def _digests(parts: list[Part]) -> dict[str, str]:
     """Return hashes of robot files and users' algorithms, so that results of different versions are not mixed."""
     sources = [model.source for part in parts for model in part.comparison.robots]
     users = [user_algorithms.parse(name) for part in parts for name in part.comparison.algorithms or ()]
-    paths = {*(Path(source) for source in sources if source), *(found.path for found in users if found)}
+    paths = {*(Path(source) for source in sources if source), *(algorithm.path for algorithm in users if algorithm)}
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in sorted(paths) if path.is_file()}
 
 
@@ -253,6 +255,6 @@ def _reasons(rows: Rows) -> list[str]:
     return [f"{reason} ({', '.join(dict.fromkeys(names))})" for reason, names in shared.items()]
 
 
-def _crossed(axis: str, found: Crossing) -> str:
+def _crossed(axis: str, crossing: Crossing) -> str:
     unit = "links" if axis == "links" else "robots"
-    return f"from {found.words()} {unit} on, {found.faster} is faster than {found.slower}"
+    return f"from {crossing.words()} {unit} on, {crossing.faster} is faster than {crossing.slower}"

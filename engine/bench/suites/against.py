@@ -79,10 +79,10 @@ def _listed(facts: list[Any]) -> str:
     return f"{processor}, {cores} cores, {gpu or 'no GPU'}"
 
 
-def keep_confirmed(found: list[Change], again: list[Change]) -> list[Change]:
+def keep_confirmed(changes: list[Change], again: list[Change]) -> list[Change]:
     """Drop the changes that a second measurement did not find slower."""
     twice = {(change.key, change.quantity) for change in again if change.slower}
-    return [change for change in found if not change.slower or (change.key, change.quantity) in twice]
+    return [change for change in changes if not change.slower or (change.key, change.quantity) in twice]
 
 
 def changes(before: Rows, now: Rows) -> list[Change]:
@@ -103,8 +103,8 @@ def _changes(key: str, before: Row, now: Row) -> Iterator[Change]:
 
 def _spread(row: Row) -> dict[str, tuple[float, float, float]]:
     """Return quantities with bounds and median; on the GPU the quartiles of the rounds, which hardly differ."""
-    found = {name: tuple(bounds) for name, bounds in row.get("spread", {}).items() if bounds is not None}
+    spread = {name: tuple(bounds) for name, bounds in row.get("spread", {}).items() if bounds is not None}
     if "device_us_quartiles" in row:
         low, high = row["device_us_quartiles"]
-        found["device_us"] = (low, row["device_us"], high)
-    return found
+        spread["device_us"] = (low, row["device_us"], high)
+    return spread

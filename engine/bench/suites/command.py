@@ -150,17 +150,17 @@ def _say_changes(args: argparse.Namespace, suite: Suite, before: Rows, now: Rows
     """
     if not before.keys() & now.keys():
         raise ValueError(f"{args.against} has no row of this suite; name a result of the same one")
-    found = against.changes(before, now)
-    suspects = {change.key for change in found if change.slower}
+    changes = against.changes(before, now)
+    suspects = {change.key for change in changes if change.slower}
     if suspects:
         rest = {key: row for key, row in now.items() if key not in suspects}
         again = {row["key"]: row for row in suite.run(args.seconds, rest)}
-        found = against.keep_confirmed(found, against.changes(before, again))
-    for change in found:
+        changes = against.keep_confirmed(changes, against.changes(before, again))
+    for change in changes:
         print(change, file=sys.stderr)
-    slower = sum(change.slower for change in found)
+    slower = sum(change.slower for change in changes)
     shared = len(before.keys() & now.keys())
-    print(f"{slower} slower and {len(found) - slower} faster beyond noise, of {shared} shared rows", file=sys.stderr)
+    print(f"{slower} slower and {len(changes) - slower} faster beyond noise, of {shared} shared rows", file=sys.stderr)
     return slower > 0
 
 
@@ -176,7 +176,7 @@ def _pinocchio_table(rows: list[dict[str, Any]]) -> Table:
 
 
 def _measure_choice(args: argparse.Namespace, console: Console) -> int:
-    found = []
+    tables = []
     for where in ("cpu", "cuda") if device.available() else ("cpu",):
         began = perf_counter()
         with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -187,11 +187,11 @@ def _measure_choice(args: argparse.Namespace, console: Console) -> int:
 
             table = measure.measure_algorithms(show, where, ship=args.ship)
             assert table is not None  # only Ctrl-C stops it, which raises
-        found.append({"device": where, "file": str(table.path), "rows": [vars(row) for row in table.rows]})
+        tables.append({"device": where, "file": str(table.path), "rows": [vars(row) for row in table.rows]})
         folder, took = shipped.FILE if args.ship else table.path, perf_counter() - began
         console.print("\n".join([*measure.summary(where), f"measured in {took:.0f} s, written to {folder}"]))
     if args.json:
-        print(json.dumps({"machine": facts.machine(), "tables": found}))
+        print(json.dumps({"machine": facts.machine(), "tables": tables}))
     return DONE
 
 

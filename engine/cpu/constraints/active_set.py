@@ -119,8 +119,8 @@ def _solve_by_active_set_steps(rows, start, active, forces, result, dynamics, lo
             break
     for k in range(start.v.shape[0]):
         for j in range(start.v.shape[1]):
-            found = active.table[k, active_set.FEASIBLE, j]
-            result.qdd[k, j] = found if active.settled[k] != 0 else (found - start.v[k, j]) / rows.dt
+            feasible = active.table[k, active_set.FEASIBLE, j]
+            result.qdd[k, j] = feasible if active.settled[k] != 0 else (feasible - start.v[k, j]) / rows.dt
 
 
 @inline

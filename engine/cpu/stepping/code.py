@@ -72,9 +72,9 @@ class Code(NamedTuple):
 
     def kept(self) -> bool:
         """Whether it is loaded, or on disk."""
-        if not (integrators.run.at_hand(self._sorts()) and all_finite.at_hand(_MATRIX)):
+        if not (integrators.run.is_compiled(self._sorts()) and all_finite.is_compiled(_MATRIX)):
             return False
-        return self.algorithm != "dca" or trees.at_hand()
+        return self.algorithm != "dca" or trees.is_compiled()
 
     def compile(self) -> None:
         """Compile it, or read it from disk."""

@@ -133,7 +133,7 @@ def make_code() -> None:
     specialise(thread_group.attend, np.zeros(1, np.int64), 1)
 
 
-def at_hand() -> bool:
+def is_compiled() -> bool:
     """Whether that code is compiled, in memory or on disk."""
     return thread_group.step.has_address(3)
 

@@ -70,14 +70,14 @@ def cut(n: int, batch: int, size: int, processors: int, most: int, clusters: boo
         blocks *= 2
     while blocks <= (LARGEST_CLUSTER if clusters else 1):
         for chunks in (4, 8, 16):
-            found = Cut(blocks, blocks > 1, chunks, additions)
-            if found.fits(n, size, most):
-                return found
+            candidate = Cut(blocks, blocks > 1, chunks, additions)
+            if candidate.fits(n, size, most):
+                return candidate
         blocks *= 2
     for blocks in range(min(processors, max(2, -(-n // (16 * SHORT)))), processors + 1):
-        found = Cut(blocks, False, 8, additions)
-        if found.fits(n, size, most):
-            return found
+        candidate = Cut(blocks, False, 8, additions)
+        if candidate.fits(n, size, most):
+            return candidate
     group = Cut(processors, False, 8, additions)
     links = next(i for i in range(LANES, 0, -1) if i == 1 or group.shared(processors * 8 * i, size) <= most)
     raise ValueError(
@@ -104,10 +104,10 @@ def at_once(cut: Cut, batch: int) -> int:
 def chain_constants(constants: np.ndarray, model: Model, dtype: np.dtype[Any]) -> np.ndarray:
     """Return packed constants (…, n + 1, CONSTANTS) in the layout of dca.cuh: (…, CONSTANTS + 2, n)."""
     n = len(model.parent)
-    found = np.zeros((*constants.shape[:-2], CONSTANTS + 2, n), dtype)
-    found[..., :CONSTANTS, :] = np.swapaxes(constants[..., :n, :], -1, -2)
-    found[..., CONSTANTS, :], found[..., CONSTANTS + 1, :] = model.kind == REVOLUTE, model.kind == PRISMATIC
-    return found
+    rows = np.zeros((*constants.shape[:-2], CONSTANTS + 2, n), dtype)
+    rows[..., :CONSTANTS, :] = np.swapaxes(constants[..., :n, :], -1, -2)
+    rows[..., CONSTANTS, :], rows[..., CONSTANTS + 1, :] = model.kind == REVOLUTE, model.kind == PRISMATIC
+    return rows
 
 
 def kernel(cut: Cut, source: str, name: str, preamble: str = "") -> compiler.Kernel:
@@ -115,10 +115,12 @@ def kernel(cut: Cut, source: str, name: str, preamble: str = "") -> compiler.Ker
     sizes = {"LINK_NUMBERS": cut.link, "ELEMENT_NUMBERS": ELEMENT, "MAP_NUMBERS": MAP, "TRAVEL_NUMBERS": _TRAVEL}
     shape = {"BLOCKS": cut.blocks, "CHUNKS": cut.chunks, "SCRATCH_NUMBERS": SCRATCH, "SENT_NUMBERS": cut.sent}
     choices = f"#define CLUSTER {int(cut.cluster)}\n#define ADDITIONS {int(cut.additions)}"
-    found = compiler.load(source, [name], "\n".join([*header.numbers(sizes | shape), choices, preamble])).function(name)
+    kernel = compiler.load(source, [name], "\n".join([*header.numbers(sizes | shape), choices, preamble])).function(
+        name
+    )
     if cut.cluster and cut.blocks > 8:
-        found.allow_large_clusters()
-    return found
+        kernel.allow_large_clusters()
+    return kernel
 
 
 class _Launches(NamedTuple):
@@ -152,20 +154,20 @@ class Dca:
     def prepare(self, batch: int) -> _Launches:
         """Return the launches for a batch of `batch` robots, and allocate their memory."""
         device.require_count(batch)
-        found = cut_here(self._n, batch, self._type)
-        robots = at_once(found, batch)
-        alone = found.blocks == 1 or found.cluster
+        cut = cut_here(self._n, batch, self._type)
+        robots = at_once(cut, batch)
+        alone = cut.blocks == 1 or cut.cluster
         meetings = arrays.to_device(np.zeros((1 if alone else robots, 2), np.uint32))
-        sent = arrays.empty((1 if alone else robots * found.sent,), self._type.name)
-        rest = (self._constants, *self._gravity, meetings, sent, np.int32(self._n), np.int32(found.longest(self._n)))
+        sent = arrays.empty((1 if alone else robots * cut.sent,), self._type.name)
+        rest = (self._constants, *self._gravity, meetings, sent, np.int32(self._n), np.int32(cut.longest(self._n)))
         launches = (
             compiler.Launch(
-                _kernel(found, self._type.name),
-                found.blocks * count,
-                found.chunks * LANES,
+                _kernel(cut, self._type.name),
+                cut.blocks * count,
+                cut.chunks * LANES,
                 4,
                 rest,
-                found.shared(self._n, self._type.itemsize),
+                cut.shared(self._n, self._type.itemsize),
                 together=not alone,
             )
             for count in (robots, batch % robots or robots)

@@ -97,7 +97,7 @@ def states(model: Model, dtype: str, **values: Any) -> tuple[list[Any], bool]:
 
     Single rows among them serve a whole batch. Raises TypeError where one is on the host.
     """
-    found = []
+    converted = []
     for name, value in values.items():
         if not on_device(value):
             kind = f"{type(value).__module__}.{type(value).__name__}"
@@ -105,13 +105,13 @@ def states(model: Model, dtype: str, **values: Any) -> tuple[list[Any], bool]:
         array, width = to_device(value, dtype), model.nq if name == "q" else model.nv
         if array.ndim not in (1, 2) or array.shape[-1] != width or array.shape[0] == 0 < width:
             raise ValueError(f"{name} has shape {array.shape}; expected ({width},) or (batch, {width})")
-        found.append(array)
-    rows = {len(array) for array in found if array.ndim == 2}
+        converted.append(array)
+    rows = {len(array) for array in converted if array.ndim == 2}
     if len(rows) > 1:
-        listed = ", ".join(f"{name} {array.shape}" for name, array in zip(values, found, strict=True))
+        listed = ", ".join(f"{name} {array.shape}" for name, array in zip(values, converted, strict=True))
         raise ValueError(f"the batch sizes differ ({listed}); give all arguments the same number of rows")
     batch = max(rows, default=1)
-    return [array if array.ndim == 2 else _repeated(array, batch) for array in found], not rows
+    return [array if array.ndim == 2 else _repeated(array, batch) for array in converted], not rows
 
 
 def wrenches(model: Model, dtype: str, external: Any, batch: int) -> Any:

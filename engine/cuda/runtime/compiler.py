@@ -195,7 +195,7 @@ def with_loops(kernel: Function, tree: tuple[Any, ...], layout: Layout, register
     """
     device.require()
     name, architecture = kernel.__name__, device.architecture()
-    lies = layout.key(tree), layout.real, layout.threads, layout.together
+    lies = layout.key(tree), layout.real, layout.threads, layout.robots_of_warp
     facts = kernel.__module__, name, lies, registers, architecture, device.driver(), code.versions()
     digest = hashlib.sha256(repr(facts).encode()).hexdigest()[:24]
     return _assembled(

@@ -40,8 +40,8 @@ def why_not() -> str | None:
     except Exception as error:  # errors of CUDA, the driver, the loader
         return f"CUDA cannot be used ({_line(error)}); check that nvidia-smi lists a device, and its driver's version"
     if capability < LEAST_CAPABILITY:
-        least, found = (".".join(map(str, pair)) for pair in (LEAST_CAPABILITY, capability))
-        return f"the GPU has compute capability {found} and at least {least} is needed; use device='cpu'"
+        least, present = (".".join(map(str, pair)) for pair in (LEAST_CAPABILITY, capability))
+        return f"the GPU has compute capability {present} and at least {least} is needed; use device='cpu'"
     try:
         cupy.cuda.nvrtc.getVersion()
     except (ImportError, OSError, RuntimeError) as error:
@@ -101,8 +101,8 @@ def properties() -> dict[str, Any]:
     """Return CUDA's table of the device: `multiProcessorCount`, `sharedMemPerBlockOptin`, `totalGlobalMem`, …"""
     import cupy
 
-    found: dict[str, Any] = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())
-    return found
+    attributes: dict[str, Any] = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())
+    return attributes
 
 
 @lru_cache(maxsize=1)

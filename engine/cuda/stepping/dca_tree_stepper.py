@@ -24,26 +24,26 @@ class DcaTreeStepper(Stepper):
         self._cut = cut = dca.cut_for(
             len(model.parent), batch, chip["multiProcessorCount"], chip["major"] >= 9, shape.additions
         )
-        found = dca.schedule_of(model, cut)
+        schedule = dca.schedule_of(model, cut)
         self._groups = min(batch, max(1, chip["multiProcessorCount"] // cut.blocks))
         constants = packed_constants(settings)
-        rows = dca.by_places(constants, found, dtype), constants[..., -1, :3], settings.joints
-        work, state = dca.workspace(found, shape.balls), board(cut.blocks) + shape.fields * shape.width
+        rows = dca.by_places(constants, schedule, dtype), constants[..., -1, :3], settings.joints
+        work, state = dca.workspace(schedule, shape.balls), board(cut.blocks) + shape.fields * shape.width
         super().__init__(settings, dtype.itemsize * (sum(x.size for x in rows) + self._groups * (work + state)))
         on_gpu = [arrays.to_device(np.ascontiguousarray(x, dtype)) for x in rows]
         own = np.int32(settings.parameters is not None), np.int32(len(settings.joints) > 1)
         self._tables = on_gpu[0], on_gpu[1], own[0], on_gpu[2], own[1]
-        twists = len(found.ancestors)
-        begins = arrays.to_device(np.stack([found.after(1), found.after(1 + twists)]))
-        self._tree = *dca.tables(model, found), begins
-        self._room = dca.warp_room(found, cut)
+        twists = len(schedule.ancestors)
+        begins = arrays.to_device(np.stack([schedule.after(1), schedule.after(1 + twists)]))
+        self._tree = *dca.tables(model, schedule), begins
+        self._room = dca.warp_room(schedule, cut)
         self._memory = (
             arrays.empty((self._groups * work,), settings.dtype), np.int64(work),
             arrays.empty((self._groups * state,), settings.dtype), np.int64(state),
         )  # fmt: skip
         counts = (
-            shape.width, dca.pad(found.slots), found.elements, self._room, len(model.parent), model.nq, model.nv,
-            twists, found.inward,
+            shape.width, dca.pad(schedule.slots), schedule.elements, self._room, len(model.parent), model.nq, model.nv,
+            twists, schedule.inward,
         )  # fmt: skip
         self._counts = tuple(np.int32(x) for x in counts)
         self._compile()

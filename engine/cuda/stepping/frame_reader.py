@@ -89,9 +89,9 @@ class FrameReader:
 
 def _pieces(arrays: tuple[tuple[tuple[int, ...], str], ...]) -> list[tuple[slice, tuple[int, ...], str]]:
     """Return the offsets of arrays, given by shape and number type, within one block of bytes."""
-    found, start = [], 0
+    parts, start = [], 0
     for shape, kind in arrays:
         size = int(np.prod(shape)) * np.dtype(kind).itemsize
-        found.append((slice(start, start + size), shape, kind))
+        parts.append((slice(start, start + size), shape, kind))
         start += -(-size // _ALIGNMENT) * _ALIGNMENT
-    return found
+    return parts

@@ -121,7 +121,7 @@ __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Tou
         seated.take_controls(step);
         watch.start();
         StepAttempt attempt = {true, true, ONE_CONTACT};
-        if constexpr (N == 0) attempt.sound = whole_step(touch, joints, robot, watch, feasible, reports);
+        if constexpr (N == 0) attempt.finite = whole_step(touch, joints, robot, watch, feasible, reports);
         else attempt = step_by_limbs<N>(touch, joints, robot, kind, refused, reports);
         next = refused && !attempt.taken && attempt.next < TWO_CONTACTS_CONTINUED ? MANY_CONTACTS : attempt.next;
         refused = !attempt.taken;
@@ -129,7 +129,7 @@ __device__ __noinline__ int steps_of_turn(const Seated<Real, PITCH>& seated, Tou
             if (N > 0) watch.lap(phase::CONTACT);
             watch.stop();
             ++step;
-            if (!attempt.sound) seated.end_at(step), step = course.last;
+            if (!attempt.finite) seated.end_at(step), step = course.last;
             else seated.record(step);
         }
         if (step == course.last) next = KINDS;

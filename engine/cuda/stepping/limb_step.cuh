@@ -41,12 +41,12 @@ template <typename Real> __device__ __forceinline__ Real open_part(Real gap, Vec
 
 // The contacts of a lane that may act within the step: all are counted, N are stored.
 template <typename Real, int N> struct LimbContacts {
-    int found;
-    LimbContact<Real> of[N];
+    int count;
+    LimbContact<Real> contact[N];
 
     __device__ __forceinline__ void add(const LimbContact<Real>& touch) {
-        if (found < N) of[N == 1 ? 0 : found] = touch;
-        ++found;
+        if (count < N) contact[N == 1 ? 0 : count] = touch;
+        ++count;
     }
 };
 
@@ -63,7 +63,7 @@ template <typename Real> struct Lowest {
 
 // The outcome of an attempt at a step: whether this kind took it, whether the velocity is finite, and the next kind.
 struct StepAttempt {
-    bool taken, sound;
+    bool taken, finite;
     Kind next;
 };
 
@@ -74,9 +74,9 @@ __device__ __forceinline__ bool find_points(LimbContacts<Real, N>& touch, const 
                                             const Ground<Real>& ground, Real dt, const Group& group) {
     constexpr int TRUNK = SHAPE_START[1], SHAPES_OF_LIMB = SHAPE_START[1 + LIMB] - TRUNK, MASK = 32;
     static_assert(LANES <= 4, "a byte for each lane");
-    touch.found = 0;
+    touch.count = 0;
 #pragma unroll
-    for (int c = 0; c < N; ++c) touch.of[c] = {-1, -1, 0, 0, 0, {0, 0, 0}, {0, 0, 0}};
+    for (int c = 0; c < N; ++c) touch.contact[c] = {-1, -1, 0, 0, 0, {0, 0, 0}, {0, 0, 0}};
     const auto add = [&](int body, int s, int p, const Lowest<Real>& there) {
         touch.add({body, p, s, there.gap, open_part(there.gap, ground.normal, there.place),
                    there.x - there.gap * ground.n, there.place - there.gap * ground.normal});
@@ -91,7 +91,7 @@ __device__ __forceinline__ bool find_points(LimbContacts<Real, N>& touch, const 
         }
     }
     const Pose<Real> here = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, {0, 0, 0}};
-    unsigned all = group.sum(unsigned(touch.found) << 8 * group.rank);  // count of each lane
+    unsigned all = group.sum(unsigned(touch.count) << 8 * group.rank);  // count of each lane
     bool few = true;
 #pragma unroll 1
     for (int s = 0; s < TRUNK; ++s) {
@@ -153,20 +153,20 @@ __device__ __forceinline__ void warm_start(LimbImpulses<Real, N>& x, const LimbM
                                            const Group& group) {
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < N; ++c) {
-        const bool touches = c < touch.found, moved = touches && memory.in_registers && touch.of[c].body < 0;
+        const bool touches = c < touch.count, moved = touches && memory.in_registers && touch.contact[c].body < 0;
         Vector<Real> before = {0, 0, 0};
-        if (group.any_of_all(moved)) before = impulse_of_point(memory, moved ? touch.of[c].point : -1, group);
+        if (group.any_of_all(moved)) before = impulse_of_point(memory, moved ? touch.contact[c].point : -1, group);
         if (!touches) {
         } else if (!memory.in_registers) {
 #pragma unroll 1
             for (int m = 0; m < memories; ++m) {
                 const int slot = kept::MEMORY + memory::NUMBERS * m;
-                if (int(kept(slot)) == touch.of[c].point) before = kept.vector(slot + memory::IMPULSE);
+                if (int(kept(slot)) == touch.contact[c].point) before = kept.vector(slot + memory::IMPULSE);
             }
         } else if (!moved) {
 #pragma unroll
             for (int m = 0; m < LIMB_POINTS; ++m)
-                if (memory.point[m] == touch.of[c].point) before = memory.impulse[m];
+                if (memory.point[m] == touch.contact[c].point) before = memory.impulse[m];
         }
         x.of[row_of(c)] = dot(in_world.n, before);
         x.of[row_of(c) + 1] = dot(in_world.first, before), x.of[row_of(c) + 2] = dot(in_world.second, before);
@@ -183,38 +183,39 @@ __device__ __forceinline__ void warm_start(LimbImpulses<Real, N>& x, const LimbM
 // Store v⁺ and q⁺ = q ⊕ dt v⁺, like `finish_step` of contact_dynamics.cuh. Returns whether v⁺ is finite.
 template <typename Real, class Joints>
 __device__ __forceinline__ bool integrate_limbs(const Joints& joints, Real (&trunk)[TRUNK_NV], const Real (&limb)[LIMB],
-                                            Real (&way)[TRUNK_NV], const Real (&back)[LIMB], const Group& group) {
+                                                Real (&displacement)[TRUNK_NV], const Real (&limb_displacement)[LIMB],
+                                                const Group& group) {
     const auto& at = joints.at;
     const Real dt = joints.dt;
-    bool sound = true;
+    bool finite = true;
 #pragma unroll
-    for (int e = 0; e < TRUNK_NV; ++e) sound &= fabs(trunk[e]) < Real(DIVERGED);
+    for (int e = 0; e < TRUNK_NV; ++e) finite &= fabs(trunk[e]) < Real(DIVERGED);
 #pragma unroll
-    for (int k = 0; k < LIMB; ++k) sound &= fabs(limb[k]) < Real(DIVERGED);
-    sound = !group.any(!sound);
+    for (int k = 0; k < LIMB; ++k) finite &= fabs(limb[k]) < Real(DIVERGED);
+    finite = !group.any(!finite);
     group.sync();
-    if (!FREEZES || sound) {
+    if (!FREEZES || finite) {
 #pragma unroll
         for (int k = 0; k < LIMB; ++k) {
             at(V + limb_rate(group) + k) = limb[k];
-            Real& here = at(Q + limb_coordinate(group) + k);
-            Real moves = limb[k] + back[k] * joints.rate;
+            Real& q = at(Q + limb_coordinate(group) + k);
+            Real velocity = limb[k] + limb_displacement[k] * joints.rate;
             if constexpr (HAS_LIMITS) {  // no joint moves past its limit, whatever residual is left
-                const Real low = (joints.table(joint_row::LOWER, limb_rate(group) + k) - here) * joints.rate;
-                const Real high = (joints.table(joint_row::UPPER, limb_rate(group) + k) - here) * joints.rate;
-                moves = clip(moves, fmin(low, Real(0)), fmax(high, Real(0)));
+                const Real low = (joints.table(joint_row::LOWER, limb_rate(group) + k) - q) * joints.rate;
+                const Real high = (joints.table(joint_row::UPPER, limb_rate(group) + k) - q) * joints.rate;
+                velocity = clip(velocity, fmin(low, Real(0)), fmax(high, Real(0)));
             }
-            here += dt * moves;
+            q += dt * velocity;
         }
         if (group.rank == 0) {
             const auto v = [&](int j) -> Real& { return trunk[j]; };
-            advance_joint<Real, HAS_BALLS>(FREE, numbers(at, Q), [&](int j) { return way[j]; }, v, dt);
+            advance_joint<Real, HAS_BALLS>(FREE, numbers(at, Q), [&](int j) { return displacement[j]; }, v, dt);
 #pragma unroll
             for (int e = 0; e < TRUNK_NV; ++e) at(V + e) = trunk[e];
         }
     }
     group.sync();
-    return sound;
+    return finite;
 }
 
 // Report a contact, like `report_contact` of contact_dynamics.cuh, with its impulse in the world; `place`: its index
@@ -247,8 +248,8 @@ __device__ __noinline__ void report_limb_contact(Report reported, Surroundings<R
 // The result of a step under contacts for a lane and the trunk: velocity changes by contacts, displacements that
 // resolve overlaps, the residual, and numbers for the report and the warm start.
 template <typename Real, int N> struct LimbOutcome {
-    bool found, back;  // whether impulses, and displacements, were found
-    Real trunk[TRUNK_NV], limb[LIMB], way[TRUNK_NV], limb_way[LIMB], left;
+    bool solved, resolved;  // whether impulses, and displacements, were found
+    Real trunk[TRUNK_NV], limb[LIMB], displacement[TRUNK_NV], limb_displacement[LIMB], residual;
     Vector<Real> impulse[N];  // in the world
     Real slip[N], joints[LIMB];
 };
@@ -260,13 +261,13 @@ __device__ __forceinline__ bool resolve_overlaps(const LimbRows<Real, N>& rows, 
     LimbImpulses<Real, N> x;
     Real gap[N];
 #pragma unroll WRITTEN_OUT<N>
-    for (int c = 0; c < rows.contacts(); ++c) gap[c] = touch.of[c].gap;
+    for (int c = 0; c < rows.contacts(); ++c) gap[c] = touch.contact[c].gap;
     const bool good = correct_overlap_by_limbs(rows, gap, x, overlaps, group);
     if (!overlaps) return true;
 #pragma unroll
-    for (int k = 0; k < LIMB; ++k) out.limb_way[k] = in_row(rows, k, x.sum);
+    for (int k = 0; k < LIMB; ++k) out.limb_displacement[k] = in_row(rows, k, x.sum);
 #pragma unroll
-    for (int e = 0; e < TRUNK_NV; ++e) out.way[e] = x.sum[LIMB + e];
+    for (int e = 0; e < TRUNK_NV; ++e) out.displacement[e] = x.sum[LIMB + e];
     return good;
 }
 
@@ -283,18 +284,18 @@ __device__ __forceinline__ LimbOutcome<Real, N> solve_contacts(const Touch& robo
     LimbRows<Real, N> rows;
     LimbImpulses<Real, N> x;
     LimbOutcome<Real, N> out = {};
-    out.back = true;
-    rows.many = touch.found;
+    out.resolved = true;
+    rows.many = touch.count;
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < rows.contacts(); ++c)
-        rows.touches[c] = c < touch.found, rows.mu[c] = robot.scene.of_shape(touch.of[c].shape, shape::FRICTION);
-    limb_rows(rows, touch.of, frame, now, to, joints.dt);
+        rows.touches[c] = c < touch.count, rows.mu[c] = robot.scene.of_shape(touch.contact[c].shape, shape::FRICTION);
+    limb_rows(rows, touch.contact, frame, now, to, joints.dt);
     joint_laws(rows, joints, group);
     warm_start(x, robot.memory, touch, rows, {normal, t.first, t.second}, robot.found.all.kept, robot.number, group);
     Real u[ROWS_OF<N>];
-    out.found = find_impulses(rows, x, u, out.left, effort, group);
-    const bool asks = overlaps && out.found;
-    if (group.any_of_all(asks)) out.back = resolve_overlaps(rows, touch, out, asks, group);
+    out.solved = find_impulses(rows, x, u, out.residual, effort, group);
+    const bool corrects = overlaps && out.solved;
+    if (group.any_of_all(corrects)) out.resolved = resolve_overlaps(rows, touch, out, corrects, group);
 #pragma unroll
     for (int c = 0; c < N; ++c) {
         const int r = row_of(c);
@@ -327,31 +328,31 @@ __device__ __forceinline__ int contact_index(const LimbMemory<Real>& memory, int
 // Report all contacts of a step; not collective over the warp, whose other robots may not be at their last step.
 template <class Touch, class Joints, class Robot, typename Real, int N>
 __device__ __forceinline__ void report_limb_contacts(const Touch& touch, const Joints& joints, const Robot& robot,
-                                           const LimbContacts<Real, N>& found, const LimbOutcome<Real, N>& out) {
+                                           const LimbContacts<Real, N>& contacts, const LimbOutcome<Real, N>& out) {
     const Group group = touch.group;
 #pragma unroll
     for (int c = 0; c < N; ++c) {
-        const int place = contact_index(touch.memory, found.of[c].point, group);
-        if (c < found.found)
-            report_limb_contact<Real>(touch.reported, touch.scene, joints, robot, group, found.of[c], out.impulse[c],
-                                      out.slip[c], touch.robot * CONTACTS + place);
+        const int place = contact_index(touch.memory, contacts.contact[c].point, group);
+        if (c < contacts.count)
+            report_limb_contact<Real>(touch.reported, touch.scene, joints, robot, group, contacts.contact[c],
+                                      out.impulse[c], out.slip[c], touch.robot * CONTACTS + place);
     }
 }
 
 // Store the best impulses, as the warm start of the next step or of this step by another kind.
 template <class Touch, typename Real, int N>
-__device__ __forceinline__ void store_impulses(Touch& touch, const LimbContacts<Real, N>& found,
+__device__ __forceinline__ void store_impulses(Touch& touch, const LimbContacts<Real, N>& contacts,
                                          const LimbOutcome<Real, N>& out) {
     auto& memory = touch.memory;
     memory.in_registers = true;
 #pragma unroll
     for (int c = 0; c < LIMB_POINTS; ++c) {
-        memory.point[c] = c < N ? found.of[min(c, N - 1)].point : -1;
+        memory.point[c] = c < N ? contacts.contact[min(c, N - 1)].point : -1;
         memory.impulse[c] = c < N ? out.impulse[min(c, N - 1)] : Vector<Real>{0, 0, 0};
     }
 #pragma unroll
     for (int k = 0; k < LIMB; ++k) memory.joints[k] = out.joints[k];
-    touch.number = int(touch.group.sum(found.found));
+    touch.number = int(touch.group.sum(contacts.count));
 }
 
 // The solver's iterations for each kind of step, and the kind that follows if they fail.
@@ -375,10 +376,10 @@ __device__ __forceinline__ StepAttempt step_by_limbs(Touch& touch, const Joints&
     group.meet();
     group.sync();
     const Posture<Real> now = posture<Real>(joints, robot, group);
-    LimbContacts<Real, N> found;
-    const bool few = find_points(found, touch.scene, Ground<Real>(touch.scene, now), joints.dt, group);
-    const bool beyond = group.any(!few || found.found > LIMB_POINTS);
-    const bool several = group.any(found.found > 1), many = group.any(found.found > 2);
+    LimbContacts<Real, N> contacts;
+    const bool few = find_points(contacts, touch.scene, Ground<Real>(touch.scene, now), joints.dt, group);
+    const bool beyond = group.any(!few || contacts.count > LIMB_POINTS);
+    const bool several = group.any(contacts.count > 1), many = group.any(contacts.count > 2);
     if (beyond) return {false, true, GENERAL};
     const Kind own = many ? MANY_CONTACTS : several ? TWO_CONTACTS : ONE_CONTACT;
     if (kind < MANY_CONTACTS ? own != min(kind, TWO_CONTACTS) : own < MANY_CONTACTS && !refused)
@@ -387,20 +388,20 @@ __device__ __forceinline__ StepAttempt step_by_limbs(Touch& touch, const Joints&
     const Motions<Real> to = free_motions(now, joints, robot, group);
     bool overlaps = false;
 #pragma unroll
-    for (int c = 0; c < N; ++c) overlaps |= found.of[c].gap < -OVERLAP<Real>;
+    for (int c = 0; c < N; ++c) overlaps |= contacts.contact[c].gap < -OVERLAP<Real>;
     overlaps = group.any(overlaps);
-    LimbOutcome<Real, N> out = solve_contacts(touch, found, now, to, joints, effort_of(kind, own), overlaps, group);
-    store_impulses(touch, found, out);
-    if (!out.found || !out.back) return {false, true, out.back ? next_kind(kind) : GENERAL};
+    LimbOutcome<Real, N> out = solve_contacts(touch, contacts, now, to, joints, effort_of(kind, own), overlaps, group);
+    store_impulses(touch, contacts, out);
+    if (!out.solved || !out.resolved) return {false, true, out.resolved ? next_kind(kind) : GENERAL};
     group.meet();
-    if (reports) report_limb_contacts(touch, joints, robot, found, out);
-    touch.left = touch.number > 0 ? out.left : Real(0),
+    if (reports) report_limb_contacts(touch, joints, robot, contacts, out);
+    touch.left = touch.number > 0 ? out.residual : Real(0),
         touch.worst = touch.left > touch.worst ? touch.left : touch.worst;
-    backward(to.a, out.trunk), backward(to.a, out.way);
+    backward(to.a, out.trunk), backward(to.a, out.displacement);
 #pragma unroll
     for (int e = 0; e < TRUNK_NV; ++e)
-        out.trunk[e] += to.trunk[e], out.way[e] = out.trunk[e] + out.way[e] * joints.rate;
-    return {true, integrate_limbs(joints, out.trunk, out.limb, out.way, out.limb_way, group), own};
+        out.trunk[e] += to.trunk[e], out.displacement[e] = out.trunk[e] + out.displacement[e] * joints.rate;
+    return {true, integrate_limbs(joints, out.trunk, out.limb, out.displacement, out.limb_displacement, group), own};
 }
 
 // Store the warm start in the robot's workspace, from which all other kinds of steps load it.

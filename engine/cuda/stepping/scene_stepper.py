@@ -47,15 +47,15 @@ class SceneStepper(Stepper):
         self._robot, partners = _robot(settings, threads)
         together = WARP // 2 if each < _WHOLE_WARPS else WARP
         self._layout = layout = Layout(arguments(settings, self._robot, "none"), settings.dtype, threads, together)
-        warps = -(-each // layout.together)
+        warps = -(-each // layout.robots_of_warp)
         self._warps = min(_WARPS[settings.dtype], warps) if warps > _SCHEDULERS else 1
         sizes = {name: layout.numbers_of(name) for name in (settings.dtype, "int32")}
-        groups = -(-settings.batch // layout.together)
+        groups = -(-settings.batch // layout.robots_of_warp)
         super().__init__(
-            settings, sum(groups * layout.together * n * np.dtype(name).itemsize for name, n in sizes.items())
+            settings, sum(groups * layout.robots_of_warp * n * np.dtype(name).itemsize for name, n in sizes.items())
         )
         self._tables = [arrays.to_device(layout.table(name), name) for name in sizes]
-        self._own = [arrays.empty((groups, max(n, 1), layout.together), name) for name, n in sizes.items()]
+        self._own = [arrays.empty((groups, max(n, 1), layout.robots_of_warp), name) for name, n in sizes.items()]
         self._firsts = [arrays.to_device(layout.first(name), name) for name in sizes]
         self._partners = [arrays.to_device(x, "int64") for x in partners]
         frames = settings.model.link_rotation, settings.model.link_position
@@ -79,7 +79,7 @@ class SceneStepper(Stepper):
 
     def _view(self, own: Own) -> Any:
         """Return the robots' own arrays in their layout: (groups, numbers, robots of a warp)."""
-        start = self._layout.place[id(own)]
+        start = self._layout.offset[id(own)]
         return self._own[int(own.numbers.dtype == np.int64)][:, start : start + own.numbers.size]
 
     def _get(self, own: Own) -> Any:
@@ -99,7 +99,7 @@ class SceneStepper(Stepper):
 
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
         *counts, dt = steps
-        blocks = -(-self._settings.batch // (self._warps * self._layout.together))
+        blocks = -(-self._settings.batch // (self._warps * self._layout.robots_of_warp))
         given = (
             *self._tables, *self._own, self._batch, *counts, *state, *self._report, self._body_wrenches, self._frozen,
             dt, self._batch,
@@ -118,7 +118,7 @@ class SceneStepper(Stepper):
         super().start(q, v)
 
     def _forget_robots(self, robots: Any) -> None:
-        together = self._layout.together
+        together = self._layout.robots_of_warp
         for own in self._left:
             self._view(own)[robots // together, :, robots % together] = 0
 

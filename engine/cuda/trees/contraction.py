@@ -154,11 +154,11 @@ class Contraction:
         for row in rows:
             if self.kind[row[0]] != FREE:
                 alike.setdefault(order[row[0]], []).append(row)
-        found = []
+        chunks = []
         for some in alike.values():
             most, length = self._cheapest(some)
-            found += [self._chunks(row, length) for row in some if len(row) > most]
-        return found
+            chunks += [self._chunks(row, length) for row in some if len(row) > most]
+        return chunks
 
     def _cheapest(self, rows: list[list[int]]) -> tuple[int, int]:
         """Return the length up to which rows of one order are absorbed one by one, and the links of a chunk."""

@@ -37,10 +37,10 @@ def fields(balls: bool) -> dict[str, int]:
 
 def blocks(n: int, batch: int, processors: int, clusters: bool) -> int:
     """Return the blocks of a group for one of `batch` robots of n bodies."""
-    found = 1
-    while clusters and 2 * found <= min(chains.LARGEST_CLUSTER, processors // batch) and n > BODIES * found:
-        found *= 2
-    return found
+    count = 1
+    while clusters and 2 * count <= min(chains.LARGEST_CLUSTER, processors // batch) and n > BODIES * count:
+        count *= 2
+    return count
 
 
 class _Tables(NamedTuple):
@@ -72,14 +72,14 @@ class Dca:
         processors, model, size = facts["multiProcessorCount"], self._model, self._type.itemsize
         cut = cut_for(len(model.parent), batch, processors, facts["major"] >= 9)
         tables = self._tables.get(cut.blocks) or self._prepared(cut)
-        found = tables.schedule
+        schedule = tables.schedule
         groups = min(batch, max(1, processors // cut.blocks))
-        numbers = workspace(found, self._balls)
+        numbers = workspace(schedule, self._balls)
         device.require_memory(groups * numbers * size, f"the workspace of {batch} robots of {len(model.parent)} bodies")
-        room = warp_room(found, cut)
-        counts = tables.stride, found.elements, room, model.nq, model.nv, batch
+        room = warp_room(schedule, cut)
+        counts = tables.stride, schedule.elements, room, model.nq, model.nv, batch
         rest = (
-            tables.constants, *self._gravity, *tables.indices, arrays.to_device(found.first_step),
+            tables.constants, *self._gravity, *tables.indices, arrays.to_device(schedule.first_step),
             arrays.empty((groups * numbers,), self._type.name),
             np.int64(numbers), *(np.int32(x) for x in counts),
         )  # fmt: skip
@@ -92,9 +92,9 @@ class Dca:
 
     def _prepared(self, cut: chains.Cut) -> _Tables:
         model = self._model
-        found = schedule_of(model, cut)
-        constants = arrays.to_device(by_places(pack(model).constants, found, self._type))
-        self._tables[cut.blocks] = _Tables(found, constants, tables(model, found), pad(found.slots))
+        schedule = schedule_of(model, cut)
+        constants = arrays.to_device(by_places(pack(model).constants, schedule, self._type))
+        self._tables[cut.blocks] = _Tables(schedule, constants, tables(model, schedule), pad(schedule.slots))
         return self._tables[cut.blocks]
 
 
@@ -109,15 +109,15 @@ def schedule_of(model: Model, cut: chains.Cut) -> Schedule:
     return schedule(model.parent.tolist(), model.kind.tolist(), cut.blocks * WARPS)
 
 
-def workspace(found: Schedule, balls: bool) -> int:
+def workspace(schedule: Schedule, balls: bool) -> int:
     """Return the numbers of a group's workspace."""
-    bodies = fields(balls)["FIELDS"] * pad(found.slots)
-    return bodies + chains.ELEMENT * found.elements + chains.MAP * found.maps
+    bodies = fields(balls)["FIELDS"] * pad(schedule.slots)
+    return bodies + chains.ELEMENT * schedule.elements + chains.MAP * schedule.maps
 
 
-def warp_room(found: Schedule, cut: chains.Cut) -> int:
+def warp_room(schedule: Schedule, cut: chains.Cut) -> int:
     """Return the numbers of a warp in shared memory."""
-    return max(found.longest * cut.link, 2 * chains.ELEMENT) + chains.SCRATCH if found.elements else 0
+    return max(schedule.longest * cut.link, 2 * chains.ELEMENT) + chains.SCRATCH if schedule.elements else 0
 
 
 def pad(slots: int) -> int:
@@ -125,22 +125,22 @@ def pad(slots: int) -> int:
     return -(-slots // 32) * 32
 
 
-def by_places(constants: np.ndarray, found: Schedule, dtype: np.dtype[Any]) -> np.ndarray:
+def by_places(constants: np.ndarray, schedule: Schedule, dtype: np.dtype[Any]) -> np.ndarray:
     """Return packed constants (…, n + 1, CONSTANTS) in the layout of memory.cuh: (…, CONSTANTS, stride)."""
-    rows = np.zeros((*constants.shape[:-2], CONSTANTS, pad(found.slots)), dtype)
-    rows[..., : len(found.body)] = np.swapaxes(constants[..., found.body, :], -1, -2)
+    rows = np.zeros((*constants.shape[:-2], CONSTANTS, pad(schedule.slots)), dtype)
+    rows[..., : len(schedule.body)] = np.swapaxes(constants[..., schedule.body, :], -1, -2)
     return rows
 
 
-def tables(model: Model, found: Schedule) -> tuple[Any, ...]:
+def tables(model: Model, schedule: Schedule) -> tuple[Any, ...]:
     """Return the schedule's tables on the GPU, in the kernel's order, without its warps' first steps."""
-    stride, n = pad(found.slots), len(found.body)
+    stride, n = pad(schedule.slots), len(schedule.body)
     bodies = np.zeros((5, stride), np.int32)
-    of_model = (x[found.body] for x in (model.kind, model.q_start, model.v_start))
-    bodies[:, :n] = np.stack([*of_model, found.parent, found.body])
-    ancestors = np.full((*found.ancestors.shape[:2], stride), -1, np.int32)
-    ancestors[..., :n] = found.ancestors
-    every = bodies, found.first_share, found.shares, ancestors, found.links, found.program
+    of_model = (x[schedule.body] for x in (model.kind, model.q_start, model.v_start))
+    bodies[:, :n] = np.stack([*of_model, schedule.parent, schedule.body])
+    ancestors = np.full((*schedule.ancestors.shape[:2], stride), -1, np.int32)
+    ancestors[..., :n] = schedule.ancestors
+    every = bodies, schedule.first_share, schedule.shares, ancestors, schedule.links, schedule.program
     return tuple(arrays.to_device(_not_empty(x)) for x in every)
 
 

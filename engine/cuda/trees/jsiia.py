@@ -89,10 +89,10 @@ def tables(model: Model) -> Tables:
 
 def pack_tables(model: Model, dtype: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the integer tables with their offsets first, and constants and G as reals."""
-    found, own = [np.asarray(x).ravel() for x in tables(model)], pack_coupling(model, dtype)
-    first = np.cumsum([len(found), *(x.size for x in found)])[:-1]
+    integers, own = [np.asarray(x).ravel() for x in tables(model)], pack_coupling(model, dtype)
+    first = np.cumsum([len(integers), *(x.size for x in integers)])[:-1]
     reals = pack(model, dtype).constants.ravel(), own.q_factor, own.q_offset, own.v_factor
-    return np.concatenate([first, *found]), np.concatenate(reals)
+    return np.concatenate([first, *integers]), np.concatenate(reals)
 
 
 def depth_first(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -140,8 +140,8 @@ class BlockPerRobot:
         self._model, self._type = model, np.dtype(dtype)
         whole, reals = pack_tables(model, dtype)
         self._tables = arrays.to_device(reals, dtype), arrays.to_device(whole, "int32")
-        found = tables(model)
-        entries, depths, levels = len(found.entries), len(found.first_of_depth) - 1, len(found.first_of_level) - 1
+        indices = tables(model)
+        entries, depths, levels = len(indices.entries), len(indices.first_of_depth) - 1, len(indices.first_of_level) - 1
         n, tree_nv, nv = len(model.parent), model.tree_nv, model.nv
         self._sizes = len(reals), len(whole), n, model.tree_nq, tree_nv, model.nq, nv, entries, depths, levels
         self._room = BODY_NUMBERS * n + WRENCH * tree_nv + entries + 2 * nv

@@ -260,5 +260,5 @@ def _ancestors(parent: Indices) -> Indices:
             far.append(above[far[-1]])
         table.append(np.stack(far[: FANOUT - 1])[:, :n])
         above = far[-1]
-    found = np.array(table, np.int32).reshape(-1, FANOUT - 1, n)
-    return np.where(found == n, -1, found).astype(np.int32)
+    shares = np.array(table, np.int32).reshape(-1, FANOUT - 1, n)
+    return np.where(shares == n, -1, shares).astype(np.int32)

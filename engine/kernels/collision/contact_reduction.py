@@ -103,30 +103,30 @@ def best_near_point(chosen, count, near, tilt):
 
 
 @inline
-def _position(work, k):
+def _position(ws, k):
     """The position of candidate k in the plane of the contact."""
-    return work.candidate[k, 0], work.candidate[k, 1], 0.0
+    return ws.candidate[k, 0], ws.candidate[k, 1], 0.0
 
 
 @inline
-def deepest_candidate(work, candidates, margin):
+def deepest_candidate(ws, candidates, margin):
     """The first of the deepest candidates."""
     best = 0
     for k in range(1, candidates):
-        if work.candidate[k, 3] < work.candidate[best, 3] - margin:
+        if ws.candidate[k, 3] < ws.candidate[best, 3] - margin:
             best = k
     return best
 
 
 @inline
-def _best_candidate(work, candidates, i0, i1, i2, chosen):
+def _best_candidate(ws, candidates, i0, i1, i2, chosen):
     """The first of the candidates that add most, or −1 where none adds anything."""
     best, best_gain, n = -1, 0.0, (0.0, 0.0, 1.0)
-    a, b, c = _position(work, i0), _position(work, max(i1, 0)), _position(work, max(i2, 0))
+    a, b, c = _position(ws, i0), _position(ws, max(i1, 0)), _position(ws, max(i2, 0))
     orientation = _orientation(chosen, a, b, c, n)
     for k in range(candidates):
         if k != i0 and k != i1 and k != i2:
-            gain = _gain(chosen, _position(work, k), a, b, c, n, orientation, 0.0)
+            gain = _gain(chosen, _position(ws, k), a, b, c, n, orientation, 0.0)
             if gain > best_gain:
                 best, best_gain = k, gain * (1.0 + _ALIKE)
     return best
@@ -135,14 +135,14 @@ def _best_candidate(work, candidates, i0, i1, i2, chosen):
 @inline
 def _store_contact(contacts, slot, k, frame, o):
     """Store a candidate as a contact."""
-    x = add(o, mul_t(frame, load3(contacts.work.candidate[k])))
+    x = add(o, mul_t(frame, load3(contacts.workspace.candidate[k])))
     put(
         contacts,
         slot,
         x,
         (frame[6], frame[7], frame[8]),
-        contacts.work.candidate[k, 3],
-        contacts.work.candidate_feature[k],
+        contacts.workspace.candidate[k, 3],
+        contacts.workspace.candidate_feature[k],
     )
 
 
@@ -156,10 +156,10 @@ def reduce_candidates(contacts, candidates, margin, frame, o):
         for k in range(candidates):
             _store_contact(contacts, k, k, frame, o)
         return candidates
-    i0, i1, i2, count = deepest_candidate(contacts.work, candidates, margin), -1, -1, 1
+    i0, i1, i2, count = deepest_candidate(contacts.workspace, candidates, margin), -1, -1, 1
     _store_contact(contacts, 0, i0, frame, o)
     while count < KEPT:
-        k = _best_candidate(contacts.work, candidates, i0, i1, i2, count)
+        k = _best_candidate(contacts.workspace, candidates, i0, i1, i2, count)
         if k < 0:
             break
         _store_contact(contacts, count, k, frame, o)

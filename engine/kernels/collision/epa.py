@@ -20,22 +20,22 @@ _DEGENERATE = 1e300
 
 
 @inline
-def _new_vertex(a, b, shapes, rotation, d, e, slot, work):
+def _new_vertex(a, b, shapes, rotation, d, e, slot, ws):
     """Put the support point of the difference along e into a vertex."""
-    w, x = farthest(a, b, shapes, rotation, d, e, work)
-    store3(work.vertex[slot], w)
-    store3(work.vertex[slot], x, 3)
+    w, x = farthest(a, b, shapes, rotation, d, e, ws)
+    store3(ws.vertex[slot], w)
+    store3(ws.vertex[slot], x, 3)
     return w
 
 
 @inline
-def _put_triangle(work, slot, i, j, k):
+def _put_triangle(ws, slot, i, j, k):
     """Put a triangle with its outward normal and offset; a degenerate one is never the nearest."""
-    a = load3(work.vertex[i])
-    ab, ac = sub(load3(work.vertex[j]), a), sub(load3(work.vertex[k]), a)
+    a = load3(ws.vertex[i])
+    ab, ac = sub(load3(ws.vertex[j]), a), sub(load3(ws.vertex[k]), a)
     n = cross(ab, ac)
     area = dot(n, n)
-    row = work.triangle[slot]
+    row = ws.triangle[slot]
     if area > _THIN * _THIN * _THIN * dot(ab, ab) * dot(ac, ac):
         n = scale(1.0 / np.sqrt(area), n)
         store3(row, n)
@@ -43,15 +43,15 @@ def _put_triangle(work, slot, i, j, k):
     else:
         store3(row, (0.0, 0.0, 0.0))
         row[3] = _DEGENERATE
-    work.triangle_vertices[slot, 0], work.triangle_vertices[slot, 1], work.triangle_vertices[slot, 2] = i, j, k
+    ws.triangle_vertices[slot, 0], ws.triangle_vertices[slot, 1], ws.triangle_vertices[slot, 2] = i, j, k
 
 
 @kernel
-def _add_vertex_along(a, b, shapes, rotation, d, e, count, size, work):
-    """Add a vertex along e or −e, if one is off the point, line or plane of the others; return their number."""
+def _add_vertex_along(a, b, shapes, rotation, d, e, count, size, ws):
+    """Add a vertex along e or −e, if it is off the point, line or plane of the vertices so far; return their number."""
     for side in range(2):
-        w = _new_vertex(a, b, shapes, rotation, d, e if side == 0 else scale(-1.0, e), count, work)
-        if abs(dot(sub(w, load3(work.vertex[0])), e)) > _THIN * size * np.sqrt(dot(e, e)):
+        w = _new_vertex(a, b, shapes, rotation, d, e if side == 0 else scale(-1.0, e), count, ws)
+        if abs(dot(sub(w, load3(ws.vertex[0])), e)) > _THIN * size * np.sqrt(dot(e, e)):
             return count + 1
     return count
 
@@ -66,86 +66,85 @@ def _perpendicular(x, which):
 
 
 @kernel
-def _first_vertices(a, b, shapes, rotation, d, count, size, work):
+def _first_vertices(a, b, shapes, rotation, d, count, size, ws):
     """Find four vertices that span a volume, beginning with the simplex; return their number."""
     for k in range(count):
-        store6(work.vertex[k], load6(work.simplex[k]))
+        store6(ws.vertex[k], load6(ws.simplex[k]))
     if count == 1:
         for axis in range(3):
             if count == 1:
                 e = (1.0 if axis == 0 else 0.0), (1.0 if axis == 1 else 0.0), (1.0 if axis == 2 else 0.0)
-                count = _add_vertex_along(a, b, shapes, rotation, d, e, count, size, work)
+                count = _add_vertex_along(a, b, shapes, rotation, d, e, count, size, ws)
     if count == 2:
-        along = sub(load3(work.vertex[1]), load3(work.vertex[0]))
+        along = sub(load3(ws.vertex[1]), load3(ws.vertex[0]))
         for which in range(2):
             if count == 2:
-                count = _add_vertex_along(a, b, shapes, rotation, d, _perpendicular(along, which), count, size, work)
+                count = _add_vertex_along(a, b, shapes, rotation, d, _perpendicular(along, which), count, size, ws)
     if count == 3:
-        p = load3(work.vertex[0])
-        n = cross(sub(load3(work.vertex[1]), p), sub(load3(work.vertex[2]), p))
-        count = _add_vertex_along(a, b, shapes, rotation, d, n, count, size, work)
+        p = load3(ws.vertex[0])
+        n = cross(sub(load3(ws.vertex[1]), p), sub(load3(ws.vertex[2]), p))
+        count = _add_vertex_along(a, b, shapes, rotation, d, n, count, size, ws)
     return count
 
 
 @inline
-def _toggle_rim_edge(work, edges, i, j):
+def _toggle_rim_edge(ws, edges, i, j):
     """Add an edge of the rim, or remove it if it is there in the other direction; return their number.
 
     Where rounding has torn the surface into many holes, edges beyond the room for them are dropped.
     """
     for k in range(edges):
-        if work.rim[k, 0] == j and work.rim[k, 1] == i:
-            work.rim[k, 0], work.rim[k, 1] = work.rim[edges - 1, 0], work.rim[edges - 1, 1]
+        if ws.rim[k, 0] == j and ws.rim[k, 1] == i:
+            ws.rim[k, 0], ws.rim[k, 1] = ws.rim[edges - 1, 0], ws.rim[edges - 1, 1]
             return edges - 1
-    if edges == work.rim.shape[0]:
+    if edges == ws.rim.shape[0]:
         return edges
-    work.rim[edges, 0], work.rim[edges, 1] = i, j
+    ws.rim[edges, 0], ws.rim[edges, 1] = i, j
     return edges + 1
 
 
 @inline
-def _remove_visible(work, triangles, nearest, w, margin):
-    """Remove the triangles visible from w; return the number of the others and of the edges of the hole's rim."""
+def _remove_visible(ws, triangles, nearest, w, margin):
+    """Remove the triangles visible from w; return the number of the remaining triangles and of the edges of the hole's
+    rim."""
     edges, k = 0, triangles - 1
     while k >= 0:
-        if k == nearest or dot(load3(work.triangle[k]), w) - work.triangle[k, 3] > margin:
+        if k == nearest or dot(load3(ws.triangle[k]), w) - ws.triangle[k, 3] > margin:
             for c in range(3):
-                edges = _toggle_rim_edge(
-                    work, edges, work.triangle_vertices[k, c], work.triangle_vertices[k, (c + 1) % 3]
-                )
+                edges = _toggle_rim_edge(ws, edges, ws.triangle_vertices[k, c], ws.triangle_vertices[k, (c + 1) % 3])
             triangles -= 1
             for c in range(3):
-                work.triangle_vertices[k, c] = work.triangle_vertices[triangles, c]
+                ws.triangle_vertices[k, c] = ws.triangle_vertices[triangles, c]
             for c in range(4):
-                work.triangle[k, c] = work.triangle[triangles, c]
+                ws.triangle[k, c] = ws.triangle[triangles, c]
         k -= 1
     return triangles, edges
 
 
 @inline
-def _first_triangles(work):
+def _first_triangles(ws):
     """Put the faces of the tetrahedron of the first four vertices."""
-    p = load3(work.vertex[0])
-    n = cross(sub(load3(work.vertex[1]), p), sub(load3(work.vertex[2]), p))
-    above = dot(n, sub(load3(work.vertex[3]), p)) > 0.0
+    p = load3(ws.vertex[0])
+    n = cross(sub(load3(ws.vertex[1]), p), sub(load3(ws.vertex[2]), p))
+    above = dot(n, sub(load3(ws.vertex[3]), p)) > 0.0
     i, j = (2 if above else 1), (1 if above else 2)
-    _put_triangle(work, 0, 0, i, j)
-    _put_triangle(work, 1, 0, 3, i)
-    _put_triangle(work, 2, i, 3, j)
-    _put_triangle(work, 3, j, 3, 0)
+    _put_triangle(ws, 0, 0, i, j)
+    _put_triangle(ws, 1, 0, 3, i)
+    _put_triangle(ws, 2, i, 3, j)
+    _put_triangle(ws, 3, j, 3, 0)
 
 
 @inline
-def _nearest(work, triangles):
+def _nearest(ws, triangles):
     best = 0
     for k in range(1, triangles):
-        if work.triangle[k, 3] < work.triangle[best, 3]:
+        if ws.triangle[k, 3] < ws.triangle[best, 3]:
             best = k
     return best
 
 
 @kernel
-def penetration_direction(a, b, shapes, rotation, d, count, work):
+def penetration_direction(a, b, shapes, rotation, d, count, ws):
     """Compute the penetration direction, a unit vector from the second shape to the first, into `axis`.
 
     The first shape is at d, the other at 0, without radii. `simplex` holds `count` points of the difference whose hull
@@ -154,27 +153,27 @@ def penetration_direction(a, b, shapes, rotation, d, count, work):
     small, large = shapes.bound[a, 3], shapes.bound[b, 3]
     small, large = min(small, large), max(small, large)
     size = small + large + np.sqrt(dot(d, d))
-    store3(work.axis, (0.0, 0.0, 1.0))
-    if _first_vertices(a, b, shapes, rotation, d, count, small + large, work) < 4:
+    store3(ws.axis, (0.0, 0.0, 1.0))
+    if _first_vertices(a, b, shapes, rotation, d, count, small + large, ws) < 4:
         return
-    _first_triangles(work)
+    _first_triangles(ws)
     vertices, triangles = 4, 4
-    best, direction = _nearest(work, triangles), (0.0, 0.0, 1.0)
-    offset = work.triangle[best, 3]
-    while vertices < work.vertex.shape[0] and triangles + vertices + 2 <= work.triangle_vertices.shape[0]:
-        if work.triangle[best, 3] < offset - _FOLDED * size:
+    best, direction = _nearest(ws, triangles), (0.0, 0.0, 1.0)
+    offset = ws.triangle[best, 3]
+    while vertices < ws.vertex.shape[0] and triangles + vertices + 2 <= ws.triangle_vertices.shape[0]:
+        if ws.triangle[best, 3] < offset - _FOLDED * size:
             break  # a growing polytope's depth cannot decrease: rounding has folded it
-        n, offset = load3(work.triangle[best]), work.triangle[best, 3]
+        n, offset = load3(ws.triangle[best]), ws.triangle[best, 3]
         direction = scale(-1.0, n)
-        w = _new_vertex(a, b, shapes, rotation, d, n, vertices, work)
+        w = _new_vertex(a, b, shapes, rotation, d, n, vertices, ws)
         if dot(n, w) - offset <= _TOLERANCE * small + _VISIBLE * size:
             break
-        triangles, edges = _remove_visible(work, triangles, best, w, _VISIBLE * size)
-        if triangles + edges > work.triangle_vertices.shape[0]:
+        triangles, edges = _remove_visible(ws, triangles, best, w, _VISIBLE * size)
+        if triangles + edges > ws.triangle_vertices.shape[0]:
             break  # several holes, from rounding
         for k in range(edges):
-            _put_triangle(work, triangles + k, work.rim[k, 0], work.rim[k, 1], vertices)
+            _put_triangle(ws, triangles + k, ws.rim[k, 0], ws.rim[k, 1], vertices)
         triangles += edges
         vertices += 1
-        best = _nearest(work, triangles)
-    store3(work.axis, direction)
+        best = _nearest(ws, triangles)
+    store3(ws.axis, direction)

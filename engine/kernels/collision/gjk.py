@@ -22,9 +22,9 @@ _SLENDER = 1e-8  # relative: the triangle's height below which its edges alone a
 
 
 @inline
-def _store_nearest(work, slot, x):
-    store3(work.nearest[slot], x)
-    work.nearest[slot, 3] = dot(x, x)
+def _store_nearest(ws, slot, x):
+    store3(ws.nearest[slot], x)
+    ws.nearest[slot, 3] = dot(x, x)
 
 
 @inline
@@ -37,10 +37,10 @@ def _on_line(a, b):
 
 
 @inline
-def _edge(work, i, j, slot, mask, limit):
-    """Put an edge's nearest point into the slot, if nearer than the limit; return the mask of its corners, else the
-    mask given."""
-    a, b = load3(work.simplex[i]), load3(work.simplex[j])
+def _edge(ws, i, j, slot, mask, limit):
+    """Put an edge's nearest point into the slot, if nearer than the limit; return the mask of its corners, else
+    `mask`."""
+    a, b = load3(ws.simplex[i]), load3(ws.simplex[j])
     x, fraction = _on_line(a, b)
     corners = (1 << i) + (1 << j)
     if fraction <= 0.0:
@@ -48,30 +48,30 @@ def _edge(work, i, j, slot, mask, limit):
     if fraction >= 1.0:
         x, corners = b, 1 << j
     if dot(x, x) < limit:
-        _store_nearest(work, slot, x)
+        _store_nearest(ws, slot, x)
         mask = corners
     return mask
 
 
 @kernel
-def _triangle(work, i, j, k, slot):
+def _triangle(ws, i, j, k, slot):
     """Put a triangle's nearest point into the slot; return the bit mask of the corners that support it."""
-    a, b, c = load3(work.simplex[i]), load3(work.simplex[j]), load3(work.simplex[k])
+    a, b, c = load3(ws.simplex[i]), load3(ws.simplex[j]), load3(ws.simplex[k])
     ab, ac = sub(b, a), sub(c, a)
     n = cross(ab, ac)
     area = dot(n, n)
-    work.nearest[slot, 3] = 1e300
+    ws.nearest[slot, 3] = 1e300
     if area > _SLENDER * _SLENDER * dot(ab, ab) * dot(ac, ac):
         # Barycentric coordinates of the origin's projection: inside where none is negative.
         u, v, w = dot(n, cross(b, c)), dot(n, cross(c, a)), dot(n, cross(a, b))
         if u >= 0.0 and v >= 0.0 and w >= 0.0:
             p = b if dot(b, b) < dot(a, a) else a
             p = c if dot(c, c) < dot(p, p) else p
-            _store_nearest(work, slot, scale(dot(n, p) / area, n))
+            _store_nearest(ws, slot, scale(dot(n, p) / area, n))
             return (1 << i) + (1 << j) + (1 << k)
-    mask = _edge(work, i, j, slot, 0, work.nearest[slot, 3])
-    mask = _edge(work, j, k, slot, mask, work.nearest[slot, 3])
-    return _edge(work, k, i, slot, mask, work.nearest[slot, 3])
+    mask = _edge(ws, i, j, slot, 0, ws.nearest[slot, 3])
+    mask = _edge(ws, j, k, slot, mask, ws.nearest[slot, 3])
+    return _edge(ws, k, i, slot, mask, ws.nearest[slot, 3])
 
 
 @inline
@@ -81,14 +81,14 @@ def _face(face):
 
 
 @inline
-def _inside(work):
+def _inside(ws):
     """Whether the origin is in the tetrahedron, never in a flat one."""
     inside = True
     for face in range(4):
         i, j, k, other = _face(face)
-        a = load3(work.simplex[i])
-        ab, ac = sub(load3(work.simplex[j]), a), sub(load3(work.simplex[k]), a)
-        ad = sub(load3(work.simplex[other]), a)
+        a = load3(ws.simplex[i])
+        ab, ac = sub(load3(ws.simplex[j]), a), sub(load3(ws.simplex[k]), a)
+        ad = sub(load3(ws.simplex[other]), a)
         n = cross(ab, ac)
         side, other_side = -dot(n, a), dot(n, ad)
         flat = other_side * other_side <= _FLAT * _FLAT * dot(ab, ab) * dot(ac, ac) * dot(ad, ad)
@@ -97,70 +97,70 @@ def _inside(work):
 
 
 @kernel
-def _tetrahedron(work):
+def _tetrahedron(ws):
     """Put a tetrahedron's nearest point into slot 0; return the bit mask of its corners, all four if the origin is
     inside."""
-    if _inside(work):
+    if _inside(ws):
         return 15
     best, distance = 0, 1e300
     for face in range(4):
         i, j, k, _ = _face(face)
-        mask = _triangle(work, i, j, k, 1)
-        if work.nearest[1, 3] < distance:
-            best, distance = mask, work.nearest[1, 3]
-            _store_nearest(work, 0, load3(work.nearest[1]))
+        mask = _triangle(ws, i, j, k, 1)
+        if ws.nearest[1, 3] < distance:
+            best, distance = mask, ws.nearest[1, 3]
+            _store_nearest(ws, 0, load3(ws.nearest[1]))
     return best
 
 
 @inline
-def _reduce(work, count):
+def _reduce(ws, count):
     """Put the simplex's nearest point into slot 0; return the bit mask of its corners."""
     if count == 1:
-        _store_nearest(work, 0, load3(work.simplex[0]))
+        _store_nearest(ws, 0, load3(ws.simplex[0]))
         return 1
     if count == 2:
-        return _edge(work, 0, 1, 0, 0, 1e300)
+        return _edge(ws, 0, 1, 0, 0, 1e300)
     if count == 3:
-        return _triangle(work, 0, 1, 2, 0)
-    return _tetrahedron(work)
+        return _triangle(ws, 0, 1, 2, 0)
+    return _tetrahedron(ws)
 
 
 @inline
-def _remove_corners(work, count, mask):
+def _remove_corners(ws, count, mask):
     """Remove the corners that do not support the nearest point; return the number left."""
     left = 0
     for k in range(count):
         if (mask >> k) & 1 == 1:
-            store6(work.simplex[left], load6(work.simplex[k]))
+            store6(ws.simplex[left], load6(ws.simplex[k]))
             left += 1
     return left
 
 
 @kernel
-def _result(work, count):
+def _result(ws, count):
     """Compute the normal, the distance and the witness points from the simplex and its nearest point in slot 0."""
-    v = load3(work.nearest[0])
-    a, p = load3(work.simplex[0]), load3(work.simplex[0], 3)
+    v = load3(ws.nearest[0])
+    a, p = load3(ws.simplex[0]), load3(ws.simplex[0], 3)
     x = p
     if count == 2:
-        x = add(p, scale(_on_line(a, load3(work.simplex[1]))[1], sub(load3(work.simplex[1], 3), p)))
+        x = add(p, scale(_on_line(a, load3(ws.simplex[1]))[1], sub(load3(ws.simplex[1], 3), p)))
     if count == 3:
-        b, c = load3(work.simplex[1]), load3(work.simplex[2])
+        b, c = load3(ws.simplex[1]), load3(ws.simplex[2])
         n = cross(sub(b, a), sub(c, a))
         u, s, t = dot(n, cross(b, c)), dot(n, cross(c, a)), dot(n, cross(a, b))
         fraction = 1.0 / (u + s + t)
         x = scale(u * fraction, p)
-        x = add(x, scale(s * fraction, load3(work.simplex[1], 3)))
-        x = add(x, scale(t * fraction, load3(work.simplex[2], 3)))
-    distance = np.sqrt(work.nearest[0, 3])
-    store3(work.axis, scale(1.0 / distance, v))
-    work.axis[3] = distance
-    store3(work.axis, x, 4)
-    store3(work.axis, sub(x, v), 7)
+        x = add(x, scale(s * fraction, load3(ws.simplex[1], 3)))
+        x = add(x, scale(t * fraction, load3(ws.simplex[2], 3)))
+    distance = np.sqrt(ws.nearest[0, 3])
+    store3(ws.axis, scale(1.0 / distance, v))
+    ws.axis[3] = distance
+    store3(ws.axis, x, 4)
+    store3(ws.axis, sub(x, v), 7)
 
 
 @kernel
-def closest_points(a, b, shapes, rotation, d, limit, work):
+def closest_points(a, b, shapes, rotation, d, limit, ws):
     """Return FAR, APART or, from OVERLAP on, that shapes overlap; the first is at d, the other at 0.
 
     FAR: farther apart than the limit. APART: `axis` holds the normal from the second to the first, the distance and the
@@ -175,25 +175,25 @@ def closest_points(a, b, shapes, rotation, d, limit, work):
         v, vv = (1.0, 0.0, 0.0), 1.0
     count = 0
     for iteration in range(_ROUNDS):
-        w, x = farthest(a, b, shapes, rotation, d, scale(-1.0, v), work)
+        w, x = farthest(a, b, shapes, rotation, d, scale(-1.0, v), ws)
         vw = dot(v, w)
         if vw > 0.0 and vw * vw > vv * limit * limit:
             return FAR
         repeated = False
         for k in range(count):
-            repeated |= load3(work.simplex[k]) == w
+            repeated |= load3(ws.simplex[k]) == w
         if repeated or (count > 0 and vv - vw <= _CLOSE * vv):
             break
-        store3(work.simplex[count], w)
-        store3(work.simplex[count], x, 3)
-        mask = _reduce(work, count + 1)
+        store3(ws.simplex[count], w)
+        store3(ws.simplex[count], x, 3)
+        mask = _reduce(ws, count + 1)
         if mask == 15:
             return OVERLAP + 3
-        before, vv, v = vv, work.nearest[0, 3], load3(work.nearest[0])
-        count = _remove_corners(work, count + 1, mask)
+        before, vv, v = vv, ws.nearest[0, 3], load3(ws.nearest[0])
+        count = _remove_corners(ws, count + 1, mask)
         if vv <= _TOUCHING * _TOUCHING * size * size:
             return OVERLAP + count - 1
         if iteration > 0 and vv >= before:
             break
-    _result(work, count)
+    _result(ws, count)
     return APART

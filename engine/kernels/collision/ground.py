@@ -50,9 +50,9 @@ def put(out, slot, k, s, x, n, gap):
 
 
 @inline
-def _contacts_of(place, points, bodies, surface, dt, near, out):
+def _contacts_of(index, points, bodies, surface, dt, near, out):
     """Put the contacts of one near shape from its slot of `out` on; return their number."""
-    s, slot = near.shapes[place], near.slots[place]
+    s, slot = near.shapes[index], near.slots[index]
     near_count, count = near_points(s, points, motion_of(s, points, bodies), dt, surface, near), 0
     corners = points.first[s + 1] - points.first[s]
     while count < min(near_count, KEPT):
@@ -80,9 +80,9 @@ def _move(i, to, out):
 def _compact(shapes, near, out):
     """Move the contacts to the leading slots."""
     to = 0
-    for place in range(shapes):
-        slot = near.slots[place]
-        for k in range(near.contact_count[place]):
+    for index in range(shapes):
+        slot = near.slots[index]
+        for k in range(near.contact_count[index]):
             if slot + k > to:
                 _move(slot + k, to, out)
             to += 1
@@ -92,15 +92,15 @@ def _compact(shapes, near, out):
 def ground_contacts(points, bodies, surface, dt, near, out):
     """Find the contacts with a surface, see `surfaces`, into `out`; return their number.
 
-    Of a shape with more than four near points these are kept: the deepest, the farthest from it, and those that widen
-    their area most; of a hull with many corners only those that it may tilt onto within the step. A resting sole with
-    many corners has more than four near points; with four chosen by distance alone it would rock forever.
+    Of a shape with more than four near points four are kept: the deepest, the farthest from it, and the two that then
+    widen the area most; of a hull with many corners only corners onto which it may tilt within the step. A resting sole
+    with many corners has more than four near points; with four chosen by distance alone it would rock forever.
     """
     shapes, total = near_shapes(points, bodies, surface, dt, near), 0
-    for place in parallel_range(shapes):
-        near.contact_count[place] = _contacts_of(place, points, bodies, surface, dt, of_thread(near), out)
-    for place in range(shapes):
-        total += near.contact_count[place]
+    for index in parallel_range(shapes):
+        near.contact_count[index] = _contacts_of(index, points, bodies, surface, dt, of_thread(near), out)
+    for index in range(shapes):
+        total += near.contact_count[index]
     for _ in parallel_range(1):  # one thread: a second one would read slots that the first has already overwritten
         _compact(shapes, near, out)
     return total

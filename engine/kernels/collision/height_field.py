@@ -61,7 +61,8 @@ def _cell(field, x, y):
 
 @inline
 def _triangle(field, i, j, upper):
-    """A triangle of a cell, that with the greater y or the other: the first corner's height, the slopes along x, y."""
+    """A triangle of a cell, the `upper` one with the greater y or the lower one: the first corner's height, the slopes
+    along x, y."""
     a, d, side = _height(field, i, j), _height(field, i + 1, j + 1), field.grid[CELL]
     other = _height(field, i + 1, j) if upper else _height(field, i, j + 1)
     return a, (d - other if upper else other - a) / side, (other - a if upper else d - other) / side
@@ -95,11 +96,11 @@ def highest_around(field, x, radius):
 
 
 @inline
-def _put(nearest, k, n, place, gap):
+def _put(nearest, k, n, point, gap):
     """Store the normal, place and gap of one of a sphere's points."""
     row = nearest[k]
     store3(row, n, NORMAL)
-    store3(row, place, PLACE)
+    store3(row, point, PLACE)
     row[GAP] = gap
 
 
@@ -152,21 +153,21 @@ def _is_local_minimum(field, p, d):
 
 
 @kernel
-def _add_point(field, count, x, radius, place, nearest):
+def _add_point(field, count, x, radius, point, nearest):
     """Keep a place among the sphere's points, if it is new; return their number."""
-    d = sub(x, place)
+    d = sub(x, point)
     distance = np.sqrt(dot(d, d))
     limit = _coincidence_distance(radius) * field.grid[CELL]
     slot, worst = count, distance - radius
     for m in range(count):
         row = nearest[m]
         n = load3(row, NORMAL)
-        offset = sub(sub(x, scale(row[GAP] + radius, n)), place)
+        offset = sub(sub(x, scale(row[GAP] + radius, n)), point)
         if dot(offset, offset) < limit * limit:
             return count
         if count == KEPT and row[GAP] > worst:
             slot, worst = m, row[GAP]
-    if slot < KEPT and distance > 0.0 and _is_local_minimum(field, place, d):
+    if slot < KEPT and distance > 0.0 and _is_local_minimum(field, point, d):
         n = scale(1.0 / distance, d)
         _put(nearest, slot, n, sub(x, scale(radius, n)), distance - radius)
         return max(count, slot + 1)
@@ -193,14 +194,14 @@ def near_sphere(field, x, radius, margin, nearest):
             if max(max(a[2], b[2]), max(c[2], d[2])) < x[2] - reach:
                 continue
             for upper in range(2):
-                place = _on_triangle(x, a, b, d) if upper == 0 else _on_triangle(x, a, d, c)
-                offset = sub(x, place)
+                point = _on_triangle(x, a, b, d) if upper == 0 else _on_triangle(x, a, d, c)
+                offset = sub(x, point)
                 distance = dot(offset, offset)
                 if distance > reach * reach:
                     continue
-                count = _add_point(field, count, x, radius, place, nearest)
+                count = _add_point(field, count, x, radius, point, nearest)
                 if distance < best:
-                    best, closest = distance, place
+                    best, closest = distance, point
     if count == 0 and 0.0 < best < NONE:
         n = scale(1.0 / np.sqrt(best), sub(x, closest))
         _put(nearest, 0, n, sub(x, scale(radius, n)), np.sqrt(best) - radius)

@@ -32,95 +32,95 @@ def _edges(count):
 
 
 @inline
-def _inside(side, count, x, y, tolerance, work):
+def _inside(side, count, x, y, tolerance, ws):
     """Whether a point, projected along the normal, is in a polygon or within `tolerance` of it."""
-    if work.face[side, 4] > 0.0 and count > 2:
-        n, r = load3(work.face[side]), work.face[side, 4] + tolerance
-        middle = work.corner[side, 0]
-        opposite = work.corner[side, count // 2]
+    if ws.face[side, 4] > 0.0 and count > 2:
+        n, r = load3(ws.face[side]), ws.face[side, 4] + tolerance
+        middle = ws.corner[side, 0]
+        opposite = ws.corner[side, count // 2]
         dx, dy = x - 0.5 * (middle[0] + opposite[0]), y - 0.5 * (middle[1] + opposite[1])
         # On the disc's plane, dz above its centre.
         dz = -(n[0] * dx + n[1] * dy) / n[2]
         return dx * dx + dy * dy + dz * dz <= r * r
     if count <= 2:
-        corner, edge = work.corner[side, 0], work.edge[side, 0]
+        corner, edge = ws.corner[side, 0], ws.edge[side, 0]
         dx, dy = x - corner[0], y - corner[1]
         along = max(0.0, min(edge[2], dx * edge[0] + dy * edge[1])) if count == 2 else 0.0
         dx, dy = dx - along * edge[0], dy - along * edge[1]
         return dx * dx + dy * dy <= tolerance * tolerance
     sign = -1.0 if side == 0 else 1.0
     for c in range(count):
-        corner, edge = work.corner[side, c], work.edge[side, c]
+        corner, edge = ws.corner[side, c], ws.edge[side, c]
         if sign * (edge[0] * (y - corner[1]) - edge[1] * (x - corner[0])) < -tolerance:
             return False
     return True
 
 
 @inline
-def _height(side, count, x, y, work):
+def _height(side, count, x, y, ws):
     """The coordinate of a polygon along the normal at (x, y); out of reach where its plane is too steep."""
-    corner = work.corner[side, 0]
+    corner = ws.corner[side, 0]
     if count == 1:
         return corner[2]
     if count == 2:
-        edge = work.edge[side, 0]
+        edge = ws.edge[side, 0]
         along = (x - corner[0]) * edge[0] + (y - corner[1]) * edge[1]
         fraction = max(0.0, min(1.0, along / edge[2])) if edge[2] > 0.0 else 0.0
-        return corner[2] + fraction * (work.corner[side, 1, 2] - corner[2])
-    n = load3(work.face[side])
+        return corner[2] + fraction * (ws.corner[side, 1, 2] - corner[2])
+    n = load3(ws.face[side])
     if abs(n[2]) < _STEEP:
         return _OUT_OF_REACH if side == 0 else -_OUT_OF_REACH
-    return (work.face[side, 3] - n[0] * x - n[1] * y) / n[2]
+    return (ws.face[side, 3] - n[0] * x - n[1] * y) / n[2]
 
 
 @inline
-def _add_candidate(work, candidates, x, y, above, below, least, reach, feature):
+def _add_candidate(ws, candidates, x, y, above, below, least, reach, feature):
     """Add a candidate with its gap, `least` or more, if it is within `reach`; return the number of candidates."""
     gap = max(above - below, least)
-    if gap > reach or candidates >= work.candidate_feature.size:
+    if gap > reach or candidates >= ws.candidate_feature.size:
         return candidates
-    row = work.candidate[candidates]
+    row = ws.candidate[candidates]
     row[0], row[1], row[2], row[3] = x, y, 0.5 * (above + below), gap
-    work.candidate_feature[candidates] = feature
+    ws.candidate_feature[candidates] = feature
     return candidates + 1
 
 
 @inline
-def _corner_candidates(side, count, other_count, gap, reach, tolerance, candidates, work):
+def _corner_candidates(side, count, other_count, gap, reach, tolerance, candidates, ws):
     """Add the corners of one polygon inside the other to the candidates; return their number."""
     other = 1 - side
     for c in range(count):
-        x, y, z = load3(work.corner[side, c])
-        if not _inside(other, other_count, x, y, tolerance, work):
+        x, y, z = load3(ws.corner[side, c])
+        if not _inside(other, other_count, x, y, tolerance, ws):
             continue
         duplicate = False
         if side == 1:
             for k in range(other_count):
-                dx, dy = work.corner[0, k, 0] - x, work.corner[0, k, 1] - y
+                dx, dy = ws.corner[0, k, 0] - x, ws.corner[0, k, 1] - y
                 duplicate |= dx * dx + dy * dy <= tolerance * tolerance
         if not duplicate:
-            other_height = _height(other, other_count, x, y, work)
+            other_height = _height(other, other_count, x, y, ws)
             above, below = (z if side == 0 else other_height), (other_height if side == 0 else z)
-            feature = (_OF_FIRST if side == 0 else _OF_SECOND) + 4 * (work.number[side, c] % _MAX_CORNERS)
-            candidates = _add_candidate(work, candidates, x, y, above, below, gap, reach, feature)
+            feature = (_OF_FIRST if side == 0 else _OF_SECOND) + 4 * (ws.number[side, c] % _MAX_CORNERS)
+            candidates = _add_candidate(ws, candidates, x, y, above, below, gap, reach, feature)
     return candidates
 
 
 @inline
-def _edge_number(side, c, following, work):
+def _edge_number(side, c, following, ws):
     """The number of an edge: the numbers of its corners, the smaller one first."""
-    i, j = work.number[side, c] % _MAX_CORNERS, work.number[side, following] % _MAX_CORNERS
+    i, j = ws.number[side, c] % _MAX_CORNERS, ws.number[side, following] % _MAX_CORNERS
     return min(i, j) * _MAX_CORNERS + max(i, j)
 
 
 @inline
-def _crossing_candidates(first, second, gap, reach, tolerance, candidates, work):
+def _crossing_candidates(first, second, gap, reach, tolerance, candidates, ws):
     """Add the crossings of the two polygons' edges to the candidates; return their number."""
     for i in range(_edges(first)):
-        a, e = load3(work.corner[0, i]), load3(work.edge[0, i])
+        a, e = load3(ws.corner[0, i]), load3(ws.edge[0, i])
         i_next = (i + 1) % first
         for j in range(_edges(second)):
-            b, f = load3(work.corner[1, j]), load3(work.edge[1, j])
+            b, f = load3(ws.corner[1, j]), load3(ws.edge[1, j])
             across = e[0] * f[1] - e[1] * f[0]
             if abs(across) < _PARALLEL:
                 continue
@@ -128,28 +128,28 @@ def _crossing_candidates(first, second, gap, reach, tolerance, candidates, work)
             s, t = (dx * f[1] - dy * f[0]) / across, (dx * e[1] - dy * e[0]) / across
             if s > tolerance and s < e[2] - tolerance and t > tolerance and t < f[2] - tolerance:
                 j_next = (j + 1) % second
-                above = a[2] + s / e[2] * (work.corner[0, i_next, 2] - a[2])
-                below = b[2] + t / f[2] * (work.corner[1, j_next, 2] - b[2])
-                feature = _edge_number(0, i, i_next, work) * (_MAX_CORNERS * _MAX_CORNERS) + _edge_number(
-                    1, j, j_next, work
+                above = a[2] + s / e[2] * (ws.corner[0, i_next, 2] - a[2])
+                below = b[2] + t / f[2] * (ws.corner[1, j_next, 2] - b[2])
+                feature = _edge_number(0, i, i_next, ws) * (_MAX_CORNERS * _MAX_CORNERS) + _edge_number(
+                    1, j, j_next, ws
                 )
                 point = a[0] + s * e[0], a[1] + s * e[1]
                 candidates = _add_candidate(
-                    work, candidates, point[0], point[1], above, below, gap, reach, _OF_EDGES + 4 * feature
+                    ws, candidates, point[0], point[1], above, below, gap, reach, _OF_EDGES + 4 * feature
                 )
     return candidates
 
 
 @inline
-def _active_candidates(work, candidates, frame, o):
+def _active_candidates(ws, candidates, frame, o):
     """Remove the candidates that are not near now or within two steps; return the number of the others."""
-    omega, v, count = load3(work.approach), load3(work.approach, 3), 0
+    omega, v, count = load3(ws.approach), load3(ws.approach, 3), 0
     for k in range(candidates):
-        x = add(o, mul_t(frame, load3(work.candidate[k])))
+        x = add(o, mul_t(frame, load3(ws.candidate[k])))
         closing = -dot((frame[6], frame[7], frame[8]), add(v, cross(omega, x)))
-        if work.candidate[k, 3] <= work.approach[6] + max(closing, 0.0):
-            store3(work.candidate[count], load3(work.candidate[k]))
-            work.candidate[count, 3], work.candidate_feature[count] = work.candidate[k, 3], work.candidate_feature[k]
+        if ws.candidate[k, 3] <= ws.approach[6] + max(closing, 0.0):
+            store3(ws.candidate[count], load3(ws.candidate[k]))
+            ws.candidate[count, 3], ws.candidate_feature[count] = ws.candidate[k, 3], ws.candidate_feature[k]
             count += 1
     return count
 
@@ -161,28 +161,26 @@ def manifold(a, b, shapes, rotation, d, o, n, gap, closest, exact, reach, contac
     `closest`, relative to o, is where they are closest; it is a contact unless another is as near. Returns −1 if it is
     not `exact` and there is no other.
     """
-    work = contacts.work
+    ws = contacts.workspace
     t1, t2 = tangents(n)
     frame = t1[0], t1[1], t1[2], t2[0], t2[1], t2[2], n[0], n[1], n[2]
-    first = touching_face(a, 0, shapes, rotation, d, frame, work)
-    second = touching_face(b, 1, shapes, rotation, (0.0, 0.0, 0.0), frame, work)
+    first = touching_face(a, 0, shapes, rotation, d, frame, ws)
+    second = touching_face(b, 1, shapes, rotation, (0.0, 0.0, 0.0), frame, ws)
     small, large = shapes.bound[a, 3], shapes.bound[b, 3]
     small, large = min(small, large), max(small, large)
     tolerance, margin = _COINCIDENT * small, _DEPTH_TOLERANCE * small + _ROUNDING * large
-    candidates = _corner_candidates(0, first, second, gap, reach, tolerance, 0, work)
-    candidates = _corner_candidates(1, second, first, gap, reach, tolerance, candidates, work)
-    candidates = _crossing_candidates(first, second, gap, reach, tolerance, candidates, work)
+    candidates = _corner_candidates(0, first, second, gap, reach, tolerance, 0, ws)
+    candidates = _corner_candidates(1, second, first, gap, reach, tolerance, candidates, ws)
+    candidates = _crossing_candidates(first, second, gap, reach, tolerance, candidates, ws)
     gap_margin = _GAP_TOLERANCE * small + _ROUNDING * large if exact else margin
-    deepest = deepest_candidate(work, candidates, 0.0)
-    if candidates > 0 and work.candidate[deepest, 3] <= gap + gap_margin:
-        work.candidate[deepest, 3] = gap
+    deepest = deepest_candidate(ws, candidates, 0.0)
+    if candidates > 0 and ws.candidate[deepest, 3] <= gap + gap_margin:
+        ws.candidate[deepest, 3] = gap
     else:
         if not exact:
             return -1
         x = mul(frame, closest)
-        candidates = _add_candidate(
-            work, candidates, x[0], x[1], x[2] + 0.5 * gap, x[2] - 0.5 * gap, gap, reach, CLOSEST
-        )
+        candidates = _add_candidate(ws, candidates, x[0], x[1], x[2] + 0.5 * gap, x[2] - 0.5 * gap, gap, reach, CLOSEST)
     if candidates > KEPT:
-        candidates = _active_candidates(work, candidates, frame, o)
+        candidates = _active_candidates(ws, candidates, frame, o)
     return reduce_candidates(contacts, candidates, margin, frame, o)

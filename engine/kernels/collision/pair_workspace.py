@@ -64,13 +64,13 @@ class PairContacts(NamedTuple):
     normal: NDArray[np.floating]
     gap: NDArray[np.floating]
     feature: NDArray[np.int64]
-    work: PairWorkspace
+    workspace: PairWorkspace
 
 
 def workspace(shapes: Shapes) -> PairContacts:
     """Return the workspace for one pair of these shapes at a time."""
     corners = max(RIM, shapes.longest_loop)
-    work = PairWorkspace(
+    ws = PairWorkspace(
         corner=np.zeros((2, corners, 3)),
         number=np.zeros((2, corners), np.int64),
         edge=np.zeros((2, corners, 3)),
@@ -88,7 +88,7 @@ def workspace(shapes: Shapes) -> PairContacts:
         rim=np.zeros((_MOST_TRIANGLES, 2), np.int64),
         farthest=np.zeros(2, np.int64),
     )
-    return PairContacts(np.zeros((KEPT, 3)), np.zeros((KEPT, 3)), np.zeros(KEPT), np.zeros(KEPT, np.int64), work)
+    return PairContacts(np.zeros((KEPT, 3)), np.zeros((KEPT, 3)), np.zeros(KEPT), np.zeros(KEPT, np.int64), ws)
 
 
 @inline

@@ -48,9 +48,9 @@ def _sphere(a, b, shapes, rotation, d, o, reach, contacts):
         return sphere_box(d, load3(shapes.size[b]), load9(rotation[b]), o, radius, reach, contacts)
     if kind == CYLINDER:
         return sphere_cylinder(d, other, shapes.size[b, 1], load9(rotation[b]), o, radius, reach, contacts)
-    if signed_distance(a, b, shapes, rotation, d, reach, contacts.work) == FAR:
+    if signed_distance(a, b, shapes, rotation, d, reach, contacts.workspace) == FAR:
         return 0
-    axis = contacts.work.axis
+    axis = contacts.workspace.axis
     put(contacts, 0, add(o, load3(axis, 4)), load3(axis), axis[3], CLOSEST)
     return 1
 
@@ -65,9 +65,9 @@ def _ordered(a, b, shapes, rotation, position, reach, contacts):
     if shapes.kind[b] == CAPSULE:
         u, w = _half_axis(a, shapes, rotation), _half_axis(b, shapes, rotation)
         return capsule_capsule(d, u, w, o, shapes.size[a, 0], shapes.size[b, 0], reach, contacts)
-    axis = contacts.work.axis
+    axis = contacts.workspace.axis
     if shapes.kind[b] == BOX:
-        separating_axis(a, b, shapes, rotation, d, contacts.work)
+        separating_axis(a, b, shapes, rotation, d, contacts.workspace)
         axis[3] -= core_radius(a, shapes)
         if axis[3] > reach:
             return 0
@@ -75,7 +75,7 @@ def _ordered(a, b, shapes, rotation, position, reach, contacts):
         count = manifold(a, b, shapes, rotation, d, o, n, gap, (0.0, 0.0, 0.0), False, reach, contacts)
         if count >= 0:
             return count
-    if signed_distance(a, b, shapes, rotation, d, reach, contacts.work) == FAR:
+    if signed_distance(a, b, shapes, rotation, d, reach, contacts.workspace) == FAR:
         return 0
     n, middle, gap = load3(axis), load3(axis, 4), axis[3]
     return manifold(a, b, shapes, rotation, d, o, n, gap, middle, True, reach, contacts)
@@ -93,7 +93,7 @@ def pair_contacts(a, b, shapes, rotation, position, reach, contacts):
     first, second = (b if swapped else a), (a if swapped else b)
     if swapped:
         for k in range(6):
-            contacts.work.approach[k] = -contacts.work.approach[k]
+            contacts.workspace.approach[k] = -contacts.workspace.approach[k]
     count = _ordered(first, second, shapes, rotation, position, reach, contacts)
     if swapped:
         for k in range(count):

@@ -32,14 +32,14 @@ def _reach(n, axes, half):
 
 
 @kernel
-def separating_axis(a, b, shapes, rotation, d, work):
+def separating_axis(a, b, shapes, rotation, d, ws):
     """Compute the axis, from the second shape to the first, and the gap along it into `axis`.
 
     The shapes are boxes or capsules' axes, without radii, at d and 0.
     """
     first, second = columns(load9(rotation[a])), columns(load9(rotation[b]))
     half, other = _half(a, shapes), _half(b, shapes)
-    axis = work.axis
+    axis = ws.axis
     axis[3] = -1e30
     for side in range(2):
         for k in range(3):

@@ -96,8 +96,8 @@ def _velocity(s, x, pairs):
 
 @inline
 def _set_approach(a, b, dt, pairs):
-    """Put what of two shapes takes part in the step into the workspace, see `pair_workspace`."""
-    nearing, origin = pairs.contacts.work.approach, (0.0, 0.0, 0.0)
+    """Set `approach` of the workspace for two shapes, see `pair_workspace`."""
+    nearing, origin = pairs.contacts.workspace.approach, (0.0, 0.0, 0.0)
     omega = sub(load3(pairs.omega[a]), load3(pairs.omega[b]))
     store3(nearing, scale(2.0 * dt, omega))
     store3(nearing, scale(2.0 * dt, sub(_velocity(a, origin, pairs), _velocity(b, origin, pairs))), 3)

@@ -22,7 +22,7 @@ def _put(d, o, R, n, length, radius, reach, contacts):
 
 @inline
 def sphere_box(d, size, R, o, radius, reach, contacts):
-    """Find the contact of a sphere and a box with edges `size`; from inside the normal is that of the nearest side."""
+    """Find the contact of a sphere and a box with edges `size`; from inside the normal is the nearest side's."""
     x, half = mul_t(R, d), scale(0.5, size)
     out = sub(x, (clamped(x[0], half[0]), clamped(x[1], half[1]), clamped(x[2], half[2])))
     length = np.sqrt(dot(out, out))
@@ -42,7 +42,7 @@ def sphere_box(d, size, R, o, radius, reach, contacts):
 
 @inline
 def sphere_cylinder(d, wide, high, R, o, radius, reach, contacts):
-    """Find the contact of a sphere and a cylinder; from inside the normal is that of the mantle or an end."""
+    """Find the contact of a sphere and a cylinder; from inside the normal is the mantle's or an end's."""
     x = mul_t(R, d)
     across = np.sqrt(x[0] * x[0] + x[1] * x[1])
     e = (x[0] / across, x[1] / across, 0.0) if across > 0.0 else (1.0, 0.0, 0.0)

@@ -114,7 +114,7 @@ def _put_at(contacts, count, s, t, pair, feature):
 
 @inline
 def _overlap_end(d, u, w, sign):
-    """The end, towards sign · u, of the stretch that nearly parallel segments share.
+    """The end, towards sign · u, of the overlap of nearly parallel segments.
 
     Returns s, t, and whose end it is: 0 for the first segment, 1 for the second.
     """

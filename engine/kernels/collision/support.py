@@ -1,7 +1,7 @@
 """Support functions of shapes and of their Minkowski difference.
 
-The difference of two shapes is all x_a − x_b: they overlap where it contains the origin, and else its distance from the
-origin is theirs. Spheres and capsules count without their radius: as a point and a segment.
+The difference of two shapes is all x_a − x_b: they overlap where it contains the origin; otherwise their distance is
+its distance from the origin. Spheres and capsules count without their radius: as a point and a segment.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ def _signed(x, half):
 
 
 @inline
-def begin_support(a, b, shapes, work):
+def begin_support(a, b, shapes, ws):
     """Set the corner at which the first search for a hull's support corner begins; later ones begin at the last
     result."""
     for side in range(2):
         k = a if side == 0 else b
         if shapes.kind[k] == HULL:
-            work.farthest[side] = shapes.loop[shapes.first_loop[shapes.first_face[k]]]
+            ws.farthest[side] = shapes.loop[shapes.first_loop[shapes.first_face[k]]]
 
 
 @inline
-def _support_corner(side, shapes, e, work):
+def _support_corner(side, shapes, e, ws):
     """The support corner of a hull along e, by a walk to farther neighbours."""
-    best = work.farthest[side]
+    best = ws.farthest[side]
     largest = dot(load3(shapes.vertices[best]), e)
     corner = -1
     while corner != best:
@@ -47,14 +47,14 @@ def _support_corner(side, shapes, e, work):
             along = dot(load3(shapes.vertices[v]), e)
             if along > largest:
                 best, largest = v, along
-    work.farthest[side] = best
+    ws.farthest[side] = best
     return best
 
 
 @kernel
-def facing(side, shapes, e, work):
+def facing(side, shapes, e, ws):
     """The face most aligned with e among those at the hull's support corner along e, in its own frame."""
-    v = _support_corner(side, shapes, e, work)
+    v = _support_corner(side, shapes, e, ws)
     best, largest = -1, -2.0
     for k in range(shapes.first_face_at[v], shapes.first_face_at[v + 1]):
         f = shapes.face_at[k]
@@ -65,7 +65,7 @@ def facing(side, shapes, e, work):
 
 
 @kernel
-def _support(k, side, shapes, rotation, e, work):
+def _support(k, side, shapes, rotation, e, ws):
     """Compute the support point of a shape along e, relative to its origin, into `support`."""
     R = load9(rotation[k])
     e = mul_t(R, e)
@@ -80,21 +80,21 @@ def _support(k, side, shapes, rotation, e, work):
         factor = size[0] / across if across > 0.0 else 0.0
         x = (factor * e[0], factor * e[1], _signed(e[2], 0.5 * size[1]))
     elif kind == HULL:
-        x = load3(shapes.vertices[_support_corner(side, shapes, e, work)])
-    store3(work.support[side], mul(R, x))
+        x = load3(shapes.vertices[_support_corner(side, shapes, e, ws)])
+    store3(ws.support[side], mul(R, x))
 
 
 @inline
-def farthest(a, b, shapes, rotation, d, e, work):
+def farthest(a, b, shapes, rotation, d, e, ws):
     """The support point of the difference along e, and the first shape's part of it; the first is at d, the other at
     0."""
-    _support(a, 0, shapes, rotation, e, work)
-    _support(b, 1, shapes, rotation, scale(-1.0, e), work)
-    x = add(d, load3(work.support[0]))
-    return sub(x, load3(work.support[1])), x
+    _support(a, 0, shapes, rotation, e, ws)
+    _support(b, 1, shapes, rotation, scale(-1.0, e), ws)
+    x = add(d, load3(ws.support[0]))
+    return sub(x, load3(ws.support[1])), x
 
 
 @inline
-def gap_along(a, b, shapes, rotation, d, n, work):
+def gap_along(a, b, shapes, rotation, d, n, ws):
     """The gap of the shapes along n, negative where they overlap; at most their distance for any n."""
-    return dot(n, farthest(a, b, shapes, rotation, d, scale(-1.0, n), work)[0])
+    return dot(n, farthest(a, b, shapes, rotation, d, scale(-1.0, n), ws)[0])

@@ -18,23 +18,23 @@ _EIGHTH = 0.7071067811865476
 
 
 @inline
-def _put(work, side, k, x, frame, number):
+def _put(ws, side, k, x, frame, number):
     """Store corner k of a polygon."""
-    store3(work.corner[side, k], mul(frame, x))
-    work.number[side, k] = number
+    store3(ws.corner[side, k], mul(frame, x))
+    ws.number[side, k] = number
 
 
 @inline
-def _put_plane(work, side, m, x, frame, disc_radius):
+def _put_plane(ws, side, m, x, frame, disc_radius):
     """Store the plane of a polygon, with outward normal m and through x, and its radius if it is a disc."""
     m = mul(frame, m)
-    store3(work.face[side], m)
-    work.face[side, 3] = dot(m, mul(frame, x))
-    work.face[side, 4] = disc_radius
+    store3(ws.face[side], m)
+    ws.face[side, 3] = dot(m, mul(frame, x))
+    ws.face[side, 4] = disc_radius
 
 
 @inline
-def _box(k, side, shapes, R, p, e, frame, work):
+def _box(k, side, shapes, R, p, e, frame, ws):
     """The side of a box most aligned with e, in its own frame."""
     size = load3(shapes.size[k])
     x, y, z = abs(e[0]), abs(e[1]), abs(e[2])
@@ -46,15 +46,15 @@ def _box(k, side, shapes, R, p, e, frame, work):
         corner = (along, first, second) if i == 0 else ((second, along, first) if i == 1 else (first, second, along))
         half = 0.5 * corner[0] * size[0], 0.5 * corner[1] * size[1], 0.5 * corner[2] * size[2]
         number = (1 if corner[0] > 0.0 else 0) + (2 if corner[1] > 0.0 else 0) + (4 if corner[2] > 0.0 else 0)
-        _put(work, side, c, add(p, mul(R, half)), frame, number)
+        _put(ws, side, c, add(p, mul(R, half)), frame, number)
     m = (along if i == 0 else 0.0), (along if i == 1 else 0.0), (along if i == 2 else 0.0)
     middle = 0.5 * m[0] * size[0], 0.5 * m[1] * size[1], 0.5 * m[2] * size[2]
-    _put_plane(work, side, mul(R, m), add(p, mul(R, middle)), frame, 0.0)
+    _put_plane(ws, side, mul(R, m), add(p, mul(R, middle)), frame, 0.0)
     return 4
 
 
 @inline
-def _cylinder(k, side, shapes, R, p, e, frame, work):
+def _cylinder(k, side, shapes, R, p, e, frame, ws):
     """The end of a cylinder facing e, in its own frame, or the line on which it lies."""
     radius, half = shapes.size[k, 0], 0.5 * shapes.size[k, 1]
     across = e[0] * e[0] + e[1] * e[1]
@@ -63,7 +63,7 @@ def _cylinder(k, side, shapes, R, p, e, frame, work):
         c, s = 1.0, 0.0
         for k in range(RIM):
             _put(
-                work,
+                ws,
                 side,
                 k,
                 add(p, mul(R, (radius * c, end * radius * s, end * half))),
@@ -72,30 +72,30 @@ def _cylinder(k, side, shapes, R, p, e, frame, work):
             )
             c, s = _EIGHTH * (c - s), _EIGHTH * (c + s)
         m = mul(R, (0.0, 0.0, end))
-        _put_plane(work, side, m, add(p, scale(half, m)), frame, radius)
+        _put_plane(ws, side, m, add(p, scale(half, m)), frame, radius)
         return RIM
     out = radius / np.sqrt(across)
-    _put(work, side, 0, add(p, mul(R, (out * e[0], out * e[1], -half))), frame, 2 * RIM)
-    _put(work, side, 1, add(p, mul(R, (out * e[0], out * e[1], half))), frame, 2 * RIM + 1)
+    _put(ws, side, 0, add(p, mul(R, (out * e[0], out * e[1], -half))), frame, 2 * RIM)
+    _put(ws, side, 1, add(p, mul(R, (out * e[0], out * e[1], half))), frame, 2 * RIM + 1)
     return 2
 
 
 @inline
-def _hull(k, side, shapes, R, p, e, frame, work):
+def _hull(k, side, shapes, R, p, e, frame, ws):
     """The face of a hull most aligned with e, in its own frame."""
-    best = facing(side, shapes, e, work)
+    best = facing(side, shapes, e, ws)
     start = shapes.first_loop[best]
     count = shapes.first_loop[best + 1] - start
     for c in range(count):
         v = shapes.loop[start + c]
-        _put(work, side, c, add(p, mul(R, load3(shapes.vertices[v]))), frame, v - shapes.first[k])
+        _put(ws, side, c, add(p, mul(R, load3(shapes.vertices[v]))), frame, v - shapes.first[k])
     v = shapes.loop[start]
-    _put_plane(work, side, mul(R, load3(shapes.plane[best])), add(p, mul(R, load3(shapes.vertices[v]))), frame, 0.0)
+    _put_plane(ws, side, mul(R, load3(shapes.plane[best])), add(p, mul(R, load3(shapes.vertices[v]))), frame, 0.0)
     return count
 
 
 @kernel
-def touching_face(k, side, shapes, rotation, d, frame, work):
+def touching_face(k, side, shapes, rotation, d, frame, ws):
     """Compute the polygon of shape k at d that faces down (side 0, the first shape) or up (1); return its corners'
     number."""
     R = load9(rotation[k])
@@ -103,24 +103,24 @@ def touching_face(k, side, shapes, rotation, d, frame, work):
     local = mul_t(R, e)
     kind, radius = shapes.kind[k], shapes.size[k, 0]
     if kind == SPHERE:
-        _put(work, side, 0, add(d, scale(radius, e)), frame, 0)
+        _put(ws, side, 0, add(d, scale(radius, e)), frame, 0)
         count = 1
     elif kind == CAPSULE:
         h = 0.5 * shapes.size[k, 1]
         u, x = (h * R[2], h * R[5], h * R[8]), add(d, scale(radius, e))
-        _put(work, side, 0, add(x, scale(-1.0, u)), frame, 0)
-        _put(work, side, 1, add(x, u), frame, 1)
+        _put(ws, side, 0, add(x, scale(-1.0, u)), frame, 0)
+        _put(ws, side, 1, add(x, u), frame, 1)
         count = 2
     elif kind == BOX:
-        count = _box(k, side, shapes, R, d, local, frame, work)
+        count = _box(k, side, shapes, R, d, local, frame, ws)
     elif kind == CYLINDER:
-        count = _cylinder(k, side, shapes, R, d, local, frame, work)
+        count = _cylinder(k, side, shapes, R, d, local, frame, ws)
     else:
-        count = _hull(k, side, shapes, R, d, local, frame, work)
+        count = _hull(k, side, shapes, R, d, local, frame, ws)
     for c in range(count):
-        start, end = load3(work.corner[side, c]), load3(work.corner[side, (c + 1) % count])
+        start, end = load3(ws.corner[side, c]), load3(ws.corner[side, (c + 1) % count])
         x, y = end[0] - start[0], end[1] - start[1]
         length = np.sqrt(x * x + y * y)
         reciprocal = 1.0 / length if length > 0.0 else 0.0
-        store3(work.edge[side, c], (reciprocal * x, reciprocal * y, length))
+        store3(ws.edge[side, c], (reciprocal * x, reciprocal * y, length))
     return count

@@ -1,4 +1,4 @@
-"""Which pairs of a scene's shapes may touch: not those that do so in the robot's neutral pose."""
+"""Which pairs of a scene's shapes may touch: not pairs that touch in the robot's neutral pose."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _TOUCHES = 1e-6
 
 @lru_cache(maxsize=16)
 def touching_pairs(model: Model, scene: Scene) -> tuple[Pairs, Shapes]:
-    """Return a scene's pairs that may touch, without those that touch in the robot's neutral pose, and the shapes."""
+    """Return a scene's pairs that may touch, without the pairs that touch in the robot's neutral pose, and the
+    shapes."""
     chosen = scene_pairs(model, scene)
     solids = shapes(chosen.solids)
     if not np.any(chosen.neutral):

@@ -140,7 +140,7 @@ def any_touch(tree):
 
 @inline
 def with_pair_wrench(i, n, f, tree):
-    """The wrench (n, f) of body i plus those of pairs."""
+    """The wrench (n, f) of body i plus the wrenches of its pairs."""
     if any_touch(tree):
         n, f = sub(n, load3(tree.pairs.body_wrench[i])), sub(f, load3(tree.pairs.body_wrench[i], 3))
     return n, f
@@ -189,8 +189,8 @@ def clear_stiffness(j, pairs):
 @inline
 def add_unknowns(j, moment, force, pairs):
     """Add the unknowns of pair j, and its s about its place."""
-    arm, before, first = pairs.arm[j], pairs.counts[UNKNOWNS], pairs.first[j]
-    pairs.begin[j], pairs.counts[UNKNOWNS] = before - first, before + ALL - first
+    arm, base, first = pairs.arm[j], pairs.counts[UNKNOWNS], pairs.first[j]
+    pairs.begin[j], pairs.counts[UNKNOWNS] = base - first, base + ALL - first
     store3(pairs.s[j], moment)
     store3(pairs.s[j], force, 3)
     _begin_side(2 * j, pairs.body[j, 0], load3(arm), 1.0, pairs)
@@ -222,18 +222,18 @@ def store_column(i, k, x, y, reciprocal, pairs):
 
 @kernel
 def eliminate(i, kind, e, x, y, z, w, reciprocal, q, row, pairs):
-    """Eliminate an axis e of body i, rotation or translation, from what pairs pass on.
+    """Eliminate an axis e of body i, rotation or translation, from the terms that pairs pass on.
 
     (x, y) is I S, (z, w) Sᵀ I/D. `row` is the velocity whose α and β other joints of the coordinate have left, or −1.
     """
     offset, side = 0 if kind == REVOLUTE else 3, pairs.head[i]
     while side >= 0:
-        before, u, v = pairs.begin[side // 2], pairs.u[side], pairs.w[side]
+        base, u, v = pairs.begin[side // 2], pairs.u[side], pairs.w[side]
         for c in range(pairs.first[side // 2], ALL):
             a, b = dot(e, load3(u, 6 * c + offset)), dot(e, load3(v, 6 * c + offset))
             if row >= 0:
-                a, b = a + pairs.passed_on[row, 0, before + c], b + pairs.passed_on[row, 1, before + c]
-            pairs.alpha[before + c], pairs.beta[before + c] = a, b
+                a, b = a + pairs.passed_on[row, 0, base + c], b + pairs.passed_on[row, 1, base + c]
+            pairs.alpha[base + c], pairs.beta[base + c] = a, b
             store3(u, sub(load3(u, 6 * c), scale(reciprocal * a, x)), 6 * c)
             store3(u, sub(load3(u, 6 * c + 3), scale(reciprocal * a, y)), 6 * c + 3)
             store3(v, sub(load3(v, 6 * c), scale(b, z)), 6 * c)
@@ -241,14 +241,14 @@ def eliminate(i, kind, e, x, y, z, w, reciprocal, q, row, pairs):
         side = pairs.next_side[side]
     side = pairs.head[i]
     while side >= 0:
-        before = pairs.begin[side // 2]
+        base = pairs.begin[side // 2]
         for c in range(pairs.first[side // 2], ALL):
-            b, other = pairs.beta[before + c], pairs.head[i]
-            pairs.rho[before + c] += b * q
+            b, other = pairs.beta[base + c], pairs.head[i]
+            pairs.rho[base + c] += b * q
             while other >= 0:
                 start = pairs.begin[other // 2]
                 for d in range(pairs.first[other // 2], ALL):
-                    pairs.Z[before + c, start + d] -= reciprocal * b * pairs.alpha[start + d]
+                    pairs.Z[base + c, start + d] -= reciprocal * b * pairs.alpha[start + d]
                 other = pairs.next_side[other]
         side = pairs.next_side[side]
 
@@ -258,16 +258,16 @@ def store_coordinate(i, kind, e, row, pairs):
     """Store α and β of a coordinate that moves body i along e and is eliminated at an ancestor."""
     offset, side = 0 if kind == REVOLUTE else 3, pairs.head[i]
     while side >= 0:
-        before = pairs.begin[side // 2]
+        base = pairs.begin[side // 2]
         for c in range(pairs.first[side // 2], ALL):
-            pairs.passed_on[row, 0, before + c] += dot(e, load3(pairs.u[side], 6 * c + offset))
-            pairs.passed_on[row, 1, before + c] += dot(e, load3(pairs.w[side], 6 * c + offset))
+            pairs.passed_on[row, 0, base + c] += dot(e, load3(pairs.u[side], 6 * c + offset))
+            pairs.passed_on[row, 1, base + c] += dot(e, load3(pairs.w[side], 6 * c + offset))
         side = pairs.next_side[side]
 
 
 @kernel
 def pass_on(i, parent, arm, pairs):
-    """Pass the pairs' terms at body i to its parent, and add them to the other side's where both meet."""
+    """Pass the pairs' terms at body i to its parent, and add them to the terms of the other side where both meet."""
     side, target = pairs.head[i], parent if parent != WORLD else pairs.head.size - 1
     while side >= 0:
         following, other = pairs.next_side[side], side + 1 - 2 * (side % 2)
@@ -302,10 +302,10 @@ def _block(M, row, col):
 @inline
 def mobility(j, pairs):
     """The blocks [E F; Fᵀ H] of Z that pair j has with itself."""
-    before, E, F = pairs.begin[j], ZERO6, ZERO9
+    base, E, F = pairs.begin[j], ZERO6, ZERO9
     if pairs.first[j] == 0:
-        E, F = upper(_block(pairs.Z, before, before)), _block(pairs.Z, before, before + 3)
-    return E, F, upper(_block(pairs.Z, before + 3, before + 3))
+        E, F = upper(_block(pairs.Z, base, base)), _block(pairs.Z, base, base + 3)
+    return E, F, upper(_block(pairs.Z, base + 3, base + 3))
 
 
 @inline
@@ -329,27 +329,27 @@ def solve(pairs):
     `body_wrench`."""
     M, A, x = pairs.counts[UNKNOWNS], pairs.system, pairs.wrench
     for j in range(pairs.counts[TOUCH]):
-        before, first, K = pairs.begin[j], pairs.first[j], pairs.stiffness[j]
-        if before != _NONE:
+        base, first, K = pairs.begin[j], pairs.first[j], pairs.stiffness[j]
+        if base != _NONE:
             for k in range(first, ALL):
-                row = before + k
+                row = base + k
                 for c in range(M):
                     A[row, c] = 0.0
                 A[row, row], x[row] = 1.0, pairs.s[j, k]
                 for c in range(first, ALL):
                     stiff = K[_stiffness_index(k, c)]
-                    x[row] -= stiff * pairs.rho[before + c]
+                    x[row] -= stiff * pairs.rho[base + c]
                     for d in range(M):
-                        A[row, d] += stiff * pairs.Z[before + c, d]
+                        A[row, d] += stiff * pairs.Z[base + c, d]
     _eliminate_all(M, A, x)
     clear_pair_wrenches(pairs)
     for j in range(pairs.counts[TOUCH]):
-        before, first = pairs.begin[j], pairs.first[j]
-        if before != _NONE:
+        base, first = pairs.begin[j], pairs.first[j]
+        if base != _NONE:
             n = ZERO
             if first == 0:
-                n = load3(x, before)
-            add_pair_wrench(j, n, load3(x, before + 3), pairs)
+                n = load3(x, base)
+            add_pair_wrench(j, n, load3(x, base + 3), pairs)
 
 
 @inline

@@ -28,7 +28,7 @@ from engine.kernels.contact.problem import (
     OVERLAPS,
     RESTARTS,
     RESTITUTION_ATTEMPT,
-    RESTITUTION_SHARE,
+    RESTITUTION_FRACTION,
     largest_velocity,
     residual,
 )
@@ -60,12 +60,12 @@ def free_velocity(v, forces, rows, topology, gravity, contact):
 
 @inline
 def _set_targets(count, joints, restitution, dt, keeps_energy, topology, contact):
-    """Set the contacts' target velocities for this share of the restitution, and u; return the residual."""
-    work, numbers, counts = contact.solver, contact.solver.search.numbers, contact.solver.search.counts
-    numbers[RESTITUTION_SHARE], counts[RESTARTS] = restitution, 0
+    """Set the contacts' target velocities for this fraction of the restitution, and u; return the residual."""
+    solver, numbers, counts = contact.solver, contact.solver.search.numbers, contact.solver.search.counts
+    numbers[RESTITUTION_FRACTION], counts[RESTARTS] = restitution, 0
     counts[HAS_RESTITUTION] = 1 if restitution_offsets(count, restitution, dt, keeps_energy, contact) else 0
-    respond(count, joints, topology, contact.bodies, work, contact.column)
-    return residual(count, joints, work.problem, largest_velocity(count, joints, work.problem))
+    respond(count, joints, topology, contact.bodies, solver, contact.column)
+    return residual(count, joints, solver.problem, largest_velocity(count, joints, solver.problem))
 
 
 @inline
@@ -89,7 +89,7 @@ def _accept_or_search(count, joints, dt, keeps_energy, inertia, contact):
         if accept_or_reduce_restitution(count, joints, contact):
             search.numbers[BEST_RESIDUAL] = residual_now
             return True
-        restitution = search.numbers[RESTITUTION_SHARE]
+        restitution = search.numbers[RESTITUTION_FRACTION]
         residual_now = _set_targets(count, joints, restitution, dt, keeps_energy, topology, contact)
     _begin_search(count, joints, residual_now, inertia, topology, contact)
     return False
@@ -112,10 +112,10 @@ def begin_contacts(keeps_energy, count, q, v, inertia, rows, contact_state, robo
 @kernel
 def _accept_or_search_again(count, joints, dt, keeps_energy, inertia, contact):
     """Return whether the search's impulses are those of the step; otherwise begin another search."""
-    work, search, p, topology = contact.solver, contact.solver.search, contact.solver.problem, contact.topology
+    solver, search, p, topology = contact.solver, contact.solver.search, contact.solver.problem, contact.topology
     unit = search.numbers[LARGEST_VELOCITY]
     restore_significant(count, joints, unit, p)
-    respond(count, joints, topology, contact.bodies, work, contact.column)
+    respond(count, joints, topology, contact.bodies, solver, contact.column)
     residual_now = residual(count, joints, p, unit)
     search.counts[RESTARTS] += 1
     accepted = search.numbers[BEST_RESIDUAL] <= search.numbers[ACCEPTED_RESIDUAL]
@@ -125,7 +125,7 @@ def _accept_or_search_again(count, joints, dt, keeps_energy, inertia, contact):
     adds_no_energy = accept_or_reduce_restitution(count, joints, contact)
     while not adds_no_energy:
         residual_now = _set_targets(
-            count, joints, search.numbers[RESTITUTION_SHARE], dt, keeps_energy, topology, contact
+            count, joints, search.numbers[RESTITUTION_FRACTION], dt, keeps_energy, topology, contact
         )
         if residual_now > extra_step_factor(count, residual_now) * residual_tolerance(residual_now):
             _begin_search(count, joints, residual_now, inertia, topology, contact)
@@ -168,7 +168,7 @@ def end_contacts(accepted, keeps_energy, dt, inertia, contact_state, robot):
 def contact_velocity(keeps_energy, count, q, v, forces, rows, rotations, gravity, contact_state, robot):
     """Compute v⁺ into `contact.free` under the `count` contacts that were found, and the overlap correction.
 
-    The arguments are those of `begin_contacts`; `forces` are the robot's.
+    The arguments are as for `begin_contacts`; `forces` are the robot's.
     """
     contact, inertia = contact_state.contact, forces.inertia[0]
     free_velocity(v, forces, rows, contact.topology, gravity, contact)
@@ -186,7 +186,7 @@ def contact_velocity(keeps_energy, count, q, v, forces, rows, rotations, gravity
 def integrate(q, v, rows, rotations, contact):
     """v ← v⁺ = `contact.free`, and q ← q ⊕ dt v⁺, with the overlap correction `contact.shift` if there is one.
 
-    No joint moves past its limit, whatever residual the search or the correction has left.
+    No joint moves past its limit, for any residual that the search or the correction leaves.
     """
     overlap = contact.solver.search.counts[OVERLAPS] == 1
     for j in parallel_range(v.size):

@@ -79,7 +79,8 @@ def _swap(touching, i, j):
 
 @inline
 def leave_out_immobile(count, topology, contact):
-    """Move the contacts that no joint moves along their normal behind the others; return the number of others."""
+    """Move contacts that no joint moves along their normal behind all movable ones; return the number of movable
+    contacts."""
     touching, i = contact.contacts, 0
     while i < count:
         (a, b), x, n = bodies_of(touching.shape[i], contact), load3(touching.position[i]), load3(touching.frame[i])

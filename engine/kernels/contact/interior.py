@@ -68,9 +68,9 @@ def _velocity_unit(contacts, joints, p):
 
 
 @inline
-def _impulse_estimate(contacts, joints, unit, inertia, topology, bodies, work):
+def _impulse_estimate(contacts, joints, unit, inertia, topology, bodies, solver):
     """An estimate of the largest scaled impulse: that of sticking rows with a little compliance."""
-    p = work.problem
+    p = solver.problem
     for i in parallel_range(contacts):
         k = p.r[i] / _COMPLIANCE
         store9(p.omega[i], (k, 0.0, 0.0, 0.0, k, 0.0, 0.0, 0.0, k))
@@ -78,7 +78,7 @@ def _impulse_estimate(contacts, joints, unit, inertia, topology, bodies, work):
     for j in parallel_range(joints):
         k = 1.0 / (p.g[j] * _COMPLIANCE)
         p.joint_omega[j], p.joint_s[j] = k, -k * p.joint_free[j]
-    direction(contacts, joints, 0.0, 0.0, 0.0, inertia, topology, bodies, work)
+    direction(contacts, joints, 0.0, 0.0, 0.0, inertia, topology, bodies, solver)
     largest = 1.0
     for i in parallel_range(contacts):
         x = scale(1.0 / (unit * np.sqrt(p.r[i])), load3(p.change[i]))
@@ -118,15 +118,15 @@ def _start_row(j, nu, unit, p):
 
 
 @kernel
-def begin_interior(nu, contacts, joints, inertia, topology, bodies, work):
+def begin_interior(nu, contacts, joints, inertia, topology, bodies, solver):
     """Initialise the iterate, after `search._start_from_zero`; with ν > 0 near the present impulses.
 
     Every contact has friction.
     """
-    p, numbers = work.problem, work.search.numbers
+    p, numbers = solver.problem, solver.search.numbers
     unit, largest = _velocity_unit(contacts, joints, p), 0.0
     if nu == 0.0:
-        largest = _impulse_estimate(contacts, joints, unit, inertia, topology, bodies, work)
+        largest = _impulse_estimate(contacts, joints, unit, inertia, topology, bodies, solver)
     numbers[VELOCITY_UNIT], numbers[INTERIOR_STEP], numbers[STEP_FRACTION] = unit, 1.0, 0.0
     for i in parallel_range(contacts):
         if nu > 0.0:
@@ -147,7 +147,7 @@ def begin_interior(nu, contacts, joints, inertia, topology, bodies, work):
             _start_row(j, nu, unit, p)
         p.joint_pairs.impulse[j] = 0.5 * (x[_UP] - x[_DOWN]) + x[_BELOW] - x[_ABOVE]
     _put_impulses(contacts, joints, unit, p)
-    respond(contacts, joints, topology, bodies, work, p.total)
+    respond(contacts, joints, topology, bodies, solver, p.total)
 
 
 @inline

@@ -1,4 +1,5 @@
-"""The subtree that Newton's steps work on: bodies with contacts or joint rows, and those between them and the base.
+"""The subtree that Newton's steps solve for: bodies with contacts or joint rows, and the bodies between them and the
+base.
 
 Newton's steps need only the articulated inertia of the other bodies, from the factors of M + d. `newton.respond`
 computes their motion from the final impulses.
@@ -48,7 +49,7 @@ def _mark_loaded(topology, p, tree):
     for i in parallel_range(topology.shape[0]):
         loaded = p.head[i] >= 0
         for k in range(topology[i, V_START], topology[i, V_START] + NV[topology[i, KIND]]):
-            loaded = loaded or p.right[k] > 0.0
+            loaded = loaded or p.rhs[k] > 0.0
         tree.loaded[i, TO_PARENT], tree.loaded[i, HAS_WAITING] = (LOADED if loaded else LEFT_OUT), 0
         if has_shared_coordinates(i, tree):
             tree.loaded[i, TO_PARENT] = LOADED
@@ -60,7 +61,7 @@ def _mark_loaded(topology, p, tree):
 
 @inline
 def _compose(i, topology, bodies, tree):
-    """Compute the inertia of body i with that of the bodies on it that are left out."""
+    """Compute the inertia of body i, including the bodies on it that are left out."""
     A, B, C = rigid_at(bodies.rigid[i])
     for index in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
         if tree.loaded[tree.limbs.child[index], TO_PARENT] == LEFT_OUT:
@@ -76,7 +77,7 @@ def _compose(i, topology, bodies, tree):
 def leave_out_unloaded(topology, bodies, p, tree):
     """Set `Tree.loaded` and `Tree.composite` for a problem's contacts and joint rows, after `factorise`.
 
-    `right` is non-zero for the velocities of joint rows.
+    `rhs` is non-zero for the velocities of joint rows.
     """
     _mark_loaded(topology, p, tree)
     for i in range(topology.shape[0] - 1, -1, -1):

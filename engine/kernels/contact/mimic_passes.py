@@ -1,7 +1,7 @@
 """The passes of the recursion over bodies for shared coordinates; `mimics` has the equations.
 
 Functions with the parameter `tree` are called for every body, and do nothing where no such coordinate is: without mimic
-joints they leave no code. `matrix` is M + d, "mass", or that of Newton's steps, "newton".
+joints they leave no code. `matrix` is "mass" for M + d, or "newton" for the matrix of Newton's steps.
 """
 
 from __future__ import annotations
@@ -117,18 +117,18 @@ def add_axis(i, kind, s, forces, passed, mimics):
 
 
 @inline
-def eliminate(i, o, right, added, passed, mimics):
+def eliminate(i, o, rhs, added, passed, mimics):
     """Eliminate the coordinate in slot o of body i from its other ones; return 1/d and q. u and w/d remain."""
-    q = _eliminate(i, o, right, added, passed, mimics)
+    q = _eliminate(i, o, rhs, added, passed, mimics)
     return passed.d[_index(i, o, mimics), o], q
 
 
 @kernel
-def _eliminate(i, o, right, added, passed, mimics):
+def _eliminate(i, o, rhs, added, passed, mimics):
     """`eliminate`, which returns q alone."""
     j = _index(i, o, mimics)
     reciprocal = 1.0 / (passed.d[j, o] + added)
-    q = reciprocal * (right - passed.force[j, R])
+    q = reciprocal * (rhs - passed.force[j, R])
     for c in range(6):
         passed.w[j, c] *= reciprocal
     for k in range(mimics.action.shape[1]):
@@ -305,16 +305,14 @@ def _pass_on(i, parent, arm, passed, mimics):
 
 
 @inline
-def eliminate_coordinates_symmetric(i, right, added, body, tree):
+def eliminate_coordinates_symmetric(i, rhs, added, body, tree):
     """Eliminate coordinates in body i from its inertia and wrench, `body` (A, B, C, n, f), by M + d."""
     A, B, C, n, f = body
     if has_shared_coordinates(i, tree):
         mimics, passed = tree.mimics, tree.mimics.mass
         for k in range(mimics.action.shape[1]):
             if mimics.action[i, k] == ELIMINATED:
-                reciprocal, q = eliminate(
-                    i, k, right[mimics.v_index[i, k]], added[mimics.v_index[i, k]], passed, mimics
-                )
+                reciprocal, q = eliminate(i, k, rhs[mimics.v_index[i, k]], added[mimics.v_index[i, k]], passed, mimics)
                 x, y = column_at(i, k, passed, mimics)
                 A, B, C = minus_rank_one(A, B, C, x, y, reciprocal)
                 n, f = add(n, scale(q, x)), add(f, scale(q, y))
@@ -322,7 +320,7 @@ def eliminate_coordinates_symmetric(i, right, added, body, tree):
 
 
 @inline
-def eliminate_coordinates(i, right, added, body, tree):
+def eliminate_coordinates(i, rhs, added, body, tree):
     """`eliminate_coordinates_symmetric` for `body` ([a b; c d], n, f), by Newton's matrix."""
     a, b, c, d, n, f = body
     if has_shared_coordinates(i, tree):
@@ -330,7 +328,7 @@ def eliminate_coordinates(i, right, added, body, tree):
         for k in range(mimics.action.shape[1]):
             if mimics.action[i, k] == ELIMINATED:
                 y = mimics.v_index[i, k]
-                reciprocal, q = eliminate(i, k, right[y], added[y], passed, mimics)
+                reciprocal, q = eliminate(i, k, rhs[y], added[y], passed, mimics)
                 (x, v), (z, w) = column_at(i, k, passed, mimics), row_at(i, k, passed, mimics)
                 a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, v, z), minus_outer(d, v, w)
                 n, f = add(n, scale(q, x)), add(f, scale(q, v))
@@ -356,8 +354,8 @@ def _eliminate_cross_terms(i, y, along, across, pairs):
     `across` d_yz/d_zz."""
     side = pairs.head[i]
     while side >= 0:
-        before = pairs.begin[side // 2]
-        for c in range(before + pairs.first[side // 2], before + body_pairs.ALL):
+        base = pairs.begin[side // 2]
+        for c in range(base + pairs.first[side // 2], base + body_pairs.ALL):
             pairs.passed_on[y, 0, c] -= across * pairs.alpha[c]
             pairs.passed_on[y, 1, c] -= along * pairs.beta[c]
         side = pairs.next_side[side]

@@ -85,11 +85,11 @@ def _move(i, omega, velocity, topology, bodies, tree, out):
 
 
 @kernel
-def relative_mobilities(contacts, inertia, topology, bodies, work):
+def relative_mobilities(contacts, inertia, topology, bodies, solver):
     """Compute r of contacts between bodies from their relative mobility by M + d; `inertia` (nv,) is d."""
-    p, tree, pairs = work.problem, work.tree, work.tree.pairs
+    p, tree, pairs = solver.problem, solver.tree, solver.tree.pairs
     for j in range(inertia.size):
-        p.added[j], p.right[j] = inertia[j], 0.0
+        p.added[j], p.rhs[j] = inertia[j], 0.0
     for k in range(contacts):
         store9(p.omega[k], ZERO9)
     set_up_pairs(True, tree, p)
@@ -115,21 +115,21 @@ def _move_pairs(tree, p):
 
 
 @compiled_apart
-def direction(contacts, joints, length, r_scale, eps, inertia, topology, bodies, work):
+def direction(contacts, joints, length, r_scale, eps, inertia, topology, bodies, solver):
     """Compute δv into `dv`, and δu and δλ of all rows, after the last step was taken for `length` of it.
 
     `inertia` (nv,) is d. Bodies that are left out, see `loaded_bodies`, get none. With `r_scale` 0, Ω and s of the rows
     are used as they are.
     """
-    p, tree, limbs = work.problem, work.tree, work.tree.limbs
+    p, tree, limbs = solver.problem, solver.tree, solver.tree.limbs
     for j in parallel_range(p.added.size):
         p.total[j] += length * p.dv[j]
-        p.added[j], p.right[j] = inertia[j], -inertia[j] * p.total[j]
+        p.added[j], p.rhs[j] = inertia[j], -inertia[j] * p.total[j]
     for j in parallel_range(joints):
         if r_scale > 0.0:
             joint_step(j, r_scale, eps, p)
         p.added[p.joint[j]] += p.joint_omega[j]
-        p.right[p.joint[j]] += p.joint_s[j] + p.joint_impulse[j]
+        p.rhs[p.joint[j]] += p.joint_s[j] + p.joint_impulse[j]
     if r_scale > 0.0:
         for i in parallel_range(contacts):
             contact_step(i, r_scale, eps, p)
@@ -185,20 +185,20 @@ def _pair_wrenches(pairs, p):
     for j in range(pairs.counts[body_pairs.TOUCH]):
         n, f, k = ZERO, ZERO, pairs.contact[j]
         while k >= 0:
-            push = mul_t(load9(p.frame[k]), load3(p.impulse[k]))
+            impulse = mul_t(load9(p.frame[k]), load3(p.impulse[k]))
             r = sub(load3(p.arm[k]), load3(pairs.arm[j]))
-            n, f, k = add(n, cross(r, push)), add(f, push), p.next_contact[k]
+            n, f, k = add(n, cross(r, impulse)), add(f, impulse), p.next_contact[k]
         body_pairs.add_pair_wrench(j, n, f, pairs)
 
 
 @compiled_apart
-def respond(contacts, joints, topology, bodies, work, out):
+def respond(contacts, joints, topology, bodies, solver, out):
     """Compute out (nv,) ← M̃⁻¹Jᵀλ of the impulses, u of all rows, and the bodies' twists."""
-    p, tree, limbs = work.problem, work.tree, work.tree.limbs
-    for j in parallel_range(p.right.size):
-        p.right[j] = 0.0
+    p, tree, limbs = solver.problem, solver.tree, solver.tree.limbs
+    for j in parallel_range(p.rhs.size):
+        p.rhs[j] = 0.0
     for j in parallel_range(joints):
-        p.right[p.joint[j]] += p.joint_impulse[j]
+        p.rhs[p.joint[j]] += p.joint_impulse[j]
     if body_pairs.any_touch(tree):
         _pair_wrenches(tree.pairs, p)
     for limb in inward(limbs):
@@ -209,13 +209,13 @@ def respond(contacts, joints, topology, bodies, work, out):
             n, f = with_waiting_wrenches(i, n, f, tree.loaded, tree)
             k = p.head[i]
             while k >= 0:
-                push = mul_t(load9(p.frame[k]), load3(p.impulse[k]))
-                n, f = sub(n, cross(load3(p.arm[k]), push)), sub(f, push)
+                impulse = mul_t(load9(p.frame[k]), load3(p.impulse[k]))
+                n, f = sub(n, cross(load3(p.arm[k]), impulse)), sub(f, impulse)
                 k = p.next_contact[k]
             n, f = body_pairs.with_pair_wrench(i, n, f, tree)
-            n, f = inward_wrench(i, n, f, p.right, topology, bodies, tree)
+            n, f = inward_wrench(i, n, f, p.rhs, topology, bodies, tree)
             n, f = pass_wrench(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
-    passes.wrench_without_coordinates(topology.shape[0], ZERO, ZERO, p.right, 0.0, "mass", tree)
+    passes.wrench_without_coordinates(topology.shape[0], ZERO, ZERO, p.rhs, 0.0, "mass", tree)
     passes.eliminated_velocities(topology.shape[0], ZERO, ZERO, "mass", tree, out)
     for limb in outward(limbs):
         omega, velocity = ZERO, ZERO

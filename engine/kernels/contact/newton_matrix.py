@@ -51,7 +51,7 @@ from engine.kernels.spatial import (
 from engine.model import FREE, PRISMATIC, REVOLUTE, WORLD
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-NOTHING = ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO
+ZERO_BODY = ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO
 """A `body` is its inertia [a b; c d] and its wrench (n, f), as six tuples; this one has none."""
 
 
@@ -66,9 +66,9 @@ def contact_step(i, r_scale, eps, p):
         store3(s, scale(-weight, x))
         store9(omega, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     elif mu > 0.0 and t <= mu * z[0]:
-        stiff = r / eps
-        store3(s, scale(-stiff, u))
-        store9(omega, (stiff, 0.0, 0.0, 0.0, stiff, 0.0, 0.0, 0.0, stiff))
+        stiffness = r / eps
+        store3(s, scale(-stiffness, u))
+        store9(omega, (stiffness, 0.0, 0.0, 0.0, stiffness, 0.0, 0.0, 0.0, stiffness))
     else:
         # In (n, along the slip, across it) A = [[1, 0, 0], [μ, 0, 0], [0, 0, κ]], κ = μ z_n/|z_t|.
         a, b = (z[1] / t, z[2] / t) if t > 0.0 else (1.0, 0.0)
@@ -77,9 +77,22 @@ def contact_step(i, r_scale, eps, p):
         d1, d2, s0 = disk * a - x[1], disk * b - x[2], -normal * u[0]
         along, across = weight * (a * d1 + b * d2 + mu * s0), (a * d2 - b * d1) / (1.0 + eps - curve)
         store3(s, (s0, a * along - b * across, b * along + a * across))
-        push, turn = mu * normal, curve * r / (1.0 + eps - curve)
-        mixed = -turn * a * b
-        store9(omega, (normal, 0.0, 0.0, a * push, turn * b * b, mixed, b * push, mixed, turn * a * a))
+        coupling, slip_stiffness = mu * normal, curve * r / (1.0 + eps - curve)
+        mixed = -slip_stiffness * a * b
+        store9(
+            omega,
+            (
+                normal,
+                0.0,
+                0.0,
+                a * coupling,
+                slip_stiffness * b * b,
+                mixed,
+                b * coupling,
+                mixed,
+                slip_stiffness * a * a,
+            ),
+        )
 
 
 @inline
@@ -87,24 +100,24 @@ def joint_step(j, r_scale, eps, p):
     """Ω and s of a joint row."""
     g, f, x, u = p.g[j] / r_scale, p.law[j, 0], p.joint_impulse[j], p.joint_u[j]
     y = u - g * x
-    after = joint_law(y, g * f, p.law[j, 1], p.law[j, 2])
-    if abs(y) > g * f and p.law[j, 1] < after and after < p.law[j, 2]:
+    u_next = joint_law(y, g * f, p.law[j, 1], p.law[j, 2])
+    if abs(y) > g * f and p.law[j, 1] < u_next and u_next < p.law[j, 2]:
         p.joint_s[j], p.joint_omega[j] = ((-f if y > 0.0 else f) - x) / (1.0 + eps), 0.0
     else:
-        stiff = 1.0 / (g * eps)
-        p.joint_s[j], p.joint_omega[j] = stiff * (after - u), stiff
+        stiffness = 1.0 / (g * eps)
+        p.joint_s[j], p.joint_omega[j] = stiffness * (u_next - u), stiffness
 
 
 @inline
 def _with_contacts(i, p, body):
-    """Add to the inertia and the wrench of body i those of its contacts."""
+    """Add the inertias and wrenches of body i's contacts to its own."""
     (a, b, c, d, n, f), k = body, p.head[i]
     while k >= 0:
         F, r = load9(p.frame[k]), load3(p.arm[k])
         w, x, y, z = damping_at(r, matmul(transpose(F), matmul(load9(p.omega[k]), F)))
         a, b, c, d = plus(a, w), plus(b, x), plus(c, y), plus(d, z)
-        push = mul_t(F, add(load3(p.s[k]), load3(p.impulse[k])))
-        n, f = sub(n, cross(r, push)), sub(f, push)
+        impulse = mul_t(F, add(load3(p.s[k]), load3(p.impulse[k])))
+        n, f = sub(n, cross(r, impulse)), sub(f, impulse)
         k = p.next_contact[k]
     return a, b, c, d, n, f
 
@@ -131,12 +144,12 @@ def _axis_forces(kind, e, body):
 
 
 @inline
-def _without_axis(i, k, kind, e, forces, right, added, body, tree):
+def _without_axis(i, k, kind, e, forces, rhs, added, body, tree):
     """Eliminate the motion e of axis k of body i's joint from its inertia and wrench."""
     x, y, z, w, D, force = forces
     reciprocal = 1.0 / (D + added)
-    factors = x, y, scale(reciprocal, z), scale(reciprocal, w), reciprocal, reciprocal * (right - force)
-    body = _less_axis(i, k, kind, e, factors, -1, body, tree)
+    factors = x, y, scale(reciprocal, z), scale(reciprocal, w), reciprocal, reciprocal * (rhs - force)
+    body = _minus_axis(i, k, kind, e, factors, -1, body, tree)
     passes.eliminate_axis(i, k, kind, e, factors, "newton", tree)
     if body_pairs.have_unknowns(tree):
         passes.eliminate_axis_in_pairs(i, k, reciprocal, tree)
@@ -144,8 +157,8 @@ def _without_axis(i, k, kind, e, forces, right, added, body, tree):
 
 
 @inline
-def _less_axis(i, k, kind, e, factors, row, body, tree):
-    """The inertia and wrench less what axis k of body i's joint takes, `factors` (I S, Sᵀ I/D, 1/D, q).
+def _minus_axis(i, k, kind, e, factors, row, body, tree):
+    """The inertia and wrench with axis k of body i's joint eliminated, by `factors` (I S, Sᵀ I/D, 1/D, q).
 
     `row` is the velocity of a coordinate that moves other joints too, or −1.
     """
@@ -161,19 +174,19 @@ def _less_axis(i, k, kind, e, factors, row, body, tree):
 
 
 @inline
-def _without_shift(i, k, e, right, body, tree):
+def _without_translation(i, k, e, rhs, body, tree):
     """Eliminate body i's translation along axis k of the world, e."""
     _, b, c, d, _, f = body
     forces = (b[k], b[3 + k], b[6 + k]), (d[k], d[3 + k], d[6 + k]), row(c, k), row(d, k), d[4 * k], f[k]
-    return _without_axis(i, k, PRISMATIC, e, forces, right[k], 0.0, body, tree)
+    return _without_axis(i, k, PRISMATIC, e, forces, rhs[k], 0.0, body, tree)
 
 
 @inline
-def _without_turn(i, k, e, right, a, n, tree):
+def _without_rotation(i, k, e, rhs, a, n, tree):
     """Eliminate the rotation about axis k of the world, e, of body i whose translation is eliminated."""
     forces, none = ((a[k], a[3 + k], a[6 + k]), ZERO, row(a, k), ZERO, a[4 * k], n[k]), ZERO9
     body = a, none, none, none, n, ZERO
-    a, _, _, _, n, _ = _without_axis(i, 3 + k, REVOLUTE, e, forces, right[k], 0.0, body, tree)
+    a, _, _, _, n, _ = _without_axis(i, 3 + k, REVOLUTE, e, forces, rhs[k], 0.0, body, tree)
     return a, n
 
 
@@ -183,25 +196,25 @@ def _without_free(i, moment, force, body, tree):
 
     The order of axes is fixed, as the symmetric part of the matrix is positive definite.
     """
-    body = _without_shift(i, 0, X, force, body, tree)
-    body = _without_shift(i, 1, Y, force, body, tree)
-    a, _, _, _, n, _ = _without_shift(i, 2, Z, force, body, tree)
-    a, n = _without_turn(i, 0, X, moment, a, n, tree)
-    a, n = _without_turn(i, 1, Y, moment, a, n, tree)
-    _without_turn(i, 2, Z, moment, a, n, tree)
+    body = _without_translation(i, 0, X, force, body, tree)
+    body = _without_translation(i, 1, Y, force, body, tree)
+    a, _, _, _, n, _ = _without_translation(i, 2, Z, force, body, tree)
+    a, n = _without_rotation(i, 0, X, moment, a, n, tree)
+    a, n = _without_rotation(i, 1, Y, moment, a, n, tree)
+    _without_rotation(i, 2, Z, moment, a, n, tree)
     return ZERO9, ZERO9, ZERO9, ZERO9, moment, force
 
 
 @inline
-def _eliminate_mimic_joint(i, kind, e, forces, right, added, body, tree):
+def _eliminate_mimic_joint(i, kind, e, forces, rhs, added, body, tree):
     """Eliminate the joint of a body that passes coordinates on from its inertia and wrench, unless its own stays."""
     passed, start, o = tree.mimics.newton, tree.mimics.v_index[i, tree.mimics.joint_slot[i]], tree.mimics.joint_slot[i]
     passes.add_axis(i, kind, e, forces, passed, tree.mimics)
     if mimics.eliminated_with_joint(i, tree):
-        reciprocal, q = passes.eliminate(i, o, right, added, passed, tree.mimics)
+        reciprocal, q = passes.eliminate(i, o, rhs, added, passed, tree.mimics)
         (x, y), (z, w) = passes.column_at(i, o, passed, tree.mimics), passes.row_at(i, o, passed, tree.mimics)
         shared_row = start if o < tree.mimics.action.shape[1] - 1 else -1
-        body = _less_axis(i, 0, kind, e, (x, y, z, w, reciprocal, q), shared_row, body, tree)
+        body = _minus_axis(i, 0, kind, e, (x, y, z, w, reciprocal, q), shared_row, body, tree)
         if body_pairs.have_unknowns(tree):
             passes.eliminate_in_pairs(i, o, reciprocal, passed, tree)
     elif body_pairs.have_unknowns(tree):
@@ -213,7 +226,7 @@ def _eliminate_mimic_joint(i, kind, e, forces, right, added, body, tree):
 def _pass_on(i, parent, to_parent, r, body, tree):
     """Pass a body's inertia and wrench to its parent, r away; return what body i − 1 receives in registers."""
     if parent == WORLD:
-        return NOTHING
+        return ZERO_BODY
     a, b, c, d, n, f = body
     a, b, c, d = shifted(r, a, b, c, d)
     n = add(n, cross(r, f))
@@ -226,12 +239,12 @@ def _pass_on(i, parent, to_parent, r, body, tree):
     store9(sums, b, 15)
     store9(sums, c, 24)
     store9(sums, d, 33)
-    return NOTHING
+    return ZERO_BODY
 
 
 @inline
 def _with_limbs(i, body, tree):
-    """Add to the inertia and the wrench of body i those of the limbs on it."""
+    """Add the inertias and wrenches of the limbs on body i to its own."""
     a, b, c, d, n, f = body
     if tree.loaded[i, HAS_WAITING] == 1:
         for k in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
@@ -253,7 +266,7 @@ def eliminate(length, topology, bodies, tree, p):
     limbs = tree.limbs
     passes.clear("newton", tree)
     for limb in inward(limbs):
-        a0, b0, c0, d0, n0, f0 = NOTHING  # passed on by body i + 1
+        a0, b0, c0, d0, n0, f0 = ZERO_BODY  # passed on by body i + 1
         for i in range(limbs.end[limb] - 1, limbs.begin[limb] - 1, -1):
             if tree.loaded[i, TO_PARENT] == LEFT_OUT:
                 continue
@@ -263,29 +276,29 @@ def eliminate(length, topology, bodies, tree, p):
             n, f = _momentum(i, length, tree)
             n, f = body_pairs.with_pair_wrench(i, add(n, n0), add(f, f0), tree)
             body = _with_limbs(i, _with_contacts(i, p, (a, b, c, d, n, f)), tree)
-            body = passes.eliminate_coordinates(i, p.right, p.added, body, tree)
+            body = passes.eliminate_coordinates(i, p.rhs, p.added, body, tree)
             if has_one_axis(kind):
                 e = mimics.axis(i, axis_of(bodies.rotation[i]), tree)
                 forces = _axis_forces(kind, e, body)
                 if mimics.has_shared_coordinates(i, tree):
-                    body = _eliminate_mimic_joint(i, kind, e, forces, p.right[start], p.added[start], body, tree)
+                    body = _eliminate_mimic_joint(i, kind, e, forces, p.rhs[start], p.added[start], body, tree)
                 else:
-                    body = _without_axis(i, 0, kind, e, forces, p.right[start], p.added[start], body, tree)
+                    body = _without_axis(i, 0, kind, e, forces, p.rhs[start], p.added[start], body, tree)
             elif kind == FREE:
                 R = load9(bodies.rotation[i])
-                moment, force = mul(R, load3(p.right, start)), mul(R, load3(p.right, start + 3))
+                moment, force = mul(R, load3(p.rhs, start)), mul(R, load3(p.rhs, start + 3))
                 body = _without_free(i, moment, force, body, tree)
             else:
                 for k in range(3):
-                    e, right, added = column(bodies.rotation[i], k), p.right[start + k], p.added[start + k]
+                    e, rhs, added = column(bodies.rotation[i], k), p.rhs[start + k], p.added[start + k]
                     forces = _axis_forces(REVOLUTE, e, body)
-                    body = _without_axis(i, k, REVOLUTE, e, forces, right, added, body, tree)
+                    body = _without_axis(i, k, REVOLUTE, e, forces, rhs, added, body, tree)
             passes.pass_to_parent(i, kind, parent, load3(bodies.arm[i]), "newton", tree)
             if body_pairs.have_unknowns(tree) and (kind != FREE or mimics.has_shared_coordinates(i, tree)):
                 body_pairs.pass_on(i, parent, load3(bodies.arm[i]), tree.pairs)
             to_parent = tree.loaded[i, TO_PARENT]
             a0, b0, c0, d0, n0, f0 = _pass_on(i, parent, to_parent, load3(bodies.arm[i]), body, tree)
-    passes.eliminate_coordinates(topology.shape[0], p.right, p.added, NOTHING, tree)
+    passes.eliminate_coordinates(topology.shape[0], p.rhs, p.added, ZERO_BODY, tree)
 
 
 @inline
@@ -312,11 +325,11 @@ def add_wrenches(topology, bodies, tree, p):
             kind, R = topology[i, KIND], bodies.rotation[i]
             n, f = body_pairs.with_pair_wrench(i, n, f, tree)
             n, f = with_waiting_wrenches(i, n, f, tree.loaded, tree)
-            n, f = passes.wrench_without_coordinates(i, n, f, p.right, 1.0, "newton", tree)
+            n, f = passes.wrench_without_coordinates(i, n, f, p.rhs, 1.0, "newton", tree)
             if has_one_axis(kind):
                 force = dot(mimics.axis(i, axis_of(R), tree), n if kind == REVOLUTE else f)
                 if mimics.has_shared_coordinates(i, tree):
-                    n, f = passes.wrench_without_axis(i, force, n, f, p.right, 1.0, "newton", tree)
+                    n, f = passes.wrench_without_axis(i, force, n, f, p.rhs, 1.0, "newton", tree)
                 else:
                     n, f = _add_axis_force(i, 0, force, n, f, tree)
             elif kind == FREE:
@@ -330,7 +343,7 @@ def add_wrenches(topology, bodies, tree, p):
                     n, f = _add_axis_force(i, k, dot(column(R, k), n), n, f, tree)
             passes.pass_forces(i, kind, topology[i, PARENT], "newton", tree)
             n, f = pass_wrench(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
-    passes.wrench_without_coordinates(topology.shape[0], ZERO, ZERO, p.right, 1.0, "newton", tree)
+    passes.wrench_without_coordinates(topology.shape[0], ZERO, ZERO, p.rhs, 1.0, "newton", tree)
 
 
 @kernel
@@ -345,8 +358,8 @@ def set_up_pairs(whole, tree, p):
         body_pairs.clear_stiffness(j, pairs)
         while k >= 0:
             F, r, omega = load9(p.frame[k]), sub(load3(p.arm[k]), place), load9(p.omega[k])
-            push, s = mul_t(F, load3(p.impulse[k])), mul_t(F, load3(p.s[k]))
-            n, f = add(n, cross(r, push)), add(f, push)
+            impulse, s = mul_t(F, load3(p.impulse[k])), mul_t(F, load3(p.s[k]))
+            n, f = add(n, cross(r, impulse)), add(f, impulse)
             moment, force = add(moment, cross(r, s)), add(force, s)
             if omega[0] != 0.0:
                 compliant = True

@@ -1,6 +1,6 @@
 """Correction of overlaps in position, which changes no velocity.
 
-It is a contact problem at rest, without friction or joints, and with the share β of the gaps as target velocities.
+It is a contact problem at rest, without friction or joints, whose target velocities are β times the gaps.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def begin_overlap_correction(count, dt, inertia, topology, contact):
 @kernel
 def end_overlap_correction(count, dt, topology, contact):
     """Compute the displacement that reduces overlaps into `contact.shift`, after its search."""
-    work, p = contact.solver, contact.solver.problem
-    restore_significant(count, 0, work.search.numbers[LARGEST_VELOCITY], p)
-    respond(count, 0, topology, contact.bodies, work, contact.shift)
+    solver, p = contact.solver, contact.solver.problem
+    restore_significant(count, 0, solver.search.numbers[LARGEST_VELOCITY], p)
+    respond(count, 0, topology, contact.bodies, solver, contact.shift)
     for j in parallel_range(contact.shift.size):
         contact.shift[j] *= dt

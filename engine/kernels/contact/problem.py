@@ -1,6 +1,6 @@
 """The rows of a contact problem, their residual and the merit function of Newton's steps.
 
-The residual is that of `engine.algorithms.contact_law`, relative to the largest velocity without impulses.
+The residual is defined as in `engine.algorithms.contact_law`, relative to the largest velocity without impulses.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from engine.kernels.spatial import add, dot, load3, scale, sub
     LARGEST_VELOCITY,  # without impulses: the unit of residuals
     TOLERANCE,  # the residual to reach
     ACCEPTED_RESIDUAL,  # at or below it no further plan is tried
-    RESTITUTION_SHARE,  # by which restitution is multiplied
+    RESTITUTION_FRACTION,  # by which restitution is multiplied
     VELOCITY_UNIT,  # of the interior point's scaled velocities
     INTERIOR_STEP,  # the length of the interior point's last step
     COMPLEMENTARITY,  # ν, the mean complementarity product
@@ -41,7 +41,7 @@ from engine.kernels.spatial import add, dot, load3, scale, sub
     PLAN,  # see `search`
     STEPS_LEFT,  # of the plan
     FINAL_STEPS,  # taken with the final ε
-    RESTITUTION_ATTEMPT,  # how often `RESTITUTION_SHARE` was reduced
+    RESTITUTION_ATTEMPT,  # how often `RESTITUTION_FRACTION` was reduced
     RESTARTS,  # of the search
     HAS_RESTITUTION,  # 1 where any contact rebounds
     ALL_FRICTIONAL,  # 1 where all contacts have friction
@@ -90,8 +90,8 @@ class JointPairs(NamedTuple):
 class ProblemArrays(NamedTuple):
     """C contacts and R joint rows of a robot of n bodies and nv velocities; the leading ones are in use.
 
-    The contacts of a body with fixed geometry form a list; those between bodies are in `Tree.pairs`. Vectors of a
-    contact are in its frame, those of fields with the prefix `joint_` belong to joint rows.
+    The contacts of a body with fixed geometry form a list; contacts between bodies are in `Tree.pairs`. Vectors of a
+    contact are in its frame; fields with the prefix `joint_` belong to joint rows.
     """
 
     head: NDArray[np.int64]  # (n,): the first contact of a body, −1 for none
@@ -126,7 +126,7 @@ class ProblemArrays(NamedTuple):
     joint_s: NDArray[np.floating]
     joint_omega: NDArray[np.floating]
     added: NDArray[np.floating]  # (nv,): d, added to the mass matrix
-    right: NDArray[np.floating]  # (nv,): the right-hand side of a step
+    rhs: NDArray[np.floating]  # (nv,): the right-hand side of a step
     dv: NDArray[np.floating]  # (nv,): its solution
     total: NDArray[np.floating]  # (nv,): the velocity change by all impulses
     cones: ConeIterate
@@ -150,7 +150,7 @@ def impulse_workspace(
     frames = {name: np.zeros((C, 3)) for name in ("arm", "free", "impulse", "u", "change", "motion", "best", "s")}
     contacts_of = {name: np.zeros(C) for name in ("mu", "offset", "normal_velocity", "r", "part", "attached")}
     joints = ("g", "joint_free", "joint_impulse", "joint_u", "joint_change", "joint_motion", "joint_best", "joint_s")
-    rows = {name: np.zeros(R) for name in (*joints, "joint_omega", "joint_part", "added", "right", "dv", "total")}
+    rows = {name: np.zeros(R) for name in (*joints, "joint_omega", "joint_part", "added", "rhs", "dv", "total")}
     problem = ProblemArrays(
         head=np.zeros(n, np.int64), next_contact=np.zeros(C, np.int64), detached=np.zeros(C, np.int64),
         frame=np.zeros((C, 9)), omega=np.zeros((C, 9)),
@@ -163,7 +163,7 @@ def impulse_workspace(
 
 @inline
 def largest_velocity(contacts, joints, p):
-    """The largest velocity component without impulses, not counting what open gaps add."""
+    """The largest velocity component without impulses and without the target velocities of open gaps."""
     largest = velocity_floor(p.free[0, 0])
     for i in parallel_range(contacts):
         largest = max(largest, abs(p.free[i, 0] - max(p.offset[i], 0.0)))

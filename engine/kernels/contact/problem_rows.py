@@ -70,17 +70,17 @@ def _contacts(count, topology, contact):
 
 @inline
 def _joints(q, v, rows, contact):
-    """Find the joints with friction or near a limit, as ones in `right`; return their number."""
+    """Find the joints with friction or near a limit, as ones in `rhs`; return their number."""
     count, p = 0, contact.solver.problem
     for j in parallel_range(contact.free.size):
-        p.right[j] = 0.0
+        p.rhs[j] = 0.0
         if is_row(rows, j):
             low, high = bounds(rows, j, q)
             v_free = contact.free[j]
             if friction(rows.joints, j, v[j]) > 0.0 or v_free < low + LIMIT_MARGIN or v_free > high - LIMIT_MARGIN:
-                p.right[j] = 1.0
+                p.rhs[j] = 1.0
     for j in range(contact.free.size):
-        if p.right[j] > 0.0:
+        if p.rhs[j] > 0.0:
             p.joint[count] = j
             count += 1
     for k in parallel_range(count):

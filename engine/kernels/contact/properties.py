@@ -17,7 +17,7 @@ def bodies_of(shape, contact):
 
 @inline
 def coefficients_of(shape, contact):
-    """Return friction and restitution of a contact's shape with what it touches."""
+    """Return friction and restitution between a contact's shape and the shape or ground that it touches."""
     if len(contact.pairs) > 0:
         k = shape - contact.points.body.size
         if k >= 0:

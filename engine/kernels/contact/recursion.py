@@ -62,7 +62,7 @@ from engine.model import FREE, REVOLUTE, WORLD
 
 @inline
 def with_waiting_wrenches(i, n, f, flow, tree):
-    """Add to a wrench (n, f) of body i those that wait for it in `sums`, by `flow`."""
+    """Add the wrenches that wait for body i in `sums`, by `flow`, to a wrench (n, f) of it."""
     if flow[i, HAS_WAITING] == 1:
         for k in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
             c = tree.limbs.child[k]
@@ -96,7 +96,7 @@ def _pass_on(i, parent, to_parent, r, A, B, C, n, f, tree):
 
 @inline
 def _with_limbs(i, A, B, C, tree):
-    """Add to the inertia of body i those of the limbs on it."""
+    """Add the inertias of the limbs on body i to its own."""
     if tree.flow[i, HAS_WAITING] == 1:
         for index in range(tree.limbs.first_child[i], tree.limbs.first_child[i + 1]):
             a, b, c = passed_inertia(tree.limbs.child[index], tree)
@@ -113,8 +113,8 @@ def _axis_forces(kind, e, body):
 
 
 @inline
-def _less_axis(i, k, x, y, reciprocal, w, tree, body):
-    """The inertia and wrench of body i less what axis k of its joint takes: I S, 1/D and t."""
+def _minus_axis(i, k, x, y, reciprocal, w, tree, body):
+    """The inertia and wrench of body i with axis k of its joint eliminated, by I S, 1/D and t."""
     (A, B, C, n, f), U = body, tree.U[i]
     store3(U, x, 6 * k)
     store3(U, y, 6 * k + 3)
@@ -139,7 +139,7 @@ def _without_axis(i, kind, tau, added, bodies, tree, body):
         if mimics.eliminated_with_joint(i, tree):
             k, w = passes.eliminate(i, tree.mimics.joint_slot[i], tau, added, mass, tree.mimics)
             x, y = passes.column_at(i, tree.mimics.joint_slot[i], mass, tree.mimics)
-    return _less_axis(i, 0, x, y, k, w, tree, body) if mimics.eliminated_with_joint(i, tree) else body
+    return _minus_axis(i, 0, x, y, k, w, tree, body) if mimics.eliminated_with_joint(i, tree) else body
 
 
 @inline
@@ -165,7 +165,7 @@ def _without_ball(i, tau, added, start, bodies, tree, body):
         x, y, d, along = _axis_forces(REVOLUTE, e, body)
         r = 1.0 / (d + added[start + k])
         w = r * (tau[start + k] - along)
-        body = _less_axis(i, k, x, y, r, w, tree, body)
+        body = _minus_axis(i, k, x, y, r, w, tree, body)
         passes.eliminate_axis(i, k, REVOLUTE, e, (x, y, scale(r, x), scale(r, y), r, w), "mass", tree)
     return body
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.compile import inline
 from engine.compile.operations import parallel_range, thread_max
-from engine.kernels.contact.problem import HAS_RESTITUTION, RESTITUTION_ATTEMPT, RESTITUTION_SHARE
+from engine.kernels.contact.problem import HAS_RESTITUTION, RESTITUTION_ATTEMPT, RESTITUTION_FRACTION
 from engine.kernels.contact.properties import coefficients_of
 from engine.kernels.contact.rounding import closing_gap
 from engine.kernels.spatial import add, dot, load3
@@ -28,8 +28,8 @@ def rebound_velocity(speed, gravity_change):
 def restitution_offsets(count, restitution, dt, keeps_energy, contact):
     """Set the target velocities by gaps and by `restitution` of the restitution; return whether any contact rebounds.
 
-    `keeps_energy`: the integrator keeps that of free flight, see `rebound_velocity`; semi-implicit steps need no
-    correction.
+    `keeps_energy`: the integrator conserves the energy of free flight, see `rebound_velocity`; semi-implicit steps need
+    no correction.
     """
     touching, p, rebounds = contact.contacts, contact.solver.problem, 0.0
     for i in parallel_range(count):
@@ -57,12 +57,12 @@ def _added_energy(count, joints, p):
 
 @inline
 def accept_or_reduce_restitution(count, joints, contact):
-    """Whether the impulses of rebounds add no energy; otherwise reduce the share of the restitution."""
+    """Whether the impulses of rebounds add no energy; otherwise reduce the fraction of the restitution."""
     search = contact.solver.search
     if search.counts[HAS_RESTITUTION] == 0 or _added_energy(count, joints, contact.solver.problem) <= 0.0:
         return True
     search.counts[RESTITUTION_ATTEMPT] += 1
-    search.numbers[RESTITUTION_SHARE] = (
-        0.5 * search.numbers[RESTITUTION_SHARE] if search.counts[RESTITUTION_ATTEMPT] <= HALVINGS else 0.0
+    search.numbers[RESTITUTION_FRACTION] = (
+        0.5 * search.numbers[RESTITUTION_FRACTION] if search.counts[RESTITUTION_ATTEMPT] <= HALVINGS else 0.0
     )
     return search.counts[RESTITUTION_ATTEMPT] > HALVINGS + 1

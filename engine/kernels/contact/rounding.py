@@ -42,7 +42,7 @@ def residual_tolerance(x):
 
 @inline
 def extra_step_factor(contacts, x):
-    """The share of the tolerance above which one more Newton step is taken; joints alone are solved to rounding."""
+    """The fraction of the tolerance above which one more Newton step is taken; joints alone are solved to rounding."""
     return 1.0 if is_single(x) else (1e-1 if contacts > 0 else 1e-4)
 
 
@@ -77,11 +77,16 @@ def overlap_slack(x):
 
 
 @inline
-def closing_gap(gap, n, at):
+def closing_gap(gap, n, position):
     """The gap (m) that a contact at a place (3) with normal n (3) may close.
 
     In single precision it is reduced by the error of the coordinates, so that a robot at rest does not sink in jumps.
     """
     if is_single(gap):
-        return max(gap - GAP_TOLERANCE_SINGLE * (1.0 + abs(n[0] * at[0]) + abs(n[1] * at[1]) + abs(n[2] * at[2])), 0.0)
+        return max(
+            gap
+            - GAP_TOLERANCE_SINGLE
+            * (1.0 + abs(n[0] * position[0]) + abs(n[1] * position[1]) + abs(n[2] * position[2])),
+            0.0,
+        )
     return gap if gap > GAP_TOLERANCE else 0.0

@@ -195,7 +195,7 @@ def _line_search(contacts, joints, p, r_scale, best, unit):
 
 @inline
 def _least_loaded(contacts, p, detached):
-    """The contact with the least impulse of those that are loaded, violate the law and are not held open, or −1.
+    """The contact with the least impulse among loaded contacts that violate the law and are not held open, or −1.
 
     A contact whose load sliding relieves may have no velocity beside that at which it sticks: it comes off. Iterates
     stay where it still sticks, with all contacts around it a little off the law.
@@ -213,12 +213,13 @@ def _least_loaded(contacts, p, detached):
 
 
 @inline
-def _detach(contacts, joints, topology, bodies, work):
-    """Hold one more contact open, as if it moved away from what it touches; if there is none, let go of all."""
-    p, counts, unit = work.problem, work.search.counts, work.search.numbers[LARGEST_VELOCITY]
+def _detach(contacts, joints, topology, bodies, solver):
+    """Hold one more contact open, as if it moved away from the surface that it touches; if none is left, release
+    all."""
+    p, counts, unit = solver.problem, solver.search.counts, solver.search.numbers[LARGEST_VELOCITY]
     if counts[DETACHED] == 0:
         _restore_best(contacts, joints, p)
-        respond(contacts, joints, topology, bodies, work, p.total)
+        respond(contacts, joints, topology, bodies, solver, p.total)
     i = _least_loaded(contacts, p, counts[DETACHED])
     if i < 0:
         for k in range(counts[DETACHED]):
@@ -231,16 +232,16 @@ def _detach(contacts, joints, topology, bodies, work):
         i = p.detached[k]
         p.free[i, 0] = p.attached[k] + _OPENING_VELOCITY * unit
         store3(p.impulse[i], (0.0, 0.0, 0.0))
-    respond(contacts, joints, topology, bodies, work, p.total)
+    respond(contacts, joints, topology, bodies, solver, p.total)
 
 
 @inline
-def _attach(contacts, joints, topology, bodies, work):
-    """Let go of the contacts that are held open; the impulses count if they obey the law."""
-    p, numbers, counts = work.problem, work.search.numbers, work.search.counts
+def _attach(contacts, joints, topology, bodies, solver):
+    """Release the contacts that are held open; the impulses are stored if they obey the law best."""
+    p, numbers, counts = solver.problem, solver.search.numbers, solver.search.counts
     for k in range(counts[DETACHED]):
         p.free[p.detached[k], 0] = p.attached[k]
-    respond(contacts, joints, topology, bodies, work, p.total)
+    respond(contacts, joints, topology, bodies, solver, p.total)
     residual_now = residual(contacts, joints, p, numbers[LARGEST_VELOCITY])
     if residual_now < numbers[BEST_RESIDUAL]:
         numbers[BEST_RESIDUAL] = residual_now
@@ -248,26 +249,26 @@ def _attach(contacts, joints, topology, bodies, work):
 
 
 @inline
-def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
+def _begin_plan(plan, contacts, joints, inertia, topology, bodies, solver):
     """Initialise a plan."""
-    p, numbers, counts = work.problem, work.search.numbers, work.search.counts
+    p, numbers, counts = solver.problem, solver.search.numbers, solver.search.counts
     r_scale, max_steps, eps_per_merit = _plan(plan, numbers[LARGEST_VELOCITY])
     near = plan == INTERIOR and numbers[BEST_RESIDUAL] < _NEAR
     if near:
         _restore_best(contacts, joints, p)
-        respond(contacts, joints, topology, bodies, work, p.total)
+        respond(contacts, joints, topology, bodies, solver, p.total)
     elif _polishes(plan):
-        respond(contacts, joints, topology, bodies, work, p.total)
+        respond(contacts, joints, topology, bodies, solver, p.total)
         if not residual(contacts, joints, p, numbers[LARGEST_VELOCITY]) < numbers[BEST_RESIDUAL]:
             _restore_best(contacts, joints, p)
-            respond(contacts, joints, topology, bodies, work, p.total)
+            respond(contacts, joints, topology, bodies, solver, p.total)
     elif plan != WARM_START and plan != DETACH:
-        _start_from_zero(contacts, joints, p, work.tree)
+        _start_from_zero(contacts, joints, p, solver.tree)
     if not is_single(numbers[LARGEST_VELOCITY]) and plan == DETACH:
-        _detach(contacts, joints, topology, bodies, work)
+        _detach(contacts, joints, topology, bodies, solver)
     if _is_interior(plan):
         nu = max(_MIN_START_PRODUCTS, _START_PRODUCTS * numbers[BEST_RESIDUAL]) if near else 0.0
-        begin_interior(nu, contacts, joints, inertia, topology, bodies, work)
+        begin_interior(nu, contacts, joints, inertia, topology, bodies, solver)
     residual_now = residual(contacts, joints, p, numbers[LARGEST_VELOCITY])
     merit_now = merit(contacts, joints, p, r_scale, 0.0, numbers[LARGEST_VELOCITY])
     counts[PLAN], counts[STEPS_LEFT], counts[FINAL_STEPS], counts[STALLED_STEPS] = plan, max_steps, 0, 0
@@ -279,20 +280,20 @@ def _begin_plan(plan, contacts, joints, inertia, topology, bodies, work):
 
 
 @kernel
-def begin(plan, tolerance, accepted, contacts, joints, inertia, topology, bodies, work):
+def begin(plan, tolerance, accepted, contacts, joints, inertia, topology, bodies, solver):
     """Begin a search for the residual `tolerance`; no plan follows one that leaves at most `accepted`.
 
     `plan` is the first one: `COLD_START`; `WARM_START`, from consistent `impulse`, `u`, `total` and twists of the
     bodies; or `OVERLAP_START`, for contacts without friction and no joint rows.
     """
-    numbers, least = work.search.numbers, 1.0
+    numbers, least = solver.search.numbers, 1.0
     for i in parallel_range(contacts):
-        least = min(least, work.problem.mu[i])
-    work.search.counts[DETACHED] = 0
-    work.search.counts[ALL_FRICTIONAL] = 1 if thread_min(least) > 0.0 else 0
-    numbers[LARGEST_VELOCITY] = largest_velocity(contacts, joints, work.problem)
+        least = min(least, solver.problem.mu[i])
+    solver.search.counts[DETACHED] = 0
+    solver.search.counts[ALL_FRICTIONAL] = 1 if thread_min(least) > 0.0 else 0
+    numbers[LARGEST_VELOCITY] = largest_velocity(contacts, joints, solver.problem)
     numbers[BEST_RESIDUAL], numbers[TOLERANCE], numbers[ACCEPTED_RESIDUAL] = _FAR, tolerance, accepted
-    _begin_plan(plan, contacts, joints, inertia, topology, bodies, work)
+    _begin_plan(plan, contacts, joints, inertia, topology, bodies, solver)
 
 
 @inline
@@ -343,20 +344,20 @@ def _take_newton_step(contacts, joints, eps, p, numbers, counts):
 
 
 @kernel
-def advance(contacts, joints, inertia, topology, bodies, work, count):
+def advance(contacts, joints, inertia, topology, bodies, solver, count):
     """Take one step of the search unless it is over, and return whether it is; `best` then holds the impulses.
 
-    `inertia` (nv,) is d; `count` is `ContactWorkspace.work`.
+    `inertia` (nv,) is d; `count` is `ContactWorkspace.step_counts`.
     Both kinds compute their direction at one place of the program, so that the threads of a GPU do it together.
     """
-    p, numbers, counts = work.problem, work.search.numbers, work.search.counts
+    p, numbers, counts = solver.problem, solver.search.numbers, solver.search.counts
     while _is_over(numbers, counts):
         if not is_single(numbers[LARGEST_VELOCITY]) and counts[PLAN] == DETACH:
-            _attach(contacts, joints, topology, bodies, work)
+            _attach(contacts, joints, topology, bodies, solver)
         if _is_done(numbers, counts):
             return True
         following = _next_plan(counts[PLAN], counts[ALL_FRICTIONAL], counts[DETACHED], numbers[BEST_RESIDUAL])
-        _begin_plan(following, contacts, joints, inertia, topology, bodies, work)
+        _begin_plan(following, contacts, joints, inertia, topology, bodies, solver)
     interior, slip_held = _is_interior(counts[PLAN]), counts[PLAN] == HELD_SLIP_INTERIOR
     r_scale, eps = 0.0, numbers[EPSILON]
     if interior:
@@ -365,7 +366,7 @@ def advance(contacts, joints, inertia, topology, bodies, work, count):
         r_scale = _plan(counts[PLAN], eps)[0]
         if numbers[BEST_RESIDUAL_OF_PLAN] <= numbers[TOLERANCE]:
             counts[FINAL_STEPS], eps = counts[FINAL_STEPS] + 1, _FINAL_EPSILON
-    direction(contacts, joints, numbers[STEP_FRACTION], r_scale, eps, inertia, topology, bodies, work)
+    direction(contacts, joints, numbers[STEP_FRACTION], r_scale, eps, inertia, topology, bodies, solver)
     counts[STEPS_LEFT] -= 1
     if interior:
         count[INTERIOR_COUNT] += 1
@@ -392,13 +393,13 @@ def finish_search(contacts, joints, inertia, topology, contact):
     """Run a search to its end. Numbers of rows in registers, not in memory, save up to a twentieth of a step."""
     over = False
     while not over:
-        over = advance(contacts, joints, inertia, topology, contact.bodies, contact.solver, contact.work)
+        over = advance(contacts, joints, inertia, topology, contact.bodies, contact.solver, contact.step_counts)
 
 
 @inline
 def restore_significant(count, joints, unit, p):
-    """Restore the best impulses; those that move their contact by less than the tolerance become 0, as an open
-    contact's are."""
+    """Restore the best impulses; an impulse that moves its contact by less than the tolerance becomes 0, as at an open
+    contact."""
     for i in parallel_range(count):
         x = load3(p.best[i])
         threshold = 0.1 * residual_tolerance(unit) * unit * p.r[i]

@@ -1,4 +1,4 @@
-"""The workspace of a step under contacts, for one robot at a time, and what the batch keeps between steps."""
+"""The workspace of a step under contacts, for one robot at a time, and the batch's contacts from step to step."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OTHER, SEEN_OF_PAIRS = SEEN, SEEN + 6
 RESIDUAL, CONTACT_COUNT, WORST_RESIDUAL = range(3)
 """Columns of `ContactState.summary`."""
 NEWTON_COUNT, INTERIOR_COUNT = range(2)
-"""Entries of `ContactWorkspace.work`."""
+"""Entries of `ContactWorkspace.step_counts`."""
 
 
 class ContactWorkspace(NamedTuple):
@@ -48,7 +48,7 @@ class ContactWorkspace(NamedTuple):
     free: NDArray[np.floating]  # (nv,): v_f, then v⁺
     shift: NDArray[np.floating]  # (nv,): the displacement that corrects overlaps
     before: NDArray[np.floating]  # (C,): normal velocities before the step
-    work: NDArray[np.int64]  # (2,): counts of Newton steps and interior-point steps
+    step_counts: NDArray[np.int64]  # (2,): counts of Newton steps and interior-point steps
     pairs: PairsWorkspace | tuple[()]  # empty without pairs of shapes
     solver: ImpulseWorkspace
     topology: NDArray[np.int64]  # (n, 4), which counts velocities without mimicking joints
@@ -85,16 +85,16 @@ def contact_workspace(model: Model, scene: Scene, most_pairs: int = ALL_PAIRS) -
             "shapes, or disable pairs by an SRDF"
         )
     column, free, shift = np.zeros((3, nv))
-    most = min(touching, most_pairs if C <= MAX_CONTACTS else ALL_PAIRS)
-    room = body_pairs(len(model.parent), nv, most) if pairs.capacity else ()
+    max_pairs = min(touching, most_pairs if C <= MAX_CONTACTS else ALL_PAIRS)
+    pairs_of_bodies = body_pairs(len(model.parent), nv, max_pairs) if pairs.capacity else ()
     return ContactWorkspace(
         points=shape_points, surface=surfaces.surface(scene.ground or Plane()),
         near=near_points.workspace(shape_points), contacts=contacts(C), bodies=bodies(len(model.parent)),
         tree_q=np.zeros((1, model.tree_nq)),
         tree_v=np.zeros((1, model.tree_nv)), column=column, free=free, shift=shift, before=np.zeros(C),
-        work=np.zeros(2, np.int64),
+        step_counts=np.zeros(2, np.int64),
         pairs=pairs_workspace(pairs, solids) if pairs.capacity else (), topology=mimics.topology(model),
-        solver=impulse_workspace(model.parent, nv, C, mimics.mimics(model), room),
+        solver=impulse_workspace(model.parent, nv, C, mimics.mimics(model), pairs_of_bodies),
     )  # fmt: skip
 
 
@@ -153,7 +153,7 @@ def example(kind: Kind, pairs: bool, mimic: bool) -> ContactState:
     contact = ContactWorkspace(
         points=shape_points, surface=surfaces.example(kind), near=near, contacts=contacts(1), bodies=bodies(1),
         tree_q=matrix, tree_v=matrix, column=real, free=real, shift=real, before=real,
-        work=whole, pairs=pairs_workspace(NO_PAIRS, shapes(())) if pairs else (), topology=table,
+        step_counts=whole, pairs=pairs_workspace(NO_PAIRS, shapes(())) if pairs else (), topology=table,
         solver=impulse_workspace(np.array([-1]), 1, 1, mimicking, touching),
     )  # fmt: skip
     return ContactState(contact, matrix, matrix, whole[None], whole[None], cube)
