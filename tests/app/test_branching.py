@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
 from test_drives import choose, pick
-from test_time import play, present
-from windows import in_simulation, press, type_in, wait
+from test_time import play
+from windows import in_simulation, present, press, type_in, wait
 
 import engine
 from app.acting.drives import Drive
