@@ -58,8 +58,9 @@ def write_film(window, path):
 
 
 def write_session(window, path):
-    sessions = window.features[Sessions]
-    sessions._show_result(sessions._save, path)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("app.features.sessions.ask_path", lambda *_: path)
+        window.features[Sessions].save_as.trigger()
 
 
 def test_what_was_in_a_file_stays_where_there_is_no_room(qtbot, played, tmp_path):

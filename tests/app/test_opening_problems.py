@@ -95,7 +95,7 @@ def test_odd_names_are_opened_saved_and_opened_again(qtbot, opened, tmp_path, mo
         assert window.workbench.path == str(path)
         window.run.step.trigger()
         wait(qtbot, lambda: window.workbench.robot.time > 0)
-        name_file(monkeypatch, tmp_path / f"{name}.catena")
+        monkeypatch.setattr("app.features.sessions.ask_path", lambda *_, name=name: str(tmp_path / f"{name}.catena"))
         sessions.save_as.trigger()
         wait(qtbot, lambda: not exports.writing.running)
         for suffix in (".catena", ".catena.npz"):
