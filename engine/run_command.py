@@ -137,9 +137,8 @@ def controls_of(args: argparse.Namespace, model: Model, steps: int) -> Array | N
     except ValueError:
         raise CallError(f"{args.controls} is no .npy file of numbers; write one with numpy.save") from None
     if controls.shape not in ((model.nv,), (steps, model.nv)):
-        raise CallError(
-            f"{args.controls} holds an array of shape {controls.shape}; expected ({model.nv},) or ({steps}, {model.nv})"
-        )
+        wanted = f"({model.nv},) or ({steps}, {model.nv})"
+        raise CallError(f"{args.controls} holds an array of shape {controls.shape}; expected {wanted}")
     if not np.all(np.isfinite(controls)):
         raise CallError(f"{args.controls} holds a number that is not finite; every control must be finite")
     return np.ascontiguousarray(np.broadcast_to(controls, (1, steps, model.nv)), float)

@@ -343,8 +343,7 @@ def taught(qtbot: QtBot, opened: Callable[..., Window]) -> Callable[..., LessonV
     def teach(name: str, robot: object, step: int = 0) -> LessonView:
         from app.features.lesson_view import LessonView
 
-        window = opened(robot)
-        view = window.features[LessonView]
+        view = (window := opened(robot)).features[LessonView]
         qtbot.waitUntil(lambda: window.workbench.shown is not None, timeout=PATIENCE)
         view.open(name, step)
         qtbot.waitUntil(lambda: view.panel.lesson is not None, timeout=PATIENCE)
