@@ -43,8 +43,8 @@ class End:
 def carried(ends: Sequence[End], before: World | None, after: World | None) -> tuple[End, ...]:
     """Return the ends on the same obstacles of another world; none if one of these is gone."""
     things, others = (() if each is None else each.things for each in (before, after))
-    found = tuple(replace(end, obstacle=_again(end.obstacle, things, others)) for end in ends)
-    return () if any(one.obstacle >= 0 > other.obstacle for one, other in zip(ends, found, strict=True)) else found
+    moved = tuple(replace(end, obstacle=_again(end.obstacle, things, others)) for end in ends)
+    return () if any(one.obstacle >= 0 > other.obstacle for one, other in zip(ends, moved, strict=True)) else moved
 
 
 def _again(number: int, things: Sequence[object], others: Sequence[object]) -> int:

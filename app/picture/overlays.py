@@ -249,6 +249,11 @@ class Overlays(QObject):
             self._chosen_second_link = link
             self._change()
 
+    def with_second_robot(self, box: Box) -> Box:
+        """Enlarge a box to include the second robot."""
+        lower, upper = box if self._second_robot is None else self._second_robot[0].bounds(self._second_robot[1])
+        return np.minimum(box[0], lower), np.maximum(box[1], upper)
+
     def around(self, box: Box, batch: Batch | None = None) -> Box:
         """Enlarge a box around the robot, or a batch, to include the second robot and the obstacles of each."""
         first, last = (0.0, 0.0) if batch is None else (batch.offsets.min(0), batch.offsets.max(0))

@@ -248,7 +248,7 @@ class Viewport(SteeredView):
         self._change()
 
     def bring_into_view(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
-        """Refit the camera to a box, (3,) corners, and the robot, if a corner is out of view.
+        """Refit the camera to a box, (3,) corners, and the robots, if a corner is out of view.
 
         Not if the box is far away, or so large that the robot beside it could not be seen.
         """
@@ -258,7 +258,7 @@ class Viewport(SteeredView):
         x = corners_at(self.camera, size, lower + self._center, upper + self._center)  # nan behind the eye
         if not np.all((x >= 0) & (x < size)) and np.maximum(lower - high, low - upper).max() <= FAR * self.robot_size:
             camera = replace(self.camera)
-            camera.fit(np.minimum(low, lower), np.maximum(high, upper))
+            camera.fit(*self.overlays.with_second_robot((np.minimum(low, lower), np.maximum(high, upper))))
             self.see(camera)
 
     def is_huge(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> bool:

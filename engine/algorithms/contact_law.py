@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.lie import Array
-from engine.scene.tolerances import VELOCITY_FLOOR
 
 ADMM_PENALTIES = (0.1, 1.0, 10.0)  # penalties of ADMM, tried in turn: each converges slowly on other problems
 ROUNDS, ADMM_ITERATIONS = 15, 200  # updates of s, and ADMM iterations for each
 NEWTON_STEPS = 12
+VELOCITY_FLOOR = 1e-9  # m/s or rad/s, a number of the kernels too: residuals are relative to at least it
 
 
 class ConstraintRows(NamedTuple):

@@ -37,6 +37,7 @@ from engine.lie import Array
 from engine.model import Joint, Model
 from engine.scene import Scene
 
+# Numbers of the kernels are repeated in this reference on purpose: of a wrong one, steps then differ.
 RESTITUTION_SPEED = 0.015  # m/s: slower impacts have no restitution
 GAP_TOLERANCE = 1e-8  # m, or rad or m of a joint: tolerance of gaps, overlaps and distances to a limit
 LIMIT_TOLERANCE = 1e-12  # that tolerance for a joint without contact

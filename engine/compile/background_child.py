@@ -48,7 +48,7 @@ def main() -> None:
             out.flush()
 
     pool = ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1))
-    with suppress(EOFError):
+    with suppress(EOFError, pickle.UnpicklingError):  # the latter where the program ended within a request
         while True:
             pool.submit(make, *pickle.load(sys.stdin.buffer))
     os._exit(0)

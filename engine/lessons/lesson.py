@@ -76,11 +76,11 @@ class LessonQuestion:
 
 def numbers(wording: str) -> list[float]:
     """Return the finite numbers that a text may mean, whose commas group digits or are a decimal mark."""
-    found = []
+    readings = []
     for mark in ("", "."):
         with suppress(ValueError):
-            found.append(float(wording.replace(",", mark)))
-    return [each for each in found if math.isfinite(each)]
+            readings.append(float(wording.replace(",", mark)))
+    return [each for each in readings if math.isfinite(each)]
 
 
 class Lesson:

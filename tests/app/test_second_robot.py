@@ -11,6 +11,7 @@ from windows import PATIENCE, play_for, second_state, wait
 import engine
 from app.features.attaching import GroundView, Reloading, RunExports, SimulationChoices
 from app.features.second_robot_view import CROWDED, UNBEGUN, UNRECORDED, SecondRobotView
+from app.gl.picking import corners_at
 from app.panels.second_robot import ROWS
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.running import gains_of
@@ -69,6 +70,20 @@ def test_both_stand_apart_are_in_view_and_named(qtbot, second):
     play_for(qtbot, window, 0.3)
     z = second_state(window).q[2]
     assert abs(z - view.model.neutral()[2]) < 0.02
+
+
+def test_stairs_are_brought_into_view_with_both(qtbot, second):
+    window, put = second
+    put("snake50")
+    viewport = window.viewport
+    qtbot.waitUntil(lambda: window.workbench.robot.newest is not None and viewport._scene.ready, timeout=PATIENCE)
+    before = viewport.camera
+    window.features[GroundView].choose("Stairs")
+    wait(qtbot, lambda: viewport.camera is not before)
+    drawn, poses = viewport.overlays.second_robot
+    size = viewport.width(), viewport.height()
+    corners = corners_at(viewport.camera, size, *drawn.bounds(poses))
+    assert np.all((corners >= 0) & (corners <= size))
 
 
 def pick_entry(qtbot, box, name: str) -> None:

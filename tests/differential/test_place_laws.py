@@ -153,3 +153,8 @@ def test_an_unsettled_robot_changes_no_bit_of_others() -> None:
 def test_a_robots_parameters_act_as_a_model_of_its_own(count: int) -> None:
     holds(one_robot_may_lack_what_others_have, (IMPLICIT,), 2 * count)
     holds(parameters_are_models, (IMPLICIT, OWN_FIELD, OWN_PAIRS, EIGHT, PAIRS, FIELD), count)
+
+
+def test_a_divergence_message_follows_the_diverged_robots_own_gains() -> None:
+    """Whether to take "implicit" depends on its own gains and damping, not on those of others."""
+    parameters_are_models(case(5000, OWN_PAIRS))

@@ -81,6 +81,12 @@ def model():
     return engine.chain(3)
 
 
+def _parameters(model, damping):
+    parameters = engine.Parameters(model, 1)
+    parameters.damping = damping if np.shape(damping) != (3,) else [damping]
+    return engine.Simulation(model, parameters=parameters).parameters.damping[0]
+
+
 CALLS = {
     "q": lambda m, x: engine.forward_dynamics(m, x, V, V, "abia", "cpu"),
     "v": lambda m, x: engine.forward_dynamics(m, Q, x, V, "abia", "cpu"),

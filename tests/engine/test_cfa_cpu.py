@@ -1,5 +1,7 @@
 """CFA compiled for the CPU: compared with inverse dynamics, its reference and the ABA, in calls and in steps."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from chain_cases import SHAPES, case
@@ -141,6 +143,41 @@ def test_refinement_finds_the_digits_that_elimination_has_lost():
     at_all = State(q[:1], v[:1], tau[:1])
     assert residual(model, at_all, plain[None])[0] > 1e-10
     assert residual(model, at_all, qdd[None])[0] < 1e-12
+
+
+def bounded(model, rng):
+    """Return the robot with friction, damping, and limits that are soon reached."""
+    some = rng.random((3, model.nv)) < 0.6
+    return dataclasses.replace(
+        model, friction=0.2 * some[0], damping=rng.uniform(0, 0.3, model.nv), lower=np.where(some[1], -0.3, -np.inf),
+        upper=np.where(some[2], 0.4, np.inf), velocity_limit=np.full(model.nv, 1.5),
+    )  # fmt: skip
+
+
+def stepped(model, algorithm, integrator="semi-implicit", batch=3, steps=200, **options):
+    rng = np.random.default_rng(5)
+    low, high = np.maximum(model.lower, -0.3), np.minimum(model.upper, 0.3)
+    q, v = rng.uniform(low, high, (batch, model.nv)), rng.uniform(-1, 1, (batch, model.nv))
+    sim = engine.Simulation(model, batch, 1e-3, integrator, algorithm, q=q, v=v, kp=2.0, kd=0.1, **options)
+    sim.tau[:] = rng.uniform(-1, 1, sim.tau.shape)
+    sim.wrench[:] = rng.uniform(-0.3, 0.3, sim.wrench.shape)
+    record = sim.empty(batch, 1 + steps // 50, model.nq), sim.empty(batch, 1 + steps // 50, model.nv)
+    sim.advance(steps, every=50, record=record)
+    np.testing.assert_array_equal(record[1][:, -1], sim.v)
+    return record
+
+
+def test_robots_that_differ_step_as_they_do_alone_on_any_number_of_threads(rng):
+    model = bounded(engine.chain(40, seed=4), rng)
+    parameters = engine.Parameters(model, 6)
+    parameters.mass *= rng.uniform(0.7, 1.5, parameters.mass.shape)
+    parameters.gravity[:] = rng.uniform(-9, 9, parameters.gravity.shape)
+    alone = stepped(model, "cfa", batch=6, parameters=parameters, threads=1)
+    for x, y in zip(alone, stepped(model, "cfa", batch=6, parameters=parameters, threads=3), strict=True):
+        np.testing.assert_array_equal(x, y)
+    for x, y in zip(alone, stepped(model, "abia", batch=6, parameters=parameters), strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=1e-9)
+    assert np.abs(alone[1] - stepped(model, "cfa", batch=6)[1]).max() > 1e-3
 
 
 def test_a_state_that_is_lost_is_told():

@@ -202,6 +202,16 @@ def test_a_quadruped_stands_still(integrator, dt):
     np.testing.assert_allclose(weight, [0, 0, quadruped().mass.sum() * G], atol=1e-5 * quadruped().mass.sum() * G)
 
 
+def test_a_rollout_is_the_motion_of_a_simulation_on_the_ground():
+    simulation = standing(quadruped())
+    own = simulation.settings
+    given = {"dt": simulation.dt, "integrator": simulation.integrator, "kp": own.kp, "kd": own.kd, "scene": own.scene}
+    motion = engine.rollout(quadruped(), simulation.q[0], steps=50, **given)
+    simulation.step(50)
+    np.testing.assert_array_equal(motion.q[-1], simulation.q[0])
+    assert simulation.contacts.number[0] > 0
+
+
 def test_a_humanoid_stands_on_its_feet_by_gains_alone():
     simulation = standing(engine.load(engine.ROBOTS / "humanoid.urdf"), dt=1e-3)
     simulation.step(2000)
@@ -323,6 +333,25 @@ def test_no_joint_passes_its_limit_by_what_a_search_left():
     contact.free[:] = free
     contact_step.integrate(q, v, rows, of.rotations, contact)
     assert (q[1], v[1]) == (arm.upper[1], free[1])
+
+
+def test_a_robot_moves_alike_in_any_place_of_a_batch_and_twice():
+    model, rng = quadruped(), np.random.default_rng(0)
+    push = rng.standard_normal((7, model.nv))
+    together = standing(model, 7, threads=2)
+    together.v[:] = push
+    together.step(300)
+    for robot in (0, 3, 6):
+        alone = standing(model)
+        alone.v[:] = push[robot]
+        alone.step(300)
+        np.testing.assert_array_equal(alone.q[0], together.q[robot])
+    first = together.q.copy()
+    together.reset(standing(model).q)
+    together.target[:] = standing(model).target
+    together.v[:] = push
+    together.step(300)
+    np.testing.assert_array_equal(together.q, first)
 
 
 @pytest.mark.parametrize("friction", [-0.1, np.nan, np.inf, "rough", [1, 2], None])

@@ -13,6 +13,7 @@ from engine.cuda.trees.schedule import TASK_BITS, Schedule, Task, schedule
 from tests.shaped_trees import SHAPES, shaped
 
 TOLERANCE = {"float64": 1e-11, "float32": 1e-3}
+H200 = {"multiProcessorCount": 132, "major": 9}
 CHEAP, DEAR = Costs(absorb=100.0), Costs(absorb=0.01)  # stretches wherever there is one, and hardly any
 
 

@@ -176,6 +176,19 @@ def test_a_2000_link_chain_runs_in_linear_memory(rng):
     assert peaks[1] < 4.5 * peaks[0]
 
 
+@pytest.mark.parametrize(
+    "model", [engine.chain(9, prismatic=0.4), engine.tree(15, floating=True)], ids=lambda model: model.name
+)
+def test_algorithms_agree_and_so_do_their_matrices(model, rng):
+    q, v, tau = state(model, rng, 20)
+    a = engine.forward_dynamics(model, q, v, tau, algorithm="abia")
+    b = engine.forward_dynamics(model, q, v, tau, algorithm="jsiia")
+    np.testing.assert_allclose(a, b, rtol=0, atol=1e-11 * np.abs(a).max())
+    M, h = engine.mass_matrix(model, q), engine.bias(model, q, v)
+    np.testing.assert_allclose((M @ a[..., None])[..., 0] + h, tau, atol=1e-10)
+    np.testing.assert_array_equal(M, np.swapaxes(M, -1, -2))
+
+
 @pytest.mark.written_out
 def test_float32_is_served_and_close(rng):
     model = engine.chain(7)
@@ -193,6 +206,16 @@ def test_kinetic_energy_is_that_of_the_mass_matrix_and_power_balances(rng):
     assert kinetic == pytest.approx(0.5 * v @ engine.mass_matrix(model, q) @ v, rel=1e-12)
 
 
+def test_gravity_is_the_gradient_of_the_potential(rng):
+    model = engine.tree(8, prismatic=0.3)
+    q, h = model.random(rng), 1e-6
+    gradient = [
+        (engine.energy(model, q + h * e, 0 * q)[1] - engine.energy(model, q - h * e, 0 * q)[1]) / (2 * h)
+        for e in np.eye(8)
+    ]
+    np.testing.assert_allclose(gradient, engine.bias(model, q, 0 * q), atol=1e-7)
+
+
 def test_link_poses_follow_the_home_transforms(rng):
     model = engine.chain(5, prismatic=0.5)
     q = model.random(rng)
@@ -206,6 +229,21 @@ def test_link_poses_follow_the_home_transforms(rng):
         pose = pose @ home @ joint
         expected.append(pose)
     np.testing.assert_allclose(engine.link_poses(model, q), expected, atol=1e-14)
+
+
+def test_momentum_is_the_sum_over_links(rng):
+    model = engine.tree(6, floating=True)
+    q, v, _ = state(model, rng)
+    h = 1e-6
+    moved = q.copy()
+    simulation = engine.Simulation(model.with_gravity((0, 0, 0)), dt=h, integrator="rk4", q=q, v=v)
+    simulation.step(1)
+    moved = simulation.q[0]
+    before, after = (engine.link_poses(model, x)[1:] for x in (q, moved))
+    centers = model.first_moment / model.mass[:, None]
+    positions = [pose[:, :3, :3] @ centers[..., None] + pose[:, :3, 3:] for pose in (before, after)]
+    linear = (model.mass[:, None] * (positions[1] - positions[0])[..., 0] / h).sum(0)
+    np.testing.assert_allclose(engine.momentum(model, q, v)[3:], linear, atol=1e-4)
 
 
 def test_momentum_is_what_the_mass_matrix_gives_a_free_base(rng):

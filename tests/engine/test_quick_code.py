@@ -3,6 +3,7 @@
 import ctypes
 import logging
 import os
+import pickle
 import subprocess
 import sys
 import zlib
@@ -232,3 +233,11 @@ def test_a_product_that_one_sum_needs_is_fused_and_one_that_two_need_is_not():
     exact = -(2.0**-60)
     np.testing.assert_array_equal(out, [exact, -2 - exact, -exact, 0.0, 1.0])
     assert fma(x[0], x[1], x[2]) == exact
+
+
+@pytest.mark.parametrize("left", [0, 1, 40, 400])
+def test_the_process_ends_in_silence_where_the_program_ended_within_a_request(left):
+    request = pickle.dumps(("name", "text " * 200, "LOOPS"))
+    command = [sys.executable, "-P", str(Path(background.__file__).with_name("background_child.py"))]
+    ended = subprocess.run(command, input=request[:left], capture_output=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")

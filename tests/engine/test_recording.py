@@ -70,6 +70,24 @@ def test_fifty_frames_of_a_run_run_again_to_the_same_bits(name, seconds, rng):
         assert compared == (run.last - index if number < 2 else min(10, run.last - index))
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "integrator"),
+    [("abia", "rk4"), ("jsiia", "semi-implicit"), ("cfa", "implicit"), ("dca", "semi-implicit")],
+)
+def test_every_algorithm_and_integrator_runs_again(algorithm, integrator, rng):
+    model = engine.chain(40, seed=3)
+    simulation = engine.Simulation(
+        model, 2, dt=1e-4, algorithm=algorithm, integrator=integrator, device="cpu", q=model.random(rng, 2)
+    )
+    recording = engine.Recording()
+    recording.begin(simulation)
+    drive(simulation, recording, 0.05, rng)
+    (run,) = recording.runs
+    for index in (0, len(run) // 2):
+        for where, computed in recording.resimulate(run, index):
+            assert_same(computed, recording.frame(run, where).checkpoint)
+
+
 def test_a_checkpoint_is_where_another_simulation_goes_on():
     simulation = standing("quadruped")
     simulation.step(300)
@@ -213,6 +231,29 @@ def test_the_oldest_frames_go_when_there_is_no_room(rng):
     assert len(run) > 1
 
 
+def bytes_of_frames(recording) -> dict[int, int]:
+    """The bytes of each frame, which several runs may share."""
+    return {id(frame.q): frame.bytes for run in recording.runs for frame in recording.stored(run)}
+
+
+def test_the_bytes_of_shared_frames_are_told_once(rng):
+    recording, simulation = engine.Recording(), standing("arm7")
+
+    recording.begin(simulation)
+    for number in range(6):
+        drive(simulation, recording, 0.3, rng)
+        run = recording.runs[-1 - number % 2]
+        frame = recording.frame(run, run.first + len(run) // 2)
+        recording.branch(run, frame.index)
+        simulation = frame.setup.simulation()
+        simulation.restore(frame.checkpoint)
+    assert recording.bytes == sum(bytes_of_frames(recording).values())
+    for budget in range(recording.bytes, 10_000, -20_000):
+        recording.budget = budget
+        assert recording.bytes == sum(bytes_of_frames(recording).values()) <= budget
+    assert len(recording.runs) == 1
+
+
 def test_the_bytes_told_are_those_taken(rng):
     """Within a fifth of what the allocator gave, from which tuples that Python keeps for later would take some."""
     import gc
@@ -242,6 +283,23 @@ def test_what_acts_between_two_frames_is_told():
     told = recording.changes(run, 1)
     assert [(steps, tau[0, 3]) for steps, tau, _, _ in told] == [(0, 1.0), (5, 2.0)]
     assert recording.frame(run, 1).checkpoint.tau[0, 3] == 2.0
+
+
+def test_frames_tell_contacts_and_phases():
+    recording, simulation = engine.Recording(), standing("quadruped")
+    recording.begin(simulation)
+    recording.note(simulation)
+    simulation.step(300)
+    recording.add(simulation)
+    (run,) = recording.runs
+    frame = recording.frame(run, run.last)
+    assert dict(frame.phases) == simulation.phases
+    live = simulation.contacts
+    assert frame.contacts.number.tolist() == live.number.tolist() == [4]
+    for name in ("link", "point", "normal", "impulse", "slip"):
+        np.testing.assert_array_equal(getattr(frame.contacts, name)[0], getattr(live, name)[0, :4])
+    assert frame.contacts.states(0) == live.states(0)
+    assert recording.frame(run, 0).contacts is None
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (2, 5, 3), (1, 0, 6), (4, 1)])

@@ -99,6 +99,26 @@ def test_a_run_that_plays_is_written_as_it_was_when_that_began(tmp_path, rng):
         assert_same(again.frame(run, index).checkpoint, recording.frame(recording.runs[0], index).checkpoint)
 
 
+def test_robots_of_a_batch_go_through_a_file(tmp_path, rng):
+    model = engine.load(engine.find_robot("arm7"))
+    parameters = engine.Parameters(model, 3)
+    parameters.mass *= rng.uniform(0.8, 1.2, parameters.mass.shape)
+    simulation = engine.Simulation(
+        model.with_gravity((0, 0.1, -3)), 3, q=model.random(rng, 3), device="cpu", integrator="rk4", kp=3.0,
+        scene=engine.Scene(engine.slope(0.3), obstacles=[engine.Obstacle("box", (0.1, 0.2, 0.3), (0.9, 0.0, 0.2))]),
+    )  # fmt: skip
+    recording = engine.Recording()
+    recording.begin(simulation)
+    drive(simulation, recording, 0.1, rng)
+    again = opened(save(tmp_path / "run.npz", recording), "arm7")
+    (run,) = again.runs
+    setup = again.frame(run, 0).setup
+    assert setup.settings.scene.ground == simulation.settings.scene.ground
+    np.testing.assert_array_equal(setup.model.gravity, [0, 0.1, -3])
+    for index, computed in again.resimulate(run, 0):
+        assert_same(computed, recording.frame(recording.runs[0], index).checkpoint)
+
+
 def test_a_run_whose_batch_changed_is_written_from_there_on(tmp_path, rng, arm7):
     one = engine.Simulation(arm7, 1, device="cpu", kp=3.0)
     three = engine.Simulation(arm7, 3, device="cpu", kp=3.0)
@@ -115,6 +135,18 @@ def test_a_run_whose_batch_changed_is_written_from_there_on(tmp_path, rng, arm7)
     assert engine.recorded_trajectory(recording, run).q.shape[:2] == (3, len(other))
     for index, computed in again.resimulate(other, 0):
         assert_same(computed, recording.frame(run, index + len(run) - len(other)).checkpoint)
+
+
+def test_parameters_go_through_a_file(tmp_path, rng, arm7):
+    parameters = engine.Parameters(arm7, 2)
+    parameters.friction += rng.uniform(0, 1, parameters.friction.shape)
+    simulation = engine.Simulation(arm7, 2, q=arm7.random(rng, 2), device="cpu", parameters=parameters)
+    recording = engine.Recording()
+    recording.begin(simulation)
+    drive(simulation, recording, 0.1, rng)
+    again = opened(save(tmp_path / "run.npz", recording), "arm7")
+    for index, computed in again.resimulate(again.runs[0], 0):
+        assert_same(computed, recording.frame(recording.runs[0], index).checkpoint)
 
 
 def test_the_file_is_a_trajectory_like_that_of_a_headless_run(tmp_path, recorded, capsys):

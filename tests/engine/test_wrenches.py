@@ -120,6 +120,45 @@ def test_the_factored_aba_is_solved_with_for_forces_and_wrenches_alike(rng):
         assert np.abs(answer[0] - expected).max() <= 1e-11 * np.abs(expected).max()
 
 
+def test_the_work_of_wrenches_is_the_change_of_energy(rng):
+    model = unlimited(engine.tree(6, seed=3, floating=True, prismatic=0.3))
+    q, v, _ = state(model, rng)
+    simulation = engine.Simulation(model, 1, 1e-3, "rk4", "abia", q=q, v=v)
+    w = wrenches(model, rng)
+
+    def power():
+        zero = np.zeros(model.nv)
+        q, v = simulation.q[0], simulation.v[0]
+        return v @ (engine.bias(model, q, v) - engine.inverse_dynamics(model, q, v, zero, external=w))
+
+    start, samples = sum(part[0] for part in simulation.energy()), [power()]
+    for _ in range(400):
+        simulation.wrench[0] = w
+        simulation.step()
+        samples.append(power())
+    simpson = np.array([1, *[4, 2] * 199, 4, 1]) / 3
+    work, gain = simpson @ samples * 1e-3, sum(part[0] for part in simulation.energy()) - start
+    assert abs(gain) > 1.0
+    assert gain == pytest.approx(work, rel=1e-7)
+
+
+def test_friction_holds_against_a_small_push_and_gives_way_to_a_great_one():
+    model = engine.load("robots/pendulum.urdf").with_gravity((0, 0, 0))
+    model = dataclasses.replace(model, friction=np.full(1, 0.5), damping=np.zeros(1))
+    for integrator in engine.INTEGRATORS:
+        simulation = engine.Simulation(model, integrator=integrator, q=[0.1])
+        body = model.link_body == 0
+        axis = np.where(body[:, None], model.link_rotation[:, 2], 0)  # the joint's axis in each link's frame
+        first = int(np.argmax(body))
+        simulation.wrench[0, first, :3] = 0.49 * axis[first]
+        simulation.step(50)
+        assert abs(simulation.v[0, 0]) < 1e-15
+        simulation.wrench[0, first, :3] = 0.6 * axis[first]
+        simulation.step(50)
+        M = engine.mass_matrix(model, simulation.q)[0, 0, 0]
+        assert simulation.v[0, 0] == pytest.approx(0.1 * 0.05 / M, rel=1e-9)
+
+
 def test_who_asks_for_no_wrench_steps_as_before_and_zeros_change_nothing(rng):
     model = engine.load("robots/arm7.urdf")
     q, v, tau = state(model, rng, 9)

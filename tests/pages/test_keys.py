@@ -35,7 +35,7 @@ WINDOW = (
     "frame of a run from a file; `{Add keyframe}` marks a keyframe;",
     "which the panels show; it waits for `{Play}` |",
     "| find a key | `{Keyboard shortcuts}` lists them all;",
-    "`{Duplicate object}` duplicates the selected one on a free place beside it, `Delete` removes it;",
+    "`{Duplicate object}` duplicates the selected one on a free place beside it, `Delete` removes all selected ones;",
     "`{Undo}` undoes poses, drives, forces of the panel, settings, obstacles, bodies, a floating base, saved poses and "
     "views, "
     "`{Redo}` redoes them |",
