@@ -1,12 +1,11 @@
 """A second robot: opened, simulated as if alone, clicked, closed; the first one is unaffected."""
 
-import threading
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from windows import PATIENCE, play_for, second_state, wait
+from windows import PATIENCE, in_simulation, play_for, second_state, wait
 
 import engine
 from app.features.attaching import GroundView, Reloading, RunExports, SimulationChoices
@@ -76,7 +75,7 @@ def test_stairs_are_brought_into_view_with_both(qtbot, second):
     window, put = second
     put("snake50")
     viewport = window.viewport
-    qtbot.waitUntil(lambda: window.workbench.robot.newest is not None and viewport._scene.ready, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: window.workbench.robot.newest is not None and viewport.reading is None, timeout=PATIENCE)
     before = viewport.camera
     window.features[GroundView].choose("Stairs")
     wait(qtbot, lambda: viewport.camera is not before)
@@ -103,10 +102,8 @@ def test_it_goes_on_by_an_algorithm_of_its_own(qtbot, second):
     window.run.hold.trigger()
     wait(qtbot, lambda: second_state(window) is not None)
     play_for(qtbot, window, 0.2)
-    paused = threading.Event()
-    window.workbench._worker.change(lambda _: paused.set())
-    attached = window.workbench.second_robot._attached
-    wait(qtbot, lambda: paused.is_set() and second_state(window).time == attached._simulation.time)
+    time = in_simulation(window.workbench, lambda running: running.time)
+    wait(qtbot, lambda: window.workbench.robot.newest.time == time)
     first, there = window.workbench.algorithm, second_state(window)
     assert "cfa" not in (first, there.algorithm)
     pick_entry(qtbot, box, "cfa")
@@ -247,7 +244,7 @@ def test_a_click_tells_of_its_link(qtbot, second):
     assert " kg, at (" in view.panel.link.text()
     assert window.selection.link == -1
     qtbot.mouseClick(window.viewport, LEFT, pos=window.viewport.rect().topLeft())
-    assert view._link == -1
+    assert window.viewport.view().extras.appearance.chosen == -1
 
 
 def test_a_film_shows_the_first_one_alone(second):
