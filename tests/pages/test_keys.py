@@ -26,20 +26,20 @@ WINDOW = (
     "`{Fit}` to fit the robot and the objects around it in the view; `{Standard views › Front}`, "
     "`{Standard views › Right}`, `{Standard views › Top}`, "
     "`{Standard views › Isometric}` standard views, `{Orthographic}` without perspective, `{Full screen}` "
-    "full screen |",
-    "`{Play}` plays and pauses, `{Step}` steps, `{Reset}` resets |",
-    "`{Reset}` returns to the pose |",
+    "full screen.",
+    "`{Play}` plays and pauses, `{Step}` steps, `{Reset}` resets.",
+    "`{Reset}` returns to the pose.",
     "scrub, `{Back}` `{Step:1}` frame by frame, `{Play}` plays it back, `{Go to end}` returns to the live simulation, "
     "or "
     "to the last "
     "frame of a run from a file; `{Add keyframe}` marks a keyframe;",
-    "which the panels show; it waits for `{Play}` |",
-    "| find a key | `{Keyboard shortcuts}` lists them all;",
+    "which the panels show; it waits for `{Play}`.",
+    "- **Find a key**: `{Keyboard shortcuts}` lists them all;",
     "`{Duplicate object}` duplicates the selected one on a free place beside it, `Delete` removes all selected ones;",
     "`{Undo}` undoes poses, drives, forces of the panel, settings, obstacles, bodies, a floating base, saved poses and "
     "views, "
-    "`{Redo}` redoes them |",
-    "| find a command | `{Command palette}` finds any by its name",
+    "`{Redo}` redoes them.",
+    "- **Find a command**: `{Command palette}` finds any by its name",
     "A ghost (`{Ghost}`) takes the same steps",
     "it waits for `{Reload}`.",
 )
