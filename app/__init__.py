@@ -115,14 +115,15 @@ def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Na
 
 
 def _open(args: argparse.Namespace, robot_of_run: str, lesson: tuple[str, int] | None = None) -> int:
-    if _no_screen():
+    if no_screen():
         print(f"There is no screen: neither DISPLAY nor WAYLAND_DISPLAY is set. {HEADLESS}", file=sys.stderr)
         return 1
     more = (lesson, args.xacro_args) if args.xacro_args else (lesson,) if lesson else ()
-    return _show_window(args.robot, args.package_dir, args.trust_xacro, robot_of_run, *more)
+    return show_window(args.robot, args.package_dir, args.trust_xacro, robot_of_run, *more)
 
 
-def _no_screen() -> bool:
+def no_screen() -> bool:
+    """Whether Linux has neither a display nor a platform of Qt that needs none."""
     names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
     return sys.platform.startswith("linux") and not any(os.environ.get(name) for name in names)
 
@@ -165,7 +166,7 @@ def set_opengl_defaults() -> None:
     QCoreApplication.setAttribute(Qt.ApplicationAttribute.AA_ShareOpenGLContexts)
 
 
-def _show_window(
+def show_window(
     robot: str | None,
     package_dirs: Sequence[str],
     trust_xacro: bool,
@@ -173,6 +174,7 @@ def _show_window(
     lesson: tuple[str, int] | None = None,
     xacro_args: Mapping[str, str] = MappingProxyType({}),
 ) -> int:
+    """Show the window until it is closed; return the exit code."""
     os.environ.setdefault("PYTHONSAFEPATH", "1")  # our processes run no Python file of the current folder
     from PyQt6.QtCore import QSettings
 

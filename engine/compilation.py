@@ -112,7 +112,7 @@ class Compilation(NotCopied):
         """The estimated seconds to compile: as long as the last time, or reference times scaled to this machine."""
         if self._code is None:
             return 0.0
-        return _remembered().get(repr(tuple(self._code))) or self._code.seconds * _pace() / _REFERENCE
+        return remembered().get(repr(tuple(self._code))) or self._code.seconds * _pace() / _REFERENCE
 
     def start(self, nice: int = 0) -> None:
         """Start to compile, if needed and not running; `nice` lowers the process's priority."""
@@ -138,7 +138,7 @@ class Compilation(NotCopied):
         began = perf_counter()
         if self._code is not None and self.needed:
             self._code.compile()
-            _remember(repr(tuple(self._code)), perf_counter() - began)
+            remember(repr(tuple(self._code)), perf_counter() - began)
 
     @property
     def running(self) -> bool:
@@ -155,7 +155,7 @@ class Compilation(NotCopied):
             return False
         self.cancel()
         if not failed and self._code is not None and not self._nice:  # times at low priority predict little
-            _remember(repr(tuple(self._code)), perf_counter() - self._began)
+            remember(repr(tuple(self._code)), perf_counter() - self._began)
         return True
 
     def cancel(self) -> None:
@@ -252,20 +252,22 @@ def _pace() -> float:
     return min(times)
 
 
-def _times() -> Path:
+def times_file() -> Path:
+    """Return the file that keeps them."""
     return files.cache_folder() / "compile-seconds.json"
 
 
-def _remembered() -> dict[str, float]:
+def remembered() -> dict[str, float]:
     """Return the last compile time of each kind of code on this machine."""
     try:
-        content = json.loads(files.cached_content(_times()))
+        content = json.loads(files.cached_content(times_file()))
         return {name: float(seconds) for name, seconds in content.items() if 0 < float(seconds) < 3600}
     except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return {}
 
 
-def _remember(name: str, seconds: float) -> None:
-    times = {**_remembered(), name: round(seconds, 2)}
-    with suppress(OSError), files.keeping(_times(), "w") as file:
+def remember(name: str, seconds: float) -> None:
+    """Keep the compile time of a kind of code, if a file can be written."""
+    times = {**remembered(), name: round(seconds, 2)}
+    with suppress(OSError), files.keeping(times_file(), "w") as file:
         json.dump(times, file)

@@ -78,7 +78,7 @@ def pose(value: ArrayLike, of: str) -> Array:
     return made
 
 
-def _sinc_terms(angle: Array) -> tuple[Array, Array, Array]:
+def sinc_terms(angle: Array) -> tuple[Array, Array, Array]:
     """sin θ / θ, (1 − cos θ) / θ², (θ − sin θ) / θ³, by series where θ is small."""
     small = angle < 1e-2
     t, t2 = np.where(small, 1.0, angle), angle * angle
@@ -98,7 +98,7 @@ def exp(V: ArrayLike) -> tuple[Array, Array]:
     twist = np.asarray(V, float)
     w, v = skew(twist[..., :3]), twist[..., 3:]
     angle = np.linalg.norm(twist[..., :3], axis=-1)
-    a, b, c = (term[..., None, None] for term in _sinc_terms(angle))
+    a, b, c = (term[..., None, None] for term in sinc_terms(angle))
     w2 = w @ w
     R = np.eye(3) + a * w + b * w2
     G = np.eye(3) + b * w + c * w2
@@ -115,7 +115,7 @@ def log(R: ArrayLike, p: ArrayLike) -> Array:
     scale = np.where(sine < 1e-9, 2.0, angle / np.where(sine < 1e-9, 1.0, sine))
     omega = scale[..., None] * q[..., :3]
     w = skew(omega)
-    _, b, c = (term[..., None, None] for term in _sinc_terms(angle))
+    _, b, c = (term[..., None, None] for term in sinc_terms(angle))
     G = np.eye(3) + b * w + c * (w @ w)
     return np.concatenate([omega, np.linalg.solve(G, p[..., None])[..., 0]], -1)
 

@@ -128,7 +128,8 @@ def _start(args: argparse.Namespace, model: Model) -> tuple[Array, Array]:
     return q, numbers("v", args.v, model.nv)
 
 
-def _controls(args: argparse.Namespace, model: Model, steps: int) -> Array | None:
+def controls_of(args: argparse.Namespace, model: Model, steps: int) -> Array | None:
+    """Return the efforts of a file, for each step; None without one. Raises CallError for what is none."""
     if args.controls is None:
         return None
     try:
@@ -136,9 +137,8 @@ def _controls(args: argparse.Namespace, model: Model, steps: int) -> Array | Non
     except ValueError:
         raise CallError(f"{args.controls} is no .npy file of numbers; write one with numpy.save") from None
     if controls.shape not in ((model.nv,), (steps, model.nv)):
-        raise CallError(
-            f"{args.controls} holds an array of shape {controls.shape}; expected ({model.nv},) or ({steps}, {model.nv})"
-        )
+        wanted = f"({model.nv},) or ({steps}, {model.nv})"
+        raise CallError(f"{args.controls} holds an array of shape {controls.shape}; expected {wanted}")
     if not np.all(np.isfinite(controls)):
         raise CallError(f"{args.controls} holds a number that is not finite; every control must be finite")
     return np.ascontiguousarray(np.broadcast_to(controls, (1, steps, model.nv)), float)
@@ -163,13 +163,13 @@ def run_robot(args: argparse.Namespace) -> int:
     if steps < 1:
         raise CallError(f"--seconds {args.seconds:g}, --dt {args.dt:g} and --every {args.every} leave no step to keep")
     q, v = _start(args, model)
-    scene = _scene(args, model)
+    scene = scene_of(args, model)
     _require_ground(args, model, scene)
     if scene is not None:
         q = put_down(model, scene, q)
     kp, kd = _gains(args, model, q)
     _require_controller(args)
-    controls = _controls(args, model, steps)
+    controls = controls_of(args, model, steps)
     loaded = perf_counter()
     simulation = Simulation(
         model, args.batch, args.dt, args.integrator, args.algorithm, limits=not args.no_limits, q=q, v=v, kp=kp, kd=kd,
@@ -316,7 +316,7 @@ def _result(
     }
 
 
-def _scene(args: argparse.Namespace, model: Model) -> Scene | None:
+def scene_of(args: argparse.Namespace, model: Model) -> Scene | None:
     """Return the requested scene, or the default one."""
     ground = _ground(args) if _has_ground(args, model) else None
     if args.self_collision and not model.collisions:

@@ -314,7 +314,7 @@ def shown(qtbot: QtBot, opened: Callable[..., Window]) -> Callable[..., Window]:
     def show(*source: object) -> Window:
         window = opened(*source)
         robot, view = window.workbench.robot, window.viewport
-        qtbot.waitUntil(lambda: robot.newest is not None and view._scene.ready, timeout=PATIENCE)
+        qtbot.waitUntil(lambda: robot.newest is not None and view.reading is None, timeout=PATIENCE)
         return window
 
     return show
@@ -343,8 +343,8 @@ def taught(qtbot: QtBot, opened: Callable[..., Window]) -> Callable[..., LessonV
     def teach(name: str, robot: object, step: int = 0) -> LessonView:
         from app.features.lesson_view import LessonView
 
-        view = opened(robot).features[LessonView]
-        qtbot.waitUntil(lambda: view._state is not None, timeout=PATIENCE)
+        view = (window := opened(robot)).features[LessonView]
+        qtbot.waitUntil(lambda: window.workbench.shown is not None, timeout=PATIENCE)
         view.open(name, step)
         qtbot.waitUntil(lambda: view.panel.lesson is not None, timeout=PATIENCE)
         return view

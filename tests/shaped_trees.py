@@ -26,4 +26,4 @@ def shaped(
         "legs": np.where((i - 1) % leg == 0, 0, i - 1),
     }
     parent = np.where(i == 0, -1, np.maximum(parents[shape], 0)).astype(np.int64)
-    return generate._random(f"{shape}{n}", parent, seed, False, prismatic, spherical, floating)
+    return generate.random_robot(f"{shape}{n}", parent, seed, False, prismatic, spherical, floating)

@@ -101,14 +101,15 @@ class AppliedForces(Attachment):
         self.spring: Spring | None = None
         self.set: dict[int, SetWrench] = {}
         """Set wrenches by link; never changed in place, since recordings keep it."""
-        self._force: np.ndarray | None = None
+        self.force: np.ndarray | None = None
+        """(3,): the force of the spring in the world, N, in the steps that come; None if nothing is pulled."""
         self._acting = False  # whether a wrench in the simulation is not zero
         self._cost = self._step = 0.0  # s of wall time, of the last force and of a step
         self._worked_out = 0.0
 
     def release(self) -> None:
         """Remove the spring."""
-        self.spring = self._force = None
+        self.spring = self.force = None
 
     @property
     def inputs(self) -> dict[int, SetWrench]:
@@ -126,7 +127,7 @@ class AppliedForces(Attachment):
             return True
         began = time.perf_counter()
         model, wrench = running.simulation.model, np.zeros_like(running.wrench)
-        self._force = None
+        self.force = None
         if any(each.world for each in self.set.values()):
             poses = engine.link_poses(model, running.present()[0])
         for link, each in self.set.items():
@@ -137,8 +138,8 @@ class AppliedForces(Attachment):
                 wrench[:, link] += each.wrench
         if (spring := self.spring) is not None and spring.robot < len(wrench):
             q, v = running.present()
-            self._force, pose = spring.force(model, q[spring.robot], v[spring.robot], count * running.simulation.dt)
-            wrench[spring.robot, spring.link] += on_link(pose, spring.point, self._force)
+            self.force, pose = spring.force(model, q[spring.robot], v[spring.robot], count * running.simulation.dt)
+            wrench[spring.robot, spring.link] += on_link(pose, spring.point, self.force)
         running.set_wrench(wrench)
         self._acting = bool(np.any(wrench))
         self._worked_out = time.perf_counter()
@@ -149,7 +150,7 @@ class AppliedForces(Attachment):
         self._step = (time.perf_counter() - self._worked_out) / count
 
     def show(self, frame: Snapshot) -> None:
-        frame.pull = None if self.spring is None or self._force is None else self._force.copy()
+        frame.pull = None if self.spring is None or self.force is None else self.force.copy()
 
 
 class ForceControls:

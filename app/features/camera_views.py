@@ -38,7 +38,7 @@ class CameraViews:
 
     def __init__(self, window: Window):
         self._window, self._viewport, self._settings = window, window.viewport, window.settings
-        self._saved = _read(setting(self._settings, KEY, "{}"))
+        self._saved = read_views(setting(self._settings, KEY, "{}"))
         menu = QMenu("Standard &views", window, toolTipsVisible=True)
         self.standard = [
             make_action(window, text, partial(self._turn, azimuth, elevation), key)
@@ -136,7 +136,7 @@ class CameraViews:
         self._viewport.see(Camera(np.array([x, y, z]), distance, azimuth, elevation, parallel=bool(parallel)))
 
 
-def _read(text: str) -> Views:
+def read_views(text: str) -> Views:
     """Parse the saved views by name; return none if they are damaged."""
     try:
         views = {str(name): [float(x) for x in view] for name, view in json.loads(text).items() if len(view) == 7}

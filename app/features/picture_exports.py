@@ -102,7 +102,7 @@ class PictureExports:
             return
         frame_times = times(order.start, order.end, order.rate, order.speed)
         studio, views = Studio(self._window.viewport.font()), queue.Queue[View | None](AHEAD)
-        self._views, self._remaining = views, self._make_views(run, frame_times, order.size)
+        self._views, self._remaining = views, self.views_of(run, frame_times, order.size)
         name = Path(path).name
 
         def work(stop: threading.Event) -> str:
@@ -119,7 +119,7 @@ class PictureExports:
         self._exports.begin(work, f"rendering {name} …", studio.close, stoppable=True)
         self._feeder.start(FEED)
 
-    def _make_views(self, run: engine.Run, frame_times: NDArray[np.float64], size: tuple[int, int]) -> Iterator[View]:
+    def views_of(self, run: engine.Run, frame_times: NDArray[np.float64], size: tuple[int, int]) -> Iterator[View]:
         """Yield the views at these times, s, all seen as now, whatever is changed on the screen meanwhile."""
         recording, robot = self._bench.replay.recording, self._bench.replay.robot
         shot, batch_of = self._window.viewport.shot.still(), self._window.feature(BatchView).still

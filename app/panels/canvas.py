@@ -101,7 +101,8 @@ class Canvas(QWidget):
         area, (start, end) = self.area, self.time
         return start + (x - area.left()) / area.width() * (end - start)
 
-    def _value_at(self, y: float) -> float:
+    def value_at(self, y: float) -> float:
+        """Return the value at a widget's y, px."""
         area, (low, high) = self.area, self.values
         return low + (area.bottom() - y) / area.height() * (high - low)
 
@@ -227,7 +228,7 @@ class Canvas(QWidget):
         factor, place = ZOOM**-notches, event.position()
         vertical = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier) or place.x() < LEFT
         if vertical or not self.timed:
-            at, (low, high) = self._value_at(place.y()), self.values
+            at, (low, high) = self.value_at(place.y()), self.values
             self.values = at - (at - low) * factor, at + (high - at) * factor
             self.zoomed.emit(1)
         if not vertical or not self.timed:
@@ -261,7 +262,7 @@ class Canvas(QWidget):
         frame, self._frame, self._grip, self._seeks = self._frame, None, None, False
         if frame is not None and frame.width() > 4 and frame.height() > 4:
             self.time = self.time_at(frame.left()), self.time_at(frame.right())
-            self.values = self._value_at(frame.bottom()), self._value_at(frame.top())
+            self.values = self.value_at(frame.bottom()), self.value_at(frame.top())
             self.zoomed.emit(2)
         self._point(event.position())
 

@@ -94,7 +94,8 @@ class Chart(NamedPlot):
         """Return the colour of a quantity's curve."""
         return theme.curve_color(self._styles[quantity])
 
-    def _dash(self, quantity: Quantity) -> tuple[Qt.PenStyle, str]:
+    def dash(self, quantity: Quantity) -> tuple[Qt.PenStyle, str]:
+        """Return how the curve of a quantity is dashed, and that dash as text."""
         return DASHES[self._styles[quantity] // theme.CURVE_COUNT]
 
     def _name(self) -> None:
@@ -128,7 +129,7 @@ class Chart(NamedPlot):
         for quantity in self.quantities:
             time, value = series[quantity].between(start, end, max(int(canvas.area.width()), 50))
             value = in_unit(quantity, series[quantity], value)
-            curves.append(Curve(quantity.label, self.tint(quantity), self._dash(quantity)[0], time, value))
+            curves.append(Curve(quantity.label, self.tint(quantity), self.dash(quantity)[0], time, value))
         canvas.curves = curves
         if self.fits:
             self._fit_values()
@@ -161,7 +162,7 @@ class Chart(NamedPlot):
             room = FIGURE_SPACE * (WIDTH - len(number))
             wording = f"{room}{number}&nbsp;{unit}".replace(" ", "&nbsp;").replace("/", f"/{WORD_JOINER}")
             words = escape(self._short(quantity)).replace(" ", "&nbsp;") + f'&nbsp;<b style="{AS_IT_IS}">{wording}</b>'
-            dash = f'<span style="color:{self.tint(quantity)}">{self._dash(quantity)[1]}</span>&nbsp;'
+            dash = f'<span style="color:{self.tint(quantity)}">{self.dash(quantity)[1]}</span>&nbsp;'
             parts.append(dash + words)
         self._show_names(parts, removable, title if parts else f'<span style="color:{faint}">{EMPTY}</span>')
 

@@ -61,18 +61,22 @@ class Drawing(QWidget):
         if self._renderer.viewBoxF().isEmpty():
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._renderer.render(painter, self._place())
+        self._renderer.render(painter, self.place())
 
-    def _place(self) -> QRectF:
+    def place(self) -> QRectF:
         """Return the drawing's rectangle in the widget."""
+        self._load()
         room, size = self.rect().adjusted(MARGIN, MARGIN, -MARGIN, -MARGIN), self._renderer.viewBoxF().size()
         scale = min(room.width() / size.width(), room.height() / size.height())
         left = room.left() + (room.width() - scale * size.width()) / 2
         return QRectF(left, room.top(), scale * size.width(), scale * size.height())
 
+    @property
+    def scale(self) -> float:
+        """The px of a unit of the drawing."""
+        return self.place().width() / self._renderer.viewBoxF().width()
+
     def mousePressEvent(self, event: QMouseEvent) -> None:
         box = self._renderer.viewBoxF()
         if event.button() == Qt.MouseButton.LeftButton and not box.isEmpty():
-            place = self._place()
-            at = (event.position() - place.topLeft()) * (box.width() / place.width())
-            self.clicked.emit(at + box.topLeft())
+            self.clicked.emit((event.position() - self.place().topLeft()) / self.scale + box.topLeft())

@@ -106,7 +106,7 @@ class GrowthPlot(pg.PlotWidget):
         for mark in self._marks:
             self.removeItem(mark)
         self._marks = []
-        places = sorted((_time_at(curves[each.faster], each.size), each) for each in growth.crossings())
+        places = sorted((time_at(curves[each.faster], each.size), each) for each in growth.crossings())
         for seconds, crossing in places[:CROSSINGS]:
             place = (math.log10(crossing.size), math.log10(seconds))
             dot = pg.ScatterPlotItem(
@@ -206,7 +206,7 @@ def crossing_text(crossing: engine.Crossing, axis: str) -> str:
     )
 
 
-def _time_at(curve: dict[int, float], size: float) -> float:
+def time_at(curve: dict[int, float], size: float) -> float:
     """Interpolate a curve's time at a size, linearly between the logarithms of its points."""
     sizes = sorted(curve)
     times = [math.log(curve[each]) for each in sizes]

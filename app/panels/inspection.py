@@ -73,7 +73,7 @@ def _mass_section(model: engine.Model, link: int) -> Section:
     if found is None:
         return Section("Mass", (Row("mass", FIXED),))
     others = [model.link_names[k] for k in np.flatnonzero(model.link_body == model.link_body[link]) if k != link]
-    rows = [Row("mass", f"{_number(found.mass)} kg")]
+    rows = [Row("mass", f"{number_text(found.mass)} kg")]
     if others:
         held = ", ".join(others)
         rows.append(Row("of the body", f"with {held}", f"fixed joints hold them together: one mass for all ({held})"))
@@ -101,18 +101,18 @@ def _joint_sections(model: engine.Model, link: int) -> tuple[Section, ...]:
         name = f"{part} " if part else ""
         shown, unit = (ANGLES.scale, ANGLES.name) if turns else (1000.0, "mm")
         if np.isfinite(model.lower[v]) or np.isfinite(model.upper[v]):
-            ends = f"{_number(shown * model.lower[v])} … {_number(shown * model.upper[v])} {unit}"
+            ends = f"{number_text(shown * model.lower[v])} … {number_text(shown * model.upper[v])} {unit}"
             rows.append(Row(f"{name}position limits", ends))
         if np.isfinite(model.velocity_limit[v]):
-            rows.append(Row(f"{name}velocity limit", f"{_number(shown * model.velocity_limit[v])} {unit}/s"))
+            rows.append(Row(f"{name}velocity limit", f"{number_text(shown * model.velocity_limit[v])} {unit}/s"))
         if np.isfinite(model.effort_limit[v]):
-            rows.append(Row(f"{name}effort limit", f"{_number(model.effort_limit[v])} {'N m' if turns else 'N'}"))
+            rows.append(Row(f"{name}effort limit", f"{number_text(model.effort_limit[v])} {'N m' if turns else 'N'}"))
         for label, value, units in (
             ("damping", model.damping[v], ("N m s/rad", "N s/m")),
             ("friction", model.friction[v], ("N m", "N")),
         ):
             if value:
-                rows.append(Row(f"{name}{label}", f"{_number(value)} {units[not turns]}"))
+                rows.append(Row(f"{name}{label}", f"{number_text(value)} {units[not turns]}"))
     return (Section(f"Joint {joint.name}", tuple(rows)),)
 
 
@@ -126,7 +126,7 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
     mass = float(own.mass.sum())
     kinetic, potential = own_energy(model, frame.q, frame.v, frame.link_poses)
     size = f"{_count(len(own.link_names), 'link')}, {_count(len(own.joints), 'joint')}, {own.nv} DoF"
-    rows = [Row("size", size), Row("moving mass", f"{_number(mass)} kg")]
+    rows = [Row("size", size), Row("moving mass", f"{number_text(mass)} kg")]
     now = [
         Row("kinetic energy", f"{_fixed(kinetic)} J"),
         Row("potential energy", f"{_fixed(potential)} J", "zero at the height of the world's origin"),
@@ -213,7 +213,7 @@ def _count(count: int, name: str) -> str:
     return f"{count} {name}{'s' if count != 1 else ''}"
 
 
-def _number(value: float, digits: int = 4) -> str:
+def number_text(value: float, digits: int = 4) -> str:
     """Format a number with `digits` significant digits, without an exponent for common magnitudes."""
     if not math.isfinite(value):
         return "∞" if value > 0 else "−∞" if value < 0 else "–"
@@ -232,4 +232,4 @@ def _fixed(values: np.ndarray | float, digits: int = 2) -> str:
 def _vector(values: np.ndarray, digits: int = 3) -> str:
     """Format numbers in a row, with `digits` digits; values far below the largest are shown as 0."""
     least = 1e-6 * float(np.abs(values).max(initial=0.0))
-    return " ".join(_number(float(value) if abs(value) > least else 0.0, digits) for value in values)
+    return " ".join(number_text(float(value) if abs(value) > least else 0.0, digits) for value in values)

@@ -169,7 +169,8 @@ class JointForm(QWidget):
         """The displayed number per SI unit."""
         return 1.0 if self.mode.currentData() == "effort" else self._row.scale
 
-    def _drive(self) -> Drive:
+    def drive(self) -> Drive:
+        """Return the drive that the form shows."""
         scale = self._scale
         return Drive(
             self.mode.currentData(),
@@ -181,7 +182,7 @@ class JointForm(QWidget):
         )
 
     def _ask(self) -> None:
-        self.driven.emit(self._drive())
+        self.driven.emit(self.drive())
 
     def _ask_mode(self) -> None:
         """Request another mode, starting at rest; a velocity drive gets gravity compensation, else the joint sinks."""

@@ -88,7 +88,8 @@ class Painter(QStyledItemDelegate):
             return
         table = _table(index)
         row, groove = table.rows[index.row()], groove_of(option.rect)
-        start, end = (_place(row, value, groove) for value in (min(max(0.0, row.lower), row.upper), row.value(table.q)))
+        at_rest = min(max(0.0, row.lower), row.upper)
+        start, end = (handle_place(row, value, groove) for value in (at_rest, row.value(table.q)))
         hovered = bool(option.state & QStyle.StateFlag.State_MouseOver) and row.leader is None
         tint = theme.color("faint" if row.leader else "warning" if row.at_limit(table.q) else "accent")
         painter.save()
@@ -109,7 +110,7 @@ class Painter(QStyledItemDelegate):
                 painter.drawEllipse(QPointF(end, groove.center().y()), HANDLE + 2.5, HANDLE + 2.5)
                 painter.setPen(Qt.PenStyle.NoPen)
         if index.row() in table.held and row.effort_v < len(table.target):
-            place = _place(row, float(table.target[row.effort_v]), groove)
+            place = handle_place(row, float(table.target[row.effort_v]), groove)
             painter.setBrush(theme.color("text"))
             painter.drawRect(QRectF(place - 1.0, groove.center().y() - 9.0, 2.0, 18.0))
         painter.restore()
@@ -136,7 +137,8 @@ def groove_of(cell: QRect) -> QRectF:
     return QRectF(cell.left() + margin, cell.top() + ROW_HEIGHT // 2 - 2.5, max(cell.width() - 2 * margin, 1.0), 4.0)
 
 
-def _place(row: Coordinate, value: float, groove: QRectF) -> float:
+def handle_place(row: Coordinate, value: float, groove: QRectF) -> float:
+    """Return where on the groove, in px, a value of a row is."""
     share = (value - row.lower) / (row.upper - row.lower) if row.upper > row.lower else 0.5
     return groove.left() + min(max(share, 0.0), 1.0) * groove.width()
 

@@ -86,8 +86,8 @@ class PlotsPanel(QWidget):
         self._arrange()
 
     def _make_tools(self) -> PlotTools:
-        self._saving = PlotSaving(self)
-        tools = PlotTools(self.plot_group, self.plot_phases, self._saving.menu)
+        self.saving = PlotSaving(self)
+        tools = PlotTools(self.plot_group, self.plot_phases, self.saving.menu)
         self.group_menu = tools.group_menu
         self.groups, self.add_plot, self.follow, self.fit = tools.groups, tools.add_plot, tools.follow, tools.fit
         self.clear_all, self.save, self.span = tools.clear_all, tools.save, tools.span

@@ -167,29 +167,30 @@ class Scatter(Kind):
 
     def __init__(self, results: engine.StudyResults, wanted: Wanted):
         super().__init__(results, wanted)
-        self._x, self._y, self._color = self.numbers(wanted.x), self.numbers(wanted.y), self.colored()
-        self.x_axis, self.y_axis = self.axis(wanted.x, self._x), self.axis(wanted.y, self._y)
-        self._x, self._y = self.x_axis.share(self._x), self.y_axis.share(self._y)
+        self.x, self.y, self._color = self.numbers(wanted.x), self.numbers(wanted.y), self.colored()
+        self.x_axis, self.y_axis = self.axis(wanted.x, self.x), self.axis(wanted.y, self.y)
+        self.x, self.y = self.x_axis.share(self.x), self.y_axis.share(self.y)
+        """Each sample's place, as shares of the two axes."""
         self.has_lost = bool(np.any(~np.isfinite(self._color)))
-        lost = np.count_nonzero(~(np.isfinite(self._x) & np.isfinite(self._y)))
+        lost = np.count_nonzero(~(np.isfinite(self.x) & np.isfinite(self.y)))
         notes = f"{lost} samples have no number here" if lost else "", self._stacks()
         self.note = "\n".join(filter(None, notes))
 
     def _stacks(self) -> str:
         """Return how many samples lie on one dot; "" where each has its own, or there are too many to say."""
-        if len(self._x) > MOST_STACKED:
+        if len(self.x) > MOST_STACKED:
             return ""
-        places = self._x + 1j * self._y
+        places = self.x + 1j * self.y
         most = int(np.unique(places[np.isfinite(places)], return_counts=True)[1].max(initial=1))
         return f"up to {most} samples on a dot: each click takes the next" if most > 1 else ""
 
     def pixels(self, width: int, height: int) -> Pixels:
-        reach = round(study_rasters.radius(len(self._x)) * self.ratio)
-        return study_rasters.dots(self._x * width, (1 - self._y) * height, self._color, (height, width), reach)
+        reach = round(study_rasters.radius(len(self.x)) * self.ratio)
+        return study_rasters.dots(self.x * width, (1 - self.y) * height, self._color, (height, width), reach)
 
     def rows_at(self, place: QPointF, area: QRectF) -> NDArray[np.int64]:
-        x = self._x * area.width() - (place.x() - area.left())
-        y = (1 - self._y) * area.height() - (place.y() - area.top())
+        x = self.x * area.width() - (place.x() - area.left())
+        y = (1 - self.y) * area.height() - (place.y() - area.top())
         away, lost = np.hypot(x, y), ~np.isfinite(self._color)
         covering = lost & (away <= study_rasters.radius(len(x)) + SAME)  # drawn over all others
         near = _together(np.where(covering, away, np.inf) if np.any(covering) else away)
@@ -199,7 +200,7 @@ class Scatter(Kind):
         return rows[np.argsort(~lost[rows], kind="stable")]
 
     def mark(self, painter: QPainter, area: QRectF, row: int) -> None:
-        x, y = self._x[row], self._y[row]
+        x, y = self.x[row], self.y[row]
         if np.isfinite(x) and np.isfinite(y):
             at = QPointF(area.left() + x * area.width(), area.bottom() - y * area.height())
             for color, width in (("ground", 5), ("text", 2)):

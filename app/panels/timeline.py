@@ -33,7 +33,9 @@ class Track(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setToolTip("Drag to scrub through the recording")
-        self._start = self._end = self._at = 0.0
+        self.start = self.end = 0.0
+        """The ends of the run that is shown, s."""
+        self._at = 0.0
         self._live = True
         self._marks: tuple[float, ...] = ()
         self._left: float | None = None
@@ -41,8 +43,8 @@ class Track(QWidget):
 
     def show_span(self, start: float, end: float, at: float, left: float | None) -> None:
         """Show the recorded span, the current time, and where the run branched off another, all in s."""
-        if (start, end, at, left) != (self._start, self._end, self._at, self._left):
-            self._start, self._end, self._at, self._left = start, end, at, left
+        if (start, end, at, left) != (self.start, self.end, self._at, self._left):
+            self.start, self.end, self._at, self._left = start, end, at, left
             self.update()
 
     def show_live(self, live: bool) -> None:
@@ -65,14 +67,14 @@ class Track(QWidget):
 
     def place(self, seconds: float) -> float:
         """Return the position of a time, px."""
-        span = self._end - self._start
-        share = (seconds - self._start) / span if span > 0 else 1.0
+        span = self.end - self.start
+        share = (seconds - self.start) / span if span > 0 else 1.0
         return MARGIN + min(max(share, 0.0), 1.0) * (self.width() - 2 * MARGIN)
 
     def seconds(self, x: float) -> float:
         """Return the time at a position, s."""
         share = (x - MARGIN) / max(1, self.width() - 2 * MARGIN)
-        return self._start + min(max(share, 0.0), 1.0) * (self._end - self._start)
+        return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._seek(event)
@@ -81,7 +83,7 @@ class Track(QWidget):
         self._seek(event)
 
     def _seek(self, event: QMouseEvent) -> None:
-        if event.buttons() & Qt.MouseButton.LeftButton and self._end > self._start:
+        if event.buttons() & Qt.MouseButton.LeftButton and self.end > self.start:
             self.seek_requested.emit(self.seconds(event.position().x()))
 
     def paintEvent(self, _: QPaintEvent) -> None:
@@ -90,7 +92,7 @@ class Track(QWidget):
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme.color("edge"))
         painter.drawRoundedRect(QRectF(MARGIN, LINE - 2, self.width() - 2 * MARGIN, 4), 2, 2)
-        if self._end <= self._start:
+        if self.end <= self.start:
             return
         here = self.place(self._at)
         painter.setBrush(theme.color("faint" if self._live else "accent"))
@@ -103,12 +105,12 @@ class Track(QWidget):
             painter.drawRoundedRect(QRectF(left, LINE - 7, max(right - left, 2), 14), 3, 3)
         self._paint_times(painter)
         painter.setPen(Qt.PenStyle.NoPen)
-        if self._left is not None and self._start < self._left < self._end:
+        if self._left is not None and self.start < self._left < self.end:
             painter.setBrush(theme.color("accent"))
             painter.drawRect(QRectF(self.place(self._left) - 1, LINE - 6, 2, 12))
         painter.setBrush(theme.color("warning"))
         for time in self._marks:
-            if self._start <= time <= self._end:
+            if self.start <= time <= self.end:
                 x = self.place(time)
                 around = ((0, -11), (4, -6), (0, -1), (-4, -6))
                 painter.drawPolygon(QPolygonF([QPointF(x + dx, LINE + dy) for dx, dy in around]))
@@ -118,9 +120,9 @@ class Track(QWidget):
     def _paint_times(self, painter: QPainter) -> None:
         painter.setPen(theme.color("faint"))
         painter.setFont(type_scale.font("small"))
-        step = spacing(self._end - self._start, max(1, (self.width() - 2 * MARGIN) // APART))
-        first = int(-(-self._start // step))
-        for k in range(first, int(self._end // step) + 1):
+        step = spacing(self.end - self.start, max(1, (self.width() - 2 * MARGIN) // APART))
+        first = int(-(-self.start // step))
+        for k in range(first, int(self.end // step) + 1):
             x = self.place(k * step)
             painter.drawLine(QPointF(x, LINE + 4), QPointF(x, LINE + 7))
             box = QRectF(x - APART / 2, LINE + 6, APART, 13)

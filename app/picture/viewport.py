@@ -61,7 +61,7 @@ class Viewport(SteeredView):
         """Whether the camera keeps its target on the robot's root body as it moves."""
         self.modest = False
         """Whether the simulation lacks time, so that frames must leave it some."""
-        self.limit = FrameLimit(self, lambda detail: self._ask(self._view(), detail))
+        self.limit = FrameLimit(self, lambda detail: self._ask(self.view(), detail))
         self.overlays = Overlays()
         self.overlays.changed.connect(self._change)
         self._model: engine.Model | None = None
@@ -267,7 +267,7 @@ class Viewport(SteeredView):
     def picture(self) -> QImage:
         """Return the current view, drawn in full."""
         self._still.stop()
-        view = self._requested = self._view()
+        view = self._requested = self.view()
         image = self._screen.grab_full(view)
         if not image.isNull():
             painter = QPainter(image)
@@ -308,7 +308,7 @@ class Viewport(SteeredView):
 
     # Views and their timing.
 
-    def _view(self) -> View:
+    def view(self) -> View:
         """Return the current view."""
         ratio = self.devicePixelRatioF()
         width, height = (max(1, round(side * ratio)) for side in (self.width(), self.height()))
@@ -337,7 +337,7 @@ class Viewport(SteeredView):
         if self._requested is None:
             self._move()
             return
-        view = self._view()
+        view = self.view()
         moved = view.pixels_from(self._requested)
         if moved < UNSEEN:
             return
@@ -348,7 +348,7 @@ class Viewport(SteeredView):
 
     def _move(self, view: View | None = None) -> None:
         """Draw the current view, with less detail if full detail would take too long."""
-        view = view or self._view()
+        view = view or self.view()
         if self._anchor is None or view.pixels_from(self._anchor) >= 1.0:
             self._anchor = view
             self._still.start(STILL)
@@ -364,7 +364,7 @@ class Viewport(SteeredView):
         if QApplication.mouseButtons() != Qt.MouseButton.NoButton:
             self._still.start(STILL)
         elif self._screen.drafts:
-            self._ask(self._view(), 0)
+            self._ask(self.view(), 0)
 
     def _ask(self, view: View, detail: int) -> None:
         window = self.window()

@@ -60,7 +60,8 @@ class Probe(Attachment):
         """The requested simulated seconds per wall second; may be set from any thread."""
         self.change: Callable[[Callable[[Running], None]], None] = lambda _: None
         """Runs a function in the simulation's thread."""
-        self._quantities: tuple[Quantity, ...] = ()
+        self.quantities: tuple[Quantity, ...] = ()
+        """Those that are sampled."""
         self._model: engine.Model | None = None
         self._rows: Sequence[Coordinate] = ()
         self._wants = (False, False, False)  # efforts, setpoints, contacts
@@ -105,19 +106,19 @@ class Probe(Attachment):
         kinds = {each.kind for each in quantities}
         if running.model is not self._model:
             self._model, self._rows = running.model, coordinates(running.model)
-        self._quantities = tuple(quantities)
+        self.quantities = tuple(quantities)
         contact = any(CONTACTS in kind for kind in kinds)
         self._cost = 0.0
         self._wants = bool(kinds & EFFORTS), bool(kinds & SETPOINTS), contact
         self.after_jump(running)
 
     def most_steps(self, running: Running) -> int | None:
-        if not self._quantities or running.on_gpu:
+        if not self.quantities or running.on_gpu:
             return None
         return max(1, self._stride(running) - self._steps)
 
     def after_steps(self, running: Running, count: int) -> None:
-        if not self._quantities:
+        if not self.quantities:
             return
         self._steps += count
         if running.on_gpu or running.robot != self._robot or self._steps >= self._stride(running):
@@ -127,8 +128,8 @@ class Probe(Attachment):
 
     def after_jump(self, running: Running) -> None:
         if running.model is not self._model:  # the new model has none of these
-            self._quantities, self._pending = (), []
-        if self._quantities:
+            self.quantities, self._pending = (), []
+        if self.quantities:
             self.flush(running)
             self._before, cost = None, self._cost
             self._sample(running)
@@ -161,8 +162,8 @@ class Probe(Attachment):
         began, pending, self._pending = time.perf_counter(), self._pending, []
         times = np.array([each.time for each in pending])
         evaluation = Evaluation(self._own, self._rows, _states(times, pending))
-        values = np.stack([evaluation.value(each) for each in self._quantities], 1)
-        block = Samples(self._robot, self._quantities, times, values)
+        values = np.stack([evaluation.value(each) for each in self.quantities], 1)
+        block = Samples(self._robot, self.quantities, times, values)
         with self._lock:
             self._blocks.append(block)
         if len(pending) > 1 or self._cost:  # a first evaluation takes longer

@@ -88,7 +88,7 @@ class Ghost(MadeApart):
         if simulation.batch > 1:
             self.report_problem("one robot alone has a ghost: make the batch one robot")
             return
-        self._make_apart(partial(_simulation, simulation, settings), partial(self._accept, simulation, settings))
+        self._make_apart(partial(make_simulation, simulation, settings), partial(self._accept, simulation, settings))
 
     def _accept(
         self, of: engine.Simulation, settings: GhostSettings, made: engine.Simulation, running: Running
@@ -164,7 +164,7 @@ class GhostControls(ControlsApart):
         self._change(self._attached.reset_to_robot)
 
 
-def _simulation(of: engine.Simulation, settings: GhostSettings) -> engine.Simulation:
+def make_simulation(of: engine.Simulation, settings: GhostSettings) -> engine.Simulation:
     """Return a compiled simulation like `of`, with the ghost's settings.
 
     Raises ValueError for what the model does not support, RuntimeError and MemoryError if a GPU fails.

@@ -93,21 +93,21 @@ class SecondRobot(MadeApart):
     def after_jump(self, running: Running) -> None:
         if self._requested is None:
             return
-        if _like(running) != self._like:
+        if dependencies(running) != self._like:
             self._make(running)
         elif running.time == 0 and self._simulation is not None:
             self._reset()
 
     def _make(self, running: Running, before: str = "") -> None:
         """Make its simulation again; `before` begins a refusal."""
-        requested, like = self._requested, _like(running)
+        requested, like = self._requested, dependencies(running)
         self._like, self._simulation = like, None
         settings, dt, integrator = running.settings, running.simulation.dt, running.simulation.integrator
         scene = settings.touched if can_stand(running.model) else settings.scene
 
         def make() -> engine.Simulation:
             try:
-                return _simulation(requested, settings, scene, dt, integrator)
+                return make_simulation(requested, settings, scene, dt, integrator)
             except Exception:  # which is reported
                 self.later(partial(self.expect, False))
                 raise
@@ -204,7 +204,7 @@ def is_free(model: engine.Model) -> bool:
     return bool(model.joints) and model.joints[0].kind == "floating"
 
 
-def _like(running: Running) -> tuple[object, ...]:
+def dependencies(running: Running) -> tuple[object, ...]:
     """Return the settings that the second robot depends on; it is made again when they change."""
     settings, simulation = running.settings, running.simulation
     return (
@@ -213,7 +213,7 @@ def _like(running: Running) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _touched(model: engine.Model, scene: engine.Scene | None) -> engine.Scene | None:
+def touched_part(model: engine.Model, scene: engine.Scene | None) -> engine.Scene | None:
     """Return the part of the scene it touches; a robot that cannot stand touches only itself, if enabled."""
     if scene is None:
         return None
@@ -223,12 +223,12 @@ def _touched(model: engine.Model, scene: engine.Scene | None) -> engine.Scene | 
     return replace(scene, ground=None, obstacles=()) if itself else None
 
 
-def _simulation(
+def make_simulation(
     requested: SecondRobotRequest, settings: Settings, scene: engine.Scene | None, dt: float, integrator: str
 ) -> engine.Simulation:
     """Return a compiled CPU simulation in the part of the scene it can touch. Raises ValueError if impossible."""
     model = requested.model
-    scene = _touched(model, scene)
+    scene = touched_part(model, scene)
     q = first_pose(model)
     if is_free(model):
         q[model.joints[0].q][:3] += requested.place

@@ -210,7 +210,7 @@ def rows_of(
     contacts: list[Contact],
 ) -> ContactProblem:
     """Return the rows of contacts and joints, without restitution; contacts that no joint moves along n are omitted."""
-    frames = [np.stack([x.n, *tangents(x.n)]) @ _point_row(model, bodies, x) for x in contacts]
+    frames = [np.stack([x.n, *tangents(x.n)]) @ point_row(model, bodies, x) for x in contacts]
     kept = [k for k in range(len(contacts)) if np.max(np.abs(frames[k][0]), initial=0.0) > IMMOBILE]
     frictional = [k for k in kept if contacts[k].friction > 0]
     smooth = [k for k in kept if contacts[k].friction <= 0]
@@ -229,7 +229,7 @@ def rows_of(
     return ContactProblem(M, free, ordered, rows, joints, normal, c, J @ v)
 
 
-def _point_row(model: Model, bodies: Motion, x: Contact) -> Array:
+def point_row(model: Model, bodies: Motion, x: Contact) -> Array:
     """(3, nv): the Jacobian of the link's point relative to the touched surface."""
     own, other = body_of(model, x.link), body_of(model, x.other)
     return point_jacobian(model, bodies, own, x.x) - point_jacobian(model, bodies, other, x.x)

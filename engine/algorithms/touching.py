@@ -158,14 +158,14 @@ def reduce_manifold(near: Near) -> list[Contact]:
     tilt = near.tilt + descent / near.radius if near.tilt > 0 else 0.0
     while len(chosen) < KEPT:
         remaining = [x for x in remaining if all(x is not y for y in chosen)]
-        best = max(remaining, key=lambda x: _area_gain(chosen, x, n, tilt), default=None)
-        if best is None or _area_gain(chosen, best, n, tilt) <= 0:
+        best = max(remaining, key=lambda x: area_gain(chosen, x, n, tilt), default=None)
+        if best is None or area_gain(chosen, best, n, tilt) <= 0:
             break
         chosen.append(best)
     return chosen
 
 
-def _area_gain(chosen: list[Contact], new: Contact, n: Array, tilt: float) -> float:
+def area_gain(chosen: list[Contact], new: Contact, n: Array, tilt: float) -> float:
     """Return a contact's score relative to those chosen: distance, then area, then area outside the triangle.
 
     For a tilting hull: the distance from the first, from a line and from the triangle, minus (height/tilt). The descent

@@ -64,12 +64,12 @@ def of_runs(medians: Array) -> Interval | None:
         return None
     logarithms = np.log(medians)
     middle = float(np.mean(logarithms))
-    student = _student(n - 1) * float(np.std(logarithms, ddof=1)) if n > 1 else 0.0
+    student = student_quantile(n - 1) * float(np.std(logarithms, ddof=1)) if n > 1 else 0.0
     off = max(student, USUAL * NormalDist().inv_cdf((1 + RUNS_CONFIDENCE) / 2)) * sqrt(2 / n)
     return Interval(exp(middle - off), exp(middle), exp(middle + off))
 
 
-def _student(freedom: float) -> float:
+def student_quantile(freedom: float) -> float:
     """Return the two-sided quantile of Student's distribution for `RUNS_CONFIDENCE` (Abramowitz & Stegun 26.7.5)."""
     z = NormalDist().inv_cdf((1 + RUNS_CONFIDENCE) / 2)
     terms: tuple[float, ...] = (

@@ -19,14 +19,14 @@ from engine.lie import Array
 
 def solve(A: Array, b: Array, sweep: Callable[..., Arrays] = scan) -> Array:
     """Solve ``xᵢ = Aᵢ xᵢ₋₁ + bᵢ``, x₀ = b₀. `sweep` is `scan`, or `loop` for the sequential recursion."""
-    (x,) = sweep(_join, (A, _columns(A, b)), _apply, _first)
+    (x,) = sweep(join, (A, _columns(A, b)), _apply, _first)
     return x.reshape(b.shape)
 
 
 def solve_transposed(A: Array, b: Array, sweep: Callable[..., Arrays] = scan) -> Array:
     """Solve ``(I − Γ)ᵀ x = b``: ``xᵢ = Aᵢ₊₁ᵀ xᵢ₊₁ + bᵢ``, xₙ₋₁ = bₙ₋₁."""
     after = np.concatenate([t(A[:, 1:]), t(A[:, :1])], 1)  # the last block is unused
-    (x,) = sweep(lambda before, behind: _join(behind, before), (after, _columns(A, b)), _apply, _first, reverse=True)
+    (x,) = sweep(lambda before, behind: join(behind, before), (after, _columns(A, b)), _apply, _first, reverse=True)
     return x.reshape(b.shape)
 
 
@@ -34,7 +34,7 @@ def _columns(A: Array, b: Array) -> Array:
     return b if b.ndim == A.ndim else b[..., None]
 
 
-def _join(left: Arrays, right: Arrays) -> Arrays:
+def join(left: Arrays, right: Arrays) -> Arrays:
     """Compose two affine maps: A₂(A₁ x + b₁) + b₂."""
     (A1, b1), (A2, b2) = left, right
     return A2 @ A1, A2 @ b1 + b2

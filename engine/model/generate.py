@@ -12,12 +12,13 @@ from engine.model.shapes import Kind, checked_color, checked_friction, checked_s
 from engine.model.urdf_text import COLORS
 from engine.real_numbers import excerpt
 
-_KINDS: dict[int, JointKind] = {
+JOINT_KINDS: dict[int, JointKind] = {
     FREE: "floating",
     PRISMATIC: "prismatic",
     REVOLUTE: "continuous",
     SPHERICAL: "spherical",
 }
+"""The kinds of joints by their numbers."""
 
 
 SOLIDS: tuple[Kind, ...] = ("box", "sphere", "cylinder", "capsule")
@@ -85,7 +86,7 @@ def chain(n: int, seed: int = 0, straight: bool = False, prismatic: float = 0.0,
     `prismatic` is the share of prismatic joints, `spherical` that of ball joints. The same arguments give the same
     chain, another for each `seed`.
     """
-    return _random(f"chain{n}", np.arange(n) - 1, seed, straight, prismatic, spherical)
+    return random_robot(f"chain{n}", np.arange(n) - 1, seed, straight, prismatic, spherical)
 
 
 def tree(
@@ -106,7 +107,7 @@ def tree(
     before = np.arange(n) - 1
     branch = rng.random(n) < branching
     parent = np.where(branch & (before > 0), rng.integers(0, np.maximum(before, 1)), before)
-    return _random(f"tree{n}", parent, seed, False, prismatic, spherical, floating)
+    return random_robot(f"tree{n}", parent, seed, False, prismatic, spherical, floating)
 
 
 def _depth_first(parent: np.ndarray) -> np.ndarray:
@@ -125,9 +126,10 @@ def _depth_first(parent: np.ndarray) -> np.ndarray:
     return np.array(result, np.int64)
 
 
-def _random(
+def random_robot(
     name: str, parent: np.ndarray, seed: int, straight: bool, prismatic: float, spherical: float, floating: bool = False
 ) -> Model:
+    """A robot of random links whose parents, -1 for the base, are given, with random kinds of joints."""
     n = len(parent)
     if n < 1:
         raise ValueError(f"{name}: a robot has at least one moving link; ask for n of 1 or more")
@@ -150,7 +152,9 @@ def _random(
     joints, links, q, v = [], [], 0, 0
     for i in range(n):
         nq, nv = int(NQ[kind[i]]), int(NV[kind[i]])
-        joints.append(Joint(f"joint{i + 1}", _KINDS[int(kind[i])], slice(i, i + 1), slice(q, q + nq), slice(v, v + nv)))
+        joints.append(
+            Joint(f"joint{i + 1}", JOINT_KINDS[int(kind[i])], slice(i, i + 1), slice(q, q + nq), slice(v, v + nv))
+        )
         links.append(f"link{i + 1}")
         q, v = q + nq, v + nv
     unlimited = np.full(v, np.inf)

@@ -55,7 +55,7 @@ def read_mesh(path: str | os.PathLike[str]) -> list[MeshPart]:
     require_kind(path)
     if count := binary_stl.count(path):
         return [MeshPart(binary_stl.corners(path), np.arange(3 * count).reshape(-1, 3), None)]
-    rows = _reader().ask("parts", path)
+    rows = reader().ask("parts", path)
     return [MeshPart(vertices, triangles, colors if len(colors) else None) for vertices, triangles, colors in rows]
 
 
@@ -64,7 +64,7 @@ def read_hulls(path: str | os.PathLike[str]) -> tuple[np.ndarray, ...]:
 
     Raises OSError if it cannot be read, and ValueError, whose message continues the file's name.
     """
-    return tuple(corners for (corners,) in _reader().ask("hulls", Path(path)))
+    return tuple(corners for (corners,) in reader().ask("hulls", Path(path)))
 
 
 def mesh_being_read() -> Path | None:
@@ -72,19 +72,20 @@ def mesh_being_read() -> Path | None:
 
     Small binary STL files, which are read at once, are never named.
     """
-    return _reader().file
+    return reader().file
 
 
 class _Ended(Exception):
     """The child ended before it replied; the message is the reason."""
 
 
-class _Reader:
+class MeshReader:
     """The child process and its pipes; one thread at a time sends requests."""
 
     def __init__(self) -> None:
         self._asking = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | None = None
+        """The child; None until a file needs it."""
         self.file: Path | None = None
         """The file that is being read."""
         self._owner = os.getpid()
@@ -121,11 +122,11 @@ class _Reader:
 
     def _request(self, request: bytes, size: int) -> tuple[dict[str, Any], list[np.ndarray]] | None:
         """Return the child's reply; None if it had ended before the request. Raises _Ended if it ends during it."""
-        if self._process is not None and self._process.poll() is not None:
+        if self.process is not None and self.process.poll() is not None:
             self.end()
-        if self._process is None:
-            self._process = _start()
-        process = self._process
+        if self.process is None:
+            self.process = _start()
+        process = self.process
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
@@ -154,7 +155,7 @@ class _Reader:
 
     def end(self) -> None:
         """End the process now; the next request starts another."""
-        process, self._process = self._process, None
+        process, self.process = self.process, None
         if process is None or self._owner != os.getpid():
             return
         end_process(process, process.stdin, process.stdout, process.stderr)
@@ -193,7 +194,8 @@ def _computed(pid: int) -> float:
         return 0.0
 
 
-_reader = OnePerProcess(_Reader)
+reader = OnePerProcess(MeshReader)
+"""Return the reader of this process, which reads all of its meshes."""
 
 
 def _start() -> subprocess.Popen[bytes]:

@@ -213,18 +213,19 @@ def _checked(row: Row) -> Row:
 def machine_key(device: str = "cpu") -> dict[str, str | int]:
     """Return the key of a table's validity: device, libraries, kernel sources."""
     if device == "cuda":
-        return {**gpu.describe(), "kernels": _source_digest("cuda")}
+        return {**gpu.describe(), "kernels": source_digest("cuda")}
     versions = {name: importlib.metadata.version(name) for name in ("numpy", "llvmlite")}
     return {
         "device": processor(),
         "cores": cores(),
         "python": platform.python_version(),
         **versions,
-        "kernels": _source_digest("cpu"),
+        "kernels": source_digest("cpu"),
     }
 
 
-def _source_digest(folder: str) -> str:
+def source_digest(folder: str) -> str:
+    """Return a digest of the sources in a folder of the engine."""
     digest = hashlib.sha256()
     for path in sorted((Path(__file__).parents[1] / folder).rglob("*.[pc]*")):
         if path.suffix not in (".py", ".cu", ".cuh"):

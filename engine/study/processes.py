@@ -77,7 +77,7 @@ class Processes(Here):
 
     def carry_out(self, jobs: Iterator[BatchJob]) -> Generator[tuple[BatchJob, Batch], None, None]:
         """Yield all batches as they finish. Raises RuntimeError if one fails, or kills its process `TRIES` times."""
-        shared, replies, ended = _Shared(self._compiled(jobs)), Replies(), threading.Event()
+        shared, replies, ended = _Shared(self.compiled(jobs)), Replies(), threading.Event()
         seats = [
             threading.Thread(target=self._run_child, args=(seat, shared, replies, ended), daemon=True)
             for seat in range(self.seats)
@@ -99,7 +99,7 @@ class Processes(Here):
             for thread in seats:
                 thread.join()
 
-    def _compiled(self, jobs: Iterator[BatchJob]) -> Iterator[BatchJob]:
+    def compiled(self, jobs: Iterator[BatchJob]) -> Iterator[BatchJob]:
         """Yield the jobs, each after the code for its steps is on disk."""
         compiled = set()
         for job in jobs:

@@ -192,7 +192,7 @@ class Study:
             self._plan.decided = store.decided(lambda: place.decide(self._plan))
             done = StudyProgress(int(np.count_nonzero(store.done)), self.count, 0, place.seats)
             report(done)
-            sizes = _Sizes(most, place, self.count - done.done)
+            sizes = BatchSizes(most, place, self.count - done.done)
             with closing(place.carry_out(self._works(store.done, sizes))) as carried_out:
                 for work, outcome in carried_out:
                     store.add(work.group, outcome)
@@ -210,7 +210,7 @@ class Study:
         """
         return results.read(Path(folder), names)
 
-    def _works(self, done: NDArray[np.bool_], sizes: _Sizes) -> Iterator[BatchJob]:
+    def _works(self, done: NDArray[np.bool_], sizes: BatchSizes) -> Iterator[BatchJob]:
         for group, task in self._plan.tasks(~done, sizes.next):
             yield BatchJob(group, task)
 
@@ -225,7 +225,7 @@ class Study:
         return chosen.astype(np.int64)
 
 
-class _Sizes:
+class BatchSizes:
     """The size of a group's next batch."""
 
     def __init__(self, most: int | None, place: Here, missing: int):

@@ -26,11 +26,11 @@ class Resources:
     Packages are searched for around the URDF, then in the folders of ``ROS_PACKAGE_PATH``, in ``share`` under those of
     ``AMENT_PREFIX_PATH`` and in `package_dirs`. Around the URDF, a package is a folder above it, or a direct subfolder
     of one, that holds ``package.xml``. Without ``package.xml`` the name suffices for the URDF's own folder, its
-    subfolders, and, outside any package, the folder above; but not if that folder is `_is_shared`: ``package://tmp/…``
+    subfolders, and, outside any package, the folder above; but not if that folder is `is_shared`: ``package://tmp/…``
     is no package.
 
     Files may be read from `folders`: the URDF's own folder, `package` (the enclosing package, or without one the folder
-    above, where meshes lie beside ``urdf/``, unless it is `_is_shared`, and `MESHES` in those farther up), the folders
+    above, where meshes lie beside ``urdf/``, unless it is `is_shared`, and `MESHES` in those farther up), the folders
     in which packages are searched for, and any package that is named.
     """
 
@@ -44,7 +44,7 @@ class Resources:
         ]
         self._around = [*filter(_below_root, (self.folder, *self.folder.parents))]
         self.package = next((folder for folder in self._around if is_package(folder)), None)
-        self._by_name = [folder for folder in self._around[: 1 if self.package else 2] if not _is_shared(folder)]
+        self._by_name = [folder for folder in self._around[: 1 if self.package else 2] if not is_shared(folder)]
         farther = [folder / name for folder in self._around[1 : 1 + ABOVE] for name in MESHES]
         self.folders = [self.folder, *([self.package] if self.package else self._by_name + farther), *self.named]
         self._packages: dict[str, list[Path]] = {}
@@ -102,7 +102,7 @@ def is_package(folder: Path) -> bool:
     return _is_file(folder / "package.xml")
 
 
-def _is_shared(folder: Path) -> bool:
+def is_shared(folder: Path) -> bool:
     """Whether a folder may hold files of others: the home folder, one at the root, or one that is world-writable."""
     try:
         home = Path.home().resolve().is_relative_to(folder.resolve())

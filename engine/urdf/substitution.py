@@ -34,7 +34,7 @@ Value = str | int | float
 
 def substitute(document: Document, root: Element) -> None:
     """Write the value of each expression into the tree, with a warning; an expression without a value is an error."""
-    substitution = _Substitution()
+    substitution = Substitution()
     for element in _elements(root):
         tag = tag_of(element)
         if tag.startswith("xacro:"):
@@ -66,7 +66,7 @@ def _elements(root: Element) -> Iterator[Element]:
     yield root
 
 
-class _Substitution:
+class Substitution:
     """The values that a file has defined up to the current element."""
 
     def __init__(self) -> None:

@@ -88,12 +88,10 @@ class Bench:
     def load(self, robot: Any) -> float:
         """Open a robot; return the longest event-loop delay until all meshes and levels of detail are loaded, ms."""
         bench, viewport = self.window.workbench, self.window.viewport
-        began: list[object] = [viewport._scene]
         bench.open(robot)
 
         def there() -> bool:
-            scene = viewport._scene
-            return not bench.loading and scene is not None and scene is not began[0] and bool(scene.ready)
+            return not bench.loading and viewport.reading is None
 
         def simple() -> bool:
             return not any(thread.name == "mesh loader" for thread in threading.enumerate())

@@ -94,7 +94,7 @@ class Hour(User):
         bench.ghost.set(None)
         window.run.play.trigger()
         view = window.features[TimeView]
-        start, end = view.bar.track._start, view.bar.track._end
+        start, end = view.bar.track.start, view.bar.track.end
         for share in self.rng.uniform(0, 1, 12):
             view.bar.track.seek_requested.emit(start + share * (end - start))
             self.spin(0.02)

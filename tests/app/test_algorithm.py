@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QColor, QFontMetrics
-from windows import shown_time, wait
+from windows import in_simulation, shown_time, wait
 
 import engine
 from app.desktop import theme, type_scale
@@ -119,7 +119,7 @@ def test_the_robot_plays_on_while_another_algorithm_is_compiled(qtbot, opened, m
     assert status.loading_label.isVisible()
     assert status.loading_label.text().startswith("compiling (once per machine), about ")
     bench.configuring.set_gravity(False)  # what needs no other code acts at once
-    wait(qtbot, lambda: not bench._worker._loop.changeover.settings.gravity)
+    wait(qtbot, lambda: not in_simulation(bench, lambda running: running.settings.gravity))
     assert bench.algorithm == "abia"
     wait(qtbot, lambda: bench.algorithm == "jsiia" and not bench.compiling)
     assert not bench.robot.settings.gravity

@@ -225,9 +225,8 @@ def test_runs_whose_robot_went_with_its_folder_are_told_of_and_not_kept_without_
     passing = tmp_path / "runs" / f"gone{run_files.KEPT_SUFFIX}" / run_files.ROBOT
     recording, running = driven("double_pendulum", 5)
     model = dataclasses.replace(running.model, source=str(passing))
-    mine = keeper(engine.Recording())
+    mine = keeper(recording)
     mine.hand_over(engine.Recording(), model, ())
-    mine._present.recording = recording
     mine.set_robot(Origin(model, str(passing), False, ()))
     assert not mine.close()
     assert mine.problem.startswith("runs are not kept: ")
@@ -291,12 +290,11 @@ def keeper(tmp_path, monkeypatch):
     return lambda recording: Autosave(tmp_path / "runs", recording)
 
 
-def keep(keeper, name, steps):
-    """Runs that `Autosave` has to write, and whether it could when it was closed."""
-    recording, running = driven(name, steps)
-    mine = keeper(engine.Recording())
+def keep(keeper, name, made):
+    """Runs that `Autosave` has to write, of so many steps or as they were driven."""
+    recording, running = driven(name, made) if isinstance(made, int) else made
+    mine = keeper(recording)
     mine.hand_over(engine.Recording(), running.model, ())
-    mine._present.recording = recording
     mine.set_robot(Origin(running.model, name, False, ()))
     return mine
 
@@ -311,10 +309,12 @@ def test_runs_that_cannot_be_written_do_not_stop_those_of_later_robots(keeper, t
         return save(path, recording, run, told, *rest)
 
     monkeypatch.setattr(engine, "save_part", refuse)
-    mine = keep(keeper, "arm7", 5)
-    recording, running = driven("double_pendulum", 5)
-    mine.hand_over(mine._present.recording, running.model, ())
-    mine._present.recording = recording
+    recording, running = driven("arm7", 5)
+    mine, left = keep(keeper, "arm7", (recording, running)), engine.Recording()
+    left.take_over(recording)
+    later, running = driven("double_pendulum", 5)
+    recording.take_over(later)
+    mine.hand_over(left, running.model, ())
     mine.set_robot(Origin(running.model, "double_pendulum", False, ()))
     began, work = time.perf_counter(), time.process_time()
     assert not mine.close()
@@ -340,7 +340,7 @@ def test_folders_that_were_renamed_are_left_alone(keeper, start, tmp_path):
         other.mkdir()
     window = start()
     assert "was kept" not in window.features[LogView].text
-    window.kept._refresh()
+    window.menus.file.aboutToShow.emit()
     assert not window.kept.action.isEnabled()
     for _ in range(autosave.KEPT + 2):
         assert keep(keeper, "double_pendulum", 3).close()
@@ -361,8 +361,8 @@ def test_what_is_kept_takes_bounded_room(keeper, tmp_path, monkeypatch):
 
 def test_a_folder_takes_no_more_room_than_the_recording(keeper, tmp_path, monkeypatch):
     monkeypatch.setattr(autosave, "FRAMES", 10)
-    mine = keep(keeper, "arm7", 200)
-    mine._present.recording.budget = 50_000
+    mine = keep(keeper, "arm7", made := driven("arm7", 200))
+    made[0].budget = 50_000
     assert mine.close()
     (folder,) = autosave.saved_runs(tmp_path / "runs")
     assert sum(path.stat().st_size for path in autosave.parts(folder)) <= 50_000
@@ -393,15 +393,15 @@ def test_a_place_that_cannot_be_written_is_told(qtbot, start, tmp_path):
     window.kept.autosave._wake.set()
     wait(qtbot, lambda: window.kept.autosave.problem != "")
     window.refresh()
-    assert "runs are not kept" in window.statusBar().currentMessage()
+    told = window.statusBar().currentMessage()
+    assert "runs are not kept" in told
     (tmp_path / "runs").unlink()
     for others in ("", "what another part of the window tells"):
         window.kept.autosave._wake.set()
         wait(qtbot, lambda: window.kept.autosave.problem == "")
-        window.statusBar().showMessage(others or window.kept._reported)
+        window.statusBar().showMessage(others or told)
         window.refresh()
         assert window.statusBar().currentMessage() == others
-        window.kept._told = "as if there had been a fault"
 
 
 def test_a_folder_that_another_window_looks_at_is_locked_in_the_end(keeper, tmp_path, monkeypatch):

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtCore import QEvent, QPoint, Qt
+from PyQt6.QtGui import QHelpEvent
 from PyQt6.QtTest import QTest
-from PyQt6.QtWidgets import QToolTip
+from PyQt6.QtWidgets import QApplication, QToolTip
 from windows import wait
 
 import engine
@@ -99,7 +100,8 @@ def test_a_cell_tells_its_number_under_the_mouse(heat):
     assert heat.text(3) == "robot 3: energy 3 J"
     assert heat.text(7) == "robot 7: diverged, and frozen"
     QTest.mouseMove(heat, center(heat, 4))
-    heat._show_tooltip(center(heat, 4), heat.mapToGlobal(center(heat, 4)))
+    at = center(heat, 4)
+    QApplication.sendEvent(heat, QHelpEvent(QEvent.Type.ToolTip, at, heat.mapToGlobal(at)))
     assert QToolTip.text() == "robot 4: energy 4 J"
 
 
@@ -138,7 +140,7 @@ def test_it_counts_who_diverged_and_has_a_scale(panel):
     panel.coloring.setCurrentText(ENERGY)
     panel.show_state(np.array([1.0, 5.0, 3.0]), np.zeros(3), np.array([False, False, True]), 1)
     assert panel.count.text() == "robot 1: energy 5 J · 1 of 3 diverged"
-    assert (panel.map.low, panel.map.high, panel.map._name, panel.map._unit) == (1, 5, "energy", "J")
+    assert (panel.map.low, panel.map.high, panel.map.text(1)) == (1, 5, "robot 1: energy 5 J")
     panel.map.resize(200, 220)
     image, y = panel.map.grab().toImage(), panel.map._above + SPACE + BAR // 2
     for x, share in ((1, 0.0), (100, 0.5), (198, 1.0)):

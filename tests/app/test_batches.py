@@ -166,9 +166,9 @@ def test_a_click_in_the_picture_picks_a_robot_and_a_drag_does_not(qtbot, opened)
     window.feature(BatchView).panel.show_spread(BatchSpread(9))
     window.workbench.configuring.set_spread(BatchSpread(9, pose=0.2))
     view = window.viewport
-    wait(qtbot, lambda: view._batch is not None and len(view._batch) == 9)
+    wait(qtbot, lambda: view.view().batch is not None and len(view.view().batch) == 9)
     clip = view.camera.projection(view.width() / view.height()) @ view.camera.view()
-    place = clip @ np.append(view._batch.origins[5, 1], 1.0)
+    place = clip @ np.append(view.view().batch.origins[5, 1], 1.0)
     x, y = (0.5 + 0.5 * place[0] / place[3]) * view.width(), (0.5 - 0.5 * place[1] / place[3]) * view.height()
     point = QPoint(round(x), round(y))
     with qtbot.assertNotEmitted(view.picked):
@@ -186,29 +186,30 @@ def test_the_camera_follows_the_robot_that_is_looked_at(qtbot, opened):
     window = opened()
     window.workbench.configuring.set_spread(BatchSpread(4))
     view = window.viewport
-    wait(qtbot, lambda: view._batch is not None)
+    wait(qtbot, lambda: view.view().batch is not None)
     view.follow = True
     before = view.camera.target.copy()
     window.workbench.select_robot(3)
     wait(qtbot, lambda: window.workbench.robot.newest.robot == 3)
-    np.testing.assert_allclose(view.camera.target - before, view._batch.offsets[3], atol=1e-5)
+    np.testing.assert_allclose(view.camera.target - before, view.view().batch.offsets[3], atol=1e-5)
 
 
 def test_robots_in_one_place_are_all_drawn_there(qtbot, opened):
     window = opened()
     window.workbench.configuring.set_spread(BatchSpread(4, pose=0.2))
     view = window.viewport
-    wait(qtbot, lambda: view._batch is not None)
-    assert np.any(view._batch.offsets)
+    wait(qtbot, lambda: view.view().batch is not None)
+    assert np.any(view.view().batch.offsets)
     window.feature(BatchView).panel.arrangement.setCurrentText(ARRANGEMENTS[1])
-    assert not np.any(view._batch.offsets)
+    assert not np.any(view.view().batch.offsets)
 
 
 def test_plots_have_the_energy_of_the_clicked_robot_by_its_own_masses(qtbot, arm):
     bench, plots = arm.workbench, arm.features[PlotsView]
     (energy,) = (each for each in catalogue(bench.robot.model) if each.label == "total energy")
     wait(qtbot, lambda: bench.shown is not None)
-    plots._plot([energy], [])
+    plots.action.trigger()
+    plots.panel.plot(energy)
     bench.configuring.set_spread(BatchSpread(5, mass=0.5))
     wait(qtbot, lambda: bench.shown.batch is not None)
 
@@ -229,11 +230,14 @@ def test_plots_have_the_energy_of_the_clicked_robot_by_its_own_masses(qtbot, arm
     wait(qtbot, lambda: bench.replay.active)
     for robot in (3, 4, 0):
         clicked(robot)
-        wait(qtbot, lambda: energy in plots._curves and not plots._recorded.running)
-        at = bench.replay.frame.checkpoint
+        at, seconds = bench.replay.frame.checkpoint, bench.replay.frame.time
         expected = sum(engine.energy(own.robot(robot), at.q[robot], at.v[robot]))
-        value = np.interp(bench.replay.frame.time, plots._curves[energy].time, plots._curves[energy].value)
-        assert value == pytest.approx(expected, rel=1e-6)
+
+        def is_plotted(seconds=seconds, expected=expected) -> bool:
+            curve = plots.panel.series[energy]
+            return len(curve) > 0 and np.interp(seconds, curve.time, curve.value) == pytest.approx(expected, rel=1e-6)
+
+        wait(qtbot, is_plotted)
 
 
 @pytest.mark.parametrize(("width", "height"), [(1000, 650), (1440, 900)])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, Qt
 from test_drives import choose, pick
-from test_time import play, present
-from windows import press, type_in, wait
+from test_time import play
+from windows import in_simulation, present, press, type_in, wait
 
 import engine
 from app.acting.drives import Drive
@@ -34,7 +34,7 @@ def branch(qtbot, window: Window) -> None:
     bench, frame = window.workbench, window.workbench.replay.frame
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: bench.robot.newest.time == frame.time and not bench.replay.active)
-    wait(qtbot, lambda: bench._worker._loop.changeover.settings == bench.robot.settings)
+    wait(qtbot, lambda: in_simulation(bench, lambda running: running.settings) == bench.robot.settings)
 
 
 def test_the_drive_of_a_frame_is_shown_and_taken_whole(qtbot, arm):
@@ -136,7 +136,7 @@ def test_a_force_that_is_shown_as_applied_acts_after_a_branch_and_else_is_not_sh
     assert not panel.act.isChecked()
     branch(qtbot, window)
     assert panel.acting.text() == "No wrench is applied."
-    assert window.viewport._view().extras.labels == ()
+    assert window.viewport.view().extras.labels == ()
     play(qtbot, window, 0.2)
     assert bench.robot.newest.v[0] == 0
     first = bench.replay.runs[0]

@@ -104,7 +104,7 @@ def test_the_view_menu_shows_and_hides_them(qtbot, opened, model):
     assert action in window.menus.overlays.actions()
     assert action.isEnabled()
     assert not action.isChecked()
-    wait(qtbot, lambda: window.viewport._scene.ready)
+    wait(qtbot, lambda: window.viewport.reading is None)
     window.viewport.camera = Camera(np.array([0.0, 0.0, 0.3]), 2.5)
     plain = pixels(window)
     choose(qtbot, window, action)
@@ -126,7 +126,7 @@ def test_a_robot_without_any_has_nothing_to_show_and_a_later_one_keeps_the_choic
     opened(model(HULL.format("arm.stl")).source)
     assert window.view_controls.collisions.isEnabled()
     assert window.view_controls.collisions.isChecked()
-    assert len(window.viewport._scene.instances.link) == 6
+    assert len(window.viewport.view().content.instances.link) == 6
 
 
 def test_they_are_remembered(make_window):
@@ -143,14 +143,14 @@ def test_they_are_remembered(make_window):
 def test_a_mesh_that_cannot_be_read_is_told_when_it_is_shown(qtbot, opened, model, tmp_path):
     (tmp_path / "hull.stl").write_text("no mesh")
     window = opened(model(HULL.format("hull.stl")).source)
-    wait(qtbot, lambda: window.viewport._scene.ready)
+    wait(qtbot, lambda: window.viewport.reading is None)
     assert window.feature(DiagnosticsView).panel.count == 0
     choose(qtbot, window, window.view_controls.collisions)
     wait(qtbot, lambda: window.feature(DiagnosticsView).panel.count == 1)
     assert window.feature(DiagnosticsView).panel.diagnostics[0].element == "mesh hull.stl"
     for _ in range(2):
         choose(qtbot, window, window.view_controls.collisions)
-    assert window.viewport._scene.ready
+    assert window.viewport.reading is None
     assert window.feature(DiagnosticsView).panel.count == 1
 
 

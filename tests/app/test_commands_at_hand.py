@@ -17,7 +17,7 @@ from app.desktop.actions import NO_ROBOT, is_offered, reason_of
 from app.desktop.context_menus import LINK, PLOT, SPACE, Clicked
 from app.features.attaching import PlotsView, PoseMenu, RobotView, SceneView, TimeView
 from app.features.ground_view import FIXED_TIP
-from app.features.palette import ALSO, PaletteView, rank_commands
+from app.features.palette import ALSO, PaletteView
 from app.features.shortcuts_sheet import of_menus
 
 RIGHT = Qt.MouseButton.RightButton
@@ -144,7 +144,7 @@ def test_the_palette_says_why_there_is_no_height_field(qtbot, arm):
     qtbot.keyClick(view.palette.line, Qt.Key.Key_Return)
     assert arm.statusBar().currentMessage() == f"Height field: {' '.join(FIXED_TIP.split())}"
     view.palette.line.setText("yet")  # the line of an empty menu is no command
-    assert not any("yet" in each.name for each in rank_commands(view._find(), "yet", []))
+    assert not view.palette.list.findItems("yet", Qt.MatchFlag.MatchContains)
 
 
 def test_a_panel_behind_another_comes_forward_by_its_command_and_is_then_closed_by_it(qtbot, arm):
@@ -174,12 +174,12 @@ def test_plots_behind_another_panel_go_on_with_their_curves(qtbot, arm):
     arm.docks["Compare"].toggleViewAction().trigger()
     arm.docks["Plots"].toggleViewAction().trigger()
     panel.plot_group("robot", ("energy drift",))
-    wait(qtbot, lambda: bool(arm.features[PlotsView]._watched))
+    wait(qtbot, lambda: bool(arm.workbench.probe.quantities))
     arm.docks["Compare"].raise_()
     wait(qtbot, lambda: not panel.seen)
-    assert arm.features[PlotsView]._watched
+    assert arm.workbench.probe.quantities
     arm.docks["Plots"].hide()
-    wait(qtbot, lambda: not arm.features[PlotsView]._watched)
+    wait(qtbot, lambda: not arm.workbench.probe.quantities)
 
 
 def test_words_of_what_is_in_a_panel_never_close_it(qtbot, arm):

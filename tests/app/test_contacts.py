@@ -145,7 +145,7 @@ def test_no_step_between_two_snapshots_hides_its_residual():
 def stand(qtbot, window) -> None:
     """Play until the robot carries its weight, and pause."""
     window.run.play.trigger()
-    wait(qtbot, lambda: window.workbench.robot.time > 0.3 and window.viewport._contacts is not None)
+    wait(qtbot, lambda: window.workbench.robot.time > 0.3 and window.workbench.shown.contacts is not None)
     window.run.play.trigger()
     wait(qtbot, lambda: np.isnan(window.workbench.robot.newest.factor))  # the last one, of the pause
 
@@ -158,7 +158,7 @@ def picture(window) -> np.ndarray:
 
 def seen(window, point: np.ndarray) -> tuple[int, int]:
     """The pixel, (row, column), in which a point of the world is seen."""
-    width, height = window.viewport._view().size
+    width, height = window.viewport.view().size
     camera = window.viewport.camera
     x, y, _, w = camera.projection(width / height) @ camera.view() @ np.append(point, 1.0)
     return round((0.5 - 0.5 * y / w) * height), round((0.5 + 0.5 * x / w) * width)
@@ -169,14 +169,14 @@ def test_the_view_menu_shows_and_hides_the_arrows_under_the_feet(qtbot, opened):
     action = window.features[ContactView].action
     assert action in window.menus.overlays.actions()
     assert action.isChecked()
-    wait(qtbot, lambda: window.viewport._scene.ready)
+    wait(qtbot, lambda: window.viewport.reading is None)
     stand(qtbot, window)
     shown = picture(window)
     choose(qtbot, window, action)
     assert not action.isChecked()
     hidden = picture(window)
     turned = (shown[..., 1] - shown[..., 0] > GREEN) & (np.abs(shown - hidden).max(2) > 20)
-    points = window.viewport._contacts.point
+    points = window.workbench.shown.contacts.point
     assert len(points) == 4
     for point in points:
         row, column = seen(window, point + 0.02 * UP)
@@ -189,13 +189,13 @@ def test_the_view_menu_shows_and_hides_the_arrows_under_the_feet(qtbot, opened):
 def test_without_ground_there_are_none(qtbot, opened):
     window = opened(QUADRUPED)
     stand(qtbot, window)
-    assert window.viewport._marks is not None
+    assert window.viewport.view().marks is not None
     window.run.ground.trigger()
-    wait(qtbot, lambda: window.viewport._contacts is None)
+    wait(qtbot, lambda: window.workbench.shown.contacts is None)
     window.run.play.trigger()
     time = window.workbench.robot.time
     wait(qtbot, lambda: window.workbench.robot.time > time + 0.05)
-    assert window.viewport._view().marks is None
+    assert window.viewport.view().marks is None
     window.run.play.trigger()
     shown = picture(window)
     choose(qtbot, window, window.features[ContactView].action)
@@ -208,11 +208,11 @@ def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, opened):
     window.workbench.select_robot(3)
     stand(qtbot, window)
     viewport = window.viewport
-    assert len(viewport._batch) == 4
-    offset = viewport._batch.offsets[3]
+    assert len(viewport.view().batch) == 4
+    offset = viewport.view().batch.offsets[3]
     assert np.linalg.norm(offset) > 0.1
-    assert np.allclose(viewport._marks.ends[0], viewport._contacts.point + offset)
-    assert np.linalg.norm(viewport._contacts.point, axis=1).max() < 1.0
+    assert np.allclose(viewport.view().marks.ends[0], window.workbench.shown.contacts.point + offset)
+    assert np.linalg.norm(window.workbench.shown.contacts.point, axis=1).max() < 1.0
 
 
 def test_the_choice_is_remembered(qtbot, make_window):

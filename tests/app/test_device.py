@@ -269,6 +269,6 @@ def test_a_robot_on_the_ground_is_simulated_on_the_gpu_and_its_contacts_are_seen
     wait(qtbot, lambda: not dca.isEnabled())
     assert dca.text() == "DCA-ABA\tit does not step robots in a scene on device 'cuda'"
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: viewport._marks is not None and bench.robot.time > 0.2)
+    wait(qtbot, lambda: viewport.view().marks is not None and bench.robot.time > 0.2)
     assert bench.device == "cuda"
-    assert len(viewport._contacts.point) >= 3
+    assert len(bench.shown.contacts.point) >= 3

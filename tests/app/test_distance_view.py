@@ -53,7 +53,7 @@ def test_a_distance_from_a_link_to_the_ground_is_drawn_and_follows_the_robot(qtb
     assert (first + vector)[2] == pytest.approx(0, abs=1e-9)
     assert (np.abs(pixels(arm) - plain) > 30).mean() > 2e-4
     length = f"{np.linalg.norm(vector):.3g} m"
-    labels = [text for text, *_ in arm.viewport._view().extras.labels]
+    labels = [text for text, *_ in arm.viewport.view().extras.labels]
     assert labels in ([length], [f"{1e3 * np.linalg.norm(vector):.3g} mm"])
     assert view.button.isVisible()
     assert view.button.text().startswith(labels[0])
@@ -70,7 +70,7 @@ def test_a_distance_from_a_link_to_the_ground_is_drawn_and_follows_the_robot(qtb
     qtbot.keyClick(arm.viewport, Qt.Key.Key_Escape)
     assert not view.ends
     assert not view.button.isVisible()
-    assert not arm.viewport._view().extras.labels
+    assert not arm.viewport.view().extras.labels
 
 
 def test_an_end_on_an_obstacle_follows_it_and_the_menu_removes_the_distance(qtbot, arm):
@@ -124,7 +124,7 @@ def test_a_distance_stays_on_its_obstacles_until_one_of_them_is_removed(qtbot, a
 def test_between_two_robots_a_distance_is_measured_until_the_second_is_closed(qtbot, second):
     window, put = second
     scene, view, beside = window.viewport, window.features[DistanceView], put("humanoid")
-    wait(qtbot, lambda: window.workbench.robot.newest is not None and scene._scene.ready)
+    wait(qtbot, lambda: window.workbench.robot.newest is not None and scene.reading is None)
     content, poses = scene.overlays.second_robot
     link = int(content.instances.link[0])
     at = scene.place((poses[link] @ content.instances.local[0])[:3, 3]).toPoint()
@@ -190,20 +190,20 @@ def test_a_run_from_a_file_is_measured(qtbot, arm, tmp_path):
     path, model = tmp_path / "run.npz", arm.workbench.robot.model
     assert cli.main(["run", "arm7", "--seconds", "0.1", "--every", "20", "--out", str(path)]) == 0
     open_run(qtbot, arm, path)
-    wait(qtbot, lambda: arm.viewport._scene.ready)
+    wait(qtbot, lambda: arm.viewport.reading is None)
     vector = measured(qtbot, arm, place_of(qtbot, arm, model.link_names.index("hand")), ground_in(arm))
     assert np.linalg.norm(vector) > 0.1
 
 
 def test_in_a_batch_the_line_ends_where_the_ground_was_clicked(qtbot, arm):
     arm.workbench.configuring.set_spread(BatchSpread(4, 0.2))
-    wait(qtbot, lambda: arm.viewport._batch is not None)
+    wait(qtbot, lambda: arm.viewport.view().batch is not None)
     arm.workbench.select_robot(3)
-    wait(qtbot, lambda: np.allclose(arm.viewport.center, arm.viewport._batch.offsets[3]))
+    wait(qtbot, lambda: np.allclose(arm.viewport.center, arm.viewport.view().batch.offsets[3]))
     assert np.linalg.norm(arm.viewport.center) > 0.1
     at = ground_in(arm)
     measured(qtbot, arm, at, at + QPoint(60, 0))
-    balls = arm.viewport._view().extras.glyphs["ball"].poses
+    balls = arm.viewport.view().extras.glyphs["ball"].poses
     camera, (width, height) = arm.viewport.camera, (arm.viewport.width(), arm.viewport.height())
     seen = camera.projection(width / height) @ camera.view() @ np.append(balls[0][:3, 3], 1.0)
     assert (0.5 + 0.5 * seen[0] / seen[3]) * width == pytest.approx(at.x(), abs=2)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from PyQt6.QtCore import QPoint, QRect, QSize, Qt
-from PyQt6.QtWidgets import QTabBar, QToolButton
+from PyQt6.QtWidgets import QDockWidget, QTabBar, QToolButton
 from windows import wait
 
 import engine
@@ -39,7 +39,7 @@ def test_no_dock_lies_over_another_in_a_small_window(qtbot, opened, titles):
     assert window.size() == AT_SCALE_2
     seen = [
         dock.geometry()
-        for dock in window.docks._docks.values()
+        for dock in window.findChildren(QDockWidget)
         if dock.isVisible() and dock.isAncestorOf(window.childAt(dock.geometry().center()))
     ]
     assert len(seen) >= 2
@@ -84,7 +84,7 @@ def test_the_buttons_of_a_study_are_scrolled_to_in_a_low_dock(qtbot, opened):
 def test_all_docks_at_once_can_be_used_in_a_window_of_1280_by_800(qtbot, opened):
     window, size = opened(engine.find_robot("arm7")), QSize(1280, 800)
     window.resize(size)
-    for title in window.docks._docks:
+    for title in [dock.windowTitle() for dock in window.findChildren(QDockWidget)]:
         show(qtbot, window, title)
     scene = window.features[SceneView]
     scene.add("box", False)  # its numbers are the tallest form

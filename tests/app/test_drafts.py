@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from test_gl import ARM, SIZE, _pixels, _target
+from test_gl import ARM, SIZE, pixels_of, target_of
 
 import engine
 from app.gl import context
@@ -22,19 +22,19 @@ def test_drafts_show_the_same_but_coarser(tmp_path, monkeypatch):
     camera = Camera()
     camera.fit(*Scene(arm).bounds(poses))
     with context.offscreen():
-        _target(*SIZE)
+        target_of(*SIZE)
         renderer, pictures = Renderer(), []
         renderer.set_scene(Scene(arm))
         for detail in range(len(DETAILS)):
             renderer.draw(camera, poses, *SIZE, detail)
-            pictures.append(_pixels(*SIZE)[..., :3].astype(int))
+            pictures.append(pixels_of(*SIZE)[..., :3].astype(int))
         with monkeypatch.context() as patched:
             patched.setattr(Edges, "smooth", lambda _, canvas: canvas)
             renderer.draw(camera, poses, *SIZE, len(DETAILS) - 1)
-            jagged = _pixels(*SIZE)[..., :3].astype(int)
+            jagged = pixels_of(*SIZE)[..., :3].astype(int)
         renderer.set_scene(None)
         renderer.draw(camera, None, *SIZE)
-        empty = _pixels(*SIZE)[..., :3].astype(int)
+        empty = pixels_of(*SIZE)[..., :3].astype(int)
         renderer.release()
     robot = np.abs(pictures[0] - empty).max(-1) > 60
     assert robot.sum() > 2000
@@ -60,11 +60,11 @@ def test_the_lines_of_the_ground_are_no_heavier_in_drafts():
 
     camera = Camera(elevation=1.5)
     with context.offscreen():
-        _target(*SIZE)
+        target_of(*SIZE)
         renderer, ink = Renderer(), []
         for detail in range(len(DETAILS)):
             renderer.draw(camera, None, *SIZE, detail)
-            tint = np.ptp(_pixels(*SIZE)[..., :3].astype(float), axis=-1)
+            tint = np.ptp(pixels_of(*SIZE)[..., :3].astype(float), axis=-1)
             ink.append((tint - np.median(tint)).clip(8).sum() - 8 * tint.size)  # of the axes, red and green
         renderer.release()
     assert max(ink) < 1.2 * ink[0]

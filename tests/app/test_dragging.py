@@ -15,7 +15,7 @@ def place_of(qtbot, window, link: int) -> QPoint:
     """A place of the picture where that link is seen, close to its frame."""
     wait(qtbot, lambda: window.workbench.shown is not None)
     viewport = window.viewport
-    near = viewport.place(viewport._poses[link, :3, 3])
+    near = viewport.place(viewport.view().poses[link, :3, 3])
     places = np.mgrid[4 : viewport.width() : 8, 4 : viewport.height() : 8].reshape(2, -1).T
     away = np.hypot(*(places - (near.x(), near.y())).T)
     for x, y in places[np.argsort(away, kind="stable")].tolist():

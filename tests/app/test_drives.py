@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QApplication
-from windows import case, press, type_in, wait
+from windows import case, in_simulation, press, type_in, wait
 
 import engine
 from app.acting.drives import Drive
@@ -35,7 +35,7 @@ def pick(box, text: str) -> None:
 
 
 def simulation(window) -> engine.Simulation:
-    return window.workbench._worker._loop.changeover.running.simulation
+    return in_simulation(window.workbench, lambda running: running.simulation)
 
 
 def test_tab_goes_from_the_table_through_the_form_at_its_row(qtbot, arm):

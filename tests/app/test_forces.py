@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from test_worker import until
+from windows import in_simulation
 
 import engine
 from app.acting.forces import on_link, spring_force
@@ -88,7 +89,7 @@ def test_a_set_wrench_moves_the_robot_as_the_engine_does(bench):
     model, link = bench.robot.model, len(bench.robot.model.link_names) - 1
     wrench = np.array([0.1, -0.2, 0.3, 1.0, 2.0, -3.0])
     bench.forces.set(link, wrench, world=False)
-    until(lambda: bench._worker._loop.changeover.running.wrench is not None)
+    until(lambda: in_simulation(bench, lambda running: running.wrench is not None))
     for _ in range(20):
         bench.step()
     seen = frames(bench, lambda frame: frame.time > 19.5 * bench.robot.settings.dt)

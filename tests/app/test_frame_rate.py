@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from PyQt6.QtWidgets import QLabel
-from windows import wait
+from windows import screen_of, wait
 
 from app.desktop.settings import setting
 from app.features.attaching import FrameRate, Preferences
@@ -31,9 +31,10 @@ def test_the_limit_is_chosen_and_remembered(window, make_window):
 @pytest.mark.parametrize("fps", [8.0, math.inf])
 def test_no_more_frames_are_drawn_than_the_limit_allows_and_the_last_one_in_full(qtbot, arm, monkeypatch, fps):
     viewport, asked = arm.viewport, []
-    wait(qtbot, lambda: viewport.detail[0] == 1.0 and not viewport._screen.busy)
-    viewport.limit.fps, ask = fps, viewport._screen.ask
-    monkeypatch.setattr(viewport._screen, "ask", lambda *view: (asked.append(view), ask(*view)))
+    screen = screen_of(viewport)
+    wait(qtbot, lambda: viewport.detail[0] == 1.0 and not screen.busy)
+    viewport.limit.fps, ask = fps, screen.ask
+    monkeypatch.setattr(screen, "ask", lambda *view: (asked.append(view), ask(*view)))
     began = time.monotonic()
     for step in range(150):
         viewport.see(replace(viewport.camera, azimuth=0.01 * step))
@@ -43,4 +44,4 @@ def test_no_more_frames_are_drawn_than_the_limit_allows_and_the_last_one_in_full
         assert frames >= 150
     else:
         assert 0.5 * fps * seconds < frames <= fps * seconds + 2
-    wait(qtbot, lambda: viewport._screen.view.camera.azimuth == viewport.camera.azimuth and viewport.detail[0] == 1.0)
+    wait(qtbot, lambda: screen.view.camera.azimuth == viewport.camera.azimuth and viewport.detail[0] == 1.0)

@@ -20,7 +20,7 @@ def dialog(qtbot, window) -> Generator:
 
 
 def shown(dialog):
-    return dialog._window.workbench.robot.model
+    return dialog.parentWidget().workbench.robot.model
 
 
 def test_the_preview_follows_the_form(qtbot, dialog):

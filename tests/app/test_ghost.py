@@ -23,7 +23,7 @@ from app.panels.ghost import COMING, PAST, GhostPanel
 from app.recording.recorded_ghost import RecordedGhost
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.ghost import STEPS, GhostSettings
-from app.simulation.ghost import _simulation as ghost_of
+from app.simulation.ghost import make_simulation as ghost_of
 from app.simulation.messages import Settings, Stopped
 from app.workbench import Workbench
 
@@ -228,7 +228,7 @@ def test_the_dock_shows_a_ghost_its_numbers_and_takes_it_away(qtbot, opened):
     view = window.features[GhostView]
     qtbot.keyClick(window, Qt.Key.Key_G, Qt.KeyboardModifier.ShiftModifier)
     wait(qtbot, view.panel.isVisible)
-    wait(qtbot, lambda: window.viewport._scene.ready)
+    wait(qtbot, lambda: window.viewport.reading is None)
     window.run.hold.trigger()
     view.panel.step.setCurrentIndex(len(STEPS) - 1)
     view.panel.integrator.setCurrentIndex(view.panel.integrator.findData("semi-implicit"))
@@ -245,9 +245,9 @@ def test_the_dock_shows_a_ghost_its_numbers_and_takes_it_away(qtbot, opened):
     window.viewport.camera.distance *= 0.4  # some millimetres are to be seen
     with_it = pixels(window)
     links = len(window.workbench.robot.model.link_names)
-    assert len(window.viewport._view().poses) == 2 * links
+    assert len(window.viewport.view().poses) == 2 * links
     view.panel.on.click()
-    wait(qtbot, lambda: window.workbench.robot.newest.ghost is None and len(window.viewport._view().poses) == links)
+    wait(qtbot, lambda: window.workbench.robot.newest.ghost is None and len(window.viewport.view().poses) == links)
     assert (np.abs(pixels(window) - with_it) > 30).mean() > 1e-3
     assert view.panel.now.text() == "–"
 
@@ -271,7 +271,7 @@ def recorded(qtbot, opened, tmp_path):
 def drawn(window) -> np.ndarray:
     """(links, 4, 4): the ghost's poses in the picture."""
     links = len(window.workbench.robot.model.link_names)
-    poses = np.asarray(window.viewport._view().poses)
+    poses = np.asarray(window.viewport.view().poses)
     assert len(poses) == 2 * links
     return poses[links:]
 
@@ -311,7 +311,7 @@ def test_a_recorded_run_is_the_ghost_beside_the_present_one(qtbot, recorded, mon
     wait(qtbot, lambda: view.panel.by.text() == over.split(";")[0])
     window.features[TimeView].last.trigger()
     view.panel.on.click()
-    assert len(window.viewport._view().poses) == len(here)
+    assert len(window.viewport.view().poses) == len(here)
     assert view.panel.algorithm.isEnabled()
     assert view.panel.by.text() == "–"
     view.panel.on.click()  # now it is one that is simulated

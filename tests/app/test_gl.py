@@ -383,7 +383,7 @@ def test_the_renderer_leaves_the_state_as_qpainter_expects_it(arm):
     from app.gl.renderer import DETAILS, Renderer
 
     with context.offscreen():
-        target = _target(*SIZE)
+        target = target_of(*SIZE)
         renderer = Renderer()
         renderer.initialize()
         renderer.set_scene(Scene(arm))
@@ -409,13 +409,13 @@ def test_a_renderer_draws_again_in_a_new_context(arm):
     renderer.set_scene(Scene(arm))
     for _ in range(2):
         with context.offscreen():
-            _target(*SIZE)
+            target_of(*SIZE)
             renderer.initialize()
             renderer.draw(Camera(), engine.link_poses(arm, [0.3]), *SIZE)
-            pictures.append(_pixels(*SIZE))
+            pictures.append(pixels_of(*SIZE))
             renderer.set_scene(None)
             renderer.draw(Camera(), None, *SIZE)
-            pictures.append(_pixels(*SIZE))
+            pictures.append(pixels_of(*SIZE))
             renderer.set_scene(Scene(arm))
     np.testing.assert_array_equal(pictures[0], pictures[2])
     np.testing.assert_array_equal(pictures[1], pictures[3])
@@ -429,7 +429,7 @@ def test_a_thousand_links_are_drawn():
     assert len(np.unique(drawn.reshape(-1, 3), axis=0)) > 200
 
 
-def _target(width: int, height: int) -> int:
+def target_of(width: int, height: int) -> int:
     """A framebuffer of that size, bound."""
     from OpenGL import GL
 
@@ -441,7 +441,7 @@ def _target(width: int, height: int) -> int:
     return framebuffer
 
 
-def _pixels(width: int, height: int) -> np.ndarray:
+def pixels_of(width: int, height: int) -> np.ndarray:
     from OpenGL import GL
 
     pixels = np.empty((height, width, 4), np.uint8)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 from test_run_files import open_run
-from windows import type_in, wait
+from windows import in_simulation, type_in, wait
 
 import engine
 from app.features.attaching import GravityView, Sessions
@@ -25,11 +25,12 @@ def view(qtbot, arm) -> GravityView:
 
 
 def simulated(view: GravityView) -> list[float]:
-    return view._bench._worker._loop.changeover.running.simulation.model.gravity.tolist()
+    bench = view.form.window().workbench
+    return in_simulation(bench, lambda running: running.simulation.model.gravity.tolist())
 
 
-def test_the_standard_entries_reach_the_simulation_and_are_undone(qtbot, view):
-    window, bench = view._window, view._bench
+def test_the_standard_entries_reach_the_simulation_and_are_undone(qtbot, window, view):
+    bench = window.workbench
     assert view.form.kind.currentText() == "Earth"
     assert view.entries["Earth"].isChecked()
     view.entries["Moon"].trigger()
@@ -48,8 +49,8 @@ def test_the_standard_entries_reach_the_simulation_and_are_undone(qtbot, view):
     assert bench.robot.settings == Settings(**{**vars(bench.robot.settings), "gravity_vector": None})
 
 
-def test_numbers_are_typed_and_pull_the_robot(qtbot, view):
-    bench = view._bench
+def test_numbers_are_typed_and_pull_the_robot(qtbot, window, view):
+    bench = window.workbench
     bench.joints.set_held(False)
     for box, text in zip(view.form.boxes, ("3", "-1.5", "0"), strict=True):
         type_in(qtbot, box, text)
@@ -59,15 +60,15 @@ def test_numbers_are_typed_and_pull_the_robot(qtbot, view):
         bench.robot.model.with_gravity((3, -1.5, 0)), q=bench.robot.initial, dt=bench.robot.settings.dt,
         integrator=bench.robot.settings.integrator, scene=bench.robot.settings.touched,
     )  # fmt: skip
-    view._window.run.step.trigger()
+    window.run.step.trigger()
     wait(qtbot, lambda: bench.robot.newest.time > 0)
     alone.step()
     np.testing.assert_allclose(bench.robot.newest.v, alone.v[0], atol=1e-12)
     assert np.abs(alone.v).max() > 1e-4
 
 
-def test_a_session_and_a_run_keep_it_and_another_robot_has_its_own(qtbot, view, tmp_path):
-    window, bench = view._window, view._bench
+def test_a_session_and_a_run_keep_it_and_another_robot_has_its_own(qtbot, window, view, tmp_path):
+    bench = window.workbench
     view.set((0.5, 0.0, -3.0))
     path = tmp_path / "own.catena"
     window.features[Sessions].save(str(path))

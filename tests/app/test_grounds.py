@@ -41,7 +41,7 @@ def choose(qtbot, window, shape: int) -> None:
 def test_a_slope_is_drawn_under_the_feet(qtbot, standing):
     flat = pixels(standing)
     choose(qtbot, standing, 1)
-    view = standing.viewport._view()
+    view = standing.viewport.view()
     normal = np.array(standing.workbench.robot.settings.scene.ground.normal)
     np.testing.assert_allclose(view.extras.world.plane, [*normal, 0.0])
     assert normal[2] == pytest.approx(np.cos(np.radians(10)))
@@ -64,17 +64,17 @@ def test_a_height_field_hides_what_lies_below_it_and_is_shaded(qtbot, standing):
         row, column = seen(standing, np.append(place, height))
         colors.append(shown[row - 2 : row + 3].reshape(5, -1, 3)[:, column - 2 : column + 3].mean())
     standing.run.ground.trigger()
-    wait(qtbot, lambda: standing.viewport._view().extras.world is None)
+    wait(qtbot, lambda: standing.viewport.view().extras.world is None)
     empty = pixels(standing)
     assert min(colors) > empty.mean() + 8
     assert np.ptp(shown.astype(float).mean(1)) > 5
 
 
 def test_obstacles_stand_where_the_scene_has_them(qtbot, standing):
-    plain_links = len(standing.viewport._view().poses)
+    plain_links = len(standing.viewport.view().poses)
     standing.features[GroundView].shapes[3].trigger()
-    wait(qtbot, lambda: standing.viewport._view().extras.world.obstacles is not None)
-    view, obstacles = standing.viewport._view(), standing.workbench.robot.settings.scene.obstacles
+    wait(qtbot, lambda: standing.viewport.view().extras.world.obstacles is not None)
+    view, obstacles = standing.viewport.view(), standing.workbench.robot.settings.scene.obstacles
     assert len(obstacles) == 5
     assert len(view.poses) == plain_links + len(obstacles)
     content = view.content
@@ -174,7 +174,7 @@ def test_a_field_of_heights_is_read_from_a_file_and_a_bad_one_is_told(qtbot, sta
     name_file(monkeypatch, path)
     with number_typed(0.25):
         view.from_file.trigger()
-    wait(qtbot, lambda: standing.viewport._view().extras.world.terrain is not None)
+    wait(qtbot, lambda: standing.viewport.view().extras.world.terrain is not None)
     ground = standing.workbench.robot.settings.scene.ground
     np.testing.assert_array_equal(ground.heights, heights)
     assert ground.cell == 0.25
@@ -240,33 +240,33 @@ def test_a_height_field_that_buries_a_fixed_base_is_said_and_which_it_is(qtbot, 
 def test_each_robot_of_a_batch_is_drawn_on_the_ground_that_it_touches(qtbot, standing):
     box = standing.feature(BatchView).panel.arrangement
     standing.workbench.configuring.set_spread(BatchSpread(4))
-    wait(qtbot, lambda: standing.viewport._batch is not None)
+    wait(qtbot, lambda: standing.viewport.view().batch is not None)
     choose(qtbot, standing, 1)  # a slope
     normal = np.array(standing.workbench.robot.settings.scene.ground.normal)
-    wait(qtbot, lambda: np.ptp(standing.viewport._batch.offsets[:, 2]) > 0)
-    assert np.ptp(standing.viewport._batch.offsets[:, 0]) > 0
-    np.testing.assert_allclose(standing.viewport._batch.offsets @ normal, 0, atol=1e-5)
+    wait(qtbot, lambda: np.ptp(standing.viewport.view().batch.offsets[:, 2]) > 0)
+    assert np.ptp(standing.viewport.view().batch.offsets[:, 0]) > 0
+    np.testing.assert_allclose(standing.viewport.view().batch.offsets @ normal, 0, atol=1e-5)
     choose(qtbot, standing, 2)  # a height field, drawn once
-    wait(qtbot, lambda: not standing.viewport._batch.offsets.any())
+    wait(qtbot, lambda: not standing.viewport.view().batch.offsets.any())
     assert (box.isEnabled(), box.currentText()) == (False, ARRANGEMENTS[1])
     assert "height field" in box.toolTip()
     choose(qtbot, standing, 0)
-    wait(qtbot, lambda: standing.viewport._batch.offsets.any())
+    wait(qtbot, lambda: standing.viewport.view().batch.offsets.any())
     assert (box.isEnabled(), box.currentText()) == (True, ARRANGEMENTS[0])
 
 
 def test_each_robot_of_a_batch_has_its_obstacles_beside_it(qtbot, standing):
     bench = standing.workbench
     bench.configuring.set_spread(BatchSpread(4))
-    wait(qtbot, lambda: standing.viewport._batch is not None)
-    width = np.ptp(standing.viewport._batch.offsets[:, 1])
+    wait(qtbot, lambda: standing.viewport.view().batch is not None)
+    width = np.ptp(standing.viewport.view().batch.offsets[:, 1])
     pose = np.eye(4)
     pose[:3, 3] = 0, 1.2, 0.2
     red = engine.Obstacle("box", (0.4, 0.4, 0.4), pose, color=(0.9, 0.0, 0.0, 1.0))
     bench.set_scene(engine.Scene(obstacles=(red,)))
-    wait(qtbot, lambda: np.ptp(standing.viewport._batch.offsets[:, 1]) > width)  # so that the obstacles have room
-    view = standing.viewport._view()
-    own = standing.viewport._batch.links.shape[1]
+    wait(qtbot, lambda: np.ptp(standing.viewport.view().batch.offsets[:, 1]) > width)  # so that the obstacles have room
+    view = standing.viewport.view()
+    own = len(bench.robot.model.link_names)
     np.testing.assert_allclose(view.batch.links[:, own:, :3, 3], np.broadcast_to([0, 1.2, 0.2], (4, 1, 3)))
     (at,) = np.flatnonzero(view.content.instances.link == own)
     np.testing.assert_allclose(view.content.instances.color[at], red.color, atol=1e-6)
@@ -274,13 +274,13 @@ def test_each_robot_of_a_batch_has_its_obstacles_beside_it(qtbot, standing):
     assert np.sum((picture[:, 0] > 90) & (picture[:, 1] < 60)) > 200  # in its own colour, the selected robot's too
     bench.select_robot(3)
     wait(qtbot, lambda: standing.viewport.center.any())
-    viewport, offsets = standing.viewport, standing.viewport._batch.offsets
+    viewport, offsets = standing.viewport, standing.viewport.view().batch.offsets
     at = viewport.place(pose[:3, 3])
     assert viewport.obstacle_under(at.x(), at.y()).link == 0  # beside the selected robot
     moved = pose.copy()
     moved[:3, 3] += 5
     viewport.overlays.move_obstacle(0, moved)  # as a drag does
-    np.testing.assert_array_equal(viewport._batch.offsets, offsets)
-    np.testing.assert_allclose(viewport._view().batch.links[:, own, :3, 3], np.broadcast_to(moved[:3, 3], (4, 3)))
-    view = viewport._view()
-    assert standing.viewport._view().batch is view.batch  # else it would be drawn again at each look
+    np.testing.assert_array_equal(viewport.view().batch.offsets, offsets)
+    np.testing.assert_allclose(viewport.view().batch.links[:, own, :3, 3], np.broadcast_to(moved[:3, 3], (4, 3)))
+    view = viewport.view()
+    assert standing.viewport.view().batch is view.batch  # else it would be drawn again at each look

@@ -137,7 +137,7 @@ def test_a_dragged_link_is_named_once(qtbot, arm):
 
     def named() -> bool:
         arm.viewport.repaint()
-        return name in [label.text for label in arm.viewport._view().extras.labels]
+        return name in [label.text for label in arm.viewport.view().extras.labels]
 
     arm.selection.choose(link)
     wait(qtbot, named)

@@ -61,7 +61,7 @@ def test_a_wrench_accelerates_a_robot_as_its_axes_say(chance, tmp_path):
                 assert forces.before_steps(running, count)
                 if pulled:
                     held, _ = spring.force(model, q[robot_], v[robot_], count * DT)
-                    np.testing.assert_allclose(forces._force, held, rtol=1e-9, atol=1e-12)
+                    np.testing.assert_allclose(forces.force, held, rtol=1e-9, atol=1e-12)
             running.advance(1)
             forces.after_steps(running, 1)
             for k in range(3):
@@ -72,7 +72,7 @@ def test_a_wrench_accelerates_a_robot_as_its_axes_say(chance, tmp_path):
                     tau += J[at, :3].T @ (turn @ each.wrench[:3]) + J[at, 3:].T @ (turn @ each.wrench[3:])
                 if pulled and k == robot_:
                     arm = poses[link, :3, :3] @ spring.point
-                    tau += (J[link, 3:] + np.cross(J[link, :3], arm, axisa=0, axisb=0, axisc=0)).T @ forces._force
+                    tau += (J[link, 3:] + np.cross(J[link, :3], arm, axisa=0, axisb=0, axisc=0)).T @ forces.force
                 expected = engine.forward_dynamics(model, q[k], v[k], tau)
                 found = (running.present()[1][k] - v[k]) / DT
                 np.testing.assert_allclose(found, expected, atol=5e-4 * (1 + np.abs(expected).max()))

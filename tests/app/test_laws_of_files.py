@@ -17,7 +17,7 @@ from test_laws_of_time import batch_of, play, tangled
 import engine
 from app.desktop.numbers import duration, si_text, span
 from app.features import session_text
-from app.features.camera_views import _read as read_views
+from app.features.camera_views import read_views
 from app.features.dragging import force_text
 from app.features.sessions import Sessions
 from app.gl.camera import Camera
@@ -290,7 +290,7 @@ def test_numbers_in_words_are_the_numbers(chance):
         for words in (duration(seconds), bars.duration(seconds)):
             assert meant(words, "s") == pytest.approx(seconds, rel=5.1e-3, abs=5.1e-12)
         assert meant(force_text(np.array([0.6, 0, -0.8]) * value), "N") == pytest.approx(value, rel=5.1e-3)
-        assert float(inspection._number(-value)) == pytest.approx(-value, rel=5.1e-3, abs=1e-9)
+        assert float(inspection.number_text(-value)) == pytest.approx(-value, rel=5.1e-3, abs=1e-9)
         places = ticks(-value, 2 * value, 7)
         assert 2 <= len(places) <= 8
         assert all(float(number(each)) == pytest.approx(each, rel=1e-5, abs=1e-11) for each in places)

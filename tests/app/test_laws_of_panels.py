@@ -24,7 +24,7 @@ from app.panels.canvas import Canvas, Curve
 from app.panels.chart import Chart
 from app.panels.compare_form import CompareForm
 from app.panels.ghost import GhostPanel
-from app.panels.growth import _time_at
+from app.panels.growth import time_at
 from app.panels.heat_map import HeatMap
 from app.panels.history import MEMORY, History
 from app.panels.joint_form import JointForm
@@ -145,7 +145,10 @@ def limits_of(joints, k: int, row, unit: str) -> None:
     ends = (box.minimum() * UNITS[unit], box.maximum() * UNITS[unit])
     assert ends == pytest.approx((row.lower, row.upper), abs=0.006 * UNITS[unit])
     if row.leader is None:
-        spoken = re.search(r"from (-?[\d.]+) to (-?[\d.]+)", joints.table._hint(row)).groups()
+        spoken = re.search(
+            r"from (-?[\d.]+) to (-?[\d.]+)",
+            joints.table.data(joints.table.index(k, VALUE), Qt.ItemDataRole.ToolTipRole),
+        ).groups()
         told_ = [float(each) * UNITS[unit] for each in spoken]
         assert told_ == pytest.approx([row.lower, row.upper], abs=0.051 * UNITS[unit])
 
@@ -216,7 +219,7 @@ def test_a_joints_form_asks_for_the_drive_that_it_shows(chance, tmp_path, qtbot)
             for box, value in ((form.value, drive.value), (form.amplitude, drive.amplitude)):
                 assert box.suffix() == f" {unit}"
                 assert box.value() * UNITS[unit] == pytest.approx(value, abs=0.0051 * UNITS[unit])
-            again = form._drive()
+            again = form.drive()
             assert (again.mode, again.wave, again.weight) == (drive.mode, drive.wave, drive.weight)
             assert (again.value, again.amplitude) == pytest.approx(
                 (drive.value, drive.amplitude), abs=0.0051 * UNITS[unit]
@@ -249,7 +252,7 @@ def test_a_wrench_is_set_as_it_is_shown(chance, tmp_path, qtbot):
             assert panel.link.currentText() == model.link_names[link]
             boxes = [box.value() for box in (*panel.moment, *panel.force)]
             assert boxes == pytest.approx(each.wrench.tolist())
-            panel._toggle(True)
+            panel.act.clicked.emit(True)
             got = asked.pop()
             assert (got[0], got[2]) == (link, each.world)
             np.testing.assert_allclose(got[1], each.wrench)
@@ -345,7 +348,7 @@ def test_a_plots_places_are_its_times_and_values(chance, qtbot, tmp_path):
         )
         x, y = chance.random(2) * (canvas.area.width(), canvas.area.height()) + (canvas.area.left(), canvas.area.top())
         assert float(canvas.x_of(canvas.time_at(x))) == pytest.approx(x)
-        assert float(canvas.y_of(canvas._value_at(y))) == pytest.approx(y)
+        assert float(canvas.y_of(canvas.value_at(y))) == pytest.approx(y)
         assert canvas.y_of(canvas.values[1]) < canvas.y_of(canvas.values[0])
         at = np.sort(chance.uniform(*canvas.time, 9))
         curve = Curve("any", "#fff", Qt.PenStyle.SolidLine, at, chance.uniform(*canvas.values, 9))
@@ -428,4 +431,4 @@ def test_a_curve_of_growth_goes_through_its_points_straight_on_logarithmic_paper
     power, factor = chance.uniform(0.5, 2), 10 ** chance.uniform(-6, -3)
     curve = {int(n): factor * n**power for n in (1, 2, 7, 40, 333)}
     for size in (*curve, *chance.uniform(1, 333, 9)):
-        assert _time_at(curve, size) == pytest.approx(factor * size**power)
+        assert time_at(curve, size) == pytest.approx(factor * size**power)

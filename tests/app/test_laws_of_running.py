@@ -134,7 +134,7 @@ def test_a_ghost_is_compared_at_moments_that_both_share(chance, tmp_path):
         model = robot(tmp_path, chance, 6, plain=True)
         running, ghost = running_of(model, Settings(device="cpu", dt=1e-3)), Ghost()
         settings = GhostSettings(step=step)
-        made = second._simulation(running.simulation, settings)
+        made = second.make_simulation(running.simulation, settings)
         ghost._settings, ghost._of = settings, running.simulation
         ghost._accept(running.simulation, settings, made, running)
         frame = Snapshot(model)
@@ -162,8 +162,8 @@ def test_a_robot_beside_moves_as_it_would_alone(chance, tmp_path):
         running, there = running_of(one, Settings(device="cpu", dt=1e-3)), SecondRobot()
         place = chance.normal(size=3) * (1, 1, 0)
         asked = SecondRobotRequest(two, place)
-        there._requested, there._like = asked, second_robot._like(running)
-        made = second_robot._simulation(asked, running.settings, None, 1e-3, running.simulation.integrator)
+        there._requested, there._like = asked, second_robot.dependencies(running)
+        made = second_robot.make_simulation(asked, running.settings, None, 1e-3, running.simulation.integrator)
         there._accept(asked, there._like, made, running)
         q = two.neutral()
         if free:
@@ -227,12 +227,12 @@ def test_the_window_picks_and_pulls_what_is_under_the_mouse(chance, tmp_path, qt
     model = robot(tmp_path, chance, free=True)
     window = opened(model)
     viewport, bench = window.viewport, window.workbench
-    wait(qtbot, lambda: viewport._scene.ready and bench.robot.newest is not None)
+    wait(qtbot, lambda: viewport.reading is None and bench.robot.newest is not None)
     for many in (False, True):
         if many:
             bench.configuring.set_spread(BatchSpread(4, 0.2))
             bench.select_robot(3)
-            wait(qtbot, lambda: viewport._batch is not None and bench.robot.newest.robot == 3)
+            wait(qtbot, lambda: viewport.view().batch is not None and bench.robot.newest.robot == 3)
             assert np.linalg.norm(viewport.center) > 0.1
         lower, upper = viewport.robot_bounds
         camera = Camera(azimuth=float(chance.uniform(-3, 3)), elevation=float(chance.uniform(-1, 1)))
@@ -245,7 +245,7 @@ def test_the_window_picks_and_pulls_what_is_under_the_mouse(chance, tmp_path, qt
                 continue
             at = viewport.place(hit.point)
             assert (at.x(), at.y()) == (pytest.approx(x, abs=0.1), pytest.approx(y, abs=0.1))
-            content, poses = viewport._scene.content, bench.robot.newest.link_poses
+            content, poses = viewport.view().content, bench.robot.newest.link_poses
             own = content.hulls[content.instances.link == hit.link].reshape(-1, 3)
             local = np.linalg.inv(poses[hit.link]) @ np.append(hit.point, 1)
             assert np.all(local[:3] > own.min(0) - 0.03)
@@ -278,10 +278,12 @@ def test_whatever_changes_the_robot_beside_has_it_made_anew(chance, tmp_path):
     for name, value in other.items():
         after = replace(before, **{name: value})
         made = [
-            second_robot._simulation(SecondRobotRequest(two, np.zeros(3)), x, x.touched, x.dt, x.integrator).settings
+            second_robot.make_simulation(
+                SecondRobotRequest(two, np.zeros(3)), x, x.touched, x.dt, x.integrator
+            ).settings
             for x in (before, after)
         ]
-        alike = second_robot._like(running_of(one, before)) == second_robot._like(running_of(one, after))
+        alike = second_robot.dependencies(running_of(one, before)) == second_robot.dependencies(running_of(one, after))
         assert _same(*made) or not alike, name
 
 

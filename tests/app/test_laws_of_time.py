@@ -165,7 +165,7 @@ def test_frames_tell_what_was_sampled_live_of_each_robot(chance, tmp_path, monke
 
 def taken(recording: engine.Recording) -> int:
     """Bytes of all frames that there are, each once."""
-    frames = {id(frame): frame[-1] for run in recording.runs for frame in run._frames if frame is not None}
+    frames = {id(frame.q): frame.bytes for run in recording.runs for frame in recording.stored(run)}
     return sum(frames.values())
 
 
@@ -237,10 +237,10 @@ def test_keyframes_are_seen_in_every_run_that_has_their_moment(chance):
             for index in chance.choice(np.arange(run.first, run.last + 1), 4).tolist():
                 frames.add(run, recording.frame(run, index)).name = f"«{run.number}» &\n{index}"
         for run in runs:
-            of, own = lineage(run, runs), {index: id(frame) for index, frame in enumerate(run._frames)}
+            of, own = lineage(run, runs), {index: id(frame.q) for index, frame in enumerate(recording.stored(run))}
             seen = [
                 each for each in frames.all if each.run.number in of
-                and own.get(each.frame.index) == id(each.run._frames[each.frame.index])
+                and own.get(each.frame.index) == id(recording.stored(each.run)[each.frame.index].q)
             ]  # fmt: skip
             found = frames.seen_in(run, runs)
             assert sorted(map(id, found)) == sorted(map(id, seen))

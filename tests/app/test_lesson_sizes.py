@@ -1,7 +1,7 @@
 """The size of lessons in the window: no step has to be scrolled, and all type can be read."""
 
 import pytest
-from PyQt6.QtWidgets import QApplication
+from PyQt6.QtWidgets import QApplication, QSplitter
 from windows import case, show_lesson, wait
 
 import engine
@@ -13,10 +13,10 @@ TYPE = 13  # px, of words in a picture that is not scaled
 LEAST = {False: 10.0, True: 13.0}  # px, of any words, usually and for a lecture
 
 
-def test_presentation_size_has_larger_type_and_more_room(qtbot, taught):
+def test_presentation_size_has_larger_type_and_more_room(qtbot, window, taught):
     view = taught("dca", engine.chain(8), 3)
-    panel, dock = view.panel, view._dock
-    view._window.resize(1280, 800)
+    panel, dock = view.panel, window.docks["Lesson"]
+    window.resize(1280, 800)
     sizes = []
     form = panel.question
     for on in (False, True, False):
@@ -41,12 +41,12 @@ def test_presentation_size_has_larger_type_and_more_room(qtbot, taught):
 
 
 @pytest.mark.parametrize("robot", [engine.find_robot("arm7"), engine.chain(16)], ids=["arm7", "chain"])
-def test_no_step_has_to_be_scrolled_and_all_type_can_be_read(qtbot, taught, robot):
-    view = taught(NAMES[0], robot)
-    view._window.resize(1280, 800)
+def test_no_step_has_to_be_scrolled_and_all_type_can_be_read(qtbot, window, taught, robot):
+    view, dock = taught(NAMES[0], robot), window.docks["Lesson"]
+    window.resize(1280, 800)
     for large in (False, True):
         view.large.setChecked(large)
-        wait(qtbot, lambda large=large: view._dock.width() > 700 if large else view._dock.width() < 500)
+        wait(qtbot, lambda large=large: dock.width() > 700 if large else dock.width() < 500)
         for name in NAMES:
             with case(name, "for a lecture" if large else "usually"):
                 check_sizes(show_lesson(qtbot, view, name), large)
@@ -62,7 +62,7 @@ def check_sizes(panel: LessonPanel, large: bool) -> None:
         assert panel.text.verticalScrollBar().maximum() == 0, step.title
         for each in (panel.picture, panel.clock):
             if each.isVisible():
-                assert TYPE * each._place().width() / each._renderer.viewBoxF().width() >= least, step.title
+                assert TYPE * each.scale >= least, step.title
         around = (panel.tabs.tabBar(), panel.place, panel.speed, panel.pull, panel.handles, panel.measured)
         assert all(each.fontInfo().pixelSize() >= least for each in around)
         assert panel.tabs.isVisible() == (step.has_picture or step.has_clock or bool(step.code[1]))
@@ -70,13 +70,13 @@ def check_sizes(panel: LessonPanel, large: bool) -> None:
         assert panel.clock.height() > panel.text.height()
 
 
-def test_words_have_the_room_that_pictures_leave_until_it_is_set(qtbot, taught):
+def test_words_have_the_room_that_pictures_leave_until_it_is_set(qtbot, window, taught):
     view = taught("dca", engine.chain(7), 3)
-    panel, parts = view.panel, view.panel._parts
-    view._window.resize(1280, 800)
+    panel, parts = view.panel, view.panel.findChild(QSplitter)
+    window.resize(1280, 800)
     wait(qtbot, lambda: parts.sizes()[0] / sum(parts.sizes()) == pytest.approx(WORDS, abs=0.01))
     view.large.setChecked(True)
-    wait(qtbot, lambda: view._dock.width() > 700 and parts.sizes()[0] < 0.3 * sum(parts.sizes()))
+    wait(qtbot, lambda: window.docks["Lesson"].width() > 700 and parts.sizes()[0] < 0.3 * sum(parts.sizes()))
     few = parts.sizes()[0] / sum(parts.sizes())
     panel.go(7)
     document = panel.text.document().size().height()

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import QPoint, QPointF, Qt, QUrl
+from PyQt6.QtCore import QPoint, QPointF, Qt, QTimer, QUrl
 from PyQt6.QtWidgets import QApplication
 from windows import ANSWER, HEARD, LOOKS, PATIENCE, case, play_for, show_lesson, wait
 
@@ -14,20 +14,25 @@ from app.desktop import theme
 from app.features.attaching import GalleryView, LessonView
 from app.panels.lesson import CHOOSE, PICK, SUITED, LessonPanel
 from app.panels.lesson_question import NO_NUMBER, NOT_YET, RIGHT
-from app.picture.overlays import Overlays
+from app.window import Window
 
 NAMES = engine.Lesson.names()
 
 
 @pytest.mark.parametrize(("robot", "names"), [("arm7", NAMES), (16, NAMES), ("humanoid", ("dca", "contact"))])
-def test_each_lesson_goes_to_its_end(qtbot, taught, robot, names):
+def test_each_lesson_goes_to_its_end(qtbot, window, taught, robot, names):
     view = taught(names[0], engine.chain(robot) if isinstance(robot, int) else engine.find_robot(robot))
     for name in names:
         with case(name):
-            go_through(qtbot, show_lesson(qtbot, view, name), view._viewport.overlays)
+            go_through(qtbot, show_lesson(qtbot, view, name), window)
 
 
-def go_through(qtbot, panel: LessonPanel, overlays: Overlays) -> None:
+def colours(window: Window) -> np.ndarray | None:
+    """(links, 4): the colours that the picture has over the links' own; None for none."""
+    return window.viewport.view().extras.appearance.tints
+
+
+def go_through(qtbot, panel: LessonPanel, window: Window) -> None:
     """Go to the end of a lesson and back."""
     seen = []
     while True:
@@ -37,10 +42,11 @@ def go_through(qtbot, panel: LessonPanel, overlays: Overlays) -> None:
         assert panel.text.toPlainText()
         assert panel.place.text() == f"{len(seen)} of {len(panel.lesson.steps)}"
         if step.lit.any():
-            assert (overlays._lit[step.lit == 3] == overlays._lit[step.lit == 3][:1]).all()
-            assert (overlays._lit[step.lit > 0, 3] == 1).all()  # a chain's own blue is no state's
+            lit = colours(window)
+            assert (lit[step.lit == 3] == lit[step.lit == 3][:1]).all()
+            assert (lit[step.lit > 0, 3] == 1).all()  # a chain's own blue is no state's
         else:
-            assert overlays._lit is None
+            assert colours(window) is None
         QApplication.processEvents()
         if not panel.next.isEnabled():
             break
@@ -158,7 +164,7 @@ def suited(window):
 def test_a_robot_that_a_lesson_is_not_about_says_which_is(qtbot, opened, by_link):
     window = opened(engine.find_robot("humanoid"))
     view = window.features[LessonView]
-    wait(qtbot, lambda: view._state is not None)
+    wait(qtbot, lambda: window.workbench.shown is not None)
     view.open("elimination")
     wait(qtbot, lambda: "humanoid" in view.panel.text.toPlainText())
     said = view.panel.text.toPlainText().splitlines()
@@ -175,15 +181,16 @@ def test_a_robot_that_a_lesson_is_not_about_says_which_is(qtbot, opened, by_link
     assert (view.panel.lesson.name, view.panel.lesson.model.name) == ("elimination", "arm7")
 
 
-def test_the_numbers_are_those_of_the_present_state(qtbot, taught):
+def test_the_numbers_are_those_of_the_present_state(qtbot, window, taught):
     view = taught("aba", engine.chain(6))
-    window, panel = view._window, view.panel
+    panel = view.panel
     lesson = panel.lesson
-    state = view._state
+    shown = window.workbench.shown
+    state = shown.q.copy(), shown.v.copy(), shown.tau.copy()
     expected = engine.forward_dynamics(lesson.model, *state, device="cpu")
     np.testing.assert_allclose(lesson.trace.result, expected, rtol=1e-9)
     window.workbench.joints.set_coordinate(2, 0.7)
-    wait(qtbot, lambda: view._state[0][2] == 0.7)
+    wait(qtbot, lambda: window.workbench.shown.q[2] == 0.7)
     panel.go(3)
     qtbot.mouseClick(panel.fresh, Qt.MouseButton.LeftButton)
     wait(qtbot, lambda: panel.lesson is not lesson)
@@ -201,8 +208,7 @@ def test_a_lesson_has_the_gravity_of_the_state_that_is_shown(qtbot, opened):
     wait(qtbot, lambda: view.panel.lesson is not None)
     assert not view.panel.lesson.model.gravity.any()
     view.panel.go(next(k for k, step in enumerate(view.panel.lesson.steps) if step.lit.any()))
-    wait(qtbot, lambda: view._in_sight)
-    assert view._viewport.overlays._lit is not None, "the links are still those of the robot"
+    wait(qtbot, lambda: colours(window) is not None)  # the links are still those of the robot
     bench.replay.show(5, bench.replay.runs[0])
     wait(qtbot, lambda: bench.replay.frame is not None)
     qtbot.mouseClick(view.panel.fresh, Qt.MouseButton.LeftButton)
@@ -233,7 +239,7 @@ def test_it_plays_to_its_end_and_pauses(qtbot, taught):
     panel.speed.setCurrentIndex(panel.speed.count() - 1)
     qtbot.mouseClick(panel.play, Qt.MouseButton.LeftButton)
     assert panel.playing
-    panel._timer.setInterval(1)
+    panel.findChild(QTimer).setInterval(1)
     wait(qtbot, lambda: not panel.playing)
     assert panel.number == len(panel.lesson.steps) - 1
     panel.toggle()  # from the start again
@@ -244,9 +250,9 @@ def test_it_plays_to_its_end_and_pauses(qtbot, taught):
     assert panel.number == 1
 
 
-def test_keys_go_through_a_lesson(qtbot, taught):
+def test_keys_go_through_a_lesson(qtbot, window, taught):
     view = taught("inverse", engine.chain(4))
-    window, alt = view._window, Qt.KeyboardModifier.AltModifier
+    alt = Qt.KeyboardModifier.AltModifier
     for key, number in ((Qt.Key.Key_Right, 1), (Qt.Key.Key_Right, 2), (Qt.Key.Key_Left, 1)):
         qtbot.keyClick(window, key, alt)
         assert view.panel.number == number
@@ -262,23 +268,20 @@ def test_the_step_is_slid_to_by_keys(qtbot, taught):
         assert panel.number == number
 
 
-def test_a_part_is_picked_in_the_picture_or_on_the_robot(qtbot, taught):
+def test_a_part_is_picked_in_the_picture_or_on_the_robot(qtbot, window, taught):
     view = taught("dca", engine.chain(9), 8)
-    window, panel = view._window, view.panel
+    panel = view.panel
     assert panel.handles.text() == PICK
     assert panel.picture.isVisible()
-    wait(qtbot, lambda: not panel.picture._stale)
-    place, box = panel.picture._place(), panel.picture._renderer.viewBoxF()
     # In the middle of the bar of the part of links 6 to 9, on the second row of bars.
-    scale = place.width() / box.width()
-    at = (place.topLeft() + QPointF(10 + 420 * 7 / 9, 22 + 22 + 7) * scale).toPoint()
+    at = (panel.picture.place().topLeft() + QPointF(10 + 420 * 7 / 9, 22 + 22 + 7) * panel.picture.scale).toPoint()
     qtbot.mouseClick(panel.picture, Qt.MouseButton.LeftButton, pos=at)
     assert "Links 6 to 9" in panel.handles.text()
-    lit = view._viewport.overlays._lit
+    lit = colours(window)
     marked = panel.step.lights(panel.marks)
     assert (lit[marked == 3] == lit[marked == 3][:1]).all()
-    assert set(view._bench.robot.model.link_body[np.flatnonzero(marked == 3)].tolist()) == {5, 6, 7, 8}
-    window.selection.choose(view._bench.robot.model.link_names.index("link3"))
+    assert set(window.workbench.robot.model.link_body[np.flatnonzero(marked == 3)].tolist()) == {5, 6, 7, 8}
+    window.selection.choose(window.workbench.robot.model.link_names.index("link3"))
     assert "Links 2 to 5" in panel.handles.text()
     window.selection.choose(-1)
     assert panel.handles.text() == PICK
@@ -287,16 +290,16 @@ def test_a_part_is_picked_in_the_picture_or_on_the_robot(qtbot, taught):
     assert panel.handles.isHidden()
 
 
-def test_a_joint_is_pulled_and_what_changes_is_orange(qtbot, taught):
+def test_a_joint_is_pulled_and_what_changes_is_orange(qtbot, window, taught):
     view = taught("dca", engine.chain(7), 15)
     panel = view.panel
     assert panel.pull.isVisible()
-    first = view._bench.robot.model.joint_names[0]
+    first = window.workbench.robot.model.joint_names[0]
     assert [panel.pull.itemText(k) for k in (0, 1)] == ["Pull no joint", f"Pull {first}"]
-    before = view._viewport.overlays._lit.copy()
+    before = colours(window).copy()
     panel.pull.setCurrentIndex(1)
     assert panel.marks == panel.lesson.pulled(0)
-    assert not np.array_equal(view._viewport.overlays._lit, before)
+    assert not np.array_equal(colours(window), before)
     panel.go(2)  # the way up, which the pull does not change
     assert (panel.step.lights(panel.marks) != 1).all()
     panel.pull.setCurrentIndex(0)
@@ -306,16 +309,15 @@ def test_a_joint_is_pulled_and_what_changes_is_orange(qtbot, taught):
     assert panel.pull.isHidden()
 
 
-def test_links_have_their_own_colours_where_no_lesson_is_in_sight(qtbot, taught):
-    view = taught("elimination", engine.chain(4), 1)
-    overlays = view._viewport.overlays
-    assert overlays._lit is not None
-    view._window.docks["Joints"].raise_()
-    wait(qtbot, lambda: overlays._lit is None)
-    view._dock.raise_()
-    wait(qtbot, lambda: overlays._lit is not None)
-    view._dock.close()
-    wait(qtbot, lambda: overlays._lit is None)
+def test_links_have_their_own_colours_where_no_lesson_is_in_sight(qtbot, window, taught):
+    taught("elimination", engine.chain(4), 1)
+    assert colours(window) is not None
+    window.docks["Joints"].raise_()
+    wait(qtbot, lambda: colours(window) is None)
+    window.docks["Lesson"].raise_()
+    wait(qtbot, lambda: colours(window) is not None)
+    window.docks["Lesson"].close()
+    wait(qtbot, lambda: colours(window) is None)
 
 
 def test_a_link_leads_to_another_lesson_by_the_keyboard_too(qtbot, taught):
@@ -342,26 +344,26 @@ def test_a_lesson_that_is_asked_for_while_another_is_measured_comes_after_it(qtb
     wait(qtbot, lambda: not view._opening.running)
 
 
-def test_another_robot_is_opened_while_a_lesson_is_measured(qtbot, taught, opened, monkeypatch):
-    gate = threading.Event()
-    monkeypatch.setattr(engine.Lesson, "measure", lambda _: gate.wait(HEARD))
+def test_another_robot_is_opened_while_a_lesson_is_measured(qtbot, window, taught, opened, monkeypatch):
+    gate, begun = threading.Event(), threading.Event()
+    monkeypatch.setattr(engine.Lesson, "measure", lambda _: (begun.set(), gate.wait(HEARD)))
     view = taught("dca", engine.chain(4))
-    assert view._opening.running
+    wait(qtbot, begun.is_set)
     opened(engine.chain(9))
-    wait(qtbot, lambda: view._wanted == ("dca", 0) and view._state is not None)
+    wait(qtbot, lambda: window.workbench.shown is not None)
     gate.set()
     wait(qtbot, lambda: view.panel.lesson is not None and view.panel.lesson.model.nv == 9)
 
 
-def test_another_robot_has_the_lesson_go_on(qtbot, taught, opened):
+def test_another_robot_has_the_lesson_go_on(qtbot, window, taught, opened):
     view = taught("dca", engine.chain(4), 2)
     opened(engine.chain(9))
     wait(qtbot, lambda: view.panel.lesson is not None and view.panel.lesson.model.nv == 9)
     assert view.panel.lesson.name == "dca"
-    view._dock.close()
+    window.docks["Lesson"].close()
     opened(engine.chain(3))
     wait(qtbot, lambda: view.panel.lesson is None)
-    assert view.panel.text.toPlainText().splitlines() == [CHOOSE, *suited(view._window)]
+    assert view.panel.text.toPlainText().splitlines() == [CHOOSE, *suited(window)]
     view.panel.text.anchorClicked.emit(QUrl("aba"))
     wait(qtbot, lambda: view.panel.lesson is not None and view.panel.lesson.name == "aba")
 
@@ -391,10 +393,10 @@ def test_pictures_follow_the_palette(taught, dark):
     theme.apply(QApplication.instance(), True)
 
 
-def test_a_frame_costs_no_more_while_a_lesson_plays(qtbot, taught):
+def test_a_frame_costs_no_more_while_a_lesson_plays(qtbot, window, taught):
     """Beside frames of the same camera that turns while it pauses, in seconds of work; the best of some looks."""
     view = taught("dca", engine.chain(16))
-    panel, viewport = view.panel, view._viewport
+    panel, viewport = view.panel, window.viewport
 
     def work_of_a_frame(count: int = 15) -> float:
         start = time.process_time()

@@ -88,15 +88,15 @@ def test_frames_and_contacts_of_hidden_links_are_hidden(qtbot, shown):
     window.run.play.trigger()
     window.features[OverlayView].actions["frames"].setChecked(True)
     viewport = window.viewport
-    wait(qtbot, lambda: viewport._view().marks is not None and len(viewport._view().marks.state) > 0)
-    before, glyphs = viewport._view().marks, len(viewport._view().extras.glyphs["rod"].poses)
-    link = int(viewport._contacts.link[0])
+    wait(qtbot, lambda: viewport.view().marks is not None and len(viewport.view().marks.state) > 0)
+    before, glyphs = viewport.view().marks, len(viewport.view().extras.glyphs["rod"].poses)
+    link = int(window.workbench.shown.contacts.link[0])
     window.features[LinkHiding].hide({link})
-    assert len(viewport._view().extras.glyphs["rod"].poses) == glyphs - 3
-    assert len(viewport._view().marks.state) == (viewport._contacts.link != link).sum() < len(before.state)
+    assert len(viewport.view().extras.glyphs["rod"].poses) == glyphs - 3
+    assert len(viewport.view().marks.state) == (window.workbench.shown.contacts.link != link).sum() < len(before.state)
     count = len(window.workbench.robot.model.link_names)
     window.features[LinkHiding].hide(range(count))
-    assert viewport._view().marks is None
+    assert viewport.view().marks is None
     pixels(window)
     assert links_in(window) == set()
 

@@ -124,7 +124,7 @@ def test_a_robot_keeps_its_meshes_when_an_object_is_added(qtbot, opened, tmp_pat
     path = tmp_path / "arm.urdf"
     path.write_text(f'{arm[:start]}<geometry><mesh filename="ball.stl"/>{arm[end:]}', encoding="utf-8")
     window, reading = opened(path), []
-    wait(qtbot, lambda: window.viewport._scene.ready)
+    wait(qtbot, lambda: window.viewport.reading is None)
     window.loaded.connect(lambda _: reading.append(window.viewport.reading))
     window.features[SceneView].add("box", True)
     wait(qtbot, lambda: len(window.workbench.robot.parts) == 1 and not window.workbench.loading)

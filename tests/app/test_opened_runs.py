@@ -75,8 +75,8 @@ def test_the_command_view_plays_a_run(monkeypatch, capsys, tmp_path):
     path = tmp_path / "run.npz"
     path.touch()
     opened = []
-    monkeypatch.setattr("app._no_screen", lambda: False)
-    monkeypatch.setattr("app._show_window", lambda *words: opened.append(words) or 0)
+    monkeypatch.setattr("app.no_screen", lambda: False)
+    monkeypatch.setattr("app.show_window", lambda *words: opened.append(words) or 0)
     assert main.main(["view", str(path), "--robot", "arm7"]) == 0
     assert main.main([str(path)]) == 0
     assert opened == [(str(path), [], False, "arm7"), (str(path), [], False, "")]

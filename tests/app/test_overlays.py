@@ -10,7 +10,7 @@ from PyQt6.QtCore import QSettings, Qt
 from PyQt6.QtGui import QImage, QPainter
 from PyQt6.QtWidgets import QInputDialog
 from test_collision_shapes import choose, pixels
-from windows import wait
+from windows import screen_of, wait
 
 import engine
 from app.features.attaching import BatchView, CameraViews, RobotView, UndoView
@@ -24,6 +24,7 @@ from app.gl.scene import Scene, with_ghost
 from app.link_extents import ends, link_points, world_points
 from app.picture import labels
 from app.picture.crowd import SELECTED_COLOR
+from app.picture.labels import LabelLayer
 from app.simulation.batch_spread import BatchSpread
 
 ARM = engine.ROBOTS / "arm7.urdf"
@@ -52,15 +53,15 @@ def test_names_stand_over_the_picture_and_in_what_is_taken_of_it(qtbot, arm):
     plain = pixels(arm)
     choose(qtbot, arm, arm.features[OverlayView].actions["names"])
     assert (np.abs(pixels(arm) - plain) > 60).mean() > 1e-3
-    wait(qtbot, lambda: arm.viewport._labels.isVisible())
-    found = arm.viewport._view().extras.labels
+    wait(qtbot, lambda: arm.viewport.findChild(LabelLayer).isVisible())
+    found = arm.viewport.view().extras.labels
     assert [name for name, *_ in found] == list(arm.workbench.robot.model.link_names)
     choose(qtbot, arm, arm.features[OverlayView].actions["names"])
-    wait(qtbot, lambda: not arm.viewport._labels.isVisible())
+    wait(qtbot, lambda: not arm.viewport.findChild(LabelLayer).isVisible())
 
 
 def test_of_names_that_would_cover_each_other_the_nearest_is_written(arm, monkeypatch):
-    view, written = arm.viewport._view(), []
+    view, written = arm.viewport.view(), []
     eye, target = view.camera.eye, view.camera.target
     monkeypatch.setattr(labels, "_write", lambda *given: written.append(given[1:4:2]))
 
@@ -112,11 +113,11 @@ def test_the_choice_is_remembered(qtbot, make_window):
 
 
 def test_nothing_is_sent_while_all_is_off(arm):
-    extras = arm.viewport._view().extras
+    extras = arm.viewport.view().extras
     assert extras.glyphs == {}
     assert extras.labels == ()
     assert extras.appearance.solid
-    assert arm.viewport._view().extras is extras
+    assert arm.viewport.view().extras is extras
 
 
 @pytest.mark.parametrize("scale", [0.1, 10.0])
@@ -139,12 +140,12 @@ def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, arm):
     overlays = arm.viewport.overlays
     wait(qtbot, lambda: arm.workbench.robot.newest.robot == 3 and "rod" in overlays.trails.glyphs())
     arm.run.play.trigger()
-    offset = arm.viewport._batch.offsets[3]
+    offset = arm.viewport.view().batch.offsets[3]
     assert np.linalg.norm(offset) > 0.1
-    rods = arm.viewport._view().extras.glyphs["rod"].poses
+    rods = arm.viewport.view().extras.glyphs["rod"].poses
     links = len(arm.workbench.robot.model.link_names)
     # The middles of the frames' three axes, then of the trails' pieces.
-    origins = arm.viewport._poses[:, :3, 3] + offset
+    origins = arm.viewport.view().poses[:, :3, 3] + offset
     assert np.abs(rods[:links, :3, 3] - origins).max() < 0.1
     assert np.linalg.norm(rods[3 * links :, :3, 3] - offset, axis=1).max() < 2.0
     arm.workbench.select_robot(1)
@@ -152,13 +153,18 @@ def test_in_a_batch_they_stand_at_the_robot_that_is_looked_at(qtbot, arm):
     assert overlays.trails.glyphs() == {}
 
 
+def robots_named(window) -> list[str]:
+    """The names of robots in the picture."""
+    return [label.text for label in window.viewport.view().extras.labels if not label.is_name]
+
+
 def test_the_robot_of_a_batch_that_is_looked_at_is_named_and_orange(qtbot, arm):
     overlays, bench = arm.viewport.overlays, arm.workbench
-    assert overlays._robot_name == ""
+    assert robots_named(arm) == []
     bench.configuring.set_spread(BatchSpread(4, 0.1))
-    wait(qtbot, lambda: overlays._robot_name == "robot 0")
+    wait(qtbot, lambda: robots_named(arm) == ["robot 0"])
     bench.select_robot(2)
-    wait(qtbot, lambda: overlays._robot_name == "robot 2")
+    wait(qtbot, lambda: robots_named(arm) == ["robot 2"])
     frame = bench.robot.newest
     (label,) = overlays.extras(frame.link_poses.copy(), np.zeros(3)).labels
     assert label[0] == "robot 2"
@@ -166,7 +172,7 @@ def test_the_robot_of_a_batch_that_is_looked_at_is_named_and_orange(qtbot, arm):
     tints = arm.feature(BatchView).batch_of(frame).tints
     np.testing.assert_allclose(tints[2, :3], SELECTED_COLOR, atol=1e-6)
     bench.configuring.set_spread(BatchSpread())
-    wait(qtbot, lambda: overlays._robot_name == "")
+    wait(qtbot, lambda: robots_named(arm) == [])
 
 
 def test_trails_are_bounded():
@@ -253,7 +259,7 @@ def test_a_key_turns_the_camera_to_a_standard_view(qtbot, arm):
         qtbot.keyClick(viewport, str(key))
         np.testing.assert_allclose(viewport.camera.axes()[:2], [right, up], atol=1e-12, err_msg=str(key))
         assert viewport.camera.distance == before.distance
-        wait(qtbot, lambda: (view := viewport._screen.view) and view.camera.azimuth == viewport.camera.azimuth)
+        wait(qtbot, lambda: (view := screen_of(viewport).view) and view.camera.azimuth == viewport.camera.azimuth)
 
 
 def test_typing_a_number_turns_no_camera(qtbot, arm):

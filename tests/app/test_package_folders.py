@@ -155,6 +155,6 @@ def test_a_ready_model_is_not_read_again():
 )
 def test_the_option_reaches_the_window(words, asked, monkeypatch):
     shown = []
-    monkeypatch.setattr(app, "_show_window", lambda *asked: shown.append(asked) or 0)
+    monkeypatch.setattr(app, "show_window", lambda *asked: shown.append(asked) or 0)
     assert main.main(words) == 0
     assert shown == [asked]

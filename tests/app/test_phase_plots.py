@@ -204,7 +204,7 @@ def test_phase_plots_are_kept_with_the_plots(panel):
 
 def test_all_phase_plots_are_saved_in_the_order_of_the_joints(panel, tmp_path):
     panel.plot_phases()
-    panel._saving.save_csv(str(tmp_path / "plots.csv"))
+    panel.saving.save_csv(str(tmp_path / "plots.csv"))
     head = (tmp_path / "plots.csv").read_text().splitlines()[0].split(",")
     pairs = [pair for plot in panel.phases.all for pair in plot.pairs]
     assert len(pairs) > 3
@@ -237,7 +237,7 @@ def _whole(panel, plot) -> bool:
 
 def test_phase_plots_are_saved_as_numbers_and_in_the_picture(panel, tmp_path):
     pair = circle(panel)
-    panel._saving.save_csv(str(tmp_path / "plots.csv"))
+    panel.saving.save_csv(str(tmp_path / "plots.csv"))
     head = (tmp_path / "plots.csv").read_text().splitlines()[0]
     assert head.split(",") == ["time [s]", f"{pair.x.label} [rad]", f"{pair.y.label} [rad/s]"]
     with theme.palette(theme.LIGHT):

@@ -88,7 +88,7 @@ def test_a_picture_may_have_nothing_behind_the_robot(qtbot, window, exports, tmp
     assert clear > 0.4
     assert opaque + clear > 0.95, "what is in between are the robot's edges"
     shown = np.asarray(window.viewport.view_of((400, 300)).poses)
-    assert shown.shape == window.viewport._poses.shape
+    assert shown.shape == window.viewport.view().poses.shape
     pale = pixels[(pixels[..., 3] > 100) & (pixels[..., 3] < 200)]
     assert pale[:, :3].mean() > 60, "edges are not darkened by a background"
 
@@ -105,20 +105,20 @@ def test_a_picture_and_a_video_show_no_selection(qtbot, window, exports, tmp_pat
 
     plain = saved()
     window.selection.choose(2)
-    view = viewport._view()
+    view = viewport.view()
     assert (view.extras.appearance.chosen, len(view.extras.labels)) == (2, 1)
     np.testing.assert_array_equal(saved(), plain)
     view = viewport.shot.view_of(bench.robot.newest, (400, 300))
     assert (view.extras.appearance.chosen, view.extras.labels) == (-1, ())
-    assert viewport._view().extras.appearance.chosen == 2
+    assert viewport.view().extras.appearance.chosen == 2
 
     window.selection.choose(-1)
     bench.configuring.set_spread(BatchSpread(3, 0.2))
-    wait(qtbot, lambda: bench.robot.newest.batch is not None and viewport._batch is not None)
+    wait(qtbot, lambda: bench.robot.newest.batch is not None and viewport.view().batch is not None)
     plain = saved()
     bench.select_robot(2)
-    wait(qtbot, lambda: viewport.overlays._robot_name == "robot 2")
-    assert viewport._view().batch.tints[2, 3] > 0
+    wait(qtbot, lambda: "robot 2" in [label.text for label in viewport.view().extras.labels])
+    assert viewport.view().batch.tints[2, 3] > 0
     np.testing.assert_array_equal(saved(), plain)
     taken = window.feature(BatchView).batch_of(bench.robot.newest, selected=False)
     assert not taken.tints.any()
@@ -332,7 +332,7 @@ def test_a_film_keeps_the_view_with_which_it_began(qtbot, window, exports):
     studio = Studio(viewport.font())
 
     def views():
-        return exports.pictures._make_views(run, times(0.0, 0.3, 10.0, 1.0), (96, 72))
+        return exports.pictures.views_of(run, times(0.0, 0.3, 10.0, 1.0), (96, 72))
 
     expected, made = list(views()), views()
     first = next(made)
@@ -359,7 +359,7 @@ def test_the_robots_of_a_film_keep_their_arrangement_and_colours(qtbot, window, 
     window.workbench.configuring.set_spread(BatchSpread(4, 0.2))
     play(qtbot, window, 0.3)
     (run,), batch = recording.runs[-1:], window.feature(BatchView)
-    made = exports.pictures._make_views(run, times(0.1, 0.3, 10.0, 1.0), (64, 48))
+    made = exports.pictures.views_of(run, times(0.1, 0.3, 10.0, 1.0), (64, 48))
     first = next(made)
     batch.panel.arrangement.setCurrentIndex(1)
     batch.panel.coloring.setCurrentIndex(1)
@@ -373,9 +373,9 @@ def test_views_of_a_run_follow_the_robot(qtbot, window: Window, exports):
     play(qtbot, window, 0.3)
     (run,) = recording.runs
     window.viewport.follow = True
-    views = list(exports.pictures._make_views(run, times(0.0, 0.3, 30.0, 1.0), (64, 48)))
+    views = list(exports.pictures.views_of(run, times(0.0, 0.3, 30.0, 1.0), (64, 48)))
     assert len(views) == 10
-    root = window.viewport._root
+    root = np.flatnonzero(window.workbench.robot.model.link_body >= 0)[0]
     for view in views:
         away = view.camera.target - view.poses[root, :3, 3]
         np.testing.assert_allclose(away, views[0].camera.target - views[0].poses[root, :3, 3], atol=1e-9)

@@ -73,7 +73,7 @@ def test_closed_nothing_is_sampled_and_open_again_the_recording_fills_the_gap(qt
     wait(qtbot, lambda: count(panel) > 20)
     qtbot.keyClick(window, Key.Key_P)
     assert not panel.isVisible()
-    wait(qtbot, lambda: not window.workbench.probe._quantities)
+    wait(qtbot, lambda: not window.workbench.probe.quantities)
     time = window.workbench.robot.time
     wait(qtbot, lambda: window.workbench.robot.time > time)  # the frame with those that were on their way
     before, time = count(panel), window.workbench.robot.time
@@ -220,7 +220,7 @@ def test_there_are_only_so_many_curves_and_their_styles_differ(qtbot, panel):
     for quantity in angles[: min(STYLES, MOST)]:
         panel.plot(quantity)
     (chart,) = panel.charts
-    assert len({(chart.tint(each), chart._dash(each)) for each in chart.quantities}) == min(STYLES, MOST)
+    assert len({(chart.tint(each), chart.dash(each)) for each in chart.quantities}) == min(STYLES, MOST)
     for quantity in angles[:MOST]:
         panel.plot(quantity)
     with qtbot.waitSignal(panel.message) as told:

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QLabel, QStyle, QTabBar, QToolButton
+from PyQt6.QtWidgets import QDockWidget, QLabel, QStyle, QTabBar, QToolButton
+from test_overlays import robots_named
 from windows import press, shown_time, wait, wait_loaded
 
 import engine
@@ -17,8 +18,8 @@ from app.window import Window
 
 def in_front(window: Window) -> list[str]:
     """The titles of docks that are seen."""
-    docks = window.docks._docks
-    return [title for title, dock in docks.items() if dock.isVisible() and not dock.visibleRegion().isEmpty()]
+    docks = window.findChildren(QDockWidget)
+    return [dock.windowTitle() for dock in docks if dock.isVisible() and not dock.visibleRegion().isEmpty()]
 
 
 def test_joints_and_timing_are_tabs_of_full_height(qtbot, arm):
@@ -158,11 +159,11 @@ def test_what_the_user_hides_stays_hidden_when_a_robot_comes(qtbot, make_window)
 def test_nothing_of_the_robot_before_is_shown_until_the_first_frame_of_another(qtbot, arm):
     seen = []
     arm.workbench.configuring.set_spread(BatchSpread(3))
-    wait(qtbot, lambda: arm.viewport.overlays._robot_name == "robot 0" and bool(facts(arm)))
-    arm.loaded.connect(lambda _: seen.append((arm.joint_column.facts.text(), arm.viewport.overlays._robot_name)))
+    wait(qtbot, lambda: robots_named(arm) == ["robot 0"] and bool(facts(arm)))
+    arm.loaded.connect(lambda _: seen.append((arm.joint_column.facts.text(), robots_named(arm))))
     arm.open(engine.find_robot("scara"))
     wait(qtbot, lambda: arm.workbench.robot.model.name == "scara" and "size" in facts(arm))
-    assert seen == [("", "")]
+    assert seen == [("", [])]
     assert facts(arm)["size"].startswith(f"{len(arm.workbench.robot.model.link_names)} links")
 
 

@@ -25,7 +25,7 @@ def arm(qtbot, arm):
 
 def on_screen(window, link: int) -> QPoint:
     """Return the viewport position of the middle of a drawn link."""
-    view = window.viewport._view()
+    view = window.viewport.view()
     instances = view.content.instances
     hull = view.content.hulls[instances.link == link].reshape(-1, 3)
     point = view.poses[link] @ np.append((hull.min(0) + hull.max(0)) / 2, 1.0)
@@ -94,7 +94,7 @@ def test_a_click_in_the_tree_marks_the_link_in_the_picture(qtbot, arm):
     click_row(qtbot, panel.tree, 4)
     assert arm.selection.link == 4
     assert np.abs(pixels(arm) - plain).max() > 40
-    names = [name for name, _, chosen, _ in arm.viewport._view().extras.labels if chosen]
+    names = [name for name, _, chosen, _ in arm.viewport.view().extras.labels if chosen]
     assert names == ["link4"]
     qtbot.keyClick(panel.tree, Qt.Key.Key_Down)
     assert arm.selection.link == 5
@@ -105,7 +105,7 @@ def test_a_click_in_the_tree_marks_the_link_in_the_picture(qtbot, arm):
 def test_the_filter_finds_links_by_their_joints_too(qtbot, arm):
     panel = arm.features[RobotView].panel
     qtbot.keyClicks(panel.search, "JOINT6")
-    shown = panel.tree._shown
+    shown = panel.tree.model()
     index, way = shown.index(0, 0), []
     while index.isValid():
         way.append(index.data())

@@ -8,7 +8,7 @@ import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QDialog, QLabel
 from test_time import load, play
-from windows import choose_rows, name_file, wait, wait_loaded
+from windows import choose_rows, in_simulation, name_file, wait, wait_loaded
 
 import engine
 from app.features.attaching import GroundView, RunExports, TimeView
@@ -158,12 +158,12 @@ def test_a_run_goes_on_upon_the_ground_that_it_was_on(qtbot, window, exports, tm
     assert "rows written to walk.npz" in window.statusBar().currentMessage()
     window.features[GroundView].shapes[0].trigger()
     load(qtbot, window, "quadruped")
-    level = window.viewport.overlays._world
+    level = window.viewport.overlays.world
     open_run(qtbot, window, path)
-    wait(qtbot, lambda: window.viewport.overlays._world is not level)
+    wait(qtbot, lambda: window.viewport.overlays.world is not level)
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: not bench.replay.active and _same_ground(bench.robot.settings.scene.ground, chosen))
-    assert window.viewport.overlays._world is not level
+    assert window.viewport.overlays.world is not level
     bench.configuring.set_dt(7e-4)
     wait(qtbot, lambda: not bench.replay.active and bench.robot.settings.dt == 7e-4 and not bench.compiling)
     play(qtbot, window, 0.05)
@@ -228,7 +228,7 @@ def test_a_table_is_exported(qtbot, window, exports, tmp_path, monkeypatch):
 def test_each_step_is_exported_with_what_held_and_pulled(qtbot, window, exports, tmp_path, monkeypatch):
     recording, bench = load(qtbot, window), window.workbench
     bench.forces.set(bench.robot.model.link_names.index("link7"), np.array([0.0, 0, 0, 60.0, 0, 0]), world=False)
-    wait(qtbot, lambda: bench._worker._loop.changeover.running.wrench is not None)  # whose code is there
+    wait(qtbot, lambda: in_simulation(bench, lambda running: running.wrench is not None))  # whose code is there
     play(qtbot, window, 0.3)
     (run,), paths = recording.runs, [tmp_path / name for name in ("run.csv", "run.npz", "coarse.npz")]
     export(qtbot, window, exports.table, paths[0], monkeypatch, STEPS)

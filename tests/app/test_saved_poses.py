@@ -14,6 +14,7 @@ from windows import wait
 import engine
 from app.acting import saved_poses
 from app.features.attaching import PaletteView, PoseMenu, UndoView
+from app.features.pose_menu import KEY
 
 ARM = """<robot name="arm">
   <link name="base"/>
@@ -29,6 +30,11 @@ ARM = """<robot name="arm">
     '<inertial><origin xyz="0.3 0 0"/><mass value="1"/>'
     '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>',
 )
+
+
+def stored(window) -> dict[str, saved_poses.Pose]:
+    """The poses of the arm in the settings, by name."""
+    return saved_poses.read(window.settings.value(KEY))["arm"]
 
 
 @pytest.fixture
@@ -109,16 +115,16 @@ def test_a_change_of_saved_poses_is_undone_and_what_another_window_saved_stays(q
         moved(qtbot, window, [value, -1.0])
         typed.append("reach")
         command(window, "&Save pose…")
-        poses[value] = view._poses[view._robot.name]["reach"]
+        poses[value] = stored(window)["reach"]
     assert poses[0.5] != poses[0.75]
     command(window, "&Delete", "reach")
     assert window.statusBar().currentMessage() == "pose deleted: reach; Undo brings it back"
-    view._store({"elsewhere": poses[0.5]})
+    window.settings.setValue(KEY, json.dumps({"arm": {"elsewhere": poses[0.5]}}))
     undo.undo.trigger()
     assert window.statusBar().currentMessage() == "Undone: Delete pose reach"
-    assert view._poses[view._robot.name] == {"reach": poses[0.75], "elsewhere": poses[0.5]}
+    assert stored(window) == {"reach": poses[0.75], "elsewhere": poses[0.5]}
     undo.undo.trigger()  # what the second one replaced
-    assert view._poses[view._robot.name] == {"reach": poses[0.5], "elsewhere": poses[0.5]}
+    assert stored(window) == {"reach": poses[0.5], "elsewhere": poses[0.5]}
     undo.redo.trigger()
     undo.redo.trigger()
     assert list(entries(view.menu))[:2] == ["neutral", "elsewhere"]
@@ -226,7 +232,7 @@ def test_the_pose_of_a_recorded_frame_is_saved(qtbot, opened, arm, typed):
     typed.append("start")
     command(window, "&Save pose…")
     assert not entries(window.features[PoseMenu].menu)["start"].isEnabled()
-    pose = window.features[PoseMenu]._poses["arm"]["start"]
+    pose = stored(window)["start"]
     np.testing.assert_array_equal([values[0] for _, values in pose.values()], recorded)
     assert not np.allclose(recorded, bench.actions.state.q)
 

@@ -13,8 +13,8 @@ from app.features.shortcuts_sheet import shortcuts
 __all__ = ["scene"]
 
 
-def test_delete_removes_the_selected_object_from_list_and_picture(qtbot, scene):
-    window, panel = scene._window, scene.panel
+def test_delete_removes_the_selected_object_from_list_and_picture(qtbot, window, scene):
+    panel = scene.panel
     for name in ("Obstacle: box", "Obstacle: ball"):
         entry(scene, name)
     settled(qtbot, scene)
@@ -31,11 +31,11 @@ def test_delete_removes_the_selected_object_from_list_and_picture(qtbot, scene):
     qtbot.keyClick(window.viewport, Qt.Key.Key_Delete)  # of nothing
 
 
-def test_delete_removes_all_that_are_selected_in_one_step(qtbot, scene):
-    window, panel, bench = scene._window, scene.panel, scene._bench
+def test_delete_removes_all_that_are_selected_in_one_step(qtbot, window, scene):
+    panel, bench = scene.panel, window.workbench
     for name in ("Obstacle: box", "Obstacle: ball", "Obstacle: box", "Free body: cube", "Free body: ball"):
         entry(scene, name)
-        settled(qtbot, scene)
+        settled(qtbot, window, scene)
     panel.choose(1)
     panel.list.setFocus()
     for _ in range(2):
@@ -44,11 +44,11 @@ def test_delete_removes_all_that_are_selected_in_one_step(qtbot, scene):
     assert not scene.duplicating.isEnabled()
     qtbot.keyClick(panel.list, Qt.Key.Key_Delete)
     wait(qtbot, lambda: len(bench.robot.parts) == 1)
-    settled(qtbot, scene)
+    settled(qtbot, window, scene)
     assert [each.name for each in scene.objects] == ["Box 1", "ball"]
     qtbot.keyClick(window, Qt.Key.Key_Z, CTRL)
     wait(qtbot, lambda: len(scene.objects) == 5)
-    settled(qtbot, scene)
+    settled(qtbot, window, scene)
     panel.list.setFocus()
     qtbot.keyClick(panel.list, Qt.Key.Key_A, CTRL)
     assert panel.rows == [0, 1, 2, 3, 4]
@@ -56,8 +56,8 @@ def test_delete_removes_all_that_are_selected_in_one_step(qtbot, scene):
     wait(qtbot, lambda: not scene.objects)
 
 
-def test_ctrl_d_duplicates_the_selected_object_from_list_and_picture(qtbot, scene):
-    window, panel, bench = scene._window, scene.panel, scene._bench
+def test_ctrl_d_duplicates_the_selected_object_from_list_and_picture(qtbot, window, scene):
+    panel, bench = scene.panel, window.workbench
     entry(scene, "Free body: cube")
     settled(qtbot, scene)
     for count, focused in enumerate((panel.list, window.viewport, panel.duplicate, panel.mass), 2):
@@ -84,8 +84,8 @@ def test_a_copy_takes_the_first_free_place_beside_its_object(qtbot, scene, name)
     np.testing.assert_allclose(places, [[0, 1.5 * width * step, 0] for step in range(4)], atol=1e-9)
 
 
-def test_what_is_asked_for_while_a_body_is_added_is_done_in_turn(qtbot, scene):
-    window, bench = scene._window, scene._bench
+def test_what_is_asked_for_while_a_body_is_added_is_done_in_turn(qtbot, window, scene):
+    bench = window.workbench
 
     def names() -> list[str]:
         wait(qtbot, lambda: not bench.loading and not scene.turns.waiting)
@@ -107,15 +107,15 @@ def test_what_is_asked_for_while_a_body_is_added_is_done_in_turn(qtbot, scene):
     assert names() == ["Box 1", "cube", "ball", "cube 2", "cube 3", "cube 4"]
 
 
-def test_a_copy_of_a_robot_stands_clear_of_it(qtbot, scene):
+def test_a_copy_of_a_robot_stands_clear_of_it(qtbot, window, scene):
     scene.add_robot(engine.find_robot("pendulum"), False)
-    wait(qtbot, lambda: len(scene._bench.robot.parts) == 1)
+    wait(qtbot, lambda: len(window.workbench.robot.parts) == 1)
     settled(qtbot, scene)
     scene.choose(0)
     qtbot.keyClick(scene.panel.list, Qt.Key.Key_D, CTRL)
-    wait(qtbot, lambda: len(scene._bench.robot.parts) == 2)
+    wait(qtbot, lambda: len(window.workbench.robot.parts) == 2)
     settled(qtbot, scene)
-    (_, one), (other, _) = (scene._window.viewport.part_bounds(k) for k in (0, 1))
+    (_, one), (other, _) = (window.viewport.part_bounds(k) for k in (0, 1))
     assert one[1] < other[1]
 
 
@@ -127,8 +127,8 @@ def test_an_object_in_a_bowl_is_copied_beside_it_there():
     assert beside(tuple(cube), [tuple(wall)], 0.0) == 4.5
 
 
-def test_keys_act_on_what_is_selected_in_the_picture(qtbot, scene):
-    window, panel = scene._window, scene.panel
+def test_keys_act_on_what_is_selected_in_the_picture(qtbot, window, scene):
+    panel = scene.panel
     entry(scene, "Obstacle: box")
     scene.action.trigger()  # with the dock closed
     window.selection.choose(1)  # a link of the robot

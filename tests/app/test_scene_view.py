@@ -38,7 +38,7 @@ def entry(view: SceneView, text: str) -> None:
 
 
 def settled(qtbot, view: SceneView) -> None:
-    bench = view._bench
+    bench = view.panel.window().workbench
     wait(qtbot, lambda: not bench.loading and not bench.compiling and bench.robot.newest is not None)
 
 
@@ -67,8 +67,8 @@ def moved(window, at: QPoint, keys) -> None:
     QApplication.sendEvent(window.viewport, event)
 
 
-def test_the_joint_rows_of_a_body_have_the_numbers_of_the_scene_panel(qtbot, scene):
-    bench, panel, table = scene._bench, scene.panel, scene._window.joints.table
+def test_the_joint_rows_of_a_body_have_the_numbers_of_the_scene_panel(qtbot, window, scene):
+    bench, panel, table = window.workbench, scene.panel, window.joints.table
     entry(scene, "Free body: cube")
     settled(qtbot, scene)
     for box, value in zip((*panel.place, panel.turn[2]), (0.5, 0.2, 0.3, 40), strict=True):
@@ -84,15 +84,15 @@ def test_the_joint_rows_of_a_body_have_the_numbers_of_the_scene_panel(qtbot, sce
         shown = [table.rows[k].value(table.q) for k in rows]
         np.testing.assert_allclose(shown[:3], [box.value() for box in panel.place], atol=1e-4)
         np.testing.assert_allclose(np.degrees(shown[3:]), [box.value() for box in panel.turn], atol=1e-2)
-    scene._window.joints.move_to(rows[0], 0.7)
+    window.joints.move_to(rows[0], 0.7)
     wait(qtbot, lambda: panel.place[0].value() == pytest.approx(0.7))
-    scene._window.joints.move_to(rows[5], 1.0)
+    window.joints.move_to(rows[5], 1.0)
     wait(qtbot, lambda: panel.turn[2].value() == pytest.approx(np.degrees(1.0), abs=0.01))
     assert panel.place[0].value() == pytest.approx(0.7)
 
 
-def test_an_obstacle_is_added_sized_turned_duplicated_and_removed(qtbot, scene):
-    bench, panel = scene._bench, scene.panel
+def test_an_obstacle_is_added_sized_turned_duplicated_and_removed(qtbot, window, scene):
+    bench, panel = window.workbench, scene.panel
     entry(scene, "Obstacle: box")
     assert [each.shape for each in scene.obstacles] == ["box"]
     assert scene.obstacles[0].pose[2, 3] == pytest.approx(scene.obstacles[0].size[2] / 2)  # it stands on the ground
@@ -103,22 +103,21 @@ def test_an_obstacle_is_added_sized_turned_duplicated_and_removed(qtbot, scene):
     assert box.size[0] == 0.4
     assert box.pose[1, 3] == -0.3
     np.testing.assert_allclose(box.pose[:3, :3], [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-12)
-    wait(qtbot, lambda: scene._window.viewport._view().extras.world.count == 1)
+    wait(qtbot, lambda: window.viewport.view().extras.world.count == 1)
     qtbot.mouseClick(panel.duplicate, Qt.MouseButton.LeftButton)
     assert len(scene.obstacles) == 2
     assert panel.row == 1
     entry(scene, "Obstacle: ball")
-    shown(qtbot, scene._window, "obstacles")
+    shown(qtbot, window, "obstacles")
     qtbot.mouseClick(panel.remove, Qt.MouseButton.LeftButton)
     assert [each.shape for each in scene.obstacles] == ["box", "box"]
     settled(qtbot, scene)
     assert bench.robot.time == 0
-    scene._window.features[GroundView].shapes[1].trigger()  # a slope
+    window.features[GroundView].shapes[1].trigger()  # a slope
     assert len(scene.obstacles) == 2
 
 
-def test_an_obstacle_is_moved_by_the_mouse(qtbot, scene):
-    window = scene._window
+def test_an_obstacle_is_moved_by_the_mouse(qtbot, window, scene):
     entry(scene, "Obstacle: box")
     window.viewport.fit()
     wait(qtbot, lambda: window.viewport.overlays.world is not None and window.viewport.overlays.world.count == 1)
@@ -153,8 +152,8 @@ def test_an_obstacle_is_moved_by_the_mouse(qtbot, scene):
     assert "is shown; to move objects press Branch here" in window.statusBar().currentMessage()
 
 
-def test_a_cube_is_added_weighed_moved_dropped_and_reset(qtbot, scene):
-    window, bench, panel = scene._window, scene._bench, scene.panel
+def test_a_cube_is_added_weighed_moved_dropped_and_reset(qtbot, window, scene):
+    bench, panel = window.workbench, scene.panel
     bench.joints.set_coordinate(0, 0.5)
     wait(qtbot, lambda: bench.robot.newest.q[0] == 0.5)
     entry(scene, "Free body: cube")
@@ -195,9 +194,9 @@ def test_a_cube_is_added_weighed_moved_dropped_and_reset(qtbot, scene):
 
 
 def test_a_robot_and_a_body_of_files_come_beside_it_and_stay_when_the_file_is_read_again(
-    qtbot, scene, tmp_path, monkeypatch
+    qtbot, window, scene, tmp_path, monkeypatch
 ):
-    bench, file = scene._bench, tmp_path / "brick.urdf"
+    bench, file = window.workbench, tmp_path / "brick.urdf"
     file.write_text(engine.to_urdf(engine.free_body("box", (0.2, 0.1, 0.06), 2.0, "brick")))
     name_file(monkeypatch, file)
     entry(scene, "Robot or body on a free base…")
@@ -208,16 +207,16 @@ def test_a_robot_and_a_body_of_files_come_beside_it_and_stay_when_the_file_is_re
     wait(qtbot, lambda: len(bench.robot.parts) == 2)
     settled(qtbot, scene)
     assert [each.name for each in scene.objects] == ["brick", "pendulum"]
-    shown(qtbot, scene._window, "beside")
-    scene._window.run.floating.trigger()
+    shown(qtbot, window, "beside")
+    window.run.floating.trigger()
     wait(qtbot, lambda: not bench.loading and bench.robot.model.joint_names[0] == "floating_base")
     assert [each.name for each in scene.objects] == ["brick", "pendulum"]
     scene.add_robot(str(tmp_path / "nothing.urdf"), free=True)
-    wait(qtbot, lambda: "nothing.urdf: " in scene._window.statusBar().currentMessage())
+    wait(qtbot, lambda: "nothing.urdf: " in window.statusBar().currentMessage())
 
 
-def test_a_session_keeps_what_is_around_the_robot(qtbot, scene, tmp_path):
-    window, bench = scene._window, scene._bench
+def test_a_session_keeps_what_is_around_the_robot(qtbot, window, scene, tmp_path):
+    bench = window.workbench
     entry(scene, "Obstacle: cylinder")
     entry(scene, "Free body: cube")
     settled(qtbot, scene)
@@ -273,8 +272,9 @@ def test_the_last_run_has_what_was_beside_the_robot(qtbot, make_window, tmp_path
         window.close()
 
 
-def test_a_session_whose_parts_cannot_be_opens_without_them(qtbot, scene, tmp_path):
-    window, path = scene._window, tmp_path / "a.catena"
+@pytest.mark.usefixtures("scene")
+def test_a_session_whose_parts_cannot_be_opens_without_them(qtbot, window, tmp_path):
+    path = tmp_path / "a.catena"
     window.features[Sessions].save(str(path))
     session = json.loads(path.read_text("utf-8"))
     for junk in ([7], [{"robot": "nobody", "prefix": "", "pose": [0, 0, 0], "options": {}}], "all"):
@@ -288,8 +288,7 @@ def test_a_session_whose_parts_cannot_be_opens_without_them(qtbot, scene, tmp_pa
         assert not window.workbench.robot.parts
 
 
-def test_another_robot_is_in_the_list_when_the_dock_opens_again(qtbot, scene):
-    window = scene._window
+def test_another_robot_is_in_the_list_when_the_dock_opens_again(qtbot, window, scene):
     entry(scene, "Free body: cube")
     settled(qtbot, scene)
     wait(qtbot, lambda: len(scene.objects) == 1)
@@ -302,11 +301,11 @@ def test_another_robot_is_in_the_list_when_the_dock_opens_again(qtbot, scene):
     assert scene.panel.list.count() == 0
 
 
-def test_a_broken_robot_beside_is_refused_on_one_line(qtbot, scene, tmp_path):
+def test_a_broken_robot_beside_is_refused_on_one_line(qtbot, window, scene, tmp_path):
     path = tmp_path / "beam.urdf"
     path.write_text('<robot name="beam"><link name="a"/><link name="a"/><joint name="j" type="odd"/></robot>')
     scene.add_robot(str(path), False)
-    bar = scene._window.statusBar()
+    bar = window.statusBar()
     wait(qtbot, lambda: "beam.urdf" in bar.currentMessage() and "error" in bar.currentMessage())
     assert "\n" not in bar.currentMessage()
     assert len(bar.currentMessage()) <= 160
@@ -331,14 +330,16 @@ def far_mesh(tmp_path) -> Path:
     return path
 
 
-def test_a_mesh_in_millimetres_is_said_to_be_large_and_leaves_the_robot_in_view(qtbot, scene, monkeypatch, tmp_path):
-    path, viewport = tmp_path / "bracket.obj", scene._window.viewport
+def test_a_mesh_in_millimetres_is_said_to_be_large_and_leaves_the_robot_in_view(
+    qtbot, window, scene, monkeypatch, tmp_path
+):
+    path, viewport = tmp_path / "bracket.obj", window.viewport
     path.write_text("v 0 0 0\nv 200 0 0\nv 0 150 0\nv 0 0 100\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3")
     name_file(monkeypatch, path)
     distance = viewport.camera.distance
     entry(scene, "Obstacle: mesh…")
     wait(qtbot, lambda: len(scene.obstacles) == 1)
-    assert "bracket.obj is 200 m large; if its file is in millimetres" in scene._window.statusBar().currentMessage()
+    assert "bracket.obj is 200 m large; if its file is in millimetres" in window.statusBar().currentMessage()
     assert viewport.camera.distance == distance
     scene.panel.choose(0)
     for box in scene.panel.sizes:
@@ -347,12 +348,12 @@ def test_a_mesh_in_millimetres_is_said_to_be_large_and_leaves_the_robot_in_view(
 
 
 @pytest.mark.parametrize("where", ["at the robot", "beside it", "at the sky", "slope"])
-def test_a_mesh_is_put_on_the_ground_where_the_camera_looks(qtbot, scene, monkeypatch, far_mesh, where):
-    bench, viewport = scene._bench, scene._window.viewport
+def test_a_mesh_is_put_on_the_ground_where_the_camera_looks(qtbot, window, scene, monkeypatch, far_mesh, where):
+    bench, viewport = window.workbench, window.viewport
     bench.configuring.set_ground(True)
     if where == "slope":
         bench.set_scene(engine.Scene(engine.slope(0.3)))
-    scene._window.refresh()
+    window.refresh()
     if where == "beside it":
         viewport.camera.target = np.array([2.0, 3.0, 0.0])
     elif where == "at the sky":
@@ -379,7 +380,7 @@ def test_a_mesh_is_put_on_the_ground_where_the_camera_looks(qtbot, scene, monkey
     assert apart.max() >= 0.3 - 1e-9, "clear of the first"
 
 
-def test_a_mesh_that_cannot_be_read_is_told_and_not_added(qtbot, scene, monkeypatch, tmp_path):
+def test_a_mesh_that_cannot_be_read_is_told_and_not_added(qtbot, window, scene, monkeypatch, tmp_path):
     face = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\nf 1/1 2/2 9/3\n"
     for name, text, why in (
         ("bad.obj", "v 0 0 nan\n", "it has vertices that are not finite, or too far away to compute with"),
@@ -391,12 +392,12 @@ def test_a_mesh_that_cannot_be_read_is_told_and_not_added(qtbot, scene, monkeypa
         name_file(monkeypatch, path)
         entry(scene, "Obstacle: mesh…")
         with case(told):
-            wait(qtbot, lambda told=told: scene._window.statusBar().currentMessage() == told)
+            wait(qtbot, lambda told=told: window.statusBar().currentMessage() == told)
         assert not scene.obstacles
 
 
-def test_colour_and_friction_of_objects_are_set_kept_and_undone(qtbot, scene, monkeypatch, tmp_path):
-    window, bench, panel, red = scene._window, scene._bench, scene.panel, QColor.fromRgbF(0.9, 0.1, 0.1)
+def test_colour_and_friction_of_objects_are_set_kept_and_undone(qtbot, window, scene, monkeypatch, tmp_path):
+    bench, panel, red = window.workbench, scene.panel, QColor.fromRgbF(0.9, 0.1, 0.1)
     monkeypatch.setattr(QColorDialog, "getColor", lambda *_: red)
     entry(scene, "Obstacle: box")
     assert panel.friction.value() == bench.robot.settings.scene.friction

@@ -17,20 +17,20 @@ __all__ = ["scene"]
 
 
 @pytest.fixture
-def falling(qtbot, scene) -> SceneView:
+def falling(qtbot, window, scene) -> SceneView:
     """A free body high above the ground, while the simulation plays."""
-    bench = scene._bench
+    bench = window.workbench
     entry(scene, "Free body: cube")
     settled(qtbot, scene)
     type_in(qtbot, scene.panel.place[2], 100)
     wait(qtbot, lambda: bench.surroundings.part_pose(0)[2, 3] == pytest.approx(100))
-    scene._window.run.play.trigger()
+    window.run.play.trigger()
     return scene
 
 
-def test_numbers_of_a_body_that_moves_are_taken(qtbot, falling):
+def test_numbers_of_a_body_that_moves_are_taken(qtbot, window, falling):
     """Its pose is another than when the panel was last refreshed."""
-    bench, panel = falling._bench, falling.panel
+    bench, panel = window.workbench, falling.panel
     for box, value, taken in (
         (panel.friction, 0.31, lambda model: model.collisions[0].friction),
         (panel.mass, 0.7, lambda model: model.mass[0]),
@@ -38,7 +38,7 @@ def test_numbers_of_a_body_that_moves_are_taken(qtbot, falling):
     ):
         wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.time > 0.05)
         falling._due = math.inf  # no refresh from here
-        shown = panel._objects[0].pose
+        shown = bench.surroundings.part_pose(0).copy()
         wait(qtbot, lambda shown=shown: not np.array_equal(bench.surroundings.part_pose(0), shown))
         type_in(qtbot, box, value)
         assert bench.loading
@@ -46,7 +46,7 @@ def test_numbers_of_a_body_that_moves_are_taken(qtbot, falling):
         settled(qtbot, falling)
         assert taken(bench.robot.parts[0].model) == value
         assert bench.robot.playing
-    assert falling._window.features[UndoView].undo.text() == "&Undo Resize cube"  # and not Move, although it moved
+    assert window.features[UndoView].undo.text() == "&Undo Resize cube"  # and not Move, although it moved
 
 
 def test_a_number_that_begins_a_new_run_says_so_and_how_to_open_the_one_before(qtbot, make_window, tmp_path):
@@ -111,8 +111,8 @@ def test_no_object_is_added_beside_a_recorded_frame_where_it_or_the_run_would_be
     assert np.array_equal(bench.replay.frame.checkpoint.q[0], q)
 
 
-def test_a_recorded_frame_shows_the_numbers_of_its_body_and_why_it_stays(qtbot, falling):
-    bench, panel, window = falling._bench, falling.panel, falling._window
+def test_a_recorded_frame_shows_the_numbers_of_its_body_and_why_it_stays(qtbot, window, falling):
+    bench, panel = window.workbench, falling.panel
     wait(qtbot, lambda: bench.robot.time > 0.5)
     window.run.play.trigger()
     fallen = bench.surroundings.part_pose(0)[2, 3]
@@ -130,8 +130,8 @@ def test_a_recorded_frame_shows_the_numbers_of_its_body_and_why_it_stays(qtbot, 
     assert panel.note.text() == HELP
 
 
-def test_a_robot_stays_in_its_pose_while_a_body_is_added(qtbot, scene):
-    window, bench = scene._window, scene._bench
+def test_a_robot_stays_in_its_pose_while_a_body_is_added(qtbot, window, scene):
+    bench = window.workbench
     bench.joints.set_coordinate(1, 0.5)
     wait(qtbot, lambda: bench.robot.newest.q[1] == 0.5)
     scene.add("box", True)
@@ -141,5 +141,5 @@ def test_a_robot_stays_in_its_pose_while_a_body_is_added(qtbot, scene):
         window._poll()
     assert bench.robot.newest is None
     assert window.joints.table.q[1] == 0.5
-    np.testing.assert_allclose(window.viewport._poses, engine.link_poses(bench.robot.model, bench.robot.q))
+    np.testing.assert_allclose(window.viewport.view().poses, engine.link_poses(bench.robot.model, bench.robot.q))
     window._timer.start()

@@ -1,12 +1,11 @@
 """A second robot: opened, simulated as if alone, clicked, closed; the first one is unaffected."""
 
-import threading
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from windows import PATIENCE, play_for, second_state, wait
+from windows import PATIENCE, in_simulation, play_for, second_state, wait
 
 import engine
 from app.features.attaching import GroundView, Reloading, RunExports, SimulationChoices
@@ -15,7 +14,7 @@ from app.gl.picking import corners_at
 from app.panels.second_robot import ROWS
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.running import gains_of
-from app.simulation.second_robot import _touched
+from app.simulation.second_robot import touched_part
 
 LEFT = Qt.MouseButton.LeftButton
 
@@ -76,7 +75,7 @@ def test_stairs_are_brought_into_view_with_both(qtbot, second):
     window, put = second
     put("snake50")
     viewport = window.viewport
-    qtbot.waitUntil(lambda: window.workbench.robot.newest is not None and viewport._scene.ready, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: window.workbench.robot.newest is not None and viewport.reading is None, timeout=PATIENCE)
     before = viewport.camera
     window.features[GroundView].choose("Stairs")
     wait(qtbot, lambda: viewport.camera is not before)
@@ -103,10 +102,8 @@ def test_it_goes_on_by_an_algorithm_of_its_own(qtbot, second):
     window.run.hold.trigger()
     wait(qtbot, lambda: second_state(window) is not None)
     play_for(qtbot, window, 0.2)
-    paused = threading.Event()
-    window.workbench._worker.change(lambda _: paused.set())
-    attached = window.workbench.second_robot._attached
-    wait(qtbot, lambda: paused.is_set() and second_state(window).time == attached._simulation.time)
+    time = in_simulation(window.workbench, lambda running: running.time)
+    wait(qtbot, lambda: window.workbench.robot.newest.time == time)
     first, there = window.workbench.algorithm, second_state(window)
     assert "cfa" not in (first, there.algorithm)
     pick_entry(qtbot, box, "cfa")
@@ -190,12 +187,12 @@ def test_a_reset_brings_back_one_that_diverged(qtbot, second):
 
 def test_the_camera_stays_where_one_that_was_seen_comes_again(qtbot, second):
     window, put = second
-    view = put("double_pendulum")
+    put("double_pendulum")
     window.viewport.camera.distance *= 3.0
     distance = window.viewport.camera.distance
     frame, there = window.workbench.robot.newest, second_state(window)
     for frame.second_robot in (None, there):  # as while it is made again
-        view._show(frame)
+        window.framed.emit(frame)
         assert (window.viewport.overlays.second_robot is None) == (frame.second_robot is None)
     assert window.viewport.camera.distance == distance
     with qtbot.waitSignal(window.loaded, timeout=PATIENCE):
@@ -247,7 +244,7 @@ def test_a_click_tells_of_its_link(qtbot, second):
     assert " kg, at (" in view.panel.link.text()
     assert window.selection.link == -1
     qtbot.mouseClick(window.viewport, LEFT, pos=window.viewport.rect().topLeft())
-    assert view._link == -1
+    assert window.viewport.view().extras.appearance.chosen == -1
 
 
 def test_a_film_shows_the_first_one_alone(second):
@@ -263,7 +260,7 @@ def test_a_film_shows_the_first_one_alone(second):
     np.testing.assert_array_equal(film.poses, frame.link_poses)
     look = film.extras.appearance
     assert (look.chosen, look.tints, look.ghost) == (-1, None, 1.0)
-    assert film.content is window.viewport._scene.content
+    assert film.content is window.viewport.shot.content
 
 
 def test_it_is_closed_again_and_makes_room_for_a_batch(qtbot, second):
@@ -351,12 +348,12 @@ def test_beside_a_robot_that_hangs_above_the_ground_it_stands_on_the_ground_that
 def test_a_fixed_robot_beside_touches_itself_where_the_first_may():
     arm, quadruped = (engine.load(engine.find_robot(name)) for name in ("snake50", "quadruped"))
     scene = engine.Scene(friction=0.3, self_collision=True)
-    assert _touched(arm, scene) == scene  # it stands on the ground, too
-    assert _touched(arm, engine.Scene()) == engine.Scene()
-    assert _touched(quadruped, scene) == scene
-    assert _touched(quadruped, None) is None
+    assert touched_part(arm, scene) == scene  # it stands on the ground, too
+    assert touched_part(arm, engine.Scene()) == engine.Scene()
+    assert touched_part(quadruped, scene) == scene
+    assert touched_part(quadruped, None) is None
     gone = replace(arm, collisions=(replace(arm.collisions[0], shape="mesh", mesh="gone.stl"), *arm.collisions[1:]))
-    assert _touched(gone, scene) is None
+    assert touched_part(gone, scene) is None
 
 
 def test_a_recorded_moment_says_that_it_is_not_recorded(qtbot, second):

@@ -64,8 +64,8 @@ def test_in_a_session_play_waits_for_it_and_its_clock_goes_on(qtbot, opened, mak
     own, other = window.workbench.robot.newest.time, second_state(window).time
     assert sessions.save(str(tmp_path / "two.catena"))
     wait(qtbot, lambda: not window.features[RunExports].writing.running)
-    go_on, make = threading.Event(), second_robot._simulation
-    monkeypatch.setattr("app.simulation.second_robot._simulation", lambda *how: (go_on.wait(60), make(*how))[1])
+    go_on, make = threading.Event(), second_robot.make_simulation
+    monkeypatch.setattr("app.simulation.second_robot.make_simulation", lambda *how: (go_on.wait(60), make(*how))[1])
     again = make_window()
     bench = again.workbench
     again.features[Sessions].open(str(tmp_path / "two.catena"))
@@ -92,7 +92,7 @@ def test_play_waits_no_longer_for_one_that_is_refused(qtbot, opened, make_window
     window.features[SecondRobotView].open(engine.find_robot("double_pendulum"))
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     window.features[Sessions].save(str(tmp_path / "two.catena"))
-    monkeypatch.setattr("app.simulation.second_robot._simulation", refuse)
+    monkeypatch.setattr("app.simulation.second_robot.make_simulation", refuse)
     again = make_window()
     again.features[Sessions].open(str(tmp_path / "two.catena"))
     wait(qtbot, lambda: "no such steps" in again.features[SecondRobotView].panel.note.text())

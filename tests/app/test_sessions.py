@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
-from windows import case, name_file, wait
+from windows import case, in_simulation, name_file, wait
 
 import engine
 import main
@@ -81,8 +81,8 @@ def test_an_opened_session_restores_settings_view_and_docks(qtbot, saved, make_w
 
 def test_the_command_line_opens_a_session(saved, make_window, qtbot, monkeypatch, capsys):
     asked = []
-    monkeypatch.setattr("app._no_screen", lambda: False)
-    monkeypatch.setattr("app._show_window", lambda *words: asked.append(words[0]) or 0)
+    monkeypatch.setattr("app.no_screen", lambda: False)
+    monkeypatch.setattr("app.show_window", lambda *words: asked.append(words[0]) or 0)
     assert main.main([str(saved)]) == 0
     window = make_window()
     window.open(asked[0])
@@ -234,10 +234,9 @@ def play(qtbot, window, seconds: float) -> None:
 
 def present(qtbot, window) -> None:
     """Until the pause is obeyed, and the last frame shown."""
-    obeyed = threading.Event()
     bench = window.workbench
-    bench._worker.command(obeyed.set)
-    wait(qtbot, lambda: obeyed.is_set() and bench.replay.recording.span(bench.replay.newest)[1] == bench.robot.time)
+    in_simulation(bench, lambda _: None)
+    wait(qtbot, lambda: bench.replay.recording.span(bench.replay.newest)[1] == bench.robot.time)
 
 
 def test_a_session_goes_on_from_the_very_moment_at_which_it_was_saved(qtbot, opened, make_window, tmp_path):

@@ -76,7 +76,7 @@ def studied(qtbot, window):
 def place_of(chart, row: int) -> QPoint:
     """Return the position of a sample's dot."""
     kind, area = chart.kind, chart.area
-    return QPointF(area.left() + kind._x[row] * area.width(), area.top() + (1 - kind._y[row]) * area.height()).toPoint()
+    return QPointF(area.left() + kind.x[row] * area.width(), area.top() + (1 - kind.y[row]) * area.height()).toPoint()
 
 
 def test_the_panel_without_a_study_is_its_hint_alone_and_needs_no_scroll_bar(qtbot, window):
@@ -139,7 +139,7 @@ def test_a_variable_drawn_log_uniformly_has_a_logarithmic_axis_with_whole_labels
     scatter, heat = (KINDS[name](found, Wanted("damping", "ahead", "damping")) for name in ("Scatter", "Heat map"))
     assert [text for _, text in scatter.x_axis.marks(4)][-3:] == ["1e0", "1e2", "1e4"]
     assert all(1e-2 <= float(text) <= 1e6 for _, text in heat.x_axis.marks(9))
-    share = KINDS["Scatter"](found, Wanted("damping", "shoulder position", ""))._x
+    share = KINDS["Scatter"](found, Wanted("damping", "shoulder position", "")).x
     assert 0.2 < np.median(share) < 0.8
     chart = StudyChart()
     qtbot.addWidget(chart)
@@ -151,9 +151,9 @@ def test_a_variable_drawn_log_uniformly_has_a_logarithmic_axis_with_whole_labels
     assert chart.area.left() - axes.NAME - 8 >= max(map(metrics.horizontalAdvance, labels))
 
 
-def test_a_click_on_a_sample_shows_its_run(qtbot, studied, swung):
+def test_a_click_on_a_sample_shows_its_run(qtbot, window, studied, swung):
     view = studied(swung)
-    window, panel = view._window, view.panel
+    panel = view.panel
     assert panel.title.text() == "Swung"
     assert panel.summary.text().startswith("60 samples\nahead: ")
     row = 43
@@ -294,11 +294,11 @@ def test_axes_colours_and_predicates_are_chosen(studied, swung):
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_results_are_exported(qtbot, studied, swung, tmp_path, monkeypatch, suffix):
+def test_results_are_exported(qtbot, window, studied, swung, tmp_path, monkeypatch, suffix):
     view, path = studied(swung), tmp_path / f"out{suffix}"
     name_file(monkeypatch, path)
     qtbot.mouseClick(view.panel.export, Qt.MouseButton.LeftButton)
-    wait(qtbot, lambda: "60 rows written" in view._window.statusBar().currentMessage())
+    wait(qtbot, lambda: "60 rows written" in window.statusBar().currentMessage())
     if suffix == ".parquet":
         assert parquet.read_table(path).num_rows == 60
     else:
@@ -354,9 +354,9 @@ def test_results_of_a_study_that_runs_come_by_themselves_and_what_is_chosen_stay
     assert window.docks["Study"].height() > 1.5 * LOW
 
 
-def test_a_damaged_study_leaves_the_one_before_as_it_is_shown(qtbot, studied, swung, tmp_path):
+def test_a_damaged_study_leaves_the_one_before_as_it_is_shown(qtbot, window, studied, swung, tmp_path):
     view = studied(swung)
-    panel, bar = view.panel, view._window.statusBar()
+    panel, bar = view.panel, window.statusBar()
     panel.sample.setValue(43)
     panel.color_box.setCurrentText("damping")
     shown, results, chart = panel.summary.text(), panel.results, panel.chart.kind
@@ -385,7 +385,7 @@ def test_runs_of_a_robot_that_is_missing_are_refused_and_charts_stay(studied, tm
     assert panel.chart.kind is not None
 
 
-def test_a_controller_runs_once_it_is_allowed_to(qtbot, studied, tmp_path):
+def test_a_controller_runs_once_it_is_allowed_to(qtbot, window, studied, tmp_path):
     mark = tmp_path / "mark"
     (tmp_path / "control.py").write_text(
         f"KP = 1.0\ndef control(t, q, v):\n    open({str(mark)!r}, 'w')\n    return -KP * q\n"
@@ -399,16 +399,16 @@ def test_a_controller_runs_once_it_is_allowed_to(qtbot, studied, tmp_path):
         assert not mark.exists()
         (chosen,) = (each for each in view.question.buttons() if each.text().replace("&", "") == button)
         qtbot.mouseClick(chosen, Qt.MouseButton.LeftButton)
-    wait(qtbot, lambda: "the same numbers" in view._window.statusBar().currentMessage())
+    wait(qtbot, lambda: "the same numbers" in window.statusBar().currentMessage())
     assert mark.exists()
     assert isinstance(view.question, QMessageBox)
-    replay = view._window.workbench.replay
+    replay = window.workbench.replay
     wait(qtbot, lambda: replay.active)
-    view._window.features[TimeView].branch.trigger()
-    assert f"{tmp_path / 'control.py'} drove the joints" in view._window.statusBar().currentMessage()
+    window.features[TimeView].branch.trigger()
+    assert f"{tmp_path / 'control.py'} drove the joints" in window.statusBar().currentMessage()
 
 
-def test_a_run_that_comes_to_other_numbers_is_told(qtbot, studied, swung, tmp_path):
+def test_a_run_that_comes_to_other_numbers_is_told(qtbot, window, studied, swung, tmp_path):
     """This happens on another kind of processor."""
     folder = tmp_path / "s.results"
     shutil.copytree(swung.with_suffix(".results"), folder)
@@ -420,8 +420,8 @@ def test_a_run_that_comes_to_other_numbers_is_told(qtbot, studied, swung, tmp_pa
     assert json.loads((folder / "study.json").read_text())["about"]["folder"] == str(swung.parent)
     view = studied(folder)
     view.show_run(3)
-    wait(qtbot, lambda: "other numbers" in view._window.statusBar().currentMessage())
-    said = view._window.statusBar().currentMessage()
+    wait(qtbot, lambda: "other numbers" in window.statusBar().currentMessage())
+    said = window.statusBar().currentMessage()
     assert said == "sample 3, other numbers than in the results: shoulder position"
 
 

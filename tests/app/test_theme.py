@@ -12,6 +12,7 @@ from PyQt6.QtWidgets import (
     QApplication,
     QCheckBox,
     QComboBox,
+    QDockWidget,
     QDoubleSpinBox,
     QLabel,
     QLineEdit,
@@ -248,7 +249,7 @@ def test_a_window_begins_with_the_same_docks_in_both(make_window):
 
 
 def test_everything_can_be_dressed_while_it_is_open(arm):
-    for dock in arm.docks._docks.values():
+    for dock in arm.findChildren(QDockWidget):
         dock.show()
     arm.run.play.trigger()
     for name in ("light", "dark", "light"):

@@ -1,17 +1,15 @@
 """Time in the window: a run is recorded, scrubbed, played back, and continued."""
 
-import threading
-
 import numpy as np
 import pytest
 from PyQt6.QtCore import QBuffer, QByteArray, QPoint, Qt
 from PyQt6.QtGui import QAction
 from PyQt6.QtWidgets import QApplication, QInputDialog, QToolButton, QWidget
-from windows import case, frames_of, number_typed, play_for, shown_time, slider_position, wait, wait_loaded
+from windows import case, frames_of, number_typed, play_for, settle, shown_time, slider_position, wait, wait_loaded
 
 import engine
 from app.desktop import theme
-from app.features.attaching import BatchView, TimeView, TimingView
+from app.features.attaching import TimeView, TimingView
 from app.panels.joints import SEEN, VALUE
 from app.panels.timeline import Timeline, spacing
 from app.simulation.batch_spread import BatchSpread
@@ -29,18 +27,6 @@ def play(qtbot, window: Window, seconds: float) -> None:
     """Space, until so much is simulated; Space."""
     play_for(qtbot, window, seconds)
     settle(qtbot, window)
-
-
-def settle(qtbot, window: Window) -> None:
-    """Until the pause is obeyed, and the last frame shown."""
-    obeyed = threading.Event()
-    window.workbench._worker.command(obeyed.set)
-    wait(qtbot, lambda: obeyed.is_set() and present(window) == window.workbench.robot.time)
-
-
-def present(window: Window) -> float:
-    recording = window.workbench.replay.recording
-    return recording.span(recording.runs[-1])[1]
 
 
 def load(qtbot, window: Window, name: str = "arm7") -> engine.Recording:
@@ -92,7 +78,7 @@ def test_what_has_no_room_beside_the_timeline_is_left_out_whole(qtbot, window, t
 def scrub(qtbot, view: TimeView, share: float) -> None:
     """Press the track there."""
     track = view.bar.track
-    qtbot.mouseClick(track, LEFT, pos=QPoint(round(track.place(share * track._end)), 12))
+    qtbot.mouseClick(track, LEFT, pos=QPoint(round(track.place(share * track.end)), 12))
 
 
 def test_what_plays_is_recorded_and_scrubbed(qtbot, window, time_view):
@@ -112,7 +98,7 @@ def test_what_plays_is_recorded_and_scrubbed(qtbot, window, time_view):
     wait(qtbot, lambda: time_view.bar.time.text().startswith(f"{shown.time:.3f} /"))
     assert time_view.bar.state.text() == "recorded"
     np.testing.assert_allclose(
-        window.viewport._poses, engine.link_poses(window.workbench.robot.model, shown.checkpoint.q[0]), atol=1e-12
+        window.viewport.view().poses, engine.link_poses(window.workbench.robot.model, shown.checkpoint.q[0]), atol=1e-12
     )
     qtbot.keyClick(window, Qt.Key.Key_End)
     assert not window.workbench.replay.active
@@ -434,13 +420,13 @@ def test_a_batch_is_scrubbed_and_gone_on_from(qtbot, window, time_view):
     scrub(qtbot, time_view, 0.5)
     frame = window.workbench.replay.frame
     assert frame.checkpoint.q.shape == (5, 7)
-    wait(qtbot, lambda: window.feature(BatchView)._frame.recorded)
-    assert len(window.viewport._batch) == 5
+    wait(qtbot, lambda: window.workbench.shown.recorded)
+    assert len(window.viewport.view().batch) == 5
     window.workbench.select_robot(3)
     qtbot.keyClick(window, Qt.Key.Key_Left)
     shown = window.workbench.replay.frame
-    wait(qtbot, lambda: window.feature(BatchView)._frame.time == shown.time)
-    np.testing.assert_array_equal(window.feature(BatchView)._frame.q, shown.checkpoint.q[3])
+    wait(qtbot, lambda: window.workbench.shown.time == shown.time)
+    np.testing.assert_array_equal(window.workbench.shown.q, shown.checkpoint.q[3])
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: len(recording.runs) == 2)
     play(qtbot, window, 0.05)

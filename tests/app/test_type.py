@@ -4,7 +4,7 @@ import re
 
 from plotted import fill, make_panel
 from PyQt6.QtGui import QFontInfo, QFontMetricsF, QTextDocument
-from PyQt6.QtWidgets import QApplication, QWidget
+from PyQt6.QtWidgets import QApplication, QDockWidget, QWidget
 from windows import wait
 
 from app.desktop import theme, type_scale
@@ -12,7 +12,7 @@ from app.panels.chart import DASHES
 
 
 def test_all_that_is_written_is_in_the_font_that_ships_and_in_one_of_its_sizes(qtbot, arm):
-    for dock in arm.docks._docks.values():
+    for dock in arm.findChildren(QDockWidget):
         if not dock.isVisible():
             dock.toggleViewAction().trigger()
     wait(qtbot, lambda: not arm.docks._fitting.isActive())

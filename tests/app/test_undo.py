@@ -29,19 +29,18 @@ def undoing(arm) -> UndoView:
 
 
 def undo(qtbot, view: UndoView) -> None:
-    qtbot.keyClick(view._window, Qt.Key.Key_Z, CTRL)
+    qtbot.keyClick(view.undo.parent(), Qt.Key.Key_Z, CTRL)
 
 
 def redo(qtbot, view: UndoView) -> None:
-    qtbot.keyClick(view._window, Qt.Key.Key_Z, CTRL | SHIFT)
+    qtbot.keyClick(view.undo.parent(), Qt.Key.Key_Z, CTRL | SHIFT)
 
 
 def joint(view: UndoView, number: int = 0) -> float:
-    return float(view._bench.robot.newest.q[number])
+    return float(view.undo.parent().workbench.robot.newest.q[number])
 
 
-def test_a_joint_moved_by_its_slider_goes_back_in_one_step(qtbot, undoing):
-    window = undoing._window
+def test_a_joint_moved_by_its_slider_goes_back_in_one_step(qtbot, window, undoing):
     for value in np.linspace(0.05, 0.4, 8):
         window.joints.moved.emit(0, float(value))
         qtbot.wait(10)
@@ -58,11 +57,10 @@ def test_a_joint_moved_by_its_slider_goes_back_in_one_step(qtbot, undoing):
     redo(qtbot, undoing)
     redo(qtbot, undoing)
     wait(qtbot, lambda: joint(undoing) == 0.4 and joint(undoing, 1) == 0.3)
-    np.testing.assert_array_equal(undoing._bench.robot.initial[:2], [0.4, 0.3])
+    np.testing.assert_array_equal(window.workbench.robot.initial[:2], [0.4, 0.3])
 
 
-def test_the_sheet_of_keys_has_undo_and_redo_without_what_they_would_change(qtbot, undoing):
-    window = undoing._window
+def test_the_sheet_of_keys_has_undo_and_redo_without_what_they_would_change(qtbot, window, undoing):
     window.joints.moved.emit(0, 0.3)
     window.joints.moved.emit(1, 0.3)
     undo(qtbot, undoing)
@@ -78,8 +76,8 @@ def test_the_sheet_of_keys_has_undo_and_redo_without_what_they_would_change(qtbo
     dialog.close()
 
 
-def test_settings_and_drives_go_back_while_it_plays(qtbot, undoing):
-    bench, window = undoing._bench, undoing._window
+def test_settings_and_drives_go_back_while_it_plays(qtbot, window, undoing):
+    bench = window.workbench
     window.run.play.trigger()
     wait(qtbot, lambda: bench.robot.newest.time > 0.05)
     window.run.gravity.trigger()
@@ -103,8 +101,8 @@ def test_settings_and_drives_go_back_while_it_plays(qtbot, undoing):
     assert bench.robot.drive_of(2) == Drive("target", 0.2, "sine", 0.1, 1.0)  # which letting go had wiped
 
 
-def test_setpoints_go_back_with_a_pose_that_had_sunk_below_them(qtbot, undoing):
-    bench, window = undoing._bench, undoing._window
+def test_setpoints_go_back_with_a_pose_that_had_sunk_below_them(qtbot, window, undoing):
+    bench = window.workbench
     bench.joints.set_coordinate(1, 0.4)
     bench.joints.set_gains(1, (100.0, 10.0))  # too soft for its load
     window.run.play.trigger()
@@ -118,8 +116,8 @@ def test_setpoints_go_back_with_a_pose_that_had_sunk_below_them(qtbot, undoing):
     assert bench.robot.newest.target[1] == 0.4
 
 
-def test_setpoints_come_again_with_a_pose_that_no_frame_had_shown(qtbot, undoing):
-    bench = undoing._bench
+def test_setpoints_come_again_with_a_pose_that_no_frame_had_shown(qtbot, window, undoing):
+    bench = window.workbench
 
     def newest() -> Snapshot:
         return bench.robot.newest
@@ -136,9 +134,9 @@ def test_setpoints_come_again_with_a_pose_that_no_frame_had_shown(qtbot, undoing
         wait(qtbot, lambda frame=frame: [each[:2].tolist() for each in (newest().q, newest().target)] == frame)
 
 
-def test_each_action_says_what_was_done_and_how(undoing):
+def test_each_action_says_what_was_done_and_how(window, undoing):
     """In the words of the window: with the value in its unit, and on or off."""
-    bench = undoing._bench
+    bench = window.workbench
 
     def named(action, *args) -> str:
         action(*args)
@@ -167,8 +165,8 @@ def test_each_action_says_what_was_done_and_how(undoing):
     assert named(bench.configuring.set_spread, BatchSpread(pose=0.3)) == "Deviations of the batch"
 
 
-def test_obstacles_and_bodies_go_back(qtbot, undoing):
-    window, bench = undoing._window, undoing._bench
+def test_obstacles_and_bodies_go_back(qtbot, window, undoing):
+    bench = window.workbench
     scene = window.features[SceneView]
     scene.action.trigger()
     bench.joints.set_coordinate(0, 0.5)
@@ -234,16 +232,16 @@ def test_the_terrain_goes_back_while_the_robot_plays_on(qtbot, opened):
     wait(qtbot, lambda: bench.robot.time > began)
 
 
-def test_another_robot_begins_with_nothing_to_undo(qtbot, undoing):
-    undoing._window.run.gravity.trigger()
+def test_another_robot_begins_with_nothing_to_undo(qtbot, window, undoing):
+    window.run.gravity.trigger()
     assert undoing.undo.isEnabled()
-    undoing._window.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: undoing._bench.robot.model.name == "pendulum" and not undoing._bench.loading)
+    window.open(engine.find_robot("pendulum"))
+    wait(qtbot, lambda: window.workbench.robot.model.name == "pendulum" and not window.workbench.loading)
     assert not undoing.undo.isEnabled()
 
 
-def test_objects_stay_with_the_robot_that_is_left_and_undo_adds_them_to_the_next(qtbot, undoing):
-    window, bench = undoing._window, undoing._bench
+def test_objects_stay_with_the_robot_that_is_left_and_undo_adds_them_to_the_next(qtbot, window, undoing):
+    bench = window.workbench
     scene, ground = window.features[SceneView], window.features[GroundView]
     ground.shapes[1].trigger()
     scene.add("cylinder", False)
@@ -272,8 +270,8 @@ def test_objects_stay_with_the_robot_that_is_left_and_undo_adds_them_to_the_next
     assert scene.obstacles == ()
 
 
-def test_a_body_that_fell_away_is_added_to_the_next_robot_where_it_began(qtbot, undoing):
-    window, bench = undoing._window, undoing._bench
+def test_a_body_that_fell_away_is_added_to_the_next_robot_where_it_began(qtbot, window, undoing):
+    bench = window.workbench
     scene = window.features[SceneView]
     scene.add("sphere", True)
     settled(qtbot, scene)
@@ -289,8 +287,8 @@ def test_a_body_that_fell_away_is_added_to_the_next_robot_where_it_began(qtbot, 
     np.testing.assert_allclose(bench.surroundings.part_pose(0), began, atol=1e-12)
 
 
-def test_keys_while_a_body_is_being_added_or_removed_are_taken_when_it_is(qtbot, undoing):
-    scene, bench = undoing._window.features[SceneView], undoing._bench
+def test_keys_while_a_body_is_being_added_or_removed_are_taken_when_it_is(qtbot, window, undoing):
+    scene, bench = window.features[SceneView], window.workbench
     entry(scene, "Free body: cube")
     settled(qtbot, scene)
     entry(scene, "Free body: ball")
@@ -306,11 +304,11 @@ def test_keys_while_a_body_is_being_added_or_removed_are_taken_when_it_is(qtbot,
         redo(qtbot, undoing)
     wait(qtbot, lambda: len(bench.robot.parts) == 2 and not bench.loading and len(scene.obstacles) == 1)
     assert [each.name for each in scene.objects] == ["Box 1", "cube", "ball"]
-    assert undoing._window.statusBar().currentMessage() == "Redone: Add Box 1"
+    assert window.statusBar().currentMessage() == "Redone: Add Box 1"
 
 
-def test_keys_while_another_robot_opens_are_not_kept_for_it(qtbot, undoing):
-    window, scene, bench = undoing._window, undoing._window.features[SceneView], undoing._bench
+def test_keys_while_another_robot_opens_are_not_kept_for_it(qtbot, window, undoing):
+    scene, bench = window.features[SceneView], window.workbench
     entry(scene, "Free body: cube")
     settled(qtbot, scene)
     undo(qtbot, undoing)
@@ -324,8 +322,8 @@ def test_keys_while_another_robot_opens_are_not_kept_for_it(qtbot, undoing):
     assert not bench.robot.parts
 
 
-def test_a_robot_that_is_opened_again_keeps_its_obstacles(qtbot, undoing):
-    window, bench = undoing._window, undoing._bench
+def test_a_robot_that_is_opened_again_keeps_its_obstacles(qtbot, window, undoing):
+    bench = window.workbench
     scene = window.features[SceneView]
     scene.add("box", False)
     before = bench.robot.model
@@ -341,8 +339,8 @@ def test_a_robot_that_is_opened_again_keeps_its_obstacles(qtbot, undoing):
     assert window.statusBar().currentMessage() == "the object around arm7 was removed; Undo (Ctrl+Z) adds it here"
 
 
-def test_a_session_has_its_own_scene_and_nothing_to_undo(qtbot, undoing, tmp_path):
-    window, bench = undoing._window, undoing._bench
+def test_a_session_has_its_own_scene_and_nothing_to_undo(qtbot, window, undoing, tmp_path):
+    bench = window.workbench
     window.open(engine.find_robot("pendulum"))
     wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.loading and bench.robot.newest is not None)
     window.features[Sessions].save(str(tmp_path / "own.catena"))
@@ -356,8 +354,8 @@ def test_a_session_has_its_own_scene_and_nothing_to_undo(qtbot, undoing, tmp_pat
     assert not undoing.undo.isEnabled()
 
 
-def test_a_run_opens_in_its_own_scene_and_undo_adds_the_other_objects(qtbot, undoing, tmp_path):
-    window, bench, scene = undoing._window, undoing._bench, undoing._window.features[SceneView]
+def test_a_run_opens_in_its_own_scene_and_undo_adds_the_other_objects(qtbot, window, undoing, tmp_path):
+    bench, scene = window.workbench, window.features[SceneView]
     scene.add("box", False)
     settled(qtbot, scene)
     play(qtbot, window, 0.1)

@@ -6,8 +6,7 @@ import pytest
 from PyQt6.QtCore import Qt
 from test_autosave import open_last
 from test_run_files import open_run
-from test_time import settle
-from windows import play_for, started, wait, wait_loaded
+from windows import play_for, settle, started, wait, wait_loaded
 
 import engine
 from app.features.attaching import ControllerView, Reloading, RunExports, Sessions, TimeView, UndoView

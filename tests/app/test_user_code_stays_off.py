@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PyQt6.QtCore import QSettings
-from test_bad_luck_places import SETTINGS
+from test_damaged_settings import SETTINGS
 from windows import wait, wait_loaded
 
 import engine

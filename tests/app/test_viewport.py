@@ -9,6 +9,7 @@ import pytest
 from PyQt6.QtCore import QEvent, QPoint, QPointF, Qt, QTimer
 from PyQt6.QtGui import QImage, QMouseEvent, QWheelEvent
 from PyQt6.QtWidgets import QApplication
+from windows import screen_of
 
 import engine
 from app.gl.renderer import COSTS, DETAILS, Renderer
@@ -247,11 +248,11 @@ class Drawer:
 @pytest.fixture
 def drawer(qtbot, viewport, robot, monkeypatch):
     """The drawer of a viewport that shows the robot at rest, in full."""
-    if not isinstance(viewport._screen, screens.ProcessorScreen):
+    if not isinstance(screen_of(viewport), screens.ProcessorScreen):
         pytest.skip("a graphics card draws here")
     made = []
     monkeypatch.setattr(screens, "PictureThread", lambda *ends: made.append(Drawer(*ends)) or made[-1])
-    viewport._screen.end()
+    screen_of(viewport).end()
     viewport.set_model(robot())
     viewport.set_poses(pose(robot, 0.0))
     (drawer,) = made
@@ -260,7 +261,7 @@ def drawer(qtbot, viewport, robot, monkeypatch):
     drawer.deliver(0.001)
     drawer.asked.clear()
     yield drawer
-    viewport._screen.end()
+    screen_of(viewport).end()
 
 
 def pose(robot, x: float) -> np.ndarray:
@@ -310,8 +311,7 @@ def test_the_full_picture_waits_for_the_hand(qtbot, viewport, robot, drawer):
     center = viewport.rect().center()
     qtbot.mousePress(viewport, Qt.MouseButton.LeftButton, pos=center)
     move(viewport, robot, drawer, 3, SMOOTH / 2)
-    with qtbot.waitSignal(viewport._still.timeout):
-        pass
+    qtbot.waitSignal(viewport._still.timeout).wait()
     assert drawer.asked[-1][1] > 0
     qtbot.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=center)
     qtbot.waitUntil(lambda: drawer.asked[-1][1] == 0)
@@ -370,7 +370,7 @@ def test_pictures_leave_a_simulation_that_lacks_time_some_of_it(qtbot, viewport,
 
 
 def test_keys_are_answered_while_a_picture_is_drawn(qtbot, viewport, robot, monkeypatch):
-    if not isinstance(viewport._screen, screens.ProcessorScreen):
+    if not isinstance(screen_of(viewport), screens.ProcessorScreen):
         pytest.skip("a graphics card draws here")
     drawing, go_on = threading.Event(), threading.Event()
 
@@ -402,8 +402,8 @@ def test_a_full_picture_is_left_for_what_is_newer(qtbot, viewport, robot, monkey
             yield piece
 
     viewport.set_model(robot())
-    viewport._screen.end()
-    view = viewport._view()
+    screen_of(viewport).end()
+    view = viewport.view()
     original = Renderer.pieces
     monkeypatch.setattr(Renderer, "pieces", pieces)
     thread = PictureThread(came.append, lambda *told: came.append(told))
@@ -443,7 +443,7 @@ def test_what_a_robot_reaches_is_worked_out_once_for_each_pose(viewport, monkeyp
     viewport.set_model(chain)
     viewport.fit()
     assert viewport.robot_size > 0.1
-    here = [each for each in asked if each is viewport._poses]
+    here = [each for each in asked if each is viewport.view().poses]
     assert len(here) == 1
     upper = viewport.robot_bounds[1]
     viewport.set_poses(engine.link_poses(chain, np.full(5, 0.4)))

@@ -91,13 +91,13 @@ def test_the_collision_mesh_that_is_read_is_named_while_a_robot_loads(qtbot, win
     links = "".join(f'<link name="{name}">{body}{shape.format(name)}</link>' for name in ("upper", "lower"))
     joints = joint.format("upper") + joint.format("lower").replace('"j"', '"k"')
     (tmp_path / "two.urdf").write_text(f'<robot name="two"><link name="base"/>{links}{joints}</robot>')
-    go, answer = threading.Event(), mesh_reader._Reader._request
+    go, answer = threading.Event(), mesh_reader.MeshReader._request
 
     def answer_later(*arguments):
         assert go.wait(60)
         return answer(*arguments)
 
-    monkeypatch.setattr(mesh_reader._Reader, "_request", answer_later)
+    monkeypatch.setattr(mesh_reader.MeshReader, "_request", answer_later)
     window.open(tmp_path / "two.urdf")
     label = window.feature(Status).loading_label
     wait(qtbot, lambda: label.text() == "Loading two.urdf … convex hull of upper.obj, 1 of 2")

@@ -63,13 +63,13 @@ def test_a_number_that_is_being_typed_stays_whatever_happens_meanwhile(qtbot, op
     box.selectAll()
     qtbot.keyClicks(box, "12.")
     window.refresh()  # as whenever anything is shown or pressed
-    view._bench.forces.set(0, np.arange(6.0), True)  # as when a frame with another wrench is shown
+    window.workbench.forces.set(0, np.arange(6.0), True)  # as when a frame with another wrench is shown
     window.refresh()
     assert box.text() == "12."
     qtbot.keyClicks(box, "5")
     qtbot.keyClick(box, Qt.Key.Key_Return)
     assert box.value() == 12.5
-    assert view._bench.forces.wrenches[panel.link.currentData()].wrench[5] == 12.5
+    assert window.workbench.forces.wrenches[panel.link.currentData()].wrench[5] == 12.5
 
 
 def test_it_follows_the_chosen_link_and_keeps_a_wrench_for_each(qtbot, arm):
@@ -119,15 +119,15 @@ def test_a_robot_none_of_whose_links_can_move_says_so(opened, tmp_path):
 
 def test_what_is_set_stands_in_the_picture_as_an_arrow_with_its_newtons(qtbot, arm):
     bench, overlays = arm.workbench, arm.viewport.overlays
-    wait(qtbot, lambda: arm.viewport._scene.ready and bench.robot.newest is not None)
+    wait(qtbot, lambda: arm.viewport.reading is None and bench.robot.newest is not None)
     plain = pixels(arm)
     link = bench.robot.model.link_names.index("hand")
     bench.forces.set(link, np.array([0.0, 0, 0, 0, 250.0, 0]), True)
     arm.refresh()
-    wait(qtbot, lambda: bool(arm.viewport._view().extras.labels))
-    ((text, end, *_),) = arm.viewport._view().extras.labels
+    wait(qtbot, lambda: bool(arm.viewport.view().extras.labels))
+    ((text, end, *_),) = arm.viewport.view().extras.labels
     assert text == "250 N"
-    along_y = np.array(end) - arm.viewport._poses[link, :3, 3] - arm.viewport.center
+    along_y = np.array(end) - arm.viewport.view().poses[link, :3, 3] - arm.viewport.center
     np.testing.assert_allclose(along_y / np.linalg.norm(along_y), (0, 1, 0), atol=1e-9)
     assert (np.abs(pixels(arm) - plain) > 30).mean() > 5e-4
     arm.run.play.trigger()
@@ -135,9 +135,9 @@ def test_what_is_set_stands_in_the_picture_as_an_arrow_with_its_newtons(qtbot, a
     arm.run.play.trigger()
     bench.forces.clear()
     arm.refresh()
-    assert arm.viewport._view().extras.labels == ()
+    assert arm.viewport.view().extras.labels == ()
     bench.replay.seek(0.1)  # what was recorded has it still
-    wait(qtbot, lambda: [text for text, *_ in arm.viewport._view().extras.labels] == ["250 N"])
+    wait(qtbot, lambda: [text for text, *_ in arm.viewport.view().extras.labels] == ["250 N"])
     bench.replay.leave()
     overlays.set_pushes(())
 

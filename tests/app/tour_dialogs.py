@@ -35,7 +35,8 @@ class Visitor(User):
         self.bench = self.window.workbench
 
     def hiding_and_distance(self) -> Iterator[None]:
-        from PyQt6.QtCore import QPointF
+        from PyQt6.QtCore import QPointF, Qt
+        from PyQt6.QtTest import QTest
 
         from app.features.distance_view import DistanceView
         from app.features.link_hiding import LinkHiding
@@ -49,8 +50,8 @@ class Visitor(User):
         seen = [(x, y) for y in range(4, viewport.height(), 12) for x in range(4, viewport.width(), 12)]
         on_links = [at for at in seen if viewport.under(*at) is not None]
         view.action.trigger()
-        view._click(view.under(QPointF(*on_links[0])))
-        view._click(view.under(QPointF(*on_links[-1]) + QPointF(90, 0)))
+        for at in (QPointF(*on_links[0]), QPointF(*on_links[-1]) + QPointF(90, 0)):
+            QTest.mouseClick(viewport, Qt.MouseButton.LeftButton, pos=at.toPoint())
         self.rest()
         yield
         view.remove()
@@ -71,11 +72,13 @@ class Visitor(User):
 
     def rest(self, seconds: float = 1.2) -> None:
         """Until the picture is drawn in full."""
+        from tests.app.windows import screen_of
+
         self.bench.pause()
         self.window.refresh()
         self.spin(seconds)
         viewport, waited = self.window.viewport, 0.0
-        while waited < PATIENCE and (viewport._screen.busy or viewport.detail[0] > 1.0):
+        while waited < PATIENCE and (screen_of(viewport).busy or viewport.detail[0] > 1.0):
             self.spin(0.2)
             waited += 0.2
 
@@ -91,9 +94,11 @@ class DialogTour(Visitor):
 
     def crowd(self) -> Iterator[None]:
         """Show all docks at once, then each in front of those beside it."""
+        from PyQt6.QtWidgets import QDockWidget
+
         self.robot("arm7")
         self.spin(0.3)
-        docks = self.window.docks._docks
+        docks = [dock.windowTitle() for dock in self.window.findChildren(QDockWidget)]
         shown = {title for title in docks if not self.window.docks[title].isHidden()}
         for title in docks:
             self.dock(title)

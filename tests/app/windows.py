@@ -1,11 +1,13 @@
 """Helpers of the window's tests: waiting, pressing, and measuring delays."""
 
+import queue
 import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -20,7 +22,11 @@ from app.panels import joints
 from app.panels.joints import JointPanel
 from app.panels.lesson import LessonPanel
 from app.panels.run_dialog import INTERVAL, RunDialog
+from app.picture.screens import CardScreen, ProcessorScreen, Screen
+from app.picture.viewport import Viewport
+from app.simulation.running import Running
 from app.window import Window
+from app.workbench import Workbench
 from engine.urdf.srdf import find_srdf
 
 PATIENCE = 60_000  # ms, for the first compilation of the engine
@@ -44,6 +50,18 @@ def started(make_window: Callable[[], Window], folder: Path) -> Window:
     return window
 
 
+def screen_of(viewport: Viewport) -> Screen:
+    """What shows the viewport's frames."""
+    return viewport.findChild((CardScreen, ProcessorScreen))
+
+
+def in_simulation(bench: Workbench, look: Callable[[Running], Any]) -> Any:
+    """What `look` returns in the simulation's thread, which has obeyed all that was asked of it before."""
+    found: queue.Queue[Any] = queue.Queue()
+    bench.probe.change(lambda running: found.put(look(running)))
+    return found.get(timeout=PATIENCE / 1000)
+
+
 def shown_time(window: Window) -> str:
     """Return the displayed time with its unit, without the end of the recording beside it."""
     return f"{window.features[TimeView].bar.time.text().split()[0]} s"
@@ -52,7 +70,7 @@ def shown_time(window: Window) -> str:
 def slider_position(panel: JointPanel, row: int, value: float) -> QPointF:
     """The handle's position in the viewport for a row's value, rad or m."""
     groove = joints.groove_of(panel.visualRect(panel.table.index(row, joints.SLIDER)))
-    return QPointF(joints._place(panel.table.rows[row], value, groove), groove.center().y())
+    return QPointF(joints.handle_place(panel.table.rows[row], value, groove), groove.center().y())
 
 
 @contextmanager
@@ -78,6 +96,18 @@ def play_for(qtbot, window: Window, seconds: float) -> None:
     wait(qtbot, lambda: window.workbench.robot.time >= until)
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: not window.workbench.robot.playing)
+
+
+def settle(qtbot, window: Window) -> None:
+    """Until the pause is obeyed, and the last frame shown."""
+    in_simulation(window.workbench, lambda _: None)
+    wait(qtbot, lambda: present(window) == window.workbench.robot.time)
+
+
+def present(window: Window) -> float:
+    """The time of the last frame of the newest run, s."""
+    recording = window.workbench.replay.recording
+    return recording.span(recording.runs[-1])[1]
 
 
 def frames_of(recording: engine.Recording, run: engine.Run) -> list[engine.RecordedFrame]:

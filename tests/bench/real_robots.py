@@ -79,7 +79,7 @@ def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
                 continue
             try:
                 with tempfile.TemporaryDirectory() as folder:
-                    yield {"key": key, **_measured(_case(name, way, Path(folder)), way)}
+                    yield {"key": key, **_measured(case_named(name, way, Path(folder)), way)}
             except (ValueError, RuntimeError) as fault:
                 yield {"key": key, "failure": str(fault)}
 
@@ -96,7 +96,7 @@ def file_of(name: str) -> Path:
     raise ValueError(f"{name} is not there: install example-robot-data 4.3 or newer, which brings it")
 
 
-def _case(name: str, way: str, folder: Path) -> Case:
+def case_named(name: str, way: str, folder: Path) -> Case:
     path = write_plain(file_of(name), folder)
     model = load(path)
     q = put_down(model, Scene(friction=FRICTION), model.neutral())

@@ -44,7 +44,7 @@ def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
         for work in WORKS:
             found = {name: seconds for (of, name), seconds in times.items() if of == work}
             name = _chosen(case._replace(work=work), found)
-            own = min(found[other] for other in _alike(case, work, name, found))
+            own = min(found[other] for other in alike(case, work, name, found))
             row[work] = {"chosen": name, "regret": own / min(found.values()), "us": _microseconds(found)}
         yield row
 
@@ -62,7 +62,7 @@ def _chosen(case: Case, found: Container[str]) -> str:
     return f"{name} on {where}"
 
 
-def _alike(case: Case, work: Work, name: str, found: Iterable[str]) -> list[str]:
+def alike(case: Case, work: Work, name: str, found: Iterable[str]) -> list[str]:
     """Return the names that share machine code with `name`, including itself."""
     algorithm, _, where = name.partition(" on ")
     if (work, where) != ("step", "cpu"):

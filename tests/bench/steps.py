@@ -90,7 +90,7 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
         (f"steps-{shape}-{n}{'-held' if held else ''}", partial(_steps, shape, n, 1, held, seconds))
         for (shape, n), held in product(TREES, (False, True))
     ]
-    parts.append((f"threads-{THREADED}", _threads))
+    parts.append((f"threads-{THREADED}", threads_row))
     for robot in BATCHES:
         parts += [(f"batch-{robot}", partial(_run_of, robot)), (f"launched-{robot}", partial(_launched, robot))]
     for row in measured_rows(parts, finished):
@@ -148,12 +148,12 @@ def _steps(shape: str, n: int, batch: int, held: bool, seconds: float) -> dict[s
     rng, rows = np.random.default_rng(n), model.q_of_v >= 0
     q = np.tile(model.neutral(), (batch, 1))
     q[:, model.q_of_v[rows]] = rng.uniform(-0.2, 0.2, (batch, int(rows.sum())))
-    us, reference = _timed(model, q, "abia", "cpu")
+    us, reference = timed_steps(model, q, "abia", "cpu")
     times, apart, failures = {"abia on cpu": us}, {}, {}
     for algorithm in candidates(model, "cuda"):
         name = f"{algorithm} on cuda"
         try:
-            times[name], end = _timed(model, q, algorithm, "cuda")
+            times[name], end = timed_steps(model, q, algorithm, "cuda")
         except Exception as error:  # the row says it, and the others are measured all the same
             failures[name] = f"{type(error).__name__}: {error}"
             continue
@@ -165,7 +165,7 @@ def _steps(shape: str, n: int, batch: int, held: bool, seconds: float) -> dict[s
     return row
 
 
-def _timed(model: Model, q: Array, algorithm: str, where: str) -> tuple[float, Array]:
+def timed_steps(model: Model, q: Array, algorithm: str, where: str) -> tuple[float, Array]:
     """The median µs of a step, and the velocities after the first steps."""
     threads = 1 if where == "cpu" else None
     simulation = Simulation(
@@ -220,7 +220,7 @@ def _beside(
     return {**row, "ratio": us / min(own for name, own in ours.items() if name.endswith(where))}
 
 
-def _threads() -> dict[str, Any]:
+def threads_row() -> dict[str, Any]:
     """Time one long chain on the CPU in turns: every algorithm, DCA-ABA by threads."""
     model = chain(THREADED, False)
     q = np.random.default_rng(THREADED).uniform(-0.2, 0.2, (1, THREADED))

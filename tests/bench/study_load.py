@@ -22,6 +22,7 @@ from engine.study.batch import Batch
 from engine.study.plan import NONE, Task
 from engine.study.results import Results, parts
 from tests.bench.studies import written
+from tests.engine.small_studies import planned
 
 SAMPLES = 2**18
 """Maximum number of samples of a batch on a GPU."""
@@ -46,8 +47,8 @@ def main(words: list[str] | None = None) -> int:
 
 def _led(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
     """The values, what travels, and the part of a batch."""
-    study = engine.Study.read(written(folder, args.samples * (RUNS + 1) * 5, args))
-    plan = study._plan
+    file = written(folder, args.samples * (RUNS + 1) * 5, args)
+    study, (description, plan) = engine.Study.read(file), planned(file)
     plan.decided = {"quadruped, auto on cpu in float64": ["abia", "cpu"]}
     samples = np.arange(args.samples)
     drawn = _seconds(lambda: plan.sampling.values(samples))
@@ -60,7 +61,7 @@ def _led(folder: Path, args: argparse.Namespace) -> dict[str, Any]:
     batch = Batch(task, numbers, lost, np.full(args.samples, np.nan))
     there, back = len(pickle.dumps(task)), len(pickle.dumps(batch.of(NONE)))
     pickled = _seconds(lambda: (pickle.dumps(task), pickle.loads(pickle.dumps(batch.of(NONE)))))
-    with Results(folder / "r", study._description, study._manifest(), {}) as store:
+    with Results(folder / "r", description, {"robots": plan.digests}, {}) as store:
         store.decided(lambda: plan.decided)
         times = []
         for k in range(RUNS):

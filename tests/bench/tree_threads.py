@@ -36,12 +36,12 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
     for shape in SHAPES:
         for bodies in BODIES:
             key = f"{shape}-{bodies}"
-            rows.append(finished.get(key) or {"key": key, **_measure(Case(shape, bodies), counts, seconds)})
+            rows.append(finished.get(key) or {"key": key, **measured_row(Case(shape, bodies), counts, seconds)})
             yield rows[-1]
     yield finished.get("findings") or {"key": "findings", "ahead": ahead(rows)}
 
 
-def _measure(case: Case, counts: list[int], seconds: float) -> dict[str, Any]:
+def measured_row(case: Case, counts: list[int], seconds: float) -> dict[str, Any]:
     model = case.model()
     states = state(model, np.random.default_rng(case.bodies), 1)
     (q, v, tau), out = (x[0] for x in states), np.empty(model.nv)

@@ -325,7 +325,7 @@ def _told(
     on_links, at = np.zeros_like(wrench), robot.at
     for i, (x, c) in enumerate(zip(ready.contacts, order, strict=True)):
         impulse = told.impulse[0, c]
-        slip = np.linalg.norm((np.eye(3) - np.outer(x.n, x.n)) @ step._point_row(robot.model, at, x) @ v)
+        slip = np.linalg.norm((np.eye(3) - np.outer(x.n, x.n)) @ step.point_row(robot.model, at, x) @ v)
         if i < len(ready.rows.mu):
             off = abs(told.slip[0, c] - slip)
             loose = 10 * float(told.residual[0]) * np.max(np.abs(ready.rows.b))

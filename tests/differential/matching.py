@@ -97,7 +97,7 @@ def _adds(certain: list[Contact], kept: list[Contact], exact: Precision) -> bool
     """Whether a place enlarges the area of those kept by more than the rounding of places: within it none need be."""
     n, rounding = min(kept, key=lambda x: x.gap).n, 2 * exact.place * _spread([x.x for x in certain])
     left = [x for x in certain if all(x is not y for y in kept)]
-    return any(touching._area_gain(kept, x, n, 0.0) > rounding for x in left)
+    return any(touching.area_gain(kept, x, n, 0.0) > rounding for x in left)
 
 
 def _spread(places: list[Array]) -> float:
@@ -169,7 +169,7 @@ def _holds(near: touching.Near, told: engine.scene.Contacts, c: int, n: Array, e
 
 
 def _moves(robot: Robot, x: Contact) -> bool:
-    return bool(np.max(np.abs(x.n @ step._point_row(robot.model, robot.at, x)), initial=0.0) > step.IMMOBILE)
+    return bool(np.max(np.abs(x.n @ step.point_row(robot.model, robot.at, x)), initial=0.0) > step.IMMOBILE)
 
 
 def _alike(group: list[Contact], exact: Precision) -> bool:

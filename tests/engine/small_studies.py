@@ -1,10 +1,15 @@
 """Two small studies, and their undisturbed results, for tests of how studies are run."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import engine
+from engine.study import tables
+from engine.study.description import Description, parse
+from engine.study.plan import Plan
 
 PUSHED = """
 robot = "quadruped"
@@ -102,3 +107,18 @@ def undisturbed(folder: Path) -> dict[str, np.ndarray]:
     """The pushed quadruped, each sample alone in this process."""
     engine.Study.read(named(folder)).run(folder / "r", processes=0, batch=1)
     return engine.Study.results(folder / "r")
+
+
+def planned(path: Path) -> tuple[Description, Plan]:
+    """What a study's file says, and the plan of its batches."""
+    content, text = tables.read(path)
+    return planned_of(content, path.parent, path.name, text)
+
+
+def planned_of(
+    content: Mapping[str, Any], folder: Path, name: str = "the study", text: str = ""
+) -> tuple[Description, Plan]:
+    """The same of a study's dictionaries and lists."""
+    problems = tables.Problems(name, text)
+    description = parse(content, problems)
+    return description, Plan(description, folder, problems, False)

@@ -23,10 +23,10 @@ def four(monkeypatch):
     """Simulate four cores, with a thread pool of its own."""
     for module in (cores, aba_batch, aba_threads, stepper):
         monkeypatch.setattr(module, "cores", lambda: 4)
-    aba_threads._pool.forget()
+    aba_threads.shared_pool.forget()
     yield
-    aba_threads._pool().threads.dismiss()
-    aba_threads._pool.forget()
+    aba_threads.shared_pool().threads.dismiss()
+    aba_threads.shared_pool.forget()
 
 
 def states(model, robots, rng, dtype="float64"):
@@ -141,7 +141,7 @@ def test_first_calls_may_come_from_many_threads_at_once(rng):
     """Kernels are compiled and the helpers are called together once."""
     model, at, wrong = engine.chain(30), states(engine.chain(30), 500, rng), []
     expected = engine.ForwardDynamics(model, 500, "abia", "cpu", threads=1)(*at)
-    aba_threads._pool.forget()
+    aba_threads.shared_pool.forget()
     together = threading.Barrier(8)
 
     def call():
@@ -166,16 +166,16 @@ def test_a_run_that_is_interrupted_ends_before_it_raises(rng, monkeypatch):
     q = model.random(rng, 200)
     whole, cut = (engine.Simulation(model, 200, q=q) for _ in range(2))
     whole.step(300)
-    run, leader = stepper.Stepper._run, threading.get_ident()
+    run, leader = stepper.Stepper.run_block, threading.get_ident()
 
     def interrupted(*arguments):
         found = run(*arguments)
         if threading.get_ident() == leader:
-            monkeypatch.setattr(stepper.Stepper, "_run", run)
+            monkeypatch.setattr(stepper.Stepper, "run_block", run)
             signal.raise_signal(signal.SIGINT)
         return found
 
-    monkeypatch.setattr(stepper.Stepper, "_run", interrupted)
+    monkeypatch.setattr(stepper.Stepper, "run_block", interrupted)
     with pytest.raises(KeyboardInterrupt):
         cut.step(300)
     np.testing.assert_array_equal(cut.q, whole.q)

@@ -206,7 +206,7 @@ def test_options_of_the_suite_of_batches_are_read_and_refused_elsewhere(capsys):
 @pytest.mark.usefixtures("example_robots")
 def test_feet_that_sliding_relieves_of_their_load_come_off(tmp_path):
     """Between sticking and coming off such a foot has no velocity; of Solo12, nudged while it stands, some feet do."""
-    case, batch = real_robots._case("Solo12", "standing", tmp_path), 100
+    case, batch = real_robots.case_named("Solo12", "standing", tmp_path), 100
     rng = np.random.default_rng(2026)
     simulation = engine.Simulation(
         case.model, batch, real_robots.DT, "implicit", "abia", scene=engine.Scene(friction=real_robots.FRICTION),

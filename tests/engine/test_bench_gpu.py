@@ -61,8 +61,8 @@ def test_the_rows_of_the_suite_have_keys_of_their_own():
 
 
 def test_a_race_is_won_from_where_all_longer_ones_are():
-    assert gpu._overtakes([(2, True), (4, False), (8, True), (16, True)]) == 8
-    assert gpu._overtakes([(2, True), (4, False)]) is None
+    assert gpu.overtakes([(2, True), (4, False), (8, True), (16, True)]) == 8
+    assert gpu.overtakes([(2, True), (4, False)]) is None
 
 
 def test_slopes_and_crossings_are_those_of_the_curves():
@@ -162,7 +162,7 @@ def test_a_row_of_steps_says_times_peers_and_what_is_met():
 def test_mujoco_steps_the_very_same_chain(rng):
     pytest.importorskip("mujoco")
     model, q = steps.chain(12, False), rng.uniform(-0.2, 0.2, (2, 12))
-    _, ours = steps._timed(model, q, "abia", "cpu")
+    _, ours = steps.timed_steps(model, q, "abia", "cpu")
     theirs = mujoco_steps.steps_on_one_core(model, q, steps.DT, steps.WALKED)
     np.testing.assert_allclose(theirs.v, ours, rtol=0, atol=1e-11 * np.abs(ours).max())
     assert 0 < theirs.seconds(0.01) < 1e-3
@@ -171,7 +171,7 @@ def test_mujoco_steps_the_very_same_chain(rng):
 def test_threads_step_a_long_chain_as_one_core_does(monkeypatch):
     monkeypatch.setattr(steps, "THREADED", 70)
     monkeypatch.setattr(steps, "WALKED", 5)
-    row = steps._threads()
+    row = steps.threads_row()
     assert {"abia, 1", "cfa, 1", "jsiia, 1", "dca, 1"} <= row["us"].keys()
     assert max(row["apart"].values()) < 1e-10
     assert row["speedup"]["abia, 1"] == 1
@@ -300,9 +300,9 @@ def test_a_peer_that_is_not_installed_says_so(monkeypatch):
 
 
 def test_a_fresh_process_is_timed_to_its_first_line(tmp_path):
-    assert 0 < first_answers._fresh("print(1)", str(tmp_path)) < 60
+    assert 0 < first_answers.time_fresh_process("print(1)", str(tmp_path)) < 60
     with pytest.raises(RuntimeError, match="ValueError: no answer"):
-        first_answers._fresh("raise ValueError('no answer')", str(tmp_path))
+        first_answers.time_fresh_process("raise ValueError('no answer')", str(tmp_path))
 
 
 @pytest.mark.gpu

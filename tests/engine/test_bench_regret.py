@@ -46,5 +46,5 @@ def test_names_of_the_same_code_count_as_one_and_others_do_not(chosen):
 def test_dca_aba_of_a_large_robot_is_no_aba():
     large = CASE._replace(links=300)
     names = ["abia on cpu", "dca on cpu"]
-    assert regret._alike(large, "step", "dca on cpu", names) == ["dca on cpu"]
-    assert regret._alike(CASE, "step", "dca on cpu", names) == names
+    assert regret.alike(large, "step", "dca on cpu", names) == ["dca on cpu"]
+    assert regret.alike(CASE, "step", "dca on cpu", names) == names

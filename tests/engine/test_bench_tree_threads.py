@@ -29,7 +29,7 @@ def test_who_is_ahead_is_found_between_two_sizes_and_not_by_noise():
 
 
 def test_a_row_is_measured_and_told():
-    found = tree_threads._measure(Case("comb", 100), [1], 0.01)
+    found = tree_threads.measured_row(Case("comb", 100), [1], 0.01)
     assert found["residual"] < 1e-11
     assert found["speedup"]["1"] == pytest.approx(found["aba_us"] / found["dca_us"]["1"], rel=0.5)
     assert "comb-100: abia" in tree_threads.line({"key": "comb-100", **found})

@@ -32,13 +32,13 @@ def test_a_table_is_valid_for_the_text_of_kernels_and_of_nothing_else(tmp_path, 
     digests = []
     for name in ("a.py", "b.cu", "c.cuh", "z.py"):
         (room / name).write_text("one")
-        digests.append(timings._source_digest("cpu"))
+        digests.append(timings.source_digest("cpu"))
         (room / name).write_text("two")
-        digests.append(timings._source_digest("cpu"))
+        digests.append(timings.source_digest("cpu"))
     assert len(set(digests)) == 8
     (room / "a.pyc").write_text("compiled")
     (room / "m.cpp").write_text("not ours")
-    assert timings._source_digest("cpu") == digests[-1]
+    assert timings.source_digest("cpu") == digests[-1]
 
 
 def test_a_part_of_a_robot_takes_as_long_as_a_whole_one(tmp_path):

@@ -63,13 +63,13 @@ def free_inside(n, places=(40, 80)):
 
 def regenerated(model, kind):
     """Return the tree with joints of these kinds."""
-    from engine.model.generate import _KINDS
+    from engine.model.generate import JOINT_KINDS
     from engine.model.joints import NQ, NV
 
     q, v = (np.cumsum(size[kind]) - size[kind] for size in (NQ, NV))
     joints = tuple(
         dataclasses.replace(
-            joint, kind=_KINDS[int(k)], q=slice(int(a), int(a + NQ[k])), v=slice(int(b), int(b + NV[k]))
+            joint, kind=JOINT_KINDS[int(k)], q=slice(int(a), int(a + NQ[k])), v=slice(int(b), int(b + NV[k]))
         )
         for joint, k, a, b in zip(model.joints, kind, q, v, strict=True)
     )

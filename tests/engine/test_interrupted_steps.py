@@ -45,7 +45,7 @@ class Blocks(deque):
 
 PLACES = {
     "a thread is asked for help": (stepper.ThreadPoolExecutor, "submit"),
-    "a block of robots is stepped": (stepper.Stepper, "_run"),
+    "a block of robots is stepped": (stepper.Stepper, "run_block"),
     "the caller's share is done": (Blocks, "clear"),
     "others are waited for": (stepper, "wait"),
     "the stretch is done": (stepper.Stepper, "_stretch"),
@@ -54,7 +54,7 @@ PLACES = {
 
 
 def _after_a_helper(run):
-    """`Stepper._run` that begins in the caller's thread once it has in another, which is then waited for."""
+    """`Stepper.run_block` that begins in the caller's thread once it has in another, which is then waited for."""
     begun = threading.Event()
 
     def later(*arguments):
@@ -74,7 +74,7 @@ def test_ctrl_c_at_any_place_of_a_stretch_waits_for_its_end(monkeypatch, place, 
     owner, name = PLACES[place]
     real, pressed = getattr(owner, name), []
     if name == "wait":
-        monkeypatch.setattr(stepper.Stepper, "_run", _after_a_helper(stepper.Stepper._run))
+        monkeypatch.setattr(stepper.Stepper, "run_block", _after_a_helper(stepper.Stepper.run_block))
 
     def interrupted(*arguments):
         if before and not pressed:
@@ -146,7 +146,7 @@ def test_a_handler_of_the_callers_is_called_between_two_stretches(monkeypatch, h
         if raises:
             raise Stop
 
-    run = stepper.Stepper._run
+    run = stepper.Stepper.run_block
 
     def pressing(*arguments):
         if cut.steps == 10:
@@ -154,7 +154,7 @@ def test_a_handler_of_the_callers_is_called_between_two_stretches(monkeypatch, h
         return run(*arguments)
 
     handle(own)
-    monkeypatch.setattr(stepper.Stepper, "_run", pressing)
+    monkeypatch.setattr(stepper.Stepper, "run_block", pressing)
     with pytest.raises(Stop) if raises else nullcontext():
         cut.step(30)
     assert heard == [(signal.SIGINT, 15, True)]
@@ -166,14 +166,14 @@ def test_a_handler_of_the_callers_is_called_between_two_stretches(monkeypatch, h
 
 def test_ctrl_c_that_is_ignored_stays_so(monkeypatch, handle):
     simulation = engine.Simulation(engine.load(engine.find_robot("arm7")))
-    run = stepper.Stepper._run
+    run = stepper.Stepper.run_block
 
     def pressing(*arguments):
         signal.raise_signal(signal.SIGINT)
         return run(*arguments)
 
     handle(signal.SIG_IGN)
-    monkeypatch.setattr(stepper.Stepper, "_run", pressing)
+    monkeypatch.setattr(stepper.Stepper, "run_block", pressing)
     simulation.step(3)
     assert simulation.steps == 3
     assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN

@@ -27,15 +27,17 @@ def test_of_fewer_than_seven_nothing_is_claimed():
 
 def test_of_processes_it_is_students_and_at_least_what_is_usual():
     for n in (5, 9, 30):
-        assert intervals._student(n) == pytest.approx(stats.t.ppf(0.995, n), rel={5: 0.01, 9: 2e-3, 30: 1e-4}[n])
+        assert intervals.student_quantile(n) == pytest.approx(
+            stats.t.ppf(0.995, n), rel={5: 0.01, 9: 2e-3, 30: 1e-4}[n]
+        )
     z, terms = stats.norm.ppf(0.995), ([1, 0, 1, 0], [5, 0, 16, 0, 3, 0], [3, 0, 19, 0, 17, 0, -15, 0])
     sums = [np.polyval(term, z) / over for term, over in zip(terms, (4, 96, 384), strict=True)]
-    assert intervals._student(2) == pytest.approx(z + sums[0] / 2 + sums[1] / 4 + sums[2] / 8, rel=1e-12)
+    assert intervals.student_quantile(2) == pytest.approx(z + sums[0] / 2 + sums[1] / 4 + sums[2] / 8, rel=1e-12)
     assert intervals.of_runs(np.array([])) is None
     usual = np.exp(0.01 * stats.norm.ppf(0.995) * np.sqrt(2))
     assert intervals.of_runs(np.array([3.0])) == pytest.approx((3 / usual, 3.0, 3 * usual))
     apart = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
-    off = intervals._student(5) * np.std(np.log(apart), ddof=1) * np.sqrt(2 / 6)
+    off = intervals.student_quantile(5) * np.std(np.log(apart), ddof=1) * np.sqrt(2 / 6)
     middle = np.sqrt(32)
     assert intervals.of_runs(apart) == pytest.approx((middle / np.exp(off), middle, middle * np.exp(off)))
     alike = intervals.of_runs(np.full(8, 5.0))

@@ -89,7 +89,7 @@ def test_the_terms_of_small_angles_are_exact_to_rounding():
         t2 = Fraction(angle) ** 2
         exact = [sum((-t2) ** k / factorial(2 * k + n) for k in range(12)) for n in (1, 2, 3)]
         small = angle < 1e-2
-        for term, true in zip(lie._sinc_terms(np.array(angle)), exact, strict=True):
+        for term, true in zip(lie.sinc_terms(np.array(angle)), exact, strict=True):
             assert float(term) == pytest.approx(float(true), rel=3e-16 if small else 1e-10)
 
 

@@ -139,7 +139,7 @@ class Use:
     def __init__(self, folder: Path):
         (folder / "first.dae").write_text(collada(), "utf-8")
         engine.read_mesh(folder / "first.dae")  # so that the process runs, and has imported all
-        self._reader = mesh_reader._reader()._process
+        self._reader = mesh_reader.reader().process
         Path(f"/proc/{self._reader.pid}/clear_refs").write_text("5")  # its peak of memory is that from here on
         self._before, self._own, self._room = self._seconds(), time.thread_time(), self._memory()
         self._ended, self._peak = self._of_ended(), 0
@@ -234,23 +234,23 @@ def test_one_process_reads_all_meshes_of_a_robot(tmp_path: Path) -> None:
         (tmp_path / f"{k}.obj").write_text(TETRAHEDRON + FACES)
         hulls(str(tmp_path / f"{k}.obj"))
         assert len(engine.read_mesh(tmp_path / f"{k}.obj")) == 1
-        pids.add(mesh_reader._reader()._process.pid)
+        pids.add(mesh_reader.reader().process.pid)
     assert len(pids) == 1
 
 
 def test_a_simple_binary_stl_needs_no_process(tmp_path: Path) -> None:
     trimesh.creation.box().export(tmp_path / "box.stl")
-    mesh_reader._reader().end()
+    mesh_reader.reader().end()
     assert len(hulls(str(tmp_path / "box.stl"))[0]) == 8
     assert len(engine.read_mesh(tmp_path / "box.stl")[0].triangles) == 12
-    assert mesh_reader._reader()._process is None
+    assert mesh_reader.reader().process is None
 
 
 def test_a_process_that_is_killed_while_it_waits_is_started_again(tmp_path: Path) -> None:
     (tmp_path / "a.obj").write_text(TETRAHEDRON + FACES)
     engine.read_mesh(tmp_path / "a.obj")
-    mesh_reader._reader()._process.kill()
-    mesh_reader._reader()._process.wait()
+    mesh_reader.reader().process.kill()
+    mesh_reader.reader().process.wait()
     assert len(engine.read_mesh(tmp_path / "a.obj")[0].triangles) == 4
 
 
@@ -275,8 +275,8 @@ def test_a_process_that_is_killed_while_it_answers_is_told_and_started_again(tmp
     received = mesh_reader._received
 
     def killed(stream: object, *what: object) -> np.ndarray:
-        mesh_reader._reader()._process.kill()
-        mesh_reader._reader()._process.wait()
+        mesh_reader.reader().process.kill()
+        mesh_reader.reader().process.wait()
         return received(stream, what[0], [1 << 20])
 
     with monkeypatch.context() as patched:

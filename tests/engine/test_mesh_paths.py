@@ -111,8 +111,8 @@ def test_home_and_folders_that_are_anybodys_are_no_packages(tmp_path: Path, mesh
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such folder")
 def test_a_folder_at_the_root_is_no_package() -> None:
     """Whatever its mode."""
-    assert mesh_paths._is_shared(Path("/usr"))
-    assert not mesh_paths._is_shared(Path("/usr/lib"))
+    assert mesh_paths.is_shared(Path("/usr"))
+    assert not mesh_paths.is_shared(Path("/usr/lib"))
     assert mesh_paths.Resources("/usr/a/r.urdf").packages("usr") == []
     assert mesh_paths.Resources("/usr/lib/r.urdf").packages("lib") == [Path("/usr/lib")]
 

@@ -50,8 +50,8 @@ def _measurements(_folder: Path) -> tuple[Path, Callable[[], bool]]:
 
 
 def _times(_folder: Path) -> tuple[Path, Callable[[], bool]]:
-    compilation._remember("code", 1.0)
-    return compilation._times(), lambda: compilation._remembered() == {"code": 1.0}
+    compilation.remember("code", 1.0)
+    return compilation.times_file(), lambda: compilation.remembered() == {"code": 1.0}
 
 
 def _pickle(folder: Path) -> tuple[Path, Callable[[], bool]]:
@@ -132,7 +132,7 @@ def test_what_is_written_is_for_nobody_else_whatever_the_umask(place, monkeypatc
         doubled()
         compiler._keep(files.cache_folder() / "kernels" / "abia", b"code", {})
         timings.Measurements(timings.table_path(), (ROW,)).save()
-        compilation._remember("code", 1.0)
+        compilation.remember("code", 1.0)
     finally:
         os.umask(before)
     found = sorted((place / "new").rglob("*"))

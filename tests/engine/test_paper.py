@@ -273,7 +273,7 @@ def test_the_short_version_runs_here(made):
 def test_what_a_folder_has_is_not_measured_again(made, monkeypatch, capsys):
     folder, _ = made
     before = (folder / "rows.jsonl").read_bytes()
-    monkeypatch.setattr(experiments, "_Point", None)
+    monkeypatch.setattr(experiments, "Point", None)
     assert main.main(["paper", "--short", "--device", "cpu", "--out", str(folder), "--json"]) == 0
     assert (folder / "rows.jsonl").read_bytes() == before
     assert len(json.loads(capsys.readouterr().out)["rows"]) == len(PaperPlan("cpu", True, 0).points())
@@ -347,7 +347,7 @@ class Wrong(ForwardDynamics):
 
 
 def one_point(plan, experiment, size, smaller=None):
-    row = experiments._Point(plan, experiment, size, smaller or {}).row()
+    row = experiments.Point(plan, experiment, size, smaller or {}).row()
     return {(x["algorithm"], x["device"]): x for x in row["candidates"]}
 
 

@@ -60,7 +60,7 @@ def test_a_run_has_the_same_ground_on_every_device():
     for name in ("arm7", "quadruped", "pendulum"):
         model = engine.load(engine.find_robot(name))
         scenes = {
-            run_command._scene(parser.parse_args(["--device", device, "--dtype", dtype]), model)
+            run_command.scene_of(parser.parse_args(["--device", device, "--dtype", dtype]), model)
             for device in ("cpu", "cuda", "auto")
             for dtype in ("float64", "float32")
         }

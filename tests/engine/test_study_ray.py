@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_studies import PUSHED, SWUNG, named, same, undisturbed
+from small_studies import PUSHED, SWUNG, named, planned, same, undisturbed
 
 import engine
 from engine.study import on_ray
@@ -90,11 +90,11 @@ def cluster(started: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> An
 
 @pytest.mark.usefixtures("cluster")
 def test_code_travels_to_a_cluster_that_has_none(alone: dict[str, np.ndarray], tmp_path: Path) -> None:
-    study = engine.Study.read(named(tmp_path))
-    now = study.run(tmp_path / "r", on="auto", batch=2)
+    file = named(tmp_path)
+    now = engine.Study.read(file).run(tmp_path / "r", on="auto", batch=2)
     assert (now.done, now.seats) == (12, 2)
     assert same(engine.Study.results(tmp_path / "r"), alone)
-    with Cluster(study._description, "auto") as place:
+    with Cluster(planned(file)[0], "auto") as place:
         used = ray.get(place.task("cpu").remote(engine.__version__, lambda: engine.__file__))
     assert "py_modules" in used
 
@@ -169,7 +169,7 @@ def test_a_program_that_is_killed_loses_no_part(alone: dict[str, np.ndarray], tm
 def test_a_process_steps_many_batches_on_one_gpu(tmp_path: Path) -> None:
     """A process a batch costs seconds on a GPU: 2·10⁶ samples took 104 s on two H200. Ray takes our word for GPUs."""
     ray.init("local", num_cpus=2, num_gpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
-    task = Cluster(engine.Study.read(named(tmp_path))._description, "auto").task("cuda")
+    task = Cluster(planned(named(tmp_path))[0], "auto").task("cuda")
 
     def process_and_gpu(seconds: float) -> tuple[int, str]:
         time.sleep(seconds)

@@ -111,7 +111,7 @@ def test_a_process_that_is_killed_costs_its_batch_which_is_run_again(
 ) -> None:
     """Twice the first process for each batch of the friction 0.8 is killed as it works."""
     killed: list[int] = []
-    original = Processes._compiled
+    original = Processes.compiled
 
     def works(self: Processes, given):  # type: ignore[no-untyped-def]
         for work in original(self, given):
@@ -121,7 +121,7 @@ def test_a_process_that_is_killed_costs_its_batch_which_is_run_again(
             else:
                 yield work
 
-    monkeypatch.setattr(Processes, "_compiled", works)
+    monkeypatch.setattr(Processes, "compiled", works)
     engine.Study.read(named(tmp_path)).run(tmp_path / "r", processes=2, batch=2)
     assert len(killed) == 2
     assert same(engine.Study.results(tmp_path / "r"), alone)
@@ -154,9 +154,9 @@ def test_a_batch_that_ends_every_process_ends_the_study_with_a_sentence(
         def __reduce__(self):  # type: ignore[no-untyped-def]
             return os.kill, (_Pid(), signal.SIGKILL)
 
-    original = Processes._compiled
+    original = Processes.compiled
     monkeypatch.setattr(
-        Processes, "_compiled", lambda self, works: (w._replace(task=Fatal(w.task)) for w in original(self, works))
+        Processes, "compiled", lambda self, works: (w._replace(task=Fatal(w.task)) for w in original(self, works))
     )
     with pytest.raises(
         RuntimeError, match=r"the batch of sample 0 has ended 3 processes \(.*SIGKILL\); free some memory"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_studies import PUSHED, SWUNG, named, same, undisturbed
+from small_studies import PUSHED, SWUNG, named, planned, same, undisturbed
 
 import engine
 from engine import cli
@@ -126,18 +126,20 @@ def test_threads_that_share_a_robot_are_those_that_the_study_began_with(tmp_path
         'robot = "chain:600"\nalgorithm = "dca"\ndevice = "cpu"\nseconds = 0.01\n[[keep]]\nquantity = "total energy"\n'
     )
     text += '[[vary]]\nwhat = "velocity"\nof = "joint3"\nvalues = [1.0, 2.0]\n'
-    made = engine.Study.read(named(tmp_path, text))
-    made.run(tmp_path / "r", processes=0)
-    (decided,) = json.loads((tmp_path / "r" / "study.json").read_text())["decided"].values()
+    file = named(tmp_path, text)
+    engine.Study.read(file).run(tmp_path / "r", processes=0)
+    description, plan = planned(file)
+    plan.decided = json.loads((tmp_path / "r" / "study.json").read_text())["decided"]
+    (decided,) = plan.decided.values()
     assert decided[:2] == ["dca", "cpu"]
-    group = made._plan.group({})
-    task = next(made._plan.tasks(np.ones(2, bool), lambda *_: 2))[1]
+    group = plan.group({})
+    task = next(plan.tasks(np.ones(2, bool), lambda *_: 2))[1]
     there = engine.Study.results(tmp_path / "r")["total energy"].tobytes()
     for threads in (1, 2, 3):
-        found = batches.simulate(made._description, group, task, threads)
+        found = batches.simulate(description, group, task, threads)
         assert found.columns["total energy"].tobytes() == there
     other = dataclasses.replace(group, threads=group.threads + 1)
-    assert batches.simulate(made._description, other, task).columns["total energy"].tobytes() != there
+    assert batches.simulate(description, other, task).columns["total energy"].tobytes() != there
 
 
 def test_trajectories_that_are_kept_are_those_of_the_sample(tmp_path: Path) -> None:
@@ -175,15 +177,15 @@ def test_a_robot_that_diverges_is_a_result(processes: int, tmp_path: Path) -> No
 
 
 def test_batches_grow_until_they_take_seconds_and_leave_no_seat_without(tmp_path: Path) -> None:
-    made = engine.Study.read(named(tmp_path, PUSHED.replace("samples = 4", "samples = 4000")))
-    made._plan.decided = Processes(made._description, 1).decide(made._plan)
-    group = made._plan.group({name: x[0] for name, x in made.values([0]).items()})
+    description, plan = planned(named(tmp_path, PUSHED.replace("samples = 4", "samples = 4000")))
+    plan.decided = Processes(description, 1).decide(plan)
+    group = plan.group({name: x[0] for name, x in plan.sampling.values(np.array([0])).items()})
 
     class Seats:
         seats = 4
 
-    many = study._Sizes(None, type("Many", (), {"seats": 1000})(), 10**6)
-    sizes, found = study._Sizes(None, Seats(), 12000), []  # type: ignore[arg-type]
+    many = study.BatchSizes(None, type("Many", (), {"seats": 1000})(), 10**6)
+    sizes, found = study.BatchSizes(None, Seats(), 12000), []  # type: ignore[arg-type]
     for seconds in (0.1, 0.1, 0.4, 4.0, 8.0):
         count = sizes.next(group, 4000)
         found.append(count)
@@ -194,8 +196,8 @@ def test_batches_grow_until_they_take_seconds_and_leave_no_seat_without(tmp_path
     task = type("Task", (), {"samples": np.zeros(256)})
     many.learn(group, type("Batch", (), {"task": task, "seconds": 16.0}))
     assert many.next(group, 4000) == 533  # for 33 s: 30 batches a second of 1000 seats
-    assert study._Sizes(None, Seats(), 100).next(group, 100) == 16  # type: ignore[arg-type]
-    assert study._Sizes(5, Seats(), 100).next(group, 100) == 5  # type: ignore[arg-type]
+    assert study.BatchSizes(None, Seats(), 100).next(group, 100) == 16  # type: ignore[arg-type]
+    assert study.BatchSizes(5, Seats(), 100).next(group, 100) == 5  # type: ignore[arg-type]
 
 
 def test_gravity_is_the_study_s_or_varies(tmp_path: Path) -> None:

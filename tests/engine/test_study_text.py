@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_studies import named
+from small_studies import named, planned
 
 import engine
 from engine.study.description import SAMPLINGS
@@ -229,8 +229,8 @@ def test_robots_of_installed_packages_are_found_when_the_study_is_read(
         files = metadata.files("example-robot-data")
     except metadata.PackageNotFoundError:
         pytest.skip("example-robot-data is not installed; it is part of the dev group (not on Windows)")
-    study = engine.Study.read(named(tmp_path, text))
-    assert study._plan.robots["example-robot-data:panda_description/urdf/panda.urdf"].name == "panda"
+    _, plan = planned(named(tmp_path, text))
+    assert plan.robots["example-robot-data:panda_description/urdf/panda.urdf"].name == "panda"
     for change, said in (
         ("panda.urdf", "the package 'example-robot-data' has no file 'panda_description/urdf/pandas.urdf'; name a"),
         ("example-robot-data", "the package 'example-robot-dates' is not installed; install it with pip install "

@@ -55,7 +55,7 @@ def read_heights(path: Path) -> None:
 def read_controls(path: Path) -> None:
     model = engine.load(engine.find_robot("pendulum"))
     try:
-        run_command._controls(argparse.Namespace(controls=path), model, 125_000)
+        run_command.controls_of(argparse.Namespace(controls=path), model, 125_000)
     except CallError as fault:
         raise ValueError(str(fault)) from None
 

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from small_studies import planned_of
 from xacro_arm import ARM, written_arm
 
 import engine
@@ -79,5 +80,5 @@ def test_commands_take_them_as_xacro_does(arm, tmp_path, capsys):
 def test_a_study_names_a_robot_with_its_arguments(arm):
     axis = {"what": "robot", "values": ["arm.xacro n:=3", "arm.xacro n:=5"]}
     content = {"robot": "arm.xacro", "seconds": 0.01, "vary": [axis], "keep": [{"quantity": "total energy"}]}
-    study = engine.Study(content, arm.parent)
-    assert [model.nv for model in study._plan.robots.values()] == [3, 5]
+    _, plan = planned_of(content, arm.parent)
+    assert [model.nv for model in plan.robots.values()] == [3, 5]

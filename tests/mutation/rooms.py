@@ -21,7 +21,7 @@ class Room(NamedTuple):
 
 _STEPS = (
     "simulation", "step_laws", "stepping_contract", "holding", "freezing", "dca_steps", "wrenches",
-    "ball_joints", "frames", "phases", "energies", "link_twists", "sameness",
+    "ball_joints", "frames", "phases", "energies", "link_twists", "symmetries",
 )  # fmt: skip
 _DYNAMICS = (
     "dynamics", "algorithms", "aba_batch", "blocks", "cfa_cpu", "chain_inertias", "cpu_dynamics", "dca_cpu", "dca_tree",
@@ -62,7 +62,7 @@ ROOMS = {
     ),
     "contact": Room(
         ("kernels/collision/*.py", "kernels/contact/*.py", "scene/*.py"),
-        (*_CONTACT, "simulation", "bench_contact", "stepping_contract", "sameness"),
+        (*_CONTACT, "simulation", "bench_contact", "stepping_contract", "symmetries"),
     ),
     "selection": Room(
         ("selection/*.py",),

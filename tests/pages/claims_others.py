@@ -169,7 +169,7 @@ def counted() -> Iterable[str]:
     )
     broken = sum(length("engine/test_broken_cupy.py", name) for name in ("FAULTS", "RAISED"))
     yield f"| {broken} failures, each with `auto` and `cuda` |"
-    yield f"| the same: {length('app/test_bad_luck_opening.py', 'NAMES')} names,"
+    yield f"| the same: {length('app/test_opening_problems.py', 'NAMES')} names,"
 
 
 @page_text.of(ROBUST)

@@ -10,6 +10,7 @@ import engine
 from engine.study import description, on_ray, pictures, shares, study
 from engine.study.tables import Problems
 from engine.study.variables import VARIABLES
+from tests.engine.small_studies import planned
 
 PAGE = "docs/studies.md"
 claims = page_text.of(PAGE)
@@ -61,15 +62,15 @@ def variables() -> Iterable[str]:
 @claims
 def numbers() -> Iterable[str]:
     """Numbers of the studies that ship, and of batches."""
-    pushed, arm = (engine.Study.read(SHIPPED / f"{name}.toml") for name in ("pushed_quadruped", "arm_payload"))
-    (push,), axes = pushed._description.pushes, pushed._description.axes
+    pushed, arm = (planned(SHIPPED / f"{name}.toml")[0] for name in ("pushed_quadruped", "arm_payload"))
+    (push,), axes = pushed.pushes, pushed.axes
     directions, frictions = (len(axis.values) for axis in axes)
     assert frictions == 5
     yield f"{g(push.force)} N for {g(push.duration)} s from {directions} directions at five frictions."
-    yield f"Does it stand {g(pushed._description.seconds)} s later?"
+    yield f"Does it stand {g(pushed.seconds)} s later?"
     yield f"grid: {directions} directions, at each of them"
     yield f"five frictions: {pushed.count} samples"
-    (bound,) = {abs(x) for kept in arm._description.kept if kept.predicate for x in (kept.above, kept.below)}
+    (bound,) = {abs(x) for kept in arm.kept if kept.predicate for x in (kept.above, kept.below)}
     yield f"the payload at which an arm's hand sinks by {1000 * bound:g} mm"
     yield f"is repeated, up to {on_ray.RETRIES} times"
     assert shares.CONFIDENCE == 1.96
@@ -79,7 +80,7 @@ def numbers() -> Iterable[str]:
 @claims
 def options() -> Iterable[str]:
     """Options of the command."""
-    (shown,) = (action for action in page_text.commands()["study"]._actions if action.dest == "picture")
+    (shown,) = (action for action in page_text.actions(page_text.commands()["study"]) if action.dest == "picture")
     yield f"`--picture {shown.metavar}` plots the results"
     yield f'`--picture {shown.metavar} --x "hand payload" --y kp` shows the border.'
     varied, kept = ("a", "b"), {"c": False, "d": True}

@@ -116,7 +116,7 @@ def mass_matrix() -> None:
 def scanned() -> None:
     (A1, A2), (b1, b2), x = R.X[1:3], R.random.normal(size=(2, 6)), R.random.normal(size=6)
     same(A2 @ (A1 @ x + b1) + b2, (A2 @ A1) @ x + (A2 @ b1 + b2))
-    joined = bidiagonal._join((A1, b1[:, None]), (A2, b2[:, None]))
+    joined = bidiagonal.join((A1, b1[:, None]), (A2, b2[:, None]))
     same(joined[0], A2 @ A1), same(joined[1][:, 0], A2 @ b1 + b2)
     b = R.random.normal(size=(N, 6))
     x = bidiagonal.solve(R.X[None], b[None])[0]

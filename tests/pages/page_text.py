@@ -67,16 +67,21 @@ def commands() -> dict[str, argparse.ArgumentParser]:
     return dict(commands.choices)
 
 
+def actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """The options and arguments of a parser, which has no public name for them."""
+    return parser._actions
+
+
 def help_lines(command: str) -> Iterator[str]:
     """Each option of a command with what its help says, on a line of its own."""
-    for action in commands()[command]._actions:
+    for action in actions(commands()[command]):
         names = "/".join(action.option_strings) or action.dest
         yield f"{names}: {action.help or ''}."
 
 
 def defaults(command: str) -> dict[str, object]:
     """Return a command's defaults."""
-    return {action.dest: action.default for action in commands()[command]._actions}
+    return {action.dest: action.default for action in actions(commands()[command])}
 
 
 def prose(page: str) -> str:

@@ -275,5 +275,5 @@ def test_calls_of_the_shell_that_are_quick(tmp_path, monkeypatch):
     ["info", "run", "check", "repeat", "unpack", "generate", "render", "compare", "bench", "paper", "lessons"],
 )
 def test_each_command_has_help_and_json(command):
-    names = {option for action in page_text.commands()[command]._actions for option in action.option_strings}
+    names = {option for action in page_text.actions(page_text.commands()[command]) for option in action.option_strings}
     assert {"--help", "--json"} <= names

@@ -42,7 +42,7 @@ SAYS = {
 
 @pytest.mark.parametrize("command", page_text.commands())
 def test_the_numbers_and_defaults_of_help_are_the_programs(command: str) -> None:
-    for action in page_text.commands()[command]._actions:
+    for action in page_text.actions(page_text.commands()[command]):
         text, named, default = action.help or "", f"{command} {action.dest}", action.default
         if named in SAYS:
             assert SAYS[named] in text, text

@@ -68,7 +68,7 @@ def test_every_call_that_a_page_shows_is_one(page: str, words: str):
     if name in ("view", "connect", "lesson", "ROBOT.urdf", "SESSION.catena", "RUN.npz") or "/" in name:
         return
     parser = page_text.commands()[name]
-    known = {option: action for action in parser._actions for option in action.option_strings}
+    known = {option: action for action in page_text.actions(parser) for option in action.option_strings}
     for word in rest:
         if word.startswith("-"):
             assert word in known, f"{page}: {name} has no {word}"
@@ -78,7 +78,7 @@ def test_every_call_that_a_page_shows_is_one(page: str, words: str):
         return  # the option alone is named
     if "|" in rest or "COMMAND" in name:
         return
-    needed = [action.dest for action in parser._actions if not action.option_strings and action.nargs != "*"]
+    needed = [action.dest for action in page_text.actions(parser) if not action.option_strings and action.nargs != "*"]
     filled = rest if not needed or _places(rest, known) else [*rest, *{"generate": ["chain", "3"]}.get(name, ["arm7"])]
     if name == "render" and "--out" not in filled:
         filled += ["--out", "x.png"]
@@ -99,7 +99,7 @@ def test_every_option_that_pages_name_exists():
     own = {
         option
         for parser in page_text.commands().values()
-        for action in parser._actions
+        for action in page_text.actions(parser)
         for option in action.option_strings
     }
     files = [*(ROOT / "tests").rglob("*.py"), *(ROOT / "app").rglob("*.py")]
@@ -117,7 +117,7 @@ def test_options_in_a_row_of_the_page_of_the_shell_are_that_commands():
     for name, told in rows:
         if name in ("view", "connect", "lesson"):
             continue
-        known = {option for action in page_text.commands()[name]._actions for option in action.option_strings}
+        known = {option for action in page_text.actions(page_text.commands()[name]) for option in action.option_strings}
         named = set(re.findall(r"`(--[a-z-]+)", told))
         assert named <= known, name
 

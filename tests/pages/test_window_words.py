@@ -21,8 +21,8 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> Called:
     words).
     """
     found: list[tuple[object, ...]] = []
-    monkeypatch.setattr(app, "_no_screen", lambda: False)
-    monkeypatch.setattr(app, "_show_window", lambda *given: found.append(("window", *given)) or 0)
+    monkeypatch.setattr(app, "no_screen", lambda: False)
+    monkeypatch.setattr(app, "show_window", lambda *given: found.append(("window", *given)) or 0)
     monkeypatch.setattr(cli, "main", lambda words, **_: found.append(("headless", *words)) or 0)
 
     def call(*words: object) -> tuple[object, ...]:
@@ -52,7 +52,7 @@ def parser_of(opens: Callable[[list[str]], int], monkeypatch: pytest.MonkeyPatch
 
 def options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
     """Its options but for help, which the headless commands have."""
-    return {name: each for each in parser._actions for name in each.option_strings if each.dest != "help"}
+    return {name: each for each in page_text.actions(parser) for name in each.option_strings if each.dest != "help"}
 
 
 def test_every_option_of_the_window_opens_it_wherever_it_stands(

@@ -78,7 +78,8 @@ class Candidate:
     _queued: Call | None = None
     """`_inner` calls, as timed by the GPU's clock."""
     _inner: int = 1
-    _result: Any = None
+    result: Any = None
+    """What the last call returned."""
 
     def attempt(self, work: Callable[[], None]) -> None:
         """Run part of the work; an exception becomes the verdict, and does not affect other candidates."""
@@ -95,7 +96,7 @@ class Candidate:
 
     def release(self) -> None:
         """Free the buffers."""
-        self._call = self._queued = self._result = self._at = None
+        self._call = self._queued = self.result = self._at = None
 
     def prepare(self, at: State, slot: float = SLOT) -> None:
         """Create the algorithm, check its first result, and find how many calls make a turn of `slot` seconds."""
@@ -108,16 +109,16 @@ class Candidate:
             self._probe(make, at)
         began = perf_counter()
         call = make(at)
-        self._result = call()
+        self.result = call()
         self._wait()
         self.first, self._at, self._call = perf_counter() - began, at, call
         self.check()
         if self.verdict == "wrong":
             return
         finish_compiling()
-        once = self._timed(call)
+        once = self.timed(call)
         if once < MIN_UNDISTURBED_SECONDS:
-            once = min(once, self._timed(call), self._timed(call))
+            once = min(once, self.timed(call), self.timed(call))
         self._inner = max(1, math.ceil(slot / once))
         self.cost = once * self._inner
         if self.device == "cuda":
@@ -161,7 +162,7 @@ class Candidate:
         call()
         self._wait()
         finish_compiling()
-        seconds = self._timed(call) * self.batch / PROBE_ROBOTS
+        seconds = self.timed(call) * self.batch / PROBE_ROBOTS
         if seconds > LONGEST:
             raise Refused(f"one call would take about {seconds:.0f} s; name it to have it measured")
 
@@ -179,7 +180,7 @@ class Candidate:
     def check(self) -> None:
         """Check the last result: compare the worst residual so far with the bound of the number type."""
         assert self._at is not None
-        result, shape = self._result, self._at.v.shape
+        result, shape = self.result, self._at.v.shape
         result = np.asarray(to_host(result) if on_device(result) else result)
         if result.shape not in (shape, shape[1:] if self.batch == 1 else shape):
             return self._out("wrong", f"its result has the shape {result.shape}; expected {shape}")
@@ -204,12 +205,13 @@ class Candidate:
             self._wait()
         start = perf_counter()
         for _ in range(self._inner):
-            self._result = call()
+            self.result = call()
             self._wait()
         host = (perf_counter() - start) / self._inner
         return host, clock.device_seconds(self._queued) / self._inner if self._queued else math.nan
 
-    def _timed(self, call: Call) -> float:
+    def timed(self, call: Call) -> float:
+        """Return the seconds of a call until its result is available."""
         start = perf_counter()
         call()
         self._wait()

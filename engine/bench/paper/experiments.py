@@ -152,11 +152,11 @@ def measure(plan: PaperPlan, finished: Mapping[str, dict[str, Any]]) -> Iterator
         if name not in rows:
             family = [row for row in rows.values() if row["experiment"] == experiment.key]
             smaller = {row[experiment.axis]: row for row in family if row[experiment.axis] < size}
-            rows[name] = _Point(plan, experiment, size, smaller).row()
+            rows[name] = Point(plan, experiment, size, smaller).row()
             yield rows[name]
 
 
-class _Point:
+class Point:
     """One size of one experiment: its inputs, and its candidates, prepared in sequence and then timed in turns."""
 
     def __init__(self, plan: PaperPlan, experiment: Experiment, size: int, smaller: dict[int, dict[str, Any]]):

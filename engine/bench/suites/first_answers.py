@@ -69,11 +69,11 @@ def _verdict(row: dict[str, Any]) -> str:
 
 
 def _cold_and_warm(program: str, folder: str, *words: str) -> dict[str, float]:
-    cold, *warm = (_fresh(program, folder, *words) for _ in range(3))
+    cold, *warm = (time_fresh_process(program, folder, *words) for _ in range(3))
     return {"cold_s": cold, "warm_s": min(warm)}
 
 
-def _fresh(program: str, folder: str, *words: str) -> float:
+def time_fresh_process(program: str, folder: str, *words: str) -> float:
     """Return seconds until a fresh process prints a line. Raises RuntimeError with its last output if it fails."""
     root = str(Path(__file__).parents[3])
     paths = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])

@@ -144,11 +144,11 @@ def _race(seconds: float) -> dict[str, Any]:
         )
     row: dict[str, Any] = {"points": points}
     for name in ("call", "queued", "device"):
-        row[f"links_{name}"] = _overtakes([(p["links"], p[name] < p["pinocchio_us"]) for p in points])
+        row[f"links_{name}"] = overtakes([(p["links"], p[name] < p["pinocchio_us"]) for p in points])
     return {**row, "goal": Goal("links_call", 50, 25).verdict(row)}
 
 
-def _overtakes(points: list[tuple[int, bool]]) -> int | None:
+def overtakes(points: list[tuple[int, bool]]) -> int | None:
     """Return the smallest length from which all longer ones are won; None if the longest is lost."""
     won = None
     for links, ahead in reversed(points):

@@ -161,7 +161,7 @@ def _run_thread(attend: Callable[..., None], control: NDArray[np.int64], me: int
     attend(control, me)
 
 
-_pool = OnePerProcess(_Pool)
+shared_pool = OnePerProcess(_Pool)
 
 
 class Blocks:
@@ -190,7 +190,7 @@ class Blocks:
         """Compute q̈ into `out` on that many threads, the caller's among them; alone where another thread leads the
         pool."""
         if threads > 1:
-            pool = _pool()
+            pool = shared_pool()
             if pool.threads.sleeping:
                 pool.threads.wake(threads)
             status = self._lead(pool.control, threads, q, v, tau, out)

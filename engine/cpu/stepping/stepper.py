@@ -263,7 +263,7 @@ class Stepper:
             run = 1
         sequence = _NOTHING if controls is None else controls
         if threads == 1 and run == batch:
-            diverged = [self._run(slice(0, batch), self._workplaces[0], n, done, sequence, every, record)]
+            diverged = [self.run_block(slice(0, batch), self._workplaces[0], n, done, sequence, every, record)]
         else:
             blocks = deque(slice(k, min(k + run, batch)) for k in range(0, batch, run))
             diverged = self._shared(blocks, threads, n, done, sequence, every, record)
@@ -281,7 +281,7 @@ class Stepper:
 
         def share(place: _Workplace) -> None:
             taken = iter(partial(_taken, blocks), None)
-            diverged.extend(self._run(block, place, n, done, sequence, every, record) for block in taken)
+            diverged.extend(self.run_block(block, place, n, done, sequence, every, record) for block in taken)
 
         try:
             with suppress(RuntimeError):  # no threads start while the interpreter ends
@@ -303,7 +303,7 @@ class Stepper:
             for array in workspace.of_steps(self._contact_state):
                 array[lost] = 0
 
-    def _run(
+    def run_block(
         self, block: slice, place: _Workplace, n: int, done: int, sequence: Array, every: int,
         record: tuple[Array | None, ...],
     ) -> int:  # fmt: skip

@@ -2,16 +2,17 @@
 
 import numpy as np
 import pytest
+from PyQt6.QtCore import QTimer
 from PyQt6.QtWidgets import QWidget
-from test_bad_luck_screen import linux, started
+from test_missing_screen import linux, started
 from test_viewport import colors, shown
-from windows import wait
+from windows import screen_of, wait
 
 import engine
 from app.gl.context import NoOpenGL, why_too_old
 from app.gl.renderer import Renderer
 from app.picture import drawing_problem
-from app.picture.drawing_problem import OPEN_AGAIN, UPDATE, problem_and_fix
+from app.picture.drawing_problem import OPEN_AGAIN, UPDATE, DrawingProblem, problem_and_fix
 
 PROGRAM = """
 import sys
@@ -21,6 +22,7 @@ from app import set_opengl_defaults
 set_opengl_defaults()
 app = QApplication([])
 import engine
+from app.picture.drawing_problem import DrawingProblem
 from app.window import Window
 window = Window(QSettings(sys.argv[1], QSettings.Format.IniFormat))
 window.show()
@@ -31,9 +33,9 @@ viewport.diagnostics.connect(told.extend)
 def look():
     if bench.robot.model is not None and not bench.loading and not bench.robot.playing:
         window.run.play.trigger()
-    if viewport._problem.isVisible() and told and bench.robot.time > 0.1:
+    if viewport.findChild(DrawingProblem).isVisible() and told and bench.robot.time > 0.1:
         findings = [(each.problem, each.fix) for each in told]
-        print(viewport._problem.text().replace("\\n", " "), findings, sep="|", flush=True)
+        print(viewport.findChild(DrawingProblem).text().replace("\\n", " "), findings, sep="|", flush=True)
         image = window.grab().toImage()
         print(len({image.pixel(x, 40) for x in range(0, image.width(), 3)}) > 3, flush=True)
         window.close()
@@ -122,12 +124,12 @@ def test_a_fault_while_drawing_is_told_and_the_picture_comes_back(qtbot, viewpor
 
     monkeypatch.setattr(Renderer, "pieces", fail)
     viewport.camera.orbit(0.5, 0.0)
-    viewport._change()
+    viewport.see(viewport.camera)
     wait(qtbot, lambda: viewport.failed)
-    assert "the context was lost" in viewport._problem.text()
+    assert "the context was lost" in viewport.findChild(DrawingProblem).text()
     wait(qtbot, lambda: not viewport.failed and left[0] < 0)
     viewport.camera.orbit(-0.5, 0.0)
-    viewport._change()
+    viewport.see(viewport.camera)
     assert np.abs(colors(viewport) - before).max() < 8
     assert not told
 
@@ -142,17 +144,17 @@ def test_a_fault_that_lasts_is_told_once_and_not_tried_for_ever(qtbot, viewport,
         raise MemoryError("no room for it")
 
     monkeypatch.setattr(Renderer, "pieces", fail)
-    viewport._change()
+    viewport.see(viewport.camera)
     wait(qtbot, lambda: bool(told))
     count = len(attempts)
-    viewport._screen.painted.connect(lambda: painted.append(1))
+    screen_of(viewport).painted.connect(lambda: painted.append(1))
     for so_far in range(3):
         viewport.camera.orbit(0.1, 0.0)
-        viewport._change()
-        viewport._screen.update()
+        viewport.see(viewport.camera)
+        screen_of(viewport).update()
         wait(qtbot, lambda so_far=so_far: len(painted) > so_far)
     assert (len(told), len(attempts)) == (1, count)
-    assert not viewport._problem._timer.isActive()
+    assert not viewport.findChild(DrawingProblem).findChild(QTimer).isActive()
     assert viewport.failed
     monkeypatch.setattr(Renderer, "pieces", pieces)
     with qtbot.waitSignal(viewport.drawn):

@@ -1,4 +1,4 @@
-"""Bad luck with places: settings that are damaged, folders that cannot be written to, several windows at a time."""
+"""Settings that are damaged, folders that cannot be written to, and several windows at a time."""
 
 import sys
 from pathlib import Path
@@ -88,7 +88,7 @@ def test_two_programs_at_a_time_have_a_session_each(begin):
     assert begin().left is None
 
 
-def test_of_several_that_ended_badly_each_start_offers_one_the_last_first(begin):
+def test_each_start_offers_one_of_several_killed_sessions_the_last_first(begin):
     cares, written = [begin(), begin(), begin()], {}
     for care, begun in zip(cares, (2.0, 3.0, 1.0), strict=True):
         care.reports.remember({"begun": begun})

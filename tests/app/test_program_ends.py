@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_bad_luck_screen import started
+from test_missing_screen import started
 from windows import HEARD, wait, wait_loaded
 
 from app.features import recovery

@@ -58,8 +58,9 @@ def write_film(window, path):
 
 
 def write_session(window, path):
-    sessions = window.features[Sessions]
-    sessions._show_result(sessions._save, path)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("app.features.sessions.ask_path", lambda *_: path)
+        window.features[Sessions].save_as.trigger()
 
 
 def test_what_was_in_a_file_stays_where_there_is_no_room(qtbot, played, tmp_path):
@@ -87,7 +88,7 @@ def test_a_table_of_plots_stays_as_it_was(played, tmp_path, monkeypatch):
     monkeypatch.setattr("app.desktop.dialogs.ask_path", lambda *_: str(path))
     monkeypatch.setattr("app.panels.plot_saving.table", lambda _: "1,2\n" * 5000)
     with full():
-        panel._saving.menu.actions()[0].trigger()
+        panel.saving.menu.actions()[0].trigger()
     assert told == [f"{path} was not written: {FULL}"]
     assert path.read_text() == "as it was"
 
@@ -103,7 +104,6 @@ def test_runs_that_find_no_room_are_told_while_it_plays_and_kept_once_there_is_s
     window.run.play.trigger()
     wait(qtbot, lambda: window.workbench.robot.time > 0.2)
     with full():
-        window.kept.autosave._wake.set()
         wait(qtbot, lambda: window.statusBar().currentMessage() == f"runs are not kept: {FULL}")
         assert window.workbench.robot.playing
     wait(qtbot, lambda: window.statusBar().currentMessage() == "")

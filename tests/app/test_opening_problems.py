@@ -84,7 +84,7 @@ NAMES = [
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names that other systems do not take")
-def test_odd_names_are_opened_saved_and_opened_again(qtbot, opened, tmp_path):
+def test_odd_names_are_opened_saved_and_opened_again(qtbot, opened, tmp_path, monkeypatch):
     window = opened(PENDULUM)
     exports, sessions = window.features[RunExports], window.features[Sessions]
     for name in NAMES:
@@ -95,7 +95,8 @@ def test_odd_names_are_opened_saved_and_opened_again(qtbot, opened, tmp_path):
         assert window.workbench.path == str(path)
         window.run.step.trigger()
         wait(qtbot, lambda: window.workbench.robot.time > 0)
-        sessions._show_result(sessions._save, str(tmp_path / f"{name}.catena"))
+        monkeypatch.setattr("app.features.sessions.ask_path", lambda *_, name=name: str(tmp_path / f"{name}.catena"))
+        sessions.save_as.trigger()
         wait(qtbot, lambda: not exports.writing.running)
         for suffix in (".catena", ".catena.npz"):
             assert (tmp_path / f"{name}{suffix}").exists(), window.statusBar().currentMessage()

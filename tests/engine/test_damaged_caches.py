@@ -39,8 +39,8 @@ def test_where_nothing_can_be_kept_robots_are_simulated_all_the_same(monkeypatch
     monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path / "file" / "cache"))
     simulation = engine.Simulation(engine.chain(2))
     simulation.step(3)
-    compilation._remember("code", 1.0)
-    assert compilation._remembered() == {}
+    compilation.remember("code", 1.0)
+    assert compilation.remembered() == {}
     assert timings.load().damage is None
     with pytest.raises(OSError, match="file"):
         timings.Measurements(timings.table_path()).save()
@@ -67,9 +67,9 @@ def test_a_damaged_kernel_of_a_gpu_is_none(tmp_path, head):
 def test_damaged_notes_of_how_long_compiling_takes_are_none(monkeypatch, tmp_path, content):
     monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path))
     (tmp_path / "compile-seconds.json").write_bytes(content)
-    assert compilation._remembered() == {}
-    compilation._remember("code", 2.0)
-    assert compilation._remembered() == {"code": 2.0}
+    assert compilation.remembered() == {}
+    compilation.remember("code", 2.0)
+    assert compilation.remembered() == {"code": 2.0}
 
 
 @pytest.fixture(scope="module")

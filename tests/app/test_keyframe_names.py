@@ -39,7 +39,7 @@ def newest(recording):
     return recording.frame(run, run.last).checkpoint
 
 
-def test_names_of_moments_are_kept_with_their_runs(qtbot, start, monkeypatch):
+def test_names_of_keyframes_are_kept_with_their_runs(qtbot, start, monkeypatch):
     window = start()
     recording = load(qtbot, window)
     play(qtbot, window, 0.4)
@@ -114,7 +114,7 @@ def test_names_that_are_given_beside_a_branch_of_the_last_run_are_kept_with_it(q
     window.run.step.trigger()
     wait(qtbot, lambda: (run := replay.runs[-1]).left is not None and run.last >= run.own)
     assert (replay.runs[-1].number, replay.runs[-1].left[0]) == (3, 2)
-    window.features[TimeView]._choose_run(1)
+    window.features[TimeView].bar.run_chosen.emit(1)
     qtbot.keyClick(window, Key.Key_K)
     told = window.features[TimeView].keyframes.entries
     assert [number for number, *_ in told] == [1]
