@@ -21,6 +21,7 @@ TALL, WIDE, LINE = 36, 90, 18  # px: the least distance between ticks, verticall
 NAME = 18  # px left of the numbers, for the name of the vertical axis
 GAP = 8  # px between two labels below an area
 BESIDE_WORDS = 9  # px right of the words of the vertical axis
+MOST_DIGITS = 15  # of a tick's label, as many as its number has
 BELOW, SPARE = 2, 7  # px: above the numbers below an area, and how far they may extend right of it
 _Flag = Qt.AlignmentFlag
 Marks = Sequence[tuple[float, str]]
@@ -59,13 +60,14 @@ class Axis:
         if self.cells is not None:
             count = len(self.cells)
             step = -(-count // max(1, most))
-            reported = [f"{x:.4g}" for x in self.cells] if not self.words else list(self.words)
+            reported = list(self.words) or numbers(self.cells, 4)
             return [((k + 0.5) / count, reported[k]) for k in range(0, count, step)]
         if self.words:
             step = -(-len(self.words) // max(1, most))
             return [(float(self.share(k)), word) for k, word in enumerate(self.words) if k % step == 0]
         found = ticks(self.low, self.high, max(2, most), whole=self.powers)
-        return [(float(self.share(x)), f"1e{x:.0f}" if self.powers else number(x)) for x in found]
+        texts = [f"1e{x:.0f}" for x in found] if self.powers else numbers(found)
+        return [(float(self.share(x)), text) for x, text in zip(found, texts, strict=True)]
 
 
 def draw(painter: QPainter, area: QRectF, x: Axis, y: Axis) -> None:
@@ -82,10 +84,10 @@ def marks_upwards(axis: Axis, height: float) -> Marks:
     return axis.marks(int(height / TALL))
 
 
-def left_of(metrics: QFontMetrics, marks: Marks, width: float) -> int:
+def left_of(metrics: QFontMetrics, marks: Marks, width: float, least: int = LEFT) -> int:
     """Return the px left of the area of a chart of that width, in which its labels fit if they take a third at most."""
     longest = max((metrics.horizontalAdvance(text) for _, text in marks), default=0)
-    return max(LEFT, min(NAME + longest + BESIDE_WORDS, int(width / 3)))
+    return max(least, min(NAME + longest + BESIDE_WORDS, int(width / 3)))
 
 
 def draw_grid(painter: QPainter, area: QRectF, x: Marks, y: Marks, left: float) -> None:
@@ -127,9 +129,20 @@ def ticks(low: float, high: float, most: int, whole: bool = False) -> list[float
     return [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
 
 
-def number(value: float) -> str:
+def number(value: float, digits: int = 6) -> str:
     """Return a tick's label, without rounding noise."""
-    return f"{value + 0.0:.6g}" if abs(value) > 1e-12 else "0"
+    return f"{value + 0.0:.{digits}g}" if abs(value) > 1e-12 else "0"
+
+
+def numbers(values: Sequence[float] | NDArray[np.floating], digits: int = 6) -> list[str]:
+    """Return the labels of ticks in ascending order, with more than `digits` digits where their steps need them."""
+    steps = [math.inf, *(float(after - before) for before, after in pairwise(values)), math.inf]
+    texts = []
+    for value, step in zip(map(float, values), map(min, pairwise(steps)), strict=True):
+        apart = 0 < step < math.inf and value != 0
+        needed = math.floor(math.log10(abs(value))) - math.floor(math.log10(step) + 1e-9) + 1 if apart else 0
+        texts.append(number(value, min(max(digits, needed), MOST_DIGITS)))
+    return texts
 
 
 def upright(painter: QPainter, x: float, area: QRectF, text: str) -> None:

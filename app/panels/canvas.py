@@ -13,16 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyqtgraph.functions
 from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, pyqtSignal
-from PyQt6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PyQt6.QtGui import QColor, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
 from PyQt6.QtWidgets import QSizePolicy, QWidget
 
 from app.desktop import theme, type_scale
 from app.desktop.numbers import PREFIXES
-from app.panels.axes import SPARE, Axis, draw_grid, upright
+from app.panels.axes import NAME, SPARE, Axis, Marks, draw_grid, left_of, upright
 from app.plotting.quantities import Unit
 
 EDGE = 3  # px between text and the right edge
-LEFT, RIGHT, TOP = 64, SPARE + EDGE, 6  # px around the curves; TOP is above and below them
+LEFT, RIGHT, TOP = 64, SPARE + EDGE, 6  # px around the curves, on the left at least; TOP is above and below them
+WIDENING = 16  # px, in which the room on the left grows, so that curves stay in place while their numbers change
 NEAR = 20  # px from a curve within which the mouse shows its value
 ZOOM, PAN = 1.25, 0.1  # zoom factor and panned share of the visible range, per key press or wheel notch
 TALL, WIDE = 30, 80  # px, the least distance between ticks, vertically and horizontally
@@ -65,6 +66,8 @@ class Canvas(QWidget):
         super().__init__()
         self.time, self.values = (0.0, 10.0), (-1.0, 1.0)
         """Visible ranges: time in s, and values in the displayed unit; powers of ten if the unit is logarithmic."""
+        self.left = LEFT
+        """px left of the curves, the same in all plots over time."""
         self.unit, self.title = Unit(""), ""
         self.curves: Sequence[Curve] = ()
         self.pointer = self.marked = math.nan
@@ -84,7 +87,19 @@ class Canvas(QWidget):
     @property
     def area(self) -> QRectF:
         """The rectangle of the curves."""
-        return QRectF(LEFT, TOP, max(self.width() - LEFT - RIGHT, 10), max(self.height() - 2 * TOP, 10))
+        return QRectF(self.left, TOP, max(self.width() - self.left - RIGHT, 10), max(self.height() - 2 * TOP, 10))
+
+    @property
+    def left_needed(self) -> int:
+        """The px left of the curves that the numbers there and the title need, at most a third of the width."""
+        needed = left_of(QFontMetrics(type_scale.font("small")), self._marks_upwards, self.width(), LEFT)
+        return LEFT - (LEFT - needed) // WIDENING * WIDENING
+
+    @property
+    def _marks_upwards(self) -> Marks:
+        """The labels of the values' axis."""
+        low, high = (value / 10 ** self._exponent() for value in self.values)
+        return Axis("", low, high, powers=self.unit.logarithmic).marks(int(self.area.height() / TALL))
 
     # Between numbers and pixels.
 
@@ -130,12 +145,10 @@ class Canvas(QWidget):
 
     def _draw_axes(self, painter: QPainter, area: QRectF) -> str:
         """Draw the grid and its numbers; return the SI prefix of the values' unit."""
-        exponent = self._exponent()
-        low, high = (value / 10**exponent for value in self.values)
         below = Axis("", *self.time).marks(int(area.width() / WIDE))
-        left = Axis("", low, high, powers=self.unit.logarithmic).marks(int(area.height() / TALL))
-        draw_grid(painter, area, [(share, text * (not self.timed)) for share, text in below], left, 0)
-        return PREFIXES[exponent]
+        below = [(share, text * (not self.timed)) for share, text in below]
+        draw_grid(painter, area, below, self._marks_upwards, NAME)
+        return PREFIXES[self._exponent()]
 
     def _exponent(self) -> int:
         """The power of ten by which the values' axis is scaled."""
@@ -226,7 +239,7 @@ class Canvas(QWidget):
     def wheelEvent(self, event: QWheelEvent) -> None:
         notches = (event.angleDelta().y() or event.angleDelta().x()) / 120
         factor, place = ZOOM**-notches, event.position()
-        vertical = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier) or place.x() < LEFT
+        vertical = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier) or place.x() < self.left
         if vertical or not self.timed:
             at, (low, high) = self.value_at(place.y()), self.values
             self.values = at - (at - low) * factor, at + (high - at) * factor

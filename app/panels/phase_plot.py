@@ -115,6 +115,7 @@ class PhasePlot(NamedPlot):
         canvas.curves, canvas.dots = curves, dots
         if self.fits:
             self._fit(curves)
+        canvas.left = canvas.left_needed
         self._wording = wording
         self.show_values()
         canvas.update()

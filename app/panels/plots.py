@@ -362,6 +362,9 @@ class PlotsPanel(QWidget):
             chart.canvas.pointer, chart.canvas.marked = self._pointed, self._cursor
             chart.draw(series)
             chart.show_values(series, self._pointed if pointed else self._cursor, {} if pointed else self._values)
+        left = max((chart.canvas.left_needed for chart in self.charts), default=0)
+        for chart in self.charts:
+            chart.canvas.left = left
         for plot in self.phases.all:
             plot.draw(series, self._range, self._pointed if pointed else self._cursor)
         self.axis.update()

@@ -9,7 +9,7 @@ from PyQt6.QtGui import QFontMetrics, QPainter, QPaintEvent
 from PyQt6.QtWidgets import QWidget
 
 from app.desktop import theme, type_scale
-from app.panels.axes import label_place, number, ticks
+from app.panels.axes import label_place, numbers, ticks
 from app.panels.canvas import EDGE, WIDE, Canvas
 
 HEIGHT = 18  # px
@@ -39,8 +39,9 @@ class TimeAxis(QWidget):
     def _draw(self, painter: QPainter, canvas: Canvas) -> None:
         cursor_time = self.cursor_time(painter.fontMetrics())
         painter.setPen(theme.color("faint"))
-        for time in ticks(*canvas.time, int(canvas.area.width() / WIDE)):
-            text = f"{number(time)} s"
+        times = ticks(*canvas.time, int(canvas.area.width() / WIDE))
+        for time, digits in zip(times, numbers(times), strict=True):
+            text = f"{digits} s"
             place = label_place(painter.fontMetrics(), canvas.area, float(canvas.x_of(time)), 0, text)
             if cursor_time is None or not cursor_time[0].intersects(place):
                 painter.drawText(place, _Middle, text)

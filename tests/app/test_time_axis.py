@@ -1,13 +1,16 @@
 """The axis of time below all plots."""
 
+import numpy as np
 import pytest
 from plotted import colored, fill, make_panel, tick
 from PyQt6.QtCore import QPoint
+from PyQt6.QtGui import QFontMetrics
 from PyQt6.QtTest import QTest
 
-from app.desktop import theme
-from app.panels.axes import ticks
+from app.desktop import theme, type_scale
+from app.panels.axes import NAME, Axis, numbers, ticks
 from app.panels.plots import PlotsPanel
+from app.plotting.probe import Samples
 
 
 @pytest.fixture
@@ -54,3 +57,33 @@ def test_the_times_stay_in_sight_below_plots_that_scroll(qtbot, panel):
     QTest.mouseMove(last, QPoint(200, 30))
     qtbot.waitUntil(lambda: axis.cursor_time(axis.fontMetrics()) is not None)
     assert axis.cursor_time(axis.fontMetrics())[1].startswith(f"{last.time_at(200):.2f}")
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(-9.8427459, -9.8427441), (1e6 - 0.2, 1e6 + 0.3), (-2e-9, 1e-9), (-0.13, 0.21)]
+)
+def test_labels_have_as_many_digits_as_their_steps_need(low, high):
+    texts = [text for _, text in Axis("", low, high).marks(6)]
+    places = ticks(low, high, 6)
+    assert len(set(texts)) == len(texts) == len(places) > 2
+    assert [float(text) for text in texts] == pytest.approx(places, rel=1e-13, abs=1e-6 * (high - low))
+    assert numbers([0.012345, 0.1, 25000.0], 4) == ["0.01235", "0.1", "2.5e+04"]
+    assert numbers(np.array([98.1111, 98.1112]), 4) == ["98.1111", "98.1112"]
+
+
+def test_numbers_of_a_joint_at_rest_leave_room_for_the_title_and_all_plots_begin_with_it(panel):
+    for text in ("joint3 position", "kinetic energy"):
+        tick(panel, text)
+    rest = np.radians(-9.8427450 + 1e-6 * np.sin(np.arange(50.0)))
+    values = np.stack([rest, np.linspace(0, 1, 50)], 1)
+    panel.add([Samples(0, panel.quantities, np.linspace(0, 9, 50), values)])
+    panel.draw()
+    at_rest, other = (chart.canvas for chart in panel.charts)
+    metrics = QFontMetrics(type_scale.font("small"))
+    longest = max(metrics.horizontalAdvance(text) for _, text in at_rest._marks_upwards)
+    assert longest > 50
+    assert at_rest.area.left() - NAME - 8 >= longest
+    assert at_rest.area.left() == other.area.left()
+    seen = at_rest.grab().toImage()
+    assert colored(seen.copy(NAME - 1, 0, 4, seen.height()), theme.COLORS["faint"]) == 0
+    assert colored(seen.copy(0, 0, NAME, seen.height()), theme.COLORS["faint"]) > 5
