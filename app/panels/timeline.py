@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from PyQt6.QtCore import QPointF, QRectF, QSize, Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QAction, QMouseEvent, QPainter, QPaintEvent, QPolygonF, QResizeEvent
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QMenu, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
@@ -180,6 +180,7 @@ class Timeline(QWidget):
         row.addWidget(self.memory)
         layout.addLayout(row)
         self._row = row
+        self._fitted = 0, 0  # px, the row's width when it was fitted last, and the room for it
         self._times, self._ends = ("", ""), True  # without and with the run's end, and which of them is shown
         layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetNoConstraint)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -187,6 +188,14 @@ class Timeline(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
+
+    def event(self, event: QEvent | None) -> bool:
+        handled = super().event(event)
+        if event is not None and event.type() == QEvent.Type.LayoutRequest:
+            needed, room = now = self._row.sizeHint().width(), self.width() - 2 * AROUND
+            if needed > room and now != self._fitted:  # a widget has become wider by itself, as a list does late
+                self._fit()
+        return handled
 
     def _fit(self) -> None:
         """Hide, where space is short, the buttons' names, then the labels, then buttons from the outermost inwards,
@@ -218,7 +227,8 @@ class Timeline(QWidget):
             self.memory.setVisible(all_shown)
             self._more.setVisible(not all_shown)
             self._row.invalidate()  # else it would return the previous size hint
-            if self._row.sizeHint().width() <= self.width() - 2 * AROUND:
+            self._fitted = needed, room = self._row.sizeHint().width(), self.width() - 2 * AROUND
+            if needed <= room:
                 return
 
     def _fill(self) -> None:

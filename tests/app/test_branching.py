@@ -149,3 +149,20 @@ def test_a_force_that_is_shown_as_applied_acts_after_a_branch_and_else_is_not_sh
     before = bench.robot.newest.v[0]
     play(qtbot, window, 0.2)
     assert bench.robot.newest.v[0] > before + 0.01
+
+
+def test_the_list_of_runs_is_not_cut_where_it_becomes_wider_by_itself(qtbot, arm):
+    bar = arm.features[TimeView].bar
+    bar.show_time(0.751, 9.0, True)
+    bar.show_runs([(1, "Run 1"), (2, "Run 2")], 2)
+    bar.setFixedWidth(bar._row.sizeHint().width() + 30)
+    wait(qtbot, lambda: bar.runs.isVisible() and bar._more.isHidden())
+    bar.runs.setItemText(1, "Run 2, from run 1 at 0.17 s")  # whose hint of a size comes later
+    wait(qtbot, lambda: bar.runs.width() >= bar.runs.sizeHint().width() > 150)
+    bar.setFixedWidth(100)  # where nothing fits, it does not go on trying
+    qtbot.wait(100)
+    fits = []
+    bar._fit = lambda: fits.append(1)
+    bar.runs.updateGeometry()
+    qtbot.wait(100)
+    assert not fits
