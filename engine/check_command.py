@@ -15,7 +15,7 @@ from engine import files
 from engine.model import FREE, WORLD, Diagnostic, Model
 from engine.scene.hull import hulls
 from engine.text import in_one_line
-from engine.urdf.load import examine
+from engine.urdf.load import examine, read_beside
 from engine.urdf.repair import repair
 
 
@@ -56,9 +56,13 @@ def check_files(args: argparse.Namespace) -> int:
 
 
 def _diagnostics(path: Path, args: argparse.Namespace) -> list[Diagnostic]:
-    """Return all problems of a robot's file and of its collision meshes."""
+    """Return all problems of a robot's file and its collision meshes, and one warning of those of its SRDF."""
     model, diagnostics = examine(path, args.package_dir, trust_xacro=args.trust_xacro, xacro_args=args.xacro_args)
-    return diagnostics if model is None else diagnostics + _of_meshes(model)
+    if model is None:
+        return diagnostics
+    sound = all(entry.severity != "error" for entry in diagnostics)
+    beside = read_beside(path, model, args.package_dir)[2] if sound else []
+    return diagnostics + beside + _of_meshes(model)
 
 
 def _of_meshes(model: Model) -> list[Diagnostic]:

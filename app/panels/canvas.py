@@ -92,11 +92,11 @@ class Canvas(QWidget):
     @property
     def left_needed(self) -> int:
         """The px left of the curves that the numbers there and the title need, at most a third of the width."""
-        needed = left_of(QFontMetrics(type_scale.font("small")), self._marks_upwards, self.width(), LEFT)
+        needed = left_of(QFontMetrics(type_scale.font("small")), self.marks_upwards, self.width(), LEFT)
         return LEFT - (LEFT - needed) // WIDENING * WIDENING
 
     @property
-    def _marks_upwards(self) -> Marks:
+    def marks_upwards(self) -> Marks:
         """The labels of the values' axis."""
         low, high = (value / 10 ** self._exponent() for value in self.values)
         return Axis("", low, high, powers=self.unit.logarithmic).marks(int(self.area.height() / TALL))
@@ -147,7 +147,7 @@ class Canvas(QWidget):
         """Draw the grid and its numbers; return the SI prefix of the values' unit."""
         below = Axis("", *self.time).marks(int(area.width() / WIDE))
         below = [(share, text * (not self.timed)) for share, text in below]
-        draw_grid(painter, area, below, self._marks_upwards, NAME)
+        draw_grid(painter, area, below, self.marks_upwards, NAME)
         return PREFIXES[self._exponent()]
 
     def _exponent(self) -> int:

@@ -47,7 +47,8 @@ def load(
     - `srdf`: MoveIt's description of the same robot, an SRDF; the links of its ``disable_collisions`` never touch each
       other, see `Model.disabled_collisions`, and its ``group_state`` elements name poses, see `Model.poses`. "beside":
       the one of this robot that stands beside the file, in its folder or in a folder ``srdf``, if there is one; of its
-      problems one warning says that it was left out.
+      problems, which may be those of another variant of the robot, one warning says how many they are, or that it was
+      left out.
     - `xacro_args`: values for a xacro file's ``<xacro:arg>``, by their names.
 
     Returns the model, with the file's warnings in `Model.diagnostics`, each naming the number used.
@@ -61,8 +62,7 @@ def load(
         raise ModelError(_report(path, errors), tuple(diagnostics))
     semantics = None
     if srdf == BESIDE:
-        srdf = find_srdf(path, model.name)
-        semantics, srdf_diagnostics = _read_if_sound(srdf, model, package_dirs)
+        srdf, semantics, srdf_diagnostics = read_beside(path, model, package_dirs)
         diagnostics += srdf_diagnostics
     elif srdf is not None:
         semantics = read_srdf(srdf, model.link_names, model.joints, package_dirs, trust_xacro)
@@ -79,20 +79,29 @@ def load(
     )
 
 
-def _read_if_sound(
-    srdf: Path | None, model: Model, package_dirs: Iterable[PathName]
-) -> tuple[Semantics | None, list[Diagnostic]]:
-    """Read an SRDF that was found automatically; if it has errors, return nothing and warn."""
+def read_beside(
+    path: PathName, model: Model, package_dirs: Iterable[PathName]
+) -> tuple[Path | None, Semantics | None, list[Diagnostic]]:
+    """Find and read the SRDF of a robot beside its file; return its path and content, and at most one warning.
+
+    One with errors is left out; without one, path and content are None.
+    """
+    srdf = find_srdf(path, model.name)
     if srdf is None:
-        return None, []
+        return None, None, []
     semantics = read_srdf(srdf, model.link_names, model.joints, package_dirs)
     errors = [entry for entry in semantics.diagnostics if entry.severity == "error"]
-    if not errors:
-        return semantics, []
-    many = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
-    problem = f"it has {many}: line {errors[0].line}: {errors[0].problem}"
-    fix = "the robot is read without it; correct it, for its named poses and the links that never touch"
-    return None, [Diagnostic("warning", None, srdf.name, problem, fix)]
+    if errors:
+        many = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
+        problem = f"it has {many}: line {errors[0].line}: {errors[0].problem}"
+        fix = "the robot is read without it; correct it, for its named poses and the links that never touch"
+        return srdf, None, [Diagnostic("warning", None, srdf.name, problem, fix)]
+    if not (warnings := semantics.diagnostics):
+        return srdf, semantics, []
+    many = "1 problem" if len(warnings) == 1 else f"{len(warnings)} problems"
+    problem = f"it has {many}: line {warnings[0].line}: {warnings[0].problem}"
+    fix = "its named poses and the links that never touch are read without what they concern"
+    return srdf, semantics, [Diagnostic("warning", None, srdf.name, problem, fix)]
 
 
 def check(

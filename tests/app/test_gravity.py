@@ -86,8 +86,8 @@ def test_a_session_and_a_run_keep_it_and_another_robot_has_its_own(qtbot, window
     wait(qtbot, lambda: "the gravity vector" in window.statusBar().currentMessage())
 
 
-def test_a_run_whose_parameters_set_it_shows_it_also_in_its_branch(qtbot, view, tmp_path):
-    window, bench, model = view._window, view._bench, engine.load(engine.find_robot("scara"))
+def test_a_run_whose_parameters_set_it_shows_it_also_in_its_branch(qtbot, window, view, tmp_path):
+    bench, model = window.workbench, engine.load(engine.find_robot("scara"))
     own = engine.Parameters(model, 2)
     own.gravity[:] = (0, 0, -1.62), (0, 0, -3.73)
     own.mass[1] *= 2
@@ -107,5 +107,5 @@ def test_a_run_whose_parameters_set_it_shows_it_also_in_its_branch(qtbot, view, 
     wait(qtbot, lambda: not bench.replay.active)
     assert (view.form.kind.currentText(), view.vector) == ("Moon", (0, 0, -1.62))
     bench.configuring.set_dt(5e-4)
-    wait(qtbot, lambda: view._bench._worker._loop.changeover.running.simulation.dt == 5e-4)
+    wait(qtbot, lambda: in_simulation(bench, lambda running: running.simulation.dt) == 5e-4)
     assert simulated(view) == [0, 0, -1.62]

@@ -80,7 +80,7 @@ def test_numbers_of_a_joint_at_rest_leave_room_for_the_title_and_all_plots_begin
     panel.draw()
     at_rest, other = (chart.canvas for chart in panel.charts)
     metrics = QFontMetrics(type_scale.font("small"))
-    longest = max(metrics.horizontalAdvance(text) for _, text in at_rest._marks_upwards)
+    longest = max(metrics.horizontalAdvance(text) for _, text in at_rest.marks_upwards)
     assert longest > 50
     assert at_rest.area.left() - NAME - 8 >= longest
     assert at_rest.area.left() == other.area.left()

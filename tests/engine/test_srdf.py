@@ -12,6 +12,7 @@ from conftest import EXAMPLE_ROBOTS
 from pinocchio_oracle import Oracle
 
 import engine
+import main
 
 URDF = """<robot name="r">{links}{joints}</robot>""".format(
     links="".join(f'<link name="{name}"/>' for name in "abcd"),
@@ -168,7 +169,7 @@ def test_a_free_base_and_a_ball_are_posed_by_their_coordinates(arm):
     assert [each.problem for each in zero.diagnostics] == ["its quaternion is zero"]
 
 
-def test_what_is_wrong_with_a_pose_is_told_and_left_out(arm, tmp_path):
+def test_what_is_wrong_with_a_pose_is_told_and_left_out(arm, tmp_path, capsys):
     said = state("home", shoulder=1, elbow=2) + state("home", wrist=1) + state("bent", wrist="1 2")
     model = arm(said, srdf=tmp_path / "arm.srdf")
     assert list(model.poses) == ["neutral", "home (all)"]
@@ -178,7 +179,13 @@ def test_what_is_wrong_with_a_pose_is_told_and_left_out(arm, tmp_path):
         'value="1 2" has 2 numbers',
     ]
     assert all("arm.srdf" in str(each) for each in model.diagnostics)
-    assert arm(said).diagnostics == ()  # which nobody has named
+    (told,) = arm(said).diagnostics  # of one that nobody has named
+    assert str(told) == (
+        "warning: arm.srdf: it has 3 problems: line 2: the robot has no joint 'elbow' that moves; its named poses and"
+        " the links that never touch are read without what they concern"
+    )
+    assert main.main(["check", str(tmp_path / "arm.urdf")]) == 0
+    assert str(told) in capsys.readouterr().out
 
 
 def test_composed_poses_bear_the_parts_prefixes(arm):
