@@ -59,9 +59,13 @@ def test_no_dock_enlarges_a_small_window_and_all_of_it_can_be_reached(qtbot, ope
     wait(qtbot, lambda: panel.isVisible() and panel.height() >= panel.minimumSizeHint().height())
     assert window.size() == size
     assert window.rect().contains(window.docks[title].geometry())
-    hidden = [panel.width() - area.viewport().width(), panel.height() - area.viewport().height()]
-    bars = [area.horizontalScrollBar().maximum(), area.verticalScrollBar().maximum()]
-    assert bars == [max(0, each) for each in hidden]
+    bars = area.horizontalScrollBar(), area.verticalScrollBar()
+
+    def reach_all() -> bool:
+        hidden = panel.width() - area.viewport().width(), panel.height() - area.viewport().height()
+        return [bar.maximum() for bar in bars] == [max(0, each) for each in hidden]
+
+    wait(qtbot, reach_all)
 
 
 def test_the_buttons_of_a_study_are_scrolled_to_in_a_low_dock(qtbot, opened):
