@@ -175,7 +175,7 @@ def test_the_list_of_runs_is_not_cut_where_it_becomes_wider_by_itself(qtbot, arm
     bar.setFixedWidth(width + 30)
     bar.runs.setItemText(1, "Run 2, from run 1 at 0.17 s")  # whose hint of a size comes later
     wait(qtbot, lambda: bar.runs.width() >= bar.runs.sizeHint().width() > 150)
-    bar.setFixedWidth(100)  # where nothing fits, it does not go on trying
+    bar.setFixedWidth(100)  # where nothing fits, it stops trying
     qtbot.wait(100)
     fits = Fits(bar)
     bar.installEventFilter(fits)

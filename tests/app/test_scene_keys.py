@@ -35,7 +35,7 @@ def test_delete_removes_all_that_are_selected_in_one_step(qtbot, window, scene):
     panel, bench = scene.panel, window.workbench
     for name in ("Obstacle: box", "Obstacle: ball", "Obstacle: box", "Free body: cube", "Free body: ball"):
         entry(scene, name)
-        settled(qtbot, window, scene)
+        settled(qtbot, scene)
     panel.choose(1)
     panel.list.setFocus()
     for _ in range(2):
@@ -44,11 +44,11 @@ def test_delete_removes_all_that_are_selected_in_one_step(qtbot, window, scene):
     assert not scene.duplicating.isEnabled()
     qtbot.keyClick(panel.list, Qt.Key.Key_Delete)
     wait(qtbot, lambda: len(bench.robot.parts) == 1)
-    settled(qtbot, window, scene)
+    settled(qtbot, scene)
     assert [each.name for each in scene.objects] == ["Box 1", "ball"]
     qtbot.keyClick(window, Qt.Key.Key_Z, CTRL)
     wait(qtbot, lambda: len(scene.objects) == 5)
-    settled(qtbot, window, scene)
+    settled(qtbot, scene)
     panel.list.setFocus()
     qtbot.keyClick(panel.list, Qt.Key.Key_A, CTRL)
     assert panel.rows == [0, 1, 2, 3, 4]

@@ -37,7 +37,7 @@ from engine.kernels.spatial import add, dot, load3, load9, mul, scale, store3, s
 
 _FRICTION, _LOWER, _UPPER = range(3)
 _UP, _BETA, _DOWN, _ALPHA, _BELOW, _TO_LOWER, _ABOVE, _TO_UPPER = range(8)
-"""The numbers of `JointPairs.on` and of `JointPairs.x`."""
+"""The numbers of `JointPairs.active`, and of `JointPairs.x`."""
 _FAR, _COMPLIANCE, _MAX_ESTIMATE = 1e9, 1e-4, 1e3
 """The velocity from which a bound is no limit; and of `_impulse_estimate` the rows' compliance, in units of 1/r and g,
 and the largest estimate."""
