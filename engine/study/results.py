@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -225,7 +225,10 @@ def _opened(part: Path, read: Callable[[Any], Any]) -> Any:
 
     try:
         with files.regular(part) as file:
-            return read(parquet().ParquetFile(file))
+            # Arrow's own memory: its threads let go of a Python file late, and abort if Python has ended by then.
+            content = pyarrow.allocate_buffer(os.fstat(file.fileno()).st_size)
+            cast(io.BufferedReader, file).readinto(content)
+        return read(parquet().ParquetFile(pyarrow.BufferReader(content)))
     except (OSError, ValueError, KeyError, pyarrow.ArrowException) as error:
         wording = str(error).partition("\n")[0][:200]
         raise ValueError(
