@@ -35,7 +35,7 @@ def arrays_of(model: Model, trajectory: Trajectory, settings: dict[str, Any]) ->
 
 
 def reading_settings(model: Model) -> dict[str, Any]:
-    """Return the settings with which a robot's file or text gives this model, named like the those of `main.py run`.
+    """Return the settings with which a robot's file or text gives this model, named like those of `main.py run`.
 
     Only those that differ from what is read without them; none for a composed robot, whose parts have their own.
     """

@@ -195,7 +195,7 @@ def _computed(pid: int) -> float:
 
 
 reader = OnePerProcess(MeshReader)
-"""Return the reader of this process, which reads all of its meshes."""
+"""Returns the reader of this process, which reads all of its meshes."""
 
 
 def _start() -> subprocess.Popen[bytes]:

@@ -291,7 +291,7 @@ def keeper(tmp_path, monkeypatch):
 
 
 def keep(keeper, name, made):
-    """Runs that `Autosave` has to write, of so many steps or as they were driven."""
+    """Runs that `Autosave` has to write, of a number of steps, or driven before."""
     recording, running = driven(name, made) if isinstance(made, int) else made
     mine = keeper(recording)
     mine.hand_over(engine.Recording(), running.model, ())
