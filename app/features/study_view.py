@@ -11,13 +11,14 @@ from pathlib import Path
 from PyQt6.QtCore import QObject, QTimer
 from PyQt6.QtWidgets import QMessageBox
 
+import engine
 from app.desktop import dialogs, theme
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_path
 from app.desktop.docks import BOTTOM, Dock
 from app.features.run_exports import RunExports
 from app.features.window_type import Window
-from app.jobs.study_opening import Opened, SampleRun, StudyOpening, folder_of, parts_of
+from app.jobs.study_opening import Opened, SampleRun, StudyOpening, folder_of
 from app.panels.study import StudyPanel
 from app.recording.run_files import KEPT_SUFFIX
 from app.simulation.messages import Loaded
@@ -82,13 +83,14 @@ class StudyView(QObject):
         """Read the study that is wanted, after one that is being read."""
         self._checking.stop()
         if not self._opening.running:
-            self._read, self._parts, self._began = self._path, parts_of(self._path), time.perf_counter()
+            self._read, self._began = self._path, time.perf_counter()
+            self._parts = engine.StudyResults.parts(folder_of(self._path))
             self._opening.start(self._path)
         self._timer.start()
 
     def _check(self) -> None:
         """Read the results again if there are more of them."""
-        if self.panel.isVisible() and parts_of(self._path) != self._parts:
+        if self.panel.isVisible() and engine.StudyResults.parts(folder_of(self._path)) != self._parts:
             self._start()
 
     def show_run(self, sample: int) -> None:

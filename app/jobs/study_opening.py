@@ -68,11 +68,6 @@ def folder_of(path: str) -> Path:
     return place.with_suffix(".results") if place.suffix == ".toml" else place.parent
 
 
-def parts_of(path: str) -> int:
-    """Return the number of files with results of a study file, a results folder or a file in it."""
-    return len(list((folder_of(path) / "samples").glob("*.parquet")))
-
-
 def _read(path: str, _: threading.Event) -> Opened:
     folder = folder_of(path)
     begun = (folder / MANIFEST).exists()
@@ -82,7 +77,7 @@ def _read(path: str, _: threading.Event) -> Opened:
         results = engine.StudyResults(folder)
         return Opened(results, grows=results.study is not None and len(results.columns["sample"]) < results.study.count)
     except (OSError, ValueError, MemoryError) as error:
-        return Opened(problem=unreadable(path, error), grows=begun and not parts_of(path))
+        return Opened(problem=unreadable(path, error), grows=begun and not engine.StudyResults.parts(folder))
 
 
 def _compute(results: engine.StudyResults, sample: int, folder: Path, _: threading.Event) -> Computed:

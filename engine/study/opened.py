@@ -39,6 +39,11 @@ class StudyResults:
         except (OSError, ValueError) as error:
             self.refusal = str(error).partition("\n")[0]
 
+    @staticmethod
+    def parts(folder: str | Path) -> int:
+        """Return how many files with results are in a folder, to which a run of the study may add."""
+        return len(results.parts(Path(folder)))
+
     @property
     def title(self) -> str:
         """The study's title, or else its folder's name."""
