@@ -182,7 +182,5 @@ def _at(line: Series, time: float) -> float:
 
 
 def in_unit(quantity: Quantity, series: Series, value: np.ndarray) -> np.ndarray:
-    """Convert a curve's SI values to its unit, relative to its first sample if the quantity is a difference."""
-    if quantity.relative and len(series):
-        value = value - series.value[0]
-    return value * quantity.unit.scale
+    """Convert a curve's SI values to what is displayed, in its unit."""
+    return quantity.displayed(series, value) * quantity.unit.scale
