@@ -58,6 +58,15 @@ def test_a_name_of_another_kind_of_file_is_refused(parent, tmp_path):
     assert asked == ["foo.PNG would be a picture; the name of a run ends in .npz"]
 
 
+@pytest.mark.parametrize("ending", ["jpg", "webp", "PDF"])
+def test_a_picture_is_not_written_under_the_name_of_another_format(parent, tmp_path, ending):
+    asked: list[str] = []
+    timer = answer(str(tmp_path / f"foo.{ending}"), asked, QMessageBox.StandardButton.Ok, str(tmp_path / "foo"))
+    assert ask_path(parent, "Export", "arm7.png", "Pictures (*.png)", "png") == str(tmp_path / "foo.png")
+    timer.stop()
+    assert asked == [f"foo.{ending} would be a .{ending.lower()} file; the name of a picture ends in .png"]
+
+
 def test_a_suffix_is_added_where_none_is_typed(parent, tmp_path):
     for typed, path in (("foo", "foo.npz"), ("foo.txt", "foo.txt")):
         timer = answer(str(tmp_path / typed), [], QMessageBox.StandardButton.Yes)
