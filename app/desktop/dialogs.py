@@ -174,6 +174,8 @@ def file_name(robot: str, suffix: str) -> str:
 def _selected_path(dialog: QFileDialog) -> str:
     accepted = dialog.exec() == QDialog.DialogCode.Accepted
     path = dialog.selectedFiles()[0] if accepted else ""
+    if path:
+        dialog.setDirectory(str(Path(path).parent))  # by which Qt knows the folder used last
     dialog.deleteLater()
     return path
 

@@ -1,10 +1,12 @@
 """Names of files to be written: typed text, added suffixes, and the question before a file is replaced."""
 
+from pathlib import Path
+
 import pytest
 from PyQt6.QtCore import QTimer
 from PyQt6.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox, QWidget
 
-from app.desktop.dialogs import ask_path
+from app.desktop.dialogs import ask_path, file_dialog
 
 
 @pytest.fixture
@@ -48,6 +50,17 @@ def test_the_file_that_would_be_replaced_is_asked_about(parent, tmp_path):
     timer.stop()
     assert len(asked) == 1
     assert "foo.npz" in asked[0]
+
+
+def test_the_next_dialog_begins_in_the_folder_used_last(parent, tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    timer = answer(str(folder / "foo"), [], QMessageBox.StandardButton.Ok)
+    assert ask(parent) == str(folder / "foo.npz")
+    timer.stop()
+    dialog = file_dialog(parent, "Open")
+    assert Path(dialog.directory().absolutePath()) == folder
+    dialog.deleteLater()
 
 
 def test_a_name_of_another_kind_of_file_is_refused(parent, tmp_path):
