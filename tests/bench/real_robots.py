@@ -8,6 +8,8 @@ import importlib.metadata
 import tempfile
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from functools import partial
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -17,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from engine import lie
 from engine.bench.peers.peer import Missing
-from engine.bench.results import NONE, Rows
+from engine.bench.results import NONE, Rows, measured_rows
 from engine.compile import finish_compiling, parts
 from engine.holding import holding_gains
 from engine.model import Model
@@ -71,17 +73,8 @@ def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
 
     A row that fails holds `failure` in words. Raises ValueError where `example-robot-data` is not installed.
     """
-    for name in ROBOTS:
-        for way in WAYS:
-            key = f"{name}, {way}"
-            if key in finished:
-                yield finished[key]
-                continue
-            try:
-                with tempfile.TemporaryDirectory() as folder:
-                    yield {"key": key, **_measured(case_named(name, way, Path(folder)), way)}
-            except (ValueError, RuntimeError) as fault:
-                yield {"key": key, "failure": str(fault)}
+    parts = [(f"{name}, {way}", partial(_measured, name, way)) for name, way in product(ROBOTS, WAYS)]
+    yield from measured_rows(parts, finished)
 
 
 def file_of(name: str) -> Path:
@@ -184,8 +177,13 @@ def _make_positive(inertial: ET.Element) -> None:
             inertia.set(names[i][j], repr(float(made[i, j])))
 
 
-def _measured(case: Case, way: str) -> dict[str, Any]:
+def _measured(name: str, way: str) -> dict[str, Any]:
     """Time our and MuJoCo's steps in turns, `TOGETHER` at a time."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _in_turns(case_named(name, way, Path(folder)), way)
+
+
+def _in_turns(case: Case, way: str) -> dict[str, Any]:
     model, (theirs, failure) = case.model, _theirs(case)
     ours = Simulation(
         model, dt=DT, integrator="implicit", scene=Scene(friction=FRICTION), q=case.q, kp=case.kp, kd=case.kd,

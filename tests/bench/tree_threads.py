@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from engine.bench.states import residual, state
 from engine.bench.timer import alternate, repeater
 from engine.cpu.runtime.cores import cores
 from engine.dynamics import ForwardDynamics
+from tests.bench.growth import with_findings
 from tests.bench.trees import Case
 
 THREADS = (1, 2, 4, 16)
@@ -32,13 +34,9 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
     the ABA where none do. `residual` is that of the most threads.
     """
     counts = [count for count in THREADS if count <= cores()]
-    rows = []
-    for shape in SHAPES:
-        for bodies in BODIES:
-            key = f"{shape}-{bodies}"
-            rows.append(finished.get(key) or {"key": key, **measured_row(Case(shape, bodies), counts, seconds)})
-            yield rows[-1]
-    yield finished.get("findings") or {"key": "findings", "ahead": ahead(rows)}
+    cases = {f"{shape}-{bodies}": Case(shape, bodies) for shape, bodies in product(SHAPES, BODIES)}
+    rows = (finished.get(key) or {"key": key, **measured_row(case, counts, seconds)} for key, case in cases.items())
+    yield from with_findings(rows, lambda found: {"ahead": ahead(found)})
 
 
 def measured_row(case: Case, counts: list[int], seconds: float) -> dict[str, Any]:

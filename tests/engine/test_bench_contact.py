@@ -6,6 +6,7 @@ from cuda_on_host import compiled_for_host, cuda_on_host, needs_compiler  # noqa
 
 import engine
 from engine.bench.peers.peer import Missing
+from engine.bench.suites import gpu
 from engine.cuda.runtime import clock
 from engine.scene import Scene, put_down
 from engine.urdf.load import load
@@ -70,7 +71,7 @@ def test_what_a_case_measures_is_measured():
 def test_the_suite_of_the_gpu_measures_and_judges_batches(monkeypatch):
     monkeypatch.setattr(contact_gpu, "WORKS", tuple(work._replace(batch=3) for work in contact_gpu.WORKS[:5]))
     monkeypatch.setattr(contact_gpu, "BATCHES", (7,))
-    monkeypatch.setattr(contact_gpu, "RATES", {"quadruped-standing-3-float32": (1e9, 1e10)})
+    monkeypatch.setattr(contact_gpu, "GOALS", {"quadruped-standing-3-float32": gpu.Goal("rate", 1e9, 1e10)})
     for name, count in (("SETTLE", 20), ("STEPS", 20), ("RUNS", 2), ("ALIKE", 20)):
         monkeypatch.setattr(contact_gpu, name, count)
     monkeypatch.setattr(clock, "synchronize", lambda: None)
