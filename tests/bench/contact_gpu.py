@@ -173,21 +173,3 @@ def line(row: dict[str, Any]) -> str:
     if goal := row.get("goal"):
         told += f"; {goal['met']} met of {goal['quantity']} must {goal['must']:g}, aim {goal['aim']:g}"
     return f"{row['key']}: {told}"
-
-
-def markdown(rows: list[dict[str, Any]]) -> str:
-    """A table: rates, residuals, Warp's rates and what was asked."""
-    heads = ("robots", "M steps/s", "µs a step of all", "contacts", "worst residual", "Warp, M steps/s", "ratio", "met")
-    lines = [heads, ("---", *("---:",) * 6, "---")]
-    for row in rows:
-        if "rate" not in row:
-            continue
-        peer, goal = row.get("peer", {}), row.get("goal", {})
-        contacts, worst = (f"{row[name]:.2g}" if name in row else "" for name in ("contacts", "worst"))
-        theirs = f"{peer['rate'] / 1e6:.1f}" if "rate" in peer else peer.get("missing", "")
-        ratio = f"{peer['ratio']:.1f}" if "ratio" in peer else ""
-        name = f"{row['batch']} × {row['robot']}, {row['how']}, {row['dtype']}"
-        lines.append(
-            (name, f"{row['rate'] / 1e6:.1f}", f"{row['us']:.4g}", contacts, worst, theirs, ratio, goal.get("met", ""))
-        )
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"

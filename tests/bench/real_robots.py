@@ -252,26 +252,9 @@ def line(row: dict[str, Any]) -> str:
     if "failure" in row:
         return f"{row['key']}: {row['failure']}"
     said = f"{row['key']}: {row['us']:.1f} µs a step, worst residual {row['worst']:.1e}"
+    said += f", {row['over']:.1%} of {TOGETHER} steps above {LAWFUL:g}"
     said += "; it diverged" if row["diverged"] else ""
     if "ratio" not in row:
         return f"{said}; no MuJoCo: {row['no_peer']}"
     judged = "blew up" if row["blown"] else f"{row['peer_us']:.1f} µs, {row['ratio']:.2f} × as long"
     return f"{said}; MuJoCo {judged}{'' if row['blown'] or row['ratio'] >= MUST else ' FALLS SHORT'}"
-
-
-def markdown(rows: list[dict[str, Any]]) -> str:
-    """The rows as a table."""
-    lines = ["| robot | µs a step | MuJoCo | times | must | worst residual | of 25 steps, above 1e-8 |"]
-    lines.append("| --- | ---: | ---: | ---: | --- | ---: | ---: |")
-    for row in rows:
-        if "failure" in row:
-            lines.append(f"| {row['key']} | {row['failure']} |||||")
-            continue
-        ours = f"{row['us']:.1f}{', diverged' if row['diverged'] else ''}"
-        peer, ratio, met = "none", "", ""
-        if "ratio" in row:
-            peer = "blew up" if row["blown"] else f"{row['peer_us']:.1f}"
-            ratio = "" if row["blown"] else f"{row['ratio']:.2f}"
-            met = "" if row["blown"] else "yes" if row["ratio"] >= MUST else "no"
-        lines.append(f"| {row['key']} | {ours} | {peer} | {ratio} | {met} | {row['worst']:.1e} | {row['over']:.1%} |")
-    return "\n".join(lines)

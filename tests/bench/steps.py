@@ -12,7 +12,6 @@ import numpy as np
 from engine import files
 from engine.bench.peers.peer import Missing, or_missing
 from engine.bench.results import NONE, Part, Rows, measured_rows
-from engine.bench.suites import gpu
 from engine.bench.suites.gpu import Goal
 from engine.compile import finish_compiling
 from engine.cpu.runtime.cores import cores
@@ -296,6 +295,3 @@ def line(row: dict[str, Any]) -> str:
 
 def _peers(row: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return list(row.get("peers", {}).items())
-
-
-table = partial(gpu.table, line=line)

@@ -6,7 +6,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from engine.bench.curves import Curve, crossing
 from engine.bench.results import NONE, Rows
@@ -87,21 +86,9 @@ def line(row: dict[str, Any]) -> str:
             for shape, found in row["ahead"].items()
         )
         return f"ahead of the ABA: {'; '.join(told)}"
-    times = ", ".join(f"{us:.4g} on {count}" for count, us in row["dca_us"].items())
+    times = ", ".join(f"{us:.4g} ({row['speedup'][count]:.2f} ×) on {count}" for count, us in row["dca_us"].items())
     return f"{row['key']}: abia {row['aba_us']:.4g} µs, dca {times} threads; residual {row['residual']:.1e}"
 
 
 def _from(bodies: float | None) -> str:
     return "no number of" if bodies is None else f"{bodies:.0f}"
-
-
-def table(rows: list[dict[str, Any]]) -> Table:
-    """Robots down, µs across, with how many times as fast as the ABA."""
-    counts = tuple(rows[0]["dca_us"])
-    shown = Table("robot", "ABA", *(f"DCA-ABA on {count}" for count in counts), box=None, title="µs a call")
-    for row in rows:
-        if "ahead" in row:
-            continue
-        dca = (f"{row['dca_us'][count]:.1f} ({row['speedup'][count]:.2f} ×)" for count in counts)
-        shown.add_row(row["key"], f"{row['aba_us']:.1f}", *dca)
-    return shown

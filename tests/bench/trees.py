@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from rich.table import Table
 
 from engine.bench import gpu_timing
 from engine.bench.gpu_timing import OnDevice
@@ -84,18 +83,3 @@ def line(row: dict[str, Any]) -> str:
     dca = row["dca"]
     times = f"dca {dca['device_us']:,.4g} µs ({dca['call_us']:,.4g} a call), {walked}one core {row['cpu_us']:,.4g}"
     return f"{row['key']}: {times}; residual {dca['residual']:.1e}; first answer after {dca['first_s']:.1f} s{must}"
-
-
-def table(rows: list[dict[str, Any]]) -> Table:
-    """Cases down, µs across."""
-    shown = Table("robot", "dca", "a call", "abia, a thread", "abia, a core", "residual", box=None, title="µs")
-    for row in rows:
-        if "failure" in row:
-            shown.add_row(row["key"], row["failure"])
-            continue
-        dca, walked = row["dca"], row.get("abia")
-        shown.add_row(
-            row["key"], f"{dca['device_us']:,.1f}", f"{dca['call_us']:,.1f}",
-            f"{walked['device_us']:,.1f}" if walked else "", f"{row['cpu_us']:,.1f}", f"{dca['residual']:.0e}",
-        )  # fmt: skip
-    return shown
