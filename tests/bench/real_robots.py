@@ -67,6 +67,12 @@ class Case(NamedTuple):
     kp: Array
     kd: Array
 
+    @property
+    def posture(self) -> Array:
+        """(nv,): the gains' setpoints."""
+        places = self.model.q_of_v
+        return np.where(places >= 0, self.q[np.maximum(places, 0)], 0.0)
+
 
 def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
     """A row for each robot and way: `us`, of a step, MuJoCo's `peer_us` and `ratio`, and the residuals.
@@ -194,17 +200,16 @@ def _in_turns(case: Case, way: str) -> dict[str, Any]:
     finish_compiling()
     ours.reset(case.q)
     rng, spent, peer_spent, worst = np.random.default_rng(0), 0.0, 0.0, []
-    posture = np.where(model.q_of_v >= 0, case.q[np.maximum(model.q_of_v, 0)], 0.0)
     for _ in range(STEPS // TOGETHER):
         swing = rng.uniform(-SWING, SWING, model.nv) * (np.arange(model.nv) >= 6) * (way == "walking")
-        ours.target[:] = posture + swing
+        ours.target[:] = case.posture + swing
         began = perf_counter()
         ours.step(TOGETHER)
         spent += perf_counter() - began
         assert ours.contacts is not None
         worst.append(float(ours.contacts.worst[0]))
         if theirs is not None:
-            peer_spent += theirs.seconds(posture + swing)
+            peer_spent += theirs.seconds(case.posture + swing)
     contacts = ours.contacts
     assert contacts is not None
     row = {"us": spent / STEPS * 1e6, "worst": max(worst), "over": float(np.mean(np.array(worst) > LAWFUL)),

@@ -183,7 +183,7 @@ def test_a_prepared_robot_is_the_one_that_its_file_tells_of(tmp_path):
     np.testing.assert_array_equal(starts, np.resize(starts[: prepared_robots.FEW], starts.shape))
     np.testing.assert_allclose(np.linalg.norm(starts[:, 3:7], axis=1), 1.0)
     walking = prepared_robots.targets(again, "walking", 3, 2)
-    off = np.abs(walking - prepared_robots.posture(again))
+    off = np.abs(walking - again.posture)
     assert walking.shape == (2, 3, told.nv)
     assert np.all(off[..., 6:] > 0)
     assert off.max() <= real_robots.SWING
