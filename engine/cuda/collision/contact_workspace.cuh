@@ -46,7 +46,7 @@ template <int MOST> struct Places {
                          A = CHOSEN + ROWS,  // the matrix of the linear system
                          VECTORS = A + LONGEST * LONGEST,  // of the interior point method, as are PAIRS
                          PAIRS = VECTORS + 14 * LONGEST,
-                         FAR = PAIRS + 22 * LAWS;
+                         FAR = PAIRS + 21 * LAWS;
 };
 static_assert(Places<CONTACTS>::SIZE == WORKSPACE_SLOTS && Places<FEW>::SIZE == FEW_SLOTS &&
               Places<CONTACTS>::FAR == FAR_SLOTS && kept::NUMBERS == KEPT_SLOTS, "what contacts.py makes room for");

@@ -221,7 +221,7 @@ class PlaneContacts:
             "SHAPES": len(self._points.body), "POINTS": len(self._points.radius),
             "FACTOR_SLOTS": rows.numbers, "KEPT_SLOTS": sum(_REMEMBERED.values()) * C + nv,
             "WORKSPACE_SLOTS": self.workspace_size(C),
-            "FAR_SLOTS": N * (N + 1) // 2 + 2 * N + (16 + longest) * longest + 22 * (J + C),
+            "FAR_SLOTS": N * (N + 1) // 2 + 2 * N + (16 + longest) * longest + 21 * (J + C),
             "LANE_SLOTS": self._lane_slots, "FEW": self._few, "FEW_SLOTS": self.workspace_size(self._few),
         }  # fmt: skip
 
