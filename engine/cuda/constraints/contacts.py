@@ -197,7 +197,7 @@ class PlaneContacts:
         N = 3 * C + J
         found = sum(_CONTACT.values()) * C + rows.numbers + 3 * nv + max(N * int(rows.level.max()), self._lane_slots)
         if self.lanes == lane_bodies.WARP:
-            found += 2 * rows.numbers + 10 * C + J + N + 2 * (nv + 1)
+            found += 2 * rows.numbers + 9 * C + J + N + 2 * (nv + 1)
         return found + 4 * N + C + 3 * (J if J > C else J + C) + J
 
     @property

@@ -1,7 +1,7 @@
 // The interior point method of interior_point.cuh in the space of velocities, by a whole warp: a lane has a contact and
-// a joint row in registers. Their dλ = c − Ω (du + r) is solved like Newton's steps by paths,
+// a joint row in registers. Their dλ = s − Ω (du + r) is solved like Newton's steps by paths,
 //
-//     (D + Wᵀ Ω W) dy = Wᵀ (λ + c − Ω r) − D y,    y = D⁻¹ Wᵀ λ.
+//     (D + Wᵀ Ω W) dy = Wᵀ (λ + s − Ω r) − D y,    y = D⁻¹ Wᵀ λ.
 //
 // A step has one direction, towards a fixed share of ν, since a predictor would need a solve of its own. In single
 // precision it stalls at about 1e-3, where Ω is too large for the remaining digits; Newton's steps continue from there.
@@ -65,12 +65,12 @@ template <typename Real, class Workspace> struct HeldRows {
             r = u() - contact.w, r.x += contact.saxce(mu, smooth), Omega = contact.Omega(mu, smooth);
             step = contact.s(mu, target, {0, 0, 0}) - Omega.times(r);
             const Matrix<Real> columns = {d * d * Omega.n, d * d * Omega.first, d * d * Omega.second};
-            put_resistance(ws, i, Resistance<Real>{transpose(columns), d * size * (contact.impulse + step), false});
+            put_step(ws, i, ContactStep<Real>{transpose(columns), d * size * (contact.impulse + step)});
         }
         if (acts()) {
             joint_u = u_of_joint(), joint_step = joint.s(joint_u, target);
-            ws(Workspace::DAMPING + i) = joint_d * joint_d * joint.damping();
-            ws(Workspace::TARGET + j) = joint_d * size * (joint.impulse + joint_step);
+            ws(Workspace::JOINT_OMEGA + i) = joint_d * joint_d * joint.damping();
+            ws(Workspace::S + j) = joint_d * size * (joint.impulse + joint_step);
         }
     }
     // The step, with du in U. Returns the step length to the boundary.

@@ -28,7 +28,7 @@ template <typename Real> struct LimbInterior {
     // The data of one step.
     struct Direction {
         Arrow<Real> arrow;
-        LimbResistance<Real, N> by;
+        LimbStep<Real, N> by;
         Real smooth, u[ROWS], dz[COLUMNS], step[ROWS];
         Vector<Real> r[N], correction[N], dw[N];
     };
@@ -131,13 +131,13 @@ template <typename Real> struct LimbInterior {
 #pragma unroll
             for (int h = 0; h < 3; ++h) {
                 const bool on = rows.touches[c];
-                direction.by.contact[c][0][h] = on ? columns[h].x : Real(0),
-                    direction.by.contact[c][1][h] = on ? columns[h].y : Real(0);
-                direction.by.contact[c][2][h] = on ? columns[h].z : Real(0);
+                direction.by.Omega[c][0][h] = on ? columns[h].x : Real(0),
+                    direction.by.Omega[c][1][h] = on ? columns[h].y : Real(0);
+                direction.by.Omega[c][2][h] = on ? columns[h].z : Real(0);
             }
         }
 #pragma unroll WRITTEN_OUT<N>
-        for (int k = 0; k < LIMB; ++k) direction.by.joint[k] = rows.acts[k] ? joint[k].damping() : Real(0);
+        for (int k = 0; k < LIMB; ++k) direction.by.joint_Omega[k] = rows.acts[k] ? joint[k].damping() : Real(0);
         factor_arrow<false>(rows, direction.by, direction.arrow, group);
     }
 
@@ -145,21 +145,21 @@ template <typename Real> struct LimbInterior {
     __device__ __forceinline__ Real direct(Direction& direction, Real target, const Group& group) {
         auto& by = direction.by;
         const auto resisted = [&](int c, int e, Vector<Real> x) {
-            return by.contact[c][e][0] * x.x + by.contact[c][e][1] * x.y + by.contact[c][e][2] * x.z;
+            return by.Omega[c][e][0] * x.x + by.Omega[c][e][1] * x.y + by.Omega[c][e][2] * x.z;
         };
         Real of[ROWS];
 #pragma unroll WRITTEN_OUT<N>
         for (int c = 0; c < rows.contacts(); ++c) {
             const Vector<Real> to =
                 rows.touches[c] ? contact[c].s(rows.mu[c], target, direction.correction[c]) : Vector<Real>{0, 0, 0};
-            by.aim[row_of(c)] = to.x, by.aim[row_of(c) + 1] = to.y, by.aim[row_of(c) + 2] = to.z;
+            by.s[row_of(c)] = to.x, by.s[row_of(c) + 1] = to.y, by.s[row_of(c) + 2] = to.z;
 #pragma unroll
-            for (int e = 0; e < 3; ++e) by.aim[row_of(c) + e] -= resisted(c, e, direction.r[c]);
+            for (int e = 0; e < 3; ++e) by.s[row_of(c) + e] -= resisted(c, e, direction.r[c]);
         }
 #pragma unroll WRITTEN_OUT<N>
-        for (int k = 0; k < LIMB; ++k) by.aim[k] = rows.acts[k] ? joint[k].s(direction.u[k], target) : Real(0);
+        for (int k = 0; k < LIMB; ++k) by.s[k] = rows.acts[k] ? joint[k].s(direction.u[k], target) : Real(0);
 #pragma unroll WRITTEN_OUT<N>
-        for (int r = 0; r < rows.rows(); ++r) of[r] = by.aim[r] + impulse(r);
+        for (int r = 0; r < rows.rows(); ++r) of[r] = by.s[r] + impulse(r);
         Real less[TRUNK_NV];
         spread<false>(rows, of, direction.dz);
 #pragma unroll
@@ -175,7 +175,7 @@ template <typename Real> struct LimbInterior {
             const Vector<Real> du = {in_row(rows, r, direction.dz), in_row(rows, r + 1, direction.dz),
                                      in_row(rows, r + 2, direction.dz)};
 #pragma unroll
-            for (int e = 0; e < 3; ++e) direction.step[row_of(c) + e] = by.aim[row_of(c) + e] - resisted(c, e, du);
+            for (int e = 0; e < 3; ++e) direction.step[row_of(c) + e] = by.s[row_of(c) + e] - resisted(c, e, du);
             direction.dw[c] = contact[c].dw(rows.mu[c], direction.smooth, du + direction.r[c]);
             if (rows.touches[c])
                 longest = fmin(longest, contact[c].length_to_boundary(rows.mu[c], three(direction.step, c),
@@ -184,7 +184,7 @@ template <typename Real> struct LimbInterior {
 #pragma unroll WRITTEN_OUT<N>
         for (int k = 0; k < LIMB; ++k) {
             const Real du = in_row(rows, k, direction.dz);
-            direction.step[k] = by.aim[k] - by.joint[k] * du;
+            direction.step[k] = by.s[k] - by.joint_Omega[k] * du;
             if (rows.acts[k]) longest = fmin(longest, joint[k].length_to_boundary(direction.u[k] + du, target));
         }
         return -group.max(-longest);
@@ -261,17 +261,18 @@ __device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>&
 struct Effort {
     int first, last;
 };
-[[maybe_unused]] __device__ constexpr Effort FIRST_TURNS = {0, PATIENCE}, QUICK_TURNS = {0, QUICK - 1},
-                                             SLOW_TURNS = {QUICK, PATIENCE},
-                                             DAMPED_TURNS = {PATIENCE + 1, LIMB_STEPS}, ALL_TURNS = {0, LIMB_STEPS},
-                                             INTERIOR = {LIMB_STEPS, LIMB_STEPS + STEPS_AFTER + 1};
+[[maybe_unused]] __device__ constexpr Effort FIRST_TURNS = {0, ROUNDS_FROM}, TYPICAL_TURNS = {0, TYPICAL_STEPS - 1},
+                                             LATER_TURNS = {TYPICAL_STEPS, ROUNDS_FROM},
+                                             DAMPED_TURNS = {ROUNDS_FROM + 1, INTERIOR_FROM},
+                                             ALL_TURNS = {0, INTERIOR_FROM},
+                                             INTERIOR = {INTERIOR_FROM, INTERIOR_FROM + STEPS_AFTER + 1};
 
 // Impulses that obey the law, with u of the limb and the residual, or else the best iterate. Returns whether the law is
 // obeyed.
 template <typename Real, int N>
 __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x,
                                               Real (&u)[ROWS_OF<N>], Real& left, Effort effort, const Group& group) {
-    Real best[ROWS_OF<N>], least = UNKNOWN, regular = 0, before = UNKNOWN;
+    Real best[ROWS_OF<N>], least = UNKNOWN, eps = 0, before = UNKNOWN;
     bool searching = true, found = false;
 #pragma unroll WRITTEN_OUT<N>
     for (int r = 0; r < rows.rows(); ++r) best[r] = x.of[r];
@@ -279,7 +280,8 @@ __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, Lim
     for (int turn = effort.first;; ++turn) {
         add_up(rows, x, group);
         const Real now = limb_residual(rows, x, u, group);
-        if (searching) left = now, found = left <= (turn < PATIENCE ? LIMB_TOLERANCE<Real> : ACCEPTED_RESIDUAL<Real>);
+        const Real enough = turn < ROUNDS_FROM ? LIMB_TOLERANCE<Real> : ACCEPTED_RESIDUAL<Real>;
+        if (searching) left = now, found = left <= enough;
         if (searching && left < least) {
             least = left;
 #pragma unroll WRITTEN_OUT<N>
@@ -287,11 +289,11 @@ __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, Lim
         }
         searching = searching && !found && turn <= effort.last;
         if (!group.any_of_all(searching)) break;
-        const bool back = turn == PATIENCE || (turn == effort.last && turn >= LIMB_STEPS);
+        const bool back = turn == ROUNDS_FROM || (turn == effort.last && turn >= INTERIOR_FROM);
 #pragma unroll WRITTEN_OUT<N>
         for (int r = 0; r < rows.rows(); ++r) x.of[r] = searching && back ? best[r] : x.of[r];
         if constexpr (N == LIMB_POINTS) {
-            if (turn == LIMB_STEPS && effort.first == LIMB_STEPS) {
+            if (turn == INTERIOR_FROM && effort.first == INTERIOR_FROM) {
                 LimbImpulses<double, LIMB_POINTS> from;
 #pragma unroll 1
                 for (int r = 0; r < rows.rows(); ++r) from.of[r] = best[r];
@@ -303,8 +305,8 @@ __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, Lim
                 continue;
             }
         }
-        regular = regular_of(turn, left, regular);
-        newton_step(rows, x, u, regular, searching && !back, group, leads_on(turn),
+        eps = eps_of(turn, left, eps);
+        newton_step(rows, x, u, eps, searching && !back, group, leads_on(turn),
                     fabs(left - before) < Real(STALLED) * left);
         before = left;
     }
