@@ -64,19 +64,29 @@ template <typename Real, class Read> __device__ __forceinline__ Motion<Real> rat
     return {{read(0), read(1), read(2)}, {read(3), read(4), read(5)}};
 }
 
+// f(i) for all bodies, outwards; and whether body i reads its parent's results from memory, since the previous body is
+// not its parent.
+struct AllBodies {
+    template <class F> __device__ __forceinline__ void operator()(const F& f) const {
+        EACH_BODY
+        for (int i = 0; i < BODIES; ++i) f(i);
+    }
+    __device__ __forceinline__ bool reads_parent(int i) const { return parent(i) != i - 1; }
+};
+
 // (2a), (2b) and the body's term of (2c): V, a₀ and p of every body, including q̈ if ACCELERATED.
-template <typename Real, bool ACCELERATED = false, class Memory, class Given, class Robot>
-__device__ __forceinline__ void bias(const Memory& at, const Given& given, const Robot& robot) {
+template <typename Real, bool ACCELERATED = false, class Memory, class Given, class Robot, class Bodies = AllBodies>
+__device__ __forceinline__ void bias(const Memory& at, const Given& given, const Robot& robot,
+                                     const Bodies& bodies = {}) {
     Motion<Real> V = {}, a = {};
-    EACH_BODY
-    for (int i = 0; i < BODIES; ++i) {
+    bodies([&](int i) {
         const int s = first_slot(i), k = v_start(i), above = parent(i);
         const Pose<Real> T = pose<Real>(i, at, robot);
         if (above < 0) {
             V = {};
             a = {{}, mul_t(T.R, -robot.gravity())};
         } else {
-            if (above != i - 1) V = at.motion(branch_slot(above)), a = at.motion(branch_slot(above) + 6);
+            if (bodies.reads_parent(i)) V = at.motion(branch_slot(above)), a = at.motion(branch_slot(above) + 6);
             V = motion_to_child(T, V);
             a = motion_to_child(T, a);
         }
@@ -103,7 +113,7 @@ __device__ __forceinline__ void bias(const Memory& at, const Given& given, const
         } else {
             at.store(s + (kind(i) == FREE ? FREE_WRENCH : WRENCH), wrench(robot.body(i), V, a));
         }
-    }
+    });
 }
 
 // Add to the branch slots of a body the contribution of a child.

@@ -30,7 +30,7 @@ __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot
         lane_loads<Real>(joints, ws, Workspace::W + lane_slot::POSE, robot, group, take, put);
     } else {
         const auto put = [&](int i, int c, int j, const Force<Real>& F) { enter(ws, Workspace::FACTOR, i, c, j, F); };
-        limb_bias<Real>(at, joints, robot, group);
+        bias<Real>(at, joints, robot, LimbBodies{group});
         limb_loads<Real>(at, ws.here, Workspace::W, robot, group, take, put);
     }
     for (int k = group.rank; k < NV; k += LANES) {
