@@ -236,9 +236,7 @@ __device__ __forceinline__ Motions<Real> motions(const Chunk<Real>& chunk, const
         const Real shift = angle * slides;
         const auto three = [&](int k) -> Vector<Real> { return {constant(k), constant(k + 1), constant(k + 2)}; };
         T.p = three(packed::HOME_POSITION) + shift * Vector<Real>{T.R.x.z, T.R.y.z, T.R.z.z};
-        const Vector<Real> upper = three(packed::INERTIA), lower = three(packed::INERTIA + 3);
-        J = {constant(packed::MASS), three(packed::FIRST_MOMENT),
-             {upper.x, upper.y, upper.z, lower.x, lower.y, lower.z}};
+        J = packed_body<Real>(constant);
     }
     T = scanned<Real>(T, lane, longest, [](const Pose<Real>& a, const Pose<Real>& b) { return then(a, b); });
     const Vector<Real> axis = {T.R.x.z, T.R.y.z, T.R.z.z};

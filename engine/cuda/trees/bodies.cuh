@@ -14,12 +14,6 @@
 #include "trees/memory.cuh"
 
 template <typename Real> __device__ __forceinline__ Vector<Real> vector(const Real* x) { return {x[0], x[1], x[2]}; }
-FUNCTION Matrix<Real> turned_about_z(const Matrix<Real>& R, Real angle) {
-    Real s, c;
-    sincos_of(angle, s, c);
-    const auto row = [&](Vector<Real> r) { return Vector<Real>{c * r.x + s * r.y, c * r.y - s * r.x, r.z}; };
-    return {row(R.x), row(R.y), row(R.z)};
-}
 // I a.
 FUNCTION Force<Real> times(const Inertia<Real>& I, const Motion<Real>& a) {
     return {mul(I.A, a.o) + mul(I.B, a.v), mul_t(I.B, a.o) + mul(I.C, a.v)};
@@ -31,16 +25,8 @@ FUNCTION Motion<Real> velocity_product(const Motion<Real>& V, const Motion<Real>
 }
 
 FUNCTION Pose<Real> local_pose(const Tree<Real>& tree, int i) {
-    constexpr int home = packed::HOME_ROTATION;
-    const Matrix<Real> H = {tree.three(i, home), tree.three(i, home + 3), tree.three(i, home + 6)};
-    const Vector<Real> p = tree.three(i, packed::HOME_POSITION);
-    const int kind = tree.kind(i);
     const Real* q = tree.q + tree.q_start(i);
-    if (kind == REVOLUTE) return {turned_about_z(H, q[0]), p};
-    if (kind == PRISMATIC) return {H, p + q[0] * Vector<Real>{H.x.z, H.y.z, H.z.z}};
-    const Real* turn = kind == FREE ? q + 3 : q;
-    const Matrix<Real> R = matmul(H, rotation_from_quaternion(Quaternion<Real>{turn[0], turn[1], turn[2], turn[3]}));
-    return {R, kind == FREE ? p + mul(H, vector(q)) : p};
+    return joint_pose(tree.kind(i), tree.home(i), [&](int k) { return q[k]; });
 }
 
 // S x for the entries of a body's joint in `x`.
