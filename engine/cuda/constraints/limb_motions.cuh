@@ -160,7 +160,7 @@ __device__ __forceinline__ Motions<Real> free_motions(const Posture<Real>& now, 
         spread_out(column, out.B[k]);
 #pragma unroll
         for (int j = 0; j <= k; ++j) out.c(k, j) = power(now.s[j], column);
-        out.c(k, k) += joints.extra(limb_body(group) + k, v + k);
+        out.c(k, k) += joints.added_inertia(limb_body(group) + k, v + k);
     }
     to_triangle(out.c);
     forward(out.c, out.limb);

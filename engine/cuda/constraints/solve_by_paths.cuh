@@ -20,7 +20,7 @@ __device__ __forceinline__ void note_rows(const Workspace& ws, const RowsOf& row
     const bool all = rows.joints == NV - 6;
     int contacts = 0, joints = all ? group.rank : 0;
 #pragma unroll 1
-    for (int i = 0; i < rows.count; ++i) contacts += SHAPE_TIP[shape_of(ws, i)] < v;
+    for (int i = 0; i < rows.contacts; ++i) contacts += SHAPE_TIP[shape_of(ws, i)] < v;
 #pragma unroll 1
     for (int j = 0; j < (all ? 0 : rows.joints); ++j) joints += int(ws(Workspace::JOINT_OF + j)) < v;
     if (v <= NV) ws(Workspace::FIRST_CONTACT + v) = Real(contacts), ws(Workspace::FIRST_JOINT + v) = Real(joints);
@@ -144,7 +144,7 @@ template <typename Real, class Workspace> struct PathSystem {
         Entries<Real> total = {D, D};
         if (right) total.lower *= -share * ws(Workspace::HALF + v);
 #pragma unroll 1
-        for (int i = 0; i < rows.count; ++i) {
+        for (int i = 0; i < rows.contacts; ++i) {
             const Vector<Real> x = three(i, level), y = three(i, other), s = ws.vector(Workspace::S + 3 * i);
             const Matrix<Real> Omega = Omega_of<Real>(ws, i);
             const Vector<Real> z = mul(Omega, y);

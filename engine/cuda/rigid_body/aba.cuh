@@ -21,8 +21,8 @@
 //
 // If `Given` has HAS_WRENCHES, external wrenches external(i) act on the bodies and are subtracted from p.
 //
-// ADDITIONS, for simulation: extra(i, k) is added to D; where locked(k) holds, the acceleration is target(k), and the
-// reaction is the force required for it. A free joint has no additions.
+// ADDITIONS, for simulation: added_inertia(i, k) is added to D; where locked(k) holds, the acceleration is target(k),
+// and the reaction is the force required for it. A free joint has no additions.
 #pragma once
 
 #include "rigid_body/tree.cuh"
@@ -150,7 +150,7 @@ __device__ __forceinline__ void pass_ball(const Memory& at, const Given& given, 
         Force<Real> kept = U;
         const Real own_U = part(kept.n, j), u = given.force(i, k) - part(p.n, j);
         Real D = own_U;
-        if constexpr (ADDITIONS) D += given.extra(i, k);
+        if constexpr (ADDITIONS) D += given.added_inertia(i, k);
         Real inverse = reciprocal(D), rate = u * inverse;
         part(kept.n, j) = inverse;
         at.store(axis_slot(i, j), kept);
@@ -179,7 +179,7 @@ __device__ __forceinline__ void accelerate_ball(const Memory& at, const Given& g
         if constexpr (ADDITIONS) {
             const Real own_U = at(s + BALL_OWN_U + j), Ua = others + own_U * along;
             q = given.locked(k) ? given.target(k) : (u - Ua) * inverse;
-            reaction = Ua + (own_U + given.extra(i, k)) * q - u;
+            reaction = Ua + (own_U + given.added_inertia(i, k)) * q - u;
         } else {
             q = (u - others) * inverse - along;
         }
@@ -226,7 +226,7 @@ __device__ __forceinline__ void inertia_recursion(const Memory& at, const Given&
                                         : Force<Real>{{I.B.x.z, I.B.y.z, I.B.z.z}, {I.C.xz, I.C.yz, I.C.zz}};
             const Real own_U = turns ? U.n.z : U.f.z, u = given.force(i, k) - (turns ? p.n.z : p.f.z);
             Real D = own_U;
-            if constexpr (ADDITIONS) D += given.extra(i, k);
+            if constexpr (ADDITIONS) D += given.added_inertia(i, k);
             Real inverse = reciprocal(D), rate = u * inverse;
             at.store(s + WRENCH, Vector<Real>{U.n.x, U.n.y, turns ? inverse : U.n.z});
             at.store(s + WRENCH + 3, Vector<Real>{U.f.x, U.f.y, turns ? U.f.z : inverse});
@@ -282,7 +282,7 @@ __device__ __forceinline__ void accelerations(const Memory& at, const Given& giv
             if constexpr (ADDITIONS) {
                 const Real own_U = at(s + OWN_U), Ua = others + own_U * along;
                 q = given.locked(k) ? given.target(k) : (u - Ua) * inverse;
-                reaction = Ua + (own_U + given.extra(i, k)) * q - u;
+                reaction = Ua + (own_U + given.added_inertia(i, k)) * q - u;
             } else {
                 q = (u - others) * inverse - along;
             }

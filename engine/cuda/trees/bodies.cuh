@@ -6,9 +6,9 @@
 //     to the parent:  Xᵀ (I − U D⁻¹ Uᵀ) X,  Xᵀ (p + U D⁻¹ u + (I − U D⁻¹ Uᵀ) c)
 //     q̈ = G X a_parent + g,  a = X a_parent + c + S q̈,  where G = −D⁻¹ Uᵀ and g = D⁻¹ (u − Uᵀc)
 //
-// ADDITIONS, for simulation: `extra` is added to D, and a locked joint has the acceleration `target`; its reaction is
-// returned in place of q̈. A ball joint is then three joints about x, y and z, the first two on massless bodies; a free
-// joint has no additions.
+// ADDITIONS, for simulation: `added_inertia` is added to D, and a locked joint has the acceleration `target`; its
+// reaction is returned in place of q̈. A ball joint is then three joints about x, y and z, the first two on massless
+// bodies; a free joint has no additions.
 #pragma once
 
 #include "trees/memory.cuh"
@@ -98,7 +98,7 @@ FUNCTION void absorb_axis(const Tree<Real>& tree, int i, int j, const Force<Real
     const int k = tree.v_start(i) + j;
     const Real u = tree.tau[k] - push;
     tree.put(GAIN + 7 * j, i, Gain<Real>{U, u});
-    Real d = reciprocal(own + tree.extra[k]), rate = d * u;
+    Real d = reciprocal(own + tree.added_inertia[k]), rate = d * u;
     if (tree.locked[k] != 0) d = 0, rate = tree.target[k];
     I = less_rank_one(I, U, d);
     p = p + rate * U;
@@ -160,7 +160,7 @@ FUNCTION void accelerate_axis(const Tree<Real>& tree, int i, int j, int axis, Mo
     const Vector<Real> U = axis < 3 ? gain.G.n : gain.G.f;
     Vector<Real>& moved = axis < 3 ? a.o : a.v;
     const Real own = of_three == 0 ? U.x : of_three == 1 ? U.y : U.z;
-    const Real D = own + tree.extra[k], left = gain.g - dot(gain.G, a);
+    const Real D = own + tree.added_inertia[k], left = gain.g - dot(gain.G, a);
     const bool locked = tree.locked[k] != 0;
     const Real rate = locked ? tree.target[k] : left * reciprocal(D);
     tree.qdd[k] = locked ? D * rate - left : rate;

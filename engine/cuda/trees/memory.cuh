@@ -38,7 +38,7 @@ template <typename Real> struct Tree {
     Map<Real>* maps;
     // The additions of steps, by velocities: to D; the acceleration of a locked joint; 1 if locked. And external
     // wrenches on bodies, (bodies, 6, batch), from this robot's on; null if there are none.
-    const Real *extra, *target, *locked, *wrenches;
+    const Real *added_inertia, *target, *locked, *wrenches;
     int batch;
 
     __device__ __forceinline__ int kind(int i) const { return bodies[i]; }
