@@ -88,7 +88,9 @@ template <typename Real, class Joints, class Robot>
 __device__ __forceinline__ Posture<Real> posture(const Joints& joints, const Robot& robot, const Group& group) {
     const auto& at = joints.at;
     Posture<Real> now;
-    now.trunk = joint_pose(FREE, robot.home(0), [&](int k) { return at(Q + k); });
+    const Pose<Real> home = robot.home(0);
+    const Quaternion<Real> turn = {at(Q + 3), at(Q + 4), at(Q + 5), at(Q + 6)};
+    now.trunk = {matmul(home.R, rotation_from_quaternion(turn)), home.p + mul(home.R, at.vector(Q))};
     now.V = at.motion(V);
     Pose<Real> T = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, {0, 0, 0}};
     Motion<Real> moves = now.V;
