@@ -246,7 +246,7 @@ def measured_on_two_cores() -> Iterable[str]:
     rows = measured.listed("contact-2-cores")
     assert [row["key"] for row in rows] == list(contact.TITLES)
     yield contact.markdown(rows)
-    (ratio,) = re.findall(r'impratio="(\d+)"', mujoco_contact.BOX)
+    (ratio,) = re.findall(r'impratio="(\d+)"', mujoco_contact.FREE)
     yield f"MuJoCo 4.0 has elliptic cones and `impratio` {ratio}"
     sinks = next(row for row in rows if row["key"] == "scenes")["peers"]["mujoco"]["box at rest, its depth, m"]
     yield f"a box sinks by {float(f'{sinks * 1e3:.0e}'):g} mm"
