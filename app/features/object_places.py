@@ -33,7 +33,7 @@ def box_of(item: SceneObject, corners: NDArray[np.float64] | None) -> Box:
 
 
 def box_of_robot(model: engine.Model) -> Box:
-    """Return the corners (3,) of a box around a robot in its first pose, once its mesh files are read or have failed."""
+    """Return the corners (3,) of a box around a robot in its first pose, once its meshes are read or have failed."""
     scene, read = Scene(model), threading.Event()
     scene.load(read.set, apart=True)
     while not scene.ready:
