@@ -403,6 +403,16 @@ def test_things_of_the_scene_have_menus(qtbot, arm):
     menus.shown.close()
 
 
+def test_a_right_click_where_no_menu_is_offered_does_nothing(qtbot, arm):
+    """The window, to which such a click is passed on, was taken for a watched widget."""
+    scene = arm.features[SceneView]
+    scene.action.trigger()
+    wait(qtbot, scene.panel.isVisible)
+    for widget in (scene.panel.note, scene.panel.surface, arm.statusBar(), arm.features[TimeView].bar, arm):
+        qtbot.mouseClick(widget, RIGHT, pos=QPoint(2, 2))
+        assert QApplication.activePopupWidget() is None
+
+
 def test_a_joint_has_a_menu(qtbot, arm):
     bench, menus = arm.workbench, arm.menus.context
     bench.joints.set_coordinate(1, 0.3)
