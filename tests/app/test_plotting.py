@@ -207,6 +207,13 @@ def test_groups_plot_what_there_is_of_a_kind(qtbot, panel):
         actions["Torques and forces"].trigger()
     assert f"{EACH} of " in told.args[0]
     assert len(panel.quantities) == EACH
+    panel.set_quantities(catalogue(engine.chain(11)))
+    with qtbot.waitSignal(panel.message) as told:
+        actions["Joint positions"].trigger()
+    assert told.args[0] == f"{EACH} of 11 are plotted; choose the group again for more of them"
+    with qtbot.assertNotEmitted(panel.message):
+        actions["Joint positions"].trigger()
+    assert len(panel.quantities) == 11
     panel.set_quantities(catalogue(engine.chain(2)))
     with qtbot.waitSignal(panel.message) as told:
         actions["Contact force"].trigger()
