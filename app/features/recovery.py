@@ -47,7 +47,7 @@ class Recovery(QObject):
         bench = self._window.workbench
         session: dict[str, Any] = {"begun": self._begun, "floating": bench.robot.floating}
         if bench.source is not None and not is_passing(event.path):
-            session |= {"robot": event.path, "xacro_args": bench.xacro_args(event.path)}
+            session |= {"robot": event.path, "xacro_args": bench.opening.xacro_args(event.path)}
         self._remember(session)
 
     def _remember(self, session: dict[str, Any]) -> None:
@@ -80,7 +80,7 @@ class Recovery(QObject):
             floating = bool(left.session.get("floating", False))
             again.clicked.connect(lambda: window.files.open(robot, floating=floating))
             xacro_args = left.session.get("xacro_args")
-            window.workbench.set_xacro_args(robot, xacro_args if isinstance(xacro_args, dict) else {})
+            window.workbench.opening.set_xacro_args(robot, xacro_args if isinstance(xacro_args, dict) else {})
             box.setDefaultButton(again)
         last = None if self._runs is None else self._runs.last
         if self._runs is not None and last is not None:
