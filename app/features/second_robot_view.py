@@ -137,9 +137,9 @@ class SecondRobotView(QObject):
         """
         if self._bench.robot.model is None:
             return
-        folders, self._opening, self._reading = self._bench.package_dirs, (str(path), kept), _reading()
+        folders, self._opening, self._reading = self._bench.opening.package_dirs, (str(path), kept), _reading()
         self._bench.second_robot.expect(kept is not None or not self._bench.robot.playing)
-        xacro_args = self._bench.xacro_args(path)
+        xacro_args = self._bench.opening.xacro_args(path)
 
         def work(_: threading.Event) -> Read:
             try:
@@ -310,7 +310,7 @@ class SecondRobotView(QObject):
         if self.panel.isVisible() and (now > self._due or not self._bench.robot.playing):
             self._due = now + REFRESH
             for column, (model, seconds, name, energy) in enumerate((
-                (self._bench.robot.model, frame.time, self._bench.algorithm,
+                (self._bench.robot.model, frame.time, self._bench.computation.algorithm,
                  own_energy(self._bench.robot.model, frame.q, frame.v, frame.link_poses)),
                 (state.model, state.time, state.algorithm, own_energy(state.model, state.q, state.v, state.link_poses)),
             )):  # fmt: skip

@@ -69,7 +69,10 @@ def test_in_a_session_play_waits_for_it_and_its_clock_goes_on(qtbot, opened, mak
     again = make_window()
     bench = again.workbench
     again.features[Sessions].open(str(tmp_path / "two.catena"))
-    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.time == own and not bench.compiling)
+    wait(
+        qtbot,
+        lambda: bench.robot.newest is not None and bench.robot.newest.time == own and not bench.computation.compiling,
+    )
     wait(qtbot, lambda: bench.second_robot.expected)
     qtbot.keyClick(again, Qt.Key.Key_Space)
     assert again.statusBar().currentMessage() == WAITS
@@ -167,7 +170,7 @@ def test_without_a_first_robot_its_keys_ask_for_no_file(qtbot, window):
     action = window.features[SecondRobotView].open_action
     assert not action.isEnabled()
     window.open(engine.find_robot("arm7"))
-    wait(qtbot, lambda: not window.workbench.loading and window.workbench.robot.model is not None)
+    wait(qtbot, lambda: not window.workbench.opening.loading and window.workbench.robot.model is not None)
     wait(qtbot, action.isEnabled)
 
 
