@@ -159,8 +159,8 @@ def by_bodies() -> Iterable[str]:
     most = search._plan.function(search.OVERLAP_START, 1.0)[1]
     yield f"Newton's steps from no impulses, at most {most}."
     yield (
-        f"$\\epsilon$ follows the merit, down to {g(rounding.least_damping(1.0))}, and is {e(search._FINAL_EPSILON)} in the "
-        "last step: a smaller $\\epsilon$ makes a step more accurate, but rounding leaves 1e-16 over $\\epsilon$ of the"
+        f"$\\epsilon$ follows the merit, down to {g(rounding.least_damping(1.0))}, and is "
+        f"{e(search._FINAL_EPSILON)} in the last step: a smaller $\\epsilon$ makes a step more accurate, but rounding leaves 1e-16 over $\\epsilon$ of the"
     )
     yield f"down to a residual of {e(search._SWITCH_RESIDUAL)} ({e(search._SWITCH_RESIDUAL_SINGLE)})"
     products = f"{word(round(search._START_PRODUCTS))} times that residual and at least {e(search._MIN_START_PRODUCTS)}"
@@ -239,9 +239,9 @@ def measured_on_two_cores() -> Iterable[str]:
     """The tables of the stored run, and the sentences derived from them."""
     run = real_robots
     yield (
-        f"{word(len(run.ROBOTS)).capitalize()} robots of `example-robot-data` stand, walk (random targets, new ones "
-        f"every {run.TOGETHER} steps) and fall, limp, by `implicit` with steps of {run.DT * 1e3:g} ms and friction "
-        f"{g(run.FRICTION)}"
+        f"{word(len(run.ROBOTS)).capitalize()} robots of `example-robot-data` stand, walk (random setpoints, new ones "
+        f"every {run.TOGETHER} steps) and fall without drives, by `implicit` with steps of {run.DT * 1e3:g} ms and "
+        f"friction {g(run.FRICTION)}"
     )
     rows = measured.listed("contact-2-cores")
     assert [row["key"] for row in rows] == list(contact.TITLES)
@@ -311,5 +311,5 @@ exempt(
     MEASURED,
     MADE_ONCE,
     "8192 and 65536 at once … MuJoCo Warp 4.0",
-    "by `implicit` with steps of 2 ms and humanoids of 1 ms; … over the first 400 steps",
+    "by `implicit` with steps of 2 ms and humanoids of 1 ms … over the first 400 steps",
 )

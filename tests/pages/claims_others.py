@@ -260,7 +260,7 @@ exempt(
 exempt(
     MEASURED,
     "times of scripts that no file keeps, and tables that test_docs.py has",
-    "The GPU is ahead of one core … from 370, 810 and 530.",
+    "The GPU is faster than one core … from 370, 810 and 530.",
     "from which on it takes 5 % less than the ABA",
     "| µs a call, float64, 16 cores | bodies |",
     "| DCA-ABA on 1 thread | 2 | 4 | 16 | ahead from |",
