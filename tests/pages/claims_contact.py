@@ -160,7 +160,8 @@ def by_bodies() -> Iterable[str]:
     yield f"Newton's steps from no impulses, at most {most}."
     yield (
         f"$\\epsilon$ follows the merit, down to {g(rounding.least_damping(1.0))}, and is "
-        f"{e(search._FINAL_EPSILON)} in the last step: a smaller $\\epsilon$ makes a step more accurate, but rounding leaves 1e-16 over $\\epsilon$ of the"
+        f"{e(search._FINAL_EPSILON)} in the last step: a smaller $\\epsilon$ makes a step more accurate, but "
+        "rounding leaves 1e-16 over $\\epsilon$ of the"
     )
     yield f"down to a residual of {e(search._SWITCH_RESIDUAL)} ({e(search._SWITCH_RESIDUAL_SINGLE)})"
     products = f"{word(round(search._START_PRODUCTS))} times that residual and at least {e(search._MIN_START_PRODUCTS)}"
