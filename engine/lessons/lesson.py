@@ -1,6 +1,6 @@
-"""A lesson on a robot: its words, and at each step what the text of the algorithm has computed by then.
+"""A lesson on a robot: its text, and for each step the results of the algorithm up to this step.
 
-Everything is worked out when the lesson begins, once; a step is looked up. Facts that words name are in `facts`.
+Everything is computed once, when the lesson begins. The values that the text names are in `facts`.
 """
 
 from __future__ import annotations
