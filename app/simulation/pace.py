@@ -26,7 +26,7 @@ class Budget(NamedTuple):
 
 
 class Pace:
-    """The time that is due: simulated seconds that a running simulation still has to cover; and the cost of its steps."""
+    """The time that is due, in simulated seconds that steps are still to cover, and the cost of a step."""
 
     def __init__(self) -> None:
         self.speed = 1.0
