@@ -121,7 +121,7 @@ def shell() -> Iterable[str]:
         f"run; {wrong}: "
         f"wrong usage; {interrupted}: ended by Ctrl-C, with the results so far shown and kept."
     )
-    yield f"got slower and exits with {no}, `--measure-choice` measures"
+    yield f"| `bench --against FILE` | reports what got slower and exits with {no} |"
 
 
 @page_text.of(PYTHON)
