@@ -67,7 +67,7 @@ class LessonQuestion:
         return bool(self.choices or numbers(wording))
 
     def is_right(self, wording: str) -> bool:
-        """Return whether `wording`, typed or chosen by a reader, is the answer; a number may have any notation."""
+        """Return whether `wording`, typed or selected by a reader, is the answer; a number may have any notation."""
         answers = numbers(self.answer)[:1]
         if not answers:
             return wording.strip() in self.answer.split(" | ")
