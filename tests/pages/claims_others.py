@@ -267,7 +267,7 @@ exempt(
     "ABIA by threads is the fastest from 115 robots on",
     "CFA takes 3.4 times as long as ABIA on one core from 30 to 1000 links",
     "| `abia` | 1.15 … | 84920 |",
-    "## Accuracy … ## When each one wins",
+    "## Accuracy … ## Which one is fastest",
 )
 exempt(
     ROBUST,
