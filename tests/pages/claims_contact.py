@@ -159,8 +159,9 @@ def by_bodies() -> Iterable[str]:
     most = search._plan.function(search.OVERLAP_START, 1.0)[1]
     yield f"Newton's steps from no impulses, at most {most}."
     yield (
-        f"$\\epsilon$ goes with the merit, down to {g(rounding.least_damping(1.0))}, and the last step is taken with "
-        f"{e(search._FINAL_EPSILON)}: rounding leaves 1e-16 over $\\epsilon$ of the velocities"
+        f"$\\epsilon$ follows the merit, down to {g(rounding.least_damping(1.0))}, and is "
+        f"{e(search._FINAL_EPSILON)} in the last step: a smaller $\\epsilon$ makes a step more accurate, but "
+        "rounding leaves 1e-16 over $\\epsilon$ of the"
     )
     yield f"down to a residual of {e(search._SWITCH_RESIDUAL)} ({e(search._SWITCH_RESIDUAL_SINGLE)})"
     products = f"{word(round(search._START_PRODUCTS))} times that residual and at least {e(search._MIN_START_PRODUCTS)}"
@@ -175,7 +176,7 @@ def by_bodies() -> Iterable[str]:
         f"{e(search._SMALL_MERIT)}, or, of whole steps, that change the merit by less than "
         f"{search._STALLED_WHOLE:.0%}".replace("%", " %")
     )
-    yield f"all of it or one of {word(search._HALVINGS)} halvings"
+    yield f"all of a Newton step or one of {word(search._HALVINGS)} halvings of it"
 
 
 @page_text.of(COLLISION)
@@ -205,10 +206,10 @@ def geometry() -> Iterable[str]:
     yield f"is refused if more than {ALL_PAIRS} pairs of its bodies may touch"
     assert manifold._COINCIDENT == 1e-5
     yield "Corners within a hundred-thousandth of the smaller shape of each other are one place"
-    yield "then the shapes are held apart along it by a hundredth of their size"
+    yield "then the shapes are moved apart along it by a hundredth of their size"
     assert convex._SHIFT == 1e-2
-    yield f"Boxes and capsules' axes are held along {word(2 * 3 + 3 * 3)} axes, the normals of faces"
-    yield f"A cylinder's end has {word(pair_workspace.RIM)} corners, and its lowest place where it is tilted."
+    yield f"boxes and capsules' axes are compared along {word(2 * 3 + 3 * 3)} axes, the normals of faces"
+    yield f"A cylinder's end has {word(pair_workspace.RIM)} corners, and its lowest point where it is tilted."
 
 
 @claims
@@ -239,9 +240,9 @@ def measured_on_two_cores() -> Iterable[str]:
     """The tables of the stored run, and the sentences derived from them."""
     run = real_robots
     yield (
-        f"{word(len(run.ROBOTS)).capitalize()} robots of `example-robot-data` stand, walk (random targets, new ones "
-        f"every {run.TOGETHER} steps) and fall, limp, by `implicit` with steps of {run.DT * 1e3:g} ms and friction "
-        f"{g(run.FRICTION)}"
+        f"{word(len(run.ROBOTS)).capitalize()} robots of `example-robot-data` stand, walk (random setpoints, new ones "
+        f"every {run.TOGETHER} steps) and fall without drives, by `implicit` with steps of {run.DT * 1e3:g} ms and "
+        f"friction {g(run.FRICTION)}"
     )
     rows = measured.listed("contact-2-cores")
     assert [row["key"] for row in rows] == list(contact.TITLES)
@@ -299,7 +300,7 @@ exempt(DENSE, TRIALS, "alone they leave 41 % of a humanoid's standing states abo
 exempt(
     COLLISION,
     TRIALS,
-    "Held against coal 3.0.3 … the depth is within 1 % of the least.",
+    "Compared with coal 3.0.3 … the depth is within 1 % of the least.",
     "With its SRDF Talos, 52 meshes, has room for 3700, ANYmal for 1700.",
 )
 exempt(PAGE, HELD, "A ball of radius 0.1 m … with 10 mm/s")
@@ -312,5 +313,5 @@ exempt(
     MEASURED,
     MADE_ONCE,
     "8192 and 65536 at once … MuJoCo Warp 4.0",
-    "by `implicit` with steps of 2 ms and humanoids of 1 ms; … over the first 400 steps",
+    "by `implicit` with steps of 2 ms and humanoids of 1 ms … over the first 400 steps",
 )
