@@ -299,6 +299,10 @@ class SecondRobotView(QObject):
         self._show_note()
         if frame.recorded:
             return
+        if frame.batch is not None and self._poses is not None:
+            self._window.statusBar().showMessage(CROWDED, MESSAGE)
+            for column, model in enumerate((self._bench.robot.model, self.model)):
+                self.panel.show_column(column, _facts(model))  # without numbers of the frame before
         if state is None or self._scene is None or state.model is not self.model or frame.batch is not None:
             self._draw(None)
             return

@@ -8,7 +8,8 @@ from PyQt6.QtCore import QPoint, Qt
 from windows import PATIENCE, in_simulation, play_for, second_state, wait
 
 import engine
-from app.features.attaching import GroundView, Reloading, RunExports, SimulationChoices
+from app.features.attaching import GroundView, LogView, Reloading, RunExports, SimulationChoices
+from app.features.ghost_view import HIDDEN, GhostView
 from app.features.second_robot_view import CROWDED, UNBEGUN, UNRECORDED, UNTOUCHED, SecondRobotView
 from app.gl.picking import corners_at
 from app.panels.second_robot import ROWS
@@ -283,10 +284,15 @@ def test_a_film_shows_the_first_one_alone(second):
 def test_it_is_closed_again_and_makes_room_for_a_batch(qtbot, second):
     window, put = second
     view = put("scara")
+    window.features[GhostView].panel.on.click()
+    wait(qtbot, lambda: window.workbench.shown.ghost is not None)
+    wait(qtbot, lambda: view.panel.table.item(ROWS.index("time"), 0).text() != "")
     window.workbench.configuring.set_spread(BatchSpread(3, 0.1))
     wait(qtbot, lambda: window.workbench.robot.newest.batch is not None)
     wait(qtbot, lambda: window.viewport.overlays.second_robot is None)
     assert view.panel.note.text() == CROWDED
+    assert {CROWDED, HIDDEN} <= {entry.text for entry in window.features[LogView].entries}
+    assert {view.panel.table.item(ROWS.index("time"), column).text() for column in (0, 1)} == {""}, "no old numbers"
     window.workbench.configuring.set_spread(BatchSpread())
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     assert not view.panel.note.text()
