@@ -101,7 +101,7 @@ def solver() -> Iterable[str]:
     yield f"The first round has one, the others {word(int(rounds['SWEEPS']))}."
     assert damping == 1
     ten = {10: "ten"}[strong]
-    assert abs(float(rounds["REGULAR:double"]) / np.finfo(float).eps ** 0.6 - 1) < 0.05
+    assert abs(float(rounds["MIN_EPSILON:double"]) / np.finfo(float).eps ** 0.6 - 1) < 0.05
     yield rf"namely the residual itself ({ten} times that in rounds from nothing), and $\epsilon^{{0.6}}$ at least"
     yield f"A round takes up to {word(int(rounds['NEWTON_STEPS']))} Newton steps, as long as each leaves less than the"
     yield rf"with $\delta = \nu$, in the second trial ${smoother:g} \nu$"
@@ -247,7 +247,7 @@ def measured_on_two_cores() -> Iterable[str]:
     rows = measured.listed("contact-2-cores")
     assert [row["key"] for row in rows] == list(contact.TITLES)
     yield contact.markdown(rows)
-    (ratio,) = re.findall(r'impratio="(\d+)"', mujoco_contact.BOX)
+    (ratio,) = re.findall(r'impratio="(\d+)"', mujoco_contact.FREE)
     yield f"MuJoCo 4.0 has elliptic cones and `impratio` {ratio}"
     sinks = next(row for row in rows if row["key"] == "scenes")["peers"]["mujoco"]["box at rest, its depth, m"]
     yield f"a box sinks by {float(f'{sinks * 1e3:.0e}'):g} mm"
@@ -261,16 +261,17 @@ def hand_written_kernels() -> Iterable[str]:
     trunk = page_text.constants("rigid_body/limbs.cuh")["TRUNK_NV"]
     yield f"all lanes alike the trunk's {word(int(trunk))}"
     limb = page_text.constants("constraints/limb_newton.cuh")
-    yield f"damped by {limb['DAMPING_OF_LIMBS']} times the residual. Most robots obey the law within {limb['QUICK']} of"
-    yield f"After {limb['PATIENCE']}, robots that do not begin again at the best impulses"
-    assert (limb["LESS_DAMPED:single"], limb["LESS_DAMPED:double"]) == ("0.3", "0.1")
-    yield f"{limb['DAMPED_IN_ROUND']} steps with much damping, {limb['MUCH_DAMPED']} and then a third of it"
+    yield f"damped by {limb['EPSILON_PER_RESIDUAL_OF_LIMBS']} times the residual."
+    yield f"Most robots obey the law within {limb['TYPICAL_STEPS']} of"
+    yield f"After {limb['ROUNDS_FROM']}, robots that do not begin again at the best impulses"
+    assert (limb["EPSILON_FACTOR_OF_ROUND:single"], limb["EPSILON_FACTOR_OF_ROUND:double"]) == ("0.3", "0.1")
+    yield f"{limb['DAMPED_IN_ROUND']} steps with much damping, {limb['FIRST_EPSILON_OF_ROUND']} and then a third of it"
     yield f"{limb['LEADING_IN_ROUND']} steps with hardly any, each at most up to the next active set"
-    share = {name: f"{float(limb[name]):.2g}" for name in ("PAST", "LEAST_PART", "STALLED")}
-    assert share == {"PAST": "0.001", "LEAST_PART": "0.05", "STALLED": "0.2"}
+    share = {name: f"{float(limb[name]):.2g}" for name in ("OVERSHOOT", "MIN_LEADING_LENGTH", "STALLED")}
+    assert share == {"OVERSHOOT": "0.001", "MIN_LEADING_LENGTH": "0.05", "STALLED": "0.2"}
     yield "A step goes 0.1 % past it, so that the set changes, but at least 5 % of its length"
     yield "changed by less than 20 %, a step whose nearest set lies beyond its end goes on"
-    yield f"At step {limb['LIMB_STEPS']} the interior point follows"
+    yield f"At step {limb['INTERIOR_FROM']} the interior point follows"
     yield (
         f"In single precision the tolerance on the residual is {e(tolerances.RESIDUAL_TOLERANCE_SINGLE)}; after two "
         f"rounds {e(tolerances.ACCEPTED_RESIDUAL_SINGLE)} is let pass"
