@@ -161,7 +161,9 @@ class PoseMenu(QObject):
         """Save the pose that is shown under a name, replacing a saved pose of that name."""
         bench = self._bench
         pose = saved_poses.pose_of(bench.robot.model, saved_poses.shown_q(bench.replay, bench.actions.state.q))
-        self._name(name, lambda poses, name: poses | {name: pose}, "pose saved", "Save pose {}")
+        there = name.strip()[:LONGEST] in self._poses.get(self._robot.name, {})
+        done = "pose replaced, and Undo (Ctrl+Z) brings the one before back" if there else "pose saved"
+        self._name(name, lambda poses, name: poses | {name: pose}, done, "Save pose {}")
 
     def _ask_to_rename(self, name: str) -> None:
         def refuse(new: str) -> str:

@@ -49,7 +49,7 @@ class Recovery(QObject):
         bench = self._window.workbench
         self._session = {"begun": self._begun, "floating": bench.robot.floating}
         if bench.source is not None and not is_passing(event.path):
-            self._session |= {"robot": event.path, "xacro_args": bench.xacro_args(event.path)}
+            self._session |= {"robot": event.path, "xacro_args": bench.opening.xacro_args(event.path)}
         self._remember()
 
     def _note_runs(self) -> None:
@@ -89,7 +89,7 @@ class Recovery(QObject):
             floating = bool(left.session.get("floating", False))
             again.clicked.connect(lambda: window.files.open(robot, floating=floating))
             xacro_args = left.session.get("xacro_args")
-            window.workbench.set_xacro_args(robot, xacro_args if isinstance(xacro_args, dict) else {})
+            window.workbench.opening.set_xacro_args(robot, xacro_args if isinstance(xacro_args, dict) else {})
             box.setDefaultButton(again)
         saved = [] if self._runs is None else saved_runs(self._runs.autosave.root)
         if saved:  # those of the window that crashed, or else the last ones

@@ -276,7 +276,7 @@ def test_drives_of_joints_that_the_next_robot_lacks_go_with_the_robot(qtbot, arm
     wait(qtbot, lambda: bench.robot.time > 0.05)
     arm.open(engine.find_robot("double_pendulum"))
     wait(qtbot, lambda: bench.robot.model.name == "double_pendulum")
-    wait(qtbot, lambda: not bench.compiling and bench.robot.newest is not None)
+    wait(qtbot, lambda: not bench.computation.compiling and bench.robot.newest is not None)
     press(qtbot, arm, arm.run.play)
     wait(qtbot, lambda: bench.robot.time > 0.05 or not bench.robot.playing)
     assert bench.robot.playing

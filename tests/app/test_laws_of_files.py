@@ -137,7 +137,7 @@ def test_a_session_is_read_as_it_was_written(chance, tmp_path):
         assert session_text.lesson({}) is None
         assert session_text.second_robot(session) == (model.source, was.kept)
         assert (session_text.speed(session, 1.0), session_text.layout(session)) == (bench.speed, "QUJD")
-        assert session_text.xacro_args(session) == bench.xacro_args(bench.path)
+        assert session_text.xacro_args(session) == bench.opening.xacro_args(bench.path)
         assert (session["robot"]["path"], session["robot"]["floating"]) == (bench.path, bench.robot.floating)
 
 

@@ -388,7 +388,7 @@ def test_a_robot_has_its_plots_again_the_next_time(qtbot, make_window):
     wait(qtbot, lambda: window.workbench.robot.model.name == "double_pendulum")
     assert [each.label for each in panel.quantities] == ["total energy"]  # what it has as well
     window.open(engine.find_robot("arm7"))
-    wait(qtbot, lambda: window.workbench.robot.model.name == "arm7" and not window.workbench.loading)
+    wait(qtbot, lambda: window.workbench.robot.model.name == "arm7" and not window.workbench.opening.loading)
     assert panel.layout_keys == keys
     window.close()
     again = make_window()

@@ -112,11 +112,11 @@ def test_package_folders_are_added_and_removed(qtbot, window, preferences, tmp_p
     assert not preferences.remove.isEnabled()
     qtbot.mouseClick(preferences.add, LEFT)
     assert [preferences.folders.item(k).text() for k in range(preferences.folders.count())] == [str(tmp_path.resolve())]
-    assert window.workbench.package_dirs == (str(Path(tmp_path).resolve()),)
+    assert window.workbench.opening.package_dirs == (str(Path(tmp_path).resolve()),)
     preferences.folders.setCurrentRow(0)
     qtbot.mouseClick(preferences.remove, LEFT)
     assert preferences.folders.count() == 0
-    assert window.workbench.package_dirs == ()
+    assert window.workbench.opening.package_dirs == ()
 
 
 def test_defaults_are_those_of_a_new_window(qtbot, preferences):
@@ -152,6 +152,17 @@ def test_return_closes_the_dialog_and_changes_nothing(qtbot, preferences):
         assert values(preferences) == changed
         assert not dialog.isVisible()
         preferences.show()
+
+
+def test_return_after_a_typed_number_enters_it_and_leaves_the_dialog_open(qtbot, preferences):
+    dialog, limit = preferences.dialog, preferences.limit
+    limit.setFocus()
+    limit.selectAll()
+    qtbot.keyClicks(limit, "640")
+    qtbot.keyClick(limit, Qt.Key.Key_Return)
+    assert (limit.value(), dialog.isVisible()) == (640, True)
+    qtbot.keyClick(limit, Qt.Key.Key_Return)
+    assert not dialog.isVisible()
 
 
 def test_it_closes_and_opens_again_and_the_palette_has_it(qtbot, window, preferences):

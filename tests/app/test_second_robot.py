@@ -4,20 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QPoint, Qt
 from windows import PATIENCE, in_simulation, play_for, second_state, wait
 
 import engine
 from app.features.attaching import GroundView, LogView, Reloading, RunExports, SimulationChoices
 from app.features.ghost_view import HIDDEN, GhostView
-from app.features.second_robot_view import CROWDED, UNBEGUN, UNRECORDED, SecondRobotView
+from app.features.second_robot_view import CROWDED, UNBEGUN, UNRECORDED, UNTOUCHED, SecondRobotView
 from app.gl.picking import corners_at
 from app.panels.second_robot import ROWS
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.running import gains_of
 from app.simulation.second_robot import touched_part
 
-LEFT = Qt.MouseButton.LeftButton
+LEFT, RIGHT = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
 
 
 def test_it_is_opened_by_the_menu_and_simulated_as_one_alone_is(qtbot, second, monkeypatch):
@@ -105,7 +105,7 @@ def test_it_goes_on_by_an_algorithm_of_its_own(qtbot, second):
     play_for(qtbot, window, 0.2)
     time = in_simulation(window.workbench, lambda running: running.time)
     wait(qtbot, lambda: window.workbench.robot.newest.time == time)
-    first, there = window.workbench.algorithm, second_state(window)
+    first, there = window.workbench.computation.algorithm, second_state(window)
     assert "cfa" not in (first, there.algorithm)
     pick_entry(qtbot, box, "cfa")
     wait(qtbot, lambda: second_state(window) is not None and second_state(window).algorithm == "cfa")
@@ -115,7 +115,7 @@ def test_it_goes_on_by_an_algorithm_of_its_own(qtbot, second):
     np.testing.assert_array_equal(second_state(window).v, there.v)
     row = ROWS.index("algorithm")
     wait(qtbot, lambda: view.panel.table.item(row, 1).text() == "CFA")
-    assert (window.workbench.robot.settings.algorithm, window.workbench.algorithm) == ("auto", first)
+    assert (window.workbench.robot.settings.algorithm, window.workbench.computation.algorithm) == ("auto", first)
     window.workbench.step()
     wait(qtbot, lambda: second_state(window).time > there.time)
     settings, now = window.workbench.robot.settings, second_state(window)
@@ -136,6 +136,23 @@ def test_an_algorithm_that_cannot_simulate_it_says_why(second):
     assert refused.toolTip() == engine.simulation_refusal("cfa", model, "cpu", window.workbench.robot.settings.scene)
     assert box.model().item(box.findData("jsiia")).isEnabled()
     assert box.currentText() == "auto"
+
+
+def test_a_drag_that_would_pull_or_pose_it_says_why_it_cannot(qtbot, second):
+    window, put = second
+    put("double_pendulum")
+    viewport, said = window.viewport, []
+    drawn, poses = viewport.overlays.second_robot
+    at = viewport.place(drawn.of_links(poses, [1]).mean((0, 1))).toPoint()
+    window.statusBar().messageChanged.connect(said.append)
+    for keys, button in ((Qt.KeyboardModifier.NoModifier, RIGHT), (Qt.KeyboardModifier.ControlModifier, LEFT)):
+        said.clear()
+        qtbot.mousePress(viewport, button, keys, at)
+        qtbot.mouseMove(viewport, at + QPoint(30, 10))
+        qtbot.mouseMove(viewport, at + QPoint(60, 20))
+        qtbot.mouseRelease(viewport, button, keys, at + QPoint(60, 20))
+        assert said == [UNTOUCHED.format("double_pendulum")]
+        window.statusBar().clearMessage()
 
 
 def test_a_reset_brings_both_back(qtbot, second):
@@ -224,7 +241,7 @@ def test_the_first_robot_takes_the_steps_that_it_takes_alone(qtbot, second):
     kp, kd = gains_of(bench.robot.model, bench.robot.settings)
     alone = engine.Simulation(
         bench.robot.model, dt=bench.robot.settings.dt, integrator=bench.robot.settings.integrator, device="cpu",
-        algorithm=bench.algorithm, kp=kp, kd=kd,
+        algorithm=bench.computation.algorithm, kp=kp, kd=kd,
     )  # fmt: skip
     alone.reset(bench.robot.initial[None])
     alone.target[:] = bench.robot.initial
