@@ -31,7 +31,7 @@ from app.reasons import reason
 
 ROBOTS = "Robots, runs and sessions (*.urdf *.xacro *.xml *.npz *.catena);;All files (*)"
 SIZE = QSize(1440, 900)
-SHARE = 0.94  # of the screen, at most, for a new window
+MAX_SCREEN_SHARE = 0.94  # of the screen, at most, for a new window
 NAME_WIDTH = 300  # px
 WRITTEN = {
     ".png": "a picture", ".mp4": "a video", ".csv": "a table",
@@ -181,7 +181,7 @@ def place(wanted: QRect, available: QRect) -> QRect:
 
 def first_place(available: QRect) -> QRect:
     """Return the initial rectangle of a window without a saved position: centred, and no larger than fits."""
-    size = SIZE.boundedTo(QSize(int(SHARE * available.width()), int(SHARE * available.height())))
+    size = SIZE.boundedTo(QSize(int(MAX_SCREEN_SHARE * available.width()), int(MAX_SCREEN_SHARE * available.height())))
     rect = QRect(0, 0, size.width(), size.height())
     rect.moveCenter(available.center())
     return rect

@@ -23,7 +23,7 @@ from app.simulation.messages import Loaded
 from app.simulation.starting import first_pose, start_of
 
 KEY = "poses"  # the settings' key
-LONGEST = 60  # characters of a name
+MAX_NAME = 60  # characters of a name
 MARGIN = 2  # px around the button in the joints' header
 ASKED = "Name of the pose:"
 _AGAIN = "save it again, or delete it"
@@ -194,7 +194,7 @@ class PoseMenu(QObject):
 
     def _name(self, name: str, change: Callable[[Named, str], Named], done: str, undo: str) -> None:
         """Change the robot's saved poses, one of which is then called `name`; `undo` is the undo text for that name."""
-        name = name.strip()[:LONGEST]
+        name = name.strip()[:MAX_NAME]
         if why := self._why_unnamed(name):
             self._say(why)
         elif self._change(lambda poses: change(poses, name), undo.replace("{}", name)):
@@ -202,7 +202,7 @@ class PoseMenu(QObject):
 
     def _why_unnamed(self, name: str) -> str:
         """Return why no saved pose can have this name; "" if one can."""
-        name = name.strip()[:LONGEST]
+        name = name.strip()[:MAX_NAME]
         if not name:
             return "a pose needs a name; type at least one letter"
         return f"{name!r} is a pose of the robot itself; type another name" if name in self._given else ""

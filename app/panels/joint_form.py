@@ -15,8 +15,8 @@ from app.desktop import theme
 from app.desktop.layouts import horizontal
 from app.panels.number_box import PlainBox
 
-MOST = 1e6
-LEAST_PERIOD = 10 * PERIOD  # s; a sine of a shorter one would be taken at too few times, at worst at its zeros only
+LIMIT = 1e6
+MIN_PERIOD = 10 * PERIOD  # s; a sine of a shorter one would be taken at too few times, at worst at its zeros only
 WAVE_ANGLE, WAVE_LENGTH = math.radians(10.0), 0.01  # rad and m, the amplitude of a new wave
 MODE_NAMES = {"target": "Position", "velocity": "Velocity", "effort": "Effort"}
 MODE_TIP = (
@@ -45,7 +45,7 @@ class JointForm(QWidget):
             self.wave.addItem(wave.capitalize(), wave)
         tips = ("Value", "Amplitude of the wave", "Period of the wave, s", "kp: effort per position error",
                 "kd: effort per velocity error")  # fmt: skip
-        self.value, self.amplitude, self.period, self.kp, self.kd = (PlainBox(-MOST, MOST, 2, tip) for tip in tips)
+        self.value, self.amplitude, self.period, self.kp, self.kd = (PlainBox(-LIMIT, LIMIT, 2, tip) for tip in tips)
         self.quantity, self.kp_name, self.kd_name = QLabel(), QLabel(), QLabel()
         self.weight, self.suited = QCheckBox("Gravity compensation"), QPushButton("Automatic gains")
         self.away = QToolButton()
@@ -131,8 +131,8 @@ class JointForm(QWidget):
             (self.amplitude, drive.amplitude, low - high, high - low),
         ):
             with QSignalBlocker(box):
-                box.setRange(max(min(least, now) * self._scale, -MOST), min(max(most, now) * self._scale, MOST))
-        self.period.setMinimum(min(LEAST_PERIOD, drive.period))
+                box.setRange(max(min(least, now) * self._scale, -LIMIT), min(max(most, now) * self._scale, LIMIT))
+        self.period.setMinimum(min(MIN_PERIOD, drive.period))
         for box in (self.amplitude, self.period):
             box.setEnabled(can and drive.wave != "constant")
         for box in (self.kp, self.kd):
