@@ -49,11 +49,12 @@ def holding_gains(
     sliding[model.coupling.v_index[model.v_start[model.kind == PRISMATIC]]] = True
     held = model.q_of_v >= 0
     kp = np.where(held, np.maximum(FREQUENCY**2 * inertia, weight / np.where(sliding, SAG[1], SAG[0])), 0.0)
-    standing, height = support(model, pose[0])
+    standing, moment, root = support(model, pose[0])
     legs = np.isfinite(model.effort_limit) & held & standing & ~sliding
-    effort = np.minimum(model.effort_limit, 2 * model.mass.sum() * np.linalg.norm(EARTH) * height)
-    kp[legs] = np.maximum(kp[legs], effort[legs] / FULL_EFFORT)
-    kd = 2 * np.sqrt(kp * np.where(legs, np.sqrt(inertia * inertia.max(initial=0.0)), inertia))
+    kp[legs] = np.maximum(kp[legs], np.minimum(model.effort_limit, 2 * moment)[legs] / FULL_EFFORT)
+    largest = np.zeros(len(model.parent))
+    np.maximum.at(largest, root, inertia)
+    kd = 2 * np.sqrt(kp * np.where(legs, np.sqrt(inertia * largest[root]), inertia))
     if integrator != "implicit":
         moves = np.where(held, mobility(model), 1.0)
         kp = np.minimum(kp, EXPLICIT[0] / (dt * dt * moves))
@@ -88,26 +89,35 @@ def inertia_and_load(model: Model, q: Array) -> tuple[Array, Array]:
     return root * root, load
 
 
-def support(model: Model, q: Array) -> tuple[NDArray[np.bool_], float]:
-    """Return the joints, (nv,), on the paths to the lowest collision shapes, by origins, of a robot with a free base.
+def support(model: Model, q: Array) -> tuple[NDArray[np.bool_], Array, Indices]:
+    """Return the joints, (nv,), on the paths to the lowest collision shapes, by origins, of their robot on a free base.
 
-    And its height, m: that of its highest body above these shapes.
+    And (nv,) each, of their robot, which is all bodies on one root: its weight on Earth times its height, N m, that of
+    its highest body above these shapes; and the root body.
     """
-    below, height = np.zeros(len(model.parent), bool), 0.0
+    count, T = len(model.parent), poses.body_poses(model, q[None])[0]
+    root, lowest, highest = np.arange(count), np.full(count, np.inf), np.full(count, -np.inf)
+    for child, parent in enumerate(model.parent.tolist()):
+        root[child] = child if parent < 0 else root[parent]
     shapes = [shape for shape in model.collisions if model.link_body[shape.link] != WORLD]
-    if shapes and np.any(model.kind == FREE):
-        links = np.array([shape.link for shape in shapes])
-        origins = np.stack([shape.pose[:, 3] for shape in shapes])
-        heights = np.einsum("kj,kj->k", poses.link_poses(model, q[None])[0, links, 2], origins)
-        below[model.link_body[links[heights < heights.min() + LEVEL]]] = True
-        height = float(poses.body_poses(model, q[None])[0, :, 2, 3].max() - heights.min())
-    for child in reversed(range(len(model.parent))):
+    links = np.array([shape.link for shape in shapes], np.int64)
+    shaped, origins = model.link_body[links], np.array([shape.pose[:, 3] for shape in shapes]).reshape(-1, 4)
+    heights = np.einsum("kj,kj->k", poses.link_poses(model, q[None])[0, links, 2], origins)
+    np.minimum.at(lowest, root[shaped], heights)
+    np.maximum.at(highest, root, T[:, 2, 3])
+    below = np.zeros(count, bool)
+    below[shaped[heights < lowest[root[shaped]] + LEVEL]] = True
+    for child in reversed(range(count)):
         if model.parent[child] >= 0:
             below[model.parent[child]] |= below[child]
+    stands = np.isin(root, root[model.kind == FREE]) & np.isfinite(lowest[root])
+    weight = np.bincount(root, model.mass, count) * np.linalg.norm(EARTH)
+    moment = weight[root] * np.where(stands, highest[root] - lowest[root], 0.0)
     at, body, _, _ = _axes(model)
-    legs = np.zeros(model.nv, bool)
-    legs[model.coupling.v_index[at]] = below[body]
-    return legs, height
+    result = np.zeros(model.nv, bool), np.zeros(model.nv), np.zeros(model.nv, np.int64)
+    for each, of_body in zip(result, (below & stands, moment, root), strict=True):
+        each[model.coupling.v_index[at]] = of_body[body]
+    return result
 
 
 def static_loads(model: Model, q: ArrayLike) -> Array:

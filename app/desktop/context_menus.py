@@ -43,6 +43,7 @@ class ContextMenus(QObject):
         self._offers: list[tuple[int, tuple[str, ...], Put]] = []
         self._finds: dict[QObject, Find] = {}
         self._selected: dict[QObject, Selected] = {}
+        self._dragged: set[QObject] = set()
         self._pressed: QPointF | None = None
         window.installEventFilter(self)
 
@@ -62,9 +63,11 @@ class ContextMenus(QObject):
             self._selected[widget] = selected
         elif isinstance(widget, QAbstractItemView):
             self._selected[widget] = partial(self._current, widget)
-        if widget in self._selected:
+        if drags or widget in self._selected:
             widget.installEventFilter(self)
-        if not drags:
+        if drags:
+            self._dragged.add(widget)
+        else:
             widget.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
             widget.customContextMenuRequested.connect(partial(self._show, widget))
 
@@ -81,7 +84,7 @@ class ContextMenus(QObject):
             at = focused.inputMethodQuery(Qt.InputMethodQuery.ImCursorRectangle).center()
             QApplication.sendEvent(focused, QContextMenuEvent(BY_KEY, at, focused.mapToGlobal(at)))
             return True
-        if isinstance(event, QMouseEvent) and event.button() == Qt.MouseButton.RightButton:
+        if isinstance(event, QMouseEvent) and event.button() == Qt.MouseButton.RightButton and widget in self._dragged:
             if event.type() == QEvent.Type.MouseButtonPress:
                 self._pressed = event.position()
             elif event.type() == QEvent.Type.MouseButtonRelease and self._pressed is not None:

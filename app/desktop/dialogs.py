@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
+from mimetypes import MimeTypes
 from pathlib import Path
 
 from PyQt6.QtCore import QBuffer, QDir, QFileInfo, QIODevice, QRect, QSize, Qt
@@ -131,12 +132,18 @@ def ask_path(parent: QWidget, title: str, name: str, kinds: str, suffix: str) ->
         dialog.setDefaultSuffix(suffix)
         dialog.selectFile(name)
         path = Path(selected) if (selected := _selected_path(dialog)) else Path()
-        if path.suffix.lower() in WRITTEN.keys() - {own}:
-            text = OTHER.format(path.name, WRITTEN[path.suffix.lower()], WRITTEN[own], own)
+        if (ending := path.suffix.lower()) != own and (ending in WRITTEN or _is_picture(ending)):
+            text = OTHER.format(path.name, WRITTEN.get(ending, f"a {ending} file"), WRITTEN[own], own)
             QMessageBox.warning(parent, title, text)
             name = path.with_suffix(own).name
         else:
             return selected
+
+
+def _is_picture(ending: str) -> bool:
+    """Return whether names with this ending are pictures or videos, or documents that others save pictures as."""
+    known = [types.get(ending, "") for types in MimeTypes().types_map]
+    return any(each.startswith(("image/", "video/", "application/pdf", "application/postscript")) for each in known)
 
 
 def save_asked(parent: QWidget, title: str, name: str, kinds: str, save: Callable[[str], None]) -> tuple[str, str]:
@@ -167,6 +174,8 @@ def file_name(robot: str, suffix: str) -> str:
 def _selected_path(dialog: QFileDialog) -> str:
     accepted = dialog.exec() == QDialog.DialogCode.Accepted
     path = dialog.selectedFiles()[0] if accepted else ""
+    if path:
+        dialog.setDirectory(str(Path(path).parent))  # by which Qt knows the folder used last
     dialog.deleteLater()
     return path
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 import engine
 from app.acting.scene_objects import SceneObject
 from app.gl.camera import Camera
+from app.gl.scene import Scene
+from app.simulation.starting import first_pose
 
 Box = tuple[NDArray[np.float64], NDArray[np.float64]]
 GRAZING = 0.05  # the sine of the least angle between the line of sight and the ground at which they are intersected
@@ -29,9 +32,29 @@ def box_of(item: SceneObject, corners: NDArray[np.float64] | None) -> Box:
     return turned.min(0), turned.max(0)
 
 
+def box_of_robot(model: engine.Model) -> Box:
+    """Return the corners (3,) of a box around a robot in its first pose, once its meshes are read or have failed."""
+    scene, read = Scene(model), threading.Event()
+    scene.load(read.set, apart=True)
+    while not scene.ready:
+        read.wait()
+        read.clear()
+        scene.update()
+    return scene.content.bounds(engine.link_poses(model, first_pose(model)))
+
+
 def is_clear(at: NDArray[np.float64], half: NDArray[np.float64], others: Iterable[Box]) -> bool:
     """Whether a rectangle at (2,) with half the edges (2,) overlaps no box, seen from above."""
     return not any(np.all(np.abs(at - (low + high)[:2] / 2) < half + (high - low)[:2] / 2) for low, high in others)
+
+
+def in_front(box: Box, robot: Box, others: Sequence[Box]) -> NDArray[np.float64]:
+    """Return the horizontal shift (3,) of a box that puts it beside a robot along x, and along y clear of `others`."""
+    half, middle = (box[1] - box[0])[:2] / 2, (box[0] + box[1])[:2] / 2
+    at = np.array([robot[1][0] + half[0], (robot[0][1] + robot[1][1]) / 2])
+    while not is_clear(at, half, others):
+        at[1] += half[1] / 2
+    return np.append(at - middle, 0.0)
 
 
 def beside(box: Box, others: Sequence[Box], least: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from PyQt6.QtCore import QEvent, QObject, QPoint, QSize, Qt
@@ -75,6 +76,8 @@ REASON_AFTER = "\t"  # in a menu
 NOTHING = "No command has these words"
 MEANT = 0.4
 """The least share of a disabled command's name that a text has to be for the command to stand before enabled ones."""
+SIMILAR = 0.75
+"""The least similarity of a word with a typing error, as `difflib` measures it."""
 LAST = 5
 """The number of recent commands, listed first while no text is entered."""
 
@@ -232,12 +235,18 @@ def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -
     begin with its words, then in menu order.
 
     A text names a command if it is its name, or begins it and is `MEANT` of it. If no command has all words, return
-    those with these words in the tooltip, too, else those whose own name contains the letters in that order.
+    those with these words in the tooltip, too, else those whose own name contains the letters in that order, else those
+    with all words once each is replaced by a similar one of a command.
     """
     words = _words(text)
     found = [each for each in commands if all(word in each.words for word in words)]
     found = found or [each for each in commands if all(word in f"{each.words} {each.tip.casefold()}" for word in words)]
     found = found or [each for each in commands if _in_order("".join(words), _own(each))]
+    if not found:
+        known = {word for each in commands for word in _words(each.words)}
+        meant = [get_close_matches(word, known, cutoff=SIMILAR) for word in words]
+        found = [each for each in commands if all(any(word in each.words for word in near) for near in meant)]
+        words = [near[0] for near in meant] if found else words
     if not words:
         return sorted(found, key=lambda each: last.index(each.name) if each.name in last else len(last))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -70,7 +71,7 @@ class SceneView(QObject):
     """Adds the dock, and passes its edits to the workbench."""
 
     _read = pyqtSignal(object, object)
-    """A model or the reason why it failed to load, and the robot to join; emitted from the loading thread."""
+    """A model and a box around it, or why it failed to load, and the robot to join; emitted from the loading thread."""
     _mesh_read = pyqtSignal(str, object, object)
     """A mesh file, its corners (2, 3) or the reason why it failed to load, and the robot beside it."""
 
@@ -201,28 +202,25 @@ class SceneView(QObject):
     @property
     def composing(self) -> bool:
         """Whether parts are being added, changed or removed, and no other robot is being opened."""
-        return self._before is not None and self._bench.loading == self._bench.path
+        return self._before is not None and self._bench.opening.loading == self._bench.path
 
     def _waits(self, put: Callable[[], None], robot: engine.Model) -> bool:
         """Whether what was read for `robot` cannot be put yet, since parts are being added, or no more."""
-        if self._bench.loading:
+        if self._bench.opening.loading:
             QTimer.singleShot(SETTLING, put)
-        return bool(self._bench.loading) or robot is not self._robot
+        return bool(self._bench.opening.loading) or robot is not self._robot
 
     # Edits.
 
     def add(self, shape: str, free: bool) -> None:
         """Add an obstacle or a free body in front of the robot."""
         edge = round_length((BODY if free else OBSTACLE) * self._window.viewport.robot_size)
-        self._put(scene_objects.new_object(shape, edge, free, self._place(edge), [each.name for each in self.objects]))
+        place = self._place(np.full(3, -edge), np.full(3, edge))
+        self._put(scene_objects.new_object(shape, edge, free, place, [each.name for each in self.objects]))
 
-    def _place(self, edge: float) -> np.ndarray:
-        """Return a position (3,) on the ground in front of the robot, clear of other objects."""
-        lower, upper = self._window.viewport.robot_bounds
-        place, others = np.array([upper[0] + edge, (lower[1] + upper[1]) / 2, 0.0]), self._boxes()
-        while not object_places.is_clear(place[:2], np.full(2, edge), others):
-            place[1] += 0.5 * edge
-        return place
+    def _place(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Return the shift (3,) of what is in a box, with room around it, to in front of the robot."""
+        return object_places.in_front((low, high), self._window.viewport.robot_bounds, self._boxes())
 
     def _put(self, item: SceneObject) -> None:
         if item.mass is None:
@@ -281,7 +279,7 @@ class SceneView(QObject):
         item, pose = every[row], every[row].pose.copy()
         least = 0.0 if np.any(boxes[row][1] > boxes[row][0]) else OBSTACLE * self._window.viewport.robot_size
         pose[1, 3] += object_places.beside(boxes.pop(row), boxes, least)
-        name = scene_objects.free_name(item.name.rstrip(" 0123456789"), [x.name for x in every])
+        name = scene_objects.free_name(re.sub(r" \d+$", "", item.name), [x.name for x in every])
         item = replace(item, pose=pose, name=name)
         if item.shape:
             self._put(item)
@@ -311,7 +309,7 @@ class SceneView(QObject):
     def _exchange(self, put: Callable[[], State], row: int, reported: str, state: State | None = None) -> None:
         """Have `put` exchange the model, and keep the robot's state, or restore `state`."""
         bench = self._bench
-        if bench.loading:
+        if bench.opening.loading:
             self._window.statusBar().showMessage("the scene is still being changed; try again in a moment", MESSAGE)
             return
         wording = reported + NEW_RUN if bench.robot.time > 0 else reported if state is not None else ""
@@ -329,7 +327,7 @@ class SceneView(QObject):
         before, self._before = self._before, None
         if before is None or alone(before.state.model) is not self._robot:  # another robot was opened meanwhile
             self.panel.choose(-1)
-            if (left := self._bench.left) is not None:
+            if (left := self._bench.opening.left) is not None:
                 count = self._bench.surroundings.report_left(left)
                 text = LEFT_ONE if count == 1 else LEFT_MANY
                 self._window.statusBar().showMessage(text.format(robot=left.robot, count=count), MESSAGE)
@@ -421,30 +419,32 @@ class SceneView(QObject):
 
     def add_robot(self, path: str, free: bool) -> None:
         """Load a robot's file in a thread and add it to the scene, on a fixed or a free base."""
-        beside, package_dirs, xacro_args = self._robot, self._bench.package_dirs, self._bench.xacro_args(path)
+        beside, files = self._robot, self._bench.opening
 
-        def read() -> None:
+        def read(package_dirs: tuple[str, ...], xacro_args: dict[str, str]) -> None:
             try:
-                found: engine.Model | str = read_other_robot(path, package_dirs, xacro_args, free)
+                model = read_other_robot(path, package_dirs, xacro_args, free)
+                found: tuple[engine.Model, object_places.Box] | str = model, object_places.box_of_robot(model)
             except (ValueError, OSError) as error:
                 found = refusal(path, error)
             with suppress(RuntimeError):  # the window is closed
                 self._read.emit(found, beside)
 
         self._window.statusBar().showMessage(f"Reading {Path(path).name} …", MESSAGE)
-        threading.Thread(target=read, name="robot beside", daemon=True).start()
+        threading.Thread(None, read, "robot beside", (files.package_dirs, files.xacro_args(path)), daemon=True).start()
 
     def _show_refusal(self, problem: str) -> None:
         """Show why a file was refused, in one line."""
         line = " ".join(problem.split())
         self._window.statusBar().showMessage(line if len(line) <= LINE else f"{line[: LINE - 1]}…", MESSAGE)
 
-    def _put_robot(self, found: engine.Model | str, beside: engine.Model) -> None:
+    def _put_robot(self, found: tuple[engine.Model, object_places.Box] | str, beside: engine.Model) -> None:
         """Add a loaded robot unless another one was opened meanwhile, or show why loading failed."""
         if isinstance(found, str):
             self._show_refusal(found)
         elif not self._waits(partial(self._put_robot, found, beside), beside):
-            pose, name = np.eye(4), scene_objects.free_name(found.name, [each.name for each in self.objects])
-            pose[:3, 3] = self._place(OBSTACLE * self._window.viewport.robot_size)
-            self._add_part(lambda: engine.Part(found, pose, f"{name}/"), name)
+            (model, (low, high)), pose, room = found, np.eye(4), OBSTACLE / 2 * self._window.viewport.robot_size
+            name = scene_objects.free_name(model.name, [each.name for each in self.objects])
+            pose[:3, 3] = self._place(low - room, high + room)
+            self._add_part(lambda: engine.Part(model, pose, f"{name}/"), name)
             self._window.statusBar().clearMessage()

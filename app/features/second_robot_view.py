@@ -133,13 +133,13 @@ class SecondRobotView(QObject):
     def open(self, path: str | Path, *_: object, kept: SavedSecondRobot | None = None) -> None:
         """Load the second robot from a file in a thread; `kept` is its data in a session.
 
-        Any file already being read is dropped.
+        Any file already being read is dropped. Play waits for the robot, unless the first one plays already.
         """
         if self._bench.robot.model is None:
             return
-        folders, self._opening, self._reading = self._bench.package_dirs, (str(path), kept), _reading()
-        self._bench.second_robot.expect(kept is not None)
-        xacro_args = self._bench.xacro_args(path)
+        folders, self._opening, self._reading = self._bench.opening.package_dirs, (str(path), kept), _reading()
+        self._bench.second_robot.expect(kept is not None or not self._bench.robot.playing)
+        xacro_args = self._bench.opening.xacro_args(path)
 
         def work(_: threading.Event) -> Read:
             try:
@@ -240,8 +240,10 @@ class SecondRobotView(QObject):
             self._window.statusBar().clearMessage()
 
     def _set_note(self, note: str) -> None:
-        self._note = note
+        self._note, bar = note, self._window.statusBar()
         self._show_note()
+        if bar.currentMessage() == WAITS and not self._bench.second_robot.expected:
+            bar.clearMessage()
 
     def _show_note(self) -> None:
         """Show why the second robot is not drawn or does not move, else the last note."""
@@ -284,7 +286,7 @@ class SecondRobotView(QObject):
         """
         self._fit_due, self._first = self._fit_due or event.path != self._first, event.path
         self._draw(None)
-        self._bench.second_robot.expect(self.model is not None)
+        self._bench.second_robot.expect(self.model is not None or self._opening is not None)
         self._placed = False
         self._take_meshes()
 
@@ -308,7 +310,7 @@ class SecondRobotView(QObject):
         if self.panel.isVisible() and (now > self._due or not self._bench.robot.playing):
             self._due = now + REFRESH
             for column, (model, seconds, name, energy) in enumerate((
-                (self._bench.robot.model, frame.time, self._bench.algorithm,
+                (self._bench.robot.model, frame.time, self._bench.computation.algorithm,
                  own_energy(self._bench.robot.model, frame.q, frame.v, frame.link_poses)),
                 (state.model, state.time, state.algorithm, own_energy(state.model, state.q, state.v, state.link_poses)),
             )):  # fmt: skip

@@ -33,6 +33,7 @@ LINE_MARGIN = 2  # px, Qt's, on both sides of a text that is edited
 BEGINNINGS = "0123456789.,+-\N{MINUS SIGN}(πp"
 _BEGUN = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d*)?")
 _TERM = re.compile(r"(?!.*\d\.\d*\.)[\d.eE+\-*/() πpi]*")  # no number with two points
+_WITH_UNIT = re.compile(r"(.*(?:[\d.)π]|(?<![^\W\d_])pi(?![^\W\d_])))\s*((?:(?![eE])[^\W\d_]|[°%])\D*)")
 _TURN = math.pi / 180
 _UNITS = (
     {"rad": 1.0, "deg": _TURN, "°": _TURN},
@@ -71,18 +72,22 @@ def _taken(box: Any, number: float) -> float:
     return round(within) if isinstance(box, QSpinBox) else within
 
 
-def _corrected(box: Any, typed: float | None, form: str, write: Callable[[Any], str]) -> str:
+def _corrected(box: Any, text: str, form: str, write: Callable[[Any], str]) -> str:
     """Return the text, by `write`, of what a box takes of a typed number, or of its value where none was typed.
 
     The status bar says, by `form`, what replaced it.
     """
+    typed, unknown = box._number(text), box.unknown_unit(text)
     number = box.value() if typed is None else typed
     taken = _taken(box, number)
     box.corrected, window = "", box.parentWidget()
     while window is not None and not isinstance(window, QMainWindow):
         window = window.parentWidget()
-    if number != taken and window is not None:
-        name, unit = f"{box.accessibleName()}: " if box.accessibleName() else "", box.suffix()
+    name, unit = f"{box.accessibleName()}: " if box.accessibleName() else "", box.suffix()
+    if unknown and window is not None:
+        box.corrected = f"{name}{unknown[:20]} is not a unit of this number; {box.units}; {taken:{form}}{unit} is kept"
+        window.statusBar().showMessage(box.corrected, MESSAGE)
+    elif number != taken and window is not None:
         which = "not a whole number" if box.minimum() <= number <= box.maximum() else "below the minimum"
         which = "above the maximum" if number > box.maximum() else which
         box.corrected = f"{name}{number:{form}}{unit} is {which}; {taken:{form}}{unit} is set instead"
@@ -186,16 +191,24 @@ class _Terms:
         return text.replace(",", ".").replace("\N{MINUS SIGN}", "-")
 
     def _parted(self: Any, text: str) -> tuple[str, str]:
-        """Return the typed number and the unit after it, of which the last letters may be missing."""
-        plain = self._plain(text)
-        unit = re.search(r"[a-z°]*$", plain)[0]
-        if any(name.startswith(unit) for name in self._units):
-            return plain[: len(plain) - len(unit)].strip(), unit
-        return plain, ""
+        """Return the typed number and the unit after it, which may be another than those that the box takes."""
+        found = _WITH_UNIT.fullmatch(self._plain(text))
+        return (self._plain(text), "") if found is None else (found[1], found[2].strip())
 
     @property
     def _units(self: Any) -> dict[str, float]:
-        return next((units for units in _UNITS if self.suffix().strip() in units), {})
+        own = self.suffix().strip()
+        return next((units for units in _UNITS if own in units), {own: 1.0} if own else {})
+
+    def unknown_unit(self: Any, text: str) -> str:
+        """Return the unit of a typed text if the box does not take it."""
+        unit = self._parted(text)[1]
+        return "" if unit in self._units else unit
+
+    @property
+    def units(self: Any) -> str:
+        """Say which units can be typed."""
+        return f"type {' or '.join(self._units)}" if self._units else "type a number alone"
 
     def _number(self: Any, text: str) -> float | None:
         (plain, unit), units = self._parted(text), self._units
@@ -289,7 +302,7 @@ class DecimalBox(_Terms, QDoubleSpinBox):
         return super()._number(text)
 
     def fixup(self, text: str | None) -> str:
-        return _corrected(self, self._number(text or ""), "g", self._whole)
+        return _corrected(self, text or "", "g", self._whole)
 
     def valueFromText(self, text: str | None) -> float:
         number = self._number(text or "")
@@ -333,7 +346,7 @@ class WholeBox(_Terms, QSpinBox):
         _Typing(self)
 
     def fixup(self, text: str | None) -> str:
-        return _corrected(self, self._number(text or ""), ".15g", self.textFromValue)
+        return _corrected(self, text or "", ".15g", self.textFromValue)
 
     def valueFromText(self, text: str | None) -> int:
         number = self._number(text or "")

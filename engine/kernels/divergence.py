@@ -1,4 +1,4 @@
-"""When a robot has diverged, in steps on a GPU; `engine.cpu.stepping.integrators` decides it for those on a CPU."""
+"""When a robot has diverged, in steps on a CPU or a GPU."""
 
 from __future__ import annotations
 

@@ -397,10 +397,20 @@ def test_things_of_the_scene_have_menus(qtbot, arm):
     assert scene.panel.isVisible()
     assert scene.panel.row == 2
     press(menu, "Remove")
-    wait(qtbot, lambda: not arm.workbench.robot.parts and not arm.workbench.loading)
+    wait(qtbot, lambda: not arm.workbench.robot.parts and not arm.workbench.opening.loading)
     qtbot.mouseClick(arm.viewport, RIGHT, pos=QPoint(3, arm.viewport.height() - 3))
     wait(qtbot, lambda: menus.shown.isVisible() and "Fit" in names(menus.shown))
     menus.shown.close()
+
+
+def test_a_right_click_where_no_menu_is_offered_does_nothing(qtbot, arm):
+    """The window, to which such a click is passed on, was taken for a watched widget."""
+    scene = arm.features[SceneView]
+    scene.action.trigger()
+    wait(qtbot, scene.panel.isVisible)
+    for widget in (scene.panel.note, scene.panel.surface, arm.statusBar(), arm.features[TimeView].bar, arm):
+        qtbot.mouseClick(widget, RIGHT, pos=QPoint(2, 2))
+        assert QApplication.activePopupWidget() is None
 
 
 def test_a_joint_has_a_menu(qtbot, arm):

@@ -96,6 +96,33 @@ def test_a_unit_that_is_half_typed_changes_nothing(qtbot):
     assert typed(qtbot, box, "7 c") == 7.0
 
 
+def test_an_unknown_unit_is_refused_and_the_number_kept(qtbot):
+    """Its letters were not taken: 5 ft became 5 m, and 50 cm in a field without a unit 50."""
+    window, said = QMainWindow(), []
+    qtbot.addWidget(window)
+    window.statusBar().messageChanged.connect(said.append)
+    for box, suffix, texts in (
+        (NumberBox(-100.0, 100.0, 3), " m", ("5 ft", "5 in", "5 kg", "5ft", "5 m/s", "5 pipe")),
+        (NumberBox(-100.0, 100.0, 3), "", ("50 cm", "5m")),
+        (WholeBox(), " px", ("12 mm",)),
+    ):
+        box.setSuffix(suffix)
+        box.setKeyboardTracking(False)
+        box.setAccessibleName("width")
+        window.setCentralWidget(box)
+        window.show()
+        box.setValue(2)
+        for text in texts:
+            assert typed(qtbot, box, text) == 2, text
+            kept = f"2{suffix} is kept"
+            assert said[-1].startswith(f"width: {text.lstrip('0123456789 ')} is not a unit of this number; type ")
+            assert said[-1].endswith(kept)
+            assert box.text() == f"2{suffix}"
+    assert said[0] == "width: ft is not a unit of this number; type mm or cm or m; 2 m is kept"
+    assert said[-1] == "width: mm is not a unit of this number; type px; 2 px is kept"
+    assert len(said) == 9
+
+
 def test_a_shown_number_with_a_decimal_comma_is_read_back(qtbot):
     box = NumberBox(-10.0, 10.0, 3)
     box.setLocale(QLocale("de_DE"))
@@ -280,7 +307,7 @@ def test_every_field_beside_the_picture_keeps_what_is_typed_while_the_robot_play
     """Although the panels are filled again meanwhile."""
     drives, scene = arm.feature(DriveView), arm.feature(SceneView)
     scene.add("box", free=False)
-    wait(qtbot, lambda: arm.workbench.robot.newest is not None and not arm.workbench.compiling)
+    wait(qtbot, lambda: arm.workbench.robot.newest is not None and not arm.workbench.computation.compiling)
     arm.workbench.joints.set_joint_drive(3, Drive("target", 0.0, "sine", 5.0, 0.8))
     drives.choose(3)
     scene.panel.choose(0)

@@ -71,7 +71,7 @@ def test_a_robot_whose_file_changes_many_times_a_second_plays_on_and_is_read_in_
         thread.join()
     path.write_text(whole.replace("</robot>", '<link name="last"/>\n</robot>'))
     path.write_text(whole.replace('name="double_pendulum"', 'name="mended"'))
-    wait(qtbot, lambda: window.workbench.robot.model.name == "mended" and not window.workbench.loading)
+    wait(qtbot, lambda: window.workbench.robot.model.name == "mended" and not window.workbench.opening.loading)
     window.run.play.trigger() if not window.workbench.robot.playing else None
     wait(qtbot, lambda: window.workbench.robot.time > 0.05)
     assert not [each for each in window.feature(DiagnosticsView).panel.diagnostics if each.severity == "error"]
@@ -119,7 +119,7 @@ def test_a_pipe_or_a_device_is_refused_and_nothing_waits_for_it(qtbot, opened, t
             window.run.play.trigger()
             wait(qtbot, lambda window=window: window.workbench.robot.time > 0)
             window.open(path)
-            wait(qtbot, lambda window=window: not window.workbench.loading)
+            wait(qtbot, lambda window=window: not window.workbench.opening.loading)
             wait(qtbot, lambda window=window: "a pipe or a device" in said(window))
             window.run.play.trigger()  # paused, since how far it plays between reset and step is the machine's
             window.run.reset.trigger()
@@ -207,7 +207,7 @@ def test_what_is_still_being_read_comes_beside_a_body_that_was_added_meanwhile(
     name_file(monkeypatch, engine.find_robot("pendulum") if robot else path)
     entry(scene, "Robot on a fixed base…" if robot else "Obstacle: mesh…")
     entry(scene, "Free body: cube")
-    assert bench.loading  # the cube, before the file is there
+    assert bench.opening.loading  # the cube, before the file is there
     wait(qtbot, lambda: len(scene.objects) == 2)
     settled(qtbot, scene)
     assert (len(scene.obstacles), len(bench.robot.parts)) == (not robot, 1 + robot)

@@ -8,7 +8,7 @@ from windows import wait
 
 import engine
 from app.features.lesson_view import LessonView
-from app.features.palette import Palette, PaletteView
+from app.features.palette import NOTHING, Palette, PaletteView
 
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
 
@@ -73,3 +73,13 @@ def test_a_long_reason_leaves_the_name_its_room(qtbot, arm):
     assert tree.columnWidth(0) >= tree.sizeHintForIndex(index).width()
     assert tree.columnWidth(1) > tree.viewport().width() / 3
     assert item.toolTip(1) == item.toolTip(0)
+
+
+def test_the_palette_finds_a_command_by_words_with_typing_errors(qtbot, arm):
+    palette = opened_palette(qtbot, arm)
+    typing = {"lihgt": "Light", "theem dark": "Dark", "plya": "Play", "recrod": "Video of the run (.mp4)"}
+    for text, name in typing.items():
+        palette.line.setText(text)
+        assert name in palette.list.topLevelItem(0).text(0), text
+    palette.line.setText("qwertz")
+    assert palette.list.topLevelItem(0).text(0) == NOTHING

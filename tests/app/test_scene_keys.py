@@ -1,5 +1,7 @@
 """Keys that act on the object selected in the Scene dock or in the picture."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
@@ -88,7 +90,7 @@ def test_what_is_asked_for_while_a_body_is_added_is_done_in_turn(qtbot, window, 
     bench = window.workbench
 
     def names() -> list[str]:
-        wait(qtbot, lambda: not bench.loading and not scene.turns.waiting)
+        wait(qtbot, lambda: not bench.opening.loading and not scene.turns.waiting)
         return [each.name for each in scene.objects]
 
     entry(scene, "Free body: cube")
@@ -98,7 +100,7 @@ def test_what_is_asked_for_while_a_body_is_added_is_done_in_turn(qtbot, window, 
     scene.choose(1)
     for _ in range(3):
         qtbot.keyClick(scene.panel.list, Qt.Key.Key_D, CTRL)
-    assert bench.loading
+    assert bench.opening.loading
     qtbot.keyClick(scene.panel.list, Qt.Key.Key_Delete)  # of the third copy
     assert names() == ["Box 1", "cube", "ball", "cube 2", "cube 3"]
     qtbot.keyClick(scene.panel.list, Qt.Key.Key_D, CTRL)
@@ -117,6 +119,24 @@ def test_a_copy_of_a_robot_stands_clear_of_it(qtbot, window, scene):
     settled(qtbot, scene)
     (_, one), (other, _) = (window.viewport.part_bounds(k) for k in (0, 1))
     assert one[1] < other[1]
+
+
+def test_a_robot_is_added_clear_of_the_robot_and_its_copy_has_the_whole_name(qtbot, window, scene, tmp_path):
+    """Its origin was put there as if it were no larger than a new obstacle; its mesh is 1 m long behind that."""
+    (tmp_path / "long.obj").write_text("v -1 0 0\nv 0 0.2 0\nv 0 0 0.2\nv 0 0 0\nf 1 2 3\nf 1 4 2\nf 1 3 4\nf 2 4 3\n")
+    visual = '<visual><geometry><mesh filename="long.obj"/></geometry></visual><inertial>'
+    text = Path(engine.find_robot("quadruped")).read_text("utf-8").replace("<inertial>", visual, 1)
+    (tmp_path / "go1.urdf").write_text(text.replace('"quadruped"', '"go1"'))
+    robot = window.viewport.robot_bounds
+    scene.add_robot(str(tmp_path / "go1.urdf"), False)
+    wait(qtbot, lambda: len(window.workbench.robot.parts) == 1)
+    settled(qtbot, scene)
+    wait(qtbot, lambda: np.ptp(window.viewport.part_bounds(0), axis=0)[0] > 1.0)
+    assert window.viewport.part_bounds(0)[0][0] > robot[1][0]
+    scene.choose(0)
+    qtbot.keyClick(scene.panel.list, Qt.Key.Key_D, CTRL)
+    wait(qtbot, lambda: len(window.workbench.robot.parts) == 2)
+    assert [each.name for each in scene.objects] == ["go1", "go1 2"]
 
 
 def test_an_object_in_a_bowl_is_copied_beside_it_there():

@@ -104,7 +104,7 @@ def test_it_goes_on_by_an_algorithm_of_its_own(qtbot, second):
     play_for(qtbot, window, 0.2)
     time = in_simulation(window.workbench, lambda running: running.time)
     wait(qtbot, lambda: window.workbench.robot.newest.time == time)
-    first, there = window.workbench.algorithm, second_state(window)
+    first, there = window.workbench.computation.algorithm, second_state(window)
     assert "cfa" not in (first, there.algorithm)
     pick_entry(qtbot, box, "cfa")
     wait(qtbot, lambda: second_state(window) is not None and second_state(window).algorithm == "cfa")
@@ -114,7 +114,7 @@ def test_it_goes_on_by_an_algorithm_of_its_own(qtbot, second):
     np.testing.assert_array_equal(second_state(window).v, there.v)
     row = ROWS.index("algorithm")
     wait(qtbot, lambda: view.panel.table.item(row, 1).text() == "CFA")
-    assert (window.workbench.robot.settings.algorithm, window.workbench.algorithm) == ("auto", first)
+    assert (window.workbench.robot.settings.algorithm, window.workbench.computation.algorithm) == ("auto", first)
     window.workbench.step()
     wait(qtbot, lambda: second_state(window).time > there.time)
     settings, now = window.workbench.robot.settings, second_state(window)
@@ -223,7 +223,7 @@ def test_the_first_robot_takes_the_steps_that_it_takes_alone(qtbot, second):
     kp, kd = gains_of(bench.robot.model, bench.robot.settings)
     alone = engine.Simulation(
         bench.robot.model, dt=bench.robot.settings.dt, integrator=bench.robot.settings.integrator, device="cpu",
-        algorithm=bench.algorithm, kp=kp, kd=kd,
+        algorithm=bench.computation.algorithm, kp=kp, kd=kd,
     )  # fmt: skip
     alone.reset(bench.robot.initial[None])
     alone.target[:] = bench.robot.initial

@@ -32,7 +32,7 @@ def play(qtbot, window: Window, seconds: float) -> None:
 def load(qtbot, window: Window, name: str = "arm7") -> engine.Recording:
     window.open(engine.find_robot(name))
     wait_loaded(qtbot, window)
-    wait(qtbot, lambda: not window.workbench.compiling)
+    wait(qtbot, lambda: not window.workbench.computation.compiling)
     return window.workbench.replay.recording
 
 
@@ -414,7 +414,7 @@ def test_a_batch_is_scrubbed_and_gone_on_from(qtbot, window, time_view):
     recording = load(qtbot, window)
     window.workbench.configuring.set_spread(BatchSpread(robots=5, pose=0.3, mass=0.1))
     wait(qtbot, lambda: window.workbench.robot.newest is not None and window.workbench.robot.newest.batch is not None)
-    wait(qtbot, lambda: not window.workbench.compiling)
+    wait(qtbot, lambda: not window.workbench.computation.compiling)
     play(qtbot, window, 0.3)
     (run,) = recording.runs
     scrub(qtbot, time_view, 0.5)

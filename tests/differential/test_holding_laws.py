@@ -104,7 +104,7 @@ def gains_hold(found: Case) -> None:
     model, dt = found.model(), found.settings["dt"]
     q = model.random(chances(found))
     held, inertia = model.q_of_v >= 0, holding.inertia_and_load(model, q)[0]
-    weight, (standing, height) = holding.inertia_and_load(model, q)[1], holding.support(model, q)
+    weight, (standing, moment, root) = holding.inertia_and_load(model, q)[1], holding.support(model, q)
     kp, kd = engine.holding_gains(model, dt, "implicit", q)
     sliding = np.zeros(model.nv, bool)
     for body in np.flatnonzero(model.kind == PRISMATIC):
@@ -112,10 +112,11 @@ def gains_hold(found: Case) -> None:
     sag = np.where(sliding, 0.0005, 0.004)
     legs = standing & held & np.isfinite(model.effort_limit) & ~sliding
     soft = np.maximum(400.0 * inertia, weight / sag)
-    effort = np.minimum(np.where(legs, model.effort_limit, 0.0), 2 * 9.81 * model.mass.sum() * height)
+    effort = np.minimum(np.where(legs, model.effort_limit, 0.0), 2 * moment)
     expected = np.where(legs, np.maximum(soft, effort / 0.02), soft)
     np.testing.assert_allclose(kp, np.where(held, expected, 0.0), rtol=1e-12)
-    between = np.where(legs, np.sqrt(inertia * inertia.max(initial=0.0)), inertia)
+    largest = np.array([inertia[root == each].max() for each in root])
+    between = np.where(legs, np.sqrt(inertia * largest), inertia)
     np.testing.assert_allclose(kd, 2 * np.sqrt(kp * between), rtol=1e-12)
     for integrator in ("semi-implicit", "rk4"):
         soft_p, soft_d = engine.holding_gains(model, dt, integrator, q)
@@ -123,7 +124,21 @@ def gains_hold(found: Case) -> None:
         np.testing.assert_allclose(soft_p, np.where(held, np.minimum(kp, 0.1 / (dt * dt * moves)), 0), rtol=1e-12)
         np.testing.assert_allclose(soft_d, np.where(held, np.minimum(kd, 0.2 / (dt * moves)), 0), rtol=1e-12)
     if not np.any(model.kind == FREE):
-        assert (standing.any(), height) == (False, 0)
+        assert not np.any(standing)
+        assert not np.any(moment)
+
+
+def robots_beside_each_other_are_held_as_alone(found: Case) -> None:
+    """The gains of a robot are the same beside itself, turned about the vertical, and a heavy body lower down."""
+    if all(joint["kind"] != "floating" for joint in found.robot["joints"]):
+        found = dataclasses.replace(found, robot=_freed(found.robot))
+    model, pose = found.model(), np.eye(4)
+    c, s = np.cos(1.0), np.sin(1.0)
+    pose[:3] = [[c, -s, 0, 3], [s, c, 0, 1], [0, 0, 1, -5]]
+    body = engine.free_body("box", (1.0, 1.0, 1.0), 900.0).with_gravity(model.gravity)
+    every = engine.compose(engine.Part(model, prefix=""), engine.Part(model, pose, "copy/"), engine.Part(body, pose))
+    for alone, beside in zip(engine.holding_gains(model), engine.holding_gains(every), strict=True):
+        np.testing.assert_allclose(beside, [*alone, *alone, *[0.0] * body.nv], rtol=1e-6)
 
 
 def suggested_steps_turn_little(found: Case) -> None:
@@ -289,6 +304,11 @@ def test_gains_time_steps_and_poses_hold_their_laws(law, count: int) -> None:
     holds(
         law, (TREES,), 6 * count if law is no_pose_is_deeper_than_the_deepest_fall else count
     )  # few slides have limits
+
+
+@pytest.mark.parametrize("count", MANY)
+def test_robots_beside_each_other_are_held_as_alone(count: int) -> None:
+    holds(robots_beside_each_other_are_held_as_alone, (PLANE,), 4 * count)
 
 
 @pytest.mark.parametrize("count", MANY)
