@@ -202,9 +202,9 @@ def show_window(
     if robot:
         with suppress(FileNotFoundError):  # a missing file: the window reports it
             robot = str(engine.find_robot(robot))
-        window.workbench.set_xacro_args(robot, xacro_args)
+        window.workbench.opening.set_xacro_args(robot, xacro_args)
         if robot_of_run:
-            window.workbench.set_robot_of_run(robot, robot_of_run)
+            window.workbench.opening.set_robot_of_run(robot, robot_of_run)
         window.open(robot, trust_xacro=trust_xacro)
     if lesson:
         window.feature(LessonView).open(*lesson)

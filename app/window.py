@@ -173,7 +173,7 @@ class Window(QMainWindow):
     def _poll(self) -> None:
         """Process the simulation's events, and show the newest state."""
         events = self.workbench.poll()
-        if self.workbench.loading:
+        if self.workbench.opening.loading:
             self.waiting.emit()
         for event in events:
             self._react(event)

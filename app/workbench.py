@@ -7,34 +7,33 @@ newest state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import engine
+from app.acting.computation import Computation
 from app.acting.configuring import Configuring
 from app.acting.controlling import ControllerControls, Controlling
 from app.acting.drives import DriveControls, Drives
 from app.acting.forces import AppliedForces, ForceControls
 from app.acting.joint_driving import JointDriving
 from app.acting.loaded_robot import LoadedRobot
+from app.acting.opening import Opening
 from app.acting.posing import Posing
 from app.acting.recorded_inputs import RecordedInputs
-from app.acting.surroundings import Parts, RemovedObjects, Surroundings, file_of, loader_with_parts, resolved
+from app.acting.surroundings import Parts, Surroundings, file_of
 from app.acting.undoing import Actions, undoable
 from app.acting.wrenching import Wrenching
 from app.plotting.probe import Probe
 from app.recording import run_files
 from app.recording.autosave import Autosave
 from app.recording.replay import Replay
-from app.simulation.batch_spread import ALONE, recorded_model
+from app.simulation.batch_spread import recorded_model
 from app.simulation.ghost import Ghost, GhostControls
-from app.simulation.gpu_search import GpuSearch
 from app.simulation.messages import (
     Compiling,
     Configured,
@@ -47,7 +46,6 @@ from app.simulation.messages import (
     Preparing,
     Reading,
     Refused,
-    Settings,
     Snapshot,
     Stopped,
 )
@@ -59,46 +57,17 @@ from app.simulation.worker import Worker
 SPEEDS = (0.1, 10.0)
 RECENT = 10
 DEVICES = ("auto", "cpu", "cuda")
-ALGORITHMS = tuple(dict.fromkeys(name for names in engine.SIMULATION_ALGORITHMS.values() for name in names))
-"""The algorithms that can step on some device."""
 
 
 class Workbench:
     """One robot, its simulation, and the recent files."""
 
     def __init__(self, recent: list[str] | None = None):
-        self.path = ""
         self.stands = self.reaches_below = False
         """Whether the robot has shapes that can touch the ground; whether it is fixed, with some below the ground."""
-        self.loading = ""
-        """The path of the file being loaded; empty if none."""
-        self.reading: tuple[str, ...] = ()
-        """The collision meshes of the robot being loaded, in the order in which they are read."""
         self.findings: Findings | None = None
         self.speed = 1.0
-        self.compiling = 0.0
-        """The estimated seconds of the compilation in progress; 0 if there is none."""
-        self.plays_on = False
-        """Whether the robot runs on with the previous settings while compiling."""
-        self.algorithm = self.device = self.why = ""
-        """The algorithm and device in use, and the reason for them."""
-        self.preparing = ""
-        """The device for which a simulation is being made, "auto" or "cuda"; empty if none."""
-        self._gpu = GpuSearch()
         self.recent = list(recent or [])[:RECENT]
-        self.package_dirs: tuple[str, ...] = ()
-        """Folders searched for packages, besides those that `engine.load` knows."""
-        self._opening_file, self.opening_floating, self._opening_trusted = "", False, False
-        self._plays_on_refusal = False
-        self._before_run: dict[str, Any] = {}  # how steps were taken before a run was opened
-        self._of_run: dict[str, Any] = {}  # how they are in the run
-        self._leaves = False
-        self.left: RemovedObjects | None = None
-        """The objects around the previous robot that another one, opened since, lacks; None if there are none."""
-        self._xacro_args: dict[str, dict[str, str]] = {}  # by the path of the file
-        self._robots_of_runs: dict[str, str] = {}  # by the run's path, if other than the robot that the run names
-        self.trusted = False
-        """Whether the file was allowed to run any Python, if it was a xacro file."""
         self._frames: Latest | None = None
         self.shown: Snapshot | None = None
         """The frame that is shown: `newest`, or a recorded one."""
@@ -125,10 +94,17 @@ class Workbench:
         self.actions = actions = Actions(robot, self.forces)
         self.wrenching = Wrenching(self.forces, actions)
         self.inputs = RecordedInputs(robot, self.forces, self.controller, replay, self._recorder)
+        self.computation = Computation(robot)
+        self.opening = Opening(robot, worker, replay, self._recorder)
         self.configuring = configuring = Configuring(robot, worker, actions)
         self.joints = JointDriving(robot, configuring, worker, replay, actions)
         self.posing = Posing(robot, worker, replay, actions)
         self.surroundings = Surroundings(robot, configuring, worker, replay, self._exchange, actions)
+
+    @property
+    def path(self) -> str:
+        """The robot's file, or its name."""
+        return self.opening.path
 
     @property
     def source(self) -> str | None:
@@ -150,63 +126,26 @@ class Workbench:
         `floating` sets the file's root link free of the world; `trust_xacro` lets a xacro file run any Python; `parts`
         are added to a robot from a file, and nothing is `left` then.
         """
-        self._plays_on_refusal = self.robot.playing or (bool(self.loading) and self._plays_on_refusal)
+        playing = self.robot.playing
         self.pause()
-        self._opening_file, self.opening_floating, self._opening_trusted = "", floating, trust_xacro
-        if isinstance(source, engine.Model):
-            self.loading = source.source or source.name
-        else:
-            source = self.loading = self._opening_file = resolved(source)
-        settings, self._leaves = replace(self.robot.settings, spread=ALONE), parts is None
-        if self.replay.opened or (parts is None and self._of_run == _steps(settings)):
-            settings = replace(settings, **self._before_run)  # in place of the run's; the user has not set others
-        if parts is None:
-            self._before_run = _steps(settings)
-        run = source if isinstance(source, str) and source.endswith((run_files.SUFFIX, run_files.KEPT_SUFFIX)) else ""
-        if self.robot.model is not None and self.loading != self.path and not run:  # frames of a run have their scene
-            settings = replace(settings, scene=replace(settings.scene, obstacles=()))
-        given = self.xacro_args(source) if isinstance(source, str) else {}
-        arguments = source, settings, floating, self.package_dirs, trust_xacro, given
-        if run:
-            robot = self._robots_of_runs.get(run, "")
-            self._worker.open(
-                *arguments, lambda load: run_files.opener(load, self._recorder, robot),
-                partial(run_files.as_recorded, self._recorder),
-            )  # fmt: skip
-        else:
-            self._worker.open(*arguments, lambda load: loader_with_parts(load, parts or (lambda _: ())))
+        self.opening.open(source, playing, floating, trust_xacro, parts)
 
     def open_again(self, floating: bool) -> None:
         """Reload the robot's file, with the root link free or not; other parts stay."""
         parts = self.robot.parts
-        self.open(self.path, floating, self.trusted, lambda _: parts)
+        self.open(self.path, floating, self.opening.trusted, lambda _: parts)
 
     def _exchange(self, model: engine.Model, floating: bool) -> None:
         """Start a new run with another model, under the current file's name if there is one."""
         self.pause()
-        self.loading, self._leaves, self.opening_floating = self.path, False, floating
-        source = self.path if Path(self.path).is_file() else model
-        self._worker.open(
-            source, self.robot.settings, floating, (), self.trusted, opener=lambda _: lambda *_, **__: model
-        )
-
-    def xacro_args(self, path: str | Path) -> dict[str, str]:
-        """Return the values given for the arguments of a xacro file, by name."""
-        return self._xacro_args.get(resolved(path), {})
-
-    def set_xacro_args(self, path: str | Path, values: Mapping[str, str]) -> None:
-        """Open that file, or a run with its robot, with these arguments of a xacro file."""
-        self._xacro_args[resolved(path)] = dict(values)
-
-    def set_robot_of_run(self, run: str | Path, robot: str) -> None:
-        """Open that run with the robot in the file `robot`, whatever robot it names."""
-        self._robots_of_runs[resolved(run)] = robot
+        self.opening.exchange(model, floating)
 
     def set_package_dirs(self, package_dirs: Iterable[str]) -> None:
         """Search these folders for packages, and reload the file requested last."""
-        self.package_dirs = tuple(package_dirs)
-        if self._opening_file:
-            self.open(self._opening_file, self.opening_floating, self._opening_trusted)
+        self.opening.package_dirs = tuple(package_dirs)
+        file, floating, trust_xacro = self.opening.last
+        if file:
+            self.open(file, floating, trust_xacro)
 
     def play(self) -> None:
         if self.robot.model is not None and not self.robot.playing:
@@ -310,65 +249,28 @@ class Workbench:
             return None if recorded is None else recorded_model(recorded.setup, self.replay.robot)
         return robot.settings.under_gravity(robot.model)
 
-    @property
-    def algorithm_refusals(self) -> dict[str, str]:
-        """The reasons why algorithms cannot simulate the robot on the requested device, by name."""
-        model, settings = self.robot.model, self.robot.settings
-        if model is None:
-            return {}
-        device = "cpu" if settings.device == "auto" and self._gpu.why_not is not None else settings.device
-        reasons = {name: engine.simulation_refusal(name, model, device, settings.touched) for name in ALGORITHMS}
-        return {name: reason for name, reason in reasons.items() if reason is not None}
-
-    @property
-    def device_refusals(self) -> dict[str, str]:
-        """The reasons why devices cannot simulate the robot, by name."""
-        reasons = {"cuda": self._gpu.why_not} if self._gpu.why_not is not None else {}
-        model, touched = self.robot.model, self.robot.settings.touched
-        for device in ("cpu", "cuda"):
-            if model is not None and not self.robot.steppers(device):
-                first = engine.SIMULATION_ALGORITHMS[device][0]
-                reasons[device] = engine.simulation_refusal(first, model, device, touched) or ""
-        return reasons
-
-    @property
-    def unmeasured(self) -> bool:
-        """Whether the automatic choice is a default, since nothing was measured on this machine."""
-        several = self.robot.model is not None and len(engine.simulation_algorithms(self.robot.model, "cpu")) > 1
-        return self.robot.settings.algorithm == "auto" and self.device == "cpu" and several and not engine.measured()
-
-    def is_superseded(self, event: Loaded | Refused) -> bool:
-        """Whether another robot was requested since, and will be loaded."""
-        return not self._worker.is_newest(event.request)
-
     def poll(self) -> list[Event]:
         """Process the events since the last call, and return them in order."""
         events = self._worker.events()
-        if self._gpu.is_news:
-            events.append(GpuSearched(self._gpu.why_not))
+        if self.computation.gpu.is_news:
+            events.append(GpuSearched(self.computation.gpu.why_not))
         for event in events:
             match event:
                 case Reading():
-                    self.reading = event.meshes
+                    self.opening.reading = event.meshes
                 case Loaded():
                     self._adopt(event)
                 case Refused():
                     self.findings = Findings(event.path, event.diagnostics, refused=True)
-                    if not self.is_superseded(event):
-                        self.loading = ""
-                        if self._plays_on_refusal:
-                            self.play()
-                case Preparing():
-                    self.preparing = event.device
+                    if self.opening.refuse(event):
+                        self.play()
+                case Preparing() | Compiling():
+                    self.computation.update_from(event)
                 case Configured():
-                    self.algorithm, self.device, self.why, self.preparing = (
-                        event.algorithm, event.device, event.why, "",
-                    )  # fmt: skip
+                    self.computation.update_from(event)
                     self.configuring.update_from(event)
-                case Compiling():
-                    self.compiling, self.plays_on = event.seconds, event.meanwhile
                 case Stopped():
-                    self.robot.playing, self.loading = False, ""
+                    self.robot.playing, self.opening.loading = False, ""
                 case ControllerChanged():
                     self.controller.update_from(event)
                     self.robot.controlled = self.controller.drives
@@ -377,25 +279,10 @@ class Workbench:
         return events
 
     def _adopt(self, event: Loaded) -> None:
-        self.left = self.surroundings.left_by(event) if self._leaves and self.robot.model is not None else None
-        self.robot.update_from(event)
-        self.shown = None
-        if not self.is_superseded(event):
-            self.loading, self._plays_on_refusal = "", False
-        self.path, self.stands = event.path, event.touches
-        if self._leaves:
-            self._of_run, self.robot.groundless = {}, False
-        _, self.robot.floating, self.trusted = event.request
-        self.reaches_below = event.reaches_below
-        self.replay.leave()
-        self.named = ()
-        if (opened := self._recorder.opened) is not None and opened.model is event.model:
-            self.robot.floating, self.path = opened.floating, file_of(event.model) or event.path
-            self._of_run, self.robot.groundless = _steps(event.settings), not event.settings.ground
-            self.replay.opened = len(self.replay.recording.runs) > 1  # the file's, and one without steps
-            self.named = opened.named
-        self.algorithm, self.device, self.why, self.preparing = event.algorithm, event.device, event.why, ""
-        self._gpu.begin()
+        self.named = self.opening.adopt(event, self.surroundings)
+        self.shown, self.stands, self.reaches_below = None, event.touches, event.reaches_below
+        self.computation.update_from(event)
+        self.computation.gpu.begin()
         self.joints.grabbed = self.posing.grasp = None
         self.forces.clear()
         self.controller.unload()
@@ -442,8 +329,3 @@ class Workbench:
         """Stop the simulation thread, and wait for it."""
         self.controller.close()
         self._worker.close()
-
-
-def _steps(settings: Settings) -> dict[str, Any]:
-    """Return how steps are taken: what a run brings along, and another robot does not take from it."""
-    return {name: getattr(settings, name) for name in ("dt", "integrator", "automatic", "device")}

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 
 MEANINGS: Mapping[str, str] = {
     "kinematics": "the links' poses and velocities, from the root to the tips",
-    "bias": "the forces that velocities and gravity make",
-    "inertia recursion": "the inertias that the joints feel, from the tips to the root",
+    "bias": "the forces due to velocities and gravity",
+    "inertia recursion": "the articulated inertias, from the tips to the root",
     "acceleration": "the accelerations of the joints",
     "integration": "the next positions and velocities",
-    "chunks": "what each chunk of the chain is to its neighbours, by the recursion over its links",
-    "joins": "chunks joined by twos, to what lies distal to each",
+    "chunks": "the equations of each chunk of the chain, by the recursion over its links",
+    "joins": "chunks joined in pairs, to the equations of all links beyond each chunk",
     "mass matrix": "the joint-space inertia matrix, by composite bodies",
     "factorisation": "the Cholesky factor of the mass matrix",
     "solve": "the accelerations of the joints from the mass matrix, on the GPU with its factorisation",
@@ -23,8 +23,8 @@ MEANINGS: Mapping[str, str] = {
     "elimination": "the elimination of those blocks",
     "refinement": "the accelerations, refined until the residual of inverse dynamics is small",
     "collision": "where the robot touches the ground, or nearly does",
-    "contact": "the impulses of what touches, with joint limits and frictions, and the velocities after them",
-    "constraints": "which joint limits and frictions act: what is decided between the accelerations under them",
+    "contact": "the impulses of contacts, joint limits and friction, and the velocities after them",
+    "constraints": "which joint limits and frictions are active: the decisions between the accelerations",
 }
 """Descriptions by name, in the order of the counters."""
 NAMES = tuple(MEANINGS)

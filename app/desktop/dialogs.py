@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
+from mimetypes import MimeTypes
 from pathlib import Path
 
 from PyQt6.QtCore import QBuffer, QDir, QFileInfo, QIODevice, QRect, QSize, Qt
@@ -16,6 +17,7 @@ from PyQt6.QtWidgets import (
     QFileDialog,
     QFileIconProvider,
     QHeaderView,
+    QInputDialog,
     QLabel,
     QMessageBox,
     QSpinBox,
@@ -33,11 +35,13 @@ ROBOTS = "Robots, runs and sessions (*.urdf *.xacro *.xml *.npz *.catena);;All f
 SIZE = QSize(1440, 900)
 SHARE = 0.94  # of the screen, at most, for a new window
 NAME_WIDTH = 300  # px
+LONGEST_NAME = 60  # characters; a menu is as wide as the longest in it
 WRITTEN = {
     ".png": "a picture", ".mp4": "a video", ".csv": "a table",
     ".npz": "a run", ".catena": "a session", ".urdf": "a robot",
 }  # fmt: skip
 """What the program writes under names with these endings, and under no others of them."""
+NAMELESS = "a {} needs a name; type at least one letter"
 OTHER = "{} would be {}; the name of {} ends in {}"
 
 
@@ -75,6 +79,23 @@ def ask_number(parent: QWidget, title: str, text: str, box: QSpinBox | QDoubleSp
     box.setFocus()
     box.selectAll()
     return box.value() if dialog.exec() == QDialog.DialogCode.Accepted else None
+
+
+def ask_name(
+    parent: QWidget, title: str, what: str, name: str = "", refuse: Callable[[str], str] = lambda _: ""
+) -> str | None:
+    """Return the name of a `what` that the user types, without spaces around it; None if the dialog is left.
+
+    It asks again after an empty name, and while `refuse` returns why it cannot be; the dialog then begins with that.
+    """
+    label = asked = f"Name of the {what}:"
+    while True:
+        name, accepted = QInputDialog.getText(parent, title, label, text=name)
+        taken = name.strip()[:LONGEST_NAME]
+        why = refuse(taken) if taken else NAMELESS.format(what)
+        if not accepted or not why:
+            return taken if accepted else None
+        label = f"{why[0].upper()}{why[1:]}.\n{asked}"
 
 
 def ask(
@@ -131,12 +152,18 @@ def ask_path(parent: QWidget, title: str, name: str, kinds: str, suffix: str) ->
         dialog.setDefaultSuffix(suffix)
         dialog.selectFile(name)
         path = Path(selected) if (selected := _selected_path(dialog)) else Path()
-        if path.suffix.lower() in WRITTEN.keys() - {own}:
-            text = OTHER.format(path.name, WRITTEN[path.suffix.lower()], WRITTEN[own], own)
+        if (ending := path.suffix.lower()) != own and (ending in WRITTEN or _is_picture(ending)):
+            text = OTHER.format(path.name, WRITTEN.get(ending, f"a {ending} file"), WRITTEN[own], own)
             QMessageBox.warning(parent, title, text)
             name = path.with_suffix(own).name
         else:
             return selected
+
+
+def _is_picture(ending: str) -> bool:
+    """Return whether names with this ending are pictures or videos, or documents that others save pictures as."""
+    known = [types.get(ending, "") for types in MimeTypes().types_map]
+    return any(each.startswith(("image/", "video/", "application/pdf", "application/postscript")) for each in known)
 
 
 def save_asked(parent: QWidget, title: str, name: str, kinds: str, save: Callable[[str], None]) -> tuple[str, str]:
@@ -167,6 +194,8 @@ def file_name(robot: str, suffix: str) -> str:
 def _selected_path(dialog: QFileDialog) -> str:
     accepted = dialog.exec() == QDialog.DialogCode.Accepted
     path = dialog.selectedFiles()[0] if accepted else ""
+    if path:
+        dialog.setDirectory(str(Path(path).parent))  # by which Qt knows the folder used last
     dialog.deleteLater()
     return path
 

@@ -74,7 +74,8 @@ class AutosavedRuns(QObject):
     def _set_robot(self, event: Loaded) -> None:
         bench = self._bench
         folder = Path(event.path) if event.path.endswith(run_files.KEPT_SUFFIX) else None
-        self.autosave.set_robot(Origin(event.model, bench.path, bench.robot.floating, bench.package_dirs, folder))
+        folders = bench.opening.package_dirs
+        self.autosave.set_robot(Origin(event.model, bench.path, bench.robot.floating, folders, folder))
         if folder is not None:
             text = "the run is opened; press Branch here (Ctrl+B) to continue from it"
             self._window.statusBar().showMessage(text, MESSAGE)

@@ -62,7 +62,7 @@ class DiagnosticsView:
         title = Path(findings.path).name + (" was not loaded" if findings.refused else "")
         second = [] if findings.refused else self._of_second
         both = f"{title} and second robot" if second else title
-        self.panel.show_file(findings.path, both, findings.diagnostics, self._bench.package_dirs)
+        self.panel.show_file(findings.path, both, findings.diagnostics, self._bench.opening.package_dirs)
         self.panel.show_trust_button(findings.wants_trust)
         if not findings.refused:
             self.panel.add([*self._of_meshes, *second])

@@ -25,11 +25,11 @@ class EditsInTurn:
         self._make()
 
     def _make(self) -> None:
-        while self.waiting and not self._bench.loading:
+        while self.waiting and not self._bench.opening.loading:
             self.waiting.pop(0)()
 
     def _refresh(self) -> None:
-        if self._bench.loading and not self._composing():
+        if self._bench.opening.loading and not self._composing():
             self.waiting.clear()
-        elif self.waiting and not self._bench.loading:
+        elif self.waiting and not self._bench.opening.loading:
             QTimer.singleShot(0, self._make)

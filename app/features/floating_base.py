@@ -46,7 +46,7 @@ class FloatingBase:
         bench.open_again(on)
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, Refused) and not self._bench.is_superseded(event):
+        if isinstance(event, Refused) and not self._bench.opening.is_superseded(event):
             self._before = None
 
     def has_made(self, event: Loaded) -> bool:
@@ -56,7 +56,7 @@ class FloatingBase:
     def _on_loaded(self, event: Loaded) -> None:
         bench, bar = self._bench, self._window.statusBar()
         made, same_file, before = self.has_made(event), self._path == event.path, self._before
-        arrived = made and not bench.is_superseded(event)  # else it was freed and fixed at once
+        arrived = made and not bench.opening.is_superseded(event)  # else it was freed and fixed at once
         self._before, self._path = before if made and not arrived else None, event.path
         text = ""
         if before is not None and arrived:

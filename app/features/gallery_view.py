@@ -38,7 +38,7 @@ class GalleryView(QObject):
 
     def _refresh(self) -> None:
         bench, viewport = self._window.workbench, self._window.viewport
-        empty = bench.robot.model is None and not bench.loading and not viewport.failed
+        empty = bench.robot.model is None and not bench.opening.loading and not viewport.failed
         if empty == self.gallery.isVisibleTo(viewport):
             return
         focused = self._window.focusWidget() is self.gallery.cards  # or will be, once the window is active

@@ -113,7 +113,7 @@ class GroundView:
         """Set the ground; while playing, only once its code is compiled, so that the robot keeps moving until then."""
         self._forget()
         bench = self._bench
-        if not bench.robot.playing or bench.device != "cpu":
+        if not bench.robot.playing or bench.computation.device != "cpu":
             self._arrive(scene, terrain)
             return
         model, settings = bench.robot.model, replace(bench.robot.settings, scene=self._among(scene), device="cpu")

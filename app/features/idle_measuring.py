@@ -90,7 +90,7 @@ class IdleMeasuring(QObject):
 
     def _busy(self) -> bool:
         bench, compares = self._window.workbench, self._window.feature(CompareView).panel.running
-        waiting = bench.loading or bench.compiling or bench.preparing
+        waiting = bench.opening.loading or bench.computation.compiling or bench.computation.preparing
         return bool(bench.robot.playing or waiting or compares or self._window.run.measuring)
 
     def _watch(self, wanted: bool) -> None:

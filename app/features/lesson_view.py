@@ -80,9 +80,9 @@ class LessonView(QObject):
         if self.panel.lesson is None:
             self.panel.show_none(COMPUTING.format(title))
         self._window.docks.show_in_front("Lesson")
-        if self._bench.robot.model is None and not self._bench.loading:
+        if self._bench.robot.model is None and not self._bench.opening.loading:
             self._window.open(engine.find_robot(ROBOT))
-        elif self._bench.robot.model is not None and not self._bench.loading:
+        elif self._bench.robot.model is not None and not self._bench.opening.loading:
             self._bench.pause()
             self._window.refresh()
             self._start()

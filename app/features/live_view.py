@@ -89,7 +89,7 @@ class LiveView(QObject):
         """Record new frames, and show the newest if the newest before was shown."""
         self._poll_next_script()
         reader, replay, before = self.reader, self._replay, self._replay.growing
-        if reader is None or before is None or self._bench.loading:
+        if reader is None or before is None or self._bench.opening.loading:
             return
         follows, diverged = replay.follows, reader.divergence
         try:
@@ -116,7 +116,7 @@ class LiveView(QObject):
 
     def _poll_next_script(self) -> None:
         """Show a script that has taken this window; stop waiting once the simulation continues here."""
-        if self._free is None or self._bench.loading:
+        if self._free is None or self._bench.opening.loading:
             return
         if not self._replay.opened:
             self._forget()

@@ -39,20 +39,29 @@ class Recovery(QObject):
         self._failed.connect(self._show_error)
         window.loaded.connect(self._note)
         window.closing.connect(reports.end)
-        self._remember({"begun": self._begun})
+        self._session: dict[str, Any] = {"begun": self._begun}
+        self._remember()
+        window.refreshed.connect(self._note_runs)
         if left is not None:
             self._offer(left)
 
     def _note(self, event: Loaded) -> None:
         bench = self._window.workbench
-        session: dict[str, Any] = {"begun": self._begun, "floating": bench.robot.floating}
+        self._session = {"begun": self._begun, "floating": bench.robot.floating}
         if bench.source is not None and not is_passing(event.path):
-            session |= {"robot": event.path, "xacro_args": bench.xacro_args(event.path)}
-        self._remember(session)
+            self._session |= {"robot": event.path, "xacro_args": bench.opening.xacro_args(event.path)}
+        self._remember()
 
-    def _remember(self, session: dict[str, Any]) -> None:
+    def _note_runs(self) -> None:
+        """Note where this window's runs are kept, which need not be the last ones after a crash."""
+        folder = None if self._runs is None else self._runs.autosave.folder
+        if folder is not None and self._session.get("runs") != str(folder):
+            self._session["runs"] = str(folder)
+            self._remember()
+
+    def _remember(self) -> None:
         try:
-            self._reports.remember(session)
+            self._reports.remember(self._session)
         except OSError as error:
             self._log.add(f"crash recovery is off: {reason(error)}")
 
@@ -80,15 +89,16 @@ class Recovery(QObject):
             floating = bool(left.session.get("floating", False))
             again.clicked.connect(lambda: window.files.open(robot, floating=floating))
             xacro_args = left.session.get("xacro_args")
-            window.workbench.set_xacro_args(robot, xacro_args if isinstance(xacro_args, dict) else {})
+            window.workbench.opening.set_xacro_args(robot, xacro_args if isinstance(xacro_args, dict) else {})
             box.setDefaultButton(again)
-        last = None if self._runs is None else self._runs.last
-        if self._runs is not None and last is not None:
-            run = box.addButton(f"Open last &run: {words(last)}", QMessageBox.ButtonRole.AcceptRole)
-            run.clicked.connect(self._runs.action.trigger)
+        saved = [] if self._runs is None else saved_runs(self._runs.autosave.root)
+        if saved:  # those of the window that crashed, or else the last ones
+            folder = next((each for each in saved if str(each) == left.session.get("runs")), saved[0])
+            run = box.addButton(f"Open last &run: {words(folder)}", QMessageBox.ButtonRole.AcceptRole)
+            run.clicked.connect(lambda: window.open(folder))
             box.setDefaultButton(run)
-            if len(saved_runs(self._runs.autosave.root)) > 1:
-                box.setInformativeText("<br>".join([*reported, "File › Earlier runs has those before it."]))
+            if len(saved) > 1:
+                box.setInformativeText("<br>".join([*reported, "File › Earlier runs has others."]))
         box.addButton(QMessageBox.StandardButton.Close)
         box.open()
 

@@ -73,7 +73,7 @@ class Reloading:
 
     def poll(self) -> None:
         """Reload or report a file if it has changed, and is unchanged since the last check."""
-        if self._bench.loading or not self.watching.isChecked():
+        if self._bench.opening.loading or not self.watching.isChecked():
             return
         for file in filter(None, (self._refused, self._path)):
             now = self._signatures(file)
@@ -89,7 +89,7 @@ class Reloading:
         return {name: signature(name) for name in (file, *(self._included if file == self._path else ()))}
 
     def _handle_change(self, file: str, changed: str) -> None:
-        if self._bench.trusted:
+        if self._bench.opening.trusted:
             self._report_change(file, changed, "and lets it run any Python")
         elif self._would_discard():
             self._report_change(file, changed, "and discards the recording")
@@ -114,7 +114,7 @@ class Reloading:
 
     def _note(self) -> None:
         """Store a file's signature before it is read, so that later writes count as changes."""
-        loading = self._bench.loading
+        loading = self._bench.opening.loading
         if loading and loading != self._requested[0]:
             self._requested = loading, self._signatures(loading)
 

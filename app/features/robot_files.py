@@ -50,7 +50,7 @@ class RobotFiles:
         """Whether `start` has to wait for an answer of the user; then its arguments are kept."""
         self.recent_menu = RecentMenu(window, lambda: bench.recent)
         self.package_menu = PackageMenu(window, settings, package_dirs)
-        bench.package_dirs = self.package_menu.folders
+        bench.opening.package_dirs = self.package_menu.folders
         self.robots_menu = QMenu("Ro&bots", window)
         for path in sorted(engine.ROBOTS.glob("*.urdf")):
             action = self.robots_menu.addAction(path.stem.replace("_", " "))
@@ -90,7 +90,7 @@ class RobotFiles:
 
     def trust(self, path: str) -> None:
         """Open a xacro file that may run any Python."""
-        self.open(path, self._bench.opening_floating, trust_xacro=True)
+        self.open(path, self._bench.opening.floating, trust_xacro=True)
 
     def drop(self, event: QDropEvent) -> None:
         """Open the first dropped robot, run or session; without one, take files that belong to the robot that is open.
@@ -146,7 +146,7 @@ class RobotFiles:
 
     def _show_others(self) -> None:
         """Repeat the message once the robot is open, since opening clears the status bar; before what that has said."""
-        if self._left and not self._bench.loading:
+        if self._left and not self._bench.opening.loading:
             bar, left, self._left = self._window.statusBar(), self._left, ""
             wording = bar.currentMessage()
             bar.showMessage(wording if wording.startswith(left) else f"{left}; {wording}".removesuffix("; "), MESSAGE)
@@ -162,7 +162,7 @@ class RobotFiles:
             self.open(path)
 
     def _set_package_dirs(self) -> None:
-        folders = self._bench.package_dirs = self.package_menu.folders
+        folders = self._bench.opening.package_dirs = self.package_menu.folders
         self.start(partial(self._bench.set_package_dirs, folders), RELOADING)
         self._refresh()
 

@@ -132,7 +132,7 @@ class RunExports:
         """
         bench, recording, run = self._bench, self._bench.replay.recording, self._bench.replay.chosen
         model = bench.robot.model
-        robot, floating, folders = bench.path, bench.robot.floating, bench.package_dirs
+        robot, floating, folders = bench.path, bench.robot.floating, bench.opening.package_dirs
         seen = self._window.feature(TimeView).keyframes.seen_in(run, bench.replay.runs)
         first, end = recording.span(run) if span is None else span
         named = [[run.number, each.frame.time, each.name] for each in seen if first <= each.frame.time <= end]
@@ -254,8 +254,11 @@ class RunExports:
     def _poll(self) -> None:
         if (report := self.writing.poll()) is None:
             return
-        self._window.statusBar().showMessage(report.message, MESSAGE if report.over else 0)
-        if report.over:
+        bar = self._window.statusBar()
+        if not report.over:
+            bar.show_progress(report.message)
+        else:
+            bar.showMessage(report.message, MESSAGE)
             self._timer.stop()
             self._finish()
             self._refresh()

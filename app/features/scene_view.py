@@ -191,13 +191,13 @@ class SceneView(QObject):
     @property
     def composing(self) -> bool:
         """Whether parts are being added, changed or removed, and no other robot is being opened."""
-        return self._before is not None and self._bench.loading == self._bench.path
+        return self._before is not None and self._bench.opening.loading == self._bench.path
 
     def _waits(self, put: Callable[[], None], robot: engine.Model) -> bool:
         """Whether what was read for `robot` cannot be put yet, since parts are being added, or no more."""
-        if self._bench.loading:
+        if self._bench.opening.loading:
             QTimer.singleShot(SETTLING, put)
-        return bool(self._bench.loading) or robot is not self._robot
+        return bool(self._bench.opening.loading) or robot is not self._robot
 
     # Edits.
 
@@ -298,7 +298,7 @@ class SceneView(QObject):
     def _exchange(self, put: Callable[[], State], row: int, reported: str, state: State | None = None) -> None:
         """Have `put` exchange the model, and keep the robot's state, or restore `state`."""
         bench = self._bench
-        if bench.loading:
+        if bench.opening.loading:
             self._window.statusBar().showMessage("the scene is still being changed; try again in a moment", MESSAGE)
             return
         wording = reported + NEW_RUN if bench.robot.time > 0 else reported if state is not None else ""
@@ -316,7 +316,7 @@ class SceneView(QObject):
         before, self._before = self._before, None
         if before is None or alone(before.state.model) is not self._robot:  # another robot was opened meanwhile
             self.panel.choose(-1)
-            if (left := self._bench.left) is not None:
+            if (left := self._bench.opening.left) is not None:
                 count = self._bench.surroundings.report_left(left)
                 text = LEFT_ONE if count == 1 else LEFT_MANY
                 self._window.statusBar().showMessage(text.format(robot=left.robot, count=count), MESSAGE)
@@ -408,9 +408,9 @@ class SceneView(QObject):
 
     def add_robot(self, path: str, free: bool) -> None:
         """Load a robot's file in a thread and add it to the scene, on a fixed or a free base."""
-        beside, package_dirs, xacro_args = self._robot, self._bench.package_dirs, self._bench.xacro_args(path)
+        beside, files = self._robot, self._bench.opening
 
-        def read() -> None:
+        def read(package_dirs: tuple[str, ...], xacro_args: dict[str, str]) -> None:
             try:
                 model = read_other_robot(path, package_dirs, xacro_args, free)
                 found: tuple[engine.Model, object_places.Box] | str = model, object_places.box_of_robot(model)
@@ -420,7 +420,7 @@ class SceneView(QObject):
                 self._read.emit(found, beside)
 
         self._window.statusBar().showMessage(f"Reading {Path(path).name} …", MESSAGE)
-        threading.Thread(target=read, name="robot beside", daemon=True).start()
+        threading.Thread(None, read, "robot beside", (files.package_dirs, files.xacro_args(path)), daemon=True).start()
 
     def _show_refusal(self, problem: str) -> None:
         """Show why a file was refused, in one line."""

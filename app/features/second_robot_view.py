@@ -139,9 +139,9 @@ class SecondRobotView(QObject):
         """
         if self._bench.robot.model is None:
             return
-        folders, self._opening, self._reading = self._bench.package_dirs, (str(path), kept), _reading()
+        folders, self._opening, self._reading = self._bench.opening.package_dirs, (str(path), kept), _reading()
         self._bench.second_robot.expect(kept is not None or not self._bench.robot.playing)
-        xacro_args = self._bench.xacro_args(path)
+        xacro_args = self._bench.opening.xacro_args(path)
 
         def work(_: threading.Event) -> Read:
             try:
@@ -299,6 +299,10 @@ class SecondRobotView(QObject):
         self._show_note()
         if frame.recorded:
             return
+        if frame.batch is not None and self._poses is not None:
+            self._window.statusBar().showMessage(CROWDED, MESSAGE)
+            for column, model in enumerate((self._bench.robot.model, self.model)):
+                self.panel.show_column(column, _facts(model))  # without numbers of the frame before
         if state is None or self._scene is None or state.model is not self.model or frame.batch is not None:
             self._draw(None)
             return
@@ -312,7 +316,7 @@ class SecondRobotView(QObject):
         if self.panel.isVisible() and (now > self._due or not self._bench.robot.playing):
             self._due = now + REFRESH
             for column, (model, seconds, name, energy) in enumerate((
-                (self._bench.robot.model, frame.time, self._bench.algorithm,
+                (self._bench.robot.model, frame.time, self._bench.computation.algorithm,
                  own_energy(self._bench.robot.model, frame.q, frame.v, frame.link_poses)),
                 (state.model, state.time, state.algorithm, own_energy(state.model, state.q, state.v, state.link_poses)),
             )):  # fmt: skip

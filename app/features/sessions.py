@@ -179,10 +179,10 @@ class Sessions:
         bench, robot, window = self._bench, self._bench.robot, self._window
         model, settings, camera = robot.model, robot.settings, window.viewport.camera
         there = robot.newest is not None and np.all(np.isfinite(robot.newest.q))  # not finite if the robot diverged
-        q = robot.newest.q if there else robot.initial
+        q, given = robot.newest.q if there else robot.initial, bench.opening.xacro_args(bench.path)
         return {
             "catena session": VERSION,
-            "robot": {"path": bench.path, "floating": robot.floating, "xacro args": bench.xacro_args(bench.path)},
+            "robot": {"path": bench.path, "floating": robot.floating, "xacro args": given},
             "parts": engine.robot_as_text(model)["parts"][1:] if model.parts else [],
             "pose": {joint.name: q[joint.q].tolist() for joint in model.joints if joint.leader is None},
             "settings": {
@@ -228,8 +228,8 @@ class Sessions:
     def _open(self, opening: Opening) -> None:
         self._opening, robot = opening, opening.session["robot"]
         if opening.recording and not opening.parts:  # otherwise the recording contains them with the robot
-            self._bench.set_robot_of_run(opening.recording, robot["path"])
-        self._bench.set_xacro_args(robot["path"], session_text.xacro_args(opening.session))
+            self._bench.opening.set_robot_of_run(opening.recording, robot["path"])
+        self._bench.opening.set_xacro_args(robot["path"], session_text.xacro_args(opening.session))
         floating, reported = bool(robot.get("floating", False)), opening.parts
         self._bench.open(
             opening.file,

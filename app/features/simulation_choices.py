@@ -10,10 +10,11 @@ from PyQt6.QtGui import QAction, QActionGroup
 from PyQt6.QtWidgets import QInputDialog, QMenu
 
 import engine
+from app.acting.computation import ALGORITHMS
 from app.desktop.actions import ALGORITHM_TIPS, NO_ROBOT, algorithm_name, check, device_name, offer
 from app.desktop.numbers import seconds_of
 from app.features.window_type import Window
-from app.workbench import ALGORITHMS, DEVICES
+from app.workbench import DEVICES
 
 OTHER = "&Other…"
 STEP_REACH = (1e-6, 0.1)  # s
@@ -101,8 +102,9 @@ class SimulationChoices:
         for action in self.integrators.actions():
             check(action, action.text() == settings.integrator)
             action.setToolTip(INTEGRATOR_TIPS[action.text()])
-        _show(self.algorithms, settings.algorithm, self._bench.algorithm_refusals, algorithm_name, ALGORITHM_TIPS)
-        _show(self.devices, settings.device, self._bench.device_refusals, device_name)
+        computation = self._bench.computation
+        _show(self.algorithms, settings.algorithm, computation.algorithm_refusals, algorithm_name, ALGORITHM_TIPS)
+        _show(self.devices, settings.device, computation.device_refusals, device_name)
 
 
 def _show(

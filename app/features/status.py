@@ -83,7 +83,7 @@ class Status:
         bench, reading = self._bench, self._window.viewport.reading
         text = _busy(bench) or (READING.format(*reading) if reading else "")
         self.loading_label.setText(text)
-        self.loading_label.setToolTip(PLAYS_ON if bench.compiling and bench.plays_on else "")
+        self.loading_label.setToolTip(PLAYS_ON if bench.computation.compiling and bench.computation.plays_on else "")
 
     def _show(self) -> None:
         bench = self._bench
@@ -108,10 +108,10 @@ class Status:
         self.step_button.setToolTip(CHOSEN_TIP if settings.automatic else STEP_TIP)
         if settings.automatic:
             self.step_button.setText(f"{self.step_button.text()} (auto)")
-        what, why = ALGORITHM_TIPS.get(bench.algorithm, bench.algorithm), algorithm_words(bench.why)
-        self.algorithm_button.setText(_chosen(algorithm_name(bench.algorithm), settings.algorithm))
-        self.algorithm_button.setToolTip(f"{what}\n{why}")
-        self.device_button.setText(_chosen(device_name(bench.device), settings.device))
+        algorithm, why = bench.computation.algorithm, algorithm_words(bench.computation.why)
+        self.algorithm_button.setText(_chosen(algorithm_name(algorithm), settings.algorithm))
+        self.algorithm_button.setToolTip(f"{ALGORITHM_TIPS.get(algorithm, algorithm)}\n{why}")
+        self.device_button.setText(_chosen(device_name(bench.computation.device), settings.device))
         self.device_button.setToolTip(f"Device of the simulation: click to change it\n{why}")
 
     def _show_findings(self, severities: Sequence[str]) -> None:
@@ -135,11 +135,11 @@ def _chosen(name: str, requested: str) -> str:
 
 
 def _busy(bench: Workbench) -> str:
-    if bench.loading:
-        return f"Loading {Path(bench.loading).name} …{_hull(tuple(map(Path, bench.reading)))}"
-    if bench.compiling:
-        return f"compiling (once per machine), about {max(1, round(bench.compiling))} s"
-    return "preparing the GPU …" if bench.preparing else ""
+    if bench.opening.loading:
+        return f"Loading {Path(bench.opening.loading).name} …{_hull(tuple(map(Path, bench.opening.reading)))}"
+    if bench.computation.compiling:
+        return f"compiling (once per machine), about {max(1, round(bench.computation.compiling))} s"
+    return "preparing the GPU …" if bench.computation.preparing else ""
 
 
 def _hull(meshes: Sequence[Path]) -> str:

@@ -40,8 +40,8 @@ class TimingView:
         self.panel.add_frame(upload, seconds - upload)
 
     def _refresh(self) -> None:
-        bench = self._bench
-        self.panel.show_algorithm(bench.algorithm, bench.device, bench.robot.settings, bench.why, bench.unmeasured)
+        by, settings = self._bench.computation, self._bench.robot.settings
+        self.panel.show_algorithm(by.algorithm, by.device, settings, by.why, by.unmeasured)
 
     def _measure(self) -> None:
         """Measure for the automatic choice; pause the simulation meanwhile."""
@@ -55,5 +55,5 @@ class TimingView:
 
     def _measured(self) -> None:
         self._bench.configuring.choose_algorithm_again()
-        if self._play_after is self._bench.robot.model and not self._bench.loading:
+        if self._play_after is self._bench.robot.model and not self._bench.opening.loading:
             self._bench.play()

@@ -54,7 +54,7 @@ class UndoView:
 
     def _refresh(self) -> None:
         """Disable undo and redo while another robot is loading."""
-        still = not self._bench.loading or self._window.feature(SceneView).composing
+        still = not self._bench.opening.loading or self._window.feature(SceneView).composing
         offer(self.undo, (still, LOADS), (self.stack.canUndo(), "nothing has been changed"))
         offer(self.redo, (still, LOADS), (self.stack.canRedo(), "nothing has been undone"))
 

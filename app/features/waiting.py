@@ -28,9 +28,9 @@ class Waiting(QObject):
 
     def _begin(self) -> None:
         bench = self._bench
-        if bench.compiling != self._reported:
-            self._reported, self._due = bench.compiling, time.monotonic() + bench.compiling
-        waits = bench.robot.playing and bool(bench.compiling or bench.preparing)
+        if bench.computation.compiling != self._reported:
+            self._reported, self._due = bench.computation.compiling, time.monotonic() + bench.computation.compiling
+        waits = bench.robot.playing and bool(bench.computation.compiling or bench.computation.preparing)
         if waits and not self._timer.isActive():
             self._moved, self._since = bench.robot.time, time.monotonic()
             self._timer.start()
@@ -46,7 +46,7 @@ class Waiting(QObject):
         if 1e3 * (now - self._since) < SOON:
             self.note.say("")
             return
-        self.note.say(waits_for(self._bench.compiling, self._due - now))
+        self.note.say(waits_for(self._bench.computation.compiling, self._due - now))
 
 
 def waits_for(compiling: float, left: float) -> str:

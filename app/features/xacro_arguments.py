@@ -42,15 +42,15 @@ class XacroArguments:
         """The arguments of the file, with their values; of one that could not be read those that its text declares."""
         file, robot = self._reloading.file, self._bench.robot
         if file != self._bench.path or robot.model is None:
-            return _declared_in(file) | self._bench.xacro_args(file)
+            return _declared_in(file) | self._bench.opening.xacro_args(file)
         model = robot.model.parts[0].model if robot.model.parts else robot.model
-        return {**model.declared_args} | self._bench.xacro_args(file)
+        return {**model.declared_args} | self._bench.opening.xacro_args(file)
 
     def _ask(self) -> None:
         file = self._reloading.file
         dialog = XacroDialog(self._window, Path(file).name, self.arguments)
         if dialog.exec() == QDialog.DialogCode.Accepted and dialog.changed:
-            self._bench.set_xacro_args(file, self._bench.xacro_args(file) | dialog.changed)
+            self._bench.opening.set_xacro_args(file, self._bench.opening.xacro_args(file) | dialog.changed)
             self._reloading.press()
         dialog.deleteLater()
 

@@ -1,6 +1,6 @@
 """OpenGL contexts without a window: surfaceless EGL on Linux, an offscreen Qt surface elsewhere.
 
-In another thread beside a window, a Qt context on a surface that the window's thread has made.
+A thread beside a window has a Qt context on a surface that the window's thread has made.
 """
 
 from __future__ import annotations

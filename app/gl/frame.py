@@ -28,8 +28,8 @@ FRAME = np.dtype(
 def casters(content: Content, link_poses: NDArray[np.float64], camera: Camera) -> Box:
     """Return the corners, (3,) each, of a box around what casts shadows near the camera's target.
 
-    Near is what is as far from the target as the camera, which holds all that `Camera.fit` shows, and what is joined to
-    it with gaps of at most `GAP`: a body far away takes no texels from the robot's shadow. If nothing is near, all is.
+    Near is what is no farther from the target than the camera, as all that `Camera.fit` shows, and what adjoins it with
+    gaps of at most `GAP`. So a body far away takes no texels from the robot's shadow. If nothing is near, all is.
     """
     centers, radii = content.spheres
     poses = link_poses[content.instances.link]

@@ -1,7 +1,7 @@
 """Picking of the link under the cursor, exact for the drawn triangles, without a GPU.
 
-A ray from the eye is tested against the ball around each copy of a mesh, from near to far; then against the box around
-each block of the mesh's triangles; then against every triangle of the blocks hit.
+A ray from the eye is compared with the ball around each copy of a mesh, from near to far. Where it hits, the box around
+each block of the mesh's triangles follows, and every triangle of the blocks that are hit.
 """
 
 from __future__ import annotations

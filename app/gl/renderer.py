@@ -1,9 +1,9 @@
 """`Renderer` draws one frame of a scene into the bound framebuffer. OpenGL 3.3 core.
 
-A frame is a shadow map from the key light; then backdrop, robot and ground in a multisampled canvas; then its
-resolution. Each mesh is one instanced call; all copies are in one buffer, uploaded once per frame. A software renderer
-is limited by triangles: moving pictures are then drawn with fewer (`levels`), and a full picture in pieces, so that it
-can be abandoned in between.
+A frame has three passes: a shadow map from the key light; backdrop, robot and ground in a multisampled canvas; the
+canvas's resolution to one sample per pixel. Each mesh is one instanced call; all copies are in one buffer, uploaded
+once per frame. A software renderer is limited by the number of triangles: moving pictures are then drawn with fewer
+(`levels`), and a full picture in pieces, so that it can be abandoned in between.
 """
 
 from __future__ import annotations

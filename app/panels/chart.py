@@ -8,6 +8,7 @@ from html import escape
 
 import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QLabel, QWidget
 
 from app.desktop import theme
@@ -20,7 +21,7 @@ from app.plotting.series import Series
 DASHES = ((Qt.PenStyle.SolidLine, "━"), (Qt.PenStyle.DashLine, "╍"), (Qt.PenStyle.DotLine, "┅"))
 """Line styles, used in turn once all colours are taken, and the characters that show them beside the names."""
 STYLES = theme.CURVE_COUNT * len(DASHES)
-LEAST_HEIGHT = 124  # px
+LEAST_HEIGHT = 100  # px, below the names
 MARGIN = 0.06  # share of the values' span, added above and below
 WORD_JOINER, AS_IT_IS = "\u2060", "white-space:pre-wrap"  # else lines would break at slashes and figure spaces
 WIDTH = 5  # characters reserved for a value beside its name, so that the text does not shift
@@ -34,7 +35,7 @@ class NamedPlot(QWidget):
     """What the user removes: the `Quantity` of a curve, or its `Pair`."""
 
     def __init__(self, canvas: Canvas, height: int, curves: Sequence[object]) -> None:
-        """Take the least height, px, and what `removed` says of each curve, in a list that the plot may change."""
+        """Take the canvas's least height, px, and what `removed` says of each curve, in a list of the plot's own."""
         super().__init__()
         self.fits = True
         """Whether the visible range follows the curves."""
@@ -46,7 +47,7 @@ class NamedPlot(QWidget):
         self.names.setProperty("ground", True)
         self.names.linkActivated.connect(lambda link: self.removed.emit(curves[int(link)]))
         vertical(self.names, (self.canvas, 1), of=self, margins=NO_MARGINS, spacing=0)
-        self.setMinimumHeight(height)
+        self._least = height
         self.canvas.zoomed.connect(self._zoomed)
         self.canvas.live_asked.connect(self.fit)
 
@@ -64,6 +65,15 @@ class NamedPlot(QWidget):
         text = "&nbsp;&nbsp; ".join(part + (link % k if removable else "") for k, part in enumerate(parts))
         if (text := before + text) != self.names.text():
             self.names.setText(text)
+            self._keep_height()
+
+    def _keep_height(self) -> None:
+        """Leave the canvas its height below names of several lines, for which a splitter does not ask."""
+        self.setMinimumHeight(self._least + self.names.heightForWidth(self.width()))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._keep_height()
 
 
 class Chart(NamedPlot):
@@ -182,7 +192,5 @@ def _at(line: Series, time: float) -> float:
 
 
 def in_unit(quantity: Quantity, series: Series, value: np.ndarray) -> np.ndarray:
-    """Convert a curve's SI values to its unit, relative to its first sample if the quantity is a difference."""
-    if quantity.relative and len(series):
-        value = value - series.value[0]
-    return value * quantity.unit.scale
+    """Convert a curve's SI values to what is displayed, in its unit."""
+    return quantity.displayed(series, value) * quantity.unit.scale

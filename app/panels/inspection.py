@@ -144,8 +144,10 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
         force = frame.contacts.force[frame.contacts.link < len(own.link_names)]
         total, count = float(np.linalg.norm(force.sum(0))), len(force)
         now.append(Row("contact", f"{_count(count, 'point')}, {total:.2f} N in all"))
+    if frame.batch is not None and frame.batch.diverged[frame.robot]:
+        now.insert(0, Row("diverged", "as last drawn", "its state is no longer finite; the one before is shown"))
     titles = ("Model of robot 0", f"State of robot {frame.robot}") if frame.robot else ("Model", "State")
-    return Section(titles[0], tuple(rows)), Section(titles[1], tuple(now))
+    return tuple(Section(title, tuple(some)) for title, some in zip(titles, (rows, now), strict=True) if some)
 
 
 def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section, ...]:

@@ -17,6 +17,7 @@ from app.panels.number_box import PlainBox
 
 MOST = 1e6
 LEAST_PERIOD = 10 * PERIOD  # s; a sine of a shorter one would be taken at too few times, at worst at its zeros only
+MOST_PERIOD = 1e4  # s
 WAVE_ANGLE, WAVE_LENGTH = math.radians(10.0), 0.01  # rad and m, the amplitude of a new wave
 MODE_NAMES = {"target": "Position", "velocity": "Velocity", "effort": "Effort"}
 MODE_TIP = (
@@ -53,7 +54,6 @@ class JointForm(QWidget):
         self.away.setIconSize(QSize(10, 10))
         self.away.setToolTip("Hide this form; a click on a joint's name shows it again")
         self.period.setDecimals(3)
-        self.period.setMaximum(1e4)
         self.period.setSuffix(" s")
         for box in (self.kp, self.kd):
             box.setRange(0.0, 1e9)
@@ -125,21 +125,19 @@ class JointForm(QWidget):
         per = "rad" if row.angular else "m"
         self.kp_name.setText(f"kp, {row.effort_unit}/{per}")  # in a narrow box the unit would hide the number
         self.kd_name.setText(f"kd, {row.effort_unit} s/{per}")
-        low, high = row.reach(drive.mode)
-        for box, now, least, most in (
-            (self.value, drive.value, low, high),
-            (self.amplitude, drive.amplitude, low - high, high - low),
-        ):
-            with QSignalBlocker(box):
-                box.setRange(max(min(least, now) * self._scale, -MOST), min(max(most, now) * self._scale, MOST))
-        self.period.setMinimum(min(LEAST_PERIOD, drive.period))
+        low, high = (end * self._scale for end in row.reach(drive.mode))
+        numbers = (drive.value * self._scale, drive.amplitude * self._scale, drive.period, *gains)
+        boxes = (self.value, self.amplitude, self.period, self.kp, self.kd)
+        ranges = ((low, high), (low - high, high - low), (LEAST_PERIOD, MOST_PERIOD))
+        for box, now, (least, most) in zip(boxes, numbers, ranges, strict=False):
+            with QSignalBlocker(box):  # a value beyond its range is changed, which is no drive that the user sets
+                box.setRange(max(min(least, now), -MOST), min(max(most, now), MOST))
         for box in (self.amplitude, self.period):
             box.setEnabled(can and drive.wave != "constant")
         for box in (self.kp, self.kd):
             box.setEnabled(can and row.holdable and drive.mode != "effort")
         self.suited.setEnabled(self.kp.isEnabled())
-        numbers = (drive.value * self._scale, drive.amplitude * self._scale, drive.period, *gains)
-        for box, number in zip((self.value, self.amplitude, self.period, self.kp, self.kd), numbers, strict=True):
+        for box, number in zip(boxes, numbers, strict=True):
             box.put(number)
         self.value.setToolTip(self._limits())
 

@@ -25,7 +25,7 @@ from app.plotting.series import Series
 
 POINTS = 8000  # of a curve
 PLAIN = 1e-4, 1e6  # shown ranges whose numbers have decimals, others powers of ten
-LEAST_HEIGHT = 220  # px
+LEAST_HEIGHT = 196  # px, below the names
 TITLED = BELOW + 2 * LINE - 4  # px below the curves for numbers and title of the x axis
 DOT = 4.0  # px, radius of the mark of the newest sample, or of the one at the cursor
 KEY = "over:"  # begins a phase plot in a list of plots' keys

@@ -158,15 +158,16 @@ class PlotsPanel(QWidget):
         self.wanted.emit()
 
     def plot_group(self, subject: str, kinds: Sequence[str]) -> None:
-        """Plot all quantities of these kinds, up to `EACH`."""
+        """Plot quantities of these kinds, up to `EACH` that are not plotted yet."""
         group = self.list.model.quantities.of_kinds(subject, kinds)
-        missing = [each for each in group if not self._has_chart(each)][:EACH]
+        missing = [each for each in group if not self._has_chart(each)]
         if not group:
             self.message.emit(f"this robot has no {' or '.join(kinds)} to plot")
-        for quantity in missing:
+        for quantity in missing[:EACH]:
             self.plot(quantity)
-        if len(group) > len(missing) + EACH:
-            self.message.emit(f"{len(missing)} of {len(group)} are plotted; tick more of them in the list")
+        if len(missing) > EACH and self._has_chart(missing[EACH - 1]):
+            plotted = sum(map(self._has_chart, group))
+            self.message.emit(f"{plotted} of {len(group)} are plotted; choose the group again for more of them")
 
     def remove(self, quantity: Quantity) -> None:
         """Remove a quantity's curve."""

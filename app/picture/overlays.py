@@ -106,7 +106,7 @@ class Overlays(QObject):
         self._change()
 
     def hide(self, links: frozenset[int]) -> None:
-        """Draw no overlays of these links, and those of all others."""
+        """Draw the overlays of all links except these."""
         self.hidden = links
         self._change()
 

@@ -1,8 +1,8 @@
 """Frames drawn in a thread, for the window of a computer with software OpenGL.
 
 There a full frame takes up to a second, and a QOpenGLWidget would have OpenGL compose the whole window whenever any
-part of it changes. The thread therefore has its own context, and its frames come back as plain images. The newest
-request wins: a full frame is abandoned when a newer request arrives, a draft is finished first.
+part of it changes. The thread therefore has its own context, and its frames come back as plain images. When a
+newer request arrives, a full frame is abandoned, and a draft is finished first.
 """
 
 from __future__ import annotations

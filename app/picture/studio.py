@@ -110,7 +110,7 @@ def encode(
 
 
 class _Target:
-    """A file that keeps its OSError, of which the encoder passes on at most a number."""
+    """A file that keeps its OSError, since the encoder passes on at most its number."""
 
     def __init__(self, file: IO[Any]):
         self._file = file

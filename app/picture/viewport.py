@@ -38,7 +38,7 @@ LYING = 0.4  # least size for contact marks relative to the robot's length; else
 
 
 class Viewport(SteeredView):
-    """Draws a robot or a batch, one robot of which a click selects.
+    """Draws a robot or a batch; a click selects a robot of the batch.
 
     Right drag, or Ctrl and left drag, pulls at a link, see `app.features.dragging`.
     """

@@ -16,9 +16,9 @@ def table(series: Mapping[Quantity, Series]) -> str:
     """Return a column of times, s, and one for each curve in SI units; a cell is empty if its curve has no sample."""
     times = np.unique(np.concatenate([line.time for line in series.values()] or [np.zeros(0)]))
     columns = []
-    for line in series.values():
+    for quantity, line in series.items():
         column = np.full(len(times), np.nan)
-        column[np.searchsorted(times, line.time)] = line.value
+        column[np.searchsorted(times, line.time)] = quantity.displayed(line, line.value)
         columns.append(column)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -30,5 +30,4 @@ def table(series: Mapping[Quantity, Series]) -> str:
 
 def _heading(quantity: Quantity) -> str:
     unit = quantity.unit.si
-    name = "total energy" if quantity.relative else quantity.label
-    return f"{name} [{unit}]" if unit else name
+    return f"{quantity.label} [{unit}]" if unit else quantity.label

@@ -13,6 +13,7 @@ import engine
 from app.acting.coordinates import Coordinate, label_of
 from app.acting.loaded_robot import alone
 from app.desktop.angles import ANGLES
+from app.plotting.series import Series
 from app.simulation.contacts import ContactForces
 
 Array = np.ndarray
@@ -84,6 +85,10 @@ class Quantity:
     def key(self) -> str:
         """A name that stays the same from run to run."""
         return "/".join((self.subject, self.name, self.kind, self.part))
+
+    def displayed(self, series: Series, value: Array) -> Array:
+        """Return values of a curve, SI, as displayed: from its first one if the quantity is `relative`."""
+        return value - series.value[0] if self.relative and len(series) else value
 
 
 @dataclass(frozen=True, eq=False)

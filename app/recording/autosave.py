@@ -79,7 +79,8 @@ class _RobotsRuns:
         self._named: dict[Path, tuple[tuple[int, float, str], ...]] = {}  # as written in each folder
         self._known: tuple[tuple[int, float, str], ...] = ()  # of runs from a file, as in that file
         self._root, self._opened = root, opened
-        self._folder: Path | None = None
+        self.folder: Path | None = None
+        """Where they are written, once there are any."""
         self._lock: QLockFile | None = None
         self._written: dict[engine.Run, _Written] = {}
         self._parts: deque[tuple[Path, int]] = deque()  # paths with their sizes in bytes
@@ -121,7 +122,7 @@ class _RobotsRuns:
                     return False
                 written = self._write_part(run, begin, autosave.controllers_of(run))
                 begin = written.following if written.last < end else None
-        self._write_names(self._folder or self.origin.folder)
+        self._write_names(self.folder or self.origin.folder)
         return True
 
     def _write_names(self, folder: Path | None) -> None:
@@ -139,7 +140,7 @@ class _RobotsRuns:
             return
         with suppress(OSError):  # the folder was deleted or moved
             if not self.whole:
-                (self._folder / CUT_SHORT).touch()
+                (self.folder / CUT_SHORT).touch()
         self._lock.unlock()
         with suppress(OSError):
             prune(self._root)
@@ -188,7 +189,7 @@ class _RobotsRuns:
         return written
 
     def _made_folder(self) -> Path:
-        if self._folder is None:
+        if self.folder is None:
             self._root.mkdir(parents=True, exist_ok=True)
             name = "".join(c if c.isalnum() or c in "-_. " else "_" for c in self.origin.model.name)[:60]
             stem = f"{datetime.now().astimezone():%Y-%m-%d %H.%M.%S.%f} {name}"
@@ -199,9 +200,9 @@ class _RobotsRuns:
             except BaseException:
                 shutil.rmtree(folder, ignore_errors=True)
                 raise
-            self._folder = folder
+            self.folder = folder
             prune(self._root)
-        return self._folder
+        return self.folder
 
     def _fill(self, folder: Path) -> QLockFile:
         """Lock a new folder and copy the robot into it if it has no permanent file. Returns the lock."""
@@ -235,6 +236,11 @@ class Autosave:
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._work, name="kept runs", daemon=True)
         self._thread.start()
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the current robot's runs, once there are any."""
+        return self._present.folder
 
     @property
     def time_is_up(self) -> bool:
@@ -308,15 +314,23 @@ def is_growing(folder: Path) -> bool:
 
 
 def saved_runs(root: Path) -> list[Path]:
-    """Return folders of saved runs to which no window writes, the newest first; others' files are ignored."""
+    """Return folders of saved runs to which no window writes, the last written first; others' files are ignored."""
     named = (each for each in root.glob(f"*{run_files.KEPT_SUFFIX}") if NAME.fullmatch(each.stem))
-    return [each for each in sorted(named, reverse=True) if not is_growing(each)]
+    ended = [(_written(each), each) for each in named if not is_growing(each)]
+    return [each for _, each in sorted(ended, reverse=True)]
+
+
+def _written(folder: Path) -> float:
+    """Return when the last part was written, as a time stamp; 0 without parts."""
+    with suppress(OSError):  # another window deletes them
+        return max((path.stat().st_mtime for path in parts(folder)), default=0.0)
+    return 0.0
 
 
 def words(folder: Path) -> str:
     """Describe a folder of `saved_runs`: the robot, and when it was opened and when its last part was written."""
     day, hour, minute, robot = NAME.fullmatch(folder.stem).groups()
-    written = max((path.stat().st_mtime for path in parts(folder)), default=0.0)
+    written = _written(folder)
     ended = f"{datetime.fromtimestamp(written).astimezone():%H:%M}"
     begun = f"{hour}:{minute}"
     return f"{robot}, of {day} {begun}" + f" to {ended}" * (written > 0 and ended != begun)

@@ -217,5 +217,6 @@ def snapshot(frame: engine.RecordedFrame, robot: int, sampled: bool = False) -> 
         into.contacts = contacts_of(frame.contacts, frame.setup.settings.dt, robot)
     if len(q) > 1:
         poses = poses.astype(np.float32)
-        into.batch = BatchState(poses, np.full(len(q), math.nan), deviations(poses, link_points(model)), at.frozen)
+        diverged = at.frozen if at.divergences is None else at.divergences[0] != 0  # a script's may end its run
+        into.batch = BatchState(poses, np.full(len(q), math.nan), deviations(poses, link_points(model)), diverged)
     return into

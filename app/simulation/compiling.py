@@ -1,8 +1,8 @@
 """Compilation for the simulation thread: required code first, then, at low priority, code likely to be needed.
 
-The first of the latter is the code of steps with wrenches, since users soon pull at a robot. It starts after `SOON`,
-when a process also gets ready for what is required next, and continues during play at the lowest priority. The rest,
-terrain first, waits on few cores until the robot has been paused for a while.
+Of the latter, the code of steps with wrenches comes first, since users soon pull at a robot. It starts after `SOON`,
+when a process is also prepared for the next required code, and continues during play at the lowest priority. The rest,
+beginning with terrain, waits on few cores until the robot has been paused for a while.
 """
 
 from __future__ import annotations

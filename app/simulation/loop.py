@@ -1,9 +1,9 @@
 """The loop of the simulation thread: process commands, take the steps that are due, publish the state.
 
-During play each tick owes the wall time since the last tick, times the speed. It pays in batches of steps of a few
-milliseconds each, inside compiled code that releases the interpreter's lock, until the debt is paid or the deadline is
-reached. A debt that a slow model cannot pay is dropped: the robot then runs slower than requested, and the snapshot has
-the achieved speed.
+During play the steps of a tick are to cover the wall time since the last tick, times the speed. They are taken in
+batches of a few milliseconds each, inside compiled code that releases the interpreter's lock, until this time is
+covered or the deadline is reached. Time that a slow model cannot cover is dropped: the robot then runs slower than
+requested, and the snapshot has the achieved speed.
 
 On a GPU a tick launches as many steps at once as fit its deadline by the GPU's clock. The frame that follows is fetched
 when ready; commands are processed meanwhile.
@@ -216,7 +216,7 @@ class Loop:
         return self.changeover.compiling or self.changeover.awaits or self._running.waits_for_frame
 
     def _tick(self) -> None:
-        """Pay the simulated time owed since the last tick, as far as the deadline allows."""
+        """Take the steps that are due since the last tick, as far as the deadline allows."""
         dt, running, pace = self.changeover.settings.dt, self._running, self._pace
         if running.on_gpu and (running.waits_for_frame or not pace.is_due(dt)):
             return

@@ -92,8 +92,7 @@ class SecondRobotState:
     """The second robot: `link_poses` (links, 4, 4) as drawn, `q` (nq,) and `v` (nv,).
 
     `time`, s, is its own, since its start; it differs from the robot's if it was opened later, or after a branch from a
-    recording. `scene` is what
-    it can touch, on which the algorithms depend that can simulate it; None if nothing.
+    recording. `scene` is what it can touch, or None; it decides which algorithms support the robot.
     """
 
     model: engine.Model

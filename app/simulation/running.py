@@ -408,7 +408,7 @@ def settings_in(setup: engine.Setup, others: Settings) -> Settings:
 def settings_at_opening(setup: engine.Setup, others: Settings) -> Settings:
     """Return the settings with which the robot of a recorded simulation opens on this machine, beside its frames.
 
-    They are those of `settings_in`, but for an algorithm or a device that is not available here. `others` are those of
+    They are those of `settings_in`, except an algorithm or a device that is not available here. `others` are those of
     the robot as it would open by itself.
     """
     recorded, model, here = setup.settings, setup.model, settings_in(setup, others)

@@ -1,8 +1,8 @@
 """The interface of the simulation thread.
 
-It has two outputs. *Snapshots* are the state for drawing: the latest wins, unfetched ones are overwritten, and their
-buffers are reused. *Events* must not be missed: they are queued in order until they are fetched. Its input is a queue
-of commands, which `app.simulation.loop` processes between two batches of steps.
+It has two outputs. *Snapshots* are the state for drawing: only the latest is kept, and buffers are reused. *Events*
+must not be missed: they are queued in order until they are fetched. Its input is a queue of commands, which
+`app.simulation.loop` processes between two batches of steps.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Go back to a checkpoint, and on to the same bits."""
+"""Return to a checkpoint, and continue to the same bits."""
 
 import numpy as np
 

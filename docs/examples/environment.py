@@ -1,4 +1,4 @@
-"""Make an environment of Gymnasium's vector form, whose robots begin anew by a mask."""
+"""Make an environment of Gymnasium's vector form, in which a mask resets robots."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Have a robot float, and put it somewhere with a random posture."""
+"""Have a robot float, and place it with a random posture."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Simulate 100 000 robots on a GPU, where arrays stay."""
+"""Simulate 100 000 robots on a GPU, with arrays that stay there."""
 
 import cupy
 

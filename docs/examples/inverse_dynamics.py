@@ -1,4 +1,4 @@
-"""Compute inverse dynamics: the torques that a motion takes, and those that hold an arm and a load of 1 kg."""
+"""Compute inverse dynamics: the torques that a motion needs, and those that hold an arm and a load of 1 kg."""
 
 import numpy as np
 

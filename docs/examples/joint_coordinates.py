@@ -1,4 +1,4 @@
-"""Find where a joint stands in q and v, and set it."""
+"""Find a joint's places in q and v, and set it."""
 
 import engine
 

@@ -1,4 +1,4 @@
-"""Push a link for 0.1 s, and see how far it gives way."""
+"""Push a link for 0.1 s, and see how far it moves."""
 
 import numpy as np
 

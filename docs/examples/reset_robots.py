@@ -1,4 +1,4 @@
-"""Reset some robots of a batch, while the others go on."""
+"""Reset some robots of a batch, while the others continue."""
 
 import engine
 

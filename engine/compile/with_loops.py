@@ -90,7 +90,7 @@ class Layout:
     """The places of an argument tree's arrays: in pieces of tables and of own arrays, by number type.
 
     `threads` of a warp, a power of two, work on a robot. A warp has `robots_of_warp` robots, whose own arrays are
-    interleaved: with fewer than fit its threads, robots wait for fewer others.
+    interleaved. Where its threads would serve more robots, each robot waits for fewer others.
     """
 
     def __init__(self, tree: tuple[Any, ...], real: str, threads: int = 1, robots_of_warp: int = WARP):

@@ -6,13 +6,13 @@ added inertias and locks (`accelerations`), which may be called repeatedly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.compile import compiled_apart, inline, kernel
+from engine.compile import Function, compiled_apart, inline, kernel
 from engine.cpu.chains import cfa, constraint_system, dca_step
 from engine.cpu.chains.cfa import CfaWorkspace
 from engine.cpu.rigid_body import aba, crba, jsiia, tree_passes
@@ -36,6 +36,8 @@ from engine.phases import (
     SOLVE,
 )
 
+Work = Dense | CfaWorkspace | dca_step.GroupArguments | tuple[()]
+
 
 class Dynamics(NamedTuple):
     """The inputs of the kernels: the model's arrays, see `layout`, the workspace and its lanes.
@@ -49,37 +51,7 @@ class Dynamics(NamedTuple):
     constants: NDArray[np.floating]
     w: NDArray[np.floating]
     lanes: tuple[int, ...]
-    work: Dense | CfaWorkspace | dca_step.GroupArguments | tuple[()]
-
-
-_WORKSPACES: Mapping[str, Callable[[Model], Dense | CfaWorkspace | dca_step.GroupArguments | tuple[()]]] = {
-    "abia": lambda _model: (),
-    "jsiia": jsiia.dense,
-    "cfa": cfa.workspace,
-    "dca": lambda _model: dca_step.GroupArguments(np.zeros(dca_step.ARGUMENTS, np.int64)),
-}
-"""The workspaces of algorithms that need one of their own."""
-
-
-def dynamics(algorithm: str, model: Model, lanes: tuple[int, ...]) -> Dynamics:
-    """Return the inputs of an algorithm for a block of robots like a model."""
-    w, work = at.workspace(len(model.parent), lanes), _WORKSPACES[algorithm](model)
-    return Dynamics(algorithm, pack_coupling(model), *pack(model), w, lanes, work)
-
-
-def example(algorithm: str, lanes: tuple[int, ...]) -> Dynamics:
-    """Return arrays of the types and dimensions of those in `dynamics`, for compiling kernels."""
-    real, whole = np.zeros(1), np.zeros(1, np.int64)
-    matrix, cube = real[None], real[None, None]
-    coupling = PackedCoupling(whole, real, real, whole, real, real)
-    work: Dense | CfaWorkspace | dca_step.GroupArguments | tuple[()] = ()
-    if algorithm == "jsiia":
-        work = Dense(matrix, matrix, cube, matrix, matrix)
-    elif algorithm == "cfa":
-        work = CfaWorkspace(matrix, cube, matrix, 1.0)
-    elif algorithm == "dca":
-        work = dca_step.GroupArguments(whole)
-    return Dynamics(algorithm, coupling, whole[None], matrix, matrix, lanes, work)
+    work: Work
 
 
 class CoordinateForces(NamedTuple):
@@ -103,7 +75,7 @@ class Accelerations(NamedTuple):
 
 
 @compiled_apart
-def _prepare_abia(q, v, dynamics, phases):
+def _prepare_abia(q, v, dynamics, _loads, phases):
     topology, constants, w, lanes = dynamics.topology, dynamics.constants, dynamics.w, dynamics.lanes
     time = begin(phases)
     tree_passes.scatter_q(q, 0, topology, constants, w, lanes)
@@ -154,7 +126,7 @@ def _prepare_jsiia(q, v, dynamics, loads, phases):
 
 
 @kernel
-def _jsiia(forces, result, dynamics, phases):
+def _jsiia(forces, result, dynamics, _loads, phases):
     coupling, dense = dynamics.coupling, dynamics.work
     time = begin(phases)
     jsiia.locked_system(
@@ -182,7 +154,7 @@ def _prepare_cfa(q, v, dynamics, loads, phases):
 
 
 @kernel
-def _cfa(forces, result, dynamics, phases):
+def _cfa(forces, result, dynamics, _loads, phases):
     time = begin(phases)
     extra, locked, qdd, work = forces.inertia[0], forces.locked[0], result.qdd[0], dynamics.work
     topology, constants, w = dynamics.topology, dynamics.constants, dynamics.w
@@ -192,30 +164,53 @@ def _cfa(forces, result, dynamics, phases):
     lap(phases, REFINEMENT, time)
 
 
+class Algorithm(NamedTuple):
+    """An algorithm of steps: its workspace for a model, arrays of the same types, and its two kernels."""
+
+    workspace: Callable[[Model], Work]
+    example: Work
+    prepare: Function
+    accelerations: Function
+
+
+_REAL, _WHOLE = np.zeros(1), np.zeros(1, np.int64)
+_MATRIX, _CUBE = _REAL[None], _REAL[None, None]
+ABIA = Algorithm(lambda _model: (), (), _prepare_abia, _abia)
+JSIIA = Algorithm(jsiia.dense, Dense(_MATRIX, _MATRIX, _CUBE, _MATRIX, _MATRIX), _prepare_jsiia, _jsiia)
+CFA = Algorithm(cfa.workspace, CfaWorkspace(_MATRIX, _CUBE, _MATRIX, 1.0), _prepare_cfa, _cfa)
+DCA = Algorithm(
+    lambda _model: dca_step.GroupArguments(np.zeros(dca_step.ARGUMENTS, np.int64)), dca_step.GroupArguments(_WHOLE),
+    dca_step.prepare, dca_step.accelerations,
+)  # fmt: skip
+
+
+@inline
+def _by_name(name):
+    return ABIA if name == "abia" else JSIIA if name == "jsiia" else CFA if name == "cfa" else DCA
+
+
+def dynamics(algorithm: str, model: Model, lanes: tuple[int, ...]) -> Dynamics:
+    """Return the inputs of an algorithm for a block of robots like a model."""
+    w, work = at.workspace(len(model.parent), lanes), _by_name.function(algorithm).workspace(model)
+    return Dynamics(algorithm, pack_coupling(model), *pack(model), w, lanes, work)
+
+
+def example(algorithm: str, lanes: tuple[int, ...]) -> Dynamics:
+    """Return arrays of the types and dimensions of those in `dynamics`, for compiling kernels."""
+    coupling, work = PackedCoupling(_WHOLE, _REAL, _REAL, _WHOLE, _REAL, _REAL), _by_name.function(algorithm).example
+    return Dynamics(algorithm, coupling, _WHOLE[None], _MATRIX, _MATRIX, lanes, work)
+
+
 @inline
 def prepare(q, v, dynamics, loads, phases):
     """Compute in the workspace what the accelerations of a block at q (L, nq) and v (L, nv) need.
 
     `loads` are gravity (3,), and external wrenches (n, 6 L) on the bodies or an empty tuple.
     """
-    if dynamics.algorithm == "abia":
-        _prepare_abia(q, v, dynamics, phases)
-    elif dynamics.algorithm == "cfa":
-        _prepare_cfa(q, v, dynamics, loads, phases)
-    elif dynamics.algorithm == "dca":
-        dca_step.prepare(q, v, dynamics.work, loads, phases)
-    else:
-        _prepare_jsiia(q, v, dynamics, loads, phases)
+    _by_name(dynamics.algorithm).prepare(q, v, dynamics, loads, phases)
 
 
 @inline
 def accelerations(forces, result, dynamics, loads, phases):
     """Compute q̈ and reactions into `result` under these forces, after `prepare`."""
-    if dynamics.algorithm == "abia":
-        _abia(forces, result, dynamics, loads, phases)
-    elif dynamics.algorithm == "cfa":
-        _cfa(forces, result, dynamics, phases)
-    elif dynamics.algorithm == "dca":
-        dca_step.accelerations(forces, result, dynamics.work)
-    else:
-        _jsiia(forces, result, dynamics, phases)
+    _by_name(dynamics.algorithm).accelerations(forces, result, dynamics, loads, phases)

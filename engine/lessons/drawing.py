@@ -110,7 +110,7 @@ def matrix(trace: Trace, index: int, palette: Palette) -> str:
 
 
 def _example(sheet: Sheet, n: int, distance: int, cell: float) -> None:
-    """Mark a row in the middle, and the rows of which it subtracts multiples."""
+    """Mark a row in the middle, and the two rows whose multiples are subtracted from it."""
     row = n // 2
     for side, words in ((-1, "− K × this row"), (1, "− E × this row")):
         if 0 <= (other := row + side * distance) < n:

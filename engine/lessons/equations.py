@@ -2,7 +2,7 @@
 
 An equation may contain: letters, with a dot above as in q̇ or V̇; small raised and lowered signs (ᵀ ⁻¹ ᵢ₊₁), or `_` and
 letters (F_c, F_next); a function's name before its bracket (ad(V)); numbers and operators; two spaces or more between
-equations of one line. Letters are italic, but for ᵀ and for words of several letters.
+equations of one line. Letters are italic, except ᵀ and words of several letters.
 """
 
 from __future__ import annotations

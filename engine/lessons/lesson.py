@@ -1,6 +1,6 @@
-"""A lesson on a robot: its words, and at each step what the text of the algorithm has computed by then.
+"""A lesson on a robot: its text, and for each step the results of the algorithm up to this step.
 
-Everything is worked out when the lesson begins, once; a step is looked up. Facts that words name are in `facts`.
+Everything is computed once, when the lesson begins. The values that the text names are in `facts`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class LessonQuestion:
         return bool(self.choices or numbers(wording))
 
     def is_right(self, wording: str) -> bool:
-        """Return whether `wording`, typed or chosen by a reader, is the answer; a number may have any notation."""
+        """Return whether `wording`, typed or selected by a reader, is the answer; a number may have any notation."""
         answers = numbers(self.answer)[:1]
         if not answers:
             return wording.strip() in self.answer.split(" | ")

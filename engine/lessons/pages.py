@@ -1,7 +1,7 @@
 """Lessons as HTML: a page for each, and an index, all without external resources.
 
-A page has all steps in order; with scripts it shows one at a time, with buttons and keys. Printed, it has all of them,
-and where the same source code was shown before, only the lines of the stage. Style and script: ``resources/lessons``.
+A page has all steps in order. With scripts it shows one at a time, with buttons and keys. Printed, it shows all of
+them; of source code that was shown before, only the lines of the stage. Style and script: ``resources/lessons``.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def _size(exact: Array) -> float:
 def moving(chain: Chain, q: Array, v: Array, tau: Array) -> tuple[Array, Array, Array]:
     """Return a state with accelerations: the given one, or its configuration with velocities and efforts by chance.
 
-    Accelerations that are zero but for rounding have no digits to lose.
+    Accelerations that are zero up to rounding have no digits to lose.
     """
     exact, again = (TEXTS[name](chain, q[None], v[None], tau[None]) for name in ("aba", "dca"))
     if exact.any() and _relative(again, exact) < NOISE:

@@ -17,17 +17,17 @@
 
     ---
 
-    In the window, further words about the first such stage are a step of their own; later stages have only these.
+    In the window, further text about the first such stage is a step of its own; later stages have only this text.
 
     ## ? The question
     answer: fact
     hint: Where to look.
 
 `stage` is a stage's name in the algorithm; "join of velocities" is a stage of one part only. A section without `stage`
-is shown before the stages, or after them if it follows one with, and then repeats the last `picture` of the kind that
-it names. A section with an `answer`, usually the last, is a question. `choices` are facts or words separated by " | ",
-to be dragged if `drag` is set, of which `answer` may name several; a question without expects a number, with a
-tolerance of a tenth if `near` is set.
+is shown before the stages. If it follows a section with `stage`, it is shown after the stages, and repeats the last
+`picture` of the kind that it names. A section with an `answer`, usually the last, is a question. `choices` are facts or
+words separated by " | ", to be dragged if `drag` is set; `answer` may name several of them. A question without
+`choices` expects a number, with a tolerance of a tenth if `near` is set.
 """
 
 from __future__ import annotations

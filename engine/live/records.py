@@ -160,7 +160,7 @@ class Reader:
         return int(run), frame
 
     def _last_finite(self, q: Array, v: Array, divergences: Array, steps: int, neutral: Array) -> tuple[Array, ...]:
-        """Return q and v, of robots that are not finite those of the frame before, and all divergences."""
+        """Return q and v, with the last finite ones of robots that diverged, and all divergences."""
         lost: Array = ~np.isfinite(np.hstack((q, v))).all(axis=1)
         before = self._finite or (np.broadcast_to(neutral.astype(q.dtype), q.shape), np.zeros_like(v))
         unknown = np.stack([np.full(len(q), steps), np.argmax(~np.isfinite(v), axis=1)])

@@ -28,7 +28,8 @@ from engine.recording import setup_text
 from engine.recording.frames import StoredFrame
 from engine.recording.inputs import Inputs
 from engine.recording.packing import Array, alike, shared
-from engine.recording.recording import Recording, Run
+from engine.recording.recording import Recording
+from engine.recording.run import Run
 from engine.recording.run_format import FORMAT, UNORDERED, arrays_of, reading_settings, require_run
 from engine.recording.setup import Setup
 from engine.recording.trajectories import of_frames, of_one_batch

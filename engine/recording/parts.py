@@ -15,10 +15,9 @@ from typing import Any
 from engine.model import Model
 from engine.recording.files import SavedRun, frames_of, write_frames
 from engine.recording.frames import StoredFrame
-from engine.recording.recording import Recording, Run
+from engine.recording.recording import Recording
+from engine.recording.run import Run, Shapes
 from engine.recording.setup import Setup
-
-Shapes = tuple[tuple[int, ...], ...]
 
 
 def save_part(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from math import floor
 from typing import NamedTuple
 
@@ -13,7 +12,8 @@ from engine.device_arrays import to_host
 from engine.recording.frames import restore
 from engine.recording.inputs import act
 from engine.recording.packing import Array
-from engine.recording.recording import Recording, Run
+from engine.recording.recording import Recording
+from engine.recording.run import Run
 from engine.recording.setup import Setup
 from engine.simulation import Simulation
 
@@ -123,14 +123,11 @@ class _Resampling:
         self._simulation = simulation
         restore(simulation, checkpoint)
         if is_first:
-            self._recording.begin(simulation, self.time, setup.about)
+            self._recording.begin(simulation, self.time, setup.about, setup.watched)
         elif is_other:
-            self._recording.go_on(simulation, self.time, setup.about)
+            self._recording.go_on(simulation, self.time, setup.about, setup.watched)
         else:
             self._recording.add(simulation, begins=True)
-        if setup.watched and (is_first or is_other):
-            made = self._recording.runs[-1]._setups
-            made[-1] = replace(made[-1], watched=True)
         self._keep(checkpoint.tau.astype(float) if self._sampled else simulation.effort)
 
     def _advance(self, simulation: Simulation, end: int, limit: int) -> None:

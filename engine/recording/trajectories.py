@@ -9,7 +9,8 @@ import numpy as np
 
 from engine.recording.frames import StoredFrame, are_samples
 from engine.recording.packing import Array
-from engine.recording.recording import Recording, Run
+from engine.recording.recording import Recording
+from engine.recording.run import Run
 from engine.recording.setup import Setup
 from engine.rollout import Trajectory
 

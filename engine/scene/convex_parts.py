@@ -1,4 +1,4 @@
-"""Split meshes into convex parts, if they consist of such.
+"""Split a mesh into its convex parts, if it consists of convex parts.
 
 A part is a connected component of triangles. It counts as convex if it is closed and fills its hull: then it comes from
 a convex decomposition, and is not a detail of a drawing.

@@ -1,4 +1,4 @@
-"""A study's results in a folder: a manifest, and a folder of Parquet files alone, each written atomically.
+"""A study's results in a folder: a manifest, and a folder with only Parquet files, each written atomically.
 
 Inputs are `Batch`es, results are columns: `sample`, the variables, `diverged`, `diverged_at` in s, and the kept
 quantities, null for a robot that diverged. A folder holds one study only, and each sample is in one file only.

@@ -1,4 +1,4 @@
-"""`Study`: a family of runs, described once, computed on one machine or many, and stored."""
+"""`Study`: many runs, described once, computed on one machine or many, and stored."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _says(element: Element) -> bool:
 
 
 def name_capitals(document: Document, root: Element) -> None:
-    """Warn of elements that are URDF's but for their capitals, which no reader of URDF knows."""
+    """Warn of URDF's elements with wrong capitals, which no reader of URDF knows."""
     for around in root.iter(*_WITHIN):
         for element in around.iterchildren("*"):
             meant = element.tag.lower()

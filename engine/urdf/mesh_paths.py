@@ -29,9 +29,9 @@ class Resources:
     subfolders, and, outside any package, the folder above; but not if that folder is `is_shared`: ``package://tmp/…``
     is no package.
 
-    Files may be read from `folders`: the URDF's own folder, `package` (the enclosing package, or without one the folder
-    above, where meshes lie beside ``urdf/``, unless it is `is_shared`, and `MESHES` in those farther up), the folders
-    in which packages are searched for, and any package that is named.
+    Files may be read from `folders`: the URDF's own folder, `package`, the folders in which packages are searched for,
+    and any package that is named. `package` is the enclosing package. Without one it is the folder above, where meshes
+    lie beside ``urdf/``, unless it is `is_shared`, and `MESHES` in the folders farther up.
     """
 
     def __init__(self, source: PathName, package_dirs: Iterable[PathName] = ()):

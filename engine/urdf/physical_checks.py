@@ -1,7 +1,7 @@
 """Check that a robot's numbers are physically possible: masses, inertias, and joints that move no inertia.
 
-An error is a problem that prevents a correct simulation. Whatever real files contain and leaves the equations of motion
-well defined is a warning with the value that is used instead.
+An error is a problem that prevents a correct simulation. A problem of real files that leaves the equations of motion
+well defined is a warning, with the value that is used instead.
 """
 
 from __future__ import annotations

@@ -19,19 +19,19 @@ ROUNDS = 10
 def repair(
     path: PathName, out: PathName, package_dirs: Iterable[PathName] = (), overwrite: bool = False
 ) -> tuple[int, list[Diagnostic]]:
-    """Write a copy of a URDF that says in so many words what was read, where that is beyond doubt.
+    """Write a copy of a URDF in which each invalid value with only one possible meaning is written in a valid form.
 
-    Comments and layout stay; the file itself is never touched.
+    Comments and layout stay; the file itself is never changed.
 
     - `path`: the URDF.
     - `out`: where the copy goes; it is written beside its target and renamed.
     - `package_dirs`: as `engine.load` takes them.
-    - `overwrite`: replace a file that is there.
+    - `overwrite`: replace an existing file.
 
-    Returns how many places were repaired, and what is still wrong with the copy, which needs its author.
+    Returns how many places were repaired, and the problems of the copy that only its author can repair.
 
-    Raises ValueError where it is a xacro file, or `out` is the file itself, FileExistsError where `out` is there, and
-    `overwrite` is not given, OSError where the file cannot be read, or the copy not be written.
+    Raises ValueError for a xacro file, or if `out` is the file itself; FileExistsError if `out` exists and `overwrite`
+    is not given; OSError if the file cannot be read or the copy cannot be written.
     """
     original, target = Path(path), Path(out)
     if original.suffix == ".xacro":

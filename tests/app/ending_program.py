@@ -55,10 +55,10 @@ class Ending:
     def look(self) -> None:
         bench = self.window.workbench
         if self.state == "loading":
-            if bench.loading:
+            if bench.opening.loading:
                 self.close()
             return
-        if bench.robot.model is None or bench.loading:
+        if bench.robot.model is None or bench.opening.loading:
             return
         if self.state == "controller" and self.once("controller"):
             self.window.features[ControllerView].load(str(self.folder / "loop.py"))

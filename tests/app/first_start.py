@@ -31,7 +31,7 @@ def look():
     bench = window.workbench
     if bench.robot.model is not None and not pressed:
         pressed.append(window.viewport.drawn.connect(lambda *_: seen.setdefault("drawn", time.time() - began)))
-        seen["compiling at first"] = bench.compiling
+        seen["compiling at first"] = bench.computation.compiling
         window.run.play.trigger()  # as Space does; without a window manager no window has the keyboard
     if bench.robot.time > 0 and "drawn" in seen:
         seen["moving"] = now

@@ -91,7 +91,7 @@ class Bench:
         bench.open(robot)
 
         def there() -> bool:
-            return not bench.loading and viewport.reading is None
+            return not bench.opening.loading and viewport.reading is None
 
         def simple() -> bool:
             return not any(thread.name == "mesh loader" for thread in threading.enumerate())

@@ -36,7 +36,7 @@ def test_a_body_beside_a_robot_without_shapes_lies_on_the_ground(qtbot, shown, t
     window.run.play.trigger()
     wait(qtbot, lambda: not bench.robot.playing)
     qtbot.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
-    wait(qtbot, lambda: not bench.loading and not bench.robot.parts and not bench.robot.settings.ground)
+    wait(qtbot, lambda: not bench.opening.loading and not bench.robot.parts and not bench.robot.settings.ground)
     entry(view, "Free body: cube")
     settled(qtbot, view)
     wait(qtbot, lambda: bench.robot.settings.ground)

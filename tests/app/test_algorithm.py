@@ -52,14 +52,14 @@ def test_switching_while_it_plays(qtbot, arm):
     timing, bench = arm.feature(TimingView).panel, arm.workbench
     bench.configuring.set_ground(False)  # else collision and contact are among the phases
     assert arm.feature(Status).algorithm_button.text() == "ABA (auto)"
-    assert timing.why.text() in algorithm_words(bench.why)
-    assert timing.why.toolTip() == algorithm_words(bench.why)
+    assert timing.why.text() in algorithm_words(bench.computation.why)
+    assert timing.why.toolTip() == algorithm_words(bench.computation.why)
     assert heads(timing) == ["ABA\nmedian", "\n99 %", "\nbefore"]
     qtbot.keyClick(arm, Qt.Key.Key_Space)
     wait(qtbot, lambda: timing.steps.count > 10)
     before = bench.robot.time
     choose(arm, "jsiia")
-    wait(qtbot, lambda: bench.algorithm == "jsiia" and timing.steps.count > timing.steps.marked + 10)
+    wait(qtbot, lambda: bench.computation.algorithm == "jsiia" and timing.steps.count > timing.steps.marked + 10)
     assert bench.robot.playing
     assert bench.robot.time > before
     assert arm.feature(Status).algorithm_button.text() == "CRBA"
@@ -106,37 +106,37 @@ def test_the_robot_plays_on_while_another_algorithm_is_compiled(qtbot, opened, m
     bench, status = window.workbench, window.feature(Status)
     bench.configuring.set_ground(False)
     qtbot.keyClick(window, Qt.Key.Key_Space)
-    wait(qtbot, lambda: not bench.compiling and bench.robot.time > 0.1)
+    wait(qtbot, lambda: not bench.computation.compiling and bench.robot.time > 0.1)
     monkeypatch.setenv("CATENA_CACHE_DIR", str(tmp_path / "cache"))
     choose(window, "jsiia")
-    wait(qtbot, lambda: bench.compiling > 0)
+    wait(qtbot, lambda: bench.computation.compiling > 0)
     began = bench.robot.time
     wait(qtbot, lambda: bench.robot.time > began + 0.1)
-    assert bench.plays_on
-    assert bench.algorithm == "abia"
+    assert bench.computation.plays_on
+    assert bench.computation.algorithm == "abia"
     assert status.loading_label.toolTip() == PLAYS_ON
     window.statusBar().showMessage("a message does not hide what the window waits for")
     assert status.loading_label.isVisible()
     assert status.loading_label.text().startswith("compiling (once per machine), about ")
     bench.configuring.set_gravity(False)  # what needs no other code acts at once
     wait(qtbot, lambda: not in_simulation(bench, lambda running: running.settings.gravity))
-    assert bench.algorithm == "abia"
-    wait(qtbot, lambda: bench.algorithm == "jsiia" and not bench.compiling)
+    assert bench.computation.algorithm == "abia"
+    wait(qtbot, lambda: bench.computation.algorithm == "jsiia" and not bench.computation.compiling)
     assert not bench.robot.settings.gravity
     assert not status.loading_label.text()
     after = bench.robot.time
     wait(qtbot, lambda: bench.robot.time > after)
     choose(window, "cfa")
-    wait(qtbot, lambda: bench.compiling > 0)
+    wait(qtbot, lambda: bench.computation.compiling > 0)
     choose(window, "jsiia")  # that is not wanted any more
-    wait(qtbot, lambda: not bench.compiling and bench.algorithm == "jsiia")
+    wait(qtbot, lambda: not bench.computation.compiling and bench.computation.algorithm == "jsiia")
     assert bench.robot.playing
     choose(window, "cfa")
-    wait(qtbot, lambda: bench.compiling > 0)
+    wait(qtbot, lambda: bench.computation.compiling > 0)
     bench.pause()
     wait(qtbot, lambda: bench.robot.newest is not None and not bench.robot.playing)
     bench.step()  # by what was chosen, also where that is still to come
-    wait(qtbot, lambda: bench.algorithm == "cfa" and not bench.compiling)
+    wait(qtbot, lambda: bench.computation.algorithm == "cfa" and not bench.computation.compiling)
     wait(qtbot, lambda: "elimination" in bench.robot.newest.phases)
 
 
@@ -268,13 +268,13 @@ def test_what_does_not_serve_the_robot_cannot_be_chosen(qtbot, opened, tmp_path)
     window.workbench.configuring.set_algorithm("abia")
     wait(qtbot, lambda: "abia does not support pair" in window.statusBar().currentMessage())
     assert window.workbench.robot.settings.algorithm == "auto"
-    assert window.workbench.algorithm == "jsiia"
+    assert window.workbench.computation.algorithm == "jsiia"
 
 
 def test_another_robot_has_its_algorithm_chosen_anew(qtbot, opened):
     window = opened(engine.find_robot("arm7"))
     choose(window, "jsiia")
-    wait(qtbot, lambda: window.workbench.algorithm == "jsiia")
+    wait(qtbot, lambda: window.workbench.computation.algorithm == "jsiia")
     opened(engine.find_robot("scara"))
     assert window.feature(Status).algorithm_button.text() == "ABA (auto)"
     assert heads(window.feature(TimingView).panel)[2] == "\nbefore"

@@ -99,7 +99,7 @@ def test_a_reset_spreads_anew_and_another_robot_stands_alone(bench):
     again = frame(bench, lambda each: each.time == 0 and each.batch is not None)
     np.testing.assert_allclose(again.batch.link_poses, start, atol=1e-6)
     bench.open(engine.find_robot("pendulum"))
-    until(bench, lambda: not bench.loading)
+    until(bench, lambda: not bench.opening.loading)
     assert bench.robot.settings.spread == BatchSpread()
     assert frame(bench, lambda _: True).batch is None
 

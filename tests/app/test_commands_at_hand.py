@@ -407,7 +407,7 @@ def test_things_of_the_scene_have_menus(qtbot, arm):
     assert scene.panel.isVisible()
     assert scene.panel.row == 2
     press(menu, "Remove")
-    wait(qtbot, lambda: not arm.workbench.robot.parts and not arm.workbench.loading)
+    wait(qtbot, lambda: not arm.workbench.robot.parts and not arm.workbench.opening.loading)
     qtbot.mouseClick(arm.viewport, RIGHT, pos=QPoint(3, arm.viewport.height() - 3))
     wait(qtbot, lambda: menus.shown.isVisible() and "Fit" in names(menus.shown))
     menus.shown.close()

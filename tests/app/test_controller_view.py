@@ -240,6 +240,6 @@ def test_no_file_runs_by_opening_a_robot(qtbot, shown, choose, failed):
         press(qtbot, window, window.run.play)
         wait(qtbot, lambda: bool(bench.controller.problem))
     window.open(engine.find_robot("arm7"))
-    wait(qtbot, lambda: not bench.loading and bench.robot.model.name == "arm7" and not bench.controller.path)
+    wait(qtbot, lambda: not bench.opening.loading and bench.robot.model.name == "arm7" and not bench.controller.path)
     (controlling,) = (each for each in bench._worker._loop._attachments if isinstance(each, Controlling))
     assert controlling._controller is None

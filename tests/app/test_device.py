@@ -218,14 +218,14 @@ def test_the_window_switches_the_device_while_it_plays(qtbot, pretended_gpu, ope
     before = bench.robot.time
     wait(qtbot, lambda: window.feature(SimulationChoices).devices.actions()[2].isEnabled())
     choose(window, "cuda")
-    wait(qtbot, lambda: bench.device == "cuda" and timing.steps.count > timing.steps.marked + 10)
+    wait(qtbot, lambda: bench.computation.device == "cuda" and timing.steps.count > timing.steps.marked + 10)
     assert bench.robot.playing
     assert bench.robot.time > before
     assert window.feature(Status).device_button.text() == "GPU"
     heads = [timing.table.headerData(column, Qt.Orientation.Horizontal) for column in (1, 3)]
     assert heads == ["ABA GPU\nmedian", "ABA\nbefore"]
     pretended_gpu.fault_in_flight = CUDARuntimeError("the driver is gone")
-    wait(qtbot, lambda: bench.device == "cpu")
+    wait(qtbot, lambda: bench.computation.device == "cpu")
     assert "the GPU failed (the driver is gone)" in window.statusBar().currentMessage()
     assert bench.robot.settings.device == "cpu"
     now = bench.robot.time
@@ -253,7 +253,7 @@ def test_what_cannot_serve_says_why_in_the_menus(qtbot, opened, monkeypatch):
 @pytest.mark.usefixtures("pretended_gpu")
 def test_the_choice_of_a_gpu_is_taken_when_a_robot_is_loaded(qtbot, opened):
     window = opened()
-    wait(qtbot, lambda: window.workbench.device == "cuda")  # which "auto" takes here
+    wait(qtbot, lambda: window.workbench.computation.device == "cuda")  # which "auto" takes here
     assert window.feature(Status).device_button.text() == "GPU (auto)"
 
 
@@ -264,11 +264,11 @@ def test_a_robot_on_the_ground_is_simulated_on_the_gpu_and_its_contacts_are_seen
     gpu = window.feature(SimulationChoices).devices.actions()[2]
     wait(qtbot, gpu.isEnabled)
     choose(window, "cuda")
-    wait(qtbot, lambda: bench.device == "cuda")
+    wait(qtbot, lambda: bench.computation.device == "cuda")
     dca = next(action for action in window.feature(SimulationChoices).algorithms.actions() if action.data() == "dca")
     wait(qtbot, lambda: not dca.isEnabled())
     assert dca.text() == "DCA-ABA\tit does not step robots in a scene on device 'cuda'"
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: viewport.view().marks is not None and bench.robot.time > 0.2)
-    assert bench.device == "cuda"
+    assert bench.computation.device == "cuda"
     assert len(bench.shown.contacts.point) >= 3

@@ -80,7 +80,7 @@ def test_paused_in_a_drag_it_says_what_is_missing(qtbot, opened):
 def test_in_a_recorded_moment_it_says_how_to_go_on(qtbot, opened):
     window = opened(engine.find_robot("double_pendulum"))
     drag, bench = window.features[Dragging], window.workbench
-    wait(qtbot, lambda: not bench.compiling)
+    wait(qtbot, lambda: not bench.computation.compiling)
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, lambda: bench.robot.time > 0.1 and shown_time(window) != "0.000 s")
     qtbot.keyClick(window, Qt.Key.Key_Home)

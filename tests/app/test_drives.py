@@ -12,6 +12,7 @@ from windows import case, in_simulation, press, type_in, wait
 import engine
 from app.acting.drives import Drive
 from app.features.drive_view import DriveView
+from app.features.undo_view import UndoView
 from app.panels.joints import DRIVE, EFFORT, NAME, VALUE, VELOCITY, WIDE
 from app.recording.run_files import describe, understand
 from app.simulation.messages import LimitsReached, Settings
@@ -48,6 +49,21 @@ def test_tab_goes_from_the_table_through_the_form_at_its_row(qtbot, arm):
     seen = [each for each in form.controls if each.isVisible() and each.isEnabled()]
     assert came[: len(seen)] == seen
     assert form.mode in seen
+
+
+def test_a_click_on_a_name_drives_nothing(qtbot, opened):
+    window = opened(engine.find_robot("arm7"))
+    bench, stack = window.workbench, window.features[UndoView].stack
+    for row in (2, 3):
+        window.joints.moved.emit(row, 0.3)
+    wait(qtbot, lambda: bench.robot.newest.target[3] == 0.3)
+    done = stack.count()
+    assert choose(qtbot, window, 2).value.value() == pytest.approx(math.degrees(0.3), abs=0.006)
+    assert (stack.count(), bench.robot.drive_of(2).value) == (done, 0.3), "the form had another range of periods"
+    bench.joints.set_joint_drive(2, Drive("target", 0.3, "sine", 0.1, period=0.001))
+    window.refresh()
+    choose(qtbot, window, 3)
+    assert (stack.count(), bench.robot.drive_of(3)) == (done + 1, Drive("target", 0.3))
 
 
 def test_a_list_that_was_clicked_keeps_the_focus_for_tab(qtbot, arm):
@@ -260,7 +276,7 @@ def test_drives_of_joints_that_the_next_robot_lacks_go_with_the_robot(qtbot, arm
     wait(qtbot, lambda: bench.robot.time > 0.05)
     arm.open(engine.find_robot("double_pendulum"))
     wait(qtbot, lambda: bench.robot.model.name == "double_pendulum")
-    wait(qtbot, lambda: not bench.compiling and bench.robot.newest is not None)
+    wait(qtbot, lambda: not bench.computation.compiling and bench.robot.newest is not None)
     press(qtbot, arm, arm.run.play)
     wait(qtbot, lambda: bench.robot.time > 0.05 or not bench.robot.playing)
     assert bench.robot.playing

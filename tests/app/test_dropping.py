@@ -39,7 +39,7 @@ def test_a_dropped_controller_is_not_run_and_the_entry_that_does_is_named(arm, t
     assert drop(arm, path)
     assert arm.statusBar().currentMessage() == DROPPED.format("mine.py")
     assert not arm.workbench.controller.path
-    assert not arm.workbench.loading
+    assert not arm.workbench.opening.loading
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -118,7 +118,7 @@ def test_a_height_field_does_not_wait_for_another_robot_than_that_it_was_dropped
         assert drop(arm, path, broken)
         wait(qtbot, lambda: arm.workbench.findings.refused)
         arm.open(engine.find_robot("quadruped"))
-        wait(qtbot, lambda: arm.workbench.robot.model.name == "quadruped" and not arm.workbench.loading)
+        wait(qtbot, lambda: arm.workbench.robot.model.name == "quadruped" and not arm.workbench.opening.loading)
     assert not asked
 
 
@@ -140,5 +140,5 @@ def test_what_was_not_opened_is_said_beside_what_opening_the_other_says(qtbot, a
     left = LEFT_ONE.format(robot="arm7")
     wait(qtbot, lambda: bar.currentMessage() == f"one robot at a time: arm6.urdf opens, scara.urdf did not; {left}")
     drop(arm, SCARA)
-    wait(qtbot, lambda: arm.workbench.robot.model.name == "scara" and not arm.workbench.loading)
+    wait(qtbot, lambda: arm.workbench.robot.model.name == "scara" and not arm.workbench.opening.loading)
     assert "one robot" not in bar.currentMessage()

@@ -318,7 +318,7 @@ def test_a_xacro_file_that_asks_for_more_opens_once_it_is_trusted(qtbot, opened,
     window = opened()
     trust = window.feature(DiagnosticsView).panel.trust_button
     window.open(robot)
-    wait(qtbot, lambda: not window.workbench.loading)
+    wait(qtbot, lambda: not window.workbench.opening.loading)
     assert trust.isVisible()
     qtbot.mouseClick(trust, Qt.MouseButton.LeftButton)
     wait(qtbot, lambda: window.workbench.robot.model is not None and window.workbench.robot.model.source == str(robot))
@@ -326,7 +326,7 @@ def test_a_xacro_file_that_asks_for_more_opens_once_it_is_trusted(qtbot, opened,
     window.run.floating.trigger()  # reads the file again, trusted still
     wait(qtbot, lambda: window.workbench.robot.floats)
     window.open(robot)
-    wait(qtbot, lambda: not window.workbench.loading)
+    wait(qtbot, lambda: not window.workbench.opening.loading)
     assert trust.isVisible()
 
 

@@ -20,12 +20,14 @@ def test_fit_shows_the_robot_and_an_object_far_from_it(qtbot, arm, added):
     scene, viewport, bench = arm.features[SceneView], arm.viewport, arm.workbench
     scene.action.trigger()
     next(action for action in scene.adding.actions() if action.text() == added).trigger()
-    wait(qtbot, lambda: len(scene.objects) == 1 and not bench.loading and not bench.compiling)
+    wait(qtbot, lambda: len(scene.objects) == 1 and not bench.opening.loading and not bench.computation.compiling)
     far = np.array([3.0, -9.0, 0.5])
     for box, value in zip(scene.panel.place, far, strict=True):
         type_in(qtbot, box, value)
     wait(qtbot, lambda: np.allclose(scene.objects[0].pose[:3, 3], far))
-    wait(qtbot, lambda: not bench.loading and not bench.compiling and bench.robot.newest is not None)
+    wait(
+        qtbot, lambda: not bench.opening.loading and not bench.computation.compiling and bench.robot.newest is not None
+    )
     viewport.see(replace(viewport.camera, target=np.zeros(3), distance=1.0))
     assert not viewport.rect().contains(viewport.place(far).toPoint())
     qtbot.keyClick(arm, Qt.Key.Key_F)

@@ -20,11 +20,11 @@ from app.features.undo_view import UndoView
 def test_undo_shows_the_robot_where_it_stands_then(qtbot, arm):
     window, bench, viewport = arm, arm.workbench, arm.viewport
     window.run.floating.trigger()
-    wait(qtbot, lambda: bench.robot.floating and not bench.loading and bench.robot.newest is not None)
+    wait(qtbot, lambda: bench.robot.floating and not bench.opening.loading and bench.robot.newest is not None)
     viewport.see(replace(viewport.camera, target=viewport.camera.target + np.array([0, 0, 1.0])))
     assert not in_picture(window)
     window.features[UndoView].undo.trigger()
-    wait(qtbot, lambda: not bench.robot.floating and not bench.loading and bench.robot.newest is not None)
+    wait(qtbot, lambda: not bench.robot.floating and not bench.opening.loading and bench.robot.newest is not None)
     wait(qtbot, lambda: in_picture(window))
 
 
@@ -106,7 +106,7 @@ def test_it_says_where_the_run_before_is_kept(qtbot, make_window, tmp_path):
     assert toggle() == FREED + KEPT
     wait(qtbot, lambda: window.kept.last is not None)
     window.kept.action.trigger()
-    wait(qtbot, lambda: bench.replay.opened and not bench.loading)
+    wait(qtbot, lambda: bench.replay.opened and not bench.opening.loading)
     assert not window.run.floating.isChecked()
     assert "Floating base" not in window.statusBar().currentMessage()
 
@@ -115,19 +115,19 @@ def test_undo_fixes_the_base_again_in_its_pose_and_redo_frees_it(qtbot, arm):
     """As of other changes of the model, the run before is kept for Open last run."""
     window, bench, undoing = arm, arm.workbench, arm.features[UndoView]
     window.features[SceneView].add("box", free=True)
-    wait(qtbot, lambda: len(bench.robot.parts) == 1 and not bench.loading)
+    wait(qtbot, lambda: len(bench.robot.parts) == 1 and not bench.opening.loading)
     bench.joints.set_coordinate(1, 0.5)
     bench.configuring.set_gravity(False)
     wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.q[1] == pytest.approx(0.5))
     fixed, q = bench.robot.model, bench.robot.newest.q.copy()
     window.run.floating.trigger()
-    wait(qtbot, lambda: bench.robot.floating and not bench.loading)
+    wait(qtbot, lambda: bench.robot.floating and not bench.opening.loading)
     freed = bench.robot.model
     assert undoing.undo.text() == "&Undo Floating base on"
     bench.play()
     wait(qtbot, lambda: bench.robot.time > 0.1)
     undoing.undo.trigger()
-    wait(qtbot, lambda: not bench.robot.floating and not bench.loading and bench.robot.newest is not None)
+    wait(qtbot, lambda: not bench.robot.floating and not bench.opening.loading and bench.robot.newest is not None)
     assert window.statusBar().currentMessage() == f"Undone: Floating base on{NEW_RUN}"
     assert (bench.robot.model.nq, len(bench.robot.parts), bench.robot.settings.gravity) == (fixed.nq, 1, False)
     assert not window.run.floating.isChecked()
@@ -135,13 +135,13 @@ def test_undo_fixes_the_base_again_in_its_pose_and_redo_frees_it(qtbot, arm):
 
     for _ in range(3):  # gravity, the joint, the box: changes before are undone as ever
         undoing.undo.trigger()
-    wait(qtbot, lambda: not bench.robot.parts and not bench.loading and bench.robot.newest is not None)
+    wait(qtbot, lambda: not bench.robot.parts and not bench.opening.loading and bench.robot.newest is not None)
     assert bench.robot.settings.gravity
     assert bench.robot.newest.q[1] == pytest.approx(0.0)
     assert not undoing.undo.isEnabled()
     for _ in range(4):
         undoing.redo.trigger()
-    wait(qtbot, lambda: bench.robot.floating and not bench.loading)
+    wait(qtbot, lambda: bench.robot.floating and not bench.opening.loading)
     assert (bench.robot.model.nq, len(bench.robot.parts)) == (freed.nq, 1)
     assert not undoing.redo.isEnabled()
 
@@ -154,9 +154,9 @@ def test_undo_restores_the_setpoints_that_the_joints_had_not_reached(qtbot, arm)
     wait(qtbot, lambda: np.abs(bench.robot.newest.q - bench.robot.newest.target).max() > 1e-4)
     target = bench.robot.newest.target.copy()
     window.run.floating.trigger()
-    wait(qtbot, lambda: bench.robot.floating and not bench.loading)
+    wait(qtbot, lambda: bench.robot.floating and not bench.opening.loading)
     window.features[UndoView].undo.trigger()
-    wait(qtbot, lambda: not bench.robot.floating and not bench.loading and bench.robot.newest is not None)
+    wait(qtbot, lambda: not bench.robot.floating and not bench.opening.loading and bench.robot.newest is not None)
     wait(qtbot, lambda: np.allclose(bench.robot.newest.target, target, atol=1e-12))
 
 
@@ -168,11 +168,11 @@ def test_what_can_be_undone_stays_where_it_is_freed_and_fixed_at_once(qtbot, arm
     for on in (True, False):
         arm.run.floating_asked.emit(on)
         time.sleep(between)
-    wait(qtbot, lambda: bench.robot.model is not before and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model is not before and not bench.opening.loading)
     assert not bench.robot.floating
     wait(qtbot, undoing.undo.isEnabled)
     undoing.undo.trigger()
-    wait(qtbot, lambda: bench.robot.model is before and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model is before and not bench.opening.loading)
     wait(qtbot, undoing.undo.isEnabled)
     undoing.undo.trigger()
     wait(qtbot, lambda: bench.robot.settings.gravity)
@@ -182,6 +182,6 @@ def test_another_file_meanwhile_is_not_taken_for_the_robot_with_a_free_base(qtbo
     window, bench = arm, arm.workbench
     window.run.floating.trigger()
     window.open(engine.find_robot("scara"))
-    wait(qtbot, lambda: bench.robot.model.name == "scara" and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model.name == "scara" and not bench.opening.loading)
     assert not bench.robot.floating
     assert not window.features[UndoView].undo.isEnabled()

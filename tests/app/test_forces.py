@@ -12,7 +12,7 @@ from app.workbench import Workbench
 
 def opened(bench: Workbench, source) -> Workbench:
     bench.open(source)
-    until(lambda: bench.poll() is not None and bench.robot.model is not None and not bench.compiling)
+    until(lambda: bench.poll() is not None and bench.robot.model is not None and not bench.computation.compiling)
     return bench
 
 

@@ -33,7 +33,7 @@ ARM = engine.ROBOTS / "arm7.urdf"
 def swinging(bench: Workbench, settings: GhostSettings | None, source: object = ARM) -> Workbench:
     """The robot let go, with a ghost."""
     bench.open(source)
-    until(lambda: bench.poll() and not bench.loading)
+    until(lambda: bench.poll() and not bench.opening.loading)
     bench.joints.set_held(False)
     bench.ghost.set(settings)
     until(lambda: bench.poll() is not None and (frame := bench.frame()) is not None and frame.ghost is not None)
@@ -58,7 +58,7 @@ def test_a_ghost_of_the_same_kind_is_where_the_robot_is_to_the_bit(bench):
 
 def test_another_algorithm_differs_by_rounding_alone(bench):
     frame = after(swinging(bench, GhostSettings(algorithm="cfa")), 300)
-    assert (bench.algorithm, frame.ghost.algorithm) == ("abia", "cfa")
+    assert (bench.computation.algorithm, frame.ghost.algorithm) == ("abia", "cfa")
     assert 0 < frame.ghost.worst < 1e-8
     assert frame.ghost.deviation.max() <= frame.ghost.worst
     assert frame.ghost.deviation[0] == 0.0  # the base
@@ -163,7 +163,7 @@ def test_a_ghost_whose_gpu_fails_goes_and_the_robot_plays_on(bench, monkeypatch,
     bench.ghost.listen(said.append)
     bench.configuring.take_settings(Settings(device="cpu"))
     swinging(bench, GhostSettings(precision="float32"))
-    assert (bench.device, bench.robot.newest.ghost.device) == ("cpu", "cuda")
+    assert (bench.computation.device, bench.robot.newest.ghost.device) == ("cpu", "cuda")
     sound = getattr(SinglePrecision, where)
 
     def gone(simulation, *args):
@@ -198,7 +198,7 @@ def test_a_ghost_whose_gpu_fails_as_it_takes_its_place_is_told_of(bench, monkeyp
     bench.ghost.listen(said.append)
     bench.configuring.take_settings(Settings(device="cpu"))
     bench.open(ARM)
-    until(lambda: bench.poll() and not bench.loading)
+    until(lambda: bench.poll() and not bench.opening.loading)
     monkeypatch.setattr(engine, "Simulation", Gone)
     bench.ghost.set(GhostSettings(precision="float32"))
     bench.step()
@@ -210,7 +210,7 @@ def test_a_fault_of_the_program_in_making_a_ghost_is_reported(bench, monkeypatch
     said, reported = [], []
     bench.ghost.listen(said.append)
     bench.open(ARM)
-    until(lambda: bench.poll() and not bench.loading)
+    until(lambda: bench.poll() and not bench.opening.loading)
     monkeypatch.setattr(threading, "excepthook", reported.append)
 
     def wrong(*_, **__):
@@ -361,7 +361,7 @@ def test_a_recording_of_another_robot_is_refused_in_a_sentence(qtbot, recorded, 
         (heavier, "arm7.urdf differs from heavier.urdf"),
     ):
         window.open(robot)
-        wait(qtbot, lambda robot=robot: bench.path == str(robot) and not bench.loading)
+        wait(qtbot, lambda robot=robot: bench.path == str(robot) and not bench.opening.loading)
         view.recording.trigger()
         refused = f"saved.npz is a run of another robot: {why}"
         wait(qtbot, lambda refused=refused: view.panel.refusal.text() == refused)
@@ -375,7 +375,7 @@ def test_a_recording_of_another_robot_is_refused_in_a_sentence(qtbot, recorded, 
         assert main.main(["run", str(shorter), f"kg:={kg}", "--seconds", "0.01", "--out", str(path)]) == 0
         if bench.path != str(shorter):
             window.open(shorter)
-            wait(qtbot, lambda: bench.path == str(shorter) and not bench.loading)
+            wait(qtbot, lambda: bench.path == str(shorter) and not bench.opening.loading)
         view.recording.trigger()
         refused = "saved.npz is a run of another robot: arm7 with kg:=9 has other links than that shown"
         wait(qtbot, view.panel.on.isChecked if same else lambda refused=refused: view.panel.refusal.text() == refused)

@@ -94,7 +94,7 @@ def test_a_cube_is_grasped_lifted_recorded_replayed_and_exported(qtbot, opened, 
     assert saved.trajectory.tau[-1, held] == pytest.approx(loads[held], rel=0.1)
     assert saved.trajectory.tau[-1, model.joint_names.index("left")] > 1
     window.open(file)
-    wait(qtbot, lambda: not bench.loading and replay.opened)
+    wait(qtbot, lambda: not bench.opening.loading and replay.opened)
     assert [each.name for each in view.objects] == ["Box 1", "cube"]
     assert len(replay.frame.setup.settings.scene.obstacles) == 1
 

@@ -75,7 +75,7 @@ def test_a_session_and_a_run_keep_it_and_another_robot_has_its_own(qtbot, window
     assert run_files.understand(json.loads(json.dumps(run_files.describe(bench.robot.settings)))) .gravity_vector == (
         0.5, 0.0, -3.0)  # fmt: skip
     window.open(engine.find_robot("double_pendulum"))
-    wait(qtbot, lambda: bench.robot.model.name != "arm7" and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model.name != "arm7" and not bench.opening.loading)
     assert view.vector == STANDARD["Earth"]
     window.files.open(path)
     wait(qtbot, lambda: bench.robot.model.name == "arm7" and view.vector == (0.5, 0.0, -3.0))

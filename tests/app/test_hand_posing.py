@@ -281,7 +281,7 @@ def test_another_robot_in_a_drag_ends_it(qtbot, arm):
     qtbot.mousePress(arm.viewport, RIGHT, pos=start)
     qtbot.mouseMove(arm.viewport, start + QPoint(20, 10))
     arm.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: arm.workbench.robot.model.name == "pendulum" and not arm.workbench.loading)
+    wait(qtbot, lambda: arm.workbench.robot.model.name == "pendulum" and not arm.workbench.opening.loading)
     assert posing.hold is None
     qtbot.mouseRelease(arm.viewport, RIGHT, pos=start)
 

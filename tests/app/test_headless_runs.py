@@ -22,7 +22,7 @@ def test_a_headless_run_opens_and_plays(qtbot, window, tmp_path, capsys):
     np.testing.assert_array_equal(replay.frame.checkpoint.q[0], np.load(path)["q"][-1])
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: not window.workbench.replay.active)
-    wait(qtbot, lambda: not window.workbench.compiling)
+    wait(qtbot, lambda: not window.workbench.computation.compiling)
     play(qtbot, window, 0.05)
     branch = replay.recording.runs[-1]
     assert branch.left == (run.number, pytest.approx(0.4))

@@ -61,16 +61,16 @@ def look_until(qtbot, window: Window, condition: Callable[[], bool]) -> None:
 
 def test_it_begins_at_rest_says_how_far_it_is_and_ends_with_a_table(qtbot, resting):
     window, measure = resting
-    label, algorithm = window.feature(IdleMeasuring).label, window.workbench.algorithm
+    label, algorithm = window.feature(IdleMeasuring).label, window.workbench.computation.algorithm
     assert label.text() == ""
     look_until(qtbot, window, lambda: label.text() == "idle: measuring algorithms, 50%")
     assert window.run.play.isEnabled()
-    assert window.workbench.unmeasured
+    assert window.workbench.computation.unmeasured
     measure.go.set()
     look_until(qtbot, window, lambda: label.text() == "")
     assert window.statusBar().currentMessage() == idle_measuring.DONE
     assert engine.measured()
-    assert window.workbench.algorithm == algorithm  # nothing changes under a robot that is there
+    assert window.workbench.computation.algorithm == algorithm  # nothing changes under a robot that is there
     qtbot.wait(100)
     window.feature(IdleMeasuring).poll()
     assert measure.begun == 1

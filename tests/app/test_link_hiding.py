@@ -110,15 +110,15 @@ def test_a_session_and_a_reload_keep_hidden_links_and_another_robot_has_none(qtb
     assert json.loads(path.read_text())["hidden"] == ["hand"]
     model = bench.robot.model
     arm.open(bench.path)
-    wait(qtbot, lambda: bench.robot.model is not model and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model is not model and not bench.opening.loading)
     assert hiding.names == ["hand"]
     model = bench.robot.model
     arm.open(engine.find_robot("double_pendulum"))
-    wait(qtbot, lambda: bench.robot.model is not model and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model is not model and not bench.opening.loading)
     assert not hiding.hidden
     model = bench.robot.model
     sessions.open(str(path))
-    wait(qtbot, lambda: bench.robot.model is not model and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model is not model and not bench.opening.loading)
     assert hiding.names == ["hand"]
 
 
@@ -129,10 +129,10 @@ def test_the_same_robot_from_elsewhere_keeps_hidden_links_also_with_a_body_besid
     own, cube = bench.robot.model, engine.free_body("box", (0.1, 0.1, 0.1), 1.0, "body")
     for model in (engine.compose(engine.Part(own, prefix=""), engine.Part(cube, (1, 0, 0), "cube/")), own):
         bench.open(model)
-        wait(qtbot, lambda model=model: bench.robot.model is model and not bench.loading)
+        wait(qtbot, lambda model=model: bench.robot.model is model and not bench.opening.loading)
         assert hiding.names == ["hand"]
     bench.open(engine.chain(5))
-    wait(qtbot, lambda: bench.robot.model is not own and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model is not own and not bench.opening.loading)
     assert not hiding.hidden
 
 

@@ -264,6 +264,19 @@ def test_a_script_whose_simulation_diverges_is_told_and_leaves_a_run_that_can_be
     wait(qtbot, lambda: window.workbench.robot.time > at.steps * 1e-3 + 0.05)
 
 
+def test_the_copy_of_a_script_that_diverged_stays_marked(qtbot, window, start, connect):
+    start("double_pendulum", 600, "diverges", "batch")
+    view, panel = connect(), window.features[BatchView].panel
+    wait(qtbot, lambda: view.reader is None)
+    facts = window.joint_column.facts
+    wait(qtbot, lambda: "State of robot 4\ndiverged\tas last drawn" in facts.text())
+    panel.map.chosen.emit(2)
+    wait(qtbot, lambda: "diverged" not in facts.text())
+    qtbot.keyClick(window, "B")
+    wait(qtbot, lambda: panel.map.diverged.tolist() == 4 * [False] + [True])
+    assert "1 of 5 diverged" in panel.count.text()
+
+
 def test_a_script_goes_on_where_the_window_closes(qtbot, window, start, connect):
     process, _ = start("double_pendulum", 2000, "waits")
     connect()

@@ -127,5 +127,5 @@ def test_a_robot_keeps_its_meshes_when_an_object_is_added(qtbot, opened, tmp_pat
     wait(qtbot, lambda: window.viewport.reading is None)
     window.loaded.connect(lambda _: reading.append(window.viewport.reading))
     window.features[SceneView].add("box", True)
-    wait(qtbot, lambda: len(window.workbench.robot.parts) == 1 and not window.workbench.loading)
+    wait(qtbot, lambda: len(window.workbench.robot.parts) == 1 and not window.workbench.opening.loading)
     assert reading == [None]

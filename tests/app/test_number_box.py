@@ -307,7 +307,7 @@ def test_every_field_beside_the_picture_keeps_what_is_typed_while_the_robot_play
     """Although the panels are filled again meanwhile."""
     drives, scene = arm.feature(DriveView), arm.feature(SceneView)
     scene.add("box", free=False)
-    wait(qtbot, lambda: arm.workbench.robot.newest is not None and not arm.workbench.compiling)
+    wait(qtbot, lambda: arm.workbench.robot.newest is not None and not arm.workbench.computation.compiling)
     arm.workbench.joints.set_joint_drive(3, Drive("target", 0.0, "sine", 5.0, 0.8))
     drives.choose(3)
     scene.panel.choose(0)

@@ -45,13 +45,13 @@ def test_a_robot_that_has_moved_is_named(qtbot, window, tmp_path):
     wait(qtbot, lambda: len(window.feature(DiagnosticsView).panel.diagnostics) == 1)
     (found,) = window.feature(DiagnosticsView).panel.diagnostics
     assert "the robot of run.npz is not at gone/arm7.urdf" in found.problem
-    window.workbench.set_robot_of_run(path, "arm7")
+    window.workbench.opening.set_robot_of_run(path, "arm7")
     assert len(open_run(qtbot, window, path)) == 3
 
 
 def test_a_robot_that_is_named_for_one_run_is_not_that_of_others(qtbot, window, tmp_path):
     bench, path = window.workbench, write_run(tmp_path / "run.npz", "arm7", "gone/arm7.urdf")
-    bench.set_robot_of_run(path, "arm7")
+    bench.opening.set_robot_of_run(path, "arm7")
     open_run(qtbot, window, path)
     open_run(qtbot, window, write_run(tmp_path / "other.npz", "scara", "scara"))
     assert bench.robot.model.name == "scara"

@@ -31,7 +31,7 @@ bench, viewport = window.workbench, window.viewport
 told = []
 viewport.diagnostics.connect(told.extend)
 def look():
-    if bench.robot.model is not None and not bench.loading and not bench.robot.playing:
+    if bench.robot.model is not None and not bench.opening.loading and not bench.robot.playing:
         window.run.play.trigger()
     if viewport.findChild(DrawingProblem).isVisible() and told and bench.robot.time > 0.1:
         findings = [(each.problem, each.fix) for each in told]

@@ -16,6 +16,7 @@ from windows import case, name_file, wait, wait_loaded
 import engine
 from app.features import reloading
 from app.features.attaching import DiagnosticsView, RunExports, SceneView, Sessions
+from app.features.study_view import StudyView
 from app.simulation.messages import Loaded, Refused
 
 PENDULUM = engine.find_robot("double_pendulum")
@@ -71,7 +72,7 @@ def test_a_robot_whose_file_changes_many_times_a_second_plays_on_and_is_read_in_
         thread.join()
     path.write_text(whole.replace("</robot>", '<link name="last"/>\n</robot>'))
     path.write_text(whole.replace('name="double_pendulum"', 'name="mended"'))
-    wait(qtbot, lambda: window.workbench.robot.model.name == "mended" and not window.workbench.loading)
+    wait(qtbot, lambda: window.workbench.robot.model.name == "mended" and not window.workbench.opening.loading)
     window.run.play.trigger() if not window.workbench.robot.playing else None
     wait(qtbot, lambda: window.workbench.robot.time > 0.05)
     assert not [each for each in window.feature(DiagnosticsView).panel.diagnostics if each.severity == "error"]
@@ -119,7 +120,7 @@ def test_a_pipe_or_a_device_is_refused_and_nothing_waits_for_it(qtbot, opened, t
             window.run.play.trigger()
             wait(qtbot, lambda window=window: window.workbench.robot.time > 0)
             window.open(path)
-            wait(qtbot, lambda window=window: not window.workbench.loading)
+            wait(qtbot, lambda window=window: not window.workbench.opening.loading)
             wait(qtbot, lambda window=window: "a pipe or a device" in said(window))
             window.run.play.trigger()  # paused, since how far it plays between reset and step is the machine's
             window.run.reset.trigger()
@@ -207,7 +208,23 @@ def test_what_is_still_being_read_comes_beside_a_body_that_was_added_meanwhile(
     name_file(monkeypatch, engine.find_robot("pendulum") if robot else path)
     entry(scene, "Robot on a fixed base…" if robot else "Obstacle: mesh…")
     entry(scene, "Free body: cube")
-    assert bench.loading  # the cube, before the file is there
+    assert bench.opening.loading  # the cube, before the file is there
     wait(qtbot, lambda: len(scene.objects) == 2)
     settled(qtbot, scene)
     assert (len(scene.obstacles), len(bench.robot.parts)) == (not robot, 1 + robot)
+
+
+def test_what_is_wrong_with_a_studys_file_is_listed_before_it_is_run(qtbot, window, tmp_path):
+    view, path = window.features[StudyView], tmp_path / "own.toml"
+    path.write_text('robot = "double_pendulum"\nseconds = -1\n' + "".join(f"word{k} = 1\n" for k in range(9)))
+    window.open(path)
+    wait(qtbot, lambda: "own.toml: line 2" in view.panel.summary.text())
+    *listed, more = view.panel.summary.text().splitlines()
+    assert len(listed) == 5
+    assert more == f"and {len(str(told(path)).splitlines()) - 5} more: main.py study {path}"
+
+
+def told(path) -> engine.StudyError:
+    with pytest.raises(engine.StudyError) as found:
+        engine.Study.read(path)
+    return found.value

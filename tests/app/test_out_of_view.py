@@ -128,7 +128,7 @@ def test_a_robot_that_is_followed_does_not_move_the_camera_by_being_opened(qtbot
     wait(qtbot, lambda: viewport.robot_bounds[0][0] > 25)
     before, model = replace(viewport.camera), bench.robot.model
     window.feature(Reloading).reload()
-    wait(qtbot, lambda: bench.robot.model is not model and not bench.loading and bench.robot.newest is not None)
+    wait(qtbot, lambda: bench.robot.model is not model and not bench.opening.loading and bench.robot.newest is not None)
     wait(qtbot, lambda: viewport.robot_bounds[0][0] > 25)
     np.testing.assert_allclose(viewport.camera.target, before.target, atol=1e-3)
 

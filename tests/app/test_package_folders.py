@@ -137,8 +137,8 @@ def test_a_ready_model_is_not_read_again():
     model = engine.chain(2)
     bench.open(model)
     bench.set_package_dirs(["/somewhere"])
-    assert bench.loading == model.name
-    while bench.loading:
+    assert bench.opening.loading == model.name
+    while bench.opening.loading:
         bench.poll()
     assert bench.robot.model is model
     bench.close()

@@ -1,20 +1,24 @@
 """Plots of one quantity over another: made from menus, drawn, kept with the plots, and saved."""
 
+import re
+
 import numpy as np
 import pytest
 from plotted import colored, fill, make_panel, wheel
 from PyQt6.QtCore import QPoint, QRectF
-from PyQt6.QtWidgets import QLabel
+from PyQt6.QtWidgets import QApplication, QLabel
 from test_time import play
 from windows import wait
 
+import engine
 from app.desktop import theme
 from app.features.plots_view import PlotsView
-from app.panels import plot_saving
+from app.panels import chart, phase_plot, plot_saving
 from app.panels.axes import SPARE, label_place
 from app.panels.canvas import ZOOM
 from app.panels.phase_plot import Pair
 from app.panels.plots import PlotsPanel
+from app.plotting.catalogue import catalogue
 from app.plotting.phase import common_samples
 from app.plotting.probe import Samples
 from app.plotting.series import Series
@@ -59,6 +63,21 @@ def test_a_joints_menu_plots_its_velocity_over_its_position(qtbot, opened):
     assert len(x) == len(y) > 5
     assert np.ptp(x) > 0.1
     assert np.ptp(y) > 1
+
+
+def test_names_of_several_lines_take_no_height_from_the_curves(panel, tmp_path):
+    text, path = engine.find_robot("double_pendulum").read_text("utf-8"), tmp_path / "long.urdf"
+    long = re.sub(r'(<joint name=")', r"\1a_joint_whose_name_is_as_long_as_those_of_exporters_", text)
+    path.write_text(long, "utf-8")
+    panel.set_quantities(catalogue(engine.load(path)))
+    panel.resize(640, 240)
+    panel.plot_group("joint", ("velocity",))
+    panel.plot_phases()
+    fill(panel)
+    QApplication.processEvents()
+    for plot, least in ((panel.charts[0], chart.LEAST_HEIGHT), (panel.phases.all[0], phase_plot.LEAST_HEIGHT)):
+        assert plot.names.height() >= 2 * plot.names.fontMetrics().height(), "several lines"
+        assert plot.canvas.height() >= least
 
 
 def test_the_points_are_those_of_both_quantities_at_a_time(panel):

@@ -242,7 +242,7 @@ def test_opening_another_robot_asks_before_a_film_is_discarded(qtbot, window, ex
     assert not exports.writing.stopping
     window.open(scara)
     reply(exports, "when it is")
-    assert not window.workbench.loading
+    assert not window.workbench.opening.loading
     go_on(exports)
     wait(qtbot, lambda: window.workbench.robot.model is not before)
     assert (tmp_path / "run.mp4").exists(), "it was waited for"
@@ -263,7 +263,7 @@ def test_all_that_replaces_the_robot_asks_before_a_film_is_discarded(qtbot, wind
             assert not window.run.floating.isChecked()
             exports.question.button(QMessageBox.StandardButton.Cancel).click()
             assert exports.writing.running
-            assert not window.workbench.loading
+            assert not window.workbench.opening.loading
             act()
             reply(exports, "Discard")
             wait(qtbot, lambda before=before: window.workbench.robot.model is not before)
@@ -280,17 +280,17 @@ def generate(window: Window) -> None:
 def test_undo_asks_before_it_replaces_the_robot_of_a_film(qtbot, window, exports, tmp_path):
     load(qtbot, window)
     window.features[SceneView].add("box", free=True)
-    wait(qtbot, lambda: len(window.workbench.robot.parts) == 1 and not window.workbench.loading)
+    wait(qtbot, lambda: len(window.workbench.robot.parts) == 1 and not window.workbench.opening.loading)
     undoing, bench = window.features[UndoView], window.workbench
     play(qtbot, window, 0.2)
     hold_film(qtbot, window, exports, tmp_path)
     undoing.undo.trigger()
     exports.question.button(QMessageBox.StandardButton.Cancel).click()
-    assert (undoing.undo.text(), len(bench.robot.parts), bench.loading) == ("&Undo Add cube", 1, "")
+    assert (undoing.undo.text(), len(bench.robot.parts), bench.opening.loading) == ("&Undo Add cube", 1, "")
     undoing.undo.trigger()
     reply(exports, "when it is")
     go_on(exports)
-    wait(qtbot, lambda: not bench.robot.parts and not bench.loading)
+    wait(qtbot, lambda: not bench.robot.parts and not bench.opening.loading)
     assert (tmp_path / "run.mp4").exists(), "it was waited for"
 
 

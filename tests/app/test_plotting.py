@@ -207,6 +207,13 @@ def test_groups_plot_what_there_is_of_a_kind(qtbot, panel):
         actions["Torques and forces"].trigger()
     assert f"{EACH} of " in told.args[0]
     assert len(panel.quantities) == EACH
+    panel.set_quantities(catalogue(engine.chain(11)))
+    with qtbot.waitSignal(panel.message) as told:
+        actions["Joint positions"].trigger()
+    assert told.args[0] == f"{EACH} of 11 are plotted; choose the group again for more of them"
+    with qtbot.assertNotEmitted(panel.message):
+        actions["Joint positions"].trigger()
+    assert len(panel.quantities) == 11
     panel.set_quantities(catalogue(engine.chain(2)))
     with qtbot.waitSignal(panel.message) as told:
         actions["Contact force"].trigger()
@@ -381,7 +388,7 @@ def test_a_robot_has_its_plots_again_the_next_time(qtbot, make_window):
     wait(qtbot, lambda: window.workbench.robot.model.name == "double_pendulum")
     assert [each.label for each in panel.quantities] == ["total energy"]  # what it has as well
     window.open(engine.find_robot("arm7"))
-    wait(qtbot, lambda: window.workbench.robot.model.name == "arm7" and not window.workbench.loading)
+    wait(qtbot, lambda: window.workbench.robot.model.name == "arm7" and not window.workbench.opening.loading)
     assert panel.layout_keys == keys
     window.close()
     again = make_window()

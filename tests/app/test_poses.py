@@ -114,7 +114,7 @@ def test_while_it_plays_the_drives_move_held_joints_to_a_pose(qtbot, opened, exa
 def test_a_robot_on_its_feet_is_put_on_the_ground_in_its_pose(qtbot, opened, example):
     window = opened(example("solo12"))
     window.workbench.open_again(floating=True)
-    wait(qtbot, lambda: window.workbench.robot.floating and not window.workbench.loading)
+    wait(qtbot, lambda: window.workbench.robot.floating and not window.workbench.opening.loading)
     bench = window.workbench
     wait(qtbot, lambda: bench.robot.newest is not None)
     bench.configuring.set_ground(True)

@@ -112,11 +112,11 @@ def test_package_folders_are_added_and_removed(qtbot, window, preferences, tmp_p
     assert not preferences.remove.isEnabled()
     qtbot.mouseClick(preferences.add, LEFT)
     assert [preferences.folders.item(k).text() for k in range(preferences.folders.count())] == [str(tmp_path.resolve())]
-    assert window.workbench.package_dirs == (str(Path(tmp_path).resolve()),)
+    assert window.workbench.opening.package_dirs == (str(Path(tmp_path).resolve()),)
     preferences.folders.setCurrentRow(0)
     qtbot.mouseClick(preferences.remove, LEFT)
     assert preferences.folders.count() == 0
-    assert window.workbench.package_dirs == ()
+    assert window.workbench.opening.package_dirs == ()
 
 
 def test_defaults_are_those_of_a_new_window(qtbot, preferences):

@@ -23,7 +23,7 @@ def opened(bench, name):
     bench.open(engine.find_robot(name))
     events = []
     until(lambda: events.extend(bench.poll()) or any(isinstance(each, Loaded) for each in events))
-    until(lambda: bench.poll() is None or not bench.compiling)
+    until(lambda: bench.poll() is None or not bench.computation.compiling)
     return bench.robot.model
 
 
@@ -182,7 +182,7 @@ def test_of_a_batch_the_robot_that_is_looked_at_is_sampled(bench):
 def test_on_a_gpu_there_is_a_sample_for_each_frame(pretended_gpu, bench):
     model = opened(bench, "arm7")
     bench.configuring.set_device("cuda")
-    until(lambda: bench.poll() is not None and bench.device == "cuda")
+    until(lambda: bench.poll() is not None and bench.computation.device == "cuda")
     bench.probe.watch(quantities(model, "joint2 position", "joint2 torque"))
     bench.play()
     blocks = []

@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 from PyQt6.QtCore import QTimer
-from windows import wait
+from test_time import load, play
+from windows import started, wait
 
 import engine
 from app.desktop.crash import FAULT, KEPT, SESSION, CrashedRun, Reports
 from app.features.autosaved_runs import AutosavedRuns
 from app.features.log_view import LogView
 from app.features.recovery import Recovery
+from app.recording import autosave, run_files
 
 
 @pytest.fixture
@@ -149,12 +151,11 @@ def test_the_next_run_offers_the_robot_and_the_report(qtbot, window, reports):
     assert window.workbench.robot.model.name == "double_pendulum"
 
 
-def test_the_next_run_offers_the_run_that_was_kept(window, reports, tmp_path):
+def test_the_next_run_offers_the_run_that_was_kept(window, reports, tmp_path, monkeypatch):
     kept = tmp_path / "2026-11-22 18.07.31.123456 arm7.runs"
     kept.mkdir()
-    runs = AutosavedRuns(window, tmp_path)
-    opened = []
-    runs.action.triggered.connect(lambda: opened.append(runs.last))
+    runs, opened = AutosavedRuns(window, tmp_path), []
+    monkeypatch.setattr(window, "open", opened.append)
     robot = str(engine.find_robot("double_pendulum"))
     box = Recovery(window, reports, CrashedRun({"robot": robot}, None), runs).box
     words = [button.text().replace("&", "") for button in box.buttons()]
@@ -163,6 +164,41 @@ def test_the_next_run_offers_the_run_that_was_kept(window, reports, tmp_path):
     assert "run" in box.defaultButton().text()
     box.defaultButton().click()
     assert opened == [kept]
+
+
+def test_the_run_that_ended_last_is_the_last_however_early_it_began(tmp_path):
+    names = ("2026-11-22 18.07.31.123456 early.runs", "2026-11-22 18.09.00.000000 late.runs")
+    early, late = (tmp_path / name for name in names)
+    for folder, ended in ((early, 2.0e9), (late, 1.9e9)):
+        folder.mkdir()
+        part = folder / f"000000{run_files.SUFFIX}"
+        part.touch()
+        os.utime(part, (ended, ended))
+    assert autosave.saved_runs(tmp_path) == [early, late]
+
+
+def test_the_run_of_the_window_that_was_killed_is_offered_before_a_later_one(
+    qtbot, make_window, reports, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(autosave, "PERIOD", 0.05)
+    killed = started(make_window, tmp_path / "runs")
+    Recovery(killed, reports, None, killed.kept)
+    load(qtbot, killed, "scara")
+    play(qtbot, killed, 0.1)
+    noted = reports.folder / SESSION
+    wait(qtbot, lambda: "runs" in json.loads(noted.read_text()))
+    session = json.loads(noted.read_text())
+    killed.close()
+    other = started(make_window, tmp_path / "runs")
+    load(qtbot, other, "double_pendulum")
+    play(qtbot, other, 0.1)
+    other.close()
+    window = started(make_window, tmp_path / "runs")
+    box = Recovery(window, reports, CrashedRun(session, None), window.kept).box
+    assert box.defaultButton().text().startswith("Open last &run: scara, of ")
+    box.defaultButton().click()
+    wait(qtbot, lambda: window.workbench.replay.active)
+    assert window.workbench.robot.model.name == "scara"
 
 
 def test_a_run_that_had_nothing_open_offers_no_robot(window, reports):

@@ -86,7 +86,7 @@ def test_a_file_that_is_included_and_a_mesh_are_watched_like_the_robot_s(qtbot, 
     before = bench.robot.model
     trimesh.creation.box((0.1, 0.1, 0.4)).export(mesh)
     wait(qtbot, lambda: bench.robot.model is not before)
-    wait(qtbot, lambda: not bench.loading)
+    wait(qtbot, lambda: not bench.opening.loading)
     window.feature(TimeView).keyframe.trigger()
     change(part, "3.5", "4.5")
     wait(qtbot, lambda: "part.xacro has changed; F5 reloads the robot, and discards" in bar.currentMessage())
@@ -254,7 +254,7 @@ def test_what_was_recorded_goes_by_a_key_alone(qtbot, opened, file, monkeypatch,
     change(file, 'name="joint7"', 'name="wrist"')
     for _ in range(3):
         reloading.poll()
-    assert not bench.loading
+    assert not bench.opening.loading
     assert told(window) == "own.urdf has changed; F5 reloads it, and discards the recording"
     assert recording.runs == (run,)
     window.statusBar().clearMessage()
@@ -281,7 +281,7 @@ def test_a_trusted_xacro_file_runs_again_by_a_key_alone(qtbot, window, tmp_path)
     change(path, 'name="before"', 'name="after"')
     for _ in range(3):
         reloading.poll()
-    assert not window.workbench.loading
+    assert not window.workbench.opening.loading
     assert told(window) == "own.xacro has changed; F5 reloads it, and lets it run any Python"
     qtbot.keyClick(window, Qt.Key.Key_F5)
     wait(qtbot, lambda: window.workbench.robot.model.name == "after")
@@ -314,7 +314,7 @@ def test_it_can_be_turned_off_and_asked_for_by_a_key(qtbot, opened, file):
     change(file, 'name="joint7"', 'name="wrist"')
     for _ in range(4):
         reloading.poll()
-    assert not window.workbench.loading
+    assert not window.workbench.opening.loading
     qtbot.keyClick(window, Qt.Key.Key_F5)
     wait(qtbot, lambda: window.workbench.robot.model is not before)
     wait_loaded(qtbot, window)

@@ -106,7 +106,7 @@ def test_end_goes_to_the_last_moment_of_an_opened_run(qtbot, window, run_file):
 def test_what_goes_on_from_an_opened_run_has_a_present(qtbot, window, run_file, changed):
     open_run(qtbot, window, run_file)
     replay, view = window.workbench.replay, window.features[TimeView]
-    wait(qtbot, lambda: not window.workbench.compiling)
+    wait(qtbot, lambda: not window.workbench.computation.compiling)
     window.workbench.configuring.set_gravity(not changed)
     qtbot.keyClick(window, Qt.Key.Key_End)
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
@@ -123,7 +123,7 @@ def test_what_goes_on_from_an_opened_run_has_a_present(qtbot, window, run_file, 
 def test_a_reset_in_an_opened_run_begins_another(qtbot, window, run_file):
     open_run(qtbot, window, run_file)
     bench = window.workbench
-    wait(qtbot, lambda: not bench.compiling)
+    wait(qtbot, lambda: not bench.computation.compiling)
     qtbot.keyClick(window, Qt.Key.Key_R)
     assert not bench.replay.active
     play(qtbot, window, 0.05)
@@ -165,7 +165,7 @@ def test_a_run_goes_on_upon_the_ground_that_it_was_on(qtbot, window, exports, tm
     wait(qtbot, lambda: not bench.replay.active and _same_ground(bench.robot.settings.scene.ground, chosen))
     assert window.viewport.overlays.world is not level
     bench.configuring.set_dt(7e-4)
-    wait(qtbot, lambda: not bench.replay.active and bench.robot.settings.dt == 7e-4 and not bench.compiling)
+    wait(qtbot, lambda: not bench.replay.active and bench.robot.settings.dt == 7e-4 and not bench.computation.compiling)
     play(qtbot, window, 0.05)
     run = bench.replay.recording.runs[-1]
     assert _same_ground(bench.replay.recording.frame(run, run.last).setup.settings.scene.ground, chosen)
@@ -205,7 +205,7 @@ def test_an_export_says_which_run_it_has(qtbot, window, exports, tmp_path, monke
 def test_a_floating_robots_run_opens_floating(qtbot, window, exports, tmp_path, monkeypatch):
     window.files.open(engine.find_robot("arm7"), floating=True)
     wait_loaded(qtbot, window)
-    wait(qtbot, lambda: not window.workbench.compiling)
+    wait(qtbot, lambda: not window.workbench.computation.compiling)
     play(qtbot, window, 0.1)
     path = tmp_path / "float.npz"
     export(qtbot, window, exports.trajectory, path, monkeypatch)

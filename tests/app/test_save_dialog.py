@@ -1,10 +1,12 @@
 """Names of files to be written: typed text, added suffixes, and the question before a file is replaced."""
 
+from pathlib import Path
+
 import pytest
 from PyQt6.QtCore import QTimer
 from PyQt6.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox, QWidget
 
-from app.desktop.dialogs import ask_path
+from app.desktop.dialogs import ask_path, file_dialog
 
 
 @pytest.fixture
@@ -50,12 +52,32 @@ def test_the_file_that_would_be_replaced_is_asked_about(parent, tmp_path):
     assert "foo.npz" in asked[0]
 
 
+def test_the_next_dialog_begins_in_the_folder_used_last(parent, tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    timer = answer(str(folder / "foo"), [], QMessageBox.StandardButton.Ok)
+    assert ask(parent) == str(folder / "foo.npz")
+    timer.stop()
+    dialog = file_dialog(parent, "Open")
+    assert Path(dialog.directory().absolutePath()) == folder
+    dialog.deleteLater()
+
+
 def test_a_name_of_another_kind_of_file_is_refused(parent, tmp_path):
     asked: list[str] = []
     timer = answer(str(tmp_path / "foo.PNG"), asked, QMessageBox.StandardButton.Ok, str(tmp_path / "bar"))
     assert ask(parent) == str(tmp_path / "bar.npz")
     timer.stop()
     assert asked == ["foo.PNG would be a picture; the name of a run ends in .npz"]
+
+
+@pytest.mark.parametrize("ending", ["jpg", "webp", "PDF"])
+def test_a_picture_is_not_written_under_the_name_of_another_format(parent, tmp_path, ending):
+    asked: list[str] = []
+    timer = answer(str(tmp_path / f"foo.{ending}"), asked, QMessageBox.StandardButton.Ok, str(tmp_path / "foo"))
+    assert ask_path(parent, "Export", "arm7.png", "Pictures (*.png)", "png") == str(tmp_path / "foo.png")
+    timer.stop()
+    assert asked == [f"foo.{ending} would be a .{ending.lower()} file; the name of a picture ends in .png"]
 
 
 def test_a_suffix_is_added_where_none_is_typed(parent, tmp_path):

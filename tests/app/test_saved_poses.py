@@ -169,16 +169,16 @@ def test_a_name_that_cannot_be_is_refused_and_asked_for_again(opened, arm, monke
 def test_poses_stay_with_their_robot_between_starts(qtbot, make_window, arm, typed):
     first = make_window()
     first.open(arm)
-    wait(qtbot, lambda: first.workbench.robot.model is not None and not first.workbench.loading)
+    wait(qtbot, lambda: first.workbench.robot.model is not None and not first.workbench.opening.loading)
     moved(qtbot, first, [0.5, -1.0])
     typed.append("reach")
     command(first, "&Save pose…")
     second = make_window()  # the first one still runs: the pose is written at once
     second.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: second.workbench.robot.model is not None and not second.workbench.loading)
+    wait(qtbot, lambda: second.workbench.robot.model is not None and not second.workbench.opening.loading)
     assert list(entries(second.features[PoseMenu].menu)) == ["neutral", "&Save pose…"]
     second.open(arm)
-    wait(qtbot, lambda: second.workbench.robot.model.name == "arm" and not second.workbench.loading)
+    wait(qtbot, lambda: second.workbench.robot.model.name == "arm" and not second.workbench.opening.loading)
     command(second, "reach")
     reached(qtbot, second, [0.5, -1.0])
 

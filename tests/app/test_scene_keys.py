@@ -90,7 +90,7 @@ def test_what_is_asked_for_while_a_body_is_added_is_done_in_turn(qtbot, window, 
     bench = window.workbench
 
     def names() -> list[str]:
-        wait(qtbot, lambda: not bench.loading and not scene.turns.waiting)
+        wait(qtbot, lambda: not bench.opening.loading and not scene.turns.waiting)
         return [each.name for each in scene.objects]
 
     entry(scene, "Free body: cube")
@@ -100,7 +100,7 @@ def test_what_is_asked_for_while_a_body_is_added_is_done_in_turn(qtbot, window, 
     scene.choose(1)
     for _ in range(3):
         qtbot.keyClick(scene.panel.list, Qt.Key.Key_D, CTRL)
-    assert bench.loading
+    assert bench.opening.loading
     qtbot.keyClick(scene.panel.list, Qt.Key.Key_Delete)  # of the third copy
     assert names() == ["Box 1", "cube", "ball", "cube 2", "cube 3"]
     qtbot.keyClick(scene.panel.list, Qt.Key.Key_D, CTRL)

@@ -39,7 +39,9 @@ def entry(view: SceneView, text: str) -> None:
 
 def settled(qtbot, view: SceneView) -> None:
     bench = view.panel.window().workbench
-    wait(qtbot, lambda: not bench.loading and not bench.compiling and bench.robot.newest is not None)
+    wait(
+        qtbot, lambda: not bench.opening.loading and not bench.computation.compiling and bench.robot.newest is not None
+    )
 
 
 def seen_at(window, point) -> QPoint:
@@ -209,7 +211,7 @@ def test_a_robot_and_a_body_of_files_come_beside_it_and_stay_when_the_file_is_re
     assert [each.name for each in scene.objects] == ["brick", "pendulum"]
     shown(qtbot, window, "beside")
     window.run.floating.trigger()
-    wait(qtbot, lambda: not bench.loading and bench.robot.model.joint_names[0] == "floating_base")
+    wait(qtbot, lambda: not bench.opening.loading and bench.robot.model.joint_names[0] == "floating_base")
     assert [each.name for each in scene.objects] == ["brick", "pendulum"]
     scene.add_robot(str(tmp_path / "nothing.urdf"), free=True)
     wait(qtbot, lambda: "nothing.urdf: " in window.statusBar().currentMessage())
@@ -227,9 +229,9 @@ def test_a_session_keeps_what_is_around_the_robot(qtbot, window, scene, tmp_path
     path, names = tmp_path / "a.catena", bench.robot.model.joint_names
     window.features[Sessions].save(str(path))
     window.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.opening.loading)
     window.features[Sessions].open(str(path))
-    wait(qtbot, lambda: bench.robot.model.joint_names == names and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model.joint_names == names and not bench.opening.loading)
     wait(qtbot, lambda: bench.robot.newest is not None and np.allclose(bench.surroundings.part_pose(0), pose))
     assert [each.shape for each in scene.obstacles] == ["cylinder"]
     assert [each.name for each in scene.objects] == ["Cylinder 1", "cube"]
@@ -260,7 +262,7 @@ def test_the_last_run_has_what_was_beside_the_robot(qtbot, make_window, tmp_path
             window.features[Sessions].open(str(path))
         else:
             window.kept.action.trigger()
-        wait(qtbot, lambda bench=bench: bench.robot.model is not None and not bench.loading)
+        wait(qtbot, lambda bench=bench: bench.robot.model is not None and not bench.opening.loading)
         assert bench.robot.model.joint_names == names
         assert bench.source == str(engine.find_robot("arm7"))
         if opened == "last run":
@@ -280,10 +282,10 @@ def test_a_session_whose_parts_cannot_be_opens_without_them(qtbot, window, tmp_p
     for junk in ([7], [{"robot": "nobody", "prefix": "", "pose": [0, 0, 0], "options": {}}], "all"):
         path.write_text(json.dumps(session | {"parts": junk}), "utf-8")
         window.open(engine.find_robot("pendulum"))
-        wait(qtbot, lambda: window.workbench.robot.model.name == "pendulum" and not window.workbench.loading)
+        wait(qtbot, lambda: window.workbench.robot.model.name == "pendulum" and not window.workbench.opening.loading)
         assert "part of the session" not in window.statusBar().currentMessage()
         window.features[Sessions].open(str(path))
-        wait(qtbot, lambda: window.workbench.robot.model.name == "arm7" and not window.workbench.loading)
+        wait(qtbot, lambda: window.workbench.robot.model.name == "arm7" and not window.workbench.opening.loading)
         assert "part of the session cannot be read: " in window.statusBar().currentMessage(), junk
         assert not window.workbench.robot.parts
 

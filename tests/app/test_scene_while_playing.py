@@ -41,7 +41,7 @@ def test_numbers_of_a_body_that_moves_are_taken(qtbot, window, falling):
         shown = bench.surroundings.part_pose(0).copy()
         wait(qtbot, lambda shown=shown: not np.array_equal(bench.surroundings.part_pose(0), shown))
         type_in(qtbot, box, value)
-        assert bench.loading
+        assert bench.opening.loading
         falling._due = 0.0
         settled(qtbot, falling)
         assert taken(bench.robot.parts[0].model) == value
@@ -96,14 +96,14 @@ def test_no_object_is_added_beside_a_recorded_frame_where_it_or_the_run_would_be
     window = started(make_window, tmp_path / "runs")
     scene, bench, bar = window.features[SceneView], window.workbench, window.statusBar()
     qtbot.keyClick(window, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
-    wait(qtbot, lambda: bench.replay.opened and bench.replay.active and not bench.loading)
+    wait(qtbot, lambda: bench.replay.opened and bench.replay.active and not bench.opening.loading)
     run, q = bench.replay.run, bench.replay.frame.checkpoint.q[0].copy()
     for name in ("Free body: ball", "Obstacle: ball"):
         entry(scene, name)
         assert bar.currentMessage() == (
             "a recorded frame is shown; to change objects press Branch here (Ctrl+B) to continue from it"
         )
-        assert (bench.replay.run, bench.loading, scene.objects) == (run, "", ())
+        assert (bench.replay.run, bench.opening.loading, scene.objects) == (run, "", ())
     assert not window.features[UndoView].stack.canUndo()
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: not bench.replay.active)
@@ -113,10 +113,10 @@ def test_no_object_is_added_beside_a_recorded_frame_where_it_or_the_run_would_be
     wait(qtbot, lambda: bench.robot.newest is not None and np.array_equal(bench.robot.newest.q[:4], q))
     assert len(scene.objects) == 2
     qtbot.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
-    wait(qtbot, lambda: len(scene.objects) == 1 and not bench.loading)
+    wait(qtbot, lambda: len(scene.objects) == 1 and not bench.opening.loading)
     wait(qtbot, lambda: bench.robot.newest is not None and np.array_equal(bench.robot.newest.q, q))
     qtbot.keyClick(window, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
-    wait(qtbot, lambda: bench.replay.opened and not bench.loading)
+    wait(qtbot, lambda: bench.replay.opened and not bench.opening.loading)
     assert np.array_equal(bench.replay.frame.checkpoint.q[0], q)
 
 
@@ -144,9 +144,9 @@ def test_a_robot_stays_in_its_pose_while_a_body_is_added(qtbot, window, scene):
     bench.joints.set_coordinate(1, 0.5)
     wait(qtbot, lambda: bench.robot.newest.q[1] == 0.5)
     scene.add("box", True)
-    assert bench.loading
+    assert bench.opening.loading
     window._timer.stop()
-    while bench.loading:
+    while bench.opening.loading:
         window._poll()
     assert bench.robot.newest is None
     assert window.joints.table.q[1] == 0.5

@@ -8,7 +8,8 @@ from PyQt6.QtCore import QPoint, Qt
 from windows import PATIENCE, in_simulation, play_for, second_state, wait
 
 import engine
-from app.features.attaching import GroundView, Reloading, RunExports, SimulationChoices
+from app.features.attaching import GroundView, LogView, Reloading, RunExports, SimulationChoices
+from app.features.ghost_view import HIDDEN, GhostView
 from app.features.second_robot_view import CROWDED, UNBEGUN, UNRECORDED, UNTOUCHED, SecondRobotView
 from app.gl.picking import corners_at
 from app.panels.second_robot import ROWS
@@ -104,7 +105,7 @@ def test_it_goes_on_by_an_algorithm_of_its_own(qtbot, second):
     play_for(qtbot, window, 0.2)
     time = in_simulation(window.workbench, lambda running: running.time)
     wait(qtbot, lambda: window.workbench.robot.newest.time == time)
-    first, there = window.workbench.algorithm, second_state(window)
+    first, there = window.workbench.computation.algorithm, second_state(window)
     assert "cfa" not in (first, there.algorithm)
     pick_entry(qtbot, box, "cfa")
     wait(qtbot, lambda: second_state(window) is not None and second_state(window).algorithm == "cfa")
@@ -114,7 +115,7 @@ def test_it_goes_on_by_an_algorithm_of_its_own(qtbot, second):
     np.testing.assert_array_equal(second_state(window).v, there.v)
     row = ROWS.index("algorithm")
     wait(qtbot, lambda: view.panel.table.item(row, 1).text() == "CFA")
-    assert (window.workbench.robot.settings.algorithm, window.workbench.algorithm) == ("auto", first)
+    assert (window.workbench.robot.settings.algorithm, window.workbench.computation.algorithm) == ("auto", first)
     window.workbench.step()
     wait(qtbot, lambda: second_state(window).time > there.time)
     settings, now = window.workbench.robot.settings, second_state(window)
@@ -240,7 +241,7 @@ def test_the_first_robot_takes_the_steps_that_it_takes_alone(qtbot, second):
     kp, kd = gains_of(bench.robot.model, bench.robot.settings)
     alone = engine.Simulation(
         bench.robot.model, dt=bench.robot.settings.dt, integrator=bench.robot.settings.integrator, device="cpu",
-        algorithm=bench.algorithm, kp=kp, kd=kd,
+        algorithm=bench.computation.algorithm, kp=kp, kd=kd,
     )  # fmt: skip
     alone.reset(bench.robot.initial[None])
     alone.target[:] = bench.robot.initial
@@ -283,10 +284,15 @@ def test_a_film_shows_the_first_one_alone(second):
 def test_it_is_closed_again_and_makes_room_for_a_batch(qtbot, second):
     window, put = second
     view = put("scara")
+    window.features[GhostView].panel.on.click()
+    wait(qtbot, lambda: window.workbench.shown.ghost is not None)
+    wait(qtbot, lambda: view.panel.table.item(ROWS.index("time"), 0).text() != "")
     window.workbench.configuring.set_spread(BatchSpread(3, 0.1))
     wait(qtbot, lambda: window.workbench.robot.newest.batch is not None)
     wait(qtbot, lambda: window.viewport.overlays.second_robot is None)
     assert view.panel.note.text() == CROWDED
+    assert {CROWDED, HIDDEN} <= {entry.text for entry in window.features[LogView].entries}
+    assert {view.panel.table.item(ROWS.index("time"), column).text() for column in (0, 1)} == {""}, "no old numbers"
     window.workbench.configuring.set_spread(BatchSpread())
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     assert not view.panel.note.text()

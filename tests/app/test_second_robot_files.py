@@ -69,7 +69,10 @@ def test_in_a_session_play_waits_for_it_and_its_clock_goes_on(qtbot, opened, mak
     again = make_window()
     bench = again.workbench
     again.features[Sessions].open(str(tmp_path / "two.catena"))
-    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.time == own and not bench.compiling)
+    wait(
+        qtbot,
+        lambda: bench.robot.newest is not None and bench.robot.newest.time == own and not bench.computation.compiling,
+    )
     wait(qtbot, lambda: bench.second_robot.expected)
     qtbot.keyClick(again, Qt.Key.Key_Space)
     assert again.statusBar().currentMessage() == WAITS
@@ -88,7 +91,7 @@ def test_play_waits_for_one_that_is_opened_while_paused_and_not_if_it_plays(qtbo
     """It began some seconds after the first one, and stayed so far behind."""
     window, go_on, make = opened(engine.find_robot("arm7")), threading.Event(), second_robot.make_simulation
     bench, view, bar = window.workbench, window.features[SecondRobotView], window.statusBar()
-    wait(qtbot, lambda: bench.robot.newest is not None and not bench.compiling)
+    wait(qtbot, lambda: bench.robot.newest is not None and not bench.computation.compiling)
     monkeypatch.setattr("app.simulation.second_robot.make_simulation", lambda *how: (go_on.wait(60), make(*how))[1])
     view.open(engine.find_robot("double_pendulum"))
     wait(qtbot, lambda: view.model is not None)
@@ -167,7 +170,7 @@ def test_without_a_first_robot_its_keys_ask_for_no_file(qtbot, window):
     action = window.features[SecondRobotView].open_action
     assert not action.isEnabled()
     window.open(engine.find_robot("arm7"))
-    wait(qtbot, lambda: not window.workbench.loading and window.workbench.robot.model is not None)
+    wait(qtbot, lambda: not window.workbench.opening.loading and window.workbench.robot.model is not None)
     wait(qtbot, action.isEnabled)
 
 

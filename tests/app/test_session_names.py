@@ -23,7 +23,7 @@ def session(opened, make_window, qtbot, tmp_path):
     first.close()
     window = make_window()
     window.open(path)
-    wait(qtbot, lambda: window.workbench.robot.model is not None and not window.workbench.loading)
+    wait(qtbot, lambda: window.workbench.robot.model is not None and not window.workbench.opening.loading)
     return window, path
 
 

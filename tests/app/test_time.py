@@ -32,7 +32,7 @@ def play(qtbot, window: Window, seconds: float) -> None:
 def load(qtbot, window: Window, name: str = "arm7") -> engine.Recording:
     window.open(engine.find_robot(name))
     wait_loaded(qtbot, window)
-    wait(qtbot, lambda: not window.workbench.compiling)
+    wait(qtbot, lambda: not window.workbench.computation.compiling)
     return window.workbench.replay.recording
 
 
@@ -328,11 +328,13 @@ def test_keyframes_are_named_jumped_to_and_started_from(qtbot, window, time_view
     qtbot.keyClick(window, Qt.Key.Key_End)
     qtbot.keyClick(window, Qt.Key.Key_Left, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: window.workbench.replay.frame is here)
-    monkeypatch.setattr(QInputDialog, "getText", lambda *_, **__: ("Reach", True))
+    asked, answers = [], [" ", "Reach"]
+    monkeypatch.setattr(QInputDialog, "getText", lambda *told, **_: (asked.append(told[2]), (answers.pop(0), True))[1])
     menu = time_view.keyframes
     menu.aboutToShow.emit()
     entries = {action.text(): action for action in menu.actions()[0].menu().actions()}
     entries["&Rename…"].trigger()
+    assert asked[1] == f"A keyframe at {here.time:.3f} s needs a name; type at least one letter.\n{asked[0]}"
     menu.aboutToShow.emit()
     assert menu.actions()[0].text().startswith("Reach")
     entries = {action.text(): action for action in menu.actions()[0].menu().actions()}
@@ -414,7 +416,7 @@ def test_a_batch_is_scrubbed_and_gone_on_from(qtbot, window, time_view):
     recording = load(qtbot, window)
     window.workbench.configuring.set_spread(BatchSpread(robots=5, pose=0.3, mass=0.1))
     wait(qtbot, lambda: window.workbench.robot.newest is not None and window.workbench.robot.newest.batch is not None)
-    wait(qtbot, lambda: not window.workbench.compiling)
+    wait(qtbot, lambda: not window.workbench.computation.compiling)
     play(qtbot, window, 0.3)
     (run,) = recording.runs
     scrub(qtbot, time_view, 0.5)

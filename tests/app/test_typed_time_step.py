@@ -35,7 +35,7 @@ def test_a_step_is_typed_simulated_and_undone(qtbot, opened, answers):
     steps = window.feature(SimulationChoices).time_steps
     assert [action for action in steps.actions() if action.isChecked()] == [other]
     assert other.actionGroup().isExclusive()  # so that the menu draws a ring, as for the steps beside it
-    wait(qtbot, lambda: bench.robot.newest is not None and not bench.compiling)
+    wait(qtbot, lambda: bench.robot.newest is not None and not bench.computation.compiling)
     bench.step()
     wait(qtbot, lambda: bench.robot.time == pytest.approx(4e-4))
     window.features[UndoView].undo.trigger()

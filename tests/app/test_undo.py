@@ -186,7 +186,7 @@ def test_obstacles_and_bodies_go_back(qtbot, window, undoing):
     wait(qtbot, lambda: np.allclose(bench.surroundings.part_pose(0), start))
     assert undoing.stack.undoText() == "Add cube"
     undo(qtbot, undoing)
-    wait(qtbot, lambda: not bench.loading and not bench.robot.parts and bench.robot.newest is not None)
+    wait(qtbot, lambda: not bench.opening.loading and not bench.robot.parts and bench.robot.newest is not None)
     wait(qtbot, lambda: joint(undoing) == 0.5)
     assert window.statusBar().currentMessage() == "Undone: Add cube"
     assert scene.obstacles[0].size[0] == 0.5
@@ -236,7 +236,7 @@ def test_another_robot_begins_with_nothing_to_undo(qtbot, window, undoing):
     window.run.gravity.trigger()
     assert undoing.undo.isEnabled()
     window.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: window.workbench.robot.model.name == "pendulum" and not window.workbench.loading)
+    wait(qtbot, lambda: window.workbench.robot.model.name == "pendulum" and not window.workbench.opening.loading)
     assert not undoing.undo.isEnabled()
 
 
@@ -254,19 +254,19 @@ def test_objects_stay_with_the_robot_that_is_left_and_undo_adds_them_to_the_next
     wait(qtbot, lambda: np.allclose(bench.surroundings.part_pose(0), pose))
     (cylinder,), terrain = scene.obstacles, bench.robot.settings.scene.ground
     window.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.opening.loading)
     assert (scene.obstacles, bench.robot.parts) == ((), ())
     assert bench.robot.settings.scene.ground == terrain
     assert window.statusBar().currentMessage() == "2 objects around arm7 were removed; Undo (Ctrl+Z) adds them here"
     assert undoing.undo.text() == "&Undo Remove 2 objects"
     undo(qtbot, undoing)
     settled(qtbot, scene)
-    wait(qtbot, lambda: len(bench.robot.parts) == 1 and not bench.loading and bench.robot.newest is not None)
+    wait(qtbot, lambda: len(bench.robot.parts) == 1 and not bench.opening.loading and bench.robot.newest is not None)
     assert scene.obstacles == (cylinder,)
     np.testing.assert_allclose(bench.surroundings.part_pose(0), pose)
     assert bench.robot.model.parts[0].model.name == "pendulum"
     redo(qtbot, undoing)
-    wait(qtbot, lambda: not bench.robot.parts and not bench.loading)
+    wait(qtbot, lambda: not bench.robot.parts and not bench.opening.loading)
     assert scene.obstacles == ()
 
 
@@ -281,7 +281,7 @@ def test_a_body_that_fell_away_is_added_to_the_next_robot_where_it_began(qtbot, 
     window.run.play.trigger()
     wait(qtbot, lambda: bench.surroundings.part_pose(0)[2, 3] < began[2, 3] - 0.5)
     window.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.opening.loading)
     undo(qtbot, undoing)
     settled(qtbot, scene)
     np.testing.assert_allclose(bench.surroundings.part_pose(0), began, atol=1e-12)
@@ -297,12 +297,12 @@ def test_keys_while_a_body_is_being_added_or_removed_are_taken_when_it_is(qtbot,
     settled(qtbot, scene)
     for _ in range(3):
         undo(qtbot, undoing)
-    assert bench.loading  # the ball goes
-    wait(qtbot, lambda: not bench.robot.parts and not bench.loading)
+    assert bench.opening.loading  # the ball goes
+    wait(qtbot, lambda: not bench.robot.parts and not bench.opening.loading)
     assert not scene.obstacles
     for _ in range(3):
         redo(qtbot, undoing)
-    wait(qtbot, lambda: len(bench.robot.parts) == 2 and not bench.loading and len(scene.obstacles) == 1)
+    wait(qtbot, lambda: len(bench.robot.parts) == 2 and not bench.opening.loading and len(scene.obstacles) == 1)
     assert [each.name for each in scene.objects] == ["Box 1", "cube", "ball"]
     assert window.statusBar().currentMessage() == "Redone: Add Box 1"
 
@@ -316,7 +316,7 @@ def test_keys_while_another_robot_opens_are_not_kept_for_it(qtbot, window, undoi
     window.open(engine.find_robot("pendulum"))
     assert not undoing.undo.isEnabled()
     redo(qtbot, undoing)
-    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.opening.loading)
     settled(qtbot, scene)
     assert not scene.turns.waiting
     assert not bench.robot.parts
@@ -328,28 +328,31 @@ def test_a_robot_that_is_opened_again_keeps_its_obstacles(qtbot, window, undoing
     scene.add("box", False)
     before = bench.robot.model
     bench.open_again(floating=True)
-    wait(qtbot, lambda: bench.robot.model is not before and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model is not before and not bench.opening.loading)
     window.open(bench.path)
     floating = bench.robot.model
-    wait(qtbot, lambda: bench.robot.model is not floating and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model is not floating and not bench.opening.loading)
     assert len(scene.obstacles) == 1
     assert not undoing.undo.isEnabled()
     window.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.opening.loading)
     assert window.statusBar().currentMessage() == "the object around arm7 was removed; Undo (Ctrl+Z) adds it here"
 
 
 def test_a_session_has_its_own_scene_and_nothing_to_undo(qtbot, window, undoing, tmp_path):
     bench = window.workbench
     window.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.loading and bench.robot.newest is not None)
+    wait(
+        qtbot,
+        lambda: bench.robot.model.name == "pendulum" and not bench.opening.loading and bench.robot.newest is not None,
+    )
     window.features[Sessions].save(str(tmp_path / "own.catena"))
     wait(qtbot, (tmp_path / "own.catena").is_file)
     window.open(engine.find_robot("arm7"))
-    wait(qtbot, lambda: bench.robot.model.name == "arm7" and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model.name == "arm7" and not bench.opening.loading)
     window.features[SceneView].add("box", False)
     window.open(tmp_path / "own.catena")
-    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model.name == "pendulum" and not bench.opening.loading)
     assert window.features[SceneView].obstacles == ()
     assert not undoing.undo.isEnabled()
 
@@ -367,7 +370,7 @@ def test_a_run_opens_in_its_own_scene_and_undo_adds_the_other_objects(qtbot, win
     settled(qtbot, scene)
     larger, ball = scene.obstacles
     window.open(path)
-    wait(qtbot, lambda: bench.replay.active and not bench.loading)
+    wait(qtbot, lambda: bench.replay.active and not bench.opening.loading)
     assert [(each.shape, each.size) for each in scene.obstacles] == [("box", box.size)]
     assert window.statusBar().currentMessage() == "2 objects around arm7 were removed; Undo (Ctrl+Z) adds them here"
     undo(qtbot, undoing)

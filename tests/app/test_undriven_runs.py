@@ -49,7 +49,7 @@ def branch(qtbot, window):
     """Branch here by its key."""
     bench = window.workbench
     qtbot.keyClick(window, Key.Key_B, Ctrl)
-    wait(qtbot, lambda: not bench.replay.active and not bench.compiling)
+    wait(qtbot, lambda: not bench.replay.active and not bench.computation.compiling)
     wait(qtbot, lambda: bench.replay.recording.runs[-1].left is not None)
 
 

@@ -109,7 +109,7 @@ def test_a_robot_with_plugins_and_expressions(qtbot, window, trap, marker, tmp_p
     for expression in expressions:
         path.write_text(text.replace('mass value="', f'mass value="${{{expression}}}', 1))
         window.open(path)
-        wait(qtbot, lambda: not window.workbench.loading)
+        wait(qtbot, lambda: not window.workbench.opening.loading)
         wait_loaded(qtbot, window)
         assert any(each.severity == "error" for each in window.feature(DiagnosticsView).panel.diagnostics), expression
 

@@ -29,7 +29,7 @@ def compiled(monkeypatch):
 
 def test_what_play_waits_for_is_said_over_the_picture_until_the_robot_moves(qtbot, window, compiled):
     window.open(engine.find_robot("quadruped"))
-    wait(qtbot, lambda: window.workbench.compiling > 0)
+    wait(qtbot, lambda: window.workbench.computation.compiling > 0)
     waiting = window.features[Waiting]
     assert not waiting.note.isVisible()
     window.run.play.trigger()
@@ -58,7 +58,7 @@ def test_the_robot_moves_on_until_there_is_code_for_the_terrain_that_was_chosen(
     compiled.append(True)
     window.open(engine.find_robot("quadruped"))
     bench, view = window.workbench, window.features[GroundView]
-    wait(qtbot, lambda: bench.robot.model is not None and not bench.loading)
+    wait(qtbot, lambda: bench.robot.model is not None and not bench.opening.loading)
     window.run.play.trigger()
     wait(qtbot, lambda: bench.robot.time > 0.1)
     compiled.clear()

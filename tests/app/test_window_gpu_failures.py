@@ -20,9 +20,9 @@ FAULTS = [OutOfMemoryError("Out of memory allocating 9 bytes"), CUDARuntimeError
 def on_gpu(qtbot, pretended_gpu, opened):
     window = opened(engine.find_robot("double_pendulum"))
     bench = window.workbench
-    wait(qtbot, lambda: "cuda" not in bench.device_refusals)
+    wait(qtbot, lambda: "cuda" not in bench.computation.device_refusals)
     bench.configuring.set_device("cuda")
-    wait(qtbot, lambda: bench.device == "cuda")
+    wait(qtbot, lambda: bench.computation.device == "cuda")
     window.run.play.trigger()
     wait(qtbot, lambda: bench.robot.time > 0.3 and bool(pretended_gpu.launches))
     return window
@@ -45,7 +45,7 @@ def test_the_cpu_goes_on_and_the_run_so_far_is_kept(qtbot, on_gpu, pretended_gpu
         monkeypatch.setattr(pretended_gpu, "step", gone)
     else:
         pretended_gpu.fault_in_flight = fault
-    wait(qtbot, lambda: bench.device == "cpu")
+    wait(qtbot, lambda: bench.computation.device == "cpu")
     told = on_gpu.statusBar().currentMessage()
     assert told == f"switched to the CPU: the GPU failed ({fault})"
     failed = bench.robot.time
@@ -69,7 +69,7 @@ def test_one_that_fails_at_rest_is_told_at_the_next_touch(qtbot, on_gpu, pretend
     pretended_gpu.fault_in_flight = FAULTS[1]
     now = bench.robot.time
     bench.step()
-    wait(qtbot, lambda: bench.device == "cpu")
+    wait(qtbot, lambda: bench.computation.device == "cpu")
     bench.step()
     wait(qtbot, lambda: bench.robot.time > now)
     assert "the GPU failed" in on_gpu.statusBar().currentMessage()
@@ -98,11 +98,11 @@ def one_is_told_and_it_plays_on(qtbot, window, pretended_gpu, patch, where: str,
     told = window.statusBar().currentMessage()
     assert told == f"the simulation stopped: {str(fault) or 'TypeError'}"
     assert "the GPU failed" not in told
-    assert bench.device == "cuda"
+    assert bench.computation.device == "cuda"
     assert [entry.text for entry in log.entries if entry.detail] == [told], "told again and again"
     patch.setattr(pretended_gpu, "step", step)
     pretended_gpu.fault_in_flight = None
     stopped = bench.robot.time
     window.run.play.trigger()
     wait(qtbot, lambda: bench.robot.time > stopped + 0.1)
-    assert bench.device == "cuda"
+    assert bench.computation.device == "cuda"

@@ -309,7 +309,7 @@ def test_closing_leaves_no_thread(urdf, playing):
 
 def opened(bench: Workbench, source: object, floating: bool = False) -> Workbench:
     bench.open(source, floating)
-    until(lambda: bench.poll() and not bench.loading)
+    until(lambda: bench.poll() and not bench.opening.loading)
     return bench
 
 
@@ -403,10 +403,10 @@ bench = Workbench()
 bench.open(sys.argv[1])
 while bench.robot.model is None:
     bench.poll(), time.sleep(0.01)
-assert bench.compiling > 0
+assert bench.computation.compiling > 0
 while bench.frame() is None:
     bench.poll(), time.sleep(0.01)
-assert bench.compiling > 0
+assert bench.computation.compiling > 0
 bench.play()
 began = time.monotonic()
 bench.close()

@@ -47,9 +47,9 @@ def test_the_dialog_has_the_file_s_arguments_and_reloads_it_with_others(qtbot, o
     wait(qtbot, lambda: bench.robot.model.nv == 4)
     wait_loaded(qtbot, window)
     assert give(window, accept=False, n="5") == {"n": "4", "prefix": ""}
-    assert not bench.loading
+    assert not bench.opening.loading
     window.feature(Reloading).action.trigger()
-    wait(qtbot, lambda: bool(bench.loading))
+    wait(qtbot, lambda: bool(bench.opening.loading))
     wait_loaded(qtbot, window)
     assert bench.robot.model.nv == 4
     give(window, n="four")
@@ -85,7 +85,7 @@ def test_sessions_and_runs_keep_them(qtbot, opened, path, tmp_path):
     assert json.loads((tmp_path / "s.catena").read_text())["robot"]["xacro args"] == {"n": "4"}
     for name in ("still.catena", "run.npz", "s.catena"):
         opened(engine.find_robot("arm7"))
-        bench.set_xacro_args(path, {})
+        bench.opening.set_xacro_args(path, {})
         window.open(tmp_path / name)
         wait(qtbot, lambda: bench.robot.model.nv == 4)
         wait_loaded(qtbot, window)

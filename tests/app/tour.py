@@ -345,7 +345,7 @@ class Tour(DialogTour):
         view = self.window.features[SceneView]
         view.add("cylinder", False)
         view.add("box", True)
-        self.spin(PATIENCE, lambda: len(self.bench.robot.parts) == 1 and not self.bench.loading)
+        self.spin(PATIENCE, lambda: len(self.bench.robot.parts) == 1 and not self.bench.opening.loading)
         self.rest()
         yield
         palette = self.window.features[PaletteView]
@@ -364,7 +364,7 @@ class Tour(DialogTour):
         stack = self.window.features[UndoView].stack
         while stack.canUndo():
             stack.undo()
-            self.spin(PATIENCE, lambda: not self.bench.loading)
+            self.spin(PATIENCE, lambda: not self.bench.opening.loading)
         self.dock("Scene", False)
 
     def groups(self) -> Iterator[None]:

@@ -35,7 +35,10 @@ class User:
         bench = self.window.workbench
         before = bench.robot.model
         self.window.open(path)
-        self.spin(PATIENCE, lambda: bench.robot.model is not before and not bench.loading and not bench.compiling)
+        self.spin(
+            PATIENCE,
+            lambda: bench.robot.model is not before and not bench.opening.loading and not bench.computation.compiling,
+        )
         self.spin(PATIENCE, lambda: bench.robot.newest is not None or bench.replay.active)
 
     def mouse(self, kind: str, x: float, y: float, button: str, held: bool) -> None:

@@ -175,7 +175,7 @@ class Figures:
         ) as script:
             script.stdout.readline()
             view.action.trigger()
-            self.bench.spin(60, lambda: view.reader is not None and not bench.loading)
+            self.bench.spin(60, lambda: view.reader is not None and not bench.opening.loading)
             script.stdin.write("\n")
             script.stdin.flush()
             self.bench.spin(60, lambda: bench.replay.frame.time > 0.5)

@@ -40,7 +40,7 @@ def wait(qtbot, condition: Callable[[], bool]) -> None:
 
 
 def wait_loaded(qtbot, window: Window) -> None:
-    wait(qtbot, lambda: not window.workbench.loading and window.feature(Status).loading_label.text() == "")
+    wait(qtbot, lambda: not window.workbench.opening.loading and window.feature(Status).loading_label.text() == "")
 
 
 def started(make_window: Callable[[], Window], folder: Path) -> Window:

@@ -45,24 +45,29 @@ def play(model: engine.Model, device: str, seconds: float, speed: float = 1.0) -
     bench.configuring.take_settings(Settings(device=device, automatic=True))
     bench.open(model)
     began = time.perf_counter()
-    while bench.robot.model is None or (device == "cuda" and bench.device != "cuda") or bench.compiling:
+    while (
+        bench.robot.model is None
+        or (device == "cuda" and bench.computation.device != "cuda")
+        or bench.computation.compiling
+    ):
         for event in bench.poll():
             if isinstance(event, Configured) and event.refusal:
                 print("  refused:", event.refusal)
-        assert time.perf_counter() < began + PATIENCE, (bench.device, bench.compiling)
+        assert time.perf_counter() < began + PATIENCE, (bench.computation.device, bench.computation.compiling)
         time.sleep(LOOK)
     made = time.perf_counter() - began
     bench.joints.set_held(False)
     look(bench, time.perf_counter() + 0.3)
-    while bench.preparing or bench.compiling:
+    while bench.computation.preparing or bench.computation.compiling:
         look(bench, time.perf_counter() + 0.1)
     bench.set_speed(speed)
     bench.play()
     look(bench, time.perf_counter() + 1.0)
     seen = look(bench, time.perf_counter() + seconds)
     bench.pause()
-    where = f"{bench.device}, {bench.algorithm}, {bench.robot.settings.integrator}, dt {bench.robot.settings.dt:g}"
-    print(f"{model.name} on {where}, asked {speed:g} x; ready after {made:.1f} s; {bench.why}")
+    by, settings = bench.computation, bench.robot.settings
+    where = f"{by.device}, {by.algorithm}, {settings.integrator}, dt {settings.dt:g}"
+    print(f"{model.name} on {where}, asked {speed:g} x; ready after {made:.1f} s; {bench.computation.why}")
     factors = [factor for factor, *_ in seen if np.isfinite(factor)]
     print(f"  achieved {np.median(factors):.3f} x, {len(seen) / seconds:.0f} snapshots/s")
     print("  a step, us:", microseconds([phases for _, phases, *_ in seen if phases]))

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine import files
 from engine.bench import timer
-from engine.bench.peers.peer import Missing
+from engine.bench.peers.peer import or_missing
 from engine.bench.results import NONE, Rows
 from engine.holding import holding_gains
 from engine.scene import Scene
@@ -88,7 +88,7 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
         row = {"key": key, "figures": figures}
         row["musts"] = {name: {"must": str(m), "aim": m.aim, "met": m.met(figures[name])} for name, m in asked.items()}
         if key in PEERS:
-            row["peers"] = {"mujoco": _beside(partial(PEERS[key], seconds))}
+            row["peers"] = {"mujoco": or_missing(partial(PEERS[key], seconds))}
         yield row
 
 
@@ -115,13 +115,6 @@ def _parts(seconds: float) -> list[tuple[str, Callable[[], dict[str, Any]]]]:
 
 
 MOST_ROWS = len(_parts(1.0))
-
-
-def _beside(measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    try:
-        return measure()
-    except Missing as reason:
-        return {"missing": str(reason)}
 
 
 def _box_beside(_seconds: float) -> dict[str, Any]:

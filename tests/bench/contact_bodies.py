@@ -13,7 +13,7 @@ from engine.scene import Obstacle, Scene
 from engine.simulation import Simulation
 from engine.urdf.load import load
 from engine.validation import Array
-from tests.bench.contact_cases import HELD, INERTIA, G, histogram
+from tests.bench.contact_cases import HELD, INERTIA, G, simulated, stepped, touching
 
 BOX = '<box size="0.2 0.2 0.2"/>'
 RATIOS = (1, 10, 100, 1000)
@@ -59,10 +59,6 @@ def _loaded_in(folder: str, *parts: str) -> Model:
     return load(path)
 
 
-def _simulated(model: Model, scene: Scene, q: Array, **options: Any) -> Simulation:
-    return Simulation(model, q=q, scene=scene, algorithm="abia", device="cpu", timed=False, **options)
-
-
 def _placed(model: Model, **places: tuple[float, float, float]) -> Array:
     """(nq,): free bodies at these places."""
     q = model.neutral()
@@ -77,9 +73,7 @@ def _held(simulation: Simulation, links: slice, seconds: float) -> tuple[float, 
     start, far, left = link_poses(simulation.model, simulation.q[0])[links, :3, 3], 0.0, list[float]()
     for _ in range(round(seconds / simulation.dt / 100)):
         simulation.step(100)
-        found = simulation.contacts
-        assert found is not None
-        left.append(float(found.worst[0]))
+        left.append(float(touching(simulation).worst[0]))
         far = max(far, float(np.abs(link_poses(simulation.model, simulation.q[0])[links, :3, 3] - start).max()))
     return far, left
 
@@ -91,7 +85,7 @@ def stack(seconds: float = HELD, ratios: tuple[float, ...] = RATIOS) -> dict[str
         parts = link("a", BOX), joint("a"), link("b", BOX, mass=2.0 * ratio, inertia=INERTIA * ratio), joint("b")
         model = _loaded(*parts)
         q = _placed(model, a=(0, 0, 0.1), b=(0.01, 0.02, 0.3))
-        far, left = _held(_simulated(model, Scene(self_collision=True), q), slice(1, 3), seconds)
+        far, left = _held(simulated(model, Scene(self_collision=True), q), slice(1, 3), seconds)
         drift, worst = max(drift, far), max(worst, *left)
     return {f"drift in {seconds:g} s, m": drift, "worst": worst}
 
@@ -106,7 +100,7 @@ def pinch(seconds: float = HELD, mu: float = 0.5) -> dict[str, Any]:
     model = _loaded(*parts)
     q = _placed(model, held=(0, 0, 0))
     q[model.q_slice("pad")] = 0.03
-    simulation = _simulated(model, Scene(ground=None, self_collision=True, friction=mu), q)
+    simulation = simulated(model, Scene(ground=None, self_collision=True, friction=mu), q)
     simulation.tau[:, model.v_slice("pad")] = -MARGIN * mass * G / (2 * mu)
     held = model.link_names.index("held")
     far, left = _held(simulation, slice(held, held + 1), seconds)
@@ -122,8 +116,8 @@ def wedge(seconds: float = 2.0, mu: float = 0.8) -> dict[str, Any]:
         q = np.tile(_placed(model, a=(0, 0, 0.25)), (8, 1))
         q[:, :2] += rng.uniform(-0.01, 0.01, (8, 2))
         scene = Scene(ground=None, obstacles=(_wall(-1), _wall(1)), friction=mu)
-        simulation = _simulated(model, scene, q, batch=8)
-        found = _stepped(simulation, seconds)
+        simulation = simulated(model, scene, q)
+        found = stepped(simulation, round(seconds / simulation.dt))
     return found | {"speed at the end, m/s": float(np.abs(simulation.v).max())}
 
 
@@ -144,25 +138,14 @@ def _wall(side: int) -> Obstacle:
     return Obstacle("box", (0.1, 0.5, 0.5), pose)
 
 
-def _stepped(simulation: Simulation, seconds: float) -> dict[str, Any]:
-    """Residuals of that time's steps with contact, every robot's, and how many contacts one had at most."""
-    left, most = list[float](), 0
-    for _ in range(round(seconds / simulation.dt)):
-        simulation.step()
-        found = simulation.contacts
-        assert found is not None
-        left += [float(x) for x in found.residual[found.number > 0]]
-        most = max(most, int(found.number.max()))
-    return histogram(left) | {"contacts at most": most}
-
-
 def corners(seconds: float = 1.0) -> dict[str, Any]:
     """Simulate a body on two boxes, eight corners sharing its load, pushed at random over a static box."""
     feet = ('<box size="0.1 0.3 0.02"/>@-0.1 0 -0.1', '<box size="0.1 0.3 0.02"/>@0.1 0 -0.1')
     model, rng = _loaded(link("a", *feet), joint("a")), np.random.default_rng(8)
     floor = Obstacle("box", (4.0, 4.0, 0.2), (0, 0, -0.1))
     q, v = _placed(model, a=(0, 0, 0.11)), rng.standard_normal((50, 6)) * [0.1, 0.1, 1, 0.5, 0.5, 0]
-    return _stepped(_simulated(model, Scene(ground=None, obstacles=(floor,)), q, v=v, batch=50), seconds)
+    simulation = simulated(model, Scene(ground=None, obstacles=(floor,)), q, v=v, batch=50)
+    return stepped(simulation, round(seconds / simulation.dt))
 
 
 def pushed(seconds: float = 2.0, mu: float = 0.6, speed: float = 0.1) -> dict[str, Any]:
@@ -172,7 +155,7 @@ def pushed(seconds: float = 2.0, mu: float = 0.6, speed: float = 0.1) -> dict[st
     slide, smooth = joint("ball", "prismatic", xyz="0 0 0.1"), '<gazebo reference="ball"><mu1>0</mu1></gazebo>'
     model = _loaded(*parts, slide, smooth)
     q = _placed(model, box=(0.16, 0.0, 0.1))
-    simulation = _simulated(
+    simulation = simulated(
         model, Scene(self_collision=True, friction=mu), q, integrator="implicit", kp=_of(model, 1e5), kd=_of(model, 1e3)
     )  # fmt: skip
     ball = model.v_slice("ball").start
@@ -218,11 +201,10 @@ def strikes(batch: int = 10_000) -> dict[str, Any]:
     v = rng.standard_normal((batch, model.nv))
     for e in (0.5, 1.0):
         scene = Scene(ground=None, self_collision=True, restitution=e)
-        simulation = _simulated(model, scene, q, v=v, batch=batch, dt=1e-9)
+        simulation = simulated(model, scene, q, v=v, dt=1e-9)
         before = simulation.energy()[0]
         simulation.step()
-        found = simulation.contacts
-        assert found is not None
+        found = touching(simulation)
         impulse = np.linalg.norm(found.impulse, axis=-1) * (np.arange(found.gap.shape[1]) < found.number[:, None])
         told[f"energy gained at e {e:g}"] = float(np.max(simulation.energy()[0] / before - 1))
         told[f"struck at e {e:g}"] = int(np.any(impulse > 1e-6, 1).sum())

@@ -2,6 +2,7 @@
 
 import dataclasses
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from engine.bench import timer
 from engine.dynamics import link_poses
 from engine.holding import holding_gains
 from engine.model import Model
-from engine.scene import Plane, Scene, put_down, slope
+from engine.scene import Contacts, Plane, Scene, put_down, slope
 from engine.simulation import Simulation
 from engine.urdf.load import load
 from engine.validation import Array
@@ -42,12 +43,18 @@ def body(shape: str) -> Model:
         return load(path, floating=True)
 
 
-def thrown(model: Model, scene: Scene, height: float, tilt: float = 0.0, batch: int = 1, **options: Any) -> Simulation:
+def simulated(model: Model, scene: Scene, q: Array, **options: Any) -> Simulation:
+    """Robots at q, (nq,) or (batch, nq), in a scene."""
+    options = {"batch": len(np.atleast_2d(q)), **options}
+    return Simulation(model, q=q, scene=scene, algorithm="abia", device="cpu", timed=False, **options)
+
+
+def thrown(model: Model, scene: Scene, height: float, tilt: float = 0.0, **options: Any) -> Simulation:
     """Bodies at rest, level with a slope, their origins so high above it."""
     q = model.neutral()
     q[:3] = height * np.array([np.sin(tilt), 0, np.cos(tilt)])
     q[3:7] = [0, np.sin(tilt / 2), 0, np.cos(tilt / 2)]
-    return Simulation(model, batch, q=q, scene=scene, algorithm="abia", device="cpu", timed=False, **options)
+    return simulated(model, scene, q, **options)
 
 
 def robot(name: str) -> Model:
@@ -55,14 +62,12 @@ def robot(name: str) -> Model:
     return load(files.find_robot(name), floating=name == "snake50")
 
 
-def standing(name: str, scene: Scene, batch: int = 1, threads: int | None = None) -> Simulation:
-    """Robots that are put down on the ground and held by their gains alone."""
+def standing(name: str, scene: Scene, q: Array | None = None, **options: Any) -> Simulation:
+    """Robots that are put down on the ground, by default in their neutral posture, and held by their gains alone."""
     model = robot(name)
     kp, kd = holding_gains(model)
-    return Simulation(
-        model, batch, DT[name], "implicit", "abia", q=put_down(model, scene, model.neutral()), kp=kp, kd=kd,
-        scene=scene, device="cpu", timed=False, threads=threads,
-    )  # fmt: skip
+    q = put_down(model, scene, model.neutral() if q is None else q)
+    return simulated(model, scene, q, dt=DT[name], integrator="implicit", kp=kp, kd=kd, **options)
 
 
 def _fallen(name: str, rng: np.random.Generator, scene: Scene, robots: int) -> Simulation:
@@ -71,31 +76,40 @@ def _fallen(name: str, rng: np.random.Generator, scene: Scene, robots: int) -> S
     q = put_down(model, scene, model.random(rng, robots))
     q[:, 2] += 0.2
     v = rng.standard_normal((robots, model.nv))
-    return Simulation(
-        model, robots, DT[name], "implicit", "abia", q=q, v=v, scene=scene, device="cpu", timed=False
-    )  # fmt: skip
+    return simulated(model, scene, q, v=v, dt=DT[name], integrator="implicit")
 
 
 def residuals(name: str, how: str, robots: int = ROBOTS) -> dict[str, Any]:
     """Return the residuals of all steps with contact of robots that stand, are pushed, or fall."""
     rng, scene = np.random.default_rng(5), Scene()
-    simulation = _fallen(name, rng, scene, robots) if how == "falling" else standing(name, scene, robots)
+    simulation = _fallen(name, rng, scene, robots) if how == "falling" else standing(name, scene, batch=robots)
     if how == "standing":
         simulation.v[:] = 0.05 * rng.standard_normal(simulation.v.shape)
-    left = []
-    for step in range(STEPS):
+
+    def push(step: int) -> None:
         if how == "pushed" and step % 100 == 0:
             simulation.v[:, :6] += rng.standard_normal((robots, 6)) * [1, 1, 1, 0.5, 0.5, 0.2]
+
+    return stepped(simulation, STEPS, push)
+
+
+def stepped(simulation: Simulation, steps: int, before: Callable[[int], None] = lambda _step: None) -> dict[str, Any]:
+    """Residuals of the steps with contact, of every robot that touches, and how many contacts one had at most."""
+    left, most = list[float](), 0
+    for step in range(steps):
+        before(step)
         simulation.step()
-        left += _left(simulation)
-    return histogram(left)
+        found = touching(simulation)
+        left += [float(x) for x in found.residual[found.number > 0]]
+        most = max(most, int(found.number.max()))
+    return histogram(left) | {"contacts at most": most}
 
 
-def _left(simulation: Simulation) -> list[float]:
-    """Residuals of the last step, of the robots that touch."""
+def touching(simulation: Simulation) -> Contacts:
+    """The contacts of the last step, where there is a scene."""
     found = simulation.contacts
     assert found is not None
-    return [float(x) for x in found.residual[found.number > 0]]
+    return found
 
 
 def histogram(left: list[float]) -> dict[str, Any]:
@@ -116,15 +130,7 @@ def snake() -> dict[str, Any]:
     q = np.tile(model.neutral(), (2, 1))
     q[:, model.q_of_v[model.q_of_v >= 0]] += 0.01 * rng.standard_normal((2, int((model.q_of_v >= 0).sum())))
     q = put_down(model, scene, q)
-    simulation = Simulation(model, 2, DT["snake50"], "implicit", "abia", q=q, scene=scene, device="cpu", timed=False)
-    left, most = [], 0
-    for _ in range(SNAKE_STEPS):
-        simulation.step()
-        left += _left(simulation)
-        found = simulation.contacts
-        assert found is not None
-        most = max(most, int(found.number.max()))
-    return histogram(left) | {"contacts at most": most}
+    return stepped(simulated(model, scene, q, dt=DT["snake50"], integrator="implicit"), SNAKE_STEPS)
 
 
 def ramp(name: str, mu: float) -> dict[str, Any]:
@@ -134,20 +140,22 @@ def ramp(name: str, mu: float) -> dict[str, Any]:
     (sin θ − μ cos θ), in %.
     """
     below, above = (np.arctan(mu * (1 + sign * NEAR_SLIP)) for sign in (-1, 1))
-    still, settle = _on_ramp(name, mu, below), 10.0
-    still.step(round(settle / still.dt))
-    start = still.q[0, :3].copy()
-    still.step(round(HELD / still.dt))
+    drift = _drift(_on_ramp(name, mu, below), 10.0)
     sliding = _on_ramp(name, mu, above)
     sliding.step(round(2 / sliding.dt))
     first = _speed(sliding)
     sliding.step(round(8 / sliding.dt))
     gained = (_speed(sliding) - first) / (round(8 / sliding.dt) + 1) / sliding.dt
     expected = G * (np.sin(above) - mu * np.cos(above))
-    return {
-        "drift in 60 s, m": float(np.linalg.norm(still.q[0, :3] - start)),
-        "acceleration, % off": 100 * float(abs(gained / expected - 1)),
-    }
+    return {"drift in 60 s, m": drift, "acceleration, % off": 100 * float(abs(gained / expected - 1))}
+
+
+def _drift(simulation: Simulation, settle: float) -> float:
+    """Return the base's displacement in `HELD` s after settling, m."""
+    simulation.step(round(settle / simulation.dt))
+    start = simulation.q[0, :3].copy()
+    simulation.step(round(HELD / simulation.dt))
+    return float(np.linalg.norm(simulation.q[0, :3] - start))
 
 
 def _on_ramp(name: str, mu: float, tilt: float) -> Simulation:
@@ -155,15 +163,11 @@ def _on_ramp(name: str, mu: float, tilt: float) -> Simulation:
     if name == "box":
         return thrown(body('<box size="0.2 0.2 0.2"/>'), scene, 0.1, tilt)
     level = robot(name)
-    kp, kd = holding_gains(level)
     q = put_down(level, Scene(ground=Plane()), level.neutral())
     turn = np.array([[np.cos(tilt), 0, np.sin(tilt)], [0, 1, 0], [-np.sin(tilt), 0, np.cos(tilt)]])
     q[:3] = turn @ q[:3]
     q[3:7] = [0, np.sin(tilt / 2), 0, np.cos(tilt / 2)]
-    return Simulation(
-        level, 1, DT[name], "implicit", "abia", q=put_down(level, scene, q), kp=kp, kd=kd, scene=scene, device="cpu",
-        timed=False,
-    )  # fmt: skip
+    return standing(name, scene, q)
 
 
 def _speed(simulation: Simulation) -> float:
@@ -216,16 +220,12 @@ def impacts() -> dict[str, Any]:
         q[:, 3:7] /= np.linalg.norm(q[:, 3:7], axis=1, keepdims=True)
         q[:, 2] = np.abs(link_poses(model, q)[:, 0, 2, :3] * half).sum(1) - 1e-9
         v = 2 * rng.standard_normal((batch, 6))
-        simulation = Simulation(
-            model, batch, 1e-9, q=q, v=v, scene=Scene(restitution=e), algorithm="abia", device="cpu", timed=False
-        )  # fmt: skip
+        simulation = simulated(model, Scene(restitution=e), q, v=v, dt=1e-9)
         before, _ = simulation.energy()
         simulation.step()
         after, _ = simulation.energy()
-        found = simulation.contacts
-        assert found is not None
         figures[f"energy gained at e {e:g}"] = float(np.max((after - before) / before))
-        figures[f"struck at e {e:g}"] = int(np.count_nonzero(found.impulse[:, 0, 2]))
+        figures[f"struck at e {e:g}"] = int(np.count_nonzero(touching(simulation).impulse[:, 0, 2]))
     return figures
 
 
@@ -236,23 +236,15 @@ def rods() -> dict[str, Any]:
     q, tilt = np.tile(model.neutral(), (batch, 1)), rng.uniform(0.2, 1.4, batch)
     q[:, 4], q[:, 6] = np.sin(tilt / 2), np.cos(tilt / 2)
     q = put_down(model, scene, q)
-    simulation = Simulation(model, batch, q=q, scene=scene, algorithm="abia", device="cpu", timed=False)
+    simulation = simulated(model, scene, q)
     turn = link_poses(model, q)[:, 0, :3, :3]
     simulation.v[:, 3:] = np.einsum("kji,kj->ki", turn, rng.uniform(-3, 3, (batch, 3)) * [1, 1, 0])
-    left = []
-    for _ in range(400):
-        simulation.step()
-        left += _left(simulation)
-    return histogram(left)
+    return stepped(simulation, 400)
 
 
 def held() -> dict[str, Any]:
     """Let the humanoid stand on flat feet by gains; return its pelvis's displacement in 60 s after settling for 5 s."""
-    simulation = standing("humanoid", Scene())
-    simulation.step(round(5 / simulation.dt))
-    start = simulation.q[0, :3].copy()
-    simulation.step(round(HELD / simulation.dt))
-    return {"drift in 60 s, m": float(np.linalg.norm(simulation.q[0, :3] - start))}
+    return {"drift in 60 s, m": _drift(standing("humanoid", Scene()), 5.0)}
 
 
 def alike() -> dict[str, Any]:
@@ -261,7 +253,7 @@ def alike() -> dict[str, Any]:
     push = rng.standard_normal((batch, 18))
 
     def end(of: Array) -> Array:
-        simulation = standing("quadruped", Scene(), len(of))
+        simulation = standing("quadruped", Scene(), batch=len(of))
         simulation.v[:] = of
         simulation.step(250)
         return np.hstack([simulation.q, simulation.v])

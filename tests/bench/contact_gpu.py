@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine import files
-from engine.bench.peers.peer import Missing
+from engine.bench.peers.peer import or_missing
 from engine.bench.results import NONE, Rows, measured_rows
+from engine.bench.suites.gpu import Goal
 from engine.cuda.runtime import clock, device
 from engine.device_arrays import to_host
 from engine.holding import holding_gains
@@ -53,14 +54,12 @@ WORKS = (
 )
 """In order of priority, in case a run is interrupted."""
 MOST_ROWS = len(WORKS) + 1
-RATES: Mapping[str, tuple[float, float]] = {
-    "quadruped-standing-8192-float32": (60e6, 120e6), "quadruped-standing-65536-float32": (120e6, 300e6),
-}  # fmt: skip
-"""Must and aim: steps a second of all robots."""
-RATIOS: Mapping[str, tuple[float, float]] = {
-    work.key: (4.0, 10.0) for work in WORKS if work.dtype == "float32" and work.key not in RATES and work.how != "plain"
+GOALS: Mapping[str, Goal] = {
+    **{work.key: Goal("ratio", 4.0, 10.0) for work in WORKS if work.dtype == "float32" and work.how != "plain"},
+    "quadruped-standing-8192-float32": Goal("rate", 60e6, 120e6),
+    "quadruped-standing-65536-float32": Goal("rate", 120e6, 300e6),
 }
-"""Must and aim: times MuJoCo Warp."""
+"""Times MuJoCo Warp, or steps a second of all robots."""
 
 
 def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
@@ -121,37 +120,21 @@ def _measured(work: ContactCase) -> dict[str, Any]:
             "robots lawful in all steps, %": 100 * float(np.mean(residuals <= LAWFUL[work.dtype])),
         }
     if work.dtype == "float32" and work.how != "plain":
-        row["peer"] = _beside(work, q, row["rate"])
-    return row | _verdict(row, work.key)
+        row["peer"] = or_missing(partial(_beside, work, q, row["rate"]))
+    if (goal := GOALS.get(work.key)) and goal.quantity in (found := row | row.get("peer", {}) | {"rate": row["rate"]}):
+        row["goal"] = goal.verdict(found)
+    return row
 
 
 def _beside(work: ContactCase, q: Array | None, ours: float) -> dict[str, Any]:
     model = robot(work.robot)
     kp, kd = holding_gains(model)
     held = work.how != "falling"
-    try:
-        path, mu = files.find_robot(work.robot), Scene().friction
-        gains = (kp, kd) if held else (0 * kp, 0 * kd)
-        peer = warp_contact.OnGround(path, *gains, DT[work.robot], mu, work.batch, model, q)
-        seconds = peer.seconds(STEPS, RUNS)
-    except Missing as reason:
-        return {"missing": str(reason)}
-    except Exception as error:  # a peer's own failure, such as its memory, costs none of our figures
-        return {"missing": f"it fails: {type(error).__name__}: {error}"[:300]}
-    rate = work.batch / seconds
+    path, mu = files.find_robot(work.robot), Scene().friction
+    gains = (kp, kd) if held else (0 * kp, 0 * kd)
+    peer = warp_contact.OnGround(path, *gains, DT[work.robot], mu, work.batch, model, q)
+    rate = work.batch / peer.seconds(STEPS, RUNS)
     return {"rate": rate, "ratio": ours / rate, "how": warp_contact.HOW, "heights apart": peer.heights()}
-
-
-def _verdict(row: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return a row's goal, and whether it meets "aim", "must" or "nothing"; {} without a goal."""
-    if key in RATES:
-        found, (must, aim), quantity = row["rate"], RATES[key], "rate"
-    elif key in RATIOS and "ratio" in row.get("peer", {}):
-        found, (must, aim), quantity = row["peer"]["ratio"], RATIOS[key], "ratio"
-    else:
-        return {}
-    met = "aim" if found >= aim else "must" if found >= must else "nothing"
-    return {"goal": {"quantity": quantity, "must": must, "aim": aim, "met": met}}
 
 
 def _alike() -> dict[str, Any]:
@@ -190,21 +173,3 @@ def line(row: dict[str, Any]) -> str:
     if goal := row.get("goal"):
         told += f"; {goal['met']} met of {goal['quantity']} must {goal['must']:g}, aim {goal['aim']:g}"
     return f"{row['key']}: {told}"
-
-
-def markdown(rows: list[dict[str, Any]]) -> str:
-    """A table: rates, residuals, Warp's rates and what was asked."""
-    heads = ("robots", "M steps/s", "µs a step of all", "contacts", "worst residual", "Warp, M steps/s", "ratio", "met")
-    lines = [heads, ("---", *("---:",) * 6, "---")]
-    for row in rows:
-        if "rate" not in row:
-            continue
-        peer, goal = row.get("peer", {}), row.get("goal", {})
-        contacts, worst = (f"{row[name]:.2g}" if name in row else "" for name in ("contacts", "worst"))
-        theirs = f"{peer['rate'] / 1e6:.1f}" if "rate" in peer else peer.get("missing", "")
-        ratio = f"{peer['ratio']:.1f}" if "ratio" in peer else ""
-        name = f"{row['batch']} × {row['robot']}, {row['how']}, {row['dtype']}"
-        lines.append(
-            (name, f"{row['rate'] / 1e6:.1f}", f"{row['us']:.4g}", contacts, worst, theirs, ratio, goal.get("met", ""))
-        )
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"

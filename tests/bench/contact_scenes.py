@@ -7,10 +7,9 @@ import numpy as np
 
 from engine import lie
 from engine.scene import Scene
-from engine.simulation import Simulation
 from engine.validation import Array
 from tests.bench import mujoco_contact
-from tests.bench.contact_cases import INERTIA, G, body
+from tests.bench.contact_cases import INERTIA, G, body, simulated
 
 MASS = 2.0
 DT = 1e-3
@@ -151,9 +150,7 @@ def ours(case: Case) -> State:
     R = case.rotation
     q[2], q[3:7] = case.height, [0, np.sin(case.tilt / 2), 0, np.cos(case.tilt / 2)]
     v[:3], v[3:] = R.T @ case.angular, R.T @ case.linear
-    simulation = Simulation(
-        model, 1, DT, q=q, v=v, scene=Scene(friction=case.mu), algorithm="abia", device="cpu", timed=False
-    )
+    simulation = simulated(model, Scene(friction=case.mu), q, v=v, dt=DT)
     if case.force:
         simulation.wrench[0, -1, 3] = case.force  # the body does not turn, so its axes are the world's
     simulation.step(round(case.seconds / DT))

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from rich.table import Table
-
 from engine.bench.compare.comparison import DTYPES, Comparison
 from engine.bench.compare.result import times
 from engine.bench.results import NONE, Rows
@@ -57,12 +55,3 @@ def line(row: dict[str, Any]) -> str:
         ratio = f", {times(best[1]['host'] / best[0]['host'])} ×" if len(best) > 1 else ""
         said.append(f"{dtype}: {', then '.join(names)}{ratio}" if best else f"{dtype}: none")
     return f"{row['key']}: {'; '.join(said)}"
-
-
-def table(rows: list[dict[str, Any]]) -> Table:
-    """The rows for a terminal: what `line` says, one below the other."""
-    shown = Table("chains", "the fastest", box=None, pad_edge=False)
-    for row in rows:
-        key, _, told = line(row).partition(": ")
-        shown.add_row(key.removeprefix("chain-"), told)
-    return shown

@@ -1,6 +1,6 @@
 """Times over the numbers of links and of robots on the GPU: slopes and crossings of the curves."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from itertools import combinations
 from typing import Any
@@ -11,8 +11,8 @@ from engine.bench import gpu_timing
 from engine.bench.curves import Curve, crossing, slope
 from engine.bench.gpu_timing import OnDevice
 from engine.bench.peers import mujoco, pinocchio
-from engine.bench.peers.peer import Missing, Timing
-from engine.bench.results import NONE, Rows
+from engine.bench.peers.peer import Timing, or_missing
+from engine.bench.results import NONE, Row, Rows, measured_rows
 from engine.bench.states import State, state
 from engine.cuda.runtime import device
 from engine.model import Model, generate
@@ -24,7 +24,8 @@ SHORT = 10
 """Links of the chains in batches."""
 HOPELESS = 0.5
 """Seconds of one call, from which on a curve is not followed further."""
-PEERS: Mapping[str, tuple[Callable[[Model, State, float], Timing], dict[str, tuple[int, ...]]]] = {
+Measure = Callable[[Model, State, float], Timing]
+PEERS: Mapping[str, tuple[Measure, dict[str, tuple[int, ...]]]] = {
     "pinocchio": (pinocchio.one_core, {"links": tuple(n for n in LINKS if n <= 256), "batch": (1, 16, 256, 4096)}),
     "mujoco-warp": (mujoco.on_warp, {"links": (2, 32, 128), "batch": (1, 1024, 1 << 16)}),
 }
@@ -47,12 +48,17 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
     holds the `findings`: slopes and crossings. Raises `device.NoGpu` where no GPU can be used.
     """
     device.require()
-    rows = []
-    for axis, sizes in (("links", LINKS), ("batch", BATCHES)):
-        for row in _curves(axis, sizes, seconds, finished):
-            rows.append(row)
-            yield row
-    yield {"key": "findings", **findings(rows)}
+    sizes = {"links": LINKS, "batch": BATCHES}
+    yield from with_findings((row for axis in sizes for row in _curves(axis, sizes[axis], seconds, finished)), findings)
+
+
+def with_findings(rows: Iterable[Row], findings: Callable[[list[Row]], Row]) -> Iterator[Row]:
+    """The rows, and last what they show together."""
+    found = []
+    for row in rows:
+        found.append(row)
+        yield row
+    yield {"key": "findings", **findings(found)}
 
 
 def _curves(axis: str, sizes: tuple[int, ...], seconds: float, finished: Rows) -> Iterator[dict[str, Any]]:
@@ -62,50 +68,34 @@ def _curves(axis: str, sizes: tuple[int, ...], seconds: float, finished: Rows) -
         model = generate.chain(links)
         drawn = cache(partial(state, model, np.random.default_rng(), batch))
         robots = cache(partial(_on_device, model, drawn))
-        for name in capabilities.algorithms(model, "cuda"):
-            largest = capabilities.ALGORITHMS[name].largest
-            if name in given_up or (largest is not None and links > largest):
-                continue
-            key = f"{axis}-{size}-{name}"
-            point = {"key": key, "axis": axis, "candidate": name, "links": links, "batch": batch}
-            if kept := finished.get(key):
-                if "failure" in kept or kept["call_us"] * 1e-6 > HOPELESS:
-                    given_up.add(name)
-                yield kept
-                continue
-            try:
-                timed = gpu_timing.time_algorithm(robots(), name, seconds)
-            except Exception as error:  # the row says it, and the other curves continue
+        largest = {name: capabilities.ALGORITHMS[name].largest for name in capabilities.algorithms(model, "cuda")}
+        measures: dict[str, Callable[[], Row]] = {
+            name: partial(_ours, robots, name, seconds)
+            for name, limit in largest.items() if name not in given_up and links <= (limit or links)
+        }  # fmt: skip
+        for name, (measure, at) in PEERS.items():
+            if size in at[axis]:
+                measures[name] = partial(or_missing, partial(_theirs, measure, model, drawn, seconds))
+        parts = [(f"{axis}-{size}-{name}", measure) for name, measure in measures.items()]
+        for name, row in zip(measures, measured_rows(parts, finished), strict=True):
+            if "failure" in row or row.get("call_us", 0.0) * 1e-6 > HOPELESS:
                 given_up.add(name)
-                yield {**point, "failure": f"{type(error).__name__}: {error}"}
-                continue
-            if timed.call > HOPELESS:
-                given_up.add(name)
-            yield {**point, "us": timed.device * 1e6, **timed.row()}
-        yield from _peers(axis, size, model, batch, drawn, seconds, finished)
+            point = {"axis": axis, "candidate": name, "links": links, "batch": batch}
+            yield row if row["key"] in finished else row | point
 
 
 def _on_device(model: Model, drawn: Callable[[], State]) -> OnDevice:
     return OnDevice.of(model, drawn(), "float64")
 
 
-def _peers(
-    axis: str, size: int, model: Model, batch: int, drawn: Callable[[], State], seconds: float, finished: Rows
-) -> Iterator[dict[str, Any]]:
-    for name, (measure, sizes) in PEERS.items():
-        if size not in sizes[axis]:
-            continue
-        point: dict[str, Any] = {"key": f"{axis}-{size}-{name}", "axis": axis, "candidate": name}
-        point |= {"links": model.nv, "batch": batch}
-        if kept := finished.get(point["key"]):
-            yield kept
-            continue
-        try:
-            timing = measure(model, drawn(), seconds)
-        except Missing as reason:
-            yield {**point, "missing": str(reason)}
-            continue
-        yield {**point, "us": timing.seconds * 1e6, "how": timing.how, "residual": timing.residual}
+def _ours(robots: Callable[[], OnDevice], name: str, seconds: float) -> Row:
+    timed = gpu_timing.time_algorithm(robots(), name, seconds)
+    return {"us": timed.device * 1e6, **timed.row()}
+
+
+def _theirs(measure: Measure, model: Model, drawn: Callable[[], State], seconds: float) -> Row:
+    timing = measure(model, drawn(), seconds)
+    return {"us": timing.seconds * 1e6, "how": timing.how, "residual": timing.residual}
 
 
 def curves(rows: list[dict[str, Any]], axis: str, clock: str = "us") -> dict[str, Curve]:

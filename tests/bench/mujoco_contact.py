@@ -18,10 +18,6 @@ from engine.model import Model
 from engine.validation import Array
 
 G = 9.81
-BOX = """<mujoco><option timestep="{dt}" cone="elliptic" impratio="100" integrator="implicitfast"/><worldbody>
-<geom type="plane" size="0 0 1" friction="{mu} 0 0"/><body pos="0 0 {height}"><freejoint/>
-<inertial pos="0 0 0" mass="2" diaginertia="{i} {i} {i}"/><geom type="box" size="{half}" friction="{mu} 0 0"/>
-</body></worldbody></mujoco>"""
 FREE = """<mujoco><option timestep="{dt}" cone="elliptic" impratio="100" integrator="implicitfast"/><worldbody>
 <geom type="plane" size="0 0 1" friction="{mu} 0 0" condim="3"/><body><freejoint/>
 <inertial pos="0 0 0" mass="{mass}" diaginertia="{i} {i} {i}"/>
@@ -39,13 +35,11 @@ def _mujoco() -> Any:
 
 def box_on_ramp(mu: float, tilt: float, inertia: float, settle: float, seconds: float) -> float:
     """Return the displacement, m, of a box of 0.2 m and 2 kg within `seconds` after settling. Raises Missing."""
-    mujoco = _mujoco()
-    model = mujoco.MjModel.from_xml_string(BOX.format(dt=1e-3, mu=mu, height=0.1, i=inertia, half="0.1 0.1 0.1"))
-    model.opt.gravity[:] = G * np.array([-np.sin(tilt), 0, -np.cos(tilt)])
-    data = mujoco.MjData(model)
-    mujoco.mj_step(model, data, round(settle * 1e3))
+    gravity = G * np.array([-np.sin(tilt), 0, -np.cos(tilt)])
+    model, data = _thrown(Body("box", (0.2, 0.2, 0.2), mu, 2.0, inertia, gravity, 0.1), 1e-3)
+    _mujoco().mj_step(model, data, round(settle * 1e3))
     start = data.qpos[:3].copy()
-    mujoco.mj_step(model, data, round(seconds * 1e3))
+    _mujoco().mj_step(model, data, round(seconds * 1e3))
     return float(np.linalg.norm(data.qpos[:3] - start))
 
 
@@ -62,14 +56,22 @@ class Body(NamedTuple):
     inertia: float
     gravity: Array
     height: float
-    rotation: Array
-    linear: Array
-    angular: Array
-    force: float
+    rotation: Array = np.eye(3)
+    linear: Array = np.zeros(3)
+    angular: Array = np.zeros(3)
+    force: float = 0.0
 
 
 def free_body(body: Body, dt: float, seconds: float) -> tuple[Array, Array, Array, Array]:
     """Position (3,), rotation (3, 3) and velocities (3,) in the world, linear and angular, at last. Raises Missing."""
+    model, data = _thrown(body, dt)
+    _mujoco().mj_step(model, data, round(seconds / dt))
+    R = lie.rotation_from_quaternion(np.roll(data.qpos[3:], -1))
+    return data.qpos[:3].copy(), R, data.qvel[:3].copy(), R @ data.qvel[3:]
+
+
+def _thrown(body: Body, dt: float) -> tuple[Any, Any]:
+    """MuJoCo's model and data of the body as it begins."""
     mujoco = _mujoco()
     halves = {"box": [x / 2 for x in body.size], "capsule": [body.size[0], body.size[-1] / 2], "sphere": body.size}
     size = " ".join(map(str, halves[body.shape]))
@@ -81,22 +83,14 @@ def free_body(body: Body, dt: float, seconds: float) -> tuple[Array, Array, Arra
     data.qpos[2], data.qpos[3:] = body.height, np.roll(lie.quaternion_from_rotation(body.rotation), 1)
     data.qvel[:3], data.qvel[3:] = body.linear, body.rotation.T @ body.angular
     data.xfrc_applied[1, 0] = body.force
-    mujoco.mj_step(model, data, round(seconds / dt))
-    R = lie.rotation_from_quaternion(np.roll(data.qpos[3:], -1))
-    return data.qpos[:3].copy(), R, data.qvel[:3].copy(), R @ data.qvel[3:]
+    return model, data
 
 
 def stopping(mu: float, speed: float, inertia: float, dt: float, angles: Array) -> Array:
     """Return the distances (angles,), m, of a flat box of 2 kg that starts at `speed` m/s. Raises Missing."""
-    mujoco = _mujoco()
-    model = mujoco.MjModel.from_xml_string(BOX.format(dt=dt, mu=mu, height=0.01, i=inertia, half="0.2 0.2 0.01"))
-    ways = []
-    for angle in angles:
-        data = mujoco.MjData(model)
-        data.qvel[:2] = speed * np.cos(angle), speed * np.sin(angle)
-        mujoco.mj_step(model, data, round(0.8 / dt))
-        ways.append(np.linalg.norm(data.qpos[:2]))
-    return np.array(ways)
+    box = Body("box", (0.4, 0.4, 0.02), mu, 2.0, inertia, np.array([0, 0, -G]), 0.01)
+    starts = (speed * np.array([np.cos(angle), np.sin(angle), 0]) for angle in angles)
+    return np.array([np.linalg.norm(free_body(box._replace(linear=v), dt, 0.8)[0][:2]) for v in starts])
 
 
 def on_plane(urdf: Path, kp: Array, kd: Array, dt: float, mu: float, elliptic: bool = True) -> tuple[Any, Any]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.bench.peers.mujoco import OnWarp, mujoco_model
+from engine.bench.peers.mujoco import OnWarp, mujoco_model, warp_seconds
 from engine.bench.states import State
 from engine.model import Model
 from engine.validation import Array
@@ -66,8 +66,8 @@ def steps_on_warp(model: Model, q: Array, dt: float, steps: int) -> Steps:
     launch = robots.captured(robots.step, TOGETHER)
 
     def seconds(budget: float) -> float:
-        once = robots.device_seconds(launch, 2)
-        times = [robots.device_seconds(launch, 1) for _ in range(int(np.clip(budget / once, 3, 25)))]
+        once = warp_seconds(launch, 2)
+        times = [warp_seconds(launch) for _ in range(int(np.clip(budget / once, 3, 25)))]
         return float(np.median(times)) / TOGETHER
 
     return Steps(seconds, "one GPU, captured graph, events, float32, no constraints", v, False)

@@ -9,18 +9,15 @@ import pickle
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine import lie
-from engine.holding import holding_gains
 from engine.model import Model
 from engine.ownership import NotOurs, make_own_folder, own_content
-from engine.scene import Scene, put_down
-from engine.urdf.load import load
 from engine.validation import Array
 from tests.bench import real_robots
+from tests.bench.real_robots import Case
 
 URDF, PICKLE = "robot.urdf", "robot.pickle"
 SPREAD = {"standing": (0.02, 0.01), "walking": (0.02, 0.01), "falling": (real_robots.SWING, real_robots.HEIGHT)}
@@ -29,17 +26,6 @@ TURN = 0.3
 """rad by which those that fall are turned at random, in roll, pitch and yaw."""
 FEW = 512
 """So many starts and targets differ; robots of larger batches share them, and of smaller ones have the first."""
-
-
-class Robot(NamedTuple):
-    """A robot on its free base, its standing posture (nq,), and the gains (nv,) that hold it."""
-
-    name: str
-    path: Path
-    model: Model
-    q: Array
-    kp: Array
-    kd: Array
 
 
 def slug(name: str) -> str:
@@ -64,30 +50,26 @@ def prepare(name: str, folder: Path) -> Path:
     Raises OSError also if others could write there, since unpickling can run anything.
     """
     own = folder / slug(name)
-    file = real_robots.file_of(name)
+    real_robots.file_of(name)
     make_own_folder(own)
     for old in own.iterdir():
         old.unlink()
-    model = load(real_robots.write_plain(file, own))
-    q = put_down(model, Scene(friction=real_robots.FRICTION), model.neutral())
-    kp, kd = holding_gains(model, real_robots.DT)
-    content = {"name": name, "model": _moved(model, None), "q": q, "kp": kp, "kd": kd}
+    _, model, *rest = real_robots.case_named(name, "standing", own)
     (own / PICKLE).touch(0o600)
-    (own / PICKLE).write_bytes(pickle.dumps(content))
+    (own / PICKLE).write_bytes(pickle.dumps((_moved(model, None), *rest)))
     return own
 
 
-def read(name: str, folder: Path) -> Robot:
+def read(name: str, folder: Path) -> Case:
     """Read a robot written by `prepare`. Raises ValueError for any other, or if others could have written it."""
     own = (folder / slug(name)).absolute()
     try:
-        content: dict[str, Any] = pickle.loads(own_content(own / PICKLE))
+        model, *rest = pickle.loads(own_content(own / PICKLE))
     except NotOurs as fault:
         raise ValueError(f"{fault}, so that no {name} is unpickled there; write it by --prepare elsewhere") from fault
     except OSError as fault:
         raise ValueError(f"{own} holds no {name} ({fault.strerror}); write it there by --prepare") from fault
-    content["model"] = _moved(content["model"], own)
-    return Robot(path=own / URDF, **content)
+    return Case(own / URDF, _moved(model, own), *rest)
 
 
 def _moved(model: Model, folder: Path | None) -> Model:
@@ -102,7 +84,7 @@ def _moved(model: Model, folder: Path | None) -> Model:
     return dataclasses.replace(model, collisions=shapes, source=str(folder / URDF) if folder else None)
 
 
-def starts(robot: Robot, way: str, batch: int) -> Array:
+def starts(robot: Case, way: str, batch: int) -> Array:
     """States (batch, nq) beside the posture and above the ground; `FEW` differ, the same whenever it is called."""
     model, rng, (angle, rise) = robot.model, np.random.default_rng(7), SPREAD[way]
     q = np.tile(robot.q, (FEW, 1))
@@ -117,15 +99,9 @@ def starts(robot: Robot, way: str, batch: int) -> Array:
     return np.asarray(np.resize(q, (batch, model.nq)))
 
 
-def posture(robot: Robot) -> Array:
-    """(nv,): the gains' setpoints."""
-    places = robot.model.q_of_v
-    return np.where(places >= 0, robot.q[np.maximum(places, 0)], 0.0)
-
-
-def targets(robot: Robot, way: str, batch: int, count: int) -> Array:
+def targets(robot: Case, way: str, batch: int, count: int) -> Array:
     """Return the gains' setpoints, (count, batch, nv) for walking robots, else (1, 1, nv)."""
-    rest = posture(robot)
+    rest = robot.posture
     if way != "walking":
         return rest[None, None]
     joints = robot.model.q_of_v >= 0
@@ -133,6 +109,6 @@ def targets(robot: Robot, way: str, batch: int, count: int) -> Array:
     return (rest + swing)[:, np.resize(np.arange(FEW), batch)]
 
 
-def gains(robot: Robot, way: str) -> tuple[Array, Array]:
+def gains(robot: Case, way: str) -> tuple[Array, Array]:
     """Return kp and kd, (nv,) each: none for falling robots."""
     return (0 * robot.kp, 0 * robot.kd) if way == "falling" else (robot.kp, robot.kd)

@@ -8,6 +8,8 @@ import importlib.metadata
 import tempfile
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from functools import partial
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -17,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from engine import lie
 from engine.bench.peers.peer import Missing
-from engine.bench.results import NONE, Rows
+from engine.bench.results import NONE, Rows, measured_rows
 from engine.compile import finish_compiling, parts
 from engine.holding import holding_gains
 from engine.model import Model
@@ -65,23 +67,20 @@ class Case(NamedTuple):
     kp: Array
     kd: Array
 
+    @property
+    def posture(self) -> Array:
+        """(nv,): the gains' setpoints."""
+        places = self.model.q_of_v
+        return np.where(places >= 0, self.q[np.maximum(places, 0)], 0.0)
+
 
 def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
     """A row for each robot and way: `us`, of a step, MuJoCo's `peer_us` and `ratio`, and the residuals.
 
     A row that fails holds `failure` in words. Raises ValueError where `example-robot-data` is not installed.
     """
-    for name in ROBOTS:
-        for way in WAYS:
-            key = f"{name}, {way}"
-            if key in finished:
-                yield finished[key]
-                continue
-            try:
-                with tempfile.TemporaryDirectory() as folder:
-                    yield {"key": key, **_measured(case_named(name, way, Path(folder)), way)}
-            except (ValueError, RuntimeError) as fault:
-                yield {"key": key, "failure": str(fault)}
+    parts = [(f"{name}, {way}", partial(_measured, name, way)) for name, way in product(ROBOTS, WAYS)]
+    yield from measured_rows(parts, finished)
 
 
 def file_of(name: str) -> Path:
@@ -184,8 +183,13 @@ def _make_positive(inertial: ET.Element) -> None:
             inertia.set(names[i][j], repr(float(made[i, j])))
 
 
-def _measured(case: Case, way: str) -> dict[str, Any]:
+def _measured(name: str, way: str) -> dict[str, Any]:
     """Time our and MuJoCo's steps in turns, `TOGETHER` at a time."""
+    with tempfile.TemporaryDirectory() as folder:
+        return _in_turns(case_named(name, way, Path(folder)), way)
+
+
+def _in_turns(case: Case, way: str) -> dict[str, Any]:
     model, (theirs, failure) = case.model, _theirs(case)
     ours = Simulation(
         model, dt=DT, integrator="implicit", scene=Scene(friction=FRICTION), q=case.q, kp=case.kp, kd=case.kd,
@@ -196,17 +200,16 @@ def _measured(case: Case, way: str) -> dict[str, Any]:
     finish_compiling()
     ours.reset(case.q)
     rng, spent, peer_spent, worst = np.random.default_rng(0), 0.0, 0.0, []
-    posture = np.where(model.q_of_v >= 0, case.q[np.maximum(model.q_of_v, 0)], 0.0)
     for _ in range(STEPS // TOGETHER):
         swing = rng.uniform(-SWING, SWING, model.nv) * (np.arange(model.nv) >= 6) * (way == "walking")
-        ours.target[:] = posture + swing
+        ours.target[:] = case.posture + swing
         began = perf_counter()
         ours.step(TOGETHER)
         spent += perf_counter() - began
         assert ours.contacts is not None
         worst.append(float(ours.contacts.worst[0]))
         if theirs is not None:
-            peer_spent += theirs.seconds(posture + swing)
+            peer_spent += theirs.seconds(case.posture + swing)
     contacts = ours.contacts
     assert contacts is not None
     row = {"us": spent / STEPS * 1e6, "worst": max(worst), "over": float(np.mean(np.array(worst) > LAWFUL)),
@@ -254,26 +257,9 @@ def line(row: dict[str, Any]) -> str:
     if "failure" in row:
         return f"{row['key']}: {row['failure']}"
     said = f"{row['key']}: {row['us']:.1f} µs a step, worst residual {row['worst']:.1e}"
+    said += f", {row['over']:.1%} of {TOGETHER} steps above {LAWFUL:g}"
     said += "; it diverged" if row["diverged"] else ""
     if "ratio" not in row:
         return f"{said}; no MuJoCo: {row['no_peer']}"
     judged = "blew up" if row["blown"] else f"{row['peer_us']:.1f} µs, {row['ratio']:.2f} × as long"
     return f"{said}; MuJoCo {judged}{'' if row['blown'] or row['ratio'] >= MUST else ' FALLS SHORT'}"
-
-
-def markdown(rows: list[dict[str, Any]]) -> str:
-    """The rows as a table."""
-    lines = ["| robot | µs a step | MuJoCo | times | must | worst residual | of 25 steps, above 1e-8 |"]
-    lines.append("| --- | ---: | ---: | ---: | --- | ---: | ---: |")
-    for row in rows:
-        if "failure" in row:
-            lines.append(f"| {row['key']} | {row['failure']} |||||")
-            continue
-        ours = f"{row['us']:.1f}{', diverged' if row['diverged'] else ''}"
-        peer, ratio, met = "none", "", ""
-        if "ratio" in row:
-            peer = "blew up" if row["blown"] else f"{row['peer_us']:.1f}"
-            ratio = "" if row["blown"] else f"{row['ratio']:.2f}"
-            met = "" if row["blown"] else "yes" if row["ratio"] >= MUST else "no"
-        lines.append(f"| {row['key']} | {ours} | {peer} | {ratio} | {met} | {row['worst']:.1e} | {row['over']:.1%} |")
-    return "\n".join(lines)

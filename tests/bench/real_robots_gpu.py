@@ -342,27 +342,3 @@ def _of_peer(peer: dict[str, Any]) -> str:
         return str(peer["missing"])
     blown = f", {peer['blown']:.2%} blew up" if peer["blown"] else ""
     return f"{peer['rate'] / 1e6:.3g} M{blown}{', contacts lost' if peer['overflow'] else ''}"
-
-
-def markdown(rows: list[dict[str, Any]]) -> str:
-    """The rows as a table."""
-    heads = (
-        "robots",
-        "M steps/s",
-        "MuJoCo Warp",
-        "times",
-        "contacts",
-        "worst residual",
-        f"above {ACCEPTED_RESIDUAL_SINGLE:g}",
-    )
-    lines = [heads, ("---", *("---:",) * 6)]
-    for row in rows:
-        peer, ratio = row.get("peer"), f"{row['ratio']:.2f}" if "ratio" in row else ""
-        theirs = _of_peer(peer) if peer else ""
-        if "failure" in row:
-            lines.append((row["key"], row["failure"], theirs, ratio, "", "", ""))
-            continue
-        rate = f"{row['rate'] / 1e6:.3g}" + (f", {row['diverged']:.2%} diverged" if row["diverged"] else "")
-        seen = f"{row['contacts']:.2g}", _worst(row), f"{row['over']:.2%}"
-        lines.append((row["key"], rate, theirs, ratio, *seen))
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"

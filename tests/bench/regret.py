@@ -32,21 +32,23 @@ CASES = tuple(
 
 def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
     """A row for each shape of robot, number of links and batch: what was chosen for calls and steps, and its regret."""
-    devices = ("cpu", "cuda") if gpu.available() else ("cpu",)
     for case in CASES:
         key = f"{case.shape}-{case.links}x{case.batch}"
-        if key in finished:
-            yield finished[key]
-            continue
-        times = {(row.work, f"{row.algorithm} on {where}"): row.seconds
-                 for where in devices for row in measure.measure(case, where)}  # fmt: skip
-        row: dict[str, Any] = {"key": key}
-        for work in WORKS:
-            found = {name: seconds for (of, name), seconds in times.items() if of == work}
-            name = _chosen(case._replace(work=work), found)
-            own = min(found[other] for other in alike(case, work, name, found))
-            row[work] = {"chosen": name, "regret": own / min(found.values()), "us": _microseconds(found)}
-        yield row
+        yield finished.get(key) or {"key": key, **_measured(case)}
+
+
+def _measured(case: Case) -> dict[str, Any]:
+    devices = ("cpu", "cuda") if gpu.available() else ("cpu",)
+    times = {(row.work, f"{row.algorithm} on {where}"): row.seconds
+             for where in devices for row in measure.measure(case, where)}  # fmt: skip
+    row: dict[str, Any] = {}
+    for work in WORKS:
+        found = {name: seconds for (of, name), seconds in times.items() if of == work}
+        name = _chosen(case._replace(work=work), found)
+        own = min(found[other] for other in alike(case, work, name, found))
+        microseconds = {name: float(f"{time * 1e6:.4g}") for name, time in found.items()}
+        row[work] = {"chosen": name, "regret": own / min(found.values()), "us": microseconds}
+    return row
 
 
 def _chosen(case: Case, found: Container[str]) -> str:
@@ -75,10 +77,6 @@ def alike(case: Case, work: Work, name: str, found: Iterable[str]) -> list[str]:
 def _step_code(case: Case, algorithm: str) -> Code:
     """Which code the CPU takes steps with."""
     return Code.of(measure.simulation(case, algorithm, "cpu").settings)
-
-
-def _microseconds(seconds: dict[str, float]) -> dict[str, float]:
-    return {name: float(f"{time * 1e6:.4g}") for name, time in seconds.items()}
 
 
 def line(row: dict[str, Any]) -> str:

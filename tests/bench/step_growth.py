@@ -1,16 +1,15 @@
 """Times of a simulation's step over the numbers of links and of robots, by every algorithm and device."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import combinations
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from engine.bench.curves import Curve, slope
-from engine.bench.results import NONE, Rows
-from engine.compile import finish_compiling
-from engine.cuda.runtime import clock, device
+from engine.bench.results import NONE, Rows, measured_rows
+from engine.cuda.runtime import device
 from engine.selection import capabilities
 from engine.simulation import Simulation
 from engine.validation import Array
@@ -35,12 +34,8 @@ def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
     where no GPU can be used.
     """
     device.require()
-    rows = []
-    for axis, sizes in SIZES.items():
-        for row in _curves(axis, sizes, finished):
-            rows.append(row)
-            yield row
-    yield {"key": "findings", **findings(rows)}
+    rows = (row for axis, sizes in SIZES.items() for row in _curves(axis, sizes, finished))
+    yield from growth.with_findings(rows, findings)
 
 
 def _curves(axis: str, sizes: tuple[int, ...], finished: Rows) -> Iterator[dict[str, Any]]:
@@ -49,47 +44,29 @@ def _curves(axis: str, sizes: tuple[int, ...], finished: Rows) -> Iterator[dict[
         links, batch = (size, 1) if axis == "links" else (growth.SHORT, size)
         model = steps.chain(links, False)
         q = np.random.default_rng(links).uniform(-0.2, 0.2, (batch, links))
-        for where in ("cuda", "cpu"):
-            for algorithm in steps.candidates(model, where):
-                name = f"{algorithm} on {where}"
-                if name in given_up:
-                    continue
-                key = f"{axis}-{size}-{name}"
-                point = {"key": key, "axis": axis, "candidate": name, "links": links, "batch": batch}
-                row: dict[str, Any] = finished.get(key) or {**point, **_measured(model, q, algorithm, where)}
-                if row.get("us", np.inf) * 1e-6 > HOPELESS:
-                    given_up.add(name)
-                yield row
+        measures = {
+            name: partial(_measured, model, q, algorithm, where)
+            for where in ("cuda", "cpu") for algorithm in steps.candidates(model, where)
+            if (name := f"{algorithm} on {where}") not in given_up
+        }  # fmt: skip
+        parts = [(f"{axis}-{size}-{name}", measure) for name, measure in measures.items()]
+        for name, row in zip(measures, measured_rows(parts, finished), strict=True):
+            if row.get("us", np.inf) * 1e-6 > HOPELESS:
+                given_up.add(name)
+            point = {"axis": axis, "candidate": name, "links": links, "batch": batch}
+            yield row if row["key"] in finished else row | point
 
 
 def _measured(model: Any, q: Array, algorithm: str, where: str) -> dict[str, Any]:
     """The median µs of a step in runs of some; on the GPU by its own clock, but for what its host has to do."""
-    try:
-        simulation = Simulation(model, len(q), steps.DT, algorithm=algorithm, q=q, device=where, timed=False)
-        simulation.step()
-        simulation.check()
-        once = _wall(simulation, 1)
-        count = int(np.clip(FOR_A_RUN / once, 1, MOST_STEPS))
-        times = []
-        for _ in range(RUNS if once < HOPELESS else 1):
-            simulation.reset(q)
-            if where == "cuda":
-                clock.synchronize()
-                times.append(clock.device_seconds(lambda: simulation.step(count)) / count)
-            else:
-                times.append(_wall(simulation, count) / count)
-        simulation.check()
-    except Exception as error:  # the row says it, and the other curves continue
-        return {"failure": f"{type(error).__name__}: {error}"}
-    return {"us": float(np.median(times)) * 1e6, "steps": count}
-
-
-def _wall(simulation: Simulation, count: int) -> float:
-    finish_compiling()
-    began = perf_counter()
-    simulation.step(count)
+    simulation = Simulation(model, len(q), steps.DT, algorithm=algorithm, q=q, device=where, timed=False)
+    simulation.step()
     simulation.check()
-    return perf_counter() - began
+    once = steps.run_seconds(simulation, q, 1, where)
+    count = int(np.clip(FOR_A_RUN / once, 1, MOST_STEPS))
+    times = [steps.run_seconds(simulation, q, count, where) for _ in range(RUNS if once < HOPELESS else 1)]
+    simulation.check()
+    return {"us": float(np.median(times)) / count * 1e6, "steps": count}
 
 
 def findings(rows: list[dict[str, Any]]) -> dict[str, Any]:

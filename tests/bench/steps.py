@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import product
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from engine import files
-from engine.bench.peers.peer import Missing
+from engine.bench.peers.peer import Missing, or_missing
 from engine.bench.results import NONE, Part, Rows, measured_rows
-from engine.bench.suites import gpu
+from engine.bench.suites.gpu import Goal
 from engine.compile import finish_compiling
 from engine.cpu.runtime.cores import cores
 from engine.cuda.runtime import clock, device
@@ -47,25 +47,14 @@ leaves 3e-3.
 """
 
 
-class Asked(NamedTuple):
-    """The goal, in µs per step, or steps per second for large batches."""
-
-    must: float
-    aim: float
-
-    def verdict(self, found: float) -> dict[str, Any]:
-        """Return the goal, and whether `found` meets "aim", "must" or "nothing"."""
-        sign = 1 if self.aim > self.must else -1
-        met = next((name for name in ("aim", "must") if sign * found >= sign * getattr(self, name)), "nothing")
-        return {**self._asdict(), "met": met}
-
-
-ASKED: Mapping[str, Asked] = {
-    "steps-50x1": Asked(24, 16), "steps-200x1": Asked(32, 22), "steps-1000x1": Asked(45, 32),
-    "steps-4000x1": Asked(75, 50), "steps-50x1-held": Asked(60, 40), "steps-200x1-held": Asked(80, 55),
-    "steps-1000x1-held": Asked(120, 80), "steps-4000x1-held": Asked(200, 130), "steps-200x100": Asked(60, 40),
-    "launched-quadruped": Asked(800e6, 880e6),
+_MICROSECONDS = {
+    "steps-50x1": (24, 16), "steps-200x1": (32, 22), "steps-1000x1": (45, 32), "steps-4000x1": (75, 50),
+    "steps-50x1-held": (60, 40), "steps-200x1-held": (80, 55), "steps-1000x1-held": (120, 80),
+    "steps-4000x1-held": (200, 130), "steps-200x100": (60, 40),
 }  # fmt: skip
+GOALS = {key: Goal("us", *bounds) for key, bounds in _MICROSECONDS.items()}
+GOALS["launched-quadruped"] = Goal("rate", 800e6, 880e6)
+"""The least time of a step on the GPU, or the steps per second of a large batch."""
 PEERS: Mapping[str, tuple[Callable[[Model, Array, float, int], mujoco_steps.Steps], int]] = {
     "mujoco": (mujoco_steps.steps_on_one_core, 1000),
     "mujoco-warp": (mujoco_steps.steps_on_warp, 200),
@@ -95,9 +84,9 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
         parts += [(f"batch-{robot}", partial(_run_of, robot)), (f"launched-{robot}", partial(_launched, robot))]
     for row in measured_rows(parts, finished):
         key = row["key"]
-        if key not in finished and "failure" not in row and key in ASKED:
+        if key not in finished and "failure" not in row and key in GOALS:
             times = [us for name, us in row.get("us", {}).items() if name.endswith("cuda")]
-            row["goal"] = ASKED[key].verdict(row.get("rate") or min(times, default=np.inf))
+            row["goal"] = GOALS[key].verdict(row | {"us": min(times, default=None)})
         yield row
 
 
@@ -161,7 +150,7 @@ def _steps(shape: str, n: int, batch: int, held: bool, seconds: float) -> dict[s
     row = {"shape": shape, "links": n, "batch": batch, "held": held, "us": times, "apart": apart}
     row |= {"failures": failures} if failures else {}
     if shape == "chain" and not held:
-        row["peers"] = {name: _beside(name, model, q, seconds, reference, times) for name in PEERS}
+        row["peers"] = {name: or_missing(partial(_beside, name, model, q, seconds, reference, times)) for name in PEERS}
     return row
 
 
@@ -174,14 +163,14 @@ def timed_steps(model: Model, q: Array, algorithm: str, where: str) -> tuple[flo
     simulation.step(WALKED)
     simulation.check()
     end = np.array(to_host(simulation.v))
-    once = _seconds(simulation, q, 2, where) / 2
+    once = run_seconds(simulation, q, 2, where) / 2
     steps = max(2, min(STEPS if where == "cuda" else WALKED, int(LONG / once)))
-    samples = [_seconds(simulation, q, steps, where) for _ in range(RUNS)]
+    samples = [run_seconds(simulation, q, steps, where) for _ in range(RUNS)]
     simulation.check()
     return float(np.median(samples)) / steps * 1e6, end
 
 
-def _seconds(simulation: Simulation, q: Array, steps: int, where: str) -> float:
+def run_seconds(simulation: Simulation, q: Array, steps: int, where: str) -> float:
     """Return the seconds of a run from its beginning, on a GPU without the host's part."""
     simulation.reset(q)
     if where == "cuda":
@@ -204,13 +193,8 @@ def _beside(
     """A peer's µs a step for the same chains, and how many times that is ours: on one core, or on the GPU."""
     measure, largest = PEERS[name]
     if model.nv > largest:
-        return {"missing": f"it is not asked beyond {largest} links"}
-    try:
-        found = measure(model, q, DT, WALKED)
-    except Missing as reason:
-        return {"missing": str(reason)}
-    except Exception as error:  # a peer's own failure, such as its memory, costs none of our figures
-        return {"missing": f"it fails: {type(error).__name__}: {error}"[:300]}
+        raise Missing(f"it is not asked beyond {largest} links")
+    found = measure(model, q, DT, WALKED)
     distance = _distance(found.v, reference)
     us = found.seconds(seconds) * 1e6
     row = {"us": us, "how": found.how, "apart": distance}
@@ -234,7 +218,7 @@ def threads_row() -> dict[str, Any]:
     for simulation in runs.values():
         simulation.step(WALKED)
     ends = {name: simulation.v.copy() for name, simulation in runs.items()}
-    rounds = [[_seconds(simulation, q, WALKED, "cpu") for simulation in runs.values()] for _ in range(3 * RUNS)]
+    rounds = [[run_seconds(simulation, q, WALKED, "cpu") for simulation in runs.values()] for _ in range(3 * RUNS)]
     medians = np.median(rounds, axis=0) / WALKED * 1e6
     before = np.array(rounds)[:, list(runs).index("abia, 1")]
     return {
@@ -262,7 +246,7 @@ def _robots(robot: str) -> tuple[Simulation, Array]:
 
 def _run_of(robot: str) -> dict[str, Any]:
     simulation, q = _robots(robot)
-    times = sorted(_seconds(simulation, q, STEPS, "cuda") / STEPS for _ in range(RUNS))
+    times = sorted(run_seconds(simulation, q, STEPS, "cuda") / STEPS for _ in range(RUNS))
     simulation.check()
     return _rate(simulation, times[RUNS // 2])
 
@@ -311,6 +295,3 @@ def line(row: dict[str, Any]) -> str:
 
 def _peers(row: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return list(row.get("peers", {}).items())
-
-
-table = partial(gpu.table, line=line)

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from engine.bench.curves import Curve, crossing
 from engine.bench.results import NONE, Rows
@@ -13,6 +13,7 @@ from engine.bench.states import residual, state
 from engine.bench.timer import alternate, repeater
 from engine.cpu.runtime.cores import cores
 from engine.dynamics import ForwardDynamics
+from tests.bench.growth import with_findings
 from tests.bench.trees import Case
 
 THREADS = (1, 2, 4, 16)
@@ -32,13 +33,9 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
     the ABA where none do. `residual` is that of the most threads.
     """
     counts = [count for count in THREADS if count <= cores()]
-    rows = []
-    for shape in SHAPES:
-        for bodies in BODIES:
-            key = f"{shape}-{bodies}"
-            rows.append(finished.get(key) or {"key": key, **measured_row(Case(shape, bodies), counts, seconds)})
-            yield rows[-1]
-    yield finished.get("findings") or {"key": "findings", "ahead": ahead(rows)}
+    cases = {f"{shape}-{bodies}": Case(shape, bodies) for shape, bodies in product(SHAPES, BODIES)}
+    rows = (finished.get(key) or {"key": key, **measured_row(case, counts, seconds)} for key, case in cases.items())
+    yield from with_findings(rows, lambda found: {"ahead": ahead(found)})
 
 
 def measured_row(case: Case, counts: list[int], seconds: float) -> dict[str, Any]:
@@ -89,21 +86,9 @@ def line(row: dict[str, Any]) -> str:
             for shape, found in row["ahead"].items()
         )
         return f"ahead of the ABA: {'; '.join(told)}"
-    times = ", ".join(f"{us:.4g} on {count}" for count, us in row["dca_us"].items())
+    times = ", ".join(f"{us:.4g} ({row['speedup'][count]:.2f} ×) on {count}" for count, us in row["dca_us"].items())
     return f"{row['key']}: abia {row['aba_us']:.4g} µs, dca {times} threads; residual {row['residual']:.1e}"
 
 
 def _from(bodies: float | None) -> str:
     return "no number of" if bodies is None else f"{bodies:.0f}"
-
-
-def table(rows: list[dict[str, Any]]) -> Table:
-    """Robots down, µs across, with how many times as fast as the ABA."""
-    counts = tuple(rows[0]["dca_us"])
-    shown = Table("robot", "ABA", *(f"DCA-ABA on {count}" for count in counts), box=None, title="µs a call")
-    for row in rows:
-        if "ahead" in row:
-            continue
-        dca = (f"{row['dca_us'][count]:.1f} ({row['speedup'][count]:.2f} ×)" for count in counts)
-        shown.add_row(row["key"], f"{row['aba_us']:.1f}", *dca)
-    return shown

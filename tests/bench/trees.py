@@ -5,11 +5,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from rich.table import Table
 
 from engine.bench import gpu_timing
 from engine.bench.gpu_timing import OnDevice
-from engine.bench.results import NONE, Rows
+from engine.bench.results import NONE, Rows, measured_rows
 from engine.bench.states import state
 from engine.bench.timer import alternate, repeater
 from engine.cuda.runtime import device
@@ -60,15 +59,7 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
     Raises `device.NoGpu` where there is none. A row that fails holds `failure` in words.
     """
     device.require()
-    for case in CASES:
-        if case.key in finished:
-            yield finished[case.key]
-            continue
-        try:
-            row = _measure(case, seconds)
-        except Exception as error:  # the row says it, and the other cases continue
-            row = {"failure": f"{type(error).__name__}: {error}"}
-        yield {"key": case.key, **case._asdict(), **row}
+    yield from measured_rows(((case.key, partial(_measure, case, seconds)) for case in CASES), finished)
 
 
 def _measure(case: Case, seconds: float) -> dict[str, Any]:
@@ -80,7 +71,7 @@ def _measure(case: Case, seconds: float) -> dict[str, Any]:
     fd = ForwardDynamics(model, case.batch, "abia", "cpu", threads=1)
     call = partial(fd, *at, out=np.empty_like(at.v)) if case.batch > 1 else partial(fd, *(x[0] for x in at))
     cpu = float(np.median(alternate([(repeater(call), 1)], seconds / 4)))
-    return {**row, "cpu_us": cpu * 1e6, **({"must": MUST[case.key]} if case.key in MUST else {})}
+    return {**case._asdict(), **row, "cpu_us": cpu * 1e6, **({"must": MUST[case.key]} if case.key in MUST else {})}
 
 
 def line(row: dict[str, Any]) -> str:
@@ -92,18 +83,3 @@ def line(row: dict[str, Any]) -> str:
     dca = row["dca"]
     times = f"dca {dca['device_us']:,.4g} µs ({dca['call_us']:,.4g} a call), {walked}one core {row['cpu_us']:,.4g}"
     return f"{row['key']}: {times}; residual {dca['residual']:.1e}; first answer after {dca['first_s']:.1f} s{must}"
-
-
-def table(rows: list[dict[str, Any]]) -> Table:
-    """Cases down, µs across."""
-    shown = Table("robot", "dca", "a call", "abia, a thread", "abia, a core", "residual", box=None, title="µs")
-    for row in rows:
-        if "failure" in row:
-            shown.add_row(row["key"], row["failure"])
-            continue
-        dca, walked = row["dca"], row.get("abia")
-        shown.add_row(
-            row["key"], f"{dca['device_us']:,.1f}", f"{dca['call_us']:,.1f}",
-            f"{walked['device_us']:,.1f}" if walked else "", f"{row['cpu_us']:,.1f}", f"{dca['residual']:.0e}",
-        )  # fmt: skip
-    return shown

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.bench.peers.mujoco import warp_seconds
 from engine.bench.peers.peer import require
 from engine.model import Model
 from engine.validation import Array
@@ -63,12 +64,7 @@ class OnGround:
         for _ in range(runs):
             self._reset()
             warp.synchronize()
-            start, end = (warp.Event(enable_timing=True) for _ in range(2))
-            warp.record_event(start)
-            for _ in range(steps // TOGETHER):
-                warp.capture_launch(self._graph)
-            warp.record_event(end)
-            times.append(float(warp.get_event_elapsed_time(start, end)) * 1e-3 / (steps // TOGETHER * TOGETHER))
+            times.append(warp_seconds(lambda: warp.capture_launch(self._graph), steps // TOGETHER) / TOGETHER)
         return float(np.median(times))
 
     def heights(self) -> tuple[float, float]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from engine.bench.peers.mujoco import warp_seconds
 from engine.bench.peers.peer import require
 from engine.model import Model
 from engine.validation import Array
@@ -149,17 +150,12 @@ class _Batch:
 
     def seconds(self, steps: int) -> float:
         """Return their seconds, by the GPU's clock if there is one."""
-        warp = self._warp
-        warp.synchronize()
-        if not self._cuda:
-            began = perf_counter()
-            self.step(steps)
-            return perf_counter() - began
-        start, end = (warp.Event(enable_timing=True) for _ in range(2))
-        warp.record_event(start)
+        self._warp.synchronize()
+        if self._cuda:
+            return warp_seconds(lambda: self.step(steps))
+        began = perf_counter()
         self.step(steps)
-        warp.record_event(end)
-        return float(warp.get_event_elapsed_time(start, end)) * 1e-3
+        return perf_counter() - began
 
     def blown(self) -> Any:
         """(batch,): which robots are not finite, or too fast."""

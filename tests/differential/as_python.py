@@ -12,7 +12,7 @@ import ctypes
 import importlib
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -148,7 +148,9 @@ def of_a_step() -> list[Function]:
         code, own = function.function.__code__, function.function.__globals__
         for name in code.co_names:
             value = own.get(name)
-            inside = [getattr(value, x, None) for x in code.co_names] if type(value) is type(sys) else []
+            inside: Iterable[Any] = value if isinstance(value, tuple) else ()
+            if type(value) is type(sys):
+                inside = [getattr(value, x, None) for x in code.co_names]
             left += [x for x in (value, *inside) if isinstance(x, Function)]
     return found
 

@@ -16,7 +16,7 @@ def composed() -> engine.Model:
 MAKERS = {"composed": composed, "chain": lambda: engine.chain(12)}
 
 
-def simulation_of(name: str, moon: bool = False) -> engine.Simulation:
+def simulation_of(name: str, moon: bool = False, batch: int = 1) -> engine.Simulation:
     model = MAKERS[name]() if name in MAKERS else engine.load(engine.find_robot(name))
     scene = engine.Scene() if name in ("quadruped", "composed") else None
     q = None if scene is None else engine.put_down(model, scene, model.neutral())
@@ -24,13 +24,14 @@ def simulation_of(name: str, moon: bool = False) -> engine.Simulation:
     own = engine.Parameters(model, 1)
     own.gravity[:] = (0, 0, -1.62)
     return engine.Simulation(
-        model, integrator="implicit", kp=kp, kd=kd, q=q, scene=scene, parameters=own if moon else None
+        model, batch, integrator="implicit", kp=kp, kd=kd, q=q, scene=scene, parameters=own if moon else None
     )
 
 
 def main(name: str, steps: str, *how: str) -> None:
-    simulation = simulation_of(name, "moon" in how)
-    link = engine.show(simulation, window="window" in how)
+    batch = 5 if "batch" in how else 1
+    simulation = simulation_of(name, "moon" in how, batch)
+    link = engine.show(simulation, robot=batch - 1, window="window" in how)
     print(link.folder, flush=True)
     began, states = time.perf_counter(), {}
     for k in range(int(steps)):
@@ -43,7 +44,7 @@ def main(name: str, steps: str, *how: str) -> None:
         if "resets" in how and k == int(steps) // 2:
             simulation.reset()
         if "diverges" in how and k == int(steps) // 2:
-            simulation.v[:] = np.nan
+            simulation.v[-1] = np.nan
     if "states" in how:
         path = link.folder.with_suffix(".npz")
         np.savez(path, **{f"{what}{k}": x for k, state in states.items() for what, x in zip("qv", state, strict=True)})

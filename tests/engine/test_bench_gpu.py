@@ -139,13 +139,13 @@ def test_a_step_s_growth_follows_no_curve_beyond_what_takes_long(monkeypatch):
     [((24, 16), 15.9, "aim"), ((24, 16), 24, "must"), ((24, 16), 25, "nothing"), ((8e8, 9e8), 8.5e8, "must")],
 )
 def test_what_was_asked_of_a_step_is_a_bound_from_the_side_of_its_aim(asked, found, met):
-    assert steps.Asked(*asked).verdict(found)["met"] == met
+    assert gpu.Goal("us", *asked).verdict({"us": found})["met"] == met
 
 
 def test_a_row_of_steps_says_times_peers_and_what_is_met():
     row = {"key": "steps-50x1", "us": {"dca on cuda": 13.2}, "apart": {"dca on cuda": 2e-13}}
     row["peers"] = {"mujoco": {"us": 35.6, "ratio": 2.7}, "mujoco-warp": {"missing": "MuJoCo Warp is not installed"}}
-    row["goal"] = steps.Asked(24, 16).verdict(13.2)
+    row["goal"] = steps.GOALS["steps-50x1"].verdict({"us": 13.2})
     said = steps.line(row)
     for words in (
         "dca on cuda 13.2; mujoco 35.6",

@@ -6,6 +6,7 @@ import pytest
 
 from engine.bench import timer
 from tests.bench import tree_threads
+from tests.bench.command import SUITES
 from tests.bench.trees import Case
 
 
@@ -33,7 +34,7 @@ def test_a_row_is_measured_and_told():
     assert found["residual"] < 1e-11
     assert found["speedup"]["1"] == pytest.approx(found["aba_us"] / found["dca_us"]["1"], rel=0.5)
     assert "comb-100: abia" in tree_threads.line({"key": "comb-100", **found})
-    assert tree_threads.table([{"key": "comb-100", **found}]).row_count == 1
+    assert SUITES["tree-threads"].show([{"key": "comb-100", **found}]).row_count == 1
 
 
 def test_what_comes_before_a_turn_is_not_timed():

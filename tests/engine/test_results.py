@@ -366,7 +366,7 @@ def test_every_case_of_the_grid_is_a_row_of_its_own(monkeypatch):
     assert grid.line(found).startswith(f"chain-3x2: float64: {fastest['algorithm']} on cpu ")
     low, middle, high = found["spread"]["abia on cpu in float64, µs"]
     assert 0 < low <= middle <= high
-    assert grid.table([found]).row_count == 1
+    assert ours.SUITES["grid"].show([found]).row_count == 1
 
 
 @pytest.mark.parametrize("rows", ["3", "[1]", "[{}]"])

@@ -101,7 +101,7 @@ def solver() -> Iterable[str]:
     yield f"The first round has one, the others {word(int(rounds['SWEEPS']))}."
     assert damping == 1
     ten = {10: "ten"}[strong]
-    assert abs(float(rounds["REGULAR:double"]) / np.finfo(float).eps ** 0.6 - 1) < 0.05
+    assert abs(float(rounds["MIN_EPSILON:double"]) / np.finfo(float).eps ** 0.6 - 1) < 0.05
     yield rf"namely the residual itself ({ten} times that in rounds from nothing), and $\epsilon^{{0.6}}$ at least"
     yield f"A round takes up to {word(int(rounds['NEWTON_STEPS']))} Newton steps, as long as each leaves less than the"
     yield rf"with $\delta = \nu$, in the second trial ${smoother:g} \nu$"
@@ -159,8 +159,9 @@ def by_bodies() -> Iterable[str]:
     most = search._plan.function(search.OVERLAP_START, 1.0)[1]
     yield f"Newton's steps from no impulses, at most {most}."
     yield (
-        f"$\\epsilon$ goes with the merit, down to {g(rounding.least_damping(1.0))}, and the last step is taken with "
-        f"{e(search._FINAL_EPSILON)}: rounding leaves 1e-16 over $\\epsilon$ of the velocities"
+        f"$\\epsilon$ follows the merit, down to {g(rounding.least_damping(1.0))}, and is "
+        f"{e(search._FINAL_EPSILON)} in the last step: a smaller $\\epsilon$ makes a step more accurate, but "
+        "rounding leaves 1e-16 over $\\epsilon$ of the"
     )
     yield f"down to a residual of {e(search._SWITCH_RESIDUAL)} ({e(search._SWITCH_RESIDUAL_SINGLE)})"
     products = f"{word(round(search._START_PRODUCTS))} times that residual and at least {e(search._MIN_START_PRODUCTS)}"
@@ -175,7 +176,7 @@ def by_bodies() -> Iterable[str]:
         f"{e(search._SMALL_MERIT)}, or, of whole steps, that change the merit by less than "
         f"{search._STALLED_WHOLE:.0%}".replace("%", " %")
     )
-    yield f"all of it or one of {word(search._HALVINGS)} halvings"
+    yield f"all of a Newton step or one of {word(search._HALVINGS)} halvings of it"
 
 
 @page_text.of(COLLISION)
@@ -205,10 +206,10 @@ def geometry() -> Iterable[str]:
     yield f"is refused if more than {ALL_PAIRS} pairs of its bodies may touch"
     assert manifold._COINCIDENT == 1e-5
     yield "Corners within a hundred-thousandth of the smaller shape of each other are one place"
-    yield "then the shapes are held apart along it by a hundredth of their size"
+    yield "then the shapes are moved apart along it by a hundredth of their size"
     assert convex._SHIFT == 1e-2
-    yield f"Boxes and capsules' axes are held along {word(2 * 3 + 3 * 3)} axes, the normals of faces"
-    yield f"A cylinder's end has {word(pair_workspace.RIM)} corners, and its lowest place where it is tilted."
+    yield f"boxes and capsules' axes are compared along {word(2 * 3 + 3 * 3)} axes, the normals of faces"
+    yield f"A cylinder's end has {word(pair_workspace.RIM)} corners, and its lowest point where it is tilted."
 
 
 @claims
@@ -239,14 +240,14 @@ def measured_on_two_cores() -> Iterable[str]:
     """The tables of the stored run, and the sentences derived from them."""
     run = real_robots
     yield (
-        f"{word(len(run.ROBOTS)).capitalize()} robots of `example-robot-data` stand, walk (random targets, new ones "
-        f"every {run.TOGETHER} steps) and fall, limp, by `implicit` with steps of {run.DT * 1e3:g} ms and friction "
-        f"{g(run.FRICTION)}"
+        f"{word(len(run.ROBOTS)).capitalize()} robots of `example-robot-data` stand, walk (random setpoints, new ones "
+        f"every {run.TOGETHER} steps) and fall without drives, by `implicit` with steps of {run.DT * 1e3:g} ms and "
+        f"friction {g(run.FRICTION)}"
     )
     rows = measured.listed("contact-2-cores")
     assert [row["key"] for row in rows] == list(contact.TITLES)
     yield contact.markdown(rows)
-    (ratio,) = re.findall(r'impratio="(\d+)"', mujoco_contact.BOX)
+    (ratio,) = re.findall(r'impratio="(\d+)"', mujoco_contact.FREE)
     yield f"MuJoCo 4.0 has elliptic cones and `impratio` {ratio}"
     sinks = next(row for row in rows if row["key"] == "scenes")["peers"]["mujoco"]["box at rest, its depth, m"]
     yield f"a box sinks by {float(f'{sinks * 1e3:.0e}'):g} mm"
@@ -260,16 +261,17 @@ def hand_written_kernels() -> Iterable[str]:
     trunk = page_text.constants("rigid_body/limbs.cuh")["TRUNK_NV"]
     yield f"all lanes alike the trunk's {word(int(trunk))}"
     limb = page_text.constants("constraints/limb_newton.cuh")
-    yield f"damped by {limb['DAMPING_OF_LIMBS']} times the residual. Most robots obey the law within {limb['QUICK']} of"
-    yield f"After {limb['PATIENCE']}, robots that do not begin again at the best impulses"
-    assert (limb["LESS_DAMPED:single"], limb["LESS_DAMPED:double"]) == ("0.3", "0.1")
-    yield f"{limb['DAMPED_IN_ROUND']} steps with much damping, {limb['MUCH_DAMPED']} and then a third of it"
+    yield f"damped by {limb['EPSILON_PER_RESIDUAL_OF_LIMBS']} times the residual."
+    yield f"Most robots obey the law within {limb['TYPICAL_STEPS']} of"
+    yield f"After {limb['ROUNDS_FROM']}, robots that do not begin again at the best impulses"
+    assert (limb["EPSILON_FACTOR_OF_ROUND:single"], limb["EPSILON_FACTOR_OF_ROUND:double"]) == ("0.3", "0.1")
+    yield f"{limb['DAMPED_IN_ROUND']} steps with much damping, {limb['FIRST_EPSILON_OF_ROUND']} and then a third of it"
     yield f"{limb['LEADING_IN_ROUND']} steps with hardly any, each at most up to the next active set"
-    share = {name: f"{float(limb[name]):.2g}" for name in ("PAST", "LEAST_PART", "STALLED")}
-    assert share == {"PAST": "0.001", "LEAST_PART": "0.05", "STALLED": "0.2"}
+    share = {name: f"{float(limb[name]):.2g}" for name in ("OVERSHOOT", "MIN_LEADING_LENGTH", "STALLED")}
+    assert share == {"OVERSHOOT": "0.001", "MIN_LEADING_LENGTH": "0.05", "STALLED": "0.2"}
     yield "A step goes 0.1 % past it, so that the set changes, but at least 5 % of its length"
     yield "changed by less than 20 %, a step whose nearest set lies beyond its end goes on"
-    yield f"At step {limb['LIMB_STEPS']} the interior point follows"
+    yield f"At step {limb['INTERIOR_FROM']} the interior point follows"
     yield (
         f"In single precision the tolerance on the residual is {e(tolerances.RESIDUAL_TOLERANCE_SINGLE)}; after two "
         f"rounds {e(tolerances.ACCEPTED_RESIDUAL_SINGLE)} is let pass"
@@ -298,7 +300,7 @@ exempt(DENSE, TRIALS, "alone they leave 41 % of a humanoid's standing states abo
 exempt(
     COLLISION,
     TRIALS,
-    "Held against coal 3.0.3 … the depth is within 1 % of the least.",
+    "Compared with coal 3.0.3 … the depth is within 1 % of the least.",
     "With its SRDF Talos, 52 meshes, has room for 3700, ANYmal for 1700.",
 )
 exempt(PAGE, HELD, "A ball of radius 0.1 m … with 10 mm/s")
@@ -311,5 +313,5 @@ exempt(
     MEASURED,
     MADE_ONCE,
     "8192 and 65536 at once … MuJoCo Warp 4.0",
-    "by `implicit` with steps of 2 ms and humanoids of 1 ms; … over the first 400 steps",
+    "by `implicit` with steps of 2 ms and humanoids of 1 ms … over the first 400 steps",
 )

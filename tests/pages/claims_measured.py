@@ -153,7 +153,7 @@ def robots_of_others() -> Iterator[str]:
     mujoco = runs()["real-robots-2-cores"]["version"]
     yield f"MuJoCo {mujoco.rpartition('.')[0]} takes pyramidal cones, Newton and implicitfast."
     assert all(each["ratio"] >= real_robots.MUST for each in found.values())
-    yield f"MuJoCo takes stands in brackets: {real_robots.MUST:g} or more in every row."
+    yield f"Brackets have MuJoCo's time divided by Catena's: {real_robots.MUST:g} or more in every row."
     over = [each for each in found.values() if each["worst"] > real_robots.LAWFUL]
     steps = real_robots.STEPS // real_robots.TOGETHER
     told_over = (

@@ -121,7 +121,7 @@ def shell() -> Iterable[str]:
         f"run; {wrong}: "
         f"wrong usage; {interrupted}: ended by Ctrl-C, with the results so far shown and kept."
     )
-    yield f"got slower and exits with {no}, `--measure-choice` measures"
+    yield f"| `bench --against FILE` | reports what got slower and exits with {no} |"
 
 
 @page_text.of(PYTHON)
@@ -179,9 +179,9 @@ exempt(
     "carry over to other machines. … Warp 4.0.",
     "| 1e-9 | 1.1e-12 |",
     "| about 1e-15 |",
-    "Forward dynamics by one core … 0.2 to 2 s.",
+    "Forward dynamics on one core … 0.2 to 2 s.",
     "| links | 1 thread | 2 threads | 4 | 8 | 16 |",
-    "| batch | 1 thread | 4 | 16 | the peer, on all 16 cores |",
+    "| batch | 1 thread | 4 | 16 | the other program, on all 16 cores |",
     "Smaller batches … some 10 µs of work.",
     "takes some 11 µs more",
     "median of five runs of 1000 steps in float64",

@@ -94,10 +94,10 @@ def options() -> Iterable[str]:
 def led() -> Iterable[str]:
     """The work of a leader of many machines."""
     yield f"of {study.MOST['cuda']:,} samples, on a GPU"
-    yield f"In {study.LONG:g} s each they would end {4096 / study.LONG:.0f} batches a second;"
-    yield f"so batches grow until at most {study.LED} end in a second, {4096 / study.LED:.0f} s each."
+    yield f"With batches of {study.LONG:g} s, {4096 / study.LONG:.0f} would end each second,"
+    yield f"So batches grow until at most {study.LED} end in a second, {4096 / study.LED:.0f} s each."
     yield f"{1e9 / study.MOST['cuda']:.0f} batches of a GPU"
-    yield f"{1e9 / study.MOST['cuda']:.0f} files"
+    yield f"{1e9 / study.MOST['cuda']:.0f} parts"
     assert on_ray.AHEAD == 2
     yield "object store holds two batches for each GPU"
 
@@ -108,16 +108,17 @@ exempt(
     "### 64 machines, 10⁹ samples … These numbers are extrapolated, not measured on 64 machines",
     "| of 7000, on a core",
     "| drawing its values … 0.17, 0.18, 0.20 MB |",
-    "942 tasks a second that step nothing, with 1024 waiting. 10⁹ samples are",
-    "0.27 s a batch of a GPU, so a million samples a second at most, and 10⁹ in 17 minutes. 64 GPUs",
+    "942 empty tasks a second, with 1024 waiting. 10⁹ samples are",
+    "0.27 s for a GPU's batch, so a million samples a second at most, and 10⁹ in 17 minutes. This limits 64 GPUs",
     "more than 15 thousand samples a second;",
-    "64 machines of 64: a sample takes 12 ms of one, so all step 350 thousand a second and 10⁹ in 48 minutes.",
+    "with 64 machines of 64 cores,",
+    "12 ms of one core, so all step 350 thousand a second and 10⁹ in 48 minutes.",
     "a leader writes 50 parts",
-    "and 64 times as much with a machine.",
-    "24 bytes to and 26 from the workers for each sample, 50 GB in all, 48 MB a second at the leader's million.",
+    "a lost machine 64 times as much.",
+    "24 bytes to and 26 from the workers for each sample, 50 GB in all, 48 MB a second at a million samples a second.",
     "840 MB for 64.",
     "28.5 GB, or 86 thousand from cores.",
-    "some 4 ms a part, and needs a byte for each sample, 1 GB.",
+    "some 4 ms a part, and needs a byte of memory for each sample, 1 GB.",
 )
 exempt(PAGE, "measured on GPUs", "### A GPU, and two … in batches of two sizes,")
 exempt(PAGE, "a figure of the paper", "[Y], Fig. 2: chains")

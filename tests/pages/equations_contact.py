@@ -113,11 +113,11 @@ def work() -> None:
     r"M = L^T D L",
     r"M^{-1} J^T \lambda = L^{-1} D^{-1} W^T \lambda",
     r"u = W D^{-1} W^T \lambda + b",
-    r"(D + W^T \Omega W) dy = W^T c \tag{G2}",
-    r"(1 + Z^T \Omega Z) dy = Z^T c \tag{G3}",
+    r"(D + W^T \Omega W) dy = W^T s \tag{G2}",
+    r"(1 + Z^T \Omega Z) dy = Z^T s \tag{G3}",
     r"Z = J L^{-1} D^{-1/2}",
     r"H = W D^{-1/2}",
-    r"d\lambda = c - \Omega du",
+    r"d\lambda = s - \Omega du",
     r"du = W dy",
 )
 def factored() -> None:
@@ -128,12 +128,12 @@ def factored() -> None:
     same(R.G, W @ inv(D) @ W.T)
     same(solve(R.M, R.J.T @ R.impulse), inv(L) @ inv(D) @ W.T @ R.impulse)
     same(R.u, W @ inv(D) @ W.T @ R.impulse + R.b)
-    Omega, c = R.random.normal(size=(12, 12)) + 12 * np.eye(12), R.random.normal(size=12)
+    Omega, s = R.random.normal(size=(12, 12)) + 12 * np.eye(12), R.random.normal(size=12)
     Z = R.J @ inv(L) @ np.diag(np.diag(D) ** -0.5)
     same(R.G, Z @ Z.T), same(Z, W @ np.diag(np.diag(D) ** -0.5))
-    for rows, dy in ((W, solve(D + W.T @ Omega @ W, W.T @ c)), (Z, solve(np.eye(NV) + Z.T @ Omega @ Z, Z.T @ c))):
+    for rows, dy in ((W, solve(D + W.T @ Omega @ W, W.T @ s)), (Z, solve(np.eye(NV) + Z.T @ Omega @ Z, Z.T @ s))):
         du = rows @ dy
-        same(R.G @ (c - Omega @ du), du)
+        same(R.G @ (s - Omega @ du), du)
 
 
 @law(
@@ -211,8 +211,8 @@ def complementary() -> None:
 
 @law(
     PAGE,
-    r"(1 + H^T \Omega H) dz = H^T (\lambda + c - \Omega r) - z \qquad d\lambda = c - \Omega (H dz + r) \tag{G5}",
-    r"d\lambda = c - \Omega (du + r)",
+    r"(1 + H^T \Omega H) dz = H^T (\lambda + s - \Omega r) - z \qquad d\lambda = s - \Omega (H dz + r) \tag{G5}",
+    r"d\lambda = s - \Omega (du + r)",
     r"z = H^T \lambda",
     r"G = H H^T",
 )
@@ -220,9 +220,9 @@ def interior() -> None:
     """The steps of both keep z = Hᵀ λ, for any previous z."""
     H, random = np.linalg.cholesky(R.G), R.random
     Omega = random.normal(size=(12, 12)) + 12 * np.eye(12)
-    c, r, z, impulse = random.normal(size=(4, 12))
-    dz = solve(np.eye(12) + H.T @ Omega @ H, H.T @ (impulse + c - Omega @ r) - z)
-    d_impulse = c - Omega @ (H @ dz + r)
+    s, r, z, impulse = random.normal(size=(4, 12))
+    dz = solve(np.eye(12) + H.T @ Omega @ H, H.T @ (impulse + s - Omega @ r) - z)
+    d_impulse = s - Omega @ (H @ dz + r)
     same(z + dz, H.T @ (impulse + d_impulse)), same(R.G, H @ H.T)
 
 

@@ -169,8 +169,8 @@ def slopes_rise_towards_less_x() -> None:
         near(lying.q[0, 2], z, 1e-6)
 
 
-@says("docs/python.md", "a free joint is position, relative to the joint's origin in the file, and unit quaternion x, "
-      "y, z, w in `q`, and the body twist in `v`",
+@says("docs/python.md", "In `q` a free joint has its position, relative to the joint's origin in the file, and a unit "
+      "quaternion x, y, z, w; in `v` it has the body twist.",
       "Only `engine.link_twists`, `engine.momentum` and `engine.point_mobility` use world axes.")  # fmt: skip
 @says("engine.link_twists", "ω (rad/s), and v (m/s) of the origin.", "Both are along the world's axes.")
 @says("engine.momentum", "as a wrench (n, f) about the world's origin, (6,): N m s, N s.")

@@ -114,15 +114,17 @@ class OnWarp:
                 stage()
         return lambda: warp.capture_launch(capture.graph)
 
-    def device_seconds(self, call: Callable[[], None], times: int) -> float:
-        """Return the seconds of one of `times` calls by events on the GPU."""
-        warp = self._warp
-        start, end = (warp.Event(enable_timing=True) for _ in range(2))
-        warp.record_event(start)
-        for _ in range(times):
-            call()
-        warp.record_event(end)
-        return float(warp.get_event_elapsed_time(start, end)) * 1e-3 / times
+
+def warp_seconds(call: Callable[[], None], times: int = 1) -> float:
+    """Return the seconds of one of `times` calls by events of Warp on the GPU."""
+    import warp
+
+    start, end = (warp.Event(enable_timing=True) for _ in range(2))
+    warp.record_event(start)
+    for _ in range(times):
+        call()
+    warp.record_event(end)
+    return float(warp.get_event_elapsed_time(start, end)) * 1e-3 / times
 
 
 def on_warp(model: Model, at: State, seconds: float) -> Timing:
@@ -134,10 +136,10 @@ def on_warp(model: Model, at: State, seconds: float) -> Timing:
     output = robots.output("qacc_smooth", CHECKED)
     first = perf_counter() - began
     launch = robots.captured(robots.forward)
-    once = robots.device_seconds(launch, 3)
+    once = warp_seconds(launch, 3)
     inner = int(np.clip(2e-3 / once, 1, 20))
     rounds = int(np.clip(seconds / (inner * once), 3, 25))
-    times = [robots.device_seconds(launch, inner) for _ in range(rounds)]
+    times = [warp_seconds(launch, inner) for _ in range(rounds)]
     how = "one GPU, captured graph, events, float32"
     return Timing(float(np.median(times)), how, first, _left(model, single, output))
 

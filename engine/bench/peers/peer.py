@@ -32,6 +32,16 @@ class Timing(NamedTuple):
     """‖ID(q̈) − τ‖ / ‖τ_δ‖ of its result by our inverse dynamics, the worst of some robots."""
 
 
+def or_missing(measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return a peer's figures; its absence or failure, which must not affect ours, is `missing` in words."""
+    try:
+        return measure()
+    except Missing as reason:
+        return {"missing": str(reason)}
+    except Exception as error:  # such as of memory
+        return {"missing": f"it fails: {type(error).__name__}: {error}"[:300]}
+
+
 def require(package: str, of: str) -> None:
     """Raise Missing unless a package is installed."""
     if find_spec(package) is None:

@@ -12,7 +12,7 @@ from rich.table import Table
 from engine import files
 from engine.bench import intervals, timer
 from engine.bench.peers import mujoco, pinocchio
-from engine.bench.peers.peer import Missing
+from engine.bench.peers.peer import Missing, or_missing
 from engine.bench.results import NONE, Rows
 from engine.bench.states import State
 from engine.bench.suites import swarm
@@ -50,7 +50,8 @@ def _forward(robot: str, batch: int, seconds: float) -> dict[str, Any]:
     at = State(model.random(rng, batch), *rng.uniform(-1, 1, (2, batch, model.nv)))
     solvers = {count: ForwardDynamics(model, batch, "abia", "cpu", threads=count) for count in _counts()}
     row = _timed({count: partial(fd, *at, np.empty_like(at.v)) for count, fd in solvers.items()}, seconds)
-    return row | {"peers": {"pinocchio": _compare_peer(row, lambda: pinocchio.all_cores(model, at, seconds)[:2])}}
+    peer = partial(_compare_peer, row, lambda: pinocchio.all_cores(model, at, seconds)[:2])
+    return row | {"peers": {"pinocchio": or_missing(peer)}}
 
 
 def _rollout(seconds: float) -> dict[str, Any]:
@@ -74,7 +75,7 @@ def _rollout(seconds: float) -> dict[str, Any]:
             raise Missing(f"it moves the arms otherwise, by {deviation:.2g} rad")
         return time, f"rollout, {cores()} threads, host clock"
 
-    return row | {"peers": {"mujoco": _compare_peer(row, theirs)}}
+    return row | {"peers": {"mujoco": or_missing(partial(_compare_peer, row, theirs))}}
 
 
 def _counts() -> tuple[int, ...]:
@@ -95,10 +96,7 @@ def _timed(calls: dict[int, Callable[[], Any]], seconds: float) -> dict[str, Any
 
 def _compare_peer(row: dict[str, Any], measure: Callable[[], tuple[float, str]]) -> dict[str, Any]:
     """Return a peer's µs on all cores, and the ratio to ours on the best number of threads."""
-    try:
-        seconds, how = measure()
-    except Missing as reason:
-        return {"missing": str(reason)}
+    seconds, how = measure()
     return {"us": seconds * 1e6, "how": how, "ratio": seconds * 1e6 / min(row["us"].values())}
 
 

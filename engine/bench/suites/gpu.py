@@ -12,7 +12,7 @@ from rich.table import Table
 from engine.bench import gpu_timing
 from engine.bench.gpu_timing import OnDevice, Timed
 from engine.bench.peers import jaxsim, mujoco, pinocchio
-from engine.bench.peers.peer import Missing, Timing
+from engine.bench.peers.peer import Timing, or_missing
 from engine.bench.results import NONE, Part, Rows, measured_rows
 from engine.bench.states import State, state
 from engine.bench.suites import first_answers, swarm
@@ -25,7 +25,7 @@ RACE = (2, 4, 8, 12, 16, 20, 25, 32, 40, 50, 64, 100)
 
 
 class Goal(NamedTuple):
-    """The goal for a quantity: a minimum for a rate, a maximum for anything else."""
+    """The goal for a quantity: a minimum if `aim` is above `must`, else a maximum."""
 
     quantity: str
     must: float
@@ -33,7 +33,7 @@ class Goal(NamedTuple):
 
     def verdict(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """Return the goal, and whether a row meets "aim", "must" or "nothing"."""
-        value, sign = row[self.quantity], 1 if self.quantity == "rate" else -1
+        value, sign = row[self.quantity], 1 if self.aim > self.must else -1
         met = [value is not None and sign * value >= sign * bound for bound in (self.aim, self.must)]
         return {**self._asdict(), "met": "aim" if met[0] else "must" if met[1] else "nothing"}
 
@@ -106,7 +106,7 @@ def _forward(case: ChainCase, seconds: float) -> dict[str, Any]:
         "others": [timed.row() for timed in ours if timed is not best],
     }
     accurate = best.residual <= LARGEST_RESIDUAL[case.dtype]
-    beside = {name: _compare_peer(PEERS[name], model, at, seconds, best) for name in case.peers}
+    beside = {name: or_missing(partial(_compare_peer, PEERS[name], model, at, seconds, best)) for name in case.peers}
     return {**row, "accurate": accurate, "goal": case.goal.verdict(row), "peers": beside}
 
 
@@ -114,12 +114,7 @@ def _compare_peer(
     peer: Callable[[Model, State, float], Timing], model: Model, at: State, seconds: float, best: Timed
 ) -> dict[str, Any]:
     """Return a peer's figures, with the ratios of its time to ours on the device and including the wait."""
-    try:
-        timing = peer(model, at, seconds)
-    except Missing as reason:
-        return {"missing": str(reason)}
-    except Exception as error:  # a peer's failure, such as of memory, must not affect our figures
-        return {"missing": f"it fails: {type(error).__name__}: {error}"[:300]}
+    timing = peer(model, at, seconds)
     row = {"us": timing.seconds * 1e6, "how": timing.how, "first_s": timing.first, "residual": timing.residual}
     if not timing.residual <= LARGEST_RESIDUAL["float32"]:
         return {**row, "missing": "it computes something else, or too inaccurately"}

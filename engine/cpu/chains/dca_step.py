@@ -40,9 +40,9 @@ class GroupArguments(NamedTuple):
 
 
 @kernel
-def prepare(q, v, work, loads, phases):
+def prepare(q, v, dynamics, loads, phases):
     """Store the addresses of q and v (1, n) and of the loads, see `accelerations.prepare`."""
-    arguments = work.arguments
+    arguments = dynamics.work.arguments
     gravity, wrenches = loads
     arguments[Q], arguments[V], arguments[GRAVITY] = address(q), address(v), address(gravity)
     arguments[WRENCHES] = 0
@@ -53,9 +53,9 @@ def prepare(q, v, work, loads, phases):
 
 
 @kernel
-def accelerations(forces, result, work):
+def accelerations(forces, result, dynamics, _loads, _phases):
     """Compute q̈ and reactions (1, n) into `result`, see `accelerations.accelerations`."""
-    arguments = work.arguments
+    arguments = dynamics.work.arguments
     arguments[TAU], arguments[INERTIA] = address(forces.force), address(forces.inertia)
     arguments[LOCKED], arguments[TARGET] = address(forces.locked), address(forces.target)
     arguments[OUT], arguments[REACTION] = address(result.qdd), address(result.reaction)

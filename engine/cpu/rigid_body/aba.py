@@ -24,30 +24,25 @@ from functools import partial
 import numpy as np
 
 from engine.compile import compiled_apart, inline, kernel, specialise
+from engine.compile.vectors import load, store, where
 from engine.cpu.rigid_body import tree_passes
 from engine.cpu.rigid_body import workspace as at
-from engine.kernels.bodies import AXIS
+from engine.cpu.runtime.lanes import load3, load6, load9, put3, put6, put9
 from engine.kernels.robot import KIND, PARENT
 from engine.kernels.spatial import (
     add,
     dot,
     full,
     inertia_to_parent,
-    load3,
-    load6,
-    load9,
     minus_rank_one,
     mul,
     plus,
     scale,
     solve6,
-    store3,
-    store6,
-    store9,
     sub,
     transform_force,
     transpose,
-)
+)  # fmt: skip
 from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.model import FREE, REVOLUTE, SPHERICAL
 from engine.model.layout import Packed
@@ -61,258 +56,184 @@ def _clear(row, place, width, L):
 
 
 @inline
-def _free(row, L):
-    """A free joint: a = I⁻¹(τ − p), independent of its parent, which receives τ alone."""
-    for k in range(L):
-        A, B, C = load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
-        n = sub(load3(row, at.U * L + k, L), load3(row, at.BIAS * L + k, L))
-        f = sub(load3(row, (at.U + 3) * L + k, L), load3(row, (at.BIAS + 3) * L + k, L))
-        o, v = solve6(A, B, C, n, f)
-        R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
-        n, f = transform_force(R, p, load3(row, at.U * L + k, L), load3(row, (at.U + 3) * L + k, L))
-        store3(row, n, at.BIAS * L + k, L)
-        store3(row, f, (at.BIAS + 3) * L + k, L)
-        store3(row, o, at.ACC * L + k, L)
-        store3(row, v, (at.ACC + 3) * L + k, L)
+def _inertia(row, lanes):
+    return load6(row, at.I, lanes), load9(row, at.I_B, lanes), load6(row, at.I_C, lanes)
 
 
 @inline
-def _joint(row, L, revolute):
-    """Compute U, D and u of a joint, and its divisor."""
-    if revolute:
-        for k in range(L):
-            A, B = load6(row, at.I * L + k, L), load3(row, (at.I_B + 6) * L + k, L)
-            store6(row, (A[2], A[4], A[5], B[0], B[1], B[2]), at.U * L + k, L)
-            row[at.D * L + k] = A[5] + row[at.E * L + k]
-            row[at.TAU * L + k] -= row[(at.BIAS + 2) * L + k]
-    else:
-        for k in range(L):
-            B, C = load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
-            store6(row, (B[2], B[5], B[8], C[2], C[4], C[5]), at.U * L + k, L)
-            row[at.D * L + k] = C[5] + row[at.E * L + k]
-            row[at.TAU * L + k] -= row[(at.BIAS + 5) * L + k]
-    for k in range(L):
-        locked, inverse = row[at.LOCK * L + k] != 0.0, 1.0 / row[at.D * L + k]
-        row[at.DINV * L + k] = 0.0 if locked else inverse
-        row[at.UD * L + k] = row[at.TARGET * L + k] if locked else row[at.TAU * L + k] * inverse
+def _free(row, lanes):
+    """A free joint: a = I⁻¹(τ − p), independent of its parent; return τ in the parent's frame, which receives it."""
+    A, B, C = _inertia(row, lanes)
+    tau = load3(row, at.U, lanes), load3(row, at.U + 3, lanes)
+    o, v = solve6(A, B, C, sub(tau[0], load3(row, at.BIAS, lanes)), sub(tau[1], load3(row, at.BIAS + 3, lanes)))
+    put3(row, at.ACC, o)
+    put3(row, at.ACC + 3, v)
+    return transform_force(load9(row, at.R, lanes), load3(row, at.P, lanes), tau[0], tau[1])
 
 
 @inline
-def _to_parent(row, L):
-    """Replace I and p by Xᵀ (I − U Uᵀ/D) X and Xᵀ (p + (I − U Uᵀ/D) c + U u/D)."""
-    for k in range(L):
-        A, B, C = load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
-        x, y = load3(row, at.U * L + k, L), load3(row, (at.U + 3) * L + k, L)
-        A, B, C = minus_rank_one(A, B, C, x, y, row[at.DINV * L + k])
-        o, v, ud = load3(row, at.VXS * L + k, L), load3(row, (at.VXS + 3) * L + k, L), row[at.UD * L + k]
-        n = add(add(load3(row, at.BIAS * L + k, L), scale(ud, x)), add(mul(full(A), o), mul(B, v)))
-        f = add(add(load3(row, (at.BIAS + 3) * L + k, L), scale(ud, y)), add(mul(transpose(B), o), mul(full(C), v)))
-        R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
-        A, B, C = inertia_to_parent(R, p, A, B, C)
-        n, f = transform_force(R, p, n, f)
-        store6(row, A, at.I * L + k, L)
-        store9(row, B, at.I_B * L + k, L)
-        store6(row, C, at.I_C * L + k, L)
-        store6(row, (n[0], n[1], n[2], f[0], f[1], f[2]), at.BIAS * L + k, L)
+def _column(A, B, C, axis):
+    """U = I S of an axis."""
+    if axis == 0:
+        return (A[0], A[1], A[2]), (B[0], B[1], B[2])
+    if axis == 1:
+        return (A[1], A[3], A[4]), (B[3], B[4], B[5])
+    if axis == 2:
+        return (A[2], A[4], A[5]), (B[6], B[7], B[8])
+    return (B[2], B[5], B[8]), (C[2], C[4], C[5])
 
 
 @inline
-def _ball_axis(row, L, k, axis, A, B, C, n, f):
-    """Eliminate one axis of a ball joint from inertia and bias; store its U, D and u."""
-    x = ((A[0], A[1], A[2]), (A[1], A[3], A[4]), (A[2], A[4], A[5]))[axis]
-    y = ((B[0], B[1], B[2]), (B[3], B[4], B[5]), (B[6], B[7], B[8]))[axis]
-    D, u = x[axis] + row[(at.BALL_E + axis) * L + k], row[(at.BALL_TAU + axis) * L + k] - n[axis]
-    store6(row, (x[0], x[1], x[2], y[0], y[1], y[2]), (at.BALL_U + 6 * axis) * L + k, L)
-    row[(at.BALL_D + axis) * L + k] = D
-    row[(at.BALL_TAU + axis) * L + k] = u
-    locked, inverse = row[(at.BALL_LOCK + axis) * L + k] != 0.0, 1.0 / D
-    ud = row[(at.BALL_TARGET + axis) * L + k] if locked else u * inverse
-    A, B, C = minus_rank_one(A, B, C, x, y, 0.0 if locked else inverse)
-    return A, B, C, add(n, scale(ud, x)), add(f, scale(ud, y))
+def _entry(x, y, axis):
+    return x[axis] if axis < 3 else y[axis - 3]
 
 
 @inline
-def _ball(w, i, parent, L):
-    """Eliminate the three axes of a ball joint, and add its inertia and bias, including I c, to its parent's."""
-    row = w[i]
-    for k in range(L):
-        A, B, C = load6(row, at.I * L + k, L), load9(row, at.I_B * L + k, L), load6(row, at.I_C * L + k, L)
-        n, f = load3(row, at.BIAS * L + k, L), load3(row, (at.BIAS + 3) * L + k, L)
-        A, B, C, n, f = _ball_axis(row, L, k, 2, A, B, C, n, f)
-        A, B, C, n, f = _ball_axis(row, L, k, 1, A, B, C, n, f)
-        A, B, C, n, f = _ball_axis(row, L, k, 0, A, B, C, n, f)
-        if parent >= 0:
-            o, v = load3(row, at.VXS * L + k, L), load3(row, (at.VXS + 3) * L + k, L)
-            n = add(n, add(mul(full(A), o), mul(B, v)))
-            f = add(f, add(mul(transpose(B), o), mul(full(C), v)))
-            R, p = load9(row, at.R * L + k, L), load3(row, at.P * L + k, L)
-            A, B, C = inertia_to_parent(R, p, A, B, C)
-            n, f = transform_force(R, p, n, f)
-            below = w[parent]
-            store6(below, plus(load6(below, at.I * L + k, L), A), at.I * L + k, L)
-            a, b = load6(below, at.I_B * L + k, L), load3(below, (at.I_B + 6) * L + k, L)
-            store6(below, plus(a, (B[0], B[1], B[2], B[3], B[4], B[5])), at.I_B * L + k, L)
-            store3(below, add(b, (B[6], B[7], B[8])), (at.I_B + 6) * L + k, L)
-            store6(below, plus(load6(below, at.I_C * L + k, L), C), at.I_C * L + k, L)
-            store3(below, add(load3(below, at.BIAS * L + k, L), n), at.BIAS * L + k, L)
-            store3(below, add(load3(below, (at.BIAS + 3) * L + k, L), f), (at.BIAS + 3) * L + k, L)
+def _past_axis(row, places, axis, lanes, inertia, n, f):
+    """Eliminate a joint's axis from inertia and bias; store its U, D, 1/D, u and u/D."""
+    A, B, C = inertia
+    x, y = _column(A, B, C, axis)
+    D = _entry(x, y, axis) + load(row, places.E, lanes)
+    u = load(row, places.TAU, lanes) - _entry(n, f, axis)
+    locked, inverse = load(row, places.LOCK, lanes), 1.0 / D
+    ud = where(locked, load(row, places.TARGET, lanes), u * inverse)
+    inverse = where(locked, 0.0, inverse)
+    put3(row, places.U, x)
+    put3(row, places.U + 3, y)
+    store(row, places.D, D)
+    store(row, places.DINV, inverse)
+    store(row, places.TAU, u)
+    store(row, places.UD, ud)
+    return minus_rank_one(A, B, C, x, y, inverse), add(n, scale(ud, x)), add(f, scale(ud, y))
+
+
+@inline
+def _pass_on(row, below, lanes, inertia, n, f):
+    """Add I to the parent's, and p + I c."""
+    A, B, C = inertia
+    o, v = load3(row, at.VXS, lanes), load3(row, at.VXS + 3, lanes)
+    n = add(n, add(mul(full(A), o), mul(B, v)))
+    f = add(f, add(mul(transpose(B), o), mul(full(C), v)))
+    R, p = load9(row, at.R, lanes), load3(row, at.P, lanes)
+    A, B, C = inertia_to_parent(R, p, A, B, C)
+    n, f = transform_force(R, p, n, f)
+    put6(below, at.I, plus(load6(below, at.I, lanes), A))
+    put9(below, at.I_B, plus(load9(below, at.I_B, lanes), B))
+    put6(below, at.I_C, plus(load6(below, at.I_C, lanes), C))
+    _add_force(below, lanes, n, f)
+
+
+@inline
+def _add_force(row, lanes, n, f):
+    put3(row, at.BIAS, add(load3(row, at.BIAS, lanes), n))
+    put3(row, at.BIAS + 3, add(load3(row, at.BIAS + 3, lanes), f))
 
 
 @compiled_apart
 def inertia_recursion(topology, w, lanes):
     """Compute articulated inertias and biases, from the tips to the base."""
-    L = len(lanes)
     for i in range(topology.shape[0] - 1, -1, -1):
         row, parent, kind = w[i], topology[i, PARENT], topology[i, KIND]
-        if kind == SPHERICAL:
-            _ball(w, i, parent, L)
-            continue
         if kind == FREE:
-            _free(row, L)
-            for k in range(21 * L):
-                row[at.I * L + k] = 0.0
-        else:
-            _joint(row, L, kind == REVOLUTE)
+            n, f = _free(row, lanes)
             if parent >= 0:
-                _to_parent(row, L)
+                _add_force(w[parent], lanes, n, f)
+            continue
+        inertia, n, f = _inertia(row, lanes), load3(row, at.BIAS, lanes), load3(row, at.BIAS + 3, lanes)
+        if kind == REVOLUTE:
+            inertia, n, f = _past_axis(row, at.JOINT, 2, lanes, inertia, n, f)
+        elif kind == SPHERICAL:
+            inertia, n, f = _past_axis(row, at.BALL[2], 2, lanes, inertia, n, f)
+            inertia, n, f = _past_axis(row, at.BALL[1], 1, lanes, inertia, n, f)
+            inertia, n, f = _past_axis(row, at.BALL[0], 0, lanes, inertia, n, f)
+        else:
+            inertia, n, f = _past_axis(row, at.JOINT, 5, lanes, inertia, n, f)
         if parent >= 0:
-            below = w[parent]
-            for k in range(27 * L):
-                below[at.I * L + k] += row[at.I * L + k]
+            _pass_on(row, w[parent], lanes, inertia, n, f)
 
 
 @inline
-def _ball_axis_acceleration(row, L, k, axis, o, v):
-    """Compute q̈ and the reaction of one axis of a ball joint; (o, v) is a' plus the q̈ of the axes before it."""
-    U, D = (at.BALL_U + 6 * axis) * L + k, row[(at.BALL_D + axis) * L + k]
-    Ua, u = dot(load3(row, U, L), o) + dot(load3(row, U + 3 * L, L), v), row[(at.BALL_TAU + axis) * L + k]
-    locked, target = row[(at.BALL_LOCK + axis) * L + k] != 0.0, row[(at.BALL_TARGET + axis) * L + k]
-    acceleration = target if locked else (u - Ua) / D
-    row[(at.BALL_QDD + axis) * L + k] = acceleration
-    row[(at.BALL_TARGET + axis) * L + k] = Ua + D * acceleration - u
-    return acceleration
-
-
-@inline
-def _ball_accelerations(row, L):
-    for k in range(L):
-        o = add(load3(row, at.ACC * L + k, L), load3(row, at.VXS * L + k, L))
-        v = add(load3(row, (at.ACC + 3) * L + k, L), load3(row, (at.VXS + 3) * L + k, L))
-        o = o[0] + _ball_axis_acceleration(row, L, k, 0, o, v), o[1], o[2]
-        o = o[0], o[1] + _ball_axis_acceleration(row, L, k, 1, o, v), o[2]
-        o = o[0], o[1], o[2] + _ball_axis_acceleration(row, L, k, 2, o, v)
-        store6(row, (o[0], o[1], o[2], v[0], v[1], v[2]), at.ACC * L + k, L)
+def _outward(row, places, axis, lanes, o, v):
+    """Compute q̈ and the reaction of a joint's axis; return the acceleration a' with it."""
+    Ua = dot(load3(row, places.U, lanes), o) + dot(load3(row, places.U + 3, lanes), v)
+    qdd = load(row, places.UD, lanes) - Ua * load(row, places.DINV, lanes)
+    store(row, places.QDD, qdd)
+    store(row, places.REACTION, Ua + load(row, places.D, lanes) * qdd - load(row, places.TAU, lanes))
+    o = (o[0] + qdd if axis == 0 else o[0], o[1] + qdd if axis == 1 else o[1], o[2] + qdd if axis == 2 else o[2])
+    return o, (v[0], v[1], v[2] + qdd if axis == 5 else v[2])
 
 
 @kernel
 def accelerations(topology, w, lanes, gravity):
     """Compute q̈ and the locks' reactions, from the base to the tips."""
-    L = len(lanes)
     for i in range(topology.shape[0]):
         row, kind = w[i], topology[i, KIND]
-        if kind == FREE:
-            for k in range(6 * L):
-                row[at.U * L + k] = row[at.ACC * L + k]
-            tree_passes.base_accelerations(topology, w, lanes, gravity, i)
-            for k in range(6 * L):
-                body = row[at.U * L + k]
-                row[at.U * L + k] = body - row[at.ACC * L + k] - row[at.VXS * L + k]
-                row[at.ACC * L + k] = body
-            continue
+        body = load6(row, at.ACC, lanes)  # of a free joint
         tree_passes.base_accelerations(topology, w, lanes, gravity, i)
-        if kind == SPHERICAL:
-            _ball_accelerations(row, L)
-            continue
-        axis = AXIS[kind]
-        for k in range(L):
-            o = add(load3(row, at.ACC * L + k, L), load3(row, at.VXS * L + k, L))
-            v = add(load3(row, (at.ACC + 3) * L + k, L), load3(row, (at.VXS + 3) * L + k, L))
-            Ua = dot(load3(row, at.U * L + k, L), o) + dot(load3(row, (at.U + 3) * L + k, L), v)
-            acceleration = row[at.UD * L + k] - Ua * row[at.DINV * L + k]
-            store6(row, (o[0], o[1], o[2], v[0], v[1], v[2]), at.ACC * L + k, L)
-            row[at.QDD * L + k] = acceleration
-            row[at.REACTION * L + k] = Ua + row[at.D * L + k] * acceleration - row[at.TAU * L + k]
-        for k in range(L):
-            row[(at.ACC + axis) * L + k] += row[at.QDD * L + k]
+        o = add(load3(row, at.ACC, lanes), load3(row, at.VXS, lanes))
+        v = add(load3(row, at.ACC + 3, lanes), load3(row, at.VXS + 3, lanes))
+        if kind == REVOLUTE:
+            o, v = _outward(row, at.JOINT, 2, lanes, o, v)
+        elif kind == FREE:
+            put3(row, at.U, sub((body[0], body[1], body[2]), o))
+            put3(row, at.U + 3, sub((body[3], body[4], body[5]), v))
+            o, v = (body[0], body[1], body[2]), (body[3], body[4], body[5])
+        elif kind == SPHERICAL:
+            o, v = _outward(row, at.BALL[0], 0, lanes, o, v)
+            o, v = _outward(row, at.BALL[1], 1, lanes, o, v)
+            o, v = _outward(row, at.BALL[2], 2, lanes, o, v)
+        else:
+            o, v = _outward(row, at.JOINT, 5, lanes, o, v)
+        put3(row, at.ACC, o)
+        put3(row, at.ACC + 3, v)
 
 
 @kernel
 def factor(topology, constants, w, lanes):
     """Compute U and D of every joint for `solve`, at the poses in w; free bodies keep their inertia I."""
-    L = len(lanes)
     tree_passes.rigid_inertias(topology, constants, w, lanes)
     for i in range(topology.shape[0]):
-        row = w[i]
-        _clear(row, at.VXS, 6, L)
-        _clear(row, at.BIAS, 6, L)
-    for i in range(topology.shape[0] - 1, -1, -1):
-        row, parent, kind = w[i], topology[i, PARENT], topology[i, KIND]
-        if kind == FREE:
-            continue
-        if kind == SPHERICAL:
-            _ball(w, i, parent, L)
-            continue
-        _joint(row, L, kind == REVOLUTE)
-        if parent >= 0:
-            _to_parent(row, L)
-            below = w[parent]
-            for k in range(21 * L):
-                below[at.I * L + k] += row[at.I * L + k]
+        _clear(w[i], at.VXS, 6, len(lanes))
+        _clear(w[i], at.BIAS, 6, len(lanes))
+    inertia_recursion(topology, w, lanes)
 
 
 @inline
-def _right_side(row, L, axis):
-    """Compute u and u/D of a joint with a known D, and replace p by p + U u/D."""
-    for k in range(L):
-        row[at.TAU * L + k] -= row[(at.BIAS + axis) * L + k]
-        row[at.UD * L + k] = row[at.TAU * L + k] * row[at.DINV * L + k]
-        ud, x, y = row[at.UD * L + k], load3(row, at.U * L + k, L), load3(row, (at.U + 3) * L + k, L)
-        store3(row, add(load3(row, at.BIAS * L + k, L), scale(ud, x)), at.BIAS * L + k, L)
-        store3(row, add(load3(row, (at.BIAS + 3) * L + k, L), scale(ud, y)), (at.BIAS + 3) * L + k, L)
-
-
-@inline
-def _ball_axis_right_side(row, L, k, axis, n, f):
-    """Compute u and u/D of one axis of a ball joint with a known D, and p + U u/D."""
-    u, U = row[(at.BALL_TAU + axis) * L + k] - n[axis], (at.BALL_U + 6 * axis) * L + k
-    row[(at.BALL_TAU + axis) * L + k] = u
-    ud = u * (1.0 / row[(at.BALL_D + axis) * L + k])
-    return add(n, scale(ud, load3(row, U, L))), add(f, scale(ud, load3(row, U + 3 * L, L)))
-
-
-@inline
-def _ball_right_side(row, L):
-    for k in range(L):
-        n, f = load3(row, at.BIAS * L + k, L), load3(row, (at.BIAS + 3) * L + k, L)
-        n, f = _ball_axis_right_side(row, L, k, 2, n, f)
-        n, f = _ball_axis_right_side(row, L, k, 1, n, f)
-        n, f = _ball_axis_right_side(row, L, k, 0, n, f)
-        store6(row, (n[0], n[1], n[2], f[0], f[1], f[2]), at.BIAS * L + k, L)
+def _right_side(row, places, axis, lanes, n, f):
+    """Compute u and u/D of a joint's axis with a known D; return p + U u/D."""
+    u = load(row, places.TAU, lanes) - _entry(n, f, axis)
+    ud = u * load(row, places.DINV, lanes)
+    store(row, places.TAU, u)
+    store(row, places.UD, ud)
+    n = add(n, scale(ud, load3(row, places.U, lanes)))
+    return n, add(f, scale(ud, load3(row, places.U + 3, lanes)))
 
 
 @kernel
 def solve(topology, w, lanes, weightless):
-    """Compute q̈ = M⁻¹ (τ − Σ Jᵢᵀ pᵢ) after `factor`, for any number of right-hand sides; overwrites p in BIAS.
+    """Compute q̈ = M⁻¹ (τ − Σ Jᵢᵀ pᵢ) after `factor`, for any number of right-hand sides.
 
-    τ is at OF_TAU, q̈ then at OF_QDD. No joint is locked; `weightless` are three zeros.
+    p is in BIAS, τ at OF_TAU, q̈ then at OF_QDD. No joint is locked; `weightless` are three zeros.
     """
-    L = len(lanes)
     for i in range(topology.shape[0] - 1, -1, -1):
         row, parent, kind = w[i], topology[i, PARENT], topology[i, KIND]
         if kind == FREE:
-            _free(row, L)
+            n, f = _free(row, lanes)
+            if parent >= 0:
+                _add_force(w[parent], lanes, n, f)
+            continue
+        n, f = load3(row, at.BIAS, lanes), load3(row, at.BIAS + 3, lanes)
+        if kind == REVOLUTE:
+            n, f = _right_side(row, at.JOINT, 2, lanes, n, f)
         elif kind == SPHERICAL:
-            _ball_right_side(row, L)
+            n, f = _right_side(row, at.BALL[2], 2, lanes, n, f)
+            n, f = _right_side(row, at.BALL[1], 1, lanes, n, f)
+            n, f = _right_side(row, at.BALL[0], 0, lanes, n, f)
         else:
-            _right_side(row, L, AXIS[kind])
+            n, f = _right_side(row, at.JOINT, 5, lanes, n, f)
         if parent >= 0:
-            below = w[parent]
-            for k in range(L):
-                n, f = load3(row, at.BIAS * L + k, L), load3(row, (at.BIAS + 3) * L + k, L)
-                if kind != FREE:
-                    n, f = transform_force(load9(row, at.R * L + k, L), load3(row, at.P * L + k, L), n, f)
-                store3(below, add(load3(below, at.BIAS * L + k, L), n), at.BIAS * L + k, L)
-                store3(below, add(load3(below, (at.BIAS + 3) * L + k, L), f), (at.BIAS + 3) * L + k, L)
+            n, f = transform_force(load9(row, at.R, lanes), load3(row, at.P, lanes), n, f)
+            _add_force(w[parent], lanes, n, f)
     accelerations(topology, w, lanes, weightless)
 
 

@@ -6,6 +6,8 @@ wide.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,17 +33,43 @@ LOCK = 65     # 1  1 where the acceleration is prescribed, else 0
 TARGET = 66   # 1  the prescribed acceleration
 REACTION = 67 # 1  the force of the lock
 ACC = 68      # 6  acceleration
-WIDTH = 74
+BALL_DINV = 74  # 3 like DINV, of a ball joint
+WIDTH = 77
 
 # A ball joint has three of each, in the same places:
 BALL_TAU = U          # 3  τ
 BALL_QDD = U + 3      # 3  q̈
 BALL_E = U + 6        # 3
 BALL_LOCK = U + 9     # 3
-BALL_TARGET = U + 12  # 3  the prescribed acceleration; after that, the reaction
+BALL_TARGET = U + 12  # 3  the prescribed acceleration; after that u/D, and then the reaction
 BALL_U = I            # 18 U of its axes x, y and z, once the inertia is passed on
 BALL_D = I + 18       # 3  their D
 # fmt: on
+
+
+class Axis(NamedTuple):
+    """The places of the quantities of one axis, see above."""
+
+    U: int
+    D: int
+    DINV: int
+    TAU: int
+    UD: int
+    QDD: int
+    E: int
+    LOCK: int
+    TARGET: int
+    REACTION: int
+
+
+JOINT = Axis(U, D, DINV, TAU, UD, QDD, E, LOCK, TARGET, REACTION)
+BALL = tuple(
+    Axis(
+        BALL_U + 6 * k, BALL_D + k, BALL_DINV + k, BALL_TAU + k, BALL_TARGET + k, BALL_QDD + k, BALL_E + k,
+        BALL_LOCK + k, BALL_TARGET + k, BALL_TARGET + k,
+    )
+    for k in range(3)
+)  # fmt: skip
 
 # By kind of joint: where its q̇, τ, q̈, and the rest are. A free joint takes no additions.
 OF_QD = (QD, QD, VXS, VXS)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.compile import inline, kernel
 from engine.compile.operations import now
-from engine.cpu.accelerations import Accelerations, CoordinateForces, accelerations, prepare
+from engine.cpu.accelerations import Accelerations, CoordinateForces, Dynamics, accelerations, prepare
 from engine.cpu.constraints.active_set import solve_constrained
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
@@ -17,12 +17,13 @@ from engine.cpu.runtime.laps import lap
 from engine.kernels import active_set, rk4
 from engine.kernels.contact.contact_step import contact_velocity, integrate
 from engine.kernels.contact.detection import find_contacts
-from engine.kernels.contact.workspace import CONTACT_COUNT, RESIDUAL
+from engine.kernels.contact.workspace import CONTACT_COUNT, RESIDUAL, ContactState
+from engine.kernels.coordinates import is_bounded
 from engine.kernels.joint_motion import advance, to_start_frame
-from engine.kernels.joint_rows import joint_forces
+from engine.kernels.joint_rows import JointRows, joint_forces
 from engine.kernels.step_state import ActiveSet, Robots
 from engine.phases import COLLISION, CONTACT, INTEGRATION
-from engine.step_settings import DIVERGED
+from engine.step_settings import DIVERGED, Rotations
 
 
 class Wrenches(NamedTuple):
@@ -77,6 +78,22 @@ class Scratch(NamedTuple):
     wrenches: NDArray[np.floating] | tuple[()]
 
 
+class Stepping(NamedTuple):
+    """What the steps of a block share; see `run` for the arrays.
+
+    `robot` is the index of its first robot. `loads` are gravity and external wrenches, as for `accelerations`.
+    """
+
+    robot: int
+    robots: Robots
+    rows: JointRows
+    rotations: Rotations
+    scratch: Scratch
+    dynamics: Dynamics
+    loads: tuple[NDArray[np.floating], NDArray[np.floating] | tuple[()]]
+    contact_state: ContactState | tuple[()]
+
+
 def scratch(lanes: int, nq: int, nv: int) -> Scratch:
     """Return the workspace of a block of L robots."""
     q, v = (lanes, nq), (lanes, nv)
@@ -106,47 +123,50 @@ def _forget_contacts(contact_state, robot):
 
 
 @inline
-def _touching_step(keeps_energy, robot, robots, rows, rotations, scratch, dynamics, loads, contact_state, phases):
+def _touching_step(keeps_energy, stepping, phases):
     """Take a step under contacts, if there are any: v⁺, and q⁺ = q ⊕ dt v⁺ with overlaps corrected. L = 1.
 
     Returns whether there are any. `keeps_energy`: steps without contacts do.
     """
-    q, v, time = robots.q[0], robots.v[0], now() if phases.size else 0
-    count = find_contacts(q, v, rows, dynamics, loads, contact_state.contact)
+    q, v, time = stepping.robots.q[0], stepping.robots.v[0], now() if phases.size else 0
+    robot, rows, rotations = stepping.robot, stepping.rows, stepping.rotations
+    loads, contact_state = stepping.loads, stepping.contact_state
+    count = find_contacts(q, v, rows, stepping.dynamics, loads, contact_state.contact)
     time = lap(phases, COLLISION, time)
     if count == 0:
         _forget_contacts(contact_state, robot)
         return False
-    contact_velocity(keeps_energy, count, q, v, scratch.forces, rows, rotations, loads[0], contact_state, robot)
+    forces = stepping.scratch.forces
+    contact_velocity(keeps_energy, count, q, v, forces, rows, rotations, loads[0], contact_state, robot)
     integrate(q, v, rows, rotations, contact_state.contact)
     lap(phases, CONTACT, time)
     return True
 
 
 @inline
-def _euler_step(integrator, robot, robots, rows, rotations, scratch, dynamics, loads, contact_state, phases):
+def _euler_step(integrator, stepping, phases):
     """Semi-implicit Euler: v⁺ = v + dt q̈(q, v), q⁺ = q ⊕ dt v⁺; `implicit` takes damping and gains at the end.
 
     A free joint's linear velocity is integrated in the frame at the step's beginning, and rotated into that at its end.
     """
-    q, v, forces, result = robots.q, robots.v, scratch.forces, scratch.result
-    joint_forces(robots, q, v, rows, forces, integrator == "implicit")
-    if len(contact_state) > 0 and _touching_step(
-        False, robot, robots, rows, rotations, scratch, dynamics, loads, contact_state, phases
-    ):
+    robots, rows, rotations, scratch = stepping.robots, stepping.rows, stepping.rotations, stepping.scratch
+    q, v = robots.q, robots.v
+    joint_forces(robots, q, v, rows, scratch.forces, integrator == "implicit")
+    if len(stepping.contact_state) > 0 and _touching_step(False, stepping, phases):
         return
-    solve_constrained(robots, robots, rows, scratch, dynamics, loads, phases)
+    solve_constrained(robots, robots, rows, scratch, stepping.dynamics, stepping.loads, phases)
     for k in range(v.shape[0]):
         for j in range(v.shape[1]):
-            v[k, j] += rows.dt * result.qdd[k, j]
+            v[k, j] += rows.dt * scratch.result.qdd[k, j]
         to_start_frame(scratch.before.v[k], rows.dt, v[k], rotations)
         advance(q[k], v[k], v[k], rows.dt, rows.q_of_v, rotations)
 
 
 @inline
-def _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases):
+def _rk4_stages(stepping, phases):
     """Compute the weighted sums of the rates at the four stages."""
-    forces, result, stages = scratch.forces, scratch.result, scratch.stages
+    robots, rows, dynamics, loads = stepping.robots, stepping.rows, stepping.dynamics, stepping.loads
+    forces, result, stages = stepping.scratch.forces, stepping.scratch.result, stepping.scratch.stages
     q, v = robots.q, robots.v
     for k in range(v.shape[0]):
         rk4.begin_stages(q[k], v[k], k, stages)
@@ -156,29 +176,30 @@ def _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases):
         prepare(stages.q, stages.v, dynamics, loads, phases)
         accelerations(forces, result, dynamics, loads, phases)
         for k in range(v.shape[0]):
-            rk4.add_stage(stage, q[k], v[k], result.qdd[k], k, rows, rotations, stages)
+            rk4.add_stage(stage, q[k], v[k], result.qdd[k], k, rows, stepping.rotations, stages)
 
 
 @kernel
-def _rk4_step(robot, robots, rows, rotations, scratch, dynamics, loads, contact_state, phases):
+def _rk4_step(stepping, phases):
     """Take a Runge-Kutta step, see `engine.kernels.rk4`, or one under contacts."""
-    q, v, dt, forces, result, stages = robots.q, robots.v, rows.dt, scratch.forces, scratch.result, scratch.stages
-    if len(contact_state) > 0:
+    robots, rows, rotations, scratch = stepping.robots, stepping.rows, stepping.rotations, stepping.scratch
+    q, v, forces, stages = robots.q, robots.v, scratch.forces, scratch.stages
+    if len(stepping.contact_state) > 0:
         joint_forces(robots, q, v, rows, forces, False)
-        if _touching_step(True, robot, robots, rows, rotations, scratch, dynamics, loads, contact_state, phases):
+        if _touching_step(True, stepping, phases):
             return
-    _rk4_stages(robots, rows, rotations, scratch, dynamics, loads, phases)
+    _rk4_stages(stepping, phases)
     for k in range(v.shape[0]):
         rk4.end_stages(q[k], v[k], k, rows, rotations, stages)
     if rows.has_constraints:
         fill(stages.v, 0.0)
         fill(forces.force, 0.0)
         none = (scratch.weightless, ())
-        solve_constrained(stages, robots, rows, scratch, dynamics, none, phases)
+        solve_constrained(stages, robots, rows, scratch, stepping.dynamics, none, phases)
     for k in range(v.shape[0]):
         if rows.has_constraints:
             for j in range(v.shape[1]):
-                v[k, j] += dt * result.qdd[k, j]
+                v[k, j] += rows.dt * scratch.result.qdd[k, j]
         rk4.accept_coordinates(q[k], stages.q[k], v[k], scratch.active.mode[k], rows, rotations)
 
 
@@ -202,13 +223,12 @@ def _load(robots, start, block):
 
 
 @inline
-def _sound(v):
+def _all_bounded(v):
     """Whether every velocity is bounded."""
-    sound = True
+    bounded = True
     for k in range(v.shape[0]):
-        for j in range(v.shape[1]):
-            sound &= abs(v[k, j]) < DIVERGED
-    return sound
+        bounded &= is_bounded(v[k])
+    return bounded
 
 
 @inline
@@ -284,12 +304,11 @@ def run(
             if freezes:
                 going = _replace_frozen(block, divergences, start)
             if going >= 0:
+                stepping = Stepping(start, block, rows, rotations, scratch, dynamics, loads, contact_state)
                 if integrator == "rk4":
-                    _rk4_step(start, block, rows, rotations, scratch, dynamics, loads, contact_state, timed)
+                    _rk4_step(stepping, timed)
                 else:
-                    _euler_step(
-                        integrator, start, block, rows, rotations, scratch, dynamics, loads, contact_state, timed
-                    )
+                    _euler_step(integrator, stepping, timed)
             if timed.size:
                 timed[INTEGRATION] = now() - began
                 for phase in range(timed.size):
@@ -297,7 +316,7 @@ def run(
                         timed[INTEGRATION] -= timed[phase]
             if freezes:
                 _freeze(block, before, divergences, start, done + step + 1)
-            elif not _sound(block.v):
+            elif not _all_bounded(block.v):
                 _freeze(block, before, divergences, start, done + step + 1)
                 diverged = step if diverged < 0 else min(diverged, step)
                 break

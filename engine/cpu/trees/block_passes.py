@@ -11,11 +11,11 @@ import numpy as np
 from engine.compile import inline, kernel
 from engine.compile.vectors import gather, load, scatter, store
 from engine.cpu.rigid_body.workspace import EIGHT as LANES
+from engine.cpu.runtime.lanes import load3, load6, load9, put3, put6, put9
 from engine.cpu.trees import group as at
 from engine.cpu.trees import row_passes as row_of
 from engine.cpu.trees import rows
 from engine.cpu.trees.plan import L
-from engine.cpu.trees.row_passes import load3, load6, load9, put3, put6, put9
 from engine.kernels.spatial import add, cross, matmul, mul, scale, sub
 
 GUESTS, HOSTS, ENDS = range(3)

@@ -41,10 +41,7 @@ FUNCTION Motion<Real> turned_back(const Matrix<Real>& R, const Motion<Real>& a) 
 }
 
 FUNCTION Body<Real> body(const ChainArrays<Real>& chain, int n, int i) {
-    const auto at = [&](int k) { return chain.constants[(size_t)k * (n + 1) + i]; };
-    constexpr int h = packed::FIRST_MOMENT, I = packed::INERTIA;
-    return {at(packed::MASS), {at(h), at(h + 1), at(h + 2)},
-            {at(I), at(I + 1), at(I + 2), at(I + 3), at(I + 4), at(I + 5)}};
+    return packed_body<Real>([&](int k) { return chain.constants[(size_t)k * (n + 1) + i]; });
 }
 FUNCTION Vector<Real> gravity(const ChainArrays<Real>& chain, int n) {
     return {chain.constants[n], chain.constants[2 * n + 1], chain.constants[3 * n + 2]};
@@ -52,15 +49,11 @@ FUNCTION Vector<Real> gravity(const ChainArrays<Real>& chain, int n) {
 // Tᵢ: the home pose, then a rotation about z or a shift along it.
 FUNCTION Pose<Real> local_pose(const ChainArrays<Real>& chain, int n, int i, Real q) {
     const auto at = [&](int k) { return chain.constants[(size_t)k * (n + 1) + i]; };
-    const auto three = [&](int k) -> Vector<Real> { return {at(k), at(k + 1), at(k + 2)}; };
-    constexpr int home = packed::HOME_ROTATION;
-    const Matrix<Real> R = {three(home), three(home + 3), three(home + 6)};
-    const Vector<Real> p = three(packed::HOME_POSITION);
-    if (!chain.revolute[i]) return {R, p + q * axis(R)};
+    const Pose<Real> home = packed_home<Real>(at);
+    if (!chain.revolute[i]) return shifted_along_z(home, q);
     Real s, c;
     sincos_of(q, s, c);
-    const auto row = [&](Vector<Real> r) { return Vector<Real>{c * r.x + s * r.y, c * r.y - s * r.x, r.z}; };
-    return {{row(R.x), row(R.y), row(R.z)}, p};
+    return turned_about_z(home, s, c);
 }
 
 // (I − Γ) x = b for twists: b = load(i, z), and store(i, R, x).

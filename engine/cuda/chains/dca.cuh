@@ -17,9 +17,9 @@
 //     5  the affine map of accelerations through each chunk; scanned over chunks and blocks
 //     6  q̈ = α a + β, with α and β from 5
 //
-// ADDITIONS, for simulation: a link's `extra` is added to its D, and a locked joint has the acceleration `target`. For
-// it d = 0 and g = target replace d = 1/D and g = u/D, and 5 yields the reaction less D target in place of the
-// acceleration.
+// ADDITIONS, for simulation: a link's `added_inertia` is added to its D, and a locked joint has the acceleration
+// `target`. For it d = 0 and g = target replace d = 1/D and g = u/D, and 5 yields the reaction less D target in place
+// of the acceleration.
 #pragma once
 
 #include "chains/dca_memory.cuh"
@@ -46,7 +46,7 @@ __device__ __forceinline__ void recursion(Link<Real>* link, int length, Six<Real
     for (int j = 0; j < 6; ++j) x[j] += J[j];
     Real D = times(Six<Real>{U[0], U[1], U[2], U[3], U[4], U[5]}, S);
 #if ADDITIONS
-    D += link[length - 1].extra;
+    D += link[length - 1].added_inertia;
 #endif
     S = link[length > 1 ? length - 2 : 0].S;
     JS = holds && length > 1 ? link[length - 2].JS[row] : Real(0);
@@ -59,7 +59,8 @@ __device__ __forceinline__ void recursion(Link<Real>* link, int length, Six<Real
         const Real JS1 = holds ? two.JS[row] : Real(0);
 #if ADDITIONS
         const bool locked = link[l].locked != 0;
-        const Real d = locked ? Real(0) : reciprocal(D), g = locked ? link[l].target : -d * U[6], extra1 = one.extra;
+        const Real d = locked ? Real(0) : reciprocal(D), g = locked ? link[l].target : -d * U[6];
+        const Real added_inertia = one.added_inertia;
         const Real at_D = D;
 #else
         const Real d = reciprocal(D);
@@ -82,7 +83,7 @@ __device__ __forceinline__ void recursion(Link<Real>* link, int length, Six<Real
         if (CARRIES && lane >= 8 && lane < 14) link[l].G[row] = y;
 #if ADDITIONS
         if (lane == 0) link[l].D = at_D;
-        y = is_p ? y1 + g * w : y1 - e * y, D = (D1 - e * w) + extra1;
+        y = is_p ? y1 + g * w : y1 - e * y, D = (D1 - e * w) + added_inertia;
 #pragma unroll
         for (int j = 0; j < 6; ++j) U[j] = U1[j] - e * U[j];
         U[6] = U1[6] + g * w;
@@ -236,9 +237,7 @@ __device__ __forceinline__ Motions<Real> motions(const Chunk<Real>& chunk, const
         const Real shift = angle * slides;
         const auto three = [&](int k) -> Vector<Real> { return {constant(k), constant(k + 1), constant(k + 2)}; };
         T.p = three(packed::HOME_POSITION) + shift * Vector<Real>{T.R.x.z, T.R.y.z, T.R.z.z};
-        const Vector<Real> upper = three(packed::INERTIA), lower = three(packed::INERTIA + 3);
-        J = {constant(packed::MASS), three(packed::FIRST_MOMENT),
-             {upper.x, upper.y, upper.z, lower.x, lower.y, lower.z}};
+        J = packed_body<Real>(constant);
     }
     T = scanned<Real>(T, lane, longest, [](const Pose<Real>& a, const Pose<Real>& b) { return then(a, b); });
     const Vector<Real> axis = {T.R.x.z, T.R.y.z, T.R.z.z};

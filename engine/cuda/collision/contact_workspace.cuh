@@ -31,12 +31,12 @@ template <int MOST> struct Places {
                          TRIED = OWN + ROWS, U = TRIED + ROWS,  // the current iterate: impulses, velocities
                          MU = U + ROWS, LAW = MU + MOST,
                          JOINT_OF = LAW + 3 * (JOINT_ROWS > MOST ? JOINT_ROWS : LAWS),  // velocities of joint rows
-                         // for a warp per robot: LU factors, Ω and c of the rows, ranges of rows for each velocity
+                         // for a warp per robot: LU factors, Ω and s of the rows, ranges of rows for each velocity
                          LOWER = JOINT_OF + JOINT_ROWS, UPPER = LOWER + (LANES == 32 ? FACTOR_SLOTS : 0),
-                         RESISTANCE = UPPER + (LANES == 32 ? FACTOR_SLOTS : 0),
-                         DAMPING = RESISTANCE + (LANES == 32 ? 10 * MOST : 0),
-                         TARGET = DAMPING + (LANES == 32 ? JOINT_ROWS : 0),
-                         FIRST_CONTACT = TARGET + (LANES == 32 ? ROWS : 0),
+                         OMEGA = UPPER + (LANES == 32 ? FACTOR_SLOTS : 0),
+                         JOINT_OMEGA = OMEGA + (LANES == 32 ? 9 * MOST : 0),
+                         S = JOINT_OMEGA + (LANES == 32 ? JOINT_ROWS : 0),
+                         FIRST_CONTACT = S + (LANES == 32 ? ROWS : 0),
                          FIRST_JOINT = FIRST_CONTACT + (LANES == 32 ? NV + 1 : 0),
                          SIZE = FIRST_JOINT + (LANES == 32 ? NV + 1 : 0);
     // FAR, in global memory: the solver's arrays.
@@ -46,7 +46,7 @@ template <int MOST> struct Places {
                          A = CHOSEN + ROWS,  // the matrix of the linear system
                          VECTORS = A + LONGEST * LONGEST,  // of the interior point method, as are PAIRS
                          PAIRS = VECTORS + 14 * LONGEST,
-                         FAR = PAIRS + 22 * LAWS;
+                         FAR = PAIRS + 21 * LAWS;
 };
 static_assert(Places<CONTACTS>::SIZE == WORKSPACE_SLOTS && Places<FEW>::SIZE == FEW_SLOTS &&
               Places<CONTACTS>::FAR == FAR_SLOTS && kept::NUMBERS == KEPT_SLOTS, "what contacts.py makes room for");

@@ -16,10 +16,10 @@ template <typename Real> __device__ __forceinline__ Real clip(Real x, Real low, 
 
 // low and high of v⁺ for a joint at q; `rate` is 1/dt.
 template <typename Real>
-__device__ __forceinline__ Interval<Real> velocity_bounds(Real q, Real lower, Real upper, Real most, Real rate) {
+__device__ __forceinline__ Interval<Real> velocity_bounds(Real q, Real lower, Real upper, Real max_speed, Real rate) {
     const Real below = lower - q, above = upper - q, low = (below < -AT_LIMIT<Real> ? below : Real(0)) * rate,
                high = (above > AT_LIMIT<Real> ? above : Real(0)) * rate;
-    return {low < -most ? -most : low, high > most ? most : high};
+    return {low < -max_speed ? -max_speed : low, high > max_speed ? max_speed : high};
 }
 
 template <typename Real> __device__ __forceinline__ Real held_velocity(Mode mode, const Interval<Real>& within) {
@@ -74,21 +74,23 @@ __device__ __forceinline__ Real friction_excess(Mode mode, Real r, const Interva
     return mode == STUCK ? fabs(r) - f : fabs(r - ((mode == LOW) == (within.low < 0) ? f : -f));
 }
 
-// The fraction of the step from `here` to `there` that a sliding joint can take, and its velocity and mode at that
-// point.
-template <typename Real> struct Way {
-    Real share, edge;
+// The fraction of the step from `feasible` to `target` that a sliding joint can take, and its velocity and mode there.
+template <typename Real> struct BlockingStep {
+    Real fraction, bound;
     Mode mode;
 };
 template <typename Real>
-__device__ __forceinline__ Way<Real> way(Mode mode, Real here, Real there, const Interval<Real>& within, Real f) {
+__device__ __forceinline__ BlockingStep<Real> blocking_step(Mode mode, Real feasible, Real target,
+                                                            const Interval<Real>& within, Real f) {
     const bool has_friction = f > 0, forward = mode == FORWARD;
     const Real low = has_friction && forward ? Real(0) : within.low,
         high = has_friction && !forward ? Real(0) : within.high;
-    const Real slack = VELOCITY_SLACK<Real> * (1 + fabs(here));
-    if (there > high + slack)
-        return {(high > here ? high - here : Real(0)) / (there - here), high, high == within.high ? HIGH : STUCK};
-    if (there < low - slack)
-        return {(low < here ? low - here : Real(0)) / (there - here), low, low == within.low ? LOW : STUCK};
-    return {1, there, mode};
+    const Real slack = VELOCITY_SLACK<Real> * (1 + fabs(feasible));
+    if (target > high + slack)
+        return {(high > feasible ? high - feasible : Real(0)) / (target - feasible), high,
+                high == within.high ? HIGH : STUCK};
+    if (target < low - slack)
+        return {(low < feasible ? low - feasible : Real(0)) / (target - feasible), low,
+                low == within.low ? LOW : STUCK};
+    return {1, target, mode};
 }

@@ -47,29 +47,29 @@ template <typename Real, class Rows> __device__ __forceinline__ void initial_act
 }
 
 // One step of the descent of the constraints' energy. Returns whether more steps are needed.
-template <typename Real, class Rows> __device__ __forceinline__ bool descend(const Rows& rows, Real dt) {
+template <typename Real, class Rows> __device__ __forceinline__ bool take_step(const Rows& rows, Real dt) {
     const auto ahead = [&](const Row<Real>& row) {
         const Real next = row.next(dt);
-        return is_held(row.mode) ? Way<Real>{1, next, row.mode}
-                                 : way(row.mode, row.feasible, next, row.within, row.friction);
+        return is_held(row.mode) ? BlockingStep<Real>{1, next, row.mode}
+                                 : blocking_step(row.mode, row.feasible, next, row.within, row.friction);
     };
     Maximum<Real> nearest = {-1, -1};
-    rows.each([&](Row<Real>& row) { nearest.consider(-ahead(row).share, row.number); });
+    rows.each([&](Row<Real>& row) { nearest.consider(-ahead(row).fraction, row.number); });
     nearest = rows.max(nearest);
-    const Real share = -nearest.value;
+    const Real fraction = -nearest.value;
     Maximum<Real> strongest = {-1, -1};
     rows.each([&](Row<Real>& row) {
-        if (share < 1 && row.number == nearest.number) {
-            const Way<Real> found = ahead(row);
-            row.feasible = found.edge, row.mode = found.mode;
+        if (fraction < 1 && row.number == nearest.number) {
+            const BlockingStep<Real> found = ahead(row);
+            row.feasible = found.bound, row.mode = found.mode;
         } else {
-            row.feasible += share * (row.next(dt) - row.feasible);
+            row.feasible += fraction * (row.next(dt) - row.feasible);
         }
-        if (share < 1 || !is_held(row.mode) || !(row.within.low < row.within.high)) return;
+        if (fraction < 1 || !is_held(row.mode) || !(row.within.low < row.within.high)) return;
         if (row.wanted(dt) != row.mode)
             strongest.consider(friction_excess(row.mode, row.answer, row.within, row.friction), row.number);
     });
-    if (share < 1) return true;
+    if (fraction < 1) return true;
     strongest = rows.max(strongest);
     if (strongest.number < 0) return false;
     rows.each([&](Row<Real>& row) {
@@ -88,7 +88,7 @@ __device__ __forceinline__ void solve_constrained(const Rows& rows, Real dt, int
         solve(number);
         if (count == 0) return;
         if (number > BLOCK_PIVOTS) {
-            const bool going = descend(rows, dt);
+            const bool going = take_step(rows, dt);
             if (!going || number >= BLOCK_PIVOTS + ACTIVE_SET_STEPS * count) return;
             continue;
         }

@@ -40,7 +40,7 @@ __device__ __forceinline__ void initial_active_set(Joint<Real>& joint, const Joi
 template <typename Real, class Chain, class Solve>
 __device__ __forceinline__ void constrained_velocities(Chain& chain, Real dt, const Solve& solve) {
     const Real rate = 1 / dt;
-    bool settled = false;  // for the thread's chain; other chains may share its warp
+    bool settled = false;  // for the thread's chain; other chains may fraction its warp
     chain.each([&](Joint<Real>& joint, const JointRow<Real>& row) { initial_active_set(joint, row, dt); });
 #pragma unroll 1
     for (int number = 0;; ++number) {
@@ -75,13 +75,13 @@ __device__ __forceinline__ void constrained_velocities(Chain& chain, Real dt, co
         } else {
             // A descent step of the constraints' energy.
             const auto ahead = [](const Joint<Real>& joint) {
-                return joint.locked ? Way<Real>{1, joint.next, joint.mode}
-                                    : way(joint.mode, joint.feasible, joint.next, joint.within, joint.friction);
+                if (joint.locked) return BlockingStep<Real>{1, joint.next, joint.mode};
+                return blocking_step(joint.mode, joint.feasible, joint.next, joint.within, joint.friction);
             };
-            const Best<Real> blocking = chain.best([&](const Joint<Real>& joint) { return -ahead(joint).share; });
-            const Real share = -blocking.value;
+            const Best<Real> blocking = chain.best([&](const Joint<Real>& joint) { return -ahead(joint).fraction; });
+            const Real fraction = -blocking.value;
             Best<Real> released_one = no_link<Real>();
-            if (chain.any(share >= 1)) {
+            if (chain.any(fraction >= 1)) {
                 released_one = chain.best([&](const Joint<Real>& joint) {
                     const bool asks = joint.then != joint.mode && joint.within.low < joint.within.high;
                     return asks ? friction_excess(joint.mode, joint.answer, joint.within, joint.friction) : Real(-1);
@@ -89,15 +89,15 @@ __device__ __forceinline__ void constrained_velocities(Chain& chain, Real dt, co
             }
             chain.each([&](Joint<Real>& joint, const JointRow<Real>&) {
                 if (settled) return;
-                const Way<Real> there = ahead(joint);
-                joint.feasible += share * (joint.next - joint.feasible);
-                if (share < 1) {
-                    if (joint.link == int(blocking.link)) joint.feasible = there.edge, joint.mode = there.mode;
+                const BlockingStep<Real> there = ahead(joint);
+                joint.feasible += fraction * (joint.next - joint.feasible);
+                if (fraction < 1) {
+                    if (joint.link == int(blocking.link)) joint.feasible = there.bound, joint.mode = there.mode;
                 } else if (released_one.value >= 0 && joint.link == int(released_one.link)) {
                     joint.mode = joint.then;
                 }
             });
-            settled = settled || (share >= 1 && released_one.value < 0) ||
+            settled = settled || (fraction >= 1 && released_one.value < 0) ||
                       number >= BLOCK_PIVOTS + ACTIVE_SET_STEPS * chain.links();
         }
         if (!chain.any(!settled)) break;

@@ -61,6 +61,36 @@ template <typename Real> __device__ __forceinline__ Real joint_law(Real y, Real 
     return clip(y > gf ? y - gf : y < -gf ? y + gf : Real(0), low, high);
 }
 
+// Ω and s of dλ = s − Ω du in a Newton step (S1): of a contact, and of a joint row.
+template <typename Real> struct ContactStep {
+    Matrix<Real> Omega;
+    Vector<Real> s;
+};
+template <typename Real> struct JointStep { Real Omega, s; };
+
+// Those of a sliding contact with impulse x and velocity u, whose friction follows the normal impulse; ε/r is added to
+// the diagonal of G.
+template <typename Real>
+__device__ __forceinline__ ContactStep<Real> sliding(Vector<Real> x, Vector<Real> u, Real mu, Real r, Real eps) {
+    const Vector<Real> z = x - r * u;
+    const Real t = sqrt(z.y * z.y + z.z * z.z), a = z.y / t, b = z.z / t, disk = mu * z.x, curve = disk / t;
+    const Real normal = r * reciprocal(eps), s = -normal * u.x, weight = reciprocal(1 - (1 - eps) * curve);
+    const Real slip_stiffness = r * curve * weight, coupling = mu * (normal + r), mixed = -slip_stiffness * a * b;
+    const Real along = disk + mu * s - (a * x.y + b * x.z), across = (b * x.y - a * x.z) * weight;
+    return {{{normal, 0, 0},
+             {a * coupling, slip_stiffness * b * b, mixed},
+             {b * coupling, mixed, slip_stiffness * a * a}},
+            {s, a * along - b * across, b * along + a * across}};
+}
+
+// Those of a joint row with its law, impulse x and velocity u; ε g is added to the diagonal of G.
+template <typename Real>
+__device__ __forceinline__ JointStep<Real> joint_step(Real g, Real f, Real low, Real high, Real x, Real u, Real eps) {
+    const Real y = u - g * x, u_next = joint_law(y, g * f, low, high), stiffness = reciprocal(eps * g);
+    const bool slides = fabs(y) > g * f && low < u_next && u_next < high;
+    return {slides ? Real(0) : stiffness, slides ? (y > 0 ? -f : f) - x : stiffness * (u_next - u)};
+}
+
 // The residual of the law at λ and u, relative to the largest |b|; 0 only where they obey it.
 template <typename Real, class Workspace, class Team>
 __device__ __forceinline__ Real residual(const System<Real, Workspace>& system, const Team& team) {

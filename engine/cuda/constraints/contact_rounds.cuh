@@ -8,8 +8,8 @@
 
 // Per round: sweeps (one in the first) and Newton steps, while each reduces the residual.
 constexpr int SWEEPS = 3, NEWTON_STEPS = 3;
-// Damping of G's diagonal in Newton's matrix at least, ε^0.6 times 1/r: keeps it regular for redundant contacts.
-template <typename Real> constexpr Real REGULAR = sizeof(Real) == 8 ? 4.2e-10 : 7.0e-5;
+// The least damping of Newton's matrix, machine epsilon^0.6: keeps it regular for redundant contacts.
+template <typename Real> constexpr Real MIN_EPSILON = sizeof(Real) == 8 ? 4.2e-10 : 7.0e-5;
 
 // The matrix of the linear system, (LONGEST, LONGEST).
 template <typename Real, class Workspace> __device__ __forceinline__ Real& entry(const Workspace& ws, int i, int j) {
@@ -157,7 +157,7 @@ __device__ __forceinline__ void plain_row(const System<Real, Workspace>& system,
 
 // Newton's equations of the contact whose rows begin at k: open, sticking or sliding by z = λ − r u.
 template <typename Real, class Workspace, class Team>
-__device__ __forceinline__ void contact_equations(const System<Real, Workspace>& system, int k, Real mu, Real regular,
+__device__ __forceinline__ void contact_equations(const System<Real, Workspace>& system, int k, Real mu, Real eps,
                                                   const Team& team) {
     const Workspace& ws = system.ws;
     const auto ask = [&](Real x, Real y, Real z) {
@@ -175,7 +175,7 @@ __device__ __forceinline__ void contact_equations(const System<Real, Workspace>&
         ask(-x.x, -x.y, -x.z);
     } else if (t <= mu * z.x) {
 #pragma unroll 1
-        for (int c = 0; c < 3; ++c) plain_row(system, k + c, true, regular * size, team);
+        for (int c = 0; c < 3; ++c) plain_row(system, k + c, true, eps * size, team);
         ask(-u.x, -u.y, -u.z);
     } else {
         const Real e = z.y / t, f = z.z / t, disk = mu * z.x, curve = disk / t;
@@ -186,24 +186,24 @@ __device__ __forceinline__ void contact_equations(const System<Real, Workspace>&
         ask(-r * u.x, disk * e - x.y, disk * f - x.z);
         team.sync();
         if (team.rank > 0) return;
-        A(0, 0) += regular;
-        A(1, 0) += -mu * e + regular * mu * e;
-        A(1, 1) += d11 + regular * (1 - d11);
-        A(1, 2) += d12 - regular * d12;
-        A(2, 0) += -mu * f + regular * mu * f;
-        A(2, 1) += d12 - regular * d12;
-        A(2, 2) += d22 + regular * (1 - d22);
+        A(0, 0) += eps;
+        A(1, 0) += -mu * e + eps * mu * e;
+        A(1, 1) += d11 + eps * (1 - d11);
+        A(1, 2) += d12 - eps * d12;
+        A(2, 0) += -mu * f + eps * mu * f;
+        A(2, 1) += d12 - eps * d12;
+        A(2, 2) += d22 + eps * (1 - d22);
     }
 }
 
-// A semismooth Newton step, with u = G λ + b. Returns whether the matrix was regular. `regular` times 1/r is added to
+// A semismooth Newton step, with u = G λ + b. Returns whether the matrix was regular. `eps` times 1/r is added to
 // G's diagonal in the matrix only.
 template <typename Real, class Workspace, class Team>
-__device__ __noinline__ bool newton_step(System<Real, Workspace> system, Real regular, Team team) {
+__device__ __noinline__ bool newton_step(System<Real, Workspace> system, Real eps, Team team) {
     const int n = system.rows(), first = 3 * system.contacts;
     const Workspace& ws = system.ws;
 #pragma unroll 1
-    for (int i = 0; i < system.contacts; ++i) contact_equations(system, 3 * i, system.mu(i), regular, team);
+    for (int i = 0; i < system.contacts; ++i) contact_equations(system, 3 * i, system.mu(i), eps, team);
 #pragma unroll 1
     for (int k = first; k < n; ++k) {  // a sliding joint, or one with a prescribed velocity
         const int j = k - first;
@@ -211,7 +211,7 @@ __device__ __noinline__ bool newton_step(System<Real, Workspace> system, Real re
         const Real f = system.law(j, 0), low = system.law(j, 1), high = system.law(j, 2),
             p = joint_law(y, g * f, low, high);
         const bool slides = fabs(y) > g * f && low < p && p < high;
-        plain_row(system, k, !slides, slides ? Real(1) : regular * g, team);
+        plain_row(system, k, !slides, slides ? Real(1) : eps * g, team);
         if (team.rank == 0) ws.far(Workspace::STEP + k) = slides ? (y > 0 ? -f : f) - impulse : p - u;
     }
     team.sync();
@@ -249,7 +249,7 @@ __device__ __noinline__ Real rounds(System<Real, Workspace> system, int many, Re
 #pragma unroll 1
         for (int k = 0; k < NEWTON_STEPS && !(least <= CONTACT_TOLERANCE<Real> || left >= before); ++k) {
             before = left;
-            if (!newton_step(system, fmax(REGULAR<Real>, damping * left), team)) return least;
+            if (!newton_step(system, fmax(MIN_EPSILON<Real>, damping * left), team)) return least;
             left = judged(system, least, team), least = fmin(left, least);
         }
     }

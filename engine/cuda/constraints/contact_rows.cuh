@@ -382,5 +382,5 @@ __device__ __forceinline__ int joint_rows(const Joints& joints, const Workspace&
 template <typename Real, class Workspace>
 __device__ __forceinline__ void right_side(const Workspace& ws, const RowsOf& rows, Real dt, const Group& group) {
 #pragma unroll 1
-    for (int i = group.rank; i < rows.count; i += LANES) ws(Workspace::B + 3 * i) += open_gap<Real>(ws, i) / dt;
+    for (int i = group.rank; i < rows.contacts; i += LANES) ws(Workspace::B + 3 * i) += open_gap<Real>(ws, i) / dt;
 }

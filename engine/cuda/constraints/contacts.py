@@ -197,7 +197,7 @@ class PlaneContacts:
         N = 3 * C + J
         found = sum(_CONTACT.values()) * C + rows.numbers + 3 * nv + max(N * int(rows.level.max()), self._lane_slots)
         if self.lanes == lane_bodies.WARP:
-            found += 2 * rows.numbers + 10 * C + J + N + 2 * (nv + 1)
+            found += 2 * rows.numbers + 9 * C + J + N + 2 * (nv + 1)
         return found + 4 * N + C + 3 * (J if J > C else J + C) + J
 
     @property
@@ -221,7 +221,7 @@ class PlaneContacts:
             "SHAPES": len(self._points.body), "POINTS": len(self._points.radius),
             "FACTOR_SLOTS": rows.numbers, "KEPT_SLOTS": sum(_REMEMBERED.values()) * C + nv,
             "WORKSPACE_SLOTS": self.workspace_size(C),
-            "FAR_SLOTS": N * (N + 1) // 2 + 2 * N + (16 + longest) * longest + 22 * (J + C),
+            "FAR_SLOTS": N * (N + 1) // 2 + 2 * N + (16 + longest) * longest + 21 * (J + C),
             "LANE_SLOTS": self._lane_slots, "FEW": self._few, "FEW_SLOTS": self.workspace_size(self._few),
         }  # fmt: skip
 

@@ -9,14 +9,14 @@
 #include "constraints/interior_rows.cuh"
 #include "constraints/row_paths.cuh"
 
-// Scaled vectors, those of rows first; and the numbers of a joint row's complementarity pairs: which exist (3), f lo hi
-// (3), pairs (8), steps (8).
+// Scaled vectors, those of rows first; and the numbers of an `InteriorJoint`: whether it has friction and
+// limits (3), lo, hi, x (8) and its step (8).
 namespace scaled {
 constexpr int D = 0, IMPULSE = 1, W = 2, R = 3, CORRECTION = 4, STEP = 5, U = 6, DU = 7, B = 8, OMEGA = 9, DZ = 12,
     Z = 13;
 }
 namespace pair {
-constexpr int ON = 0, LAW = 3, X = 6, DX = 14;
+constexpr int HAS = 0, LOW = 3, HIGH = 4, X = 5, STEP = 13;
 }
 constexpr int SOLVER_ROUNDS = 4, ROUNDS_FROM_NOTHING = 6;
 constexpr double DAMPING_OF_ROUNDS = 1, STRONG_DAMPING = 10;
@@ -24,8 +24,6 @@ constexpr double CENTRING = 1e-4, STRONG_CENTRING = 0.1, LONG_STEP = 0.99, SHORT
 
 // The method's data: a system, the paths of its rows, and the threads. HALF holds D^(−1/2).
 template <typename Real, class Workspace, class Team> struct Interior {
-    using Number = Real;
-
     System<Real, Workspace> system;
     RowsOf rows;
     Team team;
@@ -92,26 +90,73 @@ template <typename Real, class Workspace, class Team> struct Interior {
     __device__ __forceinline__ void add_contact(int k) const {
         const int first = rows.tip(system.ws, k), last = ROW_LEVEL[first] - 1;
         columns(first, [&](int w, int e) {
-            const Vector<Real> x = resisted(*this, k, Vector<Real>{H(k, e, w), H(k + 1, e, w), H(k + 2, e, w)});
+            const Vector<Real> x = Omega(k).times({H(k, e, w), H(k + 1, e, w), H(k + 2, e, w)});
             for (int v = first, l = last; v >= 0; v = ROW_PARENT[v], --l)
                 K(v, w) += H(k, l, v) * x.x + H(k + 1, l, v) * x.y + H(k + 2, l, v) * x.z;
         });
     }
+    // Numbers of the contact whose rows begin at k.
+    __device__ __forceinline__ Vector<Real> three(int which, int k) const {
+        return {vec(which, k), vec(which, k + 1), vec(which, k + 2)};
+    }
+    __device__ __forceinline__ void put_three(int which, int k, Vector<Real> x) const {
+        vec(which, k) = x.x, vec(which, k + 1) = x.y, vec(which, k + 2) = x.z;
+    }
+    __device__ __forceinline__ ConeMatrix<Real> Omega(int k) const {
+        return {three(scaled::OMEGA, k), three(scaled::OMEGA + 1, k), three(scaled::OMEGA + 2, k)};
+    }
+    __device__ __forceinline__ InteriorContact<Real> contact(int k) const {
+        return {three(scaled::IMPULSE, k), three(scaled::W, k)};
+    }
+    // Joint row j, without its step.
+    __device__ __forceinline__ InteriorJoint<Real> joint(int j) const {
+        InteriorJoint<Real> row;
+        row.impulse = vec(scaled::IMPULSE, 3 * system.contacts + j);
+        row.has_friction = pair(pair::HAS, j), row.has_lower = pair(pair::HAS + 1, j);
+        row.has_upper = pair(pair::HAS + 2, j), row.low = pair(pair::LOW, j), row.high = pair(pair::HIGH, j);
+#pragma unroll
+        for (int n = 0; n < row.NUMBERS; ++n) row.x[n] = pair(pair::X + n, j);
+        return row;
+    }
+    __device__ __forceinline__ void put_joint(int j, const InteriorJoint<Real>& row) const {
+        vec(scaled::IMPULSE, 3 * system.contacts + j) = row.impulse;
+        pair(pair::HAS, j) = row.has_friction, pair(pair::HAS + 1, j) = row.has_lower;
+        pair(pair::HAS + 2, j) = row.has_upper, pair(pair::LOW, j) = row.low, pair(pair::HIGH, j) = row.high;
+#pragma unroll
+        for (int n = 0; n < row.NUMBERS; ++n) pair(pair::X + n, j) = row.x[n];
+    }
+    // Ω of the contact whose rows begin at k, and De Saxcé's term in its r.
+    __device__ __forceinline__ void cone_equations(int k, Real mu, Real smooth) const {
+        const ConeMatrix<Real> Omega = contact(k).Omega(mu, smooth);
+        vec(scaled::R, k) += contact(k).saxce(mu, smooth);
+        put_three(scaled::OMEGA, k, Omega.n);
+        put_three(scaled::OMEGA + 1, k, Omega.first), put_three(scaled::OMEGA + 2, k, Omega.second);
+    }
+    // s of that contact, the step of its impulse for du = 0.
+    __device__ __forceinline__ void cone_s(int k, Real mu, Real target) const {
+        const Vector<Real> s = contact(k).s(mu, target, three(scaled::CORRECTION, k));
+        put_three(scaled::STEP, k, s - Omega(k).times(three(scaled::R, k)));
+    }
+    // The steps of its λ and w, and their second-order term. Returns the step length to the boundary.
+    __device__ __forceinline__ Real cone_step(int k, Real mu, Real smooth) const {
+        const Vector<Real> du = three(scaled::DU, k), step = three(scaled::STEP, k) - Omega(k).times(du);
+        const Vector<Real> dw = contact(k).dw(mu, smooth, du + three(scaled::R, k));
+        Vector<Real> correction;
+        const Real longest = contact(k).length_to_boundary(mu, step, dw, correction);
+        put_three(scaled::STEP, k, step), put_three(scaled::DU, k, dw), put_three(scaled::CORRECTION, k, correction);
+        return longest;
+    }
+    // The steps of joint row j's impulse and pairs. Returns the step length to the boundary.
+    __device__ __forceinline__ Real joint_step(int j, Real target) const {
+        const int k = 3 * system.contacts + j;
+        InteriorJoint<Real> row = joint(j);
+        const Real longest = row.length_to_boundary(vec(scaled::DU, k) + vec(scaled::U, k), target);
+        vec(scaled::STEP, k) -= row.damping() * vec(scaled::DU, k);
+#pragma unroll
+        for (int n = 0; n < row.NUMBERS; ++n) pair(pair::STEP + n, j) = row.step[n];
+        return longest;
+    }
 };
-
-// Numbers of the contact whose rows begin at k; and Ω x of it.
-template <class In> __device__ __forceinline__ auto three(const In& in, int which, int k) {
-    return Vector<typename In::Number>{in.vec(which, k), in.vec(which, k + 1), in.vec(which, k + 2)};
-}
-template <class In, typename Real>
-__device__ __forceinline__ void put_three(const In& in, int which, int k, Vector<Real> x) {
-    in.vec(which, k) = x.x, in.vec(which, k + 1) = x.y, in.vec(which, k + 2) = x.z;
-}
-template <class In, typename Real>
-__device__ __forceinline__ Vector<Real> resisted(const In& in, int k, Vector<Real> x) {
-    return x.x * three(in, scaled::OMEGA, k) +
-        (x.y * three(in, scaled::OMEGA + 1, k) + x.z * three(in, scaled::OMEGA + 2, k));
-}
 
 // The scaling of rows. Returns the scale of impulses and an estimate of the largest scaled impulse.
 template <typename Real> struct Scales { Real size, wide; };
@@ -134,27 +179,19 @@ __device__ __noinline__ Scales<Real> scales(Interior<Real, Workspace, Team> in) 
         substitute<Real>(ws, NV, Workspace::VECTORS + DZ * Workspace::LONGEST, in.team);
         in.to_rows(DZ, STEP);
         for (int i = 0; i < system.contacts; ++i) {
-            const Vector<Real> x = three(in, B, 3 * i) - three(in, STEP, 3 * i);
+            const Vector<Real> x = in.three(B, 3 * i) - in.three(STEP, 3 * i);
             wide = fmax(wide, fmax(fabs(x.x), sqrt(x.y * x.y + x.z * x.z) / system.mu(i)) / Real(FIRST_GUESS));
         }
     }
     return {size, fmin(wide, Real(WIDEST))};
 }
 
-// The first iterate of joint row j, which is row k, from its law; `size` is the scale of impulses.
-template <class In, typename Real>
-__device__ __forceinline__ void first_pairs(const In& in, int j, int k, Real size, Real f, Real low, Real high) {
-    const Real e = in.vec(scaled::D, k);
-    const bool has_friction = f > 0, below = low > -Real(NO_LIMIT), above = high < Real(NO_LIMIT);
-    in.pair(pair::ON, j) = has_friction, in.pair(pair::LAW, j) = f / e / size;
-    in.pair(pair::ON + 1, j) = below, in.pair(pair::LAW + 1, j) = below ? low * e / size : Real(0);
-    in.pair(pair::ON + 2, j) = above, in.pair(pair::LAW + 2, j) = above ? high * e / size : Real(0);
-    const Real friction = has_friction ? in.pair(pair::LAW, j) : Real(1);
-    in.pair(pair::X, j) = friction, in.pair(pair::X + 1, j) = has_friction;
-    in.pair(pair::X + 2, j) = friction, in.pair(pair::X + 3, j) = has_friction;
-    in.pair(pair::X + 4, j) = below, in.pair(pair::X + 5, j) = 1;
-    in.pair(pair::X + 6, j) = above, in.pair(pair::X + 7, j) = 1;
-    in.vec(scaled::IMPULSE, k) = Real(below) - Real(above);
+// The first iterate of joint row j, with d of its row; `size` is the scale of impulses.
+template <typename Real, class Workspace>
+__device__ __forceinline__ InteriorJoint<Real> first_joint(const System<Real, Workspace>& system, int j, Real d,
+                                                           Real size) {
+    const Real low = system.law(j, 1), high = system.law(j, 2);
+    return {system.law(j, 0) / d / size, low * d / size, high * d / size, low > -Real(NO_LIMIT), high < Real(NO_LIMIT)};
 }
 
 // The first iterate.
@@ -164,126 +201,27 @@ __device__ __forceinline__ void first_iterate(const Interior<Real, Workspace, Te
     const auto& system = in.system;
     const int first = 3 * system.contacts;
     in.share(0, system.contacts, [&](int i) {
-        put_three(in, IMPULSE, 3 * i, Vector<Real>{scales.wide, 0, 0});
-        put_three(in, W, 3 * i, Vector<Real>{1, 0, 0});
+        in.put_three(IMPULSE, 3 * i, {scales.wide, 0, 0});
+        in.put_three(W, 3 * i, {1, 0, 0});
     });
     in.share(0, system.joints, [&](int j) {
-        first_pairs(in, j, first + j, scales.size, system.law(j, 0), system.law(j, 1), system.law(j, 2));
+        in.put_joint(j, first_joint(system, j, in.vec(D, first + j), scales.size));
     });
     in.to_velocities(IMPULSE, Z);
 }
 
-// The sum of the complementarity products of joint row j; and their number.
-template <class In> __device__ __forceinline__ auto pair_products(const In& in, int j) {
-    auto total = in.pair(pair::X, j) * in.pair(pair::X + 1, j);
-#pragma unroll
-    for (int which = 1; which < 4; ++which)
-        total += in.pair(pair::X + 2 * which, j) * in.pair(pair::X + 2 * which + 1, j);
-    return total;
-}
-template <class In> __device__ __forceinline__ auto pairs_of(const In& in, int j) {
-    return 2 * in.pair(pair::ON, j) + in.pair(pair::ON + 1, j) + in.pair(pair::ON + 2, j);
-}
-
-// ν: the mean of all complementarity products.
+// ν: the mean complementarity product.
 template <typename Real, class Workspace, class Team>
-__device__ __forceinline__ Real mean_gap(const Interior<Real, Workspace, Team>& in) {
+__device__ __forceinline__ Real mean_complementarity(const Interior<Real, Workspace, Team>& in) {
     const auto& system = in.system;
-    Real total = 0, count = Real(system.contacts);
+    Real total = 0, number = Real(system.contacts);
     for (int k = 0; k < 3 * system.contacts; ++k) total += in.vec(scaled::IMPULSE, k) * in.vec(scaled::W, k);
 #pragma unroll 1
-    for (int j = 0; j < system.joints; ++j) total += pair_products(in, j), count += pairs_of(in, j);
-    return total / fmax(count, Real(1));
-}
-
-// Ω of the contact whose rows begin at k, and De Saxcé's term in its r.
-template <class In, typename Real>
-__device__ __forceinline__ void cone_equations(const In& in, int k, Real mu, Real smooth) {
-    using namespace scaled;
-    const Vector<Real> impulse = three(in, IMPULSE, k), w = three(in, W, k);
-    const Vector<Real> p = {mu * impulse.x, impulse.y, impulse.z}, q = {w.x / mu, w.y, w.z};
-    const Real square = w.y * w.y + w.z * w.z, t = sqrt(square + smooth * smooth), slope = t > 0 ? mu / t : Real(0);
-    in.vec(R, k) += t > 0 ? mu * square / (t + smooth) : Real(0);
-    const Vector<Real> first = divided(q, p), second = divided(q, Vector<Real>{p.y, p.x, 0}),
-                       third = divided(q, Vector<Real>{p.z, 0, p.x});
-    const Vector<Real> normal = {first.x / mu / mu, first.y / mu, first.z / mu};
-    put_three(in, OMEGA, k, normal);
-    put_three(in, OMEGA + 1, k, Vector<Real>{second.x / mu, second.y, second.z} + (slope * w.y) * normal);
-    put_three(in, OMEGA + 2, k, Vector<Real>{third.x / mu, third.y, third.z} + (slope * w.z) * normal);
-}
-
-// c − Ω r of the contact whose rows begin at k: the step of its impulse for du = 0.
-template <class In, typename Real>
-__device__ __forceinline__ void cone_target(const In& in, int k, Real mu, Real aim) {
-    using namespace scaled;
-    const Vector<Real> impulse = three(in, IMPULSE, k), w = three(in, W, k);
-    const Vector<Real> p = {mu * impulse.x, impulse.y, impulse.z}, q = {w.x / mu, w.y, w.z};
-    const Vector<Real> left = Vector<Real>{aim, 0, 0} - jordan(p, q) - three(in, CORRECTION, k), x = divided(q, left);
-    put_three(in, STEP, k, Vector<Real>{x.x / mu, x.y, x.z} - resisted(in, k, three(in, R, k)));
-}
-
-// The damping of joint row j's friction; and of the whole row.
-template <class In> __device__ __forceinline__ auto friction_damping(const In& in, int j) {
-    const auto on = in.pair(pair::ON, j);
-    return on /
-        (in.pair(pair::X + 1, j) / in.pair(pair::X, j) + in.pair(pair::X + 3, j) / in.pair(pair::X + 2, j) + (1 - on));
-}
-template <class In> __device__ __forceinline__ auto damping(const In& in, int j) {
-    const auto below = in.pair(pair::X + 4, j) / in.pair(pair::X + 5, j);
-    return friction_damping(in, j) + below + in.pair(pair::X + 6, j) / in.pair(pair::X + 7, j);
-}
-
-// c of joint row j, which is row k: the step of its impulse for du = 0.
-template <class In, typename Real>
-__device__ __forceinline__ Real joint_target(const In& in, int j, int k, Real aim) {
-    const auto x = [&](int which) { return in.pair(pair::X + which, j); };
-    const Real u = in.vec(scaled::U, k), apart = in.vec(scaled::IMPULSE, k) - (x(0) - x(2)) / 2 - x(4) + x(6);
-    Real c = -friction_damping(in, j) * (u - aim / x(0) + aim / x(2));
-    c += in.pair(pair::ON + 1, j) * (aim - x(4) * (u - in.pair(pair::LAW + 1, j))) / x(5);
-    c -= in.pair(pair::ON + 2, j) * (aim + x(6) * (u - in.pair(pair::LAW + 2, j))) / x(7);
-    return c - apart;
-}
-
-// The steps of joint row j's impulse and pairs. Returns the step length to the boundary.
-template <class In, typename Real>
-__device__ __forceinline__ Real joint_step(const In& in, int j, int k, Real aim) {
-    const auto x = [&](int which) { return in.pair(pair::X + which, j); };
-    const auto d = [&](int which) -> Real& { return in.pair(pair::DX + which, j); };
-    const Real u = in.vec(scaled::DU, k) + in.vec(scaled::U, k);
-    const Real on = in.pair(pair::ON, j), low = in.pair(pair::ON + 1, j), high = in.pair(pair::ON + 2, j);
-    const Real d0 = -friction_damping(in, j) * (u - aim / x(0) + aim / x(2));
-    d(0) = d0, d(2) = -d0;
-    d(1) = on * ((aim - x(1) * d0) / x(0) - x(1));
-    d(3) = on * ((aim + x(3) * d0) / x(2) - x(3));
-    const Real d5 = low * (u - in.pair(pair::LAW + 1, j) - x(5)), d7 = high * (in.pair(pair::LAW + 2, j) - u - x(7));
-    d(5) = d5, d(7) = d7;
-    d(4) = low * ((aim - x(4) * d5) / x(5) - x(4));
-    d(6) = high * ((aim - x(6) * d7) / x(7) - x(6));
-    in.vec(scaled::STEP, k) -= damping(in, j) * in.vec(scaled::DU, k);
-    Real reach = INFINITE;
-#pragma unroll
-    for (int which = 0; which < 8; ++which) {
-        const Real here = x(which), way = d(which);
-        if (here > 0 && way < 0) reach = fmin(reach, -here / way);
+    for (int j = 0; j < system.joints; ++j) {
+        const InteriorJoint<Real> joint = in.joint(j);
+        total += joint.products(), number += joint.pairs();
     }
-    return reach;
-}
-
-// The steps of λ and w of the contact whose rows begin at k, and their second-order term. Returns the step length to
-// the boundary.
-template <class In, typename Real>
-__device__ __forceinline__ Real cone_step(const In& in, int k, Real mu, Real smooth) {
-    using namespace scaled;
-    const Vector<Real> w = three(in, W, k), impulse = three(in, IMPULSE, k), own = three(in, DU, k);
-    const Vector<Real> step = three(in, STEP, k) - resisted(in, k, own);
-    const Real t = sqrt(w.y * w.y + w.z * w.z + smooth * smooth);
-    Vector<Real> du = own + three(in, R, k);
-    if (t > 0) du.x += mu * (w.y * du.y + w.z * du.z) / t;
-    put_three(in, STEP, k, step), put_three(in, DU, k, du);
-    const Vector<Real> p = {mu * impulse.x, impulse.y, impulse.z}, dp = {mu * step.x, step.y, step.z};
-    const Vector<Real> q = {w.x / mu, w.y, w.z}, dq = {du.x / mu, du.y, du.z};
-    put_three(in, CORRECTION, k, jordan(dp, dq));
-    return fmin(to_boundary(p, dp), to_boundary(q, dq));
+    return total / fmax(number, Real(1));
 }
 
 // Newton's matrix, factorised. Returns whether it was regular. |w_t| is smoothed to √(|w_t|² + smooth²) − smooth.
@@ -298,39 +236,39 @@ __device__ __noinline__ bool equations(Interior<Real, Workspace, Team> in, Real 
         in.vec(R, k) = k < first ? in.vec(U, k) - in.vec(W, k) : Real(0);
     });
     in.begin_matrix(Real(1));
-    in.share(0, system.contacts, [&](int i) { cone_equations(in, 3 * i, system.mu(i), smooth); });
+    in.share(0, system.contacts, [&](int i) { in.cone_equations(3 * i, system.mu(i), smooth); });
 #pragma unroll 1
     for (int i = 0; i < system.contacts; ++i) in.add_contact(3 * i);
 #pragma unroll 1
-    for (int k = first; k < n; ++k) in.add_row(k, damping(in, k - first));
+    for (int k = first; k < n; ++k) in.add_row(k, in.joint(k - first).damping());
     in.team.sync();
     return factorise<Real>(system.ws, NV, in.team);
 }
 
-// The step towards complementarity products `aim`. Returns the step length to the boundary.
+// The step towards complementarity products of `target`. Returns the step length to the boundary.
 template <typename Real, class Workspace, class Team>
-__device__ __noinline__ Real direction(Interior<Real, Workspace, Team> in, Real smooth, Real aim) {
+__device__ __noinline__ Real direction(Interior<Real, Workspace, Team> in, Real smooth, Real target) {
     using namespace scaled;
     const auto& system = in.system;
     const int n = system.rows(), first = 3 * system.contacts;
-    in.share(0, system.contacts, [&](int i) { cone_target(in, 3 * i, system.mu(i), aim); });
-    in.share(0, system.joints, [&](int j) { in.vec(STEP, first + j) = joint_target(in, j, first + j, aim); });
+    in.share(0, system.contacts, [&](int i) { in.cone_s(3 * i, system.mu(i), target); });
+    in.share(0, system.joints, [&](int j) { in.vec(STEP, first + j) = in.joint(j).s(in.vec(U, first + j), target); });
     in.share(0, n, [&](int k) { in.vec(DU, k) = in.vec(STEP, k) + in.vec(IMPULSE, k); });
     in.to_velocities(DU, DZ);
     in.share(0, NV, [&](int v) { in.vec(DZ, v) -= in.vec(Z, v); });
     substitute<Real>(system.ws, NV, Workspace::VECTORS + DZ * Workspace::LONGEST, in.team);
     in.to_rows(DZ, DU);
-    Real reach = INFINITE;
-    in.share(0, system.contacts, [&](int i) { reach = fmin(reach, cone_step(in, 3 * i, system.mu(i), smooth)); });
-    in.share(0, system.joints, [&](int j) { reach = fmin(reach, joint_step(in, j, first + j, aim)); });
-    return -in.team.max(-reach);
+    Real longest = INFINITE;
+    in.share(0, system.contacts, [&](int i) { longest = fmin(longest, in.cone_step(3 * i, system.mu(i), smooth)); });
+    in.share(0, system.joints, [&](int j) { longest = fmin(longest, in.joint_step(j, target)); });
+    return -in.team.max(-longest);
 }
 
-// The best iterate from a cold start, as the current one. `least_centring` bounds σ from below, `longest` is the
+// The best iterate from a cold start, as the current one. `min_centring` bounds σ from below, `max_fraction` is the
 // fraction to the boundary. `smoothing` times ν smooths |w_t|, whose gradient jumps where a contact comes to rest.
 template <typename Real, class Workspace, class Team>
-__device__ __noinline__ void interior_point(System<Real, Workspace> system, RowsOf rows, Real least_centring,
-                                            Real longest, Real smoothing, Team team) {
+__device__ __noinline__ void interior_point(System<Real, Workspace> system, RowsOf rows, Real min_centring,
+                                            Real max_fraction, Real smoothing, Team team) {
     const Interior<Real, Workspace, Team> in = {system, rows, team};
     const int n = system.rows(), first = 3 * system.contacts;
     const Scales<Real> found = scales(in);
@@ -348,23 +286,23 @@ __device__ __noinline__ void interior_point(System<Real, Workspace> system, Rows
             in.share(0, n, [&](int k) { system.ws.far(Workspace::STEP + k) = system.impulse(k); });
         }
         if (least <= CONTACT_TOLERANCE<Real> || step == INTERIOR_STEPS<Real> || !(left < Real(INFINITE))) break;
-        const Real gap = mean_gap(in), smooth = smoothing * gap;
+        const Real nu = mean_complementarity(in), smooth = smoothing * nu;
         if (!equations(in, smooth)) break;
         // The predictor's remainder sets the centring.
         const Real rest = 1 - fmin(direction(in, smooth, Real(0)), Real(1));
-        Real centring = fmax(least_centring, rest * rest * rest);
+        Real centring = fmax(min_centring, rest * rest * rest);
         centring = fmin(fmax(centring, length < Real(0.3) ? Real(0.5) : Real(0)), Real(1));
         if (rest > Real(0.9) || length < Real(0.3))  // blocked: no second-order term
             in.share(0, first, [&](int k) { in.vec(scaled::CORRECTION, k) = 0; });
-        const Real reach = direction(in, smooth, centring * gap);
-        length = fmin(Real(1), fmin(longest, fmax(Real(0.9), 1 - gap)) * reach);
+        const Real longest = direction(in, smooth, centring * nu);
+        length = fmin(Real(1), fmin(max_fraction, fmax(Real(0.9), 1 - nu)) * longest);
         in.share(0, n, [&](int k) {
             in.vec(scaled::IMPULSE, k) += length * in.vec(scaled::STEP, k);
             if (k < first) in.vec(scaled::W, k) += length * in.vec(scaled::DU, k);
         });
         in.share(0, NV, [&](int v) { in.vec(scaled::Z, v) += length * in.vec(scaled::DZ, v); });
         in.share(0, 8 * system.joints, [&](int e) {
-            in.pair(pair::X + e % 8, e / 8) += length * in.pair(pair::DX + e % 8, e / 8);
+            in.pair(pair::X + e % 8, e / 8) += length * in.pair(pair::STEP + e % 8, e / 8);
         });
     }
     in.share(0, n, [&](int k) { system.impulse(k) = system.ws.far(Workspace::STEP + k); });

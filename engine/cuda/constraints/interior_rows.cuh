@@ -31,9 +31,13 @@ template <typename Real> __device__ __forceinline__ Real to_boundary(Vector<Real
     return d.x < 0 ? fmin(best, -x.x / d.x) : best;
 }
 
-// Ω of dλ = c − Ω (du + r), by its columns.
+// Ω of dλ = s − Ω (du + r), by its columns.
 template <typename Real> struct ConeMatrix {
     Vector<Real> n, first, second;
+
+    __device__ __forceinline__ Vector<Real> times(Vector<Real> x) const {
+        return x.x * n + (x.y * first + x.z * second);
+    }
 };
 
 // A contact's impulse λ and w, both inside their cones; w converges to u + μ |u_t| n. |w_t| is smoothed to √(|w_t|² +
@@ -50,7 +54,7 @@ template <typename Real> struct InteriorContact {
         const Real square = w.y * w.y + w.z * w.z, t = sqrt(square + smooth * smooth);
         return t > 0 ? mu * square / (t + smooth) : Real(0);
     }
-    __device__ __forceinline__ ConeMatrix<Real> matrix(Real mu, Real smooth) const {
+    __device__ __forceinline__ ConeMatrix<Real> Omega(Real mu, Real smooth) const {
         const Vector<Real> p = scaled_impulse(mu), q = scaled_w(mu);
         const Real t = sqrt(w.y * w.y + w.z * w.z + smooth * smooth), slope = t > 0 ? mu / t : Real(0);
         const Vector<Real> first = divided(q, p), second = divided(q, Vector<Real>{p.y, p.x, 0}),
@@ -59,88 +63,95 @@ template <typename Real> struct InteriorContact {
         return {normal, Vector<Real>{second.x / mu, second.y, second.z} + (slope * w.y) * normal,
                 Vector<Real>{third.x / mu, third.y, third.z} + (slope * w.z) * normal};
     }
-    // c for complementarity products `aim`.
-    __device__ __forceinline__ Vector<Real> target(Real mu, Real aim, Vector<Real> correction) const {
+    // s for complementarity products of `target`, without −Ω r.
+    __device__ __forceinline__ Vector<Real> s(Real mu, Real target, Vector<Real> correction) const {
         const Vector<Real> p = scaled_impulse(mu), q = scaled_w(mu);
-        const Vector<Real> x = divided(q, Vector<Real>{aim, 0, 0} - jordan(p, q) - correction);
+        const Vector<Real> x = divided(q, Vector<Real>{target, 0, 0} - jordan(p, q) - correction);
         return {x.x / mu, x.y, x.z};
     }
-    // The step length to the boundary. `correction` becomes the second-order term.
-    __device__ __forceinline__ Real reach(Real mu, Vector<Real> step, Vector<Real> dw, Vector<Real>& correction) const {
-        const Vector<Real> dp = {mu * step.x, step.y, step.z}, dq = {dw.x / mu, dw.y, dw.z};
-        correction = jordan(dp, dq);
-        return fmin(to_boundary(scaled_impulse(mu), dp), to_boundary(scaled_w(mu), dq));
-    }
     // dw for a change du + r of u.
-    __device__ __forceinline__ Vector<Real> change(Real mu, Real smooth, Vector<Real> du) const {
+    __device__ __forceinline__ Vector<Real> dw(Real mu, Real smooth, Vector<Real> du) const {
         const Real t = sqrt(w.y * w.y + w.z * w.z + smooth * smooth);
         if (t > 0) du.x += mu * (w.y * du.y + w.z * du.z) / t;
         return du;
     }
+    // The step length to the boundary. `correction` becomes the second-order term.
+    __device__ __forceinline__ Real length_to_boundary(Real mu, Vector<Real> step, Vector<Real> dw,
+                                                       Vector<Real>& correction) const {
+        const Vector<Real> dp = {mu * step.x, step.y, step.z}, dq = {dw.x / mu, dw.y, dw.z};
+        correction = jordan(dp, dq);
+        return fmin(to_boundary(scaled_impulse(mu), dp), to_boundary(scaled_w(mu), dq));
+    }
 };
 
-// A joint row's impulse and its complementarity pairs: (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u),
+// A joint row's impulse and its complementarity pairs x: (f + fr, β), (f − fr, α), (below, u − lo), (above, hi − u),
 // where fr is the friction impulse and u = β − α at convergence.
 template <typename Real> struct InteriorJoint {
-    Real impulse, x[8], dx[8], low, high;
-    bool has_friction, below, above;
+    enum { UP, BETA, DOWN, ALPHA, BELOW, TO_LOWER, ABOVE, TO_UPPER, NUMBERS };
+
+    Real impulse, x[NUMBERS], step[NUMBERS], low, high;
+    bool has_friction, has_lower, has_upper;
 
     __device__ __forceinline__ InteriorJoint() = default;
-    // From the law f, lo, hi (no limit from NO_LIMIT on) and the scales of impulses and velocities.
-    __device__ __forceinline__ InteriorJoint(Real f, Real lo, Real hi, Real of_impulse, Real of_velocity)
-        : has_friction(f > 0), below(lo > -Real(NO_LIMIT)), above(hi < Real(NO_LIMIT)) {
-        const Real friction = f * of_impulse;
-        low = below ? lo * of_velocity : Real(0), high = above ? hi * of_velocity : Real(0);
-        x[0] = x[2] = has_friction ? friction : Real(1), x[1] = x[3] = has_friction;
-        x[4] = below, x[6] = above, x[5] = x[7] = 1;
-        impulse = x[4] - x[6];
+    // From the law f, lo, hi, and which of the limits there are.
+    __device__ __forceinline__ InteriorJoint(Real f, Real lo, Real hi, bool has_lower, bool has_upper)
+        : low(has_lower ? lo : Real(0)), high(has_upper ? hi : Real(0)), has_friction(f > 0), has_lower(has_lower),
+          has_upper(has_upper) {
+        x[UP] = x[DOWN] = has_friction ? f : Real(1), x[BETA] = x[ALPHA] = has_friction;
+        x[BELOW] = has_lower, x[ABOVE] = has_upper, x[TO_LOWER] = x[TO_UPPER] = 1;
+        impulse = x[BELOW] - x[ABOVE];
     }
-    // The iterate near impulse `of` and velocity u, at least `inwards` inside all bounds.
-    __device__ __forceinline__ void begin(Real of, Real u, Real inwards) {
-        const Real friction = has_friction ? x[0] : Real(0), most = fmax(friction - inwards, Real(0.1) * friction);
-        const Real rubbed = clip(of, -most, most), rest = of - rubbed;
+    // The iterate near impulse `given` and velocity u, at least `inwards` inside all bounds.
+    __device__ __forceinline__ void start(Real given, Real u, Real inwards) {
+        const Real f = has_friction ? x[UP] : Real(0), bound = fmax(f - inwards, Real(0.1) * f);
+        const Real friction = clip(given, -bound, bound), rest = given - friction;
         if (has_friction) {
-            x[0] = friction + rubbed, x[2] = friction - rubbed;
-            x[1] = fmax(u, Real(0)) + inwards, x[3] = fmax(-u, Real(0)) + inwards;
+            x[UP] = f + friction, x[DOWN] = f - friction;
+            x[BETA] = fmax(u, Real(0)) + inwards, x[ALPHA] = fmax(-u, Real(0)) + inwards;
         }
-        if (below) x[4] = fmax(rest, Real(0)) + inwards, x[5] = fmax(u - low, Real(0)) + inwards;
-        if (above) x[6] = fmax(-rest, Real(0)) + inwards, x[7] = fmax(high - u, Real(0)) + inwards;
-        impulse = rubbed + x[4] - x[6];
+        if (has_lower) x[BELOW] = fmax(rest, Real(0)) + inwards, x[TO_LOWER] = fmax(u - low, Real(0)) + inwards;
+        if (has_upper) x[ABOVE] = fmax(-rest, Real(0)) + inwards, x[TO_UPPER] = fmax(high - u, Real(0)) + inwards;
+        impulse = friction + x[BELOW] - x[ABOVE];
     }
     // The number of complementarity products; and their sum.
-    __device__ __forceinline__ int pairs() const { return 2 * has_friction + below + above; }
-    __device__ __forceinline__ Real products() const { return x[0] * x[1] + x[2] * x[3] + x[4] * x[5] + x[6] * x[7]; }
+    __device__ __forceinline__ int pairs() const { return 2 * has_friction + has_lower + has_upper; }
+    __device__ __forceinline__ Real products() const {
+        return x[UP] * x[BETA] + x[DOWN] * x[ALPHA] + x[BELOW] * x[TO_LOWER] + x[ABOVE] * x[TO_UPPER];
+    }
     // The damping of the friction; and of the whole row.
     __device__ __forceinline__ Real friction_damping() const {
-        return has_friction ? 1 / (x[1] / x[0] + x[3] / x[2]) : Real(0);
+        return has_friction ? 1 / (x[BETA] / x[UP] + x[ALPHA] / x[DOWN]) : Real(0);
     }
-    __device__ __forceinline__ Real damping() const { return friction_damping() + x[4] / x[5] + x[6] / x[7]; }
-    // c for complementarity products `aim`, at velocity u.
-    __device__ __forceinline__ Real target(Real u, Real aim) const {
-        const Real apart = impulse - (x[0] - x[2]) / 2 - x[4] + x[6];
-        Real c = -friction_damping() * (u - aim / x[0] + aim / x[2]);
-        if (below) c += (aim - x[4] * (u - low)) / x[5];
-        if (above) c -= (aim + x[6] * (u - high)) / x[7];
-        return c - apart;
+    __device__ __forceinline__ Real damping() const {
+        return friction_damping() + x[BELOW] / x[TO_LOWER] + x[ABOVE] / x[TO_UPPER];
+    }
+    // s for complementarity products of `target`, at velocity u.
+    __device__ __forceinline__ Real s(Real u, Real target) const {
+        const Real mismatch = impulse - (x[UP] - x[DOWN]) / 2 - x[BELOW] + x[ABOVE];
+        Real s = -friction_damping() * (u - target / x[UP] + target / x[DOWN]);
+        if (has_lower) s += (target - x[BELOW] * (u - low)) / x[TO_LOWER];
+        if (has_upper) s -= (target + x[ABOVE] * (u - high)) / x[TO_UPPER];
+        return s - mismatch;
     }
     // The pairs' steps to velocity u. Returns the step length to the boundary.
-    __device__ __forceinline__ Real reach(Real u, Real aim) {
-        const Real d0 = -friction_damping() * (u - aim / x[0] + aim / x[2]);
-        dx[0] = d0, dx[2] = -d0;
-        dx[1] = has_friction ? (aim - x[1] * d0) / x[0] - x[1] : Real(0),
-            dx[3] = has_friction ? (aim + x[3] * d0) / x[2] - x[3] : Real(0);
-        dx[5] = below ? u - low - x[5] : Real(0), dx[7] = above ? high - u - x[7] : Real(0);
-        dx[4] = below ? (aim - x[4] * dx[5]) / x[5] - x[4] : Real(0),
-            dx[6] = above ? (aim - x[6] * dx[7]) / x[7] - x[6] : Real(0);
-        Real reach = INFINITE;
+    __device__ __forceinline__ Real length_to_boundary(Real u, Real target) {
+        const Real d0 = -friction_damping() * (u - target / x[UP] + target / x[DOWN]);
+        step[UP] = d0, step[DOWN] = -d0;
+        step[BETA] = has_friction ? (target - x[BETA] * d0) / x[UP] - x[BETA] : Real(0),
+            step[ALPHA] = has_friction ? (target + x[ALPHA] * d0) / x[DOWN] - x[ALPHA] : Real(0);
+        step[TO_LOWER] = has_lower ? u - low - x[TO_LOWER] : Real(0);
+        step[TO_UPPER] = has_upper ? high - u - x[TO_UPPER] : Real(0);
+        step[BELOW] = has_lower ? (target - x[BELOW] * step[TO_LOWER]) / x[TO_LOWER] - x[BELOW] : Real(0),
+            step[ABOVE] = has_upper ? (target - x[ABOVE] * step[TO_UPPER]) / x[TO_UPPER] - x[ABOVE] : Real(0);
+        Real longest = INFINITE;
 #pragma unroll
-        for (int k = 0; k < 8; ++k) {
-            if (x[k] > 0 && dx[k] < 0) reach = fmin(reach, -x[k] / dx[k]);
+        for (int k = 0; k < NUMBERS; ++k) {
+            if (x[k] > 0 && step[k] < 0) longest = fmin(longest, -x[k] / step[k]);
         }
-        return reach;
+        return longest;
     }
     __device__ __forceinline__ void move(Real length) {
 #pragma unroll
-        for (int k = 0; k < 8; ++k) x[k] += length * dx[k];
+        for (int k = 0; k < NUMBERS; ++k) x[k] += length * step[k];
     }
 };

@@ -4,7 +4,7 @@
 // Every joint has a mode: held (at a limit, or stuck by friction) or sliding. For given modes the articulated-body
 // algorithm of rigid_body/aba.cuh computes q̈ of all joints and the reactions of held ones, joint by joint; `settle`
 // computes v⁺ and moves the joint to its next mode (a separate pass for that cost 5 to 9 % of a step). Where block
-// pivoting cycles, a primal active set method takes over (`begin_descent`, `active_set_step`).
+// pivoting cycles, a primal active set method takes over (`set_feasible`, `take_step`).
 #pragma once
 
 #include "constraints/active_set.cuh"
@@ -19,7 +19,7 @@ constexpr bool LONG = NV > 64;  // with many velocities, rarely used numbers are
 
 // The state of a robot, in the slots after those of the tree passes.
 constexpr bool HAS_STAGES = INTEGRATOR == integrator::RK4;
-constexpr int Q = SLOTS, V = Q + NQ, TAU = V + NV, GOAL = TAU + NV, MODE = GOAL + HAS_GAINS * NV,
+constexpr int Q = SLOTS, V = Q + NQ, TAU = V + NV, TARGET = TAU + NV, MODE = TARGET + HAS_GAINS * NV,
               Q_STAGE = MODE + HAS_CONSTRAINTS * NV, V_STAGE = Q_STAGE + HAS_STAGES * NQ,
               Q_SUM = V_STAGE + HAS_STAGES * NV, V_SUM = Q_SUM + HAS_STAGES * NQ, FEASIBLE = V_SUM + HAS_STAGES * NV,
               REACTION = FEASIBLE + (HAS_CONSTRAINTS && LONG) * NV,
@@ -90,20 +90,20 @@ template <typename Real, int PITCH_, Role ROLE> struct Joints : External<Real, H
     __device__ __forceinline__ JointForce<Real> acting(int i, int k) const {
         const bool draws = HAS_GAINS && kind(i) != FREE;
         const Real here = draws && has_position(k) ? q(i, q_of(k)) : Real(0);
-        return joint_force(table.row(k), at(TAU + k), draws ? at(GOAL + k) : Real(0), here, v(i, k), dt, draws);
+        return joint_force(table.row(k), at(TAU + k), draws ? at(TARGET + k) : Real(0), here, v(i, k), dt, draws);
     }
     __device__ __forceinline__ Real smooth(int i, int k) const {
         return ROLE == Role::CORRECTION ? Real(0) : acting(i, k).force;
     }
-    __device__ __forceinline__ Real extra(int i, int k) const {
-        return INTEGRATOR == integrator::IMPLICIT ? acting(i, k).extra : Real(0);
+    __device__ __forceinline__ Real added_inertia(int i, int k) const {
+        return INTEGRATOR == integrator::IMPLICIT ? acting(i, k).added_inertia : Real(0);
     }
     __device__ __forceinline__ Real force(int i, int k) const {
         Real force = smooth(i, k);
         if constexpr (CONSTRAINED && HAS_FRICTION) {
-            const Mode way = kind(i) == FREE ? STUCK : mode(k);
-            if (way == FORWARD) force -= friction(k);
-            if (way == BACKWARD) force += friction(k);
+            const Mode current = kind(i) == FREE ? STUCK : mode(k);
+            if (current == FORWARD) force -= friction(k);
+            if (current == BACKWARD) force += friction(k);
         }
         return force;
     }
@@ -141,8 +141,8 @@ template <typename Real, int PITCH_, Role ROLE> struct Joints : External<Real, H
     __device__ __forceinline__ Interval<Real> bounds(int k) const {
         if constexpr (!HAS_LIMITS) return {Real(-1e30), Real(1e30)};
         if constexpr (HAS_BALLS) {
-            const Real most = table(joint_row::VELOCITY_LIMIT, k);
-            if (!has_position(k)) return {-most, most};
+            const Real max_speed = table(joint_row::VELOCITY_LIMIT, k);
+            if (!has_position(k)) return {-max_speed, max_speed};
         }
         return velocity_bounds(at(Q + q_of(k)), table(joint_row::LOWER, k), table(joint_row::UPPER, k),
                                table(joint_row::VELOCITY_LIMIT, k), rate);
@@ -179,7 +179,7 @@ template <typename Real, int PITCH> struct Feasible {
 
 // Begin a descent from the last velocity, clipped to its bounds, with the modes of that velocity.
 template <typename Real, class Joints, class Feasible>
-__device__ __noinline__ void begin_descent(Joints joints, Feasible feasible) {
+__device__ __noinline__ void set_feasible(Joints joints, Feasible feasible) {
 #pragma unroll 1
     for (int i = 0; i < BODIES; ++i) {
         if (follows(i)) continue;
@@ -198,10 +198,10 @@ __device__ __noinline__ void begin_descent(Joints joints, Feasible feasible) {
 }
 
 // Release the held joint with the largest excess reaction. Returns whether there is one.
-template <typename Real, class Joints> __device__ __forceinline__ bool release_one(const Joints& joints) {
-    Real worst = 0;
+template <typename Real, class Joints> __device__ __forceinline__ bool release(const Joints& joints) {
+    Real largest = 0;
     int which = -1;
-    Mode mode_of_worst = STUCK;
+    Mode next_mode = STUCK;
 #pragma unroll 1
     for (int i = 0; i < BODIES; ++i) {
         if (follows(i)) continue;
@@ -212,19 +212,19 @@ template <typename Real, class Joints> __device__ __forceinline__ bool release_o
             const Real f = joints.friction(k), r = joints.reaction(i, k);
             const Mode mode = joints.mode(k), next = next_mode_of_held(mode, r, within, f, joints.smooth(i, k));
             if (next != mode && within.low < within.high) {
-                const Real most = friction_excess(mode, r, within, f);
-                if (most > worst || which < 0) worst = most, which = k, mode_of_worst = next;
+                const Real excess = friction_excess(mode, r, within, f);
+                if (excess > largest || which < 0) largest = excess, which = k, next_mode = next;
             }
         }
     }
-    if (which >= 0) joints.set_mode(which, mode_of_worst);
+    if (which >= 0) joints.set_mode(which, next_mode);
     return which >= 0;
 }
 
 // One descent step of the constraints' energy. Returns whether more steps are needed.
 template <typename Real, class Joints, class Feasible>
-__device__ __noinline__ bool active_set_step(Joints joints, Feasible feasible) {
-    Real share = 1, edge = 0;
+__device__ __noinline__ bool take_step(Joints joints, Feasible feasible) {
+    Real fraction = 1, bound = 0;
     int blocking = -1;
     Mode mode = STUCK;
 #pragma unroll 1
@@ -234,8 +234,9 @@ __device__ __noinline__ bool active_set_step(Joints joints, Feasible feasible) {
             const int k = v_start(i) + j;
             if (kind(i) == FREE || joints.locked(k)) continue;
             const Interval<Real> within = joints.bounds(k);
-            const Way<Real> ahead = way(joints.mode(k), feasible(k), joints.v_next(i, k), within, joints.friction(k));
-            if (ahead.share < share) share = ahead.share, blocking = k, edge = ahead.edge, mode = ahead.mode;
+            const BlockingStep<Real> step =
+                blocking_step(joints.mode(k), feasible(k), joints.v_next(i, k), within, joints.friction(k));
+            if (step.fraction < fraction) fraction = step.fraction, blocking = k, bound = step.bound, mode = step.mode;
         }
     }
 #pragma unroll 1
@@ -243,11 +244,11 @@ __device__ __noinline__ bool active_set_step(Joints joints, Feasible feasible) {
         if (follows(i)) continue;
         const int k = v_start(i);
         for (int j = 0; j < dofs(i); ++j) {
-            feasible(k + j) += share * (joints.v_next(i, k + j) - feasible(k + j));
+            feasible(k + j) += fraction * (joints.v_next(i, k + j) - feasible(k + j));
         }
     }
-    if (blocking < 0) return release_one<Real>(joints);
-    feasible(blocking) = edge;
+    if (blocking < 0) return release<Real>(joints);
+    feasible(blocking) = bound;
     joints.set_mode(blocking, mode);
     return true;
 }

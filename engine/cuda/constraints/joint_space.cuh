@@ -51,7 +51,7 @@ template <typename Real, class Joints> __device__ __forceinline__ bool lock(cons
     each_velocity([&](int i, int k) {
         const bool held = kind(i) != FREE && joints.locked(k);
         Real own = at(MATRIX + diagonal(k));
-        if (kind(i) != FREE) own += joints.extra(i, k);
+        if (kind(i) != FREE) own += joints.added_inertia(i, k);
         at(F + ROW_START[k]) = held ? joints.target(k) : at(MATRIX + ROW_START[k]) + joints.force(i, k);
         at(F + diagonal(k)) = held ? Real(1) : own;
         any |= held;
@@ -106,7 +106,8 @@ __device__ __forceinline__ void joint_space_accelerations(const Joints& joints, 
         Real reaction = 0;
         if constexpr (Joints::CONSTRAINED) {
             if (kind(i) != FREE && joints.locked(k))
-                reaction = at(REACTION + k) + joints.extra(i, k) * qdd - at(MATRIX + ROW_START[k]) - joints.force(i, k);
+                reaction = at(REACTION + k) + joints.added_inertia(i, k) * qdd - at(MATRIX + ROW_START[k]) -
+                    joints.force(i, k);
         }
         put(i, k, qdd, reaction);
     });

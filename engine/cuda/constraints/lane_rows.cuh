@@ -50,7 +50,7 @@ __device__ __forceinline__ void lane_contact_rows(const Surroundings<Real>& scen
                                                   const RowsOf& rows, int memories, const Group& group) {
     const Axes<Real, Workspace> axes(ws, group);
 #pragma unroll 1
-    for (int i = group.rank; i < rows.count; i += LANES) {
+    for (int i = group.rank; i < rows.contacts; i += LANES) {
         const Vector<Real> n = ws.vector(ws.contact(i) + contact::NORMAL),
             before = stored_impulse<Real>(ws, i, memories);
         const Tangents<Real> t = tangents(n);
@@ -58,7 +58,7 @@ __device__ __forceinline__ void lane_contact_rows(const Surroundings<Real>& scen
         ws(Workspace::MU + i) = scene.of_shape(shape_of(ws, i), shape::FRICTION);
     }
 #pragma unroll 1
-    for (int k = group.rank; k < 3 * rows.count; k += LANES) {
+    for (int k = group.rank; k < 3 * rows.contacts; k += LANES) {
         const int c = ws.contact(k / 3), which = k % 3, body = SHAPE_BODY[shape_of(ws, k / 3)];
         const Vector<Real> n = ws.vector(c + contact::NORMAL);
         const Tangents<Real> t = tangents(n);

@@ -7,7 +7,7 @@
 
 // Newton's steps after it; the least centring σ; and the fraction to the boundary.
 constexpr int STEPS_AFTER = 24;
-constexpr double LEAST_CENTRING = 1e-4, LONGEST = 0.99;
+constexpr double MIN_CENTRING = 1e-4, MAX_FRACTION = 0.99;
 // The distance of the first iterate to the boundary, scaled; the step length below which a step is SHORT; steps, at
 // most; and consecutive SHORT steps that end the method.
 constexpr double INWARDS = 0.2, SHORT = 0.1;
@@ -26,9 +26,9 @@ template <typename Real> struct LimbInterior {
     Real z[COLUMNS];  // Zᵀ λ, an iterate of its own
 
     // The data of one step.
-    struct Way {
+    struct Direction {
         Arrow<Real> arrow;
-        LimbResistance<Real, N> by;
+        LimbStep<Real, N> by;
         Real smooth, u[ROWS], dz[COLUMNS], step[ROWS];
         Vector<Real> r[N], correction[N], dw[N];
     };
@@ -66,10 +66,10 @@ template <typename Real> struct LimbInterior {
             rows.b[r] /= most;
             if (r < LIMB) {
                 const bool acts = given.acts[r];
-                joint[r] =
-                    InteriorJoint<Real>(acts ? given.friction[r] : Real(0), acts ? given.low[r] : -Real(INFINITE),
-                                        acts ? given.high[r] : Real(INFINITE), acts ? 1 / (unit[r] * most) : Real(0),
-                                        unit[r] / most);
+                const Real of_impulse = acts ? 1 / (unit[r] * most) : Real(0), of_velocity = unit[r] / most;
+                joint[r] = InteriorJoint<Real>(given.friction[r] * of_impulse, given.low[r] * of_velocity,
+                                               given.high[r] * of_velocity, acts && given.low[r] > -Real(NO_LIMIT),
+                                               acts && given.high[r] < Real(NO_LIMIT));
             }
             unit[r] *= most;
             of[r] = unit[r] > 0 ? from.of[r] / unit[r] : Real(0);
@@ -89,7 +89,7 @@ template <typename Real> struct LimbInterior {
         }
 #pragma unroll WRITTEN_OUT<N>
         for (int k = 0; k < LIMB; ++k) {
-            if (rows.acts[k]) joint[k].begin(of[k], u[k], Real(INWARDS));
+            if (rows.acts[k]) joint[k].start(of[k], u[k], Real(INWARDS));
         }
 #pragma unroll WRITTEN_OUT<N>
         for (int r = 0; r < rows.rows(); ++r) of[r] = impulse(r);
@@ -104,103 +104,105 @@ template <typename Real> struct LimbInterior {
     }
 
     // ν: the mean of all complementarity products.
-    __device__ __forceinline__ Real mean_gap(const Group& group) const {
-        Real total = 0, count = 0;
+    __device__ __forceinline__ Real mean_complementarity(const Group& group) const {
+        Real total = 0, number = 0;
 #pragma unroll WRITTEN_OUT<N>
         for (int c = 0; c < rows.contacts(); ++c) {
-            if (rows.touches[c]) total += dot(contact[c].impulse, contact[c].w), count += 1;
+            if (rows.touches[c]) total += dot(contact[c].impulse, contact[c].w), number += 1;
         }
 #pragma unroll WRITTEN_OUT<N>
         for (int k = 0; k < LIMB; ++k) {
-            if (rows.acts[k]) total += joint[k].products(), count += Real(joint[k].pairs());
+            if (rows.acts[k]) total += joint[k].products(), number += Real(joint[k].pairs());
         }
-        return group.sum(total) / fmax(group.sum(count), Real(1));
+        return group.sum(total) / fmax(group.sum(number), Real(1));
     }
 
     // Newton's matrix, factorised.
-    __device__ __forceinline__ void begin(Way& way, const Group& group) const {
+    __device__ __forceinline__ void begin(Direction& direction, const Group& group) const {
 #pragma unroll WRITTEN_OUT<N>
-        for (int r = 0; r < rows.rows(); ++r) way.u[r] = rows.b[r] + in_row(rows, r, z);
+        for (int r = 0; r < rows.rows(); ++r) direction.u[r] = rows.b[r] + in_row(rows, r, z);
 #pragma unroll WRITTEN_OUT<N>
         for (int c = 0; c < rows.contacts(); ++c) {
             const Real mu = rows.mu[c];
-            const ConeMatrix<Real> Omega = contact[c].matrix(mu, way.smooth);
-            way.r[c] = three(way.u, c) - contact[c].w, way.correction[c] = {0, 0, 0};
-            way.r[c].x += contact[c].saxce(mu, way.smooth);
+            const ConeMatrix<Real> Omega = contact[c].Omega(mu, direction.smooth);
+            direction.r[c] = three(direction.u, c) - contact[c].w, direction.correction[c] = {0, 0, 0};
+            direction.r[c].x += contact[c].saxce(mu, direction.smooth);
             const Vector<Real> columns[3] = {Omega.n, Omega.first, Omega.second};
 #pragma unroll
             for (int h = 0; h < 3; ++h) {
                 const bool on = rows.touches[c];
-                way.by.contact[c][0][h] = on ? columns[h].x : Real(0),
-                    way.by.contact[c][1][h] = on ? columns[h].y : Real(0);
-                way.by.contact[c][2][h] = on ? columns[h].z : Real(0);
+                direction.by.Omega[c][0][h] = on ? columns[h].x : Real(0),
+                    direction.by.Omega[c][1][h] = on ? columns[h].y : Real(0);
+                direction.by.Omega[c][2][h] = on ? columns[h].z : Real(0);
             }
         }
 #pragma unroll WRITTEN_OUT<N>
-        for (int k = 0; k < LIMB; ++k) way.by.joint[k] = rows.acts[k] ? joint[k].damping() : Real(0);
-        factor_arrow<false>(rows, way.by, way.arrow, group);
+        for (int k = 0; k < LIMB; ++k) direction.by.joint_Omega[k] = rows.acts[k] ? joint[k].damping() : Real(0);
+        factor_arrow<false>(rows, direction.by, direction.arrow, group);
     }
 
-    // The step towards complementarity products `aim`. Returns the step length to the boundary.
-    __device__ __forceinline__ Real direct(Way& way, Real aim, const Group& group) {
-        auto& by = way.by;
+    // The step towards complementarity products of `target`. Returns the step length to the boundary.
+    __device__ __forceinline__ Real direct(Direction& direction, Real target, const Group& group) {
+        auto& by = direction.by;
         const auto resisted = [&](int c, int e, Vector<Real> x) {
-            return by.contact[c][e][0] * x.x + by.contact[c][e][1] * x.y + by.contact[c][e][2] * x.z;
+            return by.Omega[c][e][0] * x.x + by.Omega[c][e][1] * x.y + by.Omega[c][e][2] * x.z;
         };
         Real of[ROWS];
 #pragma unroll WRITTEN_OUT<N>
         for (int c = 0; c < rows.contacts(); ++c) {
             const Vector<Real> to =
-                rows.touches[c] ? contact[c].target(rows.mu[c], aim, way.correction[c]) : Vector<Real>{0, 0, 0};
-            by.aim[row_of(c)] = to.x, by.aim[row_of(c) + 1] = to.y, by.aim[row_of(c) + 2] = to.z;
+                rows.touches[c] ? contact[c].s(rows.mu[c], target, direction.correction[c]) : Vector<Real>{0, 0, 0};
+            by.s[row_of(c)] = to.x, by.s[row_of(c) + 1] = to.y, by.s[row_of(c) + 2] = to.z;
 #pragma unroll
-            for (int e = 0; e < 3; ++e) by.aim[row_of(c) + e] -= resisted(c, e, way.r[c]);
+            for (int e = 0; e < 3; ++e) by.s[row_of(c) + e] -= resisted(c, e, direction.r[c]);
         }
 #pragma unroll WRITTEN_OUT<N>
-        for (int k = 0; k < LIMB; ++k) by.aim[k] = rows.acts[k] ? joint[k].target(way.u[k], aim) : Real(0);
+        for (int k = 0; k < LIMB; ++k) by.s[k] = rows.acts[k] ? joint[k].s(direction.u[k], target) : Real(0);
 #pragma unroll WRITTEN_OUT<N>
-        for (int r = 0; r < rows.rows(); ++r) of[r] = by.aim[r] + impulse(r);
+        for (int r = 0; r < rows.rows(); ++r) of[r] = by.s[r] + impulse(r);
         Real less[TRUNK_NV];
-        spread<false>(rows, of, way.dz);
+        spread<false>(rows, of, direction.dz);
 #pragma unroll
         for (int j = 0; j < COLUMNS; ++j) {
-            if (j < LIMB) way.dz[j] -= z[j];
+            if (j < LIMB) direction.dz[j] -= z[j];
             else less[max(j - LIMB, 0)] = z[j];
         }
-        solve_arrow(way.arrow, way.dz, less, group);
-        Real reach = INFINITE;
+        solve_arrow(direction.arrow, direction.dz, less, group);
+        Real longest = INFINITE;
 #pragma unroll WRITTEN_OUT<N>
         for (int c = 0; c < rows.contacts(); ++c) {
             const int r = row_of(c);
-            const Vector<Real> du = {in_row(rows, r, way.dz), in_row(rows, r + 1, way.dz), in_row(rows, r + 2, way.dz)};
+            const Vector<Real> du = {in_row(rows, r, direction.dz), in_row(rows, r + 1, direction.dz),
+                                     in_row(rows, r + 2, direction.dz)};
 #pragma unroll
-            for (int e = 0; e < 3; ++e) way.step[row_of(c) + e] = by.aim[row_of(c) + e] - resisted(c, e, du);
-            way.dw[c] = contact[c].change(rows.mu[c], way.smooth, du + way.r[c]);
+            for (int e = 0; e < 3; ++e) direction.step[row_of(c) + e] = by.s[row_of(c) + e] - resisted(c, e, du);
+            direction.dw[c] = contact[c].dw(rows.mu[c], direction.smooth, du + direction.r[c]);
             if (rows.touches[c])
-                reach = fmin(reach, contact[c].reach(rows.mu[c], three(way.step, c), way.dw[c], way.correction[c]));
+                longest = fmin(longest, contact[c].length_to_boundary(rows.mu[c], three(direction.step, c),
+                                                                      direction.dw[c], direction.correction[c]));
         }
 #pragma unroll WRITTEN_OUT<N>
         for (int k = 0; k < LIMB; ++k) {
-            const Real du = in_row(rows, k, way.dz);
-            way.step[k] = by.aim[k] - by.joint[k] * du;
-            if (rows.acts[k]) reach = fmin(reach, joint[k].reach(way.u[k] + du, aim));
+            const Real du = in_row(rows, k, direction.dz);
+            direction.step[k] = by.s[k] - by.joint_Omega[k] * du;
+            if (rows.acts[k]) longest = fmin(longest, joint[k].length_to_boundary(direction.u[k] + du, target));
         }
-        return -group.max(-reach);
+        return -group.max(-longest);
     }
 
-    __device__ __forceinline__ void move(const Way& way, Real length) {
+    __device__ __forceinline__ void move(const Direction& direction, Real length) {
 #pragma unroll WRITTEN_OUT<N>
         for (int c = 0; c < rows.contacts(); ++c) {
             if (!rows.touches[c]) continue;
-            contact[c].impulse = contact[c].impulse + length * three(way.step, c),
-                contact[c].w = contact[c].w + length * way.dw[c];
+            contact[c].impulse = contact[c].impulse + length * three(direction.step, c),
+                contact[c].w = contact[c].w + length * direction.dw[c];
         }
 #pragma unroll WRITTEN_OUT<N>
         for (int k = 0; k < LIMB; ++k) {
-            if (rows.acts[k]) joint[k].impulse += length * way.step[k], joint[k].move(length);
+            if (rows.acts[k]) joint[k].impulse += length * direction.step[k], joint[k].move(length);
         }
 #pragma unroll
-        for (int j = 0; j < COLUMNS; ++j) z[j] += length * way.dz[j];
+        for (int j = 0; j < COLUMNS; ++j) z[j] += length * direction.dz[j];
     }
 };
 
@@ -230,27 +232,27 @@ __device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>&
         stuck = length < Real(SHORT) ? stuck + 1 : 0;
         searching = searching && !(least <= asked) && left < Real(INFINITE) && stuck < SHORT_STEPS;
         if (step == INTERIOR_STEPS_OF_LIMBS || !group.any_of_all(searching)) break;
-        const Real gap = at.mean_gap(group);
-        typename LimbInterior<Real>::Way way;
-        way.smooth = gap;
-        at.begin(way, group);
-        Real reach = 0, aim = 0;
+        const Real nu = at.mean_complementarity(group);
+        typename LimbInterior<Real>::Direction direction;
+        direction.smooth = nu;
+        at.begin(direction, group);
+        Real longest = 0, target = 0;
 #pragma unroll 1
         for (int pass = 0; pass < 2; ++pass) {  // predictor and corrector
-            reach = at.direct(way, aim, group);
+            longest = at.direct(direction, target, group);
             if (pass == 1) break;
-            const Real rest = 1 - fmin(reach, Real(1));  // the predictor's remainder sets the centring
+            const Real rest = 1 - fmin(longest, Real(1));  // the predictor's remainder sets the centring
             const bool blocked = rest > Real(0.9) || length < Real(0.3);
             const Real centring =
-                fmax(fmax(Real(LEAST_CENTRING), rest * rest * rest), length < Real(0.3) ? Real(0.5) : Real(0));
-            aim = fmin(centring, Real(1)) * gap;
+                fmax(fmax(Real(MIN_CENTRING), rest * rest * rest), length < Real(0.3) ? Real(0.5) : Real(0));
+            target = fmin(centring, Real(1)) * nu;
 #pragma unroll WRITTEN_OUT<N>
             for (int c = 0; c < rows.contacts(); ++c) {
-                if (blocked) way.correction[c] = {0, 0, 0};  // no second-order term
+                if (blocked) direction.correction[c] = {0, 0, 0};  // no second-order term
             }
         }
-        length = fmin(Real(1), fmin(Real(LONGEST), fmax(Real(0.9), 1 - gap)) * reach);
-        at.move(way, length);
+        length = fmin(Real(1), fmin(Real(MAX_FRACTION), fmax(Real(0.9), 1 - nu)) * longest);
+        at.move(direction, length);
     }
 }
 
@@ -259,17 +261,18 @@ __device__ __noinline__ void interior_point(const LimbRows<double, LIMB_POINTS>&
 struct Effort {
     int first, last;
 };
-[[maybe_unused]] __device__ constexpr Effort FIRST_TURNS = {0, PATIENCE}, QUICK_TURNS = {0, QUICK - 1},
-                                             SLOW_TURNS = {QUICK, PATIENCE},
-                                             DAMPED_TURNS = {PATIENCE + 1, LIMB_STEPS}, ALL_TURNS = {0, LIMB_STEPS},
-                                             INTERIOR = {LIMB_STEPS, LIMB_STEPS + STEPS_AFTER + 1};
+[[maybe_unused]] __device__ constexpr Effort FIRST_TURNS = {0, ROUNDS_FROM}, TYPICAL_TURNS = {0, TYPICAL_STEPS - 1},
+                                             LATER_TURNS = {TYPICAL_STEPS, ROUNDS_FROM},
+                                             DAMPED_TURNS = {ROUNDS_FROM + 1, INTERIOR_FROM},
+                                             ALL_TURNS = {0, INTERIOR_FROM},
+                                             INTERIOR = {INTERIOR_FROM, INTERIOR_FROM + STEPS_AFTER + 1};
 
 // Impulses that obey the law, with u of the limb and the residual, or else the best iterate. Returns whether the law is
 // obeyed.
 template <typename Real, int N>
 __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x,
                                               Real (&u)[ROWS_OF<N>], Real& left, Effort effort, const Group& group) {
-    Real best[ROWS_OF<N>], least = UNKNOWN, regular = 0, before = UNKNOWN;
+    Real best[ROWS_OF<N>], least = UNKNOWN, eps = 0, before = UNKNOWN;
     bool searching = true, found = false;
 #pragma unroll WRITTEN_OUT<N>
     for (int r = 0; r < rows.rows(); ++r) best[r] = x.of[r];
@@ -277,7 +280,8 @@ __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, Lim
     for (int turn = effort.first;; ++turn) {
         add_up(rows, x, group);
         const Real now = limb_residual(rows, x, u, group);
-        if (searching) left = now, found = left <= (turn < PATIENCE ? LIMB_TOLERANCE<Real> : ACCEPTED_RESIDUAL<Real>);
+        const Real enough = turn < ROUNDS_FROM ? LIMB_TOLERANCE<Real> : ACCEPTED_RESIDUAL<Real>;
+        if (searching) left = now, found = left <= enough;
         if (searching && left < least) {
             least = left;
 #pragma unroll WRITTEN_OUT<N>
@@ -285,11 +289,11 @@ __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, Lim
         }
         searching = searching && !found && turn <= effort.last;
         if (!group.any_of_all(searching)) break;
-        const bool back = turn == PATIENCE || (turn == effort.last && turn >= LIMB_STEPS);
+        const bool back = turn == ROUNDS_FROM || (turn == effort.last && turn >= INTERIOR_FROM);
 #pragma unroll WRITTEN_OUT<N>
         for (int r = 0; r < rows.rows(); ++r) x.of[r] = searching && back ? best[r] : x.of[r];
         if constexpr (N == LIMB_POINTS) {
-            if (turn == LIMB_STEPS && effort.first == LIMB_STEPS) {
+            if (turn == INTERIOR_FROM && effort.first == INTERIOR_FROM) {
                 LimbImpulses<double, LIMB_POINTS> from;
 #pragma unroll 1
                 for (int r = 0; r < rows.rows(); ++r) from.of[r] = best[r];
@@ -301,8 +305,8 @@ __device__ __forceinline__ bool find_impulses(const LimbRows<Real, N>& rows, Lim
                 continue;
             }
         }
-        regular = regular_of(turn, left, regular);
-        newton_step(rows, x, u, regular, searching && !back, group, leads_on(turn),
+        eps = eps_of(turn, left, eps);
+        newton_step(rows, x, u, eps, searching && !back, group, leads_on(turn),
                     fabs(left - before) < Real(STALLED) * left);
         before = left;
     }

@@ -88,9 +88,9 @@ template <typename Real, class Joints, class Robot>
 __device__ __forceinline__ Posture<Real> posture(const Joints& joints, const Robot& robot, const Group& group) {
     const auto& at = joints.at;
     Posture<Real> now;
-    const Matrix<Real> H = robot.home_rotation(0);
+    const Pose<Real> home = robot.home(0);
     const Quaternion<Real> turn = {at(Q + 3), at(Q + 4), at(Q + 5), at(Q + 6)};
-    now.trunk = {matmul(H, rotation_from_quaternion(turn)), robot.home_position(0) + mul(H, at.vector(Q))};
+    now.trunk = {matmul(home.R, rotation_from_quaternion(turn)), home.p + mul(home.R, at.vector(Q))};
     now.V = at.motion(V);
     Pose<Real> T = {{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, {0, 0, 0}};
     Motion<Real> moves = now.V;
@@ -100,12 +100,9 @@ __device__ __forceinline__ Posture<Real> posture(const Joints& joints, const Rob
         Real sine, cosine;
         sincos_of(at(Q + limb_coordinate(group) + k), sine, cosine);
         now.rate[k] = at(V + limb_rate(group) + k);
-        const Matrix<Real> home = robot.home_rotation(i), H = k == 0 ? home : matmul(T.R, home);
-        T.p = k == 0 ? robot.home_position(i) : T.p + mul(T.R, robot.home_position(i));
-        T.R = {{cosine * H.x.x + sine * H.x.y, cosine * H.x.y - sine * H.x.x, H.x.z},
-               {cosine * H.y.x + sine * H.y.y, cosine * H.y.y - sine * H.y.x, H.y.z},
-               {cosine * H.z.x + sine * H.z.y, cosine * H.z.y - sine * H.z.x, H.z.z}};
-        const Vector<Real> axis = {H.x.z, H.y.z, H.z.z};
+        const Pose<Real> home = robot.home(i);
+        T = turned_about_z(k == 0 ? home : Pose<Real>{matmul(T.R, home.R), T.p + mul(T.R, home.p)}, sine, cosine);
+        const Vector<Real> axis = {T.R.x.z, T.R.y.z, T.R.z.z};
         now.body[k] = T;
         now.s[k] = {axis, cross(T.p, axis)};
         moves = moves + now.rate[k] * now.s[k];
@@ -165,7 +162,7 @@ __device__ __forceinline__ Motions<Real> free_motions(const Posture<Real>& now, 
         spread_out(column, out.B[k]);
 #pragma unroll
         for (int j = 0; j <= k; ++j) out.c(k, j) = power(now.s[j], column);
-        out.c(k, k) += joints.extra(limb_body(group) + k, v + k);
+        out.c(k, k) += joints.added_inertia(limb_body(group) + k, v + k);
     }
     to_triangle(out.c);
     forward(out.c, out.limb);

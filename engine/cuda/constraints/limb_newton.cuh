@@ -1,39 +1,39 @@
 // Newton's steps (S1) of docs/contact_solver.md for robots with EVEN_LIMBS, in the space of velocities. A contact or a
 // joint row has
 //
-//     dλ = c − Ω du
+//     dλ = s − Ω du
 //
 // with a large Ω where it sticks, the inverse of the damping of G's diagonal in (S1), and Ω = 0 where it is open. So
-// (1 + Zᵀ Ω Z) (dx, dy) = Zᵀ c, an arrow matrix: limbs are coupled by the trunk's six columns only.
+// (1 + Zᵀ Ω Z) (dx, dy) = Zᵀ s, an arrow matrix: limbs are coupled by the trunk's six columns only.
 #pragma once
 
 #include "constraints/limb_impulses.cuh"
 
-// The damping of G's diagonal, times 1/r, at least.
-template <typename Real> constexpr Real REGULAR_OF_LIMBS = sizeof(Real) == 8 ? 1e-7 : 1e-3;
-constexpr double DAMPING_OF_LIMBS = 0.1;  // the damping per unit of the residual
-// The damping of rounds, whose steps would cycle with less: the first, and the factor from step to step.
-constexpr double MUCH_DAMPED = 0.3;
-template <typename Real> constexpr Real LESS_DAMPED = sizeof(Real) == 8 ? 0.1 : 0.3;
-// The residual required up to PATIENCE; below the tolerance in double precision, where a further step costs little.
+// The damping ε, of which ε/r is added to G's diagonal: the least; and per unit of the residual.
+template <typename Real> constexpr Real MIN_EPSILON_OF_LIMBS = sizeof(Real) == 8 ? 1e-7 : 1e-3;
+constexpr double EPSILON_PER_RESIDUAL_OF_LIMBS = 0.1;
+// That of rounds, whose steps would cycle with less: the first, and the factor from step to step.
+constexpr double FIRST_EPSILON_OF_ROUND = 0.3;
+template <typename Real> constexpr Real EPSILON_FACTOR_OF_ROUND = sizeof(Real) == 8 ? 0.1 : 0.3;
+// The residual required before ROUNDS_FROM; below the tolerance in double precision, where a further step costs little.
 template <typename Real> constexpr Real LIMB_TOLERANCE =
     sizeof(Real) == 8 ? 0.01 * RESIDUAL_TOLERANCE : RESIDUAL_TOLERANCE_SINGLE;
-constexpr int QUICK = 3,        // the turn by which most robots have converged
-              LIMB_STEPS = 26,  // the turn of the interior point method
-              PATIENCE = 6,     // the turn from which rounds start at the best iterate, and ACCEPTED_RESIDUAL suffices
-              WAY_STEPS = 16;   // steps that resolve overlaps, at most
+constexpr int TYPICAL_STEPS = 3,       // the turn by which most robots have converged
+              ROUNDS_FROM = 6,         // the turn from which ACCEPTED_RESIDUAL suffices, and rounds start at the best
+              INTERIOR_FROM = 26,      // the turn of the interior point method
+              MAX_OVERLAP_STEPS = 16;  // steps that resolve overlaps, at most
 constexpr int DAMPED_IN_ROUND = 4,   // damped steps of a round
               LEADING_IN_ROUND = 8;  // steps of a round to the next active set
-constexpr double STALLED = 0.2,      // relative change below which a residual has stalled
-                 PAST = 1e-3,        // overshoot over the boundary of an active set, relative
-                 FARTHEST = 1e6,     // length of a leading step, at most
-                 LEAST_PART = 0.05;  // fraction of a leading step, at least
+constexpr double STALLED = 0.2,              // relative change below which a residual has stalled
+                 OVERSHOOT = 1e-3,           // past the boundary of an active set, relative to its distance
+                 MAX_LEADING_LENGTH = 1e6,   // of a leading step, relative to the whole step
+                 MIN_LEADING_LENGTH = 0.05;
 // The tolerance of resolved overlaps, relative to the largest; in single precision about that of one step.
 template <typename Real> constexpr Real OVERLAP_RESIDUAL = sizeof(Real) == 8 ? CONTACT_TOLERANCE<Real> : Real(2e-3);
 
-// Ω and c of a limb's rows.
-template <typename Real, int N> struct LimbResistance {
-    Real contact[N][3][3], joint[LIMB], aim[ROWS_OF<N>];
+// Ω and s of a limb's rows.
+template <typename Real, int N> struct LimbStep {
+    Real Omega[N][3][3], joint_Omega[LIMB], s[ROWS_OF<N>];
 };
 
 // The LU factors of 1 + Zᵀ Ω Z: a limb's rows and columns, then the trunk's, which are equal in all lanes. The diagonal
@@ -44,7 +44,7 @@ template <typename Real> struct Arrow {
 
 // With NORMALS, tangential rows of contacts, and joint rows, are left out.
 template <bool NORMALS, typename Real, int N>
-__device__ __forceinline__ void factor_arrow(const LimbRows<Real, N>& rows, const LimbResistance<Real, N>& by,
+__device__ __forceinline__ void factor_arrow(const LimbRows<Real, N>& rows, const LimbStep<Real, N>& by,
                                              Arrow<Real>& arrow, const Group& group) {
     constexpr int OF_CONTACT = NORMALS ? 1 : 3;
     auto& K = arrow.K;
@@ -68,14 +68,14 @@ __device__ __forceinline__ void factor_arrow(const LimbRows<Real, N>& rows, cons
         for (int j = 0; j < COLUMNS; ++j) {
             weighted[j] = 0;
 #pragma unroll
-            for (int h = 0; h < OF_CONTACT; ++h) weighted[j] += by.contact[c][e][h] * entry_of(rows, row_of(c) + h, j);
+            for (int h = 0; h < OF_CONTACT; ++h) weighted[j] += by.Omega[c][e][h] * entry_of(rows, row_of(c) + h, j);
         }
         add(row_of(c) + e, weighted);
     }
 #pragma unroll WRITTEN_OUT<N>
     for (int k = 0; k < (NORMALS ? 0 : LIMB); ++k) {
 #pragma unroll
-        for (int j = 0; j < COLUMNS; ++j) weighted[j] = by.joint[k] * entry_of(rows, k, j);
+        for (int j = 0; j < COLUMNS; ++j) weighted[j] = by.joint_Omega[k] * entry_of(rows, k, j);
         add(k, weighted);
     }
 #pragma unroll
@@ -122,142 +122,136 @@ __device__ __forceinline__ void solve_arrow(const Arrow<Real>& arrow, Real (&x)[
     }
 }
 
-// Ω and c of contact c: open, sticking or sliding by z = λ − r u.
+// Ω and s of contact c: open, sticking or sliding by z = λ − r u.
 template <typename Real, int N>
-__device__ __forceinline__ void resist(const LimbRows<Real, N>& rows, const LimbImpulses<Real, N>& x,
-                                       const Real (&u)[ROWS_OF<N>], Real regular, int c, LimbResistance<Real, N>& by) {
+__device__ __forceinline__ void set_contact_step(const LimbRows<Real, N>& rows, const LimbImpulses<Real, N>& x,
+                                                 const Real (&u)[ROWS_OF<N>], Real eps, int c,
+                                                 LimbStep<Real, N>& by) {
     const int k = row_of(c);
-    const Real r = reciprocal(rows.size[c]), stiff = r * reciprocal(regular), mu = rows.mu[c];
-    const Vector<Real> z = {x.of[k] - r * u[k], x.of[k + 1] - r * u[k + 1], x.of[k + 2] - r * u[k + 2]};
-    const Real t = sqrt(z.y * z.y + z.z * z.z), disk = mu * z.x;
-    const bool open = !rows.touches[c] || z.x <= 0, slips = !open && t > disk;
-    auto& Omega = by.contact[c];
+    const Real r = reciprocal(rows.size[c]), stiffness = r * reciprocal(eps), mu = rows.mu[c];
+    const Vector<Real> x_of_c = {x.of[k], x.of[k + 1], x.of[k + 2]}, u_of_c = {u[k], u[k + 1], u[k + 2]};
+    const Vector<Real> z = x_of_c - r * u_of_c;
+    const Real t = sqrt(z.y * z.y + z.z * z.z);
+    const bool open = !rows.touches[c] || z.x <= 0, slides = !open && t > mu * z.x;
+    auto& Omega = by.Omega[c];
 #pragma unroll
     for (int i = 0; i < 3; ++i) {
-        by.aim[k + i] = open ? -x.of[k + i] : -stiff * u[k + i];
+        by.s[k + i] = open ? -x.of[k + i] : -stiffness * u[k + i];
 #pragma unroll
-        for (int j = 0; j < 3; ++j) Omega[i][j] = i == j && !open ? stiff : Real(0);
+        for (int j = 0; j < 3; ++j) Omega[i][j] = i == j && !open ? stiffness : Real(0);
     }
-    if (!slips) return;
-    const Real e = z.y / t, f = z.z / t, curve = disk / t, across = reciprocal(1 - (1 - regular) * curve);
-    const Real turning = r * curve * across, follows = mu * (stiff + r);
-    const Real along = disk + mu * by.aim[k] - (e * x.of[k + 1] + f * x.of[k + 2]),
-        aside = (f * x.of[k + 1] - e * x.of[k + 2]) * across;
-    by.aim[k + 1] = along * e - aside * f, by.aim[k + 2] = along * f + aside * e;
-    Omega[1][0] = follows * e, Omega[2][0] = follows * f;
-    Omega[1][1] = turning * f * f, Omega[1][2] = Omega[2][1] = -turning * e * f, Omega[2][2] = turning * e * e;
-}
-
-// Ω and c of joint k.
-template <typename Real, int N>
-__device__ __forceinline__ void resist_joint(const LimbRows<Real, N>& rows, const LimbImpulses<Real, N>& x,
-                                             const Real (&u)[ROWS_OF<N>], Real regular, int k,
-                                             LimbResistance<Real, N>& by) {
-    const Real g = rows.own[k], f = rows.friction[k], y = u[k] - g * x.of[k];
-    const Real p = joint_law(y, g * f, rows.low[k], rows.high[k]), stiff = reciprocal(regular * g);
-    const bool slides = fabs(y) > g * f && rows.low[k] < p && p < rows.high[k];
-    by.joint[k] = rows.acts[k] && !slides ? stiff : Real(0);
-    by.aim[k] = !rows.acts[k] ? Real(0) : slides ? (y > 0 ? -f : f) - x.of[k] : stiff * (p - u[k]);
+    if (!slides) return;
+    const ContactStep<Real> step = sliding(x_of_c, u_of_c, mu, r, eps);  // its first row is that of a sticking one
+    by.s[k + 1] = step.s.y, by.s[k + 2] = step.s.z;
+    Omega[1][0] = step.Omega.y.x, Omega[1][1] = step.Omega.y.y, Omega[1][2] = step.Omega.y.z;
+    Omega[2][0] = step.Omega.z.x, Omega[2][1] = step.Omega.z.y, Omega[2][2] = step.Omega.z.z;
 }
 
 // The fraction of a step by `change` at which a sticking joint or contact begins to slide, or a contact opens, which
 // changes the active set. INFINITE if none does.
 template <typename Real, int N>
-__device__ __forceinline__ Real to_the_next_set(const LimbRows<Real, N>& rows, const LimbResistance<Real, N>& by,
+__device__ __forceinline__ Real to_the_next_set(const LimbRows<Real, N>& rows, const LimbStep<Real, N>& by,
                                                 const LimbImpulses<Real, N>& x, const Real (&change)[ROWS_OF<N>],
                                                 const Group& group) {
-    Real way = INFINITE;
+    Real fraction = INFINITE;
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < rows.contacts(); ++c) {
         const int k = row_of(c);
-        const bool open = by.contact[c][0][0] == 0,
-            sticks = !open && by.contact[c][1][0] == 0 && by.contact[c][1][2] == 0;
+        const bool open = by.Omega[c][0][0] == 0,
+            sticks = !open && by.Omega[c][1][0] == 0 && by.Omega[c][1][2] == 0;
         const Real mu = rows.mu[c], n = x.of[k], dn = change[k];
-        if (!open && dn < 0) way = fmin(way, -n / dn);
+        if (!open && dn < 0) fraction = fmin(fraction, -n / dn);
         const Vector<Real> t = {0, x.of[k + 1], x.of[k + 2]}, dt = {0, change[k + 1], change[k + 2]};
         const Real a = dot(dt, dt) - mu * mu * dn * dn, h = dot(t, dt) - mu * mu * n * dn,
             e = dot(t, t) - mu * mu * n * n;
         const Real root = sqrt(fmax(h * h - a * e, Real(0)));
         if (sticks && e <= 0 && (a > 0 || (h > 0 && h * h > a * e)))
-            way = fmin(way, h > 0 ? -e / (h + root) : (root - h) / a);
+            fraction = fmin(fraction, h > 0 ? -e / (h + root) : (root - h) / a);
     }
 #pragma unroll WRITTEN_OUT<N>
     for (int k = 0; k < LIMB; ++k) {
         const Real d = change[k], f = rows.friction[k];
-        if (by.joint[k] > 0 && f > 0 && d != 0 && fabs(x.of[k]) <= f) way = fmin(way, ((d > 0 ? f : -f) - x.of[k]) / d);
+        if (by.joint_Omega[k] > 0 && f > 0 && d != 0 && fabs(x.of[k]) <= f)
+            fraction = fmin(fraction, ((d > 0 ? f : -f) - x.of[k]) / d);
     }
-    return -group.max(-way);
+    return -group.max(-fraction);
 }
 
-// The fraction of a step to take: 1, or for a step that `leads` at most up to the next active set. If the last residual
-// has `stalled`, the step extends beyond 1 to the next set, since impulses then grow in the null space.
-template <typename Real> __device__ __forceinline__ Real part_of_step(Real way, bool leads, bool stalled) {
-    const Real there = way * Real(1 + PAST);
-    if (!leads || (way >= 1 && !(stalled && way < Real(FARTHEST)))) return 1;
-    return fmax(there, Real(LEAST_PART));
+// The length of a step: 1, or where it `leads` just past the next active set, at `fraction`. If the last residual has
+// `stalled`, the step extends beyond 1 to the next set, since impulses then grow in the null space.
+template <typename Real> __device__ __forceinline__ Real step_length(Real fraction, bool leads, bool stalled) {
+    if (!leads || (fraction >= 1 && !(stalled && fraction < Real(MAX_LEADING_LENGTH)))) return 1;
+    return fmax(fraction * Real(1 + OVERSHOOT), Real(MIN_LEADING_LENGTH));
 }
 
-// λ grows by c − Ω du where the robot is `searching`; x.sum is not updated.
+// λ grows by s − Ω du where the robot is `searching`; x.sum is not updated.
 template <bool NORMALS, typename Real, int N>
-__device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const LimbResistance<Real, N>& by,
+__device__ __forceinline__ void take_step(const LimbRows<Real, N>& rows, const LimbStep<Real, N>& by,
                                           LimbImpulses<Real, N>& x, bool searching, const Group& group,
                                           bool leads = false, bool stalled = false) {
     Arrow<Real> arrow;
     Real d[COLUMNS];
     const Real none[TRUNK_NV] = {};
     factor_arrow<NORMALS>(rows, by, arrow, group);
-    spread<NORMALS>(rows, by.aim, d);
+    spread<NORMALS>(rows, by.s, d);
     solve_arrow(arrow, d, none, group);
     Real du[ROWS_OF<N>];
 #pragma unroll WRITTEN_OUT<N>
     for (int r = 0; r < rows.rows(); ++r) du[r] = in_row(rows, r, d);
-    Real change[ROWS_OF<N>], part = 1;
+    Real change[ROWS_OF<N>], length = 1;
 #pragma unroll WRITTEN_OUT<N>
     for (int c = 0; c < rows.contacts(); ++c) {
         const int r = row_of(c);
 #pragma unroll
         for (int e = 0; e < (NORMALS ? 1 : 3); ++e) {
-            change[r + e] = by.aim[r + e];
+            change[r + e] = by.s[r + e];
 #pragma unroll
-            for (int h = 0; h < (NORMALS ? 1 : 3); ++h) change[r + e] -= by.contact[c][e][h] * du[r + h];
+            for (int h = 0; h < (NORMALS ? 1 : 3); ++h) change[r + e] -= by.Omega[c][e][h] * du[r + h];
         }
     }
 #pragma unroll WRITTEN_OUT<N>
-    for (int k = 0; k < (NORMALS ? 0 : LIMB); ++k) change[k] = by.aim[k] - by.joint[k] * du[k];
+    for (int k = 0; k < (NORMALS ? 0 : LIMB); ++k) change[k] = by.s[k] - by.joint_Omega[k] * du[k];
     if constexpr (!NORMALS && N > 1) {
-        if (group.any_of_all(leads)) part = part_of_step(to_the_next_set(rows, by, x, change, group), leads, stalled);
+        if (group.any_of_all(leads)) length = step_length(to_the_next_set(rows, by, x, change, group), leads, stalled);
     }
     if (searching) {
 #pragma unroll WRITTEN_OUT<N>
-        for (int r = NORMALS ? LIMB : 0; r < rows.rows(); r += NORMALS ? 3 : 1) x.of[r] += part * change[r];
+        for (int r = NORMALS ? LIMB : 0; r < rows.rows(); r += NORMALS ? 3 : 1) x.of[r] += length * change[r];
     }
 }
 
-// From PATIENCE on steps go in rounds of damped steps and of leading steps, which stop at the next active set.
+// From ROUNDS_FROM on steps go in rounds of damped steps and of leading steps, which stop at the next active set.
 __device__ __forceinline__ int turn_of_round(int turn) {
-    return (turn - PATIENCE - 1) % (DAMPED_IN_ROUND + LEADING_IN_ROUND);
+    return (turn - ROUNDS_FROM - 1) % (DAMPED_IN_ROUND + LEADING_IN_ROUND);
 }
-__device__ __forceinline__ bool leads_on(int turn) { return turn > PATIENCE && turn_of_round(turn) >= DAMPED_IN_ROUND; }
+__device__ __forceinline__ bool leads_on(int turn) {
+    return turn > ROUNDS_FROM && turn_of_round(turn) >= DAMPED_IN_ROUND;
+}
 
-// The damping in step `turn`, at residual `left`; `before` is the last step's damping.
-template <typename Real> __device__ __forceinline__ Real regular_of(int turn, Real left, Real before) {
-    if (turn > PATIENCE) {
-        if (turn_of_round(turn) == 0) return Real(MUCH_DAMPED);
-        return leads_on(turn) ? REGULAR_OF_LIMBS<Real> : fmax(REGULAR_OF_LIMBS<Real>, LESS_DAMPED<Real> * before);
+// The damping ε in step `turn`, at residual `left`; `before` is the last step's damping.
+template <typename Real> __device__ __forceinline__ Real eps_of(int turn, Real left, Real before) {
+    if (turn > ROUNDS_FROM) {
+        if (turn_of_round(turn) == 0) return Real(FIRST_EPSILON_OF_ROUND);
+        return leads_on(turn) ? MIN_EPSILON_OF_LIMBS<Real>
+                              : fmax(MIN_EPSILON_OF_LIMBS<Real>, EPSILON_FACTOR_OF_ROUND<Real> * before);
     }
-    return fmax(REGULAR_OF_LIMBS<Real>, fmin(Real(DAMPING_OF_LIMBS) * left, Real(1)));
+    return fmax(MIN_EPSILON_OF_LIMBS<Real>, fmin(Real(EPSILON_PER_RESIDUAL_OF_LIMBS) * left, Real(1)));
 }
 
-// A Newton step of a robot that is `searching`, with damping `regular`.
+// A Newton step of a robot that is `searching`, with damping ε.
 template <typename Real, int N>
 __device__ __forceinline__ void newton_step(const LimbRows<Real, N>& rows, LimbImpulses<Real, N>& x,
-                                            const Real (&u)[ROWS_OF<N>], Real regular, bool searching,
+                                            const Real (&u)[ROWS_OF<N>], Real eps, bool searching,
                                             const Group& group, bool leads = false, bool stalled = false) {
-    LimbResistance<Real, N> by;
+    LimbStep<Real, N> by;
 #pragma unroll WRITTEN_OUT<N>
-    for (int c = 0; c < rows.contacts(); ++c) resist(rows, x, u, regular, c, by);
+    for (int c = 0; c < rows.contacts(); ++c) set_contact_step(rows, x, u, eps, c, by);
 #pragma unroll WRITTEN_OUT<N>
-    for (int k = 0; k < LIMB; ++k) resist_joint(rows, x, u, regular, k, by);
+    for (int k = 0; k < LIMB; ++k) {
+        const JointStep<Real> step =
+            joint_step(rows.own[k], rows.friction[k], rows.low[k], rows.high[k], x.of[k], u[k], eps);
+        by.joint_Omega[k] = rows.acts[k] ? step.Omega : Real(0), by.s[k] = rows.acts[k] ? step.s : Real(0);
+    }
     take_step<false>(rows, by, x, searching, group, leads, stalled);
 }
 
@@ -279,15 +273,16 @@ __device__ __forceinline__ bool correct_overlap_by_limbs(const LimbRows<Real, N>
     most = group.max(most);
     bool searching = asks;
 #pragma unroll 1
-    for (int turn = 0; turn < WAY_STEPS; ++turn) {
-        LimbResistance<Real, N> by;
+    for (int turn = 0; turn < MAX_OVERLAP_STEPS; ++turn) {
+        LimbStep<Real, N> by;
         Real left = 0;
 #pragma unroll WRITTEN_OUT<N>
         for (int c = 0; c < rows.contacts(); ++c) {
             const Real u = b[c] + in_row(rows, row_of(c), x.sum), r = reciprocal(rows.size[c]), here = x.of[row_of(c)];
             const bool open = !rows.touches[c] || here - r * u <= 0;
-            const Real stiff = r * reciprocal(REGULAR_OF_LIMBS<Real>), off = open ? here * rows.size[c] : fabs(u);
-            by.contact[c][0][0] = open ? Real(0) : stiff, by.aim[row_of(c)] = open ? -here : -stiff * u;
+            const Real stiffness = r * reciprocal(MIN_EPSILON_OF_LIMBS<Real>),
+                off = open ? here * rows.size[c] : fabs(u);
+            by.Omega[c][0][0] = open ? Real(0) : stiffness, by.s[row_of(c)] = open ? -here : -stiffness * u;
             if (rows.touches[c]) left = off > left || !(off == off) ? off : left;
         }
         left = group.max(left);

@@ -1,83 +1,65 @@
 // Newton steps on the contact law by a whole warp, and the interior point method where they do not converge.
 //
-// A contact or a joint that sticks has Ω du + dλ = c with a large Ω, the inverse of the damping in Newton's matrix (see
-// contact_rounds.cuh). An open one has dλ = c; for a sliding one friction follows the normal impulse.
+// A contact or a joint that sticks has Ω du + dλ = s with a large Ω, the inverse of the damping in Newton's matrix (see
+// contact_rounds.cuh). An open one has dλ = s; for a sliding one friction follows the normal impulse.
 #pragma once
 
 #include "constraints/interior_by_paths.cuh"
 
 constexpr int STEPS_BY_PATHS = 16, DAMPED_BY_PATHS = 8;  // Newton's steps at a time; and damped ones
-// The damping of G's diagonal, times 1/r, at least; and per unit of the residual. A smaller one is lost in rounding.
-template <typename Real> constexpr Real REGULAR_BY_PATHS = sizeof(Real) == 8 ? 1e-6 : 1e-3;
-constexpr double DAMPING_BY_PATHS = 0.1;
+// The least damping ε, of which ε/r is added to G's diagonal; and per unit of the residual. A smaller one is lost in
+// rounding.
+template <typename Real> constexpr Real MIN_EPSILON_BY_PATHS = sizeof(Real) == 8 ? 1e-6 : 1e-3;
+constexpr double EPSILON_PER_RESIDUAL_BY_PATHS = 0.1;
 // The damping of the second attempt, from the best iterate on, where steps may cycle: the first; and the factor from
 // step to step.
-constexpr double MUCH_DAMPED_BY_PATHS = 0.3;
-template <typename Real> constexpr Real LESS_DAMPED_BY_PATHS = sizeof(Real) == 8 ? 0.1 : 0.3;
+constexpr double FIRST_EPSILON_BY_PATHS = 0.3;
+template <typename Real> constexpr Real EPSILON_FACTOR_BY_PATHS = sizeof(Real) == 8 ? 0.1 : 0.3;
 // The residual after a sweep above which double precision leaves the step to the general solver: where much slips at
 // once the law has several solutions, and the CPU's is wanted.
 constexpr double FAR_OFF = 1e-2;
 
-// Ω and c of a sliding contact with impulses x, velocities u and z = x − r u; friction follows the normal impulse.
-template <typename Real>
-__device__ __forceinline__ Resistance<Real> sliding(Vector<Real> x, Vector<Real> u, Vector<Real> z, Real mu, Real r,
-                                                    Real regular) {
-    const Real stiff = r / regular, t = sqrt(z.y * z.y + z.z * z.z), e = z.y / t, f = z.z / t, disk = mu * z.x,
-        curve = disk / t;
-    const Real across = 1 / (1 - (1 - regular) * curve), turning = r * curve * across, press = -stiff * u.x;
-    const Real along = disk - (e * x.y + f * x.z) + mu * press, aside = (f * x.y - e * x.z) * across,
-        follows = mu * (stiff + r);
-    return {{{stiff, 0, 0},
-             {follows * e, turning * f * f, -turning * e * f},
-             {follows * f, -turning * e * f, turning * e * e}},
-            {press, along * e - aside * f, along * f + aside * e}};
-}
-
-// Ω and c of all rows in their slots, by the active sets of the current iterate.
+// Ω and s of all rows in their slots, by the active sets of the current iterate.
 template <typename Real, class Workspace>
-__device__ __forceinline__ void resistances(const System<Real, Workspace>& system, Real regular, const Group& group) {
+__device__ __forceinline__ void put_steps(const System<Real, Workspace>& system, Real eps, const Group& group) {
     const Workspace& ws = system.ws;
 #pragma unroll 1
     for (int i = group.rank; i < system.contacts; i += LANES) {
         const int k = 3 * i;
-        const Real r = 1 / system.size(k), mu = system.mu(i), stiff = r / regular;
+        const Real r = 1 / system.size(k), mu = system.mu(i), stiffness = r / eps;
         const Vector<Real> x = system.impulses(k), u = system.velocities(k), z = x - r * u;
-        Resistance<Real> is = {{{stiff, 0, 0}, {0, stiff, 0}, {0, 0, stiff}}, -stiff * u, true};
-        if (z.x <= 0) is = {{}, -x, true};
-        else if (z.y * z.y + z.z * z.z > mu * mu * z.x * z.x) is = sliding(x, u, z, mu, r, regular);
-        put_resistance(ws, i, is);
+        ContactStep<Real> step = {{{stiffness, 0, 0}, {0, stiffness, 0}, {0, 0, stiffness}}, -stiffness * u};
+        if (z.x <= 0) step = {{}, -x};
+        else if (z.y * z.y + z.z * z.z > mu * mu * z.x * z.x) step = sliding(x, u, mu, r, eps);
+        put_step(ws, i, step);
     }
 #pragma unroll 1
     for (int j = group.rank; j < system.joints; j += LANES) {
         const int k = 3 * system.contacts + j;
-        const Real g = system.own(k), u = system.u(k), impulse = system.impulse(k), y = u - g * impulse;
-        const Real f = system.law(j, 0), low = system.law(j, 1), high = system.law(j, 2),
-            p = joint_law(y, g * f, low, high);
-        const bool slides = fabs(y) > g * f && low < p && p < high;
-        const Real stiff = slides ? Real(0) : 1 / (regular * g);
-        ws(Workspace::DAMPING + j) = stiff;
-        ws(Workspace::TARGET + k) = slides ? (y > 0 ? -f : f) - impulse : stiff * (p - u);
+        const JointStep<Real> step = joint_step(system.own(k), system.law(j, 0), system.law(j, 1), system.law(j, 2),
+                                                system.impulse(k), system.u(k), eps);
+        ws(Workspace::JOINT_OMEGA + j) = step.Omega, ws(Workspace::S + k) = step.s;
     }
     group.sync();
 }
 
-// A step from the current iterate, with damping `regular` times 1/r; HALF is updated.
+// A step from the current iterate, with damping ε; HALF is updated.
 template <typename Real, class Workspace>
-__device__ __noinline__ void step_by_paths(Workspace ws, RowsOf rows, Real regular, Group group) {
+__device__ __noinline__ void step_by_paths(Workspace ws, RowsOf rows, Real eps, Group group) {
     ws.assume_memory();
     const auto system = rows.system<Real>(ws);
-    resistances(system, fmin(fmax(REGULAR_BY_PATHS<Real>, regular), Real(1)), group);
+    put_steps(system, fmin(fmax(MIN_EPSILON_BY_PATHS<Real>, eps), Real(1)), group);
     solve_by_paths<Real>(ws, rows, Real(0), group);
 #pragma unroll 1
     for (int i = group.rank; i < system.contacts; i += LANES) {
         const Vector<Real> x =
-            ws.vector(Workspace::TARGET + 3 * i) - mul(resistance<Real>(ws, i), system.velocities(3 * i));
+            ws.vector(Workspace::S + 3 * i) - mul(Omega_of<Real>(ws, i), system.velocities(3 * i));
         ws.store(Workspace::TRIED + 3 * i, system.impulses(3 * i) + x);
     }
 #pragma unroll 1
     for (int j = group.rank; j < system.joints; j += LANES) {
         const int k = 3 * system.contacts + j;
-        system.impulse(k) += ws(Workspace::TARGET + k) - ws(Workspace::DAMPING + j) * system.u(k);
+        system.impulse(k) += ws(Workspace::S + k) - ws(Workspace::JOINT_OMEGA + j) * system.u(k);
     }
     lane_half<Real>(ws, rows, group);
 }
@@ -111,14 +93,14 @@ __device__ __forceinline__ Real solve_by_warp(const Workspace& ws, const RowsOf&
         const auto enough = [&](int step) {
             return least <= (step < 2 && !damped ? CONTACT_TOLERANCE<Real> : ACCEPTED_RESIDUAL<Real>);
         };
-        Real regular = MUCH_DAMPED_BY_PATHS;
+        Real eps = FIRST_EPSILON_BY_PATHS;
 #pragma unroll 1
         for (int step = 0; step < (damped ? DAMPED_BY_PATHS : STEPS_BY_PATHS) && !enough(step) && left < Real(UNKNOWN);
              ++step) {
-            step_by_paths<Real>(ws, rows, damped ? regular : Real(DAMPING_BY_PATHS) * left, group);
+            step_by_paths<Real>(ws, rows, damped ? eps : Real(EPSILON_PER_RESIDUAL_BY_PATHS) * left, group);
             left = residual_by_paths<Real>(ws, rows, group);
             judge();
-            regular *= LESS_DAMPED_BY_PATHS<Real>;
+            eps *= EPSILON_FACTOR_BY_PATHS<Real>;
         }
     };
     const bool held = system.contacts <= WHOLE_WARP && system.joints <= WHOLE_WARP;

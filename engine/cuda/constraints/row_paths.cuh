@@ -10,9 +10,9 @@ template <class Workspace> __device__ __forceinline__ int shape_of(const Workspa
 
 // Rows: three for each contact, then one for each joint.
 struct RowsOf {
-    int count, joints;
+    int contacts, joints;
 
-    __device__ __forceinline__ int first_joint() const { return 3 * count; }
+    __device__ __forceinline__ int first_joint() const { return 3 * contacts; }
     __device__ __forceinline__ int all() const { return first_joint() + joints; }
     // The velocity at which the path of row k begins.
     template <class Workspace> __device__ __forceinline__ int tip(const Workspace& ws, int k) const {
@@ -20,6 +20,6 @@ struct RowsOf {
     }
     template <typename Real, class Workspace>
     __device__ __forceinline__ System<Real, Workspace> system(const Workspace& ws) const {
-        return {ws, count, joints};
+        return {ws, contacts, joints};
     }
 };

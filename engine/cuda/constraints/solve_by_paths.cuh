@@ -1,9 +1,9 @@
 // The velocity change of an impulse change, solved in the space of velocities by a whole warp, without G or its
 // factors.
 //
-// Each contact and each joint row responds to a velocity change by dλ = c − Ω du. With du = W dy and D dy = Wᵀ dλ,
+// Each contact and each joint row responds to a velocity change by dλ = s − Ω du. With du = W dy and D dy = Wᵀ dλ,
 //
-//     (D + Wᵀ Ω W) dy = Wᵀ c,
+//     (D + Wᵀ Ω W) dy = Wᵀ s,
 //
 // whose matrix has the sparsity of M, since all rows are on paths, and is factorised along them. Where friction follows
 // the normal impulse, Ω and so the matrix are not symmetric.
@@ -20,7 +20,7 @@ __device__ __forceinline__ void note_rows(const Workspace& ws, const RowsOf& row
     const bool all = rows.joints == NV - 6;
     int contacts = 0, joints = all ? group.rank : 0;
 #pragma unroll 1
-    for (int i = 0; i < rows.count; ++i) contacts += SHAPE_TIP[shape_of(ws, i)] < v;
+    for (int i = 0; i < rows.contacts; ++i) contacts += SHAPE_TIP[shape_of(ws, i)] < v;
 #pragma unroll 1
     for (int j = 0; j < (all ? 0 : rows.joints); ++j) joints += int(ws(Workspace::JOINT_OF + j)) < v;
     if (v <= NV) ws(Workspace::FIRST_CONTACT + v) = Real(contacts), ws(Workspace::FIRST_JOINT + v) = Real(joints);
@@ -73,26 +73,20 @@ __device__ __noinline__ void lane_half(Workspace ws, RowsOf rows, Group group) {
     group.sync();
 }
 
-// Ω and c of a contact; `plain`: Ω is a multiple of 1.
-template <typename Real> struct Resistance {
-    Matrix<Real> omega;
-    Vector<Real> c;
-    bool plain;
-};
+// Ω of contact i; and its Ω and s into their slots.
 template <typename Real, class Workspace>
-__device__ __forceinline__ Matrix<Real> resistance(const Workspace& ws, int i) {
-    const int slot = Workspace::RESISTANCE + 10 * i;
+__device__ __forceinline__ Matrix<Real> Omega_of(const Workspace& ws, int i) {
+    const int slot = Workspace::OMEGA + 9 * i;
     return {ws.vector(slot), ws.vector(slot + 3), ws.vector(slot + 6)};
 }
 template <typename Real, class Workspace>
-__device__ __forceinline__ void put_resistance(const Workspace& ws, int i, const Resistance<Real>& is) {
-    const int slot = Workspace::RESISTANCE + 10 * i;
-    ws.store(slot, is.omega.x), ws.store(slot + 3, is.omega.y), ws.store(slot + 6, is.omega.z);
-    ws(slot + 9) = is.plain;
-    ws.store(Workspace::TARGET + 3 * i, is.c);
+__device__ __forceinline__ void put_step(const Workspace& ws, int i, const ContactStep<Real>& step) {
+    const int slot = Workspace::OMEGA + 9 * i;
+    ws.store(slot, step.Omega.x), ws.store(slot + 3, step.Omega.y), ws.store(slot + 6, step.Omega.z);
+    ws.store(Workspace::S + 3 * i, step.s);
 }
 
-// D + Wᵀ Ω W, and its right-hand side Wᵀ c − share D y.
+// D + Wᵀ Ω W, and its right-hand side Wᵀ s − share D y.
 template <typename Real, class Workspace> struct PathSystem {
     const Workspace& ws;
     const RowsOf& rows;
@@ -103,7 +97,7 @@ template <typename Real, class Workspace> struct PathSystem {
         return {ws(row), ws(row + DEPTH), ws(row + 2 * DEPTH)};
     }
     __device__ __forceinline__ Real one(int k, int level) const { return ws(Workspace::W + k * DEPTH + level - 1); }
-    __device__ __forceinline__ Real damping(int k) const { return ws(Workspace::DAMPING + k - rows.first_joint()); }
+    __device__ __forceinline__ Real Omega(int k) const { return ws(Workspace::JOINT_OMEGA + k - rows.first_joint()); }
     __device__ __forceinline__ Real stiffness(int v) const { return 1 / ws(Workspace::FACTOR + diagonal(v)); }
 
     // Row and column of a lane's joint.
@@ -118,8 +112,8 @@ template <typename Real, class Workspace> struct PathSystem {
         for (int number = 0; number < most; ++number) {
             const int k = range.joint + number, bound = number < UNFORKED ? DEPTH : FORK_LEVEL;  // levels
             if (number < joints) {
-                const Real here = one(k, level), z = damping(k) * here;
-                x.rhs += here * ws(Workspace::TARGET + k), x.pivot += here * z;
+                const Real here = one(k, level), z = Omega(k) * here;
+                x.rhs += here * ws(Workspace::S + k), x.pivot += here * z;
 #pragma unroll
                 for (int n = 1; n < DEPTH; ++n) {
                     if (n % 4 == 1 && n >= bound) break;  // further entries are harmless
@@ -131,10 +125,10 @@ template <typename Real, class Workspace> struct PathSystem {
         for (int n = 0; n < DEPTH; ++n) x.column[n] = x.row[n];
 #pragma unroll 1
         for (int i = place.own ? range.contact : range.contact_end; i < range.contact_end; ++i) {
-            const Vector<Real> here = three(i, level), c = ws.vector(Workspace::TARGET + 3 * i);
-            const Matrix<Real> omega = resistance<Real>(ws, i);
-            const Vector<Real> lower = mul_t(omega, here), upper = mul(omega, here);
-            x.rhs += dot(here, c), x.pivot += dot(here, upper);
+            const Vector<Real> here = three(i, level), s = ws.vector(Workspace::S + 3 * i);
+            const Matrix<Real> Omega = Omega_of<Real>(ws, i);
+            const Vector<Real> lower = mul_t(Omega, here), upper = mul(Omega, here);
+            x.rhs += dot(here, s), x.pivot += dot(here, upper);
 #pragma unroll
             for (int n = 1; n < DEPTH; ++n) {
                 const Vector<Real> there = three(i, n);
@@ -150,21 +144,21 @@ template <typename Real, class Workspace> struct PathSystem {
         Entries<Real> total = {D, D};
         if (right) total.lower *= -share * ws(Workspace::HALF + v);
 #pragma unroll 1
-        for (int i = 0; i < rows.count; ++i) {
-            const Vector<Real> x = three(i, level), y = three(i, other), c = ws.vector(Workspace::TARGET + 3 * i);
-            const Matrix<Real> omega = resistance<Real>(ws, i);
-            const Vector<Real> z = mul(omega, y);
-            total.lower += right ? dot(x, c) : dot(x, z), total.upper += dot(y, mul(omega, x));
+        for (int i = 0; i < rows.contacts; ++i) {
+            const Vector<Real> x = three(i, level), y = three(i, other), s = ws.vector(Workspace::S + 3 * i);
+            const Matrix<Real> Omega = Omega_of<Real>(ws, i);
+            const Vector<Real> z = mul(Omega, y);
+            total.lower += right ? dot(x, s) : dot(x, z), total.upper += dot(y, mul(Omega, x));
         }
         Real joints = 0;
 #pragma unroll 4
         for (int k = rows.first_joint(); k < rows.all(); ++k)
-            joints += one(k, level) * (right ? ws(Workspace::TARGET + k) : damping(k) * one(k, other));
+            joints += one(k, level) * (right ? ws(Workspace::S + k) : Omega(k) * one(k, other));
         return {total.lower + joints, total.upper + joints};
     }
 };
 
-// U ← W dy with (D + Wᵀ Ω W) dy = Wᵀ c − share D y, from Ω and c in their slots; dy replaces the right-hand side in
+// U ← W dy with (D + Wᵀ Ω W) dy = Wᵀ s − share D y, from Ω and s in their slots; dy replaces the right-hand side in
 // LOWER.
 template <typename Real, class Workspace>
 __device__ __noinline__ void solve_by_paths(Workspace ws, RowsOf rows, Real share, Group group) {

@@ -12,7 +12,7 @@ constexpr int WARPS = BLOCKS * CHUNKS;  // of the group
 // The fields of a group's state, one number for each velocity or coordinate: the joints' forces (`Tree::tau`), their q̈
 // or reactions; additions to D, acceleration if locked, 1 if locked; force without friction, mode, v⁺; RK4's stages;
 // and the state before a step that may be undone.
-constexpr int FORCE = 0, QDD = 1, EXTRA = 2, TARGET = EXTRA + ADDITIONS, LOCKED = TARGET + ADDITIONS,
+constexpr int FORCE = 0, QDD = 1, ADDED_INERTIA = 2, TARGET = ADDED_INERTIA + ADDITIONS, LOCKED = TARGET + ADDITIONS,
               DRIVE = LOCKED + ADDITIONS, MODE = DRIVE + HAS_CONSTRAINTS, FEASIBLE = MODE + HAS_CONSTRAINTS,
               Q_STAGE = FEASIBLE + HAS_CONSTRAINTS, V_STAGE = Q_STAGE + HAS_STAGES, Q_SUM = V_STAGE + HAS_STAGES,
               V_SUM = Q_SUM + HAS_STAGES, Q_BEFORE = V_SUM + HAS_STAGES, V_BEFORE = Q_BEFORE + FREEZES,
@@ -64,10 +64,11 @@ template <typename Real> struct OwnBodies {
         if (kind == FREE) return x;  // unconstrained: it slides
         if constexpr (HAS_FRICTION) x.friction = joint(joint_row::FRICTION);
         if constexpr (HAS_LIMITS) {
-            const Real most = joint(joint_row::VELOCITY_LIMIT);
-            x.within = {-most, most};
+            const Real max_speed = joint(joint_row::VELOCITY_LIMIT);
+            x.within = {-max_speed, max_speed};
             if (has_position(kind))
-                x.within = velocity_bounds(q[at_q], joint(joint_row::LOWER), joint(joint_row::UPPER), most, 1 / dt);
+                x.within =
+                    velocity_bounds(q[at_q], joint(joint_row::LOWER), joint(joint_row::UPPER), max_speed, 1 / dt);
         }
         return x;
     }

@@ -24,7 +24,7 @@ __device__ __forceinline__ void together(const Workspace& ws, const Team& team, 
 #pragma unroll 1
     for (unsigned left = __ballot_sync(team.lanes, needs && lane % LANES == 0); left; left &= left - 1) {
         const int r = __ffs(left) - 1;
-        const RowsOf theirs = {__shfl_sync(team.lanes, rows.count, r), __shfl_sync(team.lanes, rows.joints, r)};
+        const RowsOf theirs = {__shfl_sync(team.lanes, rows.contacts, r), __shfl_sync(team.lanes, rows.joints, r)};
         const decltype(ws.here) there = {address_of_lane(ws.here.first, r, team.lanes)};
         for (int slot = team.rank; slot < Workspace::SIZE; slot += team.size) own(slot) = there(slot);
         team.sync();

@@ -21,8 +21,8 @@
 //
 // If `Given` has HAS_WRENCHES, external wrenches external(i) act on the bodies and are subtracted from p.
 //
-// ADDITIONS, for simulation: extra(i, k) is added to D; where locked(k) holds, the acceleration is target(k), and the
-// reaction is the force required for it. A free joint has no additions.
+// ADDITIONS, for simulation: added_inertia(i, k) is added to D; where locked(k) holds, the acceleration is target(k),
+// and the reaction is the force required for it. A free joint has no additions.
 #pragma once
 
 #include "rigid_body/tree.cuh"
@@ -64,19 +64,29 @@ template <typename Real, class Read> __device__ __forceinline__ Motion<Real> rat
     return {{read(0), read(1), read(2)}, {read(3), read(4), read(5)}};
 }
 
+// f(i) for all bodies, outwards; and whether body i reads its parent's results from memory, since the previous body is
+// not its parent.
+struct AllBodies {
+    template <class F> __device__ __forceinline__ void operator()(const F& f) const {
+        EACH_BODY
+        for (int i = 0; i < BODIES; ++i) f(i);
+    }
+    __device__ __forceinline__ bool reads_parent(int i) const { return parent(i) != i - 1; }
+};
+
 // (2a), (2b) and the body's term of (2c): V, a₀ and p of every body, including q̈ if ACCELERATED.
-template <typename Real, bool ACCELERATED = false, class Memory, class Given, class Robot>
-__device__ __forceinline__ void bias(const Memory& at, const Given& given, const Robot& robot) {
+template <typename Real, bool ACCELERATED = false, class Memory, class Given, class Robot, class Bodies = AllBodies>
+__device__ __forceinline__ void bias(const Memory& at, const Given& given, const Robot& robot,
+                                     const Bodies& bodies = {}) {
     Motion<Real> V = {}, a = {};
-    EACH_BODY
-    for (int i = 0; i < BODIES; ++i) {
+    bodies([&](int i) {
         const int s = first_slot(i), k = v_start(i), above = parent(i);
         const Pose<Real> T = pose<Real>(i, at, robot);
         if (above < 0) {
             V = {};
             a = {{}, mul_t(T.R, -robot.gravity())};
         } else {
-            if (above != i - 1) V = at.motion(branch_slot(above)), a = at.motion(branch_slot(above) + 6);
+            if (bodies.reads_parent(i)) V = at.motion(branch_slot(above)), a = at.motion(branch_slot(above) + 6);
             V = motion_to_child(T, V);
             a = motion_to_child(T, a);
         }
@@ -103,7 +113,7 @@ __device__ __forceinline__ void bias(const Memory& at, const Given& given, const
         } else {
             at.store(s + (kind(i) == FREE ? FREE_WRENCH : WRENCH), wrench(robot.body(i), V, a));
         }
-    }
+    });
 }
 
 // Add to the branch slots of a body the contribution of a child.
@@ -140,7 +150,7 @@ __device__ __forceinline__ void pass_ball(const Memory& at, const Given& given, 
         Force<Real> kept = U;
         const Real own_U = part(kept.n, j), u = given.force(i, k) - part(p.n, j);
         Real D = own_U;
-        if constexpr (ADDITIONS) D += given.extra(i, k);
+        if constexpr (ADDITIONS) D += given.added_inertia(i, k);
         Real inverse = reciprocal(D), rate = u * inverse;
         part(kept.n, j) = inverse;
         at.store(axis_slot(i, j), kept);
@@ -169,7 +179,7 @@ __device__ __forceinline__ void accelerate_ball(const Memory& at, const Given& g
         if constexpr (ADDITIONS) {
             const Real own_U = at(s + BALL_OWN_U + j), Ua = others + own_U * along;
             q = given.locked(k) ? given.target(k) : (u - Ua) * inverse;
-            reaction = Ua + (own_U + given.extra(i, k)) * q - u;
+            reaction = Ua + (own_U + given.added_inertia(i, k)) * q - u;
         } else {
             q = (u - others) * inverse - along;
         }
@@ -216,7 +226,7 @@ __device__ __forceinline__ void inertia_recursion(const Memory& at, const Given&
                                         : Force<Real>{{I.B.x.z, I.B.y.z, I.B.z.z}, {I.C.xz, I.C.yz, I.C.zz}};
             const Real own_U = turns ? U.n.z : U.f.z, u = given.force(i, k) - (turns ? p.n.z : p.f.z);
             Real D = own_U;
-            if constexpr (ADDITIONS) D += given.extra(i, k);
+            if constexpr (ADDITIONS) D += given.added_inertia(i, k);
             Real inverse = reciprocal(D), rate = u * inverse;
             at.store(s + WRENCH, Vector<Real>{U.n.x, U.n.y, turns ? inverse : U.n.z});
             at.store(s + WRENCH + 3, Vector<Real>{U.f.x, U.f.y, turns ? U.f.z : inverse});
@@ -272,7 +282,7 @@ __device__ __forceinline__ void accelerations(const Memory& at, const Given& giv
             if constexpr (ADDITIONS) {
                 const Real own_U = at(s + OWN_U), Ua = others + own_U * along;
                 q = given.locked(k) ? given.target(k) : (u - Ua) * inverse;
-                reaction = Ua + (own_U + given.extra(i, k)) * q - u;
+                reaction = Ua + (own_U + given.added_inertia(i, k)) * q - u;
             } else {
                 q = (u - others) * inverse - along;
             }

@@ -4,19 +4,7 @@
 // T_i at the robot's coordinates q (NQ,).
 template <typename Real, class Robot>
 __device__ __forceinline__ Pose<Real> pose_at(int i, const Real* q, const Robot& robot) {
-    const Matrix<Real> H = robot.home_rotation(i);
-    const Vector<Real> p = robot.home_position(i);
-    const Real* x = q + q_start(i);
-    if (kind(i) == REVOLUTE) {
-        Real s, c;
-        sincos_of(own_position(i, x[0]), s, c);
-        return {matmul(H, Matrix<Real>{{c, -s, 0}, {s, c, 0}, {0, 0, 1}}), p};
-    }
-    if (kind(i) == PRISMATIC) return {H, p + own_position(i, x[0]) * Vector<Real>{H.x.z, H.y.z, H.z.z}};
-    const bool free = kind(i) == FREE;
-    const Real* turn = free ? x + 3 : x;
-    const Matrix<Real> R = rotation_from_quaternion(Quaternion<Real>{turn[0], turn[1], turn[2], turn[3]});
-    return {matmul(H, R), free ? p + mul(H, Vector<Real>{x[0], x[1], x[2]}) : p};
+    return joint_pose(kind(i), robot.home(i), [&](int k) { return own_position(i, q[q_start(i) + k]); });
 }
 
 // S q̇ of body i.

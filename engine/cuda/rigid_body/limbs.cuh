@@ -26,42 +26,13 @@ __device__ __forceinline__ bool starts(int i) { return parent(i) != i - 1 || i =
 constexpr int TRUNK_NV = 6;
 __device__ __forceinline__ int limb_velocity(int body) { return body + TRUNK_NV - 1; }
 
-// (2a), (2b) and the body's term of (2c), like `bias`.
-template <typename Real, class Memory, class Given, class Robot>
-__device__ __forceinline__ void limb_bias(const Memory& at, const Given& given, const Robot& robot,
-                                          const Group& group) {
-    Motion<Real> V = {}, a = {};
-    outwards(group, [&](int i) {
-        const int s = first_slot(i), k = v_start(i), above = parent(i);
-        const Pose<Real> T = pose<Real>(i, at, robot);
-        if (above < 0) {
-            V = {};
-            a = {{}, mul_t(T.R, -robot.gravity())};
-        } else {
-            if (starts(i)) V = at.motion(branch_slot(above)), a = at.motion(branch_slot(above) + 6);
-            V = motion_to_child(T, V);
-            a = motion_to_child(T, a);
-        }
-        if (kind(i) == REVOLUTE) {
-            const Real rate = given.v(i, k);
-            V.o.z += rate;
-            a.o.x += V.o.y * rate, a.o.y -= V.o.x * rate;
-            a.v.x += V.v.y * rate, a.v.y -= V.v.x * rate;
-        } else if (kind(i) == PRISMATIC) {
-            const Real rate = given.v(i, k);
-            V.v.z += rate;
-            a.v.x += V.o.y * rate, a.v.y -= V.o.x * rate;
-        } else {
-            const Motion<Real> rate = six<Real>([&](int j) { return given.v(i, k + j); });
-            V = V + rate;
-            a = a + Motion<Real>{cross(V.o, rate.o), cross(V.v, rate.o) + cross(V.o, rate.v)};
-        }
-        if (branches(i)) at.store(branch_slot(i), V), at.store(branch_slot(i) + 6, a);
-        Force<Real> F = wrench(robot.body(i), V, a);
-        if constexpr (Given::HAS_WRENCHES) F = F - given.external(i);
-        at.store(s + (kind(i) == FREE ? FREE_WRENCH : WRENCH), F);
-    });
-}
+// The bodies for `bias`: each lane's own, after the trunk.
+struct LimbBodies {
+    const Group& group;
+
+    template <class F> __device__ __forceinline__ void operator()(const F& f) const { outwards(group, f); }
+    __device__ __forceinline__ bool reads_parent(int i) const { return starts(i); }
+};
 
 // The composite body at a joint, with its wrench.
 template <typename Real> struct Load {

@@ -28,18 +28,8 @@ template <typename Real> __device__ __forceinline__ Pose<Real> after(const Pose<
 // T_i: a body's frame in its parent's, at the robot's q (nq,).
 template <typename Real>
 __device__ __forceinline__ Pose<Real> in_parent(const Tree<Real>& tree, const Real* q, int i) {
-    const Pose<Real> home = frame(tree.home + 12 * i);
-    const int k = tree.q_start[i], kind = tree.kind[i];
-    const auto x = [&](int j) { return tree.coordinate(q, k + j); };
-    if (kind == REVOLUTE) {
-        Real s, c;
-        sincos_of(x(0), s, c);
-        return after(home, Pose<Real>{{{c, -s, 0}, {s, c, 0}, {0, 0, 1}}, {0, 0, 0}});
-    }
-    if (kind == PRISMATIC) return after(home, Pose<Real>{{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, {0, 0, x(0)}});
-    const int turn = kind == FREE ? 3 : 0;
-    const Matrix<Real> R = rotation_from_quaternion(Quaternion<Real>{x(turn), x(turn + 1), x(turn + 2), x(turn + 3)});
-    return after(home, Pose<Real>{R, kind == FREE ? Vector<Real>{x(0), x(1), x(2)} : Vector<Real>{0, 0, 0}});
+    const int k = tree.q_start[i];
+    return joint_pose(tree.kind[i], frame(tree.home + 12 * i), [&](int j) { return tree.coordinate(q, k + j); });
 }
 
 // Poses, interleaved over items.

@@ -145,6 +145,18 @@ FUNCTION Body<Real> body_to_parent(const Pose<Real>& T, const Body<Real>& J) {
 }
 FUNCTION Body<Real> operator+(const Body<Real>& a, const Body<Real>& b) { return {a.m + b.m, a.h + b.h, a.I + b.I}; }
 
+// A body's inertia, and the home pose of its joint, from its constants at(k) in the layout of engine/model/layout.py.
+template <typename Real, class At> __device__ __forceinline__ Body<Real> packed_body(const At& at) {
+    constexpr int h = packed::FIRST_MOMENT, I = packed::INERTIA;
+    return {at(packed::MASS), {at(h), at(h + 1), at(h + 2)},
+            {at(I), at(I + 1), at(I + 2), at(I + 3), at(I + 4), at(I + 5)}};
+}
+template <typename Real, class At> __device__ __forceinline__ Pose<Real> packed_home(const At& at) {
+    const auto three = [&](int k) { return Vector<Real>{at(k), at(k + 1), at(k + 2)}; };
+    constexpr int R = packed::HOME_ROTATION;
+    return {{three(R), three(R + 3), three(R + 6)}, three(packed::HOME_POSITION)};
+}
+
 // 1/x for x that is neither infinite nor denormal, within an ulp.
 __device__ __forceinline__ float reciprocal(float x) {
     float r;
@@ -211,4 +223,28 @@ __device__ __forceinline__ void sincos_of(double x, double& sine, double& cosine
     const double a = turns & 1 ? c : s, b = turns & 1 ? s : c;
     sine = turns & 2 ? -a : a;
     cosine = (turns + 1) & 2 ? -b : b;
+}
+
+// T of a revolute joint at this sine and cosine, of a prismatic one at x, and of any joint at its coordinates q(k).
+FUNCTION Pose<Real> turned_about_z(const Pose<Real>& home, Real sine, Real cosine) {
+    const auto row = [&](Vector<Real> r) {
+        return Vector<Real>{cosine * r.x + sine * r.y, cosine * r.y - sine * r.x, r.z};
+    };
+    return {{row(home.R.x), row(home.R.y), row(home.R.z)}, home.p};
+}
+FUNCTION Pose<Real> shifted_along_z(const Pose<Real>& home, Real x) {
+    return {home.R, home.p + x * Vector<Real>{home.R.x.z, home.R.y.z, home.R.z.z}};
+}
+template <typename Real, class Q>
+__device__ __forceinline__ Pose<Real> joint_pose(int kind, const Pose<Real>& home, const Q& q) {
+    if (kind == REVOLUTE) {
+        Real sine, cosine;
+        sincos_of(q(0), sine, cosine);
+        return turned_about_z(home, sine, cosine);
+    }
+    if (kind == PRISMATIC) return shifted_along_z(home, q(0));
+    const int turn = kind == FREE ? 3 : 0;
+    const Quaternion<Real> rotation = {q(turn), q(turn + 1), q(turn + 2), q(turn + 3)};
+    return {matmul(home.R, rotation_from_quaternion(rotation)),
+            kind == FREE ? home.p + mul(home.R, Vector<Real>{q(0), q(1), q(2)}) : home.p};
 }

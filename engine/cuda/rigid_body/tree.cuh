@@ -86,19 +86,15 @@ template <typename Real, bool OWN> struct Constants {
         constexpr int WIDTH = packed::CONSTANTS;
         return first[OWN ? ((long long)WIDTH * i + k) * stride : WIDTH * i + k];
     }
-    __device__ __forceinline__ Vector<Real> vector(int i, int k) const {
-        return {(*this)(i, k), (*this)(i, k + 1), (*this)(i, k + 2)};
+    __device__ __forceinline__ Pose<Real> home(int i) const {
+        return packed_home<Real>([&](int k) { return (*this)(i, k); });
     }
-    __device__ __forceinline__ Matrix<Real> home_rotation(int i) const {
-        constexpr int k = packed::HOME_ROTATION;
-        return {vector(i, k), vector(i, k + 3), vector(i, k + 6)};
-    }
-    __device__ __forceinline__ Vector<Real> home_position(int i) const { return vector(i, packed::HOME_POSITION); }
     __device__ __forceinline__ Body<Real> body(int i) const {
-        const Vector<Real> a = vector(i, packed::INERTIA), b = vector(i, packed::INERTIA + 3);
-        return {(*this)(i, packed::MASS), vector(i, packed::FIRST_MOMENT), {a.x, a.y, a.z, b.x, b.y, b.z}};
+        return packed_body<Real>([&](int k) { return (*this)(i, k); });
     }
-    __device__ __forceinline__ Vector<Real> gravity() const { return vector(BODIES, 0); }
+    __device__ __forceinline__ Vector<Real> gravity() const {
+        return {(*this)(BODIES, 0), (*this)(BODIES, 1), (*this)(BODIES, 2)};
+    }
 };
 
 // The external wrenches on one robot's bodies, of (bodies, 6, batch); `first` is the robot's first number.
@@ -115,22 +111,16 @@ template <typename Real> struct BodyWrenches {
 // T_i from the results of `kinematics`.
 template <typename Real, class Memory, class Robot>
 __device__ __forceinline__ Pose<Real> pose(int i, const Memory& at, const Robot& robot) {
-    const Matrix<Real> H = robot.home_rotation(i);
-    const Vector<Real> p = robot.home_position(i);
+    const Pose<Real> home = robot.home(i);
     const int s = first_slot(i) + JOINT;
-    if (kind(i) == REVOLUTE) {
-        const Real sine = at(s), cosine = at(s + 1);
-        return {{{cosine * H.x.x + sine * H.x.y, cosine * H.x.y - sine * H.x.x, H.x.z},
-                 {cosine * H.y.x + sine * H.y.y, cosine * H.y.y - sine * H.y.x, H.y.z},
-                 {cosine * H.z.x + sine * H.z.y, cosine * H.z.y - sine * H.z.x, H.z.z}}, p};
-    }
-    if (kind(i) == PRISMATIC) return {H, p + at(s) * Vector<Real>{H.x.z, H.y.z, H.z.z}};
+    if (kind(i) == REVOLUTE) return turned_about_z(home, at(s), at(s + 1));
+    if (kind(i) == PRISMATIC) return shifted_along_z(home, at(s));
     if constexpr (HAS_BALLS) {
         if (is_ball(i)) {
             const Quaternion<Real> turn = {at(s), at(s + 1), at(s + BALL_ZW), at(s + BALL_ZW + 1)};
-            return {matmul(H, rotation_from_quaternion(turn)), p};
+            return {matmul(home.R, rotation_from_quaternion(turn)), home.p};
         }
     }
     const Quaternion<Real> turn = {at(s + 3), at(s + 4), at(s + 5), at(s + 6)};
-    return {matmul(H, rotation_from_quaternion(turn)), p + mul(H, at.vector(s))};
+    return {matmul(home.R, rotation_from_quaternion(turn)), home.p + mul(home.R, at.vector(s))};
 }

@@ -18,7 +18,7 @@
 template <typename Real>
 __device__ __forceinline__ void smooth_force(Joint<Real>& joint, const JointRow<Real>& row, Real dt) {
     const JointForce<Real> found = joint_force(row, joint.torque, joint.target, joint.q, joint.v, dt);
-    joint.drive = found.force, joint.inertia = found.extra;
+    joint.drive = found.force, joint.inertia = found.added_inertia;
 }
 
 // q̈ at the joints' q and v into `answer`, with all joints free.

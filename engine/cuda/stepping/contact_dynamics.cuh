@@ -30,12 +30,12 @@ __device__ __forceinline__ void begin_contacts(const Joints& joints, const Robot
         lane_loads<Real>(joints, ws, Workspace::W + lane_slot::POSE, robot, group, take, put);
     } else {
         const auto put = [&](int i, int c, int j, const Force<Real>& F) { enter(ws, Workspace::FACTOR, i, c, j, F); };
-        limb_bias<Real>(at, joints, robot, group);
+        bias<Real>(at, joints, robot, LimbBodies{group});
         limb_loads<Real>(at, ws.here, Workspace::W, robot, group, take, put);
     }
     for (int k = group.rank; k < NV; k += LANES) {
         const int i = max(0, k - TRUNK_NV + 1);
-        if (i > 0) ws(Workspace::FACTOR + diagonal(k)) += joints.extra(i, k);
+        if (i > 0) ws(Workspace::FACTOR + diagonal(k)) += joints.added_inertia(i, k);
         ws(Workspace::FACTOR + ROW_START[k]) += joints.smooth(i, k);
     }
     group.sync();
@@ -66,7 +66,7 @@ __device__ __forceinline__ void contact_rows(const Joints& joints, const Robot& 
                                              const Group& group) {
     if constexpr (LANE_A_BODY) return lane_contact_rows(scene, ws, rows, memories, group);
 #pragma unroll 1
-    for (int i = group.rank; i < rows.count; i += LANES) {
+    for (int i = group.rank; i < rows.contacts; i += LANES) {
         const int k = 3 * i, s = shape_of(ws, i);
         const Vector<Real> n = ws.vector(ws.contact(i) + contact::NORMAL),
             before = stored_impulse<Real>(ws, i, memories);
@@ -94,7 +94,7 @@ __device__ __noinline__ void correct_overlap(Workspace ws, RowsOf rows, Team tea
     const int last = rows.first_joint();
     if (team.rank == 0) {
 #pragma unroll 1
-        for (int i = 0; i < rows.count; ++i) {
+        for (int i = 0; i < rows.contacts; ++i) {
             const Real gap = ws(ws.contact(i) + contact::GAP);
             const int law = Workspace::LAW + 3 * i, k = 3 * i;
             ws(Workspace::B + i) = gap < 0 ? Real(ERP) * gap : gap, ws(Workspace::TRIED + i) = 0;
@@ -105,10 +105,11 @@ __device__ __noinline__ void correct_overlap(Workspace ws, RowsOf rows, Team tea
         }
     }
     team.sync();
-    rounds(System<Real, Workspace>{ws, 0, rows.count}, 2 * SOLVER_ROUNDS, Real(DAMPING_OF_ROUNDS), false, team);
+    rounds(System<Real, Workspace>{ws, 0, rows.contacts}, 2 * SOLVER_ROUNDS, Real(DAMPING_OF_ROUNDS), false, team);
     for (int k = team.rank; k < last; k += team.size) ws(Workspace::TRIED + k) = 0;
     team.sync();
-    for (int i = team.rank; i < rows.count; i += team.size) ws(Workspace::TRIED + 3 * i) = ws.far(Workspace::BEST + i);
+    for (int i = team.rank; i < rows.contacts; i += team.size)
+        ws(Workspace::TRIED + 3 * i) = ws.far(Workspace::BEST + i);
     half_impulses<Real>(ws, rows, last, Workspace::TRIED, team);
     if constexpr (LANE_A_BODY) to_velocities<Real>(ws, team);
     else if (team.rank == 0) to_velocities<Real>(ws);
@@ -229,7 +230,7 @@ template <typename Real, int PITCH> struct RobotContacts {
         for (int v = group.rank; v < NV; v += LANES) ws(Workspace::FREE_V + v) += ws(Workspace::DISPLACEMENT + v);
         bool deep = false;
 #pragma unroll 1
-        for (int i = group.rank; i < rows.count; i += LANES)
+        for (int i = group.rank; i < rows.contacts; i += LANES)
             deep |= ws(ws.contact(i) + contact::GAP) < -OVERLAP<Real>;
         const bool overlaps = group.any(deep);
         team.sync();
@@ -242,9 +243,9 @@ template <typename Real, int PITCH> struct RobotContacts {
     template <class Workspace>
     __device__ __forceinline__ void store_impulses(const Workspace& ws, const RowsOf& rows, bool reports,
                                                    const Group& group) {
-        number = rows.count;
+        number = rows.contacts;
 #pragma unroll 1
-        for (int i = group.rank; i < rows.count; i += LANES) {
+        for (int i = group.rank; i < rows.contacts; i += LANES) {
             const int c = ws.contact(i), slot = kept::MEMORY + memory::NUMBERS * i;
             const Vector<Real> world = in_world<Real>(ws, i);
             ws.kept(slot) = ws(c + contact::POINT);
@@ -303,8 +304,8 @@ template <typename Real, int PITCH> struct RobotContacts {
                 const Real here = at(Q + q_start(i));
                 const Real low = (joints.table(joint_row::LOWER, k) - here) / dt,
                     high = (joints.table(joint_row::UPPER, k) - here) / dt;
-                Real& way = ws(Workspace::DISPLACEMENT + k);
-                way = clip(way, fmin(low, Real(0)), fmax(high, Real(0)));
+                Real& displacement = ws(Workspace::DISPLACEMENT + k);
+                displacement = clip(displacement, fmin(low, Real(0)), fmax(high, Real(0)));
             }
             for (int j = 0; j < dofs(i); ++j) v(j) = ws(Workspace::FREE_V + k + j);
             advance_joint<Real, false>(kind(i), numbers(at, Q + q_start(i)),

@@ -14,13 +14,13 @@ advance_touching(int batch, int steps, int first, int last, long long done, Real
                  const Real* __restrict__ joint_table, Real* workspace, unsigned long long* diverged,
                  volatile int* alarm, long long* phases, const Real* __restrict__ wrenches, long long* frozen,
                  const Real* __restrict__ shapes, const Real* __restrict__ points, const Real* __restrict__ ground,
-                 Real* memory, int* told_number, int* told_link, Real* told_contacts, Real* told_residual,
-                 Real* told_worst) {
+                 Real* memory, int* reported_number, int* reported_link, Real* reported_contacts,
+                 Real* reported_residual, Real* reported_worst) {
     constexpr int ROBOTS = THREADS / LANES, PITCH = pitch_of(ROBOTS);
     const Surroundings<Real> scene = {shapes, points, ground};
     // Global memory of ROBOTS: the state between steps, the workspace for all contacts unless FEW are all, and that of
     // teams.
-    constexpr size_t SPACIOUS = FEW < CONTACTS ? WORKSPACE_SLOTS : 0, EACH = KEPT_SLOTS + SPACIOUS + TEAM_SLOTS;
+    constexpr size_t LARGE_SLOTS = FEW < CONTACTS ? WORKSPACE_SLOTS : 0, EACH = KEPT_SLOTS + LARGE_SLOTS + TEAM_SLOTS;
     extern __shared__ __align__(16) unsigned char shared[];
     const auto touch_of = [&](size_t robot, bool begins) {
         const int own = robot % ROBOTS;
@@ -28,11 +28,11 @@ advance_touching(int batch, int steps, int first, int last, long long done, Real
         Real* const all = kept + KEPT_SLOTS * PITCH;
         Real* const few = reinterpret_cast<Real*>(shared) + (SHARED ? ALL_SLOTS * ROBOTS : 0) +
             begin_of_slots(own, FEW_SLOTS);
-        Real* const far = PITCH == 1 ? all + SPACIOUS : all - own + SPACIOUS * ROBOTS + own * TEAM_SLOTS;
+        Real* const far = PITCH == 1 ? all + LARGE_SLOTS : all - own + LARGE_SLOTS * ROBOTS + own * TEAM_SLOTS;
         return RobotContacts<Real, PITCH>{
             scene, {{few, far, kept}, {FEW < CONTACTS ? all : few, far, kept}},
-            {told_number, told_link, told_contacts, told_residual, told_worst}, Group(), robot, told_number[robot],
-            told_residual[robot], begins ? Real(0) : told_worst[robot]};
+            {reported_number, reported_link, reported_contacts, reported_residual, reported_worst}, Group(), robot,
+            reported_number[robot], reported_residual[robot], begins ? Real(0) : reported_worst[robot]};
     };
 #if EVEN_LIMBS
     static_assert(SHARED && FEW == 0, "how limbs are seated");

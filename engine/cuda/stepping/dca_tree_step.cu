@@ -37,7 +37,8 @@ template <typename Real> struct Robot : OwnBodies<Real> {
                     acting = joint_force(joint(k), tau[k], HAS_GAINS ? target[k] : Real(0), here, tree.v[k], dt);
                 }
                 state(FORCE, k) = acting.force;
-                if constexpr (ADDITIONS) state(EXTRA, k) = acting.extra, state(TARGET, k) = 0, state(LOCKED, k) = 0;
+                if constexpr (ADDITIONS)
+                    state(ADDED_INERTIA, k) = acting.added_inertia, state(TARGET, k) = 0, state(LOCKED, k) = 0;
                 if constexpr (HAS_CONSTRAINTS) state(DRIVE, k) = acting.force;
             }
             start(tree, i);
@@ -138,7 +139,7 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
             constants + (own_constants ? size_t(robot) * packed::CONSTANTS * stride : 0), tree_bodies, first_share,
             shares, ancestors, links, stride, gravity, HAS_STAGES ? state.field(Q_STAGE) : x,
             HAS_STAGES ? state.field(V_STAGE) : u, state.field(FORCE), state.field(QDD), numbers, first_element,
-            reinterpret_cast<Map<Real>*>(first_element + elements), state.field(EXTRA), state.field(TARGET),
+            reinterpret_cast<Map<Real>*>(first_element + elements), state.field(ADDED_INERTIA), state.field(TARGET),
             state.field(LOCKED), external, batch};
         const Robot<Real> own = {
             {tree, state, x, u, joint_table + (own_joints ? size_t(robot) * joint_row::COUNT * nv : 0), n, nv, warp, dt,

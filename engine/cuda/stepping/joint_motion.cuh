@@ -48,23 +48,23 @@ __device__ __forceinline__ void store(const Q& q, int first, const Quaternion<Re
     q(first) = x.x, q(first + 1) = x.y, q(first + 2) = x.z, q(first + 3) = x.w;
 }
 
-// q integrated along `way` for dt. A free joint's `way` and v are twists in the frame at the start of the step; the
-// linear part of v is rotated into the frame at its end. v may be `way`.
-template <typename Real, bool BALLS, class Q, class Way, class V>
-__device__ __forceinline__ void advance_joint(int kind, const Q& q, const Way& way, const V& v, Real dt) {
+// q integrated along `rate` for dt. A free joint's `rate` and v are twists in the frame at the start of the step; the
+// linear part of v is rotated into the frame at its end. v may be `rate`.
+template <typename Real, bool BALLS, class Q, class Rate, class V>
+__device__ __forceinline__ void advance_joint(int kind, const Q& q, const Rate& rate, const V& v, Real dt) {
     if constexpr (BALLS) {
         if (kind == SPHERICAL) {
-            store(q, 0, quaternion_step(quaternion<Real>(q, 0), Vector<Real>{way(0), way(1), way(2)}, dt));
+            store(q, 0, quaternion_step(quaternion<Real>(q, 0), Vector<Real>{rate(0), rate(1), rate(2)}, dt));
             return;
         }
     }
     if (kind != FREE) {
-        q(0) += dt * way(0);
+        q(0) += dt * rate(0);
         return;
     }
     const Quaternion<Real> before = quaternion<Real>(q, 3),
-        turn = exponential(Vector<Real>{way(0), way(1), way(2)}, dt);
-    const Vector<Real> shift = mul(rotation_from_quaternion(before), Vector<Real>{way(3), way(4), way(5)});
+        turn = exponential(Vector<Real>{rate(0), rate(1), rate(2)}, dt);
+    const Vector<Real> shift = mul(rotation_from_quaternion(before), Vector<Real>{rate(3), rate(4), rate(5)});
     q(0) += dt * shift.x, q(1) += dt * shift.y, q(2) += dt * shift.z;
     store(q, 3, unit_product(before, turn));
     const Vector<Real> u = turned_back(turn, Vector<Real>{v(3), v(4), v(5)});

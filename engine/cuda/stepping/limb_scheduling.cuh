@@ -46,7 +46,7 @@ template <typename Real, int PITCH> struct Seated {
     }
     __device__ __forceinline__ void load_state() const {
         load<NQ>(course.q, Q), load<NV>(course.v, V), load<NV>(course.tau, TAU);
-        if constexpr (HAS_GAINS) load<NV>(course.target, GOAL);
+        if constexpr (HAS_GAINS) load<NV>(course.target, TARGET);
         group.sync();
     }
     __device__ __forceinline__ void store_state() const {

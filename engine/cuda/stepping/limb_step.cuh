@@ -357,8 +357,8 @@ __device__ __forceinline__ void store_impulses(Touch& touch, const LimbContacts<
 
 // The solver's iterations for each kind of step, and the kind that follows if they fail.
 __device__ __forceinline__ Effort effort_of(Kind kind, Kind own) {
-    return kind == ONE_CONTACT ? FIRST_TURNS : kind == TWO_CONTACTS ? QUICK_TURNS
-           : kind == TWO_CONTACTS_CONTINUED ? SLOW_TURNS : kind == INTERIOR_POINT ? INTERIOR
+    return kind == ONE_CONTACT ? FIRST_TURNS : kind == TWO_CONTACTS ? TYPICAL_TURNS
+           : kind == TWO_CONTACTS_CONTINUED ? LATER_TURNS : kind == INTERIOR_POINT ? INTERIOR
            : own == MANY_CONTACTS ? ALL_TURNS : DAMPED_TURNS;
 }
 __device__ __forceinline__ Kind next_kind(Kind kind) {

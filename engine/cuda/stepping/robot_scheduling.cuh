@@ -27,13 +27,13 @@ template <int KINDS, int WARPS> struct Turns {
     static constexpr int MOST = IN_TURNS;
     static_assert((MOST & (MOST - 1)) == 0, "places in a ring");
 
-    int lock, left, front;  // ring buffers
-    int first[KINDS], count[KINDS];  // robots that have not ended; the largest step count of a robot that began to wait
-    int warps[KINDS];  // of the rings
-    int beats[KINDS][WARPS];  // warps on each kind
-    int done[MOST];  // of each warp, see `keep_pace`
-    bool refused[MOST];  // steps
-    unsigned short waiting[KINDS][MOST];
+    int lock, left, front;  // robots that have not ended; the largest step count of a robot that began to wait
+    int first[KINDS], queued[KINDS];  // of the rings
+    int warps[KINDS];  // on each kind
+    int beats[KINDS][WARPS];  // of each warp, see `keep_pace`
+    int done[MOST];  // steps
+    bool refused[MOST];
+    unsigned short waiting[KINDS][MOST];  // ring buffers
 
     // Queue all robots for a step of kind 0, with `steps` done. Called by all threads of the block.
     __device__ __forceinline__ void begin(int robots, int steps) {
@@ -42,7 +42,7 @@ template <int KINDS, int WARPS> struct Turns {
         if (threadIdx.x == 0) {
             lock = 0, left = robots, front = steps;
             for (int kind = 0; kind < KINDS; ++kind)
-                first[kind] = 0, warps[kind] = 0, count[kind] = kind == 0 ? robots : 0;
+                first[kind] = 0, warps[kind] = 0, queued[kind] = kind == 0 ? robots : 0;
         }
         __syncthreads();
     }
@@ -60,12 +60,12 @@ template <int KINDS, int WARPS> struct Turns {
                 if (lane == 0 && r >= 0) put(r, k);
             }
             __syncwarp(ALL_OF_TURN);
-            const int chosen = choose(), many = chosen < KINDS ? min(count[chosen], SEATS) : 0;
+            const int chosen = choose(), many = chosen < KINDS ? min(queued[chosen], SEATS) : 0;
             const bool ended = left == 0;
             robot = seat < many ? waiting[min(chosen, KINDS - 1)][(first[min(chosen, KINDS - 1)] + seat) % MOST] : -1;
             __syncwarp(ALL_OF_TURN);
             if (lane == 0) {
-                if (many > 0) first[chosen] = (first[chosen] + many) % MOST, count[chosen] -= many, ++warps[chosen];
+                if (many > 0) first[chosen] = (first[chosen] + many) % MOST, queued[chosen] -= many, ++warps[chosen];
                 leave_lock();
             }
             __syncwarp(ALL_OF_TURN);
@@ -112,16 +112,16 @@ template <int KINDS, int WARPS> struct Turns {
 private:
     __device__ __forceinline__ void put(int robot, int kind) {
         if (kind == KINDS) --left;
-        else front = max(front, done[robot]), waiting[kind][(first[kind] + count[kind]++) % MOST] = robot;
+        else front = max(front, done[robot]), waiting[kind][(first[kind] + queued[kind]++) % MOST] = robot;
     }
     // The kind whose first robot is far behind; else the kind with the largest weight by seats filled, warps on it, and
     // steps behind.
     __device__ __forceinline__ int choose() const {
         int best = KINDS, most = 0;
         for (int kind = 0; kind < KINDS; ++kind) {
-            if (count[kind] == 0) continue;
+            if (queued[kind] == 0) continue;
             const int behind = front - done[waiting[kind][first[kind]]];
-            const int worth = STEPS_FOR_A_SEAT * min(count[kind], SEATS) + STEPS_FOR_A_WARP * warps[kind] + behind +
+            const int worth = STEPS_FOR_A_SEAT * min(queued[kind], SEATS) + STEPS_FOR_A_WARP * warps[kind] + behind +
                               (behind > FAR_BEHIND ? GOES_FIRST : 0);
             if (best == KINDS || worth > most) best = kind, most = worth;
         }

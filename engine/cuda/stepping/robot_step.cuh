@@ -56,10 +56,10 @@ __device__ __forceinline__ bool round(const Joints& joints, const Robot& robot, 
     }
     if constexpr (!Joints::CONSTRAINED) return true;
     if (!descending) {
-        if (changed && number == BLOCK_PIVOTS) begin_descent<Real>(joints, feasible);
+        if (changed && number == BLOCK_PIVOTS) set_feasible<Real>(joints, feasible);
         return !changed;
     }
-    if (active_set_step<Real>(joints, feasible) && number < BLOCK_PIVOTS + ACTIVE_SET_STEPS * NV) return false;
+    if (take_step<Real>(joints, feasible) && number < BLOCK_PIVOTS + ACTIVE_SET_STEPS * NV) return false;
     accept(joints, feasible);
     return true;
 }
@@ -276,13 +276,13 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
     const Joints<Real, PITCH, Role::STEP> joints = {external, at, table, dt, 1 / dt};
     if constexpr (TOGETHER) {
         rows.template load<NQ>(q, Q), rows.template load<NV>(v, V), rows.template load<NV>(tau, TAU);
-        if constexpr (HAS_GAINS) rows.template load<NV>(target, GOAL);
+        if constexpr (HAS_GAINS) rows.template load<NV>(target, TARGET);
         __syncthreads();
     } else {
         for (int k = group.rank; k < NQ; k += LANES) at(Q + k) = q[robot * NQ + k];
         for (int k = group.rank; k < NV; k += LANES) at(V + k) = v[robot * NV + k], at(TAU + k) = tau[robot * NV + k];
         if constexpr (HAS_GAINS) {
-            for (int k = group.rank; k < NV; k += LANES) at(GOAL + k) = target[robot * NV + k];
+            for (int k = group.rank; k < NV; k += LANES) at(TARGET + k) = target[robot * NV + k];
         }
     }
     group.sync();

@@ -27,7 +27,7 @@ _SEATS = 64, 32, 16
 _KINDS = (
     "ONE_CONTACT",  # at most one contact a lane
     "TWO_CONTACTS",  # at most two contacts a lane
-    "TWO_CONTACTS_CONTINUED",  # such a step after QUICK of Newton's steps
+    "TWO_CONTACTS_CONTINUED",  # such a step after TYPICAL_STEPS of Newton's steps
     "MANY_CONTACTS",  # at most LIMB_POINTS contacts a lane, or damped steps
     "INTERIOR_POINT",  # the interior point method
     "GENERAL",  # the general step of contact_dynamics.cuh

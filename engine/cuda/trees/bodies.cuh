@@ -6,20 +6,14 @@
 //     to the parent:  Xᵀ (I − U D⁻¹ Uᵀ) X,  Xᵀ (p + U D⁻¹ u + (I − U D⁻¹ Uᵀ) c)
 //     q̈ = G X a_parent + g,  a = X a_parent + c + S q̈,  where G = −D⁻¹ Uᵀ and g = D⁻¹ (u − Uᵀc)
 //
-// ADDITIONS, for simulation: `extra` is added to D, and a locked joint has the acceleration `target`; its reaction is
-// returned in place of q̈. A ball joint is then three joints about x, y and z, the first two on massless bodies; a free
-// joint has no additions.
+// ADDITIONS, for simulation: `added_inertia` is added to D, and a locked joint has the acceleration `target`; its
+// reaction is returned in place of q̈. A ball joint is then three joints about x, y and z, the first two on massless
+// bodies; a free joint has no additions.
 #pragma once
 
 #include "trees/memory.cuh"
 
 template <typename Real> __device__ __forceinline__ Vector<Real> vector(const Real* x) { return {x[0], x[1], x[2]}; }
-FUNCTION Matrix<Real> turned_about_z(const Matrix<Real>& R, Real angle) {
-    Real s, c;
-    sincos_of(angle, s, c);
-    const auto row = [&](Vector<Real> r) { return Vector<Real>{c * r.x + s * r.y, c * r.y - s * r.x, r.z}; };
-    return {row(R.x), row(R.y), row(R.z)};
-}
 // I a.
 FUNCTION Force<Real> times(const Inertia<Real>& I, const Motion<Real>& a) {
     return {mul(I.A, a.o) + mul(I.B, a.v), mul_t(I.B, a.o) + mul(I.C, a.v)};
@@ -31,16 +25,8 @@ FUNCTION Motion<Real> velocity_product(const Motion<Real>& V, const Motion<Real>
 }
 
 FUNCTION Pose<Real> local_pose(const Tree<Real>& tree, int i) {
-    constexpr int home = packed::HOME_ROTATION;
-    const Matrix<Real> H = {tree.three(i, home), tree.three(i, home + 3), tree.three(i, home + 6)};
-    const Vector<Real> p = tree.three(i, packed::HOME_POSITION);
-    const int kind = tree.kind(i);
     const Real* q = tree.q + tree.q_start(i);
-    if (kind == REVOLUTE) return {turned_about_z(H, q[0]), p};
-    if (kind == PRISMATIC) return {H, p + q[0] * Vector<Real>{H.x.z, H.y.z, H.z.z}};
-    const Real* turn = kind == FREE ? q + 3 : q;
-    const Matrix<Real> R = matmul(H, rotation_from_quaternion(Quaternion<Real>{turn[0], turn[1], turn[2], turn[3]}));
-    return {R, kind == FREE ? p + mul(H, vector(q)) : p};
+    return joint_pose(tree.kind(i), tree.home(i), [&](int k) { return q[k]; });
 }
 
 // S x for the entries of a body's joint in `x`.
@@ -112,7 +98,7 @@ FUNCTION void absorb_axis(const Tree<Real>& tree, int i, int j, const Force<Real
     const int k = tree.v_start(i) + j;
     const Real u = tree.tau[k] - push;
     tree.put(GAIN + 7 * j, i, Gain<Real>{U, u});
-    Real d = reciprocal(own + tree.extra[k]), rate = d * u;
+    Real d = reciprocal(own + tree.added_inertia[k]), rate = d * u;
     if (tree.locked[k] != 0) d = 0, rate = tree.target[k];
     I = less_rank_one(I, U, d);
     p = p + rate * U;
@@ -174,7 +160,7 @@ FUNCTION void accelerate_axis(const Tree<Real>& tree, int i, int j, int axis, Mo
     const Vector<Real> U = axis < 3 ? gain.G.n : gain.G.f;
     Vector<Real>& moved = axis < 3 ? a.o : a.v;
     const Real own = of_three == 0 ? U.x : of_three == 1 ? U.y : U.z;
-    const Real D = own + tree.extra[k], left = gain.g - dot(gain.G, a);
+    const Real D = own + tree.added_inertia[k], left = gain.g - dot(gain.G, a);
     const bool locked = tree.locked[k] != 0;
     const Real rate = locked ? tree.target[k] : left * reciprocal(D);
     tree.qdd[k] = locked ? D * rate - left : rate;

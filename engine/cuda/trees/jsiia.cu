@@ -95,14 +95,15 @@ template <typename Number, bool MIMIC> struct Robot {
         return MIMIC ? tables.v_factor[k] * given_v[tables.v_index[k]] : given_v[k];
     }
     __device__ __forceinline__ Real constant(int i, int k) const { return tables.constants[packed::CONSTANTS * i + k]; }
-    __device__ __forceinline__ Vector<Real> three(int i, int k) const {
-        return {constant(i, k), constant(i, k + 1), constant(i, k + 2)};
+    __device__ __forceinline__ Pose<Real> home(int i) const {
+        return packed_home<Real>([&](int k) { return constant(i, k); });
     }
     __device__ __forceinline__ Body<Real> body(int i) const {
-        const Vector<Real> a = three(i, packed::INERTIA), b = three(i, packed::INERTIA + 3);
-        return {constant(i, packed::MASS), three(i, packed::FIRST_MOMENT), {a.x, a.y, a.z, b.x, b.y, b.z}};
+        return packed_body<Real>([&](int k) { return constant(i, k); });
     }
-    __device__ __forceinline__ Vector<Real> gravity() const { return three(tables.n, 0); }
+    __device__ __forceinline__ Vector<Real> gravity() const {
+        return {constant(tables.n, 0), constant(tables.n, 1), constant(tables.n, 2)};
+    }
 
     // Sum over the velocities of the tree that row p represents.
     template <class Term> __device__ __forceinline__ Real over_parts(int p, const Term& term) const {
@@ -131,22 +132,8 @@ FUNCTION Motion<Real> unit(const Axis<Real>& axis) {
 // T of a body in its parent.
 template <class Robot, typename Real = typename Robot::Real>
 __device__ __forceinline__ Pose<Real> local_pose(const Robot& robot, int i) {
-    constexpr int h = packed::HOME_ROTATION;
-    const Matrix<Real> H = {robot.three(i, h), robot.three(i, h + 3), robot.three(i, h + 6)};
-    const Vector<Real> p = robot.three(i, packed::HOME_POSITION);
     const TreeBody body = robot.tables.bodies[i];
-    const auto q = [&](int k) { return robot.q(body.q_start + k); };
-    if (body.kind == PRISMATIC) return {H, p + q(0) * axis_of(H, 2).along};
-    if (body.kind == REVOLUTE) {
-        Real s, c;
-        sincos_of(q(0), s, c);
-        const auto row = [&](Vector<Real> r) { return Vector<Real>{c * r.x + s * r.y, c * r.y - s * r.x, r.z}; };
-        return {{row(H.x), row(H.y), row(H.z)}, p};
-    }
-    const int turn = body.kind == FREE ? 3 : 0;
-    const Matrix<Real> R =
-        matmul(H, rotation_from_quaternion(Quaternion<Real>{q(turn), q(turn + 1), q(turn + 2), q(turn + 3)}));
-    return {R, body.kind == FREE ? p + mul(H, Vector<Real>{q(0), q(1), q(2)}) : p};
+    return joint_pose(body.kind, robot.home(i), [&](int k) { return robot.q(body.q_start + k); });
 }
 
 // S q̇ of a body's joint.

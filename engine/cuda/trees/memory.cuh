@@ -38,7 +38,7 @@ template <typename Real> struct Tree {
     Map<Real>* maps;
     // The additions of steps, by velocities: to D; the acceleration of a locked joint; 1 if locked. And external
     // wrenches on bodies, (bodies, 6, batch), from this robot's on; null if there are none.
-    const Real *extra, *target, *locked, *wrenches;
+    const Real *added_inertia, *target, *locked, *wrenches;
     int batch;
 
     __device__ __forceinline__ int kind(int i) const { return bodies[i]; }
@@ -62,12 +62,11 @@ template <typename Real> struct Tree {
             to[k * stride] = reinterpret_cast<const Real*>(&x)[k];
     }
     __device__ __forceinline__ Real constant(int i, int k) const { return constants[k * stride + i]; }
-    __device__ __forceinline__ Vector<Real> three(int i, int k) const {
-        return {constant(i, k), constant(i, k + 1), constant(i, k + 2)};
+    __device__ __forceinline__ Pose<Real> home(int i) const {
+        return packed_home<Real>([&](int k) { return constant(i, k); });
     }
     __device__ __forceinline__ Body<Real> body(int i) const {
-        const Vector<Real> a = three(i, packed::INERTIA), b = three(i, packed::INERTIA + 3);
-        return {constant(i, packed::MASS), three(i, packed::FIRST_MOMENT), {a.x, a.y, a.z, b.x, b.y, b.z}};
+        return packed_body<Real>([&](int k) { return constant(i, k); });
     }
     __device__ __forceinline__ Force<Real> external(int i) const {
         if (wrenches == nullptr) return {};

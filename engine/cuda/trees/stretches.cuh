@@ -75,7 +75,8 @@ __device__ __forceinline__ Motion<Real> gather_chunk(const Tree<Real>& tree, OnS
         for (int k = 0; k < 6; ++k) at.JS[k] = JS[k];
         at.JS[6] = dot(p, x.S) - tree.tau[x.velocity];
 #if ADDITIONS
-        at.extra = tree.extra[x.velocity], at.target = tree.target[x.velocity], at.locked = tree.locked[x.velocity];
+        at.added_inertia = tree.added_inertia[x.velocity];
+        at.target = tree.target[x.velocity], at.locked = tree.locked[x.velocity];
 #endif
     }
     __syncwarp();
