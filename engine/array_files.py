@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from engine import files
 
-LONGEST_HEADER = 10_000
+MAX_HEADER = 10_000
 """The most bytes of an array's header; no array of numbers or text needs more."""
 FREE, RATIO = 32 << 20, 32
 """Bytes that an archive's arrays may take in any case, and per byte of its size: zeros compress 1000 to one."""
@@ -39,7 +39,7 @@ def header(file: IO[bytes]) -> tuple[Header, int]:
     try:
         version = np.lib.format.read_magic(file)
         length = file.read(2 if version == (1, 0) else 4)
-        if (length_given := int.from_bytes(length, "little")) > LONGEST_HEADER:
+        if (length_given := int.from_bytes(length, "little")) > MAX_HEADER:
             raise ValueError("its header is too long")
         beginning = io.BytesIO(length + file.read(length_given))
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0

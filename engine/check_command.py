@@ -13,7 +13,7 @@ import numpy as np
 
 from engine import files
 from engine.model import FREE, WORLD, Diagnostic, Model
-from engine.scene.hull import hulls
+from engine.scene.cached_hulls import hulls
 from engine.text import in_one_line
 from engine.urdf.load import examine, read_beside
 from engine.urdf.repair import repair

@@ -59,7 +59,7 @@ LATE = 1.0
 LATE_CALL = "{} has not returned for 1 s: the simulation waits"
 LATE_LOADING = "{} is still being started: the simulation waits"
 SEED = 0
-LONGEST, LONGEST_DETAIL = 500, 20_000
+MAX_MESSAGE, MAX_TRACEBACK = 500, 20_000
 """Reported characters of an error that a file raises, and of its traceback."""
 
 
@@ -419,7 +419,7 @@ def _period(module: ModuleType) -> float | None:
 
 
 def _short(words: str) -> str:
-    return words if len(words) <= LONGEST else f"{words[:LONGEST]} …"
+    return words if len(words) <= MAX_MESSAGE else f"{words[:MAX_MESSAGE]} …"
 
 
 def _failure(error: BaseException, path: str) -> _Failure:
@@ -429,7 +429,7 @@ def _failure(error: BaseException, path: str) -> _Failure:
     except BaseException:  # SystemExit too
         words = "its message cannot be read"
     wording = _short(f"{type(error).__name__}: {words}" if words else type(error).__name__)
-    name, detail = Path(path).name, "".join(traceback.format_exception(error))[-LONGEST_DETAIL:]
+    name, detail = Path(path).name, "".join(traceback.format_exception(error))[-MAX_TRACEBACK:]
     if isinstance(error, SyntaxError) and error.filename == path:
         wording = _short(f"SyntaxError: {error.msg}: {(error.text or '').strip()}")
         return _Failure(f"{name}, line {error.lineno}: {wording}", error.lineno, detail)

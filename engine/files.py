@@ -38,7 +38,7 @@ def find_robot(name: str | os.PathLike[str]) -> Path:
     )
 
 
-LARGEST = 256 << 20
+MAX_BYTES = 256 << 20
 """The most bytes read of one file, or of a pipe."""
 PATIENCE = 10
 """Seconds for which a pipe may be silent."""
@@ -55,20 +55,20 @@ def refuse_endless(path: str | os.PathLike[str]) -> None:
 
 
 def content(path: str | os.PathLike[str], pipes: bool = False) -> bytes:
-    """Return a file's content, at most `LARGEST` bytes; with `pipes` also a pipe's, until it is silent.
+    """Return a file's content, at most `MAX_BYTES` bytes; with `pipes` also a pipe's, until it is silent.
 
     Raises OSError, for devices too, which never end.
     """
     with regular(path, pipes) as file:
         status = os.fstat(file.fileno())
         pipe = stat.S_ISFIFO(status.st_mode)
-        parts, left = list[bytes](), LARGEST - status.st_size
+        parts, left = list[bytes](), MAX_BYTES - status.st_size
         while left >= 0 and (part := _next(file, path) if pipe else file.read(1 << 20)):
             parts.append(part)
-            left = LARGEST - sum(map(len, parts))
+            left = MAX_BYTES - sum(map(len, parts))
         if left < 0:
             what = "come out of it" if pipe else "are in it"
-            raise OSError(errno.EFBIG, f"more than {LARGEST >> 20} MB {what}", os.fspath(path))
+            raise OSError(errno.EFBIG, f"more than {MAX_BYTES >> 20} MB {what}", os.fspath(path))
         return b"".join(parts)
 
 

@@ -21,7 +21,7 @@ FLAT = 1e-10
 """The slope of the error below which no coordinate brings the link closer."""
 DAMPING = 1e-3
 """λ² of the first step."""
-LEAST, MOST = 1e-12, 1e6
+MIN_DAMPING, MAX_DAMPING = 1e-12, 1e6
 """The bounds of λ²; at the upper one a step is too short to change anything."""
 
 
@@ -100,12 +100,12 @@ class _Descent:
             J[:, ~self._free(q, slope)] = 0.0
             if np.abs(J.T @ error).max(initial=0.0) <= FLAT:
                 break
-            while damping < MOST:
+            while damping < MAX_DAMPING:
                 tried = self._moved(q, J.T @ np.linalg.solve(J @ J.T + damping * np.eye(6), error))
                 T = poses.body_poses(self.model, tried[None])[0]
                 left = self._error(T)
                 if left @ left < error @ error:
-                    q, error, damping = tried, left, max(damping / 10, LEAST)
+                    q, error, damping = tried, left, max(damping / 10, MIN_DAMPING)
                     break
                 damping *= 10
             else:

@@ -23,7 +23,7 @@ KNOWN = hasattr(os, "geteuid")
 """Whether this system identifies a file's owner by number."""
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _OPEN = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
-_MOST_LINKS = 40  # Linux's value
+_MAX_LINKS = 40  # Linux's value
 
 
 class NotOurs(PermissionError):
@@ -107,7 +107,7 @@ def _safe_folder(folder: Path) -> tuple[str, os.stat_result]:
             place = there
             continue
         links += 1
-        if links > _MOST_LINKS:
+        if links > _MAX_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(folder))
         target = Path(there).readlink()
         place = "" if target.is_absolute() else place

@@ -78,7 +78,7 @@ def rollout(
     dt = validation.time_step(dt)
     if every < 1 or steps < 1 or steps % every:
         raise ValueError(f"every is {every} and steps {steps}; expected steps to be a positive multiple of every")
-    validation.integer("steps", steps, 1, validation.MOST_STEPS)
+    validation.integer("steps", steps, 1, validation.MAX_STEPS)
     for name in keep:
         validation.one_of("keep", name, KEPT)
     simulation = Simulation(

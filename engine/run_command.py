@@ -50,8 +50,8 @@ from engine.selection.capabilities import by_name
 from engine.selection.steppers import ALGORITHMS
 from engine.simulation import INTEGRATORS, Diverged, Simulation
 from engine.text import in_one_line
-from engine.timestep import LONGEST, suggested_step
-from engine.validation import MOST_STEPS, Array
+from engine.timestep import MAX_STEP, suggested_step
+from engine.validation import MAX_STEPS, Array
 
 
 def add_arguments(run: argparse.ArgumentParser) -> None:
@@ -152,12 +152,12 @@ def run_robot(args: argparse.Namespace) -> int:
     model = load_parts(args, load_robot(args, args.srdf)).with_gravity(args.gravity)
     warn(model)
     step = suggested_step(model, args.hold)
-    args.dt = args.dt or (step.dt if args.controls is None else LONGEST)
+    args.dt = args.dt or (step.dt if args.controls is None else MAX_STEP)
     args.integrator = step.integrator if args.integrator == "auto" else args.integrator
     requested = args.seconds / args.dt
-    if requested > MOST_STEPS:
+    if requested > MAX_STEPS:
         many = f"--seconds {args.seconds:g} with --dt {args.dt:g} are {requested:.3g} steps"
-        raise CallError(f"{many}; expected at most {MOST_STEPS:.3g}")
+        raise CallError(f"{many}; expected at most {MAX_STEPS:.3g}")
     steps = round(requested / args.every) * args.every
     _require_out(args)
     if steps < 1:
@@ -241,11 +241,12 @@ def _divergences(simulation: Simulation) -> str:
     if not lost:
         return ""
     first = f"{len(lost)} of {simulation.batch} robots diverged and stay as they were before: "
-    return first + "; ".join(simulation.divergence(robot) or "" for robot in lost[:_MOST]) + " …" * (len(lost) > _MOST)
+    reported = "; ".join(simulation.divergence(robot) or "" for robot in lost[:_SHOWN])
+    return first + reported + " …" * (len(lost) > _SHOWN)
 
 
 _INTERRUPTED = "interrupted"
-_MOST = 3
+_SHOWN = 3
 """The most robots of a batch whose divergence is reported."""
 
 

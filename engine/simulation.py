@@ -319,7 +319,7 @@ class Simulation:
         `record` is a pair of arrays (batch, 1 + n // every, nq) and (…, nv), or None for either; the initial state
         comes first. All are contiguous, of the device and type of `q`; ValueError for others.
         """
-        n, every = validation.integer("n", n, 0, validation.MOST_STEPS), validation.integer("every", every, 1)
+        n, every = validation.integer("n", n, 0, validation.MAX_STEPS), validation.integer("every", every, 1)
         nv, samples, record = self.model.nv, 1 + n // every, record or (None, None)
         self._require("controls", controls, ((1, n, nv), (self.batch, n, nv)))
         for name, x, width in zip(("record[0]", "record[1]"), record, (self.model.nq, nv), strict=True):

@@ -97,7 +97,7 @@ class StepSettings:
         return self.joints[:, EFFORT_LIMIT]
 
     def _pull(self, q: Array, v: Array, tau: Array, target: Array) -> Array:
-        """Return tau plus gains, (batch, nv), without limits: `drive` of `engine.kernels.joint_rows` on arrays."""
+        """Return tau plus gains, (batch, nv), without limits: `drive` of `engine.kernels.gains_and_damping`."""
         rows, q_of_v = self.joints, self.model.q_of_v
         ahead = np.where(q_of_v >= 0, target - q[:, q_of_v], 0.0)
         pull: Array = tau + rows[:, KP] * ahead - rows[:, KD] * v

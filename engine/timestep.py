@@ -10,7 +10,7 @@ from engine import holding
 from engine.lie import Array
 from engine.model import PRISMATIC, Model, poses
 
-LONGEST = 1e-3  # s
+MAX_STEP = 1e-3  # s
 STEPS = (1e-3, 5e-4, 2.5e-4, 1e-4, 5e-5, 2.5e-5, 1e-5)  # s, suggested ones
 TURN = 0.12  # rad, or fraction of a metre, that the fastest joint moves in a step
 DAMPED = 10.0  # 1/s: a joint damped at such a rate does not gain speed
@@ -34,10 +34,10 @@ def suggested_step(model: Model, held: bool = False) -> SuggestedStep:
     step in which the fastest joint turns by 0.12 rad does not.
     """
     if held:
-        return SuggestedStep(LONGEST, "implicit", "gains hold the joints, and act at the end of each step")
+        return SuggestedStep(MAX_STEP, "implicit", "gains hold the joints, and act at the end of each step")
     speed = float(np.max(top_speeds(model), initial=0.0))
-    if speed * LONGEST <= TURN:
-        return SuggestedStep(LONGEST, "implicit", f"no joint is expected to move faster than {speed:.3g} rad/s or m/s")
+    if speed * MAX_STEP <= TURN:
+        return SuggestedStep(MAX_STEP, "implicit", f"no joint is expected to move faster than {speed:.3g} rad/s or m/s")
     dt = next((dt for dt in STEPS if speed * dt <= TURN), STEPS[-1])
     return SuggestedStep(dt, "rk4", f"joints without damping or velocity limit may reach {speed:.3g} rad/s or m/s")
 

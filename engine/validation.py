@@ -107,7 +107,7 @@ def wrenches(model: Model, value: ArrayLike) -> tuple[Array, bool]:
     return array.reshape(-1, links, 6), array.ndim == 2
 
 
-SHORTEST, LONGEST = 1e-9, 1e9
+MIN_QUATERNION, MAX_QUATERNION = 1e-9, 1e9
 """The largest entry of accepted quaternions; squares of others under- or overflow, at least in single precision."""
 
 
@@ -115,15 +115,15 @@ def _require_rotations(model: Model, q: Array) -> None:
     """Raise ValueError where the quaternion of a joint is no rotation: zero, or nearly so, or nearly infinite."""
     for name, quaternion in model.quaternions:
         largest = np.max(np.abs(q[:, quaternion]), 1)
-        if not np.all((largest >= SHORTEST) & (largest <= LONGEST)):
-            worst = largest[np.argmax((largest < SHORTEST) | (largest > LONGEST))]
+        if not np.all((largest >= MIN_QUATERNION) & (largest <= MAX_QUATERNION)):
+            worst = largest[np.argmax((largest < MIN_QUATERNION) | (largest > MAX_QUATERNION))]
             size = "zero" if worst == 0 else f"of length {worst:.1g}"
             raise ValueError(f"the quaternion of joint {name!r} in q is {size}; expected x, y, z, w of length 1")
 
 
-SHORTEST_STEP = 1e-12
+MIN_STEP = 1e-12
 """s; no robot moves in less, and such runs would not end."""
-MOST_STEPS = 10**12
+MAX_STEPS = 10**12
 """The most of one call: they take days."""
 
 
@@ -152,9 +152,9 @@ def indices(name: str, value: ArrayLike, count: int) -> NDArray[np.int64]:
 def time_step(value: float) -> float:
     """Return a time step in s as a float; ValueError with one sentence if it is invalid."""
     number = isinstance(value, int | float | np.floating | np.integer)
-    if not (number and SHORTEST_STEP <= value < np.inf):
+    if not (number and MIN_STEP <= value < np.inf):
         raise ValueError(
-            f"dt is {value!r}; expected a positive number of seconds, {SHORTEST_STEP:g} or more, for example 1e-3"
+            f"dt is {value!r}; expected a positive number of seconds, {MIN_STEP:g} or more, for example 1e-3"
         )
     return float(value)
 

@@ -31,7 +31,7 @@ from mimics import mimics
 
 SHIPPED = sorted(path.stem for path in engine.files.ROBOTS.glob("*.urdf"))
 STEPS = 300
-MOST_SHAPES = 30  # that may touch each other: more are refused, for the pairs that they make
+MAX_SHAPES = 30  # that may touch each other: more are refused, for the pairs that they make
 PASSED = 1e-6  # rad or m beyond a limit
 
 
@@ -111,7 +111,7 @@ def made(seed: int) -> Night:
     if where is not None and np.any(model.kind == FREE) and where.ground is not None:
         q = np.stack([engine.put_down(model, where, row) for row in q])
     kp, kd = engine.holding_gains(model, dt, integrator, q[0]) if gained else (None, None)
-    if where is not None and len(model.collisions) > MOST_SHAPES:
+    if where is not None and len(model.collisions) > MAX_SHAPES:
         where = engine.Scene(ground=where.ground or engine.Plane(), friction=where.friction)
     simulation = engine.Simulation(
         model, batch, dt, integrator, str(rng.choice(names)), q=q, v=v, kp=kp, kd=kd, scene=where, device="cpu",

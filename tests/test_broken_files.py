@@ -18,7 +18,7 @@ from app.gl import meshfile
 from app.gl.camera import Camera
 from app.simulation.messages import Settings
 from engine.bench import results
-from engine.scene.hull import hulls
+from engine.scene.cached_hulls import hulls
 from engine.urdf.srdf import read as read_srdf
 from tests.engine.dialect_files import changed
 

@@ -15,9 +15,9 @@ import engine
 from tests.statements import statements
 
 ROOT = Path(__file__).parents[1]
-LONGEST_FILE = 450
-LONGEST_FUNCTION = 70
-LONGEST_LINE = 120
+MAX_FILE = 450
+MAX_FUNCTION = 70
+MAX_LINE = 120
 CODE = {".py", ".cu", ".cuh", ".vert", ".frag", ".glsl"}
 TEXT = {*CODE, ".md", ".toml", ".yaml", ".yml", ".urdf", ".xacro", ".qss", ".svg", ""}
 TRACES = {
@@ -57,7 +57,7 @@ def _run(*words: str) -> subprocess.CompletedProcess[str]:
 
 def test_no_file_is_long() -> None:
     lengths = {_name(path): len(path.read_text("utf-8").splitlines()) for path in FILES if path.suffix in CODE}
-    assert {name: lines for name, lines in lengths.items() if lines > LONGEST_FILE} == {}
+    assert {name: lines for name, lines in lengths.items() if lines > MAX_FILE} == {}
 
 
 def test_no_line_of_cuda_is_long() -> None:
@@ -67,7 +67,7 @@ def test_no_line_of_cuda_is_long() -> None:
         f"{_name(path)}:{number}: {len(line)}"
         for path in texts
         for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
-        if len(line) > LONGEST_LINE
+        if len(line) > MAX_LINE
     ]
     assert len(texts) > 50
     assert long == []
@@ -85,7 +85,7 @@ def test_every_module_says_what_it_is_and_no_function_is_long() -> None:
                 long[f"{_name(path)}:{node.lineno}: {node.name}"] = (node.end_lineno or 0) - node.lineno + 1
     assert len(MODULES) > 100
     assert silent == []
-    assert {name: lines for name, lines in long.items() if lines > LONGEST_FUNCTION} == {}
+    assert {name: lines for name, lines in long.items() if lines > MAX_FUNCTION} == {}
 
 
 def test_no_file_knows_the_machine_it_was_written_on() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parent
-MOST = 215
+MAX_USES = 215
 """The uses of private names in tests. Who replaces some by what is public lowers it; it is never raised."""
 PUBLIC = {"_replace", "_asdict", "_fields", "_make", "_field_defaults", "_exit", "_Element"}
 """Names of named tuples, of `os` and of lxml that are public in spite of their underscore."""
@@ -42,7 +42,7 @@ def test_tests_reach_into_no_more_private_names() -> None:
         {path: len([*private_names(ast.parse(path.read_text("utf-8")))]) for path in sorted(TESTS.rglob("*.py"))}
     )
     files = ", ".join(f"{path.relative_to(TESTS)} {count}" for path, count in found.most_common(10))
-    assert found.total() <= MOST, f"look at what the window or a caller shows instead; most have {files}"
+    assert found.total() <= MAX_USES, f"look at what the window or a caller shows instead; most have {files}"
 
 
 @pytest.mark.parametrize(

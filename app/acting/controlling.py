@@ -20,7 +20,7 @@ from app.simulation.running import Running
 
 SHORT = 0.02  # s to wait for a result before commands are processed
 LATE = 1.0  # s until a missing result is reported
-SHARE = 0.2  # of the newest call in the average duration
+NEWEST_WEIGHT = 0.2  # of the newest call in the average duration
 
 
 class Controlling(Attachment):
@@ -162,7 +162,7 @@ class Controlling(Attachment):
             return 0
         self._requested = False
         took = perf_counter() - self._since
-        average = took if self._cost is None else self._cost[0] + SHARE * (took - self._cost[0])
+        average = took if self._cost is None else self._cost[0] + NEWEST_WEIGHT * (took - self._cost[0])
         self._cost = average, every * running.simulation.dt
         self._report_ready()
         running.set_all("tau", tau)

@@ -16,7 +16,7 @@ TURN, SHIFT = math.pi, 1.0  # rad and m, the slider's range if the joint has no 
 _HALF_TURN = math.pi * (1 - 1e-9)  # rad; at π a rotation vector and its opposite are one rotation
 _QUARTER_TURN = math.pi / 2 - 1e-6  # rad; at π/2 roll and yaw have one axis
 ROAM = 2.0  # m, the slider's range for a free joint's position
-FAR = 10.0  # m; longer lengths are shown in metres
+IN_METRES_FROM = 10.0  # m; longer lengths are shown in metres
 
 
 def label_of(name: str) -> str:
@@ -104,7 +104,7 @@ class Coordinate:
 
     def format(self, value: float, mode: str = "target") -> str:
         """Format a drive's SI value; adding zero turns −0 into 0. From 10 m on lengths are in m."""
-        if not self.angular and mode == "target" and abs(value) >= FAR:
+        if not self.angular and mode == "target" and abs(value) >= IN_METRES_FROM:
             return f"{value:.2f} m"
         if mode == "effort":
             return f"{round(value, 1) + 0.0:.1f} {self.effort_unit}"
@@ -114,8 +114,8 @@ class Coordinate:
     @property
     def widest(self) -> str:
         """The widest text of its value."""
-        far = max(abs(self.lower), abs(self.upper)) if self.limited else math.pi if self.angular else FAR
-        return self.format(-far if self.angular else -min(far, FAR - 1e-3))
+        far = max(abs(self.lower), abs(self.upper)) if self.limited else math.pi if self.angular else IN_METRES_FROM
+        return self.format(-far if self.angular else -min(far, IN_METRES_FROM - 1e-3))
 
     def reach(self, mode: str) -> tuple[float, float]:
         """Return the limits of a drive's value, SI, in one of `drives.MODES`."""

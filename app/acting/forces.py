@@ -27,9 +27,9 @@ from app.simulation.running import Running
 
 EARTH = 9.81  # m/s²: a robot's weight is that on Earth
 STRETCH = 0.25  # robot sizes, the spring's stretch under the robot's weight
-LONGEST_STRETCH = 1.0  # robot sizes
-SHORTEST, LONGEST = 0.002, 0.02  # s of simulated time for which a force is held
-SHARE = 4.0  # the time of the steps under a force, over that of computing it, within the limits above
+MAX_STRETCH = 1.0  # robot sizes
+MIN_HOLD, MAX_HOLD = 0.002, 0.02  # s of simulated time for which a force is held
+HOLD_RATIO = 4.0  # the time of the steps under a force, over that of computing it, within the limits above
 RECOMPUTE_AFTER = 0.03  # s of wall time, after which the point's mobility is computed again
 
 
@@ -73,7 +73,7 @@ class Spring:
             now = time.perf_counter()
             self.due = now + max(RECOMPUTE_AFTER, 20 * (now - began))
         away = self.target - x
-        away = away * min(1.0, LONGEST_STRETCH * self.size / max(float(np.linalg.norm(away)), 1e-30))
+        away = away * min(1.0, MAX_STRETCH * self.size / max(float(np.linalg.norm(away)), 1e-30))
         return spring_force(away, moving, self.mobility, self.stiffness, self.mass, h), pose
 
 
@@ -119,8 +119,8 @@ class AppliedForces(Attachment):
         if self.spring is None and not any(each.world for each in self.set.values()):
             return None
         dt = running.simulation.dt
-        wanted = math.ceil(SHARE * self._cost / self._step) if self._step else 1
-        return max(1, min(max(wanted, round(SHORTEST / dt)), round(LONGEST / dt)))
+        wanted = math.ceil(HOLD_RATIO * self._cost / self._step) if self._step else 1
+        return max(1, min(max(wanted, round(MIN_HOLD / dt)), round(MAX_HOLD / dt)))
 
     def before_steps(self, running: Running, count: int) -> bool:
         if running.wrench is None or not (self._acting or self.spring or self.set):

@@ -13,8 +13,8 @@ from app.acting.undoing import Actions, State
 from app.recording.replay import Replay
 from app.simulation.worker import Worker
 
-EFFORT, LEAST, MOST = 2400, 4, 40
-"""Iterations of inverse kinematics per move: EFFORT / nv, between LEAST and MOST; some 10 ms."""
+EFFORT, MIN_ITERATIONS, MAX_ITERATIONS = 2400, 4, 40
+"""Iterations of inverse kinematics per move: EFFORT / nv, between MIN_ITERATIONS and MAX_ITERATIONS; some 10 ms."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Posing:
         grasp, model, q = self.grasp, self._robot.model, self._robot.q
         base = free_base(model, grasp.link)
         if base is None:
-            steps = min(max(EFFORT // model.nv, LEAST), MOST)
+            steps = min(max(EFFORT // model.nv, MIN_ITERATIONS), MAX_ITERATIONS)
             solution = engine.inverse_kinematics(model, q, grasp.link, target, grasp.point, iterations=steps)
         else:
             now = engine.link_poses(model, q)[grasp.link]

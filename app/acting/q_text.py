@@ -11,7 +11,7 @@ import engine
 from app.acting import saved_poses
 
 Floats = NDArray[np.floating]
-LONGEST = 10**6  # characters that are read
+MAX_CHARACTERS = 10**6  # characters that are read
 SHOWN = 40  # characters of a text that is quoted
 _LIST = re.compile(r"\s*(?:q\s*=\s*)?(?:(?:np\.|numpy\.)?array\()?\s*\[([^\[\]]*)\]")
 
@@ -23,8 +23,8 @@ def text_of(q: Floats, v: Floats | None = None) -> str:
 
 def read_q(text: str, model: engine.Model) -> Floats:
     """Return q (nq,) from a list such as [0.1, 0.2], also after "q =" or in an array(…). Raises ValueError."""
-    match = _LIST.match(text[:LONGEST])
-    inside = match[1] if match else text[:LONGEST]
+    match = _LIST.match(text[:MAX_CHARACTERS])
+    inside = match[1] if match else text[:MAX_CHARACTERS]
     quoted = repr(text.strip()[:SHOWN])
     try:
         q = np.array([float(word) for word in inside.replace(",", " ").split()])

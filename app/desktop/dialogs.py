@@ -33,9 +33,9 @@ from app.reasons import reason
 
 ROBOTS = "Robots, runs and sessions (*.urdf *.xacro *.xml *.npz *.catena);;All files (*)"
 SIZE = QSize(1440, 900)
-SHARE = 0.94  # of the screen, at most, for a new window
+MAX_SCREEN_SHARE = 0.94  # of the screen, at most, for a new window
 NAME_WIDTH = 300  # px
-LONGEST_NAME = 60  # characters; a menu is as wide as the longest in it
+MAX_NAME = 60  # characters; a menu is as wide as the longest in it
 WRITTEN = {
     ".png": "a picture", ".mp4": "a video", ".csv": "a table",
     ".npz": "a run", ".catena": "a session", ".urdf": "a robot",
@@ -91,7 +91,7 @@ def ask_name(
     label = asked = f"Name of the {what}:"
     while True:
         name, accepted = QInputDialog.getText(parent, title, label, text=name)
-        taken = name.strip()[:LONGEST_NAME]
+        taken = name.strip()[:MAX_NAME]
         why = refuse(taken) if taken else NAMELESS.format(what)
         if not accepted or not why:
             return taken if accepted else None
@@ -210,7 +210,7 @@ def place(wanted: QRect, available: QRect) -> QRect:
 
 def first_place(available: QRect) -> QRect:
     """Return the initial rectangle of a window without a saved position: centred, and no larger than fits."""
-    size = SIZE.boundedTo(QSize(int(SHARE * available.width()), int(SHARE * available.height())))
+    size = SIZE.boundedTo(QSize(int(MAX_SCREEN_SHARE * available.width()), int(MAX_SCREEN_SHARE * available.height())))
     rect = QRect(0, 0, size.width(), size.height())
     rect.moveCenter(available.center())
     return rect

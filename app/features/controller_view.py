@@ -30,7 +30,7 @@ SLOW_TIP = (
     "A call of control(t, q, v) takes {:.3g} ms, and its efforts are held for {:.3g} ms of simulated time: "
     "this bounds the speed to {:.2g} ×.\nA PERIOD in the file has it called less often"
 )
-MOST = 0.5  # share of the time spent, from which a controller is the cause of a slow simulation
+SLOW_SHARE = 0.5  # share of the time spent, from which a controller is the cause of a slow simulation
 REFRESH = 0.5  # s between two looks at its share
 RUNS = "{} drives the joints; it is reloaded when it is saved and at each reset"
 
@@ -120,7 +120,7 @@ class ControllerView(QObject):
             return
         self._due = now + REFRESH
         share = frame.control[0] * frame.factor / frame.control[1] if frame.control is not None else 0.0
-        slow = frame.control if frame.factor < IN_REAL_TIME * self._bench.speed and share > MOST else None
+        slow = frame.control if frame.factor < IN_REAL_TIME * self._bench.speed and share > SLOW_SHARE else None
         if slow != self._slow:
             self._slow = slow
             self._show()

@@ -17,7 +17,7 @@ from app.features.window_type import Window
 from app.panels.number_box import DecimalBox, WholeBox
 from app.reasons import reason
 
-MOST = 2000  # links
+MAX_LINKS = 2000  # links
 STEPS = 100  # of the slider, per power of ten
 PAUSE = 250  # ms without a change before the robot is made
 CHAIN, TREE = "chain", "tree"
@@ -38,9 +38,9 @@ class Generator(QDialog):
         )
         self.kind.addItems([CHAIN, TREE])
         self.links, self.slider = WholeBox(), QSlider(Qt.Orientation.Horizontal)
-        self.links.setRange(1, MOST)
+        self.links.setRange(1, MAX_LINKS)
         self.links.setValue(12)
-        self.slider.setRange(0, round(STEPS * math.log10(MOST)))
+        self.slider.setRange(0, round(STEPS * math.log10(MAX_LINKS)))
         self.branching, self.prismatic, self.spherical = (_share(value) for value in (30.0, 0.0, 0.0))
         self.seed, self.other = WholeBox(), QPushButton("&New seed")
         self.seed.setRange(0, 999_999)
@@ -64,8 +64,8 @@ class Generator(QDialog):
     def _set_tips(self) -> None:
         for widget, name, tip in (
             (self.kind, "kind", "A chain, or a tree that branches"),
-            (self.links, "links", f"Moving links, 1 to {MOST}"),
-            (self.slider, "links", f"Moving links, 1 to {MOST}"),
+            (self.links, "links", f"Moving links, 1 to {MAX_LINKS}"),
+            (self.slider, "links", f"Moving links, 1 to {MAX_LINKS}"),
             (self.branching, "branching", "Tree: probability that a link branches off an earlier one, percent"),
             (self.prismatic, "prismatic joints", "Share of prismatic joints, percent"),
             (self.spherical, "ball joints", "Share of ball joints, percent; together with prismatic ones at most 100"),

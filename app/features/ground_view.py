@@ -49,7 +49,7 @@ BEAT = 50  # ms between two checks whether the code is ready
 KNOWN = 256  # scenes with remembered parameters, more than can be undone
 BURIED = 0.01  # robot sizes
 BURYING = "the height field is {:.3g} m high where {} is fixed to the world: Simulation › Terrain has other ground"
-CELL, FEWEST, MOST = 0.1, 1e-4, 1e3  # m
+CELL, MIN_CELL, MAX_CELL = 0.1, 1e-4, 1e3  # m
 
 
 class GroundView:
@@ -201,7 +201,7 @@ class GroundView:
     def _open(self, path: str) -> None:
         try:
             grounds.of_file(path, CELL)  # reject a file without heights before the dialog opens
-            box = NumberBox(FEWEST, MOST, 4)
+            box = NumberBox(MIN_CELL, MAX_CELL, 4)
             box.setSuffix(" m")
             box.setValue(CELL)
             text = f"From one height of {Path(path).name} to the next:"

@@ -49,7 +49,7 @@ class LogView:
 
     def _take(self, message: str) -> None:
         """Append a message of the status bar, unless it says how far something is."""
-        if message != self._window.statusBar().progress:
+        if message != self._window.bar.progress:
             self.add(message)
 
     def add(self, text: str, detail: str = "") -> None:

@@ -16,9 +16,9 @@ from app.simulation.starting import first_pose
 
 Box = tuple[NDArray[np.float64], NDArray[np.float64]]
 GRAZING = 0.05  # the sine of the least angle between the line of sight and the ground at which they are intersected
-FAR = 4.0  # times the camera's distance: an intersection farther away is not what the user looks at
+MAX_DISTANCE = 4.0  # times the camera's distance: an intersection farther away is not what the user looks at
 STEP = 0.25  # of an object's size, by which it is moved aside until it is clear
-MOST = 400  # steps
+MAX_STEPS = 400  # steps
 APART = 1.5  # of an object's size, between it and its copy
 SLACK = 0.01  # of an object's size, by which boxes of objects that only touch overlap
 
@@ -86,7 +86,7 @@ def ground_height(ground: engine.Plane | engine.HeightField | None, places: NDAr
 def point_in_view(camera: Camera, height: float) -> NDArray[np.float64]:
     """Return the place (2,) where the line of sight meets the level `height`, m, or else the camera's target."""
     sight, eye = -camera.axes()[2], camera.eye
-    if sight[2] < -GRAZING and 0 < (way := (height - eye[2]) / sight[2]) < camera.away + FAR * camera.distance:
+    if sight[2] < -GRAZING and 0 < (way := (height - eye[2]) / sight[2]) < camera.away + MAX_DISTANCE * camera.distance:
         return np.asarray((eye + way * sight)[:2])
     return camera.target[:2].copy()
 
@@ -100,7 +100,7 @@ def on_the_ground(
     others = list(others)
     widest = max((float(np.linalg.norm((high - low)[:2] / 2)) for low, high in others), default=0.0)
     step = STEP * max(float(np.linalg.norm(half)), STEP * widest)
-    for _ in range(MOST):
+    for _ in range(MAX_STEPS):
         if is_clear(at, half, others):
             break
         at = at + step * right

@@ -21,7 +21,7 @@ from app.features.batch_view import BatchView
 from app.features.window_type import Window
 from app.gl.view import View
 from app.panels.picture_dialogs import FilmDialog, FilmOrder, PictureDialog
-from app.picture.studio import LARGEST, Studio, encode, save_picture, times, why_no_film
+from app.picture.studio import MAX_SIZE, Studio, encode, save_picture, times, why_no_film
 from app.recording.replay import snapshot
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class PictureExports:
     # Images.
 
     def _ask_picture(self) -> None:
-        dialog = PictureDialog(self._window, self._shown_size(), LARGEST)
+        dialog = PictureDialog(self._window, self._shown_size(), MAX_SIZE)
         if dialog.exec() == QDialog.DialogCode.Accepted and (path := self._ask_path("png", "Pictures (*.png)")):
             self.save_picture(path, dialog.choice.size_asked, dialog.transparent.isChecked())
         dialog.deleteLater()
@@ -90,7 +90,7 @@ class PictureExports:
         replay, run = self._bench.replay, self._bench.replay.chosen
         span = replay.recording.span(run)
         loop = loop if (loop := replay.loop_of(run)) is not None and loop[1] > span[0] else None
-        dialog = FilmDialog(self._window, self._shown_size(), LARGEST, span, loop)
+        dialog = FilmDialog(self._window, self._shown_size(), MAX_SIZE, span, loop)
         if dialog.exec() == QDialog.DialogCode.Accepted and (path := self._ask_path("mp4", "Videos (*.mp4)")):
             self.save_film(path, dialog.order)
         dialog.deleteLater()

@@ -15,7 +15,7 @@ import engine
 from app.acting import saved_poses
 from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.desktop.context_menus import JOINT
-from app.desktop.dialogs import LONGEST_NAME, NAMELESS, ask_name
+from app.desktop.dialogs import MAX_NAME, NAMELESS, ask_name
 from app.desktop.settings import setting, write
 from app.features.undo_view import UndoView
 from app.features.window_type import Window
@@ -161,7 +161,7 @@ class PoseMenu(QObject):
         """Save the pose that is shown under a name, replacing a saved pose of that name."""
         bench = self._bench
         pose = saved_poses.pose_of(bench.robot.model, saved_poses.shown_q(bench.replay, bench.actions.state.q))
-        there = name.strip()[:LONGEST_NAME] in self._poses.get(self._robot.name, {})
+        there = name.strip()[:MAX_NAME] in self._poses.get(self._robot.name, {})
         done = "pose replaced, and Undo (Ctrl+Z) brings the one before back" if there else "pose saved"
         self._name(name, lambda poses, name: poses | {name: pose}, done, "Save pose {}")
 
@@ -187,7 +187,7 @@ class PoseMenu(QObject):
 
     def _name(self, name: str, change: Callable[[Named, str], Named], done: str, undo: str) -> None:
         """Change the robot's saved poses, one of which is then called `name`; `undo` is the undo text for that name."""
-        name = name.strip()[:LONGEST_NAME]
+        name = name.strip()[:MAX_NAME]
         if why := self._why_given(name) if name else NAMELESS.format(POSE):
             self._say(why)
         elif self._change(lambda poses: change(poses, name), undo.replace("{}", name)):

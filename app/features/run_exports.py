@@ -254,7 +254,7 @@ class RunExports:
     def _poll(self) -> None:
         if (report := self.writing.poll()) is None:
             return
-        bar = self._window.statusBar()
+        bar = self._window.bar
         if not report.over:
             bar.show_progress(report.message)
         else:

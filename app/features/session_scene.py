@@ -12,13 +12,13 @@ import numpy as np
 
 import engine
 
-MOST = 1_000_000
+MAX_HEIGHTS = 1_000_000
 """The maximum number of heights in a session; larger height fields have a file of their own."""
 
 
 def fits(scene: engine.Scene) -> bool:
     """Return whether a session can contain the scene."""
-    return not isinstance(scene.ground, engine.HeightField) or scene.ground.heights.size <= MOST
+    return not isinstance(scene.ground, engine.HeightField) or scene.ground.heights.size <= MAX_HEIGHTS
 
 
 def write(scene: engine.Scene) -> dict[str, Any] | None:
@@ -63,8 +63,8 @@ def _ground(text: dict[str, Any]) -> engine.Plane | engine.HeightField:
         x, y, z = (float(part) for part in text["normal"])
         return engine.Plane((x, y, z), float(text["offset"]))
     rows, columns = (int(count) for count in text["shape"])
-    if min(rows, columns) < 2 or rows * columns > MOST:
-        raise ValueError(f"the scene has {rows} × {columns} heights; expected 2 × 2 to {MOST} of them")
+    if min(rows, columns) < 2 or rows * columns > MAX_HEIGHTS:
+        raise ValueError(f"the scene has {rows} × {columns} heights; expected 2 × 2 to {MAX_HEIGHTS} of them")
     count = 8 * rows * columns
     raw = zlib.decompressobj().decompress(base64.b64decode(text["heights"], validate=True), count + 1)
     if len(raw) != count:

@@ -18,12 +18,13 @@ import engine
 from app.acting.drives import MODES, WAVES, Drive
 from app.features import session_scene
 from app.gl.camera import Camera
-from app.simulation.batch_spread import LARGEST, BatchSpread
+from app.simulation.batch_spread import MAX_ROBOTS, BatchSpread
+from app.simulation.ghost import PRECISIONS, STEPS, GhostSettings
 from app.simulation.messages import Settings
 from app.simulation.second_robot import SavedSecondRobot
 
 VERSION = 2
-FAR = 1e9
+MAX_DISTANCE = 1e9
 """m, the limit for cameras and robots."""
 KEPT = ("dt", "integrator", "gravity", "ground", "algorithm", "device", "automatic", "held")
 """Fields of `Settings`; `driven`, `by_velocity` and `gains` are saved by joint name, the rest in other parts."""
@@ -112,11 +113,11 @@ def batch(session: dict[str, Any], present: BatchSpread) -> BatchSpread:
     kept, values = _part(session, "batch", {}), {}
     for name, like in asdict(present).items():
         value = _of_kind(name, kept.get(name, like), float(like))
-        if not 0 <= value <= FAR or (isinstance(like, int) and value != int(value)):
+        if not 0 <= value <= MAX_DISTANCE or (isinstance(like, int) and value != int(value)):
             raise ValueError(f"the batch's {name} is {value:g}")
         values[name] = type(like)(value)
     made = BatchSpread(**values)
-    if not (1 <= made.robots <= LARGEST and max(made.mass, made.friction) <= 1):
+    if not (1 <= made.robots <= MAX_ROBOTS and max(made.mass, made.friction) <= 1):
         raise ValueError(f"the batch is {made.robots} robots that differ by {made.mass:g} and {made.friction:g}")
     return made
 
@@ -142,8 +143,8 @@ def second_robot(session: dict[str, Any]) -> tuple[str, SavedSecondRobot] | None
         tuple(_numbers(f"the {name} of the second robot", kept[name], len(kept[name])))
         if isinstance(kept.get(name), list) else None for name in ("place", "q", "v")
     )  # fmt: skip
-    if any(abs(x) >= FAR for x in (*(place or ()), *(q or ()), *(v or ()))):
-        raise ValueError(f"the second robot is farther than {FAR:g}")
+    if any(abs(x) >= MAX_DISTANCE for x in (*(place or ()), *(q or ()), *(v or ()))):
+        raise ValueError(f"the second robot is farther than {MAX_DISTANCE:g}")
     path, algorithm = str(kept.get("path", "")), kept.get("algorithm", "auto")
     if not _is_file(Path(path)):
         raise ValueError(f"the file of the second robot is missing: {path:.200}")
@@ -159,6 +160,28 @@ def ghost(session: dict[str, Any]) -> str:
     if path and not _is_file(Path(path)):
         raise ValueError(f"the file of the ghost is missing: {path:.200}")
     return path
+
+
+def ghost_entry(settings: GhostSettings | None) -> dict[str, str]:
+    """Return the entry of a simulated ghost; empty for none."""
+    return {} if settings is None else {name: str(value) for name, value in vars(settings).items()}
+
+
+def simulated_ghost(session: dict[str, Any]) -> GhostSettings | None:
+    """Return the simulated ghost's settings; None without one."""
+    kept = _part(session, "simulated ghost", {})
+    if not kept:
+        return None
+    known: dict[str, dict[str, Any]] = {
+        "algorithm": {"": "", **{name: name for name in _NAMES["algorithm"][1:]}},
+        "integrator": {name: name for name in ("", *engine.INTEGRATORS)},
+        "precision": {name: name for name in PRECISIONS},
+        "step": {str(step): step for step in STEPS},
+    }
+    for name, values in known.items():
+        if kept.get(name) not in values:
+            raise ValueError(f"the {name} of the ghost is unknown: {kept.get(name)!s:.20}")
+    return GhostSettings(**{name: values[kept[name]] for name, values in known.items()})
 
 
 def recording(session: dict[str, Any], path: str) -> str:
@@ -187,8 +210,8 @@ def pose(session: dict[str, Any], model: engine.Model, start: np.ndarray) -> np.
         values, width = kept.get(joint.name), joint.q.stop - joint.q.start
         if joint.leader is None and isinstance(values, list) and len(values) == width:
             q[joint.q] = _numbers(f"pose of {joint.name}", values, width)
-            if np.abs(q[joint.q]).max(initial=0.0) >= FAR:
-                raise ValueError(f"the pose of {joint.name:.60} is {values}, beyond {FAR:g}")
+            if np.abs(q[joint.q]).max(initial=0.0) >= MAX_DISTANCE:
+                raise ValueError(f"the pose of {joint.name:.60} is {values}, beyond {MAX_DISTANCE:g}")
     for name, quaternion in model.quaternions:
         if not np.any(q[quaternion]):
             raise ValueError(f"the pose of {name:.60} is no rotation")
@@ -201,7 +224,7 @@ def camera(session: dict[str, Any], present: Camera) -> Camera:
     names = ("distance", "azimuth", "elevation", "parallel")
     values = {name: _of_kind(name, kept[name], getattr(present, name)) for name in names if name in kept}
     target = np.array(_numbers("target", kept.get("target", present.target.tolist()), 3))
-    if not 1e-9 < values.get("distance", 1.0) < FAR or np.abs(target).max() >= FAR:
+    if not 1e-9 < values.get("distance", 1.0) < MAX_DISTANCE or np.abs(target).max() >= MAX_DISTANCE:
         away = values.get("distance", present.distance)
         raise ValueError(f"the camera is {away:g} m from {target.tolist()}, from where nothing is seen")
     return replace(present, target=target, **values)
@@ -230,7 +253,7 @@ def lesson(session: dict[str, Any]) -> tuple[str, int] | None:
     name, step = _part(kept, "name", ""), _of_kind("the lesson's step", kept.get("step", 0), 0.0)
     if name not in engine.Lesson.names():
         raise ValueError(f"the lesson {name!r:.60} is none of this version")
-    return name, int(min(max(step, 0), FAR))
+    return name, int(min(max(step, 0), MAX_DISTANCE))
 
 
 def _number(text: str) -> float:

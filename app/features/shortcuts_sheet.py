@@ -14,7 +14,7 @@ from app.desktop.actions import make_action
 from app.features.window_type import Window
 
 OTHER, NOTHING = "Other", "No action with keys has these words; the command palette (Ctrl+Shift+P) has all actions"
-SIZE, SHARE = (560, 640), 0.9  # px, and the maximum share of the window
+SIZE, MAX_SHARE = (560, 640), 0.9  # px, and the maximum share of the window
 MOUSE = (
     "Shortcuts work whatever has the focus, except while text is edited; Return presses, Up and Down change the "
     "focused control; Left and Right move the joint's slider that has the focus by 1° or 1 mm, Page Up and Page Down "
@@ -51,7 +51,7 @@ class ShortcutsSheet:
             self.dialog.close()
         dialog = self.dialog = QDialog(self._window)
         dialog.setWindowTitle("Keyboard shortcuts")
-        dialog.resize(QSize(*SIZE).boundedTo(self._window.size() * SHARE))
+        dialog.resize(QSize(*SIZE).boundedTo(self._window.size() * MAX_SHARE))
         search, tree, mouse = QLineEdit(), QTreeWidget(), QLabel(MOUSE, wordWrap=True)
         search.setPlaceholderText("Search")
         search.setClearButtonEnabled(True)

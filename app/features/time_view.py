@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 REFRESH = 0.1  # s between two updates while the recording grows
 SKIP = 1.0  # s
-NEAR = 7  # px, from a keyframe's mark on the timeline
+PICK_DISTANCE = 7  # px, from a keyframe's mark on the timeline
 AT_END = "the last frame is shown"
 BUDGETS, DEFAULT_BUDGET = (16, 65536), 512  # MB
 FULL = "the recording has {} MB, its limit: the oldest frames are dropped; Time › Recording limit changes it"
@@ -122,7 +122,7 @@ class TimeView:
     def _put_entries(self, menu: QMenu, clicked: Clicked) -> None:
         track, seconds = self.bar.track, clicked.seconds
         for each in self.keyframes.seen_in(self._replay.chosen, self._replay.runs):
-            if abs(track.place(each.frame.time) - track.place(seconds)) <= NEAR:
+            if abs(track.place(each.frame.time) - track.place(seconds)) <= PICK_DISTANCE:
                 self.keyframes.put_entries(menu.addMenu(each.name.replace("&", "&&")), each)
         menu.addAction("&Show this frame", lambda: self._seek(seconds))
         for action in (self.branch, self.keyframe, self.loop.start, self.loop.end):

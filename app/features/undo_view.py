@@ -19,7 +19,7 @@ from app.features.state_transfer import restore_state
 from app.features.window_type import Window
 from app.simulation.messages import Loaded
 
-MOST = 200
+MAX_ACTIONS = 200
 """The maximum number of actions that can be undone."""
 UNDO_TIP, REDO_TIP = "Undo the last change (Ctrl+Z)", "Redo the change that was undone last (Ctrl+Shift+Z)"
 LOADS = "a robot is loading"
@@ -32,7 +32,7 @@ class UndoView:
     def __init__(self, window: Window):
         self._window, self._bench = window, window.workbench
         self.stack = QUndoStack(window)
-        self.stack.setUndoLimit(MOST)
+        self.stack.setUndoLimit(MAX_ACTIONS)
         self.undo, self.redo = (
             self.stack.createUndoAction(window, "&Undo"),
             self.stack.createRedoAction(window, "&Redo"),

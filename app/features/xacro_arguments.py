@@ -15,7 +15,7 @@ from app.panels.xacro_dialog import XacroDialog
 TIP = "Values for the arguments of the robot's xacro file, with which it is reloaded"
 NO_ARGUMENTS_TIP = "The robot's file is no xacro file that declares arguments, <xacro:arg>"
 SUFFIX = ".xacro"
-LARGEST = 1_000_000  # bytes of a file in which arguments are looked for
+MAX_BYTES = 1_000_000  # bytes of a file in which arguments are looked for
 _TAG, _NAME, _DEFAULT = (
     re.compile(text) for text in (r"<xacro:arg\b[^>]*>", r'\bname="([^"]*)"', r'\bdefault="([^"]*)"')
 )
@@ -58,7 +58,7 @@ class XacroArguments:
 def _declared_in(file: str) -> dict[str, str]:
     """Return the arguments that a file's text declares, with their defaults."""
     path = Path(file)
-    if not path.is_file() or path.stat().st_size > LARGEST:
+    if not path.is_file() or path.stat().st_size > MAX_BYTES:
         return {}
     defaults = {}
     for tag in _TAG.findall(path.read_text("utf-8", "replace")):

@@ -11,7 +11,7 @@ Matrix = NDArray[np.float32]
 
 UPRIGHT = np.radians(89.5)
 """The steepest elevation; above it the up direction degenerates."""
-NEAREST, FARTHEST = 1e-7, 1e8
+MIN_DISTANCE, MAX_DISTANCE = 1e-7, 1e8
 """m, limits of the camera's distance from its target."""
 PARALLEL = np.radians(0.1)
 """The angle of view of a parallel camera: perspective is below a pixel or two."""
@@ -107,7 +107,7 @@ class Camera:
 
     def zoom(self, factor: float) -> None:
         """Move nearer (factor > 1) or farther (factor < 1)."""
-        self.distance = float(np.clip(self.distance / factor, NEAREST, FARTHEST))
+        self.distance = float(np.clip(self.distance / factor, MIN_DISTANCE, MAX_DISTANCE))
 
     def fit(self, lower: ArrayLike, upper: ArrayLike) -> None:
         """Show the whole box between two corners, (3,) each, from the camera's current direction."""
@@ -118,4 +118,4 @@ class Camera:
         ) @ self.axes().T
         # A corner is in the picture from the distance at which it appears at half the angle of view.
         reach = np.abs(offsets[:, :2]).max(1) / np.tan(0.46 * self.fov) + offsets[:, 2]
-        self.distance = float(np.clip(reach.max(), NEAREST, FARTHEST))
+        self.distance = float(np.clip(reach.max(), MIN_DISTANCE, MAX_DISTANCE))

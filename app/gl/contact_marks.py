@@ -15,7 +15,7 @@ ROD, HEAD = mesh.cylinder(1.0, 1.0, sides=16, steps=0), mesh.cone(sides=16)
 """The meshes of marks: z from −1/2 to 1/2 and from 0 to 1."""
 COLORS = {"open": (0.55, 0.58, 0.62, 1.0), "stick": (0.10, 0.75, 0.45, 1.0), "slip": (1.0, 0.62, 0.10, 1.0)}
 PIN_COLOR = (0.92, 0.94, 0.97, 1.0)
-LENGTH, LONGEST = 0.6, 1.0
+LENGTH, MAX_LENGTH = 0.6, 1.0
 """The length of an arrow for the robot's weight, and that which no arrow reaches, in robot sizes, as below."""
 ARROW = 0.009
 """The radius of an arrow's shaft; its head is `WIDER` times as wide, and `SLENDER` times as long as it is wide."""
@@ -44,7 +44,7 @@ def marks(point: Floats, normal: Floats, force: Floats, state: NDArray[np.str_],
     """Return the marks of contacts at points (C, 3), m, with normals (C, 3), forces (C, 3), N, and states (C,).
 
     A force equal to the robot's `weight`, N, has the length `LENGTH` times the robot's `size`, m. Arrows are in
-    proportion up to it; that of a larger force is longer still, but stays below `LONGEST`.
+    proportion up to it; that of a larger force is longer still, but stays below `MAX_LENGTH`.
     """
     strength = np.linalg.norm(force, axis=1)
     pressing = strength > 1e-6 * weight
@@ -75,7 +75,7 @@ def marks(point: Floats, normal: Floats, force: Floats, state: NDArray[np.str_],
 
 def lengths(share: Floats) -> Floats:
     """Return the lengths of arrows, in robot sizes, for forces in multiples of the robot's weight."""
-    rest = LONGEST - LENGTH
+    rest = MAX_LENGTH - LENGTH
     beyond = LENGTH * np.maximum(share - 1.0, 0.0)
     length: Floats = LENGTH * np.minimum(share, 1.0) + rest * beyond / (rest + beyond)
     return length

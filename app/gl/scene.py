@@ -23,7 +23,7 @@ from app.gl.mesh_process import MeshReader, ReadMesh, Refinement
 
 PLAIN = (0.78, 0.80, 0.83, 1.0)
 """The default colour."""
-FAR = 20.0
+REACH = 20.0
 """The distance, in sizes of the robot, beyond which a free body is not fitted in the view with it."""
 PLACEHOLDER = 0.1
 """The size of the placeholder for a missing mesh, m."""
@@ -83,7 +83,7 @@ class Content:
     def bounds(self, link_poses: ArrayLike, own: int | None = None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the lower and upper corner, (3,) each, of all that is drawn; around link origins if nothing is.
 
-        Of links from number `own` on, what is `FAR` away from those before does not count.
+        Of links from number `own` on, what is `REACH` away from those before does not count.
         """
         poses = np.asarray(link_poses, float)
         if not len(self.hulls):
@@ -93,7 +93,7 @@ class Content:
         first = self.instances.link < (np.inf if own is None else own)
         if first.any() and not first.all():
             lower, upper = points[first].min((0, 1)), points[first].max((0, 1))
-            reach = FAR * float(np.linalg.norm(upper - lower))
+            reach = REACH * float(np.linalg.norm(upper - lower))
             points = points[first | ((points > lower - reach) & (points < upper + reach)).all((1, 2))]
         return points.min((0, 1)), points.max((0, 1))
 

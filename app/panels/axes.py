@@ -22,7 +22,7 @@ NAME = 18  # px left of the numbers, for the name of the vertical axis
 GAP = 8  # px between two labels below an area
 BESIDE_WORDS = 9  # px right of the words of the vertical axis
 EVEN = 1e-3  # relative difference of spacings that are taken as equal
-MOST_DIGITS = 15  # of a tick's label, as many as its number has
+MAX_DIGITS = 15  # of a tick's label, as many as its number has
 BELOW, SPARE = 2, 7  # px: above the numbers below an area, and how far they may extend right of it
 _Flag = Qt.AlignmentFlag
 Marks = Sequence[tuple[float, str]]
@@ -147,7 +147,7 @@ def numbers(values: Sequence[float] | NDArray[np.floating], digits: int = 6) -> 
     for value, step in zip(map(float, values), map(min, pairwise(steps)), strict=True):
         apart = 0 < step < math.inf and value != 0
         needed = math.floor(math.log10(abs(value))) - math.floor(math.log10(step) + 1e-9) + 1 if apart else 0
-        texts.append(number(value, min(max(digits, needed), MOST_DIGITS)))
+        texts.append(number(value, min(max(digits, needed), MAX_DIGITS)))
     return texts
 
 

@@ -17,7 +17,7 @@ from app.panels.heat_map import HeatMap
 from app.panels.moving_keys import KeySlider
 from app.panels.number_box import DecimalBox, WholeBox
 from app.picture.crowd import ARRANGEMENTS, COLORINGS, DEVIATION, ENERGY, UNITS
-from app.simulation.batch_spread import LARGEST, BatchSpread
+from app.simulation.batch_spread import MAX_ROBOTS, BatchSpread
 
 ONE = "One robot. More are copies of it, with random deviations up to what is set here."
 ALIKE = "all alike: set Pose ±, Mass ± or Friction ±"
@@ -49,10 +49,10 @@ class BatchPanel(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.robots, self.slider = WholeBox(), KeySlider()
-        self.robots.setRange(1, LARGEST)
+        self.robots.setRange(1, MAX_ROBOTS)
         self.robots.setStepType(WholeBox.StepType.AdaptiveDecimalStepType)
         self.robots.setButtonSymbols(WholeBox.ButtonSymbols.NoButtons)
-        self.slider.setRange(0, round(math.log2(LARGEST) * STEPS))
+        self.slider.setRange(0, round(math.log2(MAX_ROBOTS) * STEPS))
         self.pose, self.mass, self.friction = (_number(*of) for of in ((180, 5, 1), (90, 5, 0), (100, 10, 0)))
         self._pose = 0.0  # rad or m; the box rounds
         self.mass.setSuffix(" %")
@@ -85,7 +85,7 @@ class BatchPanel(QWidget):
     def _set_tips(self) -> None:
         """Set the tooltips, and the accessible names for screen readers."""
         tips = {
-            self.robots: f"Robots of the batch, 1 to {LARGEST}; robot 0 is the one that the others are copies of",
+            self.robots: f"Robots of the batch, 1 to {MAX_ROBOTS}; robot 0 is the one that the others are copies of",
             self.pose: POSE.format(0),
             self.mass: "Mass and inertia of each body: maximum deviation from robot 0, percent",
             self.friction: FRICTION,
@@ -206,7 +206,7 @@ class BatchPanel(QWidget):
         if robots == 1:
             self.note.setText(ONE)
             return
-        most = int(min(LARGEST, MARGIN * robots * SMOOTH / max(seconds, 1e-4)))
+        most = int(min(MAX_ROBOTS, MARGIN * robots * SMOOTH / max(seconds, 1e-4)))
         smooth = f"drawing is smooth up to about {most} robots" if most > 1 else "even one robot moves in jerks here"
         text = f"A frame of {robots} robots is drawn in {1e3 * seconds:.0f} ms; {smooth}"
         if reached < IN_TIME:

@@ -24,7 +24,7 @@ from app.plotting.quantities import Unit
 EDGE = 3  # px between text and the right edge
 LEFT, RIGHT, TOP = 64, SPARE + EDGE, 6  # px around the curves, on the left at least; TOP is above and below them
 WIDENING = 16  # px, in which the room on the left grows, so that curves stay in place while their numbers change
-NEAR = 20  # px from a curve within which the mouse shows its value
+PICK_DISTANCE = 20  # px from a curve within which the mouse shows its value
 ZOOM, PAN = 1.25, 0.1  # zoom factor and panned share of the visible range, per key press or wheel notch
 TALL, WIDE = 30, 80  # px, the least distance between ticks, vertically and horizontally
 THICK = 0.6  # px of the screen between the copies of a line
@@ -216,14 +216,14 @@ class Canvas(QWidget):
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
     def near(self, position: QPointF) -> tuple[Curve, int] | None:
-        """Return the curve nearest to a position and the index of its nearest point; None if none is within `NEAR`."""
+        """Return the curve nearest to a position and the index of its point; None beyond `PICK_DISTANCE`."""
         best: tuple[float, Curve, int] | None = None
         for curve in self.curves:
             if not len(curve.time):
                 continue
             at = int(np.argmin(np.abs(curve.time - self.time_at(position.x()))))
             away = math.hypot(self.x_of(curve.time[at]) - position.x(), self.y_of(curve.value[at]) - position.y())
-            if away < (best[0] if best else NEAR):
+            if away < (best[0] if best else PICK_DISTANCE):
                 best = away, curve, at
         return None if best is None else best[1:]
 

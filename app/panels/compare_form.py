@@ -37,7 +37,7 @@ MEASURES = ("times, robot by robot", "growth with the links of a chain", "growth
 DEVICES: dict[str, tuple[str, ...] | None] = {"all": None, "CPU": ("cpu",), "GPU": ("cuda",)}
 DTYPES = {"float64": ("float64",), "float32": ("float32",), "both": ("float64", "float32")}
 BOTH = 2
-LONGEST, LARGEST = 12, 20
+MAX_LINKS_POWER, MAX_BATCH_POWER = 12, 20
 """Largest powers of two: the links of a chain, and the robots of a batch."""
 STEPS = 16  # slider steps per power of two
 SENSIBLE_BATCH = 4096  # largest batch measured by default
@@ -70,12 +70,12 @@ class CompareForm(QWidget):
             item = self.algorithm_box.add(algorithm_name(name), name, checked=True)
             item.setToolTip(ALGORITHM_TIPS.get(name, name))
         self.links = KeySlider()
-        self.links.setRange(0, LONGEST * STEPS)
+        self.links.setRange(0, MAX_LINKS_POWER * STEPS)
         self.links.setToolTip("The length of the generated chain, from 1 to 4096 links")
         self.links_label = QLabel()
         self.links_label.setMinimumWidth(self.fontMetrics().horizontalAdvance("Chain up to"))
         self.length = WholeBox()
-        self.length.setRange(1, 1 << LONGEST)
+        self.length.setRange(1, 1 << MAX_LINKS_POWER)
         self.length.setSuffix(" links")
         self.length.setStepType(WholeBox.StepType.AdaptiveDecimalStepType)
         self.length.setToolTip(self.links.toolTip())
@@ -83,7 +83,7 @@ class CompareForm(QWidget):
         for box in (self.batch, self.seconds):
             box.setButtonSymbols(WholeBox.ButtonSymbols.NoButtons)
             box.setStepType(WholeBox.StepType.AdaptiveDecimalStepType)
-        self.batch.setRange(1, 1 << LARGEST)
+        self.batch.setRange(1, 1 << MAX_BATCH_POWER)
         self.batch.setToolTip("Robots that one call computes")
         self.seconds.setRange(0.05, 60.0)
         self.seconds.setValue(0.5)

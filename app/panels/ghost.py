@@ -27,7 +27,7 @@ PRECISION_NAMES = {"float64": "double", "float32": "single (GPU)"}
 RECORDING_TIP = "A saved run of the same robot (.npz) as the ghost, at the times of the run shown"
 SCALE = ((0.16, 0.72, 0.86), (0.98, 0.90, 0.35), (0.90, 0.16, 0.20))
 """The colours of a ghost from near to far, distinguishable also with red-green colour blindness."""
-NEAR, FAR = -6.0, -1.0
+MIN_POWER, MAX_POWER = -6.0, -1.0
 """The deviations of the first and the last colour, as powers of ten relative to the robot's size."""
 STRENGTH = 0.85
 
@@ -35,7 +35,7 @@ STRENGTH = 0.85
 def tints(deviation: np.ndarray, size: float) -> np.ndarray:
     """Return each link's colour and opacity, (links, 4), for deviations (links,) of a robot of that size, m."""
     share = np.log10(np.maximum(deviation, 1e-300) / size)
-    share = np.clip((share - NEAR) / (FAR - NEAR), 0.0, 1.0)
+    share = np.clip((share - MIN_POWER) / (MAX_POWER - MIN_POWER), 0.0, 1.0)
     made = np.full((len(deviation), 4), STRENGTH, np.float32)
     for part in range(3):
         made[:, part] = np.interp(share, np.linspace(0.0, 1.0, len(SCALE)), [color[part] for color in SCALE])
@@ -60,7 +60,7 @@ class Legend(QWidget):
         painter.fillRect(bar, gradient)
         painter.setPen(theme.color("faint"))
         sides = (Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight)
-        for side, power in zip(sides, (NEAR, (NEAR + FAR) / 2, FAR), strict=True):
+        for side, power in zip(sides, (MIN_POWER, (MIN_POWER + MAX_POWER) / 2, MAX_POWER), strict=True):
             text = si_text(self.size_of_robot * 10**power, "m", digits=1)
             painter.drawText(self.rect().adjusted(0, 14, 0, 0), side | Qt.AlignmentFlag.AlignTop, text)
 
@@ -104,7 +104,8 @@ class GhostPanel(QWidget):
         self._lay_out()
         self.set_algorithms(())
         self.on.toggled.connect(self._ask)
-        for box in (self.algorithm, self.integrator, self.step, self.precision):
+        self._boxes = self.algorithm, self.integrator, self.precision, self.step
+        for box in self._boxes:
             box.currentIndexChanged.connect(self._ask)
         self.reset.clicked.connect(self.reset_asked)
 
@@ -128,7 +129,7 @@ class GhostPanel(QWidget):
 
     def take_recording(self, on: bool) -> None:
         """Show that the ghost is a recorded run, without settings, or no longer."""
-        for box in (self.algorithm, self.integrator, self.step, self.precision):
+        for box in self._boxes:
             box.setDisabled(on)
         label = self._form.labelForField(self.by)
         assert isinstance(label, QLabel)
@@ -150,12 +151,16 @@ class GhostPanel(QWidget):
         """The selected settings; None for no ghost."""
         if not self.on.isChecked():
             return None
-        return GhostSettings(
-            self.algorithm.currentData(),
-            self.integrator.currentData(),
-            self.precision.currentData(),
-            self.step.currentData(),
-        )
+        return GhostSettings(*(box.currentData() for box in self._boxes))
+
+    def put(self, settings: GhostSettings | None) -> None:
+        """Set the settings, or no ghost, as a user does."""
+        with QSignalBlocker(self):
+            for box, value in zip(self._boxes, () if settings is None else vars(settings).values(), strict=False):
+                known = [box.itemData(k) for k in range(box.count())]  # `findData` finds no fraction
+                box.setCurrentIndex(known.index(value) if value in known else 0)
+            self.on.setChecked(settings is not None)
+        self._ask()
 
     def set_algorithms(self, names: Sequence[str]) -> None:
         """List the algorithms that simulate the current robot; keep the selection if possible."""

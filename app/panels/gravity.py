@@ -14,7 +14,7 @@ STANDARD: dict[str, Vector] = {
 }  # fmt: skip
 """The standard entries, m/s²."""
 OTHER = "other"
-LARGEST = 1e4  # m/s²
+MAX_GRAVITY = 1e4  # m/s²
 TIP = "The acceleration of gravity in the world"
 
 
@@ -26,7 +26,7 @@ class GravityForm(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.kind, self.boxes = QComboBox(), [NumberBox(-LARGEST, LARGEST, 4) for _ in range(3)]
+        self.kind, self.boxes = QComboBox(), [NumberBox(-MAX_GRAVITY, MAX_GRAVITY, 4) for _ in range(3)]
         self.kind.addItems([*STANDARD, OTHER])
         self.kind.setAccessibleName("Gravity")
         self.kind.setToolTip(TIP)

@@ -19,7 +19,7 @@ from app.desktop.layouts import NO_MARGINS, vertical
 from app.panels.bars import duration, hover
 
 AXES = {"links": "links of the chain", "batch": "robots in the batch"}
-NEAR = 24  # px from a point within which the mouse shows its numbers
+PICK_DISTANCE = 24  # px from a point within which the mouse shows its numbers
 PICTURE_SCALE = 2
 CROSSINGS = 6  # largest number of marked crossings, lowest times first
 
@@ -134,7 +134,7 @@ class GrowthPlot(pg.PlotWidget):
         for point in self._points:
             at = box.mapViewToScene(QPointF(math.log10(point.size), math.log10(point.result.host)))
             away = math.hypot(at.x() - position.x(), at.y() - position.y())
-            if away < (near[0] if near else NEAR):
+            if away < (near[0] if near else PICK_DISTANCE):
                 near = away, point
         if near is None:
             self.hide_note()

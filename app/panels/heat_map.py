@@ -18,7 +18,7 @@ from app.panels.study_rasters import colors_of
 from app.picture.crowd import shares
 
 Key = Qt.Key
-LEAST = 120  # px, the least height
+MIN_HEIGHT = 120  # px, the least height
 RAMP = 64  # colours in the scale
 BAR, SPACE = 10, 5  # px, the scale's height, and the space around it
 MARKED = 7  # px, the least cell size at which a diverged robot's cell has a cross
@@ -43,12 +43,12 @@ class HeatMap(QWidget):
         self._image = QImage()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
-        self.setMinimumSize(160, LEAST)
+        self.setMinimumSize(160, MIN_HEIGHT)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName("Heat map of the batch")
 
     def sizeHint(self) -> QSize:
-        return QSize(300, LEAST + 60)
+        return QSize(300, MIN_HEIGHT + 60)
 
     def show_values(
         self, name: str, unit: str, values: NDArray[np.float64], diverged: NDArray[np.bool_], robot: int

@@ -8,9 +8,9 @@ import numpy as np
 
 MEMORY = 300  # samples in the statistics and the plots
 COLUMNS = ("now", "min", "99 %", "median", "before")
-MINIMUM, MOST, MEDIAN, BEFORE = 1, 2, 3, 4
+MINIMUM, MAXIMUM, MEDIAN, BEFORE = 1, 2, 3, 4
 PERCENTILE = 99
-"""That of the column `MOST`."""
+"""That of the column `MAXIMUM`."""
 
 
 class History:

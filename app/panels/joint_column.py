@@ -14,13 +14,13 @@ from app.panels.joint_table import SLIDER
 from app.panels.joints import JointPanel
 from app.panels.robot import Inspector
 
-MOST = 100  # stretch of the joints relative to the facts, up to their full height
+STRETCH = 100  # stretch of the joints relative to the facts, up to their full height
 UNBOUNDED = 16_777_215  # px, Qt's QWIDGETSIZE_MAX
-LEAST = 150  # px, the least height of the facts; with less they are hidden
+MIN_HEIGHT = 150  # px, the least height of the facts; with less they are hidden
 AROUND = 12  # px around a text in place of rows
 MANY = 20  # rows; above more of them is a search
 NOTHING = "No joint has these letters"
-SHARE = 0.45  # largest share of the height for the facts of a selected link, if rows leave no space
+MAX_SHARE = 0.45  # largest share of the height for the facts of a selected link, if rows leave no space
 
 
 class JointColumn(QWidget):
@@ -44,7 +44,7 @@ class JointColumn(QWidget):
         self._line = QFrame()
         self._line.setFixedHeight(1)
         self._line.setProperty("rule", True)
-        rows = self._above, (joints, MOST), self._line, self.opening, (self.facts, 1)
+        rows = self._above, (joints, STRETCH), self._line, self.opening, (self.facts, 1)
         vertical(*rows, of=self, margins=NO_MARGINS, spacing=0)
         self._later = QTimer(self, singleShot=True)  # opening a row or a robot changes many heights
         self._later.timeout.connect(self._share)
@@ -101,13 +101,13 @@ class JointColumn(QWidget):
             area, wraps = QRect(0, 0, table.viewport().width() - 2 * AROUND, 0), Qt.TextFlag.TextWordWrap
             needed += table.fontMetrics().boundingRect(area, wraps, table.nothing).height() + 2 * AROUND
         above = 0 if self._above.isHidden() else self._above.sizeHint().height()
-        room = self.height() - above - needed >= LEAST
+        room = self.height() - above - needed >= MIN_HEIGHT
         shown = room or self._requested or self.opening.isChecked()
         self.opening.setVisible(not (room or self._requested))
         self.opening.setArrowType(Qt.ArrowType.DownArrow if shown else Qt.ArrowType.RightArrow)
         for each in (self._line, self.facts):
             each.setVisible(shown)
-        table.setMaximumHeight(needed if room else round((1 - SHARE) * self.height()) if shown else UNBOUNDED)
+        table.setMaximumHeight(needed if room else round((1 - MAX_SHARE) * self.height()) if shown else UNBOUNDED)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -15,9 +15,9 @@ from app.desktop import theme
 from app.desktop.layouts import horizontal
 from app.panels.number_box import PlainBox
 
-MOST = 1e6
-LEAST_PERIOD = 10 * PERIOD  # s; a sine of a shorter one would be taken at too few times, at worst at its zeros only
-MOST_PERIOD = 1e4  # s
+LIMIT = 1e6
+MIN_PERIOD = 10 * PERIOD  # s; a sine of a shorter one would be taken at too few times, at worst at its zeros only
+MAX_PERIOD = 1e4  # s
 WAVE_ANGLE, WAVE_LENGTH = math.radians(10.0), 0.01  # rad and m, the amplitude of a new wave
 MODE_NAMES = {"target": "Position", "velocity": "Velocity", "effort": "Effort"}
 MODE_TIP = (
@@ -46,7 +46,7 @@ class JointForm(QWidget):
             self.wave.addItem(wave.capitalize(), wave)
         tips = ("Value", "Amplitude of the wave", "Period of the wave, s", "kp: effort per position error",
                 "kd: effort per velocity error")  # fmt: skip
-        self.value, self.amplitude, self.period, self.kp, self.kd = (PlainBox(-MOST, MOST, 2, tip) for tip in tips)
+        self.value, self.amplitude, self.period, self.kp, self.kd = (PlainBox(-LIMIT, LIMIT, 2, tip) for tip in tips)
         self.quantity, self.kp_name, self.kd_name = QLabel(), QLabel(), QLabel()
         self.weight, self.suited = QCheckBox("Gravity compensation"), QPushButton("Automatic gains")
         self.away = QToolButton()
@@ -128,10 +128,10 @@ class JointForm(QWidget):
         low, high = (end * self._scale for end in row.reach(drive.mode))
         numbers = (drive.value * self._scale, drive.amplitude * self._scale, drive.period, *gains)
         boxes = (self.value, self.amplitude, self.period, self.kp, self.kd)
-        ranges = ((low, high), (low - high, high - low), (LEAST_PERIOD, MOST_PERIOD))
+        ranges = ((low, high), (low - high, high - low), (MIN_PERIOD, MAX_PERIOD))
         for box, now, (least, most) in zip(boxes, numbers, ranges, strict=False):
             with QSignalBlocker(box):  # a value beyond its range is changed, which is no drive that the user sets
-                box.setRange(max(min(least, now), -MOST), min(max(most, now), MOST))
+                box.setRange(max(min(least, now), -LIMIT), min(max(most, now), LIMIT))
         for box in (self.amplitude, self.period):
             box.setEnabled(can and drive.wave != "constant")
         for box in (self.kp, self.kd):

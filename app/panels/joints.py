@@ -56,7 +56,7 @@ from app.panels.number_box import DecimalBox
 NARROW, WIDE = 350, 560  # px, the least widths at which drives are shown, and velocities and efforts
 HANDLE = 6.0  # px, the radius of a slider's handle
 ROW_HEIGHT = 26  # px
-MOST_EFFORT = 1e5  # N m or N, the largest effort to type if a joint has no effort limit
+MAX_EFFORT = 1e5  # N m or N, the largest effort to type if a joint has no effort limit
 ENDS = {Qt.Key.Key_Home: -math.inf, Qt.Key.Key_End: math.inf}
 STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: -10, Qt.Key.Key_PageUp: 10} | ENDS
 """The keys that move a slider with the focus, and by how many steps."""
@@ -126,7 +126,7 @@ class Painter(QStyledItemDelegate):
         box.setRange(reach[0] * row.scale, reach[1] * row.scale)
         mode = _table(index).mode(index.row())
         if index.column() == DRIVE and mode != "target":
-            most = min(row.effort if mode == "effort" else row.velocity * row.scale, MOST_EFFORT)
+            most = min(row.effort if mode == "effort" else row.velocity * row.scale, MAX_EFFORT)
             box.setRange(-most, most)
         return box
 

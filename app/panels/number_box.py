@@ -27,8 +27,8 @@ ENTERS = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 EDITS = tuple(getattr(Qt.Key, f"Key_{name}") for name in ("Backspace", "Delete", "Up", "Down", "PageUp", "PageDown"))
 CLIPBOARD = (Qt.Key.Key_A, Qt.Key.Key_C, Qt.Key.Key_V, Qt.Key.Key_X)
 """Keys that the box keeps once its number is entered, those of the clipboard with Ctrl."""
-LONGEST = 100  # largest number of characters typed
-LONGEST_SHORT = 9  # most significant digits of a number for which there is no room
+MAX_TYPED = 100  # largest number of characters typed
+MAX_DIGITS = 9  # most significant digits of a number for which there is no room
 LINE_MARGIN = 2  # px, Qt's, on both sides of a text that is edited
 BEGINNINGS = "0123456789.,+-\N{MINUS SIGN}(πp"
 _BEGUN = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d*)?")
@@ -226,7 +226,7 @@ class _Terms:
     def validate(self: Any, text: str | None, place: int) -> tuple[QValidator.State, str, int]:
         text = text or ""
         plain, unit = self._parted(text)
-        possible, complete = _TERM.fullmatch(plain) and len(plain) <= LONGEST, not unit and _BEGUN.fullmatch(plain)
+        possible, complete = (_TERM.fullmatch(plain) and len(plain) <= MAX_TYPED, not unit and _BEGUN.fullmatch(plain))
         return _state(self, possible, self._number(text) if complete else None), text, place
 
 
@@ -265,7 +265,7 @@ class DecimalBox(_Terms, QDoubleSpinBox):
         whole = self._whole(value)
         if self._measures or not self.isVisible() or self._fits(whole):
             return whole
-        return next(filter(self._fits, (_short(self, value, digits) for digits in range(LONGEST_SHORT, 0, -1))), whole)
+        return next(filter(self._fits, (_short(self, value, digits) for digits in range(MAX_DIGITS, 0, -1))), whole)
 
     def _whole(self, value: float) -> str:
         """Return a number with all its digits."""

@@ -22,8 +22,8 @@ from app.panels.number_box import NumberBox
 from app.panels.surface import ROUGHEST, SurfaceForm
 from app.panels.terrain import TerrainForm
 
-FAR, LARGEST, HEAVIEST = 1e4, 1e3, 1e6  # m, m, kg
-SMALLEST, LIGHTEST = 1e-4, 1e-6
+MAX_POSITION, MAX_SIZE, MAX_MASS = 1e4, 1e3, 1e6  # m, m, kg
+MIN_SIZE, MIN_MASS = 1e-4, 1e-6
 TURN_DECIMALS = 2  # in degrees
 SWATCH = QSize(28, 12)  # px
 FRICTION_TIP = (
@@ -59,12 +59,12 @@ class ScenePanel(QWidget):
         self.list.setAccessibleName("objects of the scene")
         self.list.setSelectionMode(QListWidget.SelectionMode.ExtendedSelection)
         theme.tint(self.note, "faint")
-        self.sizes = [NumberBox(SMALLEST, LARGEST, 4) for _ in range(3)]
+        self.sizes = [NumberBox(MIN_SIZE, MAX_SIZE, 4) for _ in range(3)]
         self.size_name, self.size_names = QLabel(), [QLabel() for _ in range(3)]
         self.friction_name, self.color_name, self.mass_name = QLabel("Friction"), QLabel("Colour"), QLabel("Mass, kg")
-        self.place = [NumberBox(-FAR, FAR, 4) for _ in range(3)]
+        self.place = [NumberBox(-MAX_POSITION, MAX_POSITION, 4) for _ in range(3)]
         self.turn, self.turn_name = [NumberBox(-180.0, 180.0, TURN_DECIMALS) for _ in range(3)], QLabel()
-        self.mass = NumberBox(LIGHTEST, HEAVIEST, 6)  # with fewer digits the minimum would be 0
+        self.mass = NumberBox(MIN_MASS, MAX_MASS, 6)  # with fewer digits the minimum would be 0
         self.friction, self.color = NumberBox(0.0, ROUGHEST, 3), QPushButton()
         self.reported = ""
         """While `changed` is emitted: what the status bar says of the number that was typed."""
@@ -200,7 +200,7 @@ class ScenePanel(QWidget):
         size = tuple(box.value() for box in self.sizes[: len(item.size)]) if box in self.sizes else item.size
         mass = self.mass.value() if box is self.mass else item.mass
         if box in self.sizes and item.mass is not None:  # of the same density
-            mass = float(np.clip(item.mass * replace(item, size=size).volume / item.volume, LIGHTEST, HEAVIEST))
+            mass = float(np.clip(item.mass * replace(item, size=size).volume / item.volume, MIN_MASS, MAX_MASS))
         friction = self.friction.value() if box is self.friction else item.friction
         self.reported = box.corrected
         self.changed.emit(self.row, replace(item, pose=pose, size=size, mass=mass, friction=friction))

@@ -15,7 +15,7 @@ from app.panels.number_box import WholeBox
 from app.panels.study_chart import StudyChart
 from app.panels.study_kinds import KINDS, Wanted
 
-MOST_LINES = 8  # success-rate lines that the window colours automatically
+MAX_LINES = 8  # success-rate lines that the window colours automatically
 NONE = "(none)"
 WIDTH = 250  # px, of the column beside the chart
 
@@ -172,7 +172,7 @@ class StudyPanel(QWidget):
         """Return a varied column with few values, so that its lines can be distinguished; "" if there is none."""
         assert self.results is not None
         counts = {name: len(np.unique(self.results.columns[name])) for name in self.results.varied if name != wanted.x}
-        return next((name for name, count in counts.items() if 1 < count <= MOST_LINES), "")
+        return next((name for name, count in counts.items() if 1 < count <= MAX_LINES), "")
 
     def _take_click(self, row: int) -> None:
         if self.results is None:

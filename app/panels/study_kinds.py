@@ -20,14 +20,14 @@ from app.panels.study_rasters import Floats, Pixels
 _Flag, _ELIDED = Qt.AlignmentFlag, Qt.TextElideMode.ElideMiddle
 _MIDDLE = _Flag.AlignCenter
 EDGE = 20  # px that the last axis's name may extend to the right
-NEAR = 14  # px from a dot or a line within which a click selects it
-MOST_STACKED = 100_000  # samples of which those on one dot are counted
+PICK_DISTANCE = 14  # px from a dot or a line within which a click selects it
+MAX_STACKED = 100_000  # samples of which those on one dot are counted
 SAME = 1  # px between samples that no click can distinguish
 BARS = 8, 60  # fewest and most bins of a histogram, or of the values of x for shares of a predicate
 CELLS = 8, 100  # fewest and most cells along a side of a heat map with many values
 BAND, BANDS = 0.22, 2  # opacity of intervals, and the largest number of them that are filled
-MOST_VALUES = 400  # largest number of distinct values that a side shows one by one
-MOST_AXES = 9  # largest number of parallel coordinates
+MAX_VALUES = 400  # largest number of distinct values that a side shows one by one
+MAX_AXES = 9  # largest number of parallel coordinates
 
 
 def bars(samples: int) -> int:
@@ -159,7 +159,7 @@ def _together(away: Floats) -> NDArray[np.int64]:
     """Return the rows of the samples (N,) that no click can distinguish from the nearest, by their distances in px."""
     away = np.where(np.isfinite(away), away, np.inf)
     least = float(away.min(initial=np.inf))
-    return np.flatnonzero(away <= least + SAME) if least <= NEAR else np.zeros(0, np.int64)
+    return np.flatnonzero(away <= least + SAME) if least <= PICK_DISTANCE else np.zeros(0, np.int64)
 
 
 class Scatter(Kind):
@@ -178,7 +178,7 @@ class Scatter(Kind):
 
     def _stacks(self) -> str:
         """Return how many samples lie on one dot; "" where each has its own, or there are too many to say."""
-        if len(self.x) > MOST_STACKED:
+        if len(self.x) > MAX_STACKED:
             return ""
         places = self.x + 1j * self.y
         most = int(np.unique(places[np.isfinite(places)], return_counts=True)[1].max(initial=1))
@@ -222,7 +222,7 @@ class HeatMap(Kind):
             self._shown = np.full((1, 1), np.nan)
             return
         bins = int(np.clip(np.sqrt(len(self._rows)), *CELLS))
-        self._cells = results.cells(x[self._rows], y[self._rows], color[self._rows], MOST_VALUES, bins)
+        self._cells = results.cells(x[self._rows], y[self._rows], color[self._rows], MAX_VALUES, bins)
         self._shown = self._cells.mean if wanted.color else self._cells.samples.astype(float)
         self.x_axis, self.y_axis = self.cells_axis(wanted.x, self._cells.x), self.cells_axis(wanted.y, self._cells.y)
         self.scale = Axis.of(wanted.color or "samples", self._shown.ravel(), (), 0.0)
@@ -306,7 +306,7 @@ class Parallel(Kind):
     def __init__(self, results: engine.StudyResults, wanted: Wanted):
         super().__init__(results, wanted)
         self._color = self.colored()
-        names = list(dict.fromkeys([wanted.x, *results.varied, *results.kept]))[:MOST_AXES]
+        names = list(dict.fromkeys([wanted.x, *results.varied, *results.kept]))[:MAX_AXES]
         self._axes = [self.axis(name, self.numbers(name)) for name in names]
         self._places = np.stack([axis.share(self.numbers(name)) for axis, name in zip(self._axes, names, strict=True)])
         left, lost = len(results.varied) + len(results.kept) - len(names), np.count_nonzero(~np.isfinite(self._color))

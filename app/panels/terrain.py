@@ -14,7 +14,7 @@ from app.desktop.layouts import FORM_COLUMNS, form
 from app.panels.number_box import NumberBox
 from app.simulation.grounds import KINDS, NUMBERS, Terrain, TerrainParameter
 
-MOST = max(map(len, NUMBERS.values()))
+MAX_NUMBERS = max(map(len, NUMBERS.values()))
 
 
 class TerrainForm(QWidget):
@@ -30,8 +30,8 @@ class TerrainForm(QWidget):
         self.kind = QComboBox()
         self.kind.addItems(KINDS)
         self.kind.setAccessibleName("Terrain")
-        self.labels = [QLabel() for _ in range(MOST)]
-        self.boxes = [NumberBox(0.0, 1.0, 4) for _ in range(MOST)]
+        self.labels = [QLabel() for _ in range(MAX_NUMBERS)]
+        self.boxes = [NumberBox(0.0, 1.0, 4) for _ in range(MAX_NUMBERS)]
         self._shown, self.note = Terrain(""), QLabel(textFormat=Qt.TextFormat.PlainText, wordWrap=True)
         theme.tint(self.note, "faint")
         grid = form(self)
@@ -43,7 +43,7 @@ class TerrainForm(QWidget):
             grid.addWidget(box, 2 + 2 * row, column)
             label.setBuddy(box)
             box.valueChanged.connect(self._change)
-        grid.addWidget(self.note, 1 + 2 * MOST, 0, 1, FORM_COLUMNS)
+        grid.addWidget(self.note, 1 + 2 * MAX_NUMBERS, 0, 1, FORM_COLUMNS)
         self.kind.textActivated.connect(self.chosen)
 
     def show_terrain(self, terrain: Terrain) -> None:

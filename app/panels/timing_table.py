@@ -12,15 +12,15 @@ import engine
 from app.desktop import theme, type_scale
 from app.desktop.actions import algorithm_name
 from app.desktop.numbers import duration
-from app.panels.history import BEFORE, COLUMNS, MEDIAN, MEMORY, MOST, History
+from app.panels.history import BEFORE, COLUMNS, MAXIMUM, MEDIAN, MEMORY, History
 
-SHOWN = (MEDIAN, MOST, BEFORE)
+SHOWN = (MEDIAN, MAXIMUM, BEFORE)
 """The columns shown, out of `COLUMNS`, in order; a row's tooltip has all of them."""
 ROW_HEIGHT = 21  # px
-LONGEST_NAME = "▬ contact with ABA"
+WIDEST_NAME = "▬ contact with ABA"
 MARGIN = 18  # px beside a figure in its cell
 WIDEST = ("88.8 ms", "99 %", "median")  # the widest texts of a number column
-LEAST_ROWS = 3  # visible rows at the window's least height
+MIN_ROWS = 3  # visible rows at the window's least height
 FRAME_COLORS = {
     "steps": "#93a5c4", "host launch": "#b9b2a3", "device steps": "#93a5c4", "poses": "#b592a6", "copy": "#b3a878",
     "upload": "#86a698", "draw": "#a39ac2",
@@ -163,13 +163,13 @@ class TimingRows(QTableView):
         for column in range(1, 1 + len(SHOWN)):
             self.setColumnWidth(column, width)
         self._above = header.height() if headed else 0
-        self.setMinimumHeight(self._above + LEAST_ROWS * ROW_HEIGHT)
+        self.setMinimumHeight(self._above + MIN_ROWS * ROW_HEIGHT)
         self.fit_rows()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """Hide the last columns where they leave no room for the names."""
         super().resizeEvent(event)
-        room = self.viewport().width() - self.fontMetrics().horizontalAdvance(LONGEST_NAME) - MARGIN
+        room = self.viewport().width() - self.fontMetrics().horizontalAdvance(WIDEST_NAME) - MARGIN
         for column in range(2, 1 + len(SHOWN)):
             self.setColumnHidden(column, room < column * self.columnWidth(1))
 

@@ -13,7 +13,7 @@ from app.desktop import theme
 from app.desktop.layouts import horizontal, vertical
 from app.panels.number_box import PlainBox
 
-MOST = 1e6  # N and N m
+MAX_WRENCH = 1e6  # N and N m
 NARROW = 52  # px, the least width of a number's box
 AXES = ("world", "link")
 FORCE_TIP = "Force on the link along {}, N, at its frame's origin"
@@ -41,8 +41,8 @@ class WrenchPanel(QWidget):
         super().__init__()
         self.link, self.axes = QComboBox(), QComboBox()
         self.axes.addItems(AXES)
-        self.force = [PlainBox(-MOST, MOST, 3, FORCE_TIP.format(axis), NARROW) for axis in "xyz"]
-        self.moment = [PlainBox(-MOST, MOST, 3, MOMENT_TIP.format(axis), NARROW) for axis in "xyz"]
+        self.force = [PlainBox(-MAX_WRENCH, MAX_WRENCH, 3, FORCE_TIP.format(axis), NARROW) for axis in "xyz"]
+        self.moment = [PlainBox(-MAX_WRENCH, MAX_WRENCH, 3, MOMENT_TIP.format(axis), NARROW) for axis in "xyz"]
         self.act, self.clear = QCheckBox("Apply"), QPushButton("Clear all")
         self.acting = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         self.acting.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)

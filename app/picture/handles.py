@@ -20,7 +20,7 @@ from app.picture.viewport import Viewport
 ARROW, RING = "arrow", "ring"
 START, LENGTH, RADIUS = 0.16, 1.0, 0.66  # relative to the handles' size: the ends of arrows, and the rings' radius
 SIZE = 105.0  # px, an arrow's length seen from the side
-NEAR = 7.0  # px, the largest distance of the cursor from a handle under it
+PICK_DISTANCE = 7.0  # px, the largest distance of the cursor from a handle under it
 HEAD = 11.0  # px, the size of an arrow's head
 POINTS = 64  # points of a ring
 FACING = 0.98  # cosine to the line of sight above which an arrow points at the eye and cannot be dragged
@@ -77,8 +77,8 @@ def ring(R: np.ndarray, axis: int) -> np.ndarray:
 
 
 def under(shape: Shape, place: np.ndarray) -> Handle | None:
-    """Return the handle at a position (2,), px: the nearest within `NEAR`, of rings only the near sides."""
-    best, nearest = NEAR, None
+    """Return the handle at a position (2,), px: the nearest within `PICK_DISTANCE`, of rings only the near sides."""
+    best, nearest = PICK_DISTANCE, None
     for handle, line in shape.lines.items():
         start, end = line[:-1], line[1:]
         if handle.kind == RING:

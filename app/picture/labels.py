@@ -18,7 +18,7 @@ PAD = 4.0  # px around a name
 AWAY = 9.0  # px from the named point
 APART = 2.0  # px, the least distance between two names
 MARGIN, BESIDE = 5.0, 14.0  # px: the padding of a text beside a point, and its distance from the point
-MOST = 300  # largest number of names in a picture
+MAX_LABELS = 300  # largest number of names in a picture
 
 
 def paint(painter: QPainter, view: View, scale: float, font: QFont) -> None:
@@ -38,7 +38,7 @@ def paint(painter: QPainter, view: View, scale: float, font: QFont) -> None:
     taken: list[QRectF] = []
     colors = theme.DARK if view.extras.backdrop is DARK else theme.LIGHT
     for label, (x, y, _, w) in sorted(zip(view.extras.labels, clip, strict=True), key=_rank):
-        if w <= 0 or abs(x) > w or abs(y) > w or len(taken) == MOST:
+        if w <= 0 or abs(x) > w or abs(y) > w or len(taken) == MAX_LABELS:
             continue
         at = scale * QPointF((0.5 + 0.5 * x / w) * width, (0.5 - 0.5 * y / w) * height)
         size = metrics.boundingRect(label.text).size()

@@ -19,7 +19,7 @@ from app.gl.renderer import Renderer
 from app.gl.view import View
 from app.picture.labels import paint
 
-LARGEST = 16384
+MAX_SIZE = 16384
 """The largest width or height of an image, px."""
 ENCODERS = ("libx264", "libopenh264", "mpeg4")
 """Video encoders, best first."""

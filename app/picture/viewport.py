@@ -17,7 +17,7 @@ from app.gl.camera import Camera
 from app.gl.contact_marks import Marks
 from app.gl.picking import Hit, corners_at, pick, ray, way_to, way_to_tiny
 from app.gl.renderer import DETAILS
-from app.gl.scene import FAR, Scene
+from app.gl.scene import REACH, Scene
 from app.gl.view import View
 from app.picture.drawing_problem import DrawingProblem
 from app.picture.frame_limit import FrameLimit
@@ -255,14 +255,14 @@ class Viewport(SteeredView):
         if self.is_huge(lower, upper):
             return
         x = corners_at(self.camera, size, lower + self._center, upper + self._center)  # nan behind the eye
-        if not np.all((x >= 0) & (x < size)) and np.maximum(lower - high, low - upper).max() <= FAR * self.robot_size:
+        if not np.all((x >= 0) & (x < size)) and np.maximum(lower - high, low - upper).max() <= REACH * self.robot_size:
             camera = replace(self.camera)
             camera.fit(*self.overlays.with_second_robot((np.minimum(low, lower), np.maximum(high, upper))))
             self.see(camera)
 
     def is_huge(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> bool:
         """Whether the robot can hardly be seen beside a box, (3,) corners."""
-        return float(np.max(upper - lower)) > FAR * self.robot_size
+        return float(np.max(upper - lower)) > REACH * self.robot_size
 
     def picture(self) -> QImage:
         """Return the current view, drawn in full."""

@@ -18,7 +18,7 @@ from app.simulation.attachments import Attachment
 from app.simulation.running import Running
 
 SPACING = 0.002  # s between samples, simulated, at real-time speed
-SHARE = 0.05  # largest share of the time for sampling
+MAX_SHARE = 0.05  # largest share of the time for sampling
 GATHERED = 0.03  # s after which samples are evaluated and sent
 BLOCKS = 1000  # largest number of blocks waiting to be fetched; older ones are dropped
 
@@ -52,7 +52,7 @@ class _Sample:
 class Probe(Attachment):
     """Samples quantities of the selected robot, after steps and after other changes of its state.
 
-    On a GPU there is one sample per frame. The sampling interval grows if sampling costs more than `SHARE` of the time.
+    On a GPU there is one sample per frame. The interval grows where sampling takes more than `MAX_SHARE` of the time.
     """
 
     def __init__(self) -> None:
@@ -138,7 +138,7 @@ class Probe(Attachment):
 
     def _stride(self, running: Running) -> int:
         """Return the number of steps between samples."""
-        seconds = self.speed * max(SPACING, self._cost / SHARE)
+        seconds = self.speed * max(SPACING, self._cost / MAX_SHARE)
         return max(1, round(seconds / running.simulation.dt))
 
     def _sample(self, running: Running) -> None:

@@ -20,10 +20,10 @@ KEYFRAME_FILE, ROBOT, ROBOT_TEXT = "keyframes.json", "robot.urdf", "robot.json"
 """Files in a folder of saved runs: named keyframes, a robot without another file, and its exact data."""
 KEYFRAMES = "keyframes"
 """The key of named keyframes among the settings of a run's file."""
-MOST_KEYFRAMES, LONGEST_NAME = 10_000, 200
+MAX_KEYFRAMES, MAX_NAME = 10_000, 200
 CONTROLLERS = "controllers"
 """The key of the changes of a run's controller, see `Controllers`."""
-MOST_CHANGES, LONGEST_PATH = 10_000, 4096
+MAX_CHANGES, MAX_PATH = 10_000, 4096
 KEPT_SUFFIX = ".runs"
 """The suffix of folders with the parts of runs, see `autosave`."""
 LINK_SUFFIX = ".link"
@@ -95,10 +95,10 @@ class NamedKeyframe(NamedTuple):
 def named_keyframes(reported: Any) -> tuple[NamedKeyframe, ...]:
     """Parse the keyframes in a file; invalid ones are ignored."""
     keyframes = []
-    for each in reported[:MOST_KEYFRAMES] if isinstance(reported, list) else ():
+    for each in reported[:MAX_KEYFRAMES] if isinstance(reported, list) else ():
         try:
             run, time, name = each
-            keyframes.append(NamedKeyframe(int(run), float(time), str(name)[:LONGEST_NAME]))
+            keyframes.append(NamedKeyframe(int(run), float(time), str(name)[:MAX_NAME]))
         except (TypeError, ValueError, OverflowError):
             continue
     return tuple(keyframes)
@@ -114,12 +114,12 @@ def controllers_in(settings: dict[str, Any]) -> Controllers:
     reported = settings.get(CONTROLLERS)
     if not isinstance(reported, list):
         one = settings.get("controller")
-        return ((0.0, one[:LONGEST_PATH]),) if isinstance(one, str) and one else ()
+        return ((0.0, one[:MAX_PATH]),) if isinstance(one, str) and one else ()
     controllers = []
-    for each in reported[:MOST_CHANGES]:
+    for each in reported[:MAX_CHANGES]:
         with suppress(TypeError, ValueError, OverflowError):
             time, path = each
-            controllers.append((float(time), str(path)[:LONGEST_PATH]))
+            controllers.append((float(time), str(path)[:MAX_PATH]))
     return tuple(sorted((each for each in controllers if math.isfinite(each[0])), key=lambda each: each[0]))
 
 

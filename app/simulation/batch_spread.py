@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import engine
 
-LARGEST = 4096
+MAX_ROBOTS = 4096
 """The maximum number of robots in a batch."""
 
 

@@ -17,7 +17,7 @@ APART = 0.1  # s of it between samples
 SLOWEST = 2e-4  # robot sizes per second; slower is rest
 FASTEST = 0.05  # robot sizes per second; faster is motion such as falling
 STEADY = 2.0  # the maximum ratio of the speeds in the two halves of the window; settling or tipping is not steady
-FEWEST = 3  # sticking contacts that hold a robot
+MIN_CONTACTS = 3  # sticking contacts that hold a robot
 SPREAD = 0.02  # robot sizes, the minimum spread of these in both directions
 
 
@@ -79,7 +79,7 @@ class DriftWatch:
         if contacts is None or np.any(contacts.state == "slip"):
             return False
         points = contacts.point[(contacts.state == "stick") & self._links[contacts.link] & (contacts.other < 0)]
-        if len(points) < FEWEST:
+        if len(points) < MIN_CONTACTS:
             return False
         return bool(np.linalg.svd(points - points.mean(0), compute_uv=False)[1] > SPREAD * self._size)
 

@@ -17,8 +17,8 @@ from engine.scene import HeightField, Plane
 
 FLAT = 1e-3  # sine of a rim's tilt below which its three points stay fixed
 SAME = 1e-5  # cells: places of a height field closer than this are one
-FAR = 4.0  # cells: maximum search distance of a sphere
-AROUND = 4  # maximum number of contacts of a sphere with a height field
+MAX_REACH = 4.0  # cells: maximum search distance of a sphere
+MAX_PLACES = 4  # maximum number of contacts of a sphere with a height field
 
 
 def ground_places(posed: PosedSolid, ground: Plane | HeightField, reach: float) -> list[ContactPoint]:
@@ -88,7 +88,7 @@ def on_field(ground: HeightField, x: Array, radius: float, reach: float) -> list
     above = under(ground, x)
     if above.gap <= 0:
         return [ContactPoint(x - radius * above.n, above.n, above.gap - radius)]
-    far = radius + min(reach, FAR * ground.cell)
+    far = radius + min(reach, MAX_REACH * ground.cell)
     low, high = (np.floor((x[:2] + side * far - ground.corner[:2]) / ground.cell).astype(int) for side in (-1, 1))
     cells = product(range(low[1], high[1] + 1), range(low[0], high[0] + 1))
     squares = np.array([[_corner(ground, i + k, j + m) for k, m in product((0, 1), repeat=2)] for i, j in cells])
@@ -100,7 +100,7 @@ def on_field(ground: HeightField, x: Array, radius: float, reach: float) -> list
     minima: list[ContactPoint] = []
     for k in np.argsort(distance, kind="stable"):
         point = nearest[k]
-        if distance[k] > far or len(minima) == AROUND:
+        if distance[k] > far or len(minima) == MAX_PLACES:
             break
         if any(np.linalg.norm(point - y.x) < SAME * ground.cell for y in minima):
             continue

@@ -2,7 +2,7 @@
 
 Inputs are a `Model`, its `Motion`, a `Scene` and dt; results are `Contact`s as defined in docs/collision.md: the
 pairs of shapes that can touch, the candidate places, and up to four kept of each. Contact points are
-from `algorithms.ground` and `algorithms.pair_places`. Mesh corners are read by `engine.scene.hull`.
+from `algorithms.ground` and `algorithms.pair_places`. Mesh corners are read by `engine.scene.cached_hulls`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.algorithms.pair_places import pair_places
 from engine.lie import Array
 from engine.model import FREE, WORLD, Collision, Model
 from engine.scene import Obstacle, Scene
-from engine.scene.hull import hulls, of_link
+from engine.scene.cached_hulls import hulls, of_link
 
 CONTACT_MARGIN = 1e-3  # m: gaps below this, now or within two steps, count as contacts
 NEUTRAL = 1e-6  # m: links closer than this in the neutral pose are not a contact pair

@@ -30,7 +30,7 @@ WARP = 32
 _NVPTX = "nvptx64-nvidia-cuda"
 _GLOBAL = 1
 _INLINING = 10
-_NEAR = {"div.rn.f32": "div.full.f32", "sqrt.rn.f32": "sqrt.approx.f32", "rcp.rn.f32": "rcp.approx.f32"}
+_APPROXIMATE = {"div.rn.f32": "div.full.f32", "sqrt.rn.f32": "sqrt.approx.f32", "rcp.rn.f32": "rcp.approx.f32"}
 _LABEL, _BRANCH = re.compile(r"^(\$L__BB\w+):.*$", re.MULTILINE), re.compile(r"bra(?:\.uni)?\s+(\$L__BB\w+)")
 
 
@@ -248,7 +248,7 @@ def ptx(code: str, architecture: str, registers: int) -> str:
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple(_NVPTX).create_target_machine(cpu=architecture, opt=3)
     text = str(machine.emit_assembly(tuned(parsed(code, machine), machine, inlining=_INLINING)))
-    for exact, near in _NEAR.items():
+    for exact, near in _APPROXIMATE.items():
         text = text.replace(exact, near)
     limit = r"\1.maxnreg " + str(registers) + "\n{"
     return _with_loops(re.sub(r"(\.visible \.entry \w+\([^)]*\)\s*)\{", limit, text, count=1))

@@ -17,6 +17,7 @@ from engine.cpu.chains import cfa, constraint_system, dca_step
 from engine.cpu.chains.cfa import CfaWorkspace
 from engine.cpu.rigid_body import aba, crba, jsiia, tree_passes
 from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body.cholesky import cholesky
 from engine.cpu.rigid_body.jsiia import Dense
 from engine.cpu.rigid_body.wrenches import take_from_bias
 from engine.cpu.runtime.laps import begin, lap
@@ -134,7 +135,7 @@ def _jsiia(forces, result, dynamics, _loads, phases):
         coupling, dense,
     )  # fmt: skip
     time = lap(phases, MASS_MATRIX, time)
-    jsiia.cholesky(dense.factor)
+    cholesky(dense.factor)
     time = lap(phases, FACTORISATION, time)
     jsiia.solve(dense.factor, dense.M, result.qdd[0], result.reaction[0])
     lap(phases, SOLVE, time)

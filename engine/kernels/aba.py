@@ -23,7 +23,8 @@ from engine.compile.operations import reciprocal, registers
 from engine.compile.shared import array_at, count
 from engine.compile.vectors import every, robots_at
 from engine.kernels.bodies import AXIS, NQ, NV, ZERO, rigid_inertia
-from engine.kernels.joint_rows import implicit_inertia, is_held, is_stiff, joint_force, target_acceleration
+from engine.kernels.gains_and_damping import implicit_inertia, is_stiff, joint_force
+from engine.kernels.joint_rows import is_held, target_acceleration
 from engine.kernels.outward import enter
 from engine.kernels.robot import ENTER, KIND, PARENT, Q_START, V_START, with_constants
 from engine.kernels.spatial import add, dot, minus_rank_one, plus, scale, solve6, sub

@@ -13,7 +13,8 @@ from engine.compile.operations import at_run_time, local, registers
 from engine.kernels import active_set
 from engine.kernels.aba import accelerate, leave
 from engine.kernels.bodies import NV, ZERO, rigid_inertia
-from engine.kernels.coordinates import is_bounded
+from engine.kernels.divergence import is_bounded
+from engine.kernels.gains_and_damping import force_without_friction
 from engine.kernels.joint_constraints import (
     ACTIVE_SET_STEPS,
     BLOCK_PIVOTS,
@@ -27,7 +28,7 @@ from engine.kernels.joint_constraints import (
     slides,
 )
 from engine.kernels.joint_motion import advance_joint
-from engine.kernels.joint_rows import JointRows, bounds, force_without_friction, may_be_held
+from engine.kernels.joint_rows import JointRows, bounds, may_be_held
 from engine.kernels.outward import enter
 from engine.kernels.phase_timer import lap, start_watch, stop_watch
 from engine.kernels.robot import ENTER, KIND, V_START
@@ -63,9 +64,9 @@ def _next_mode(inputs, k, qdd, reaction, primal, v_next):
     (low, high), mode, drive = bounds(inputs.rows, k, inputs.q), inputs.mode[k], force_without_friction(inputs, k)
     sliding = slides(mode)
     v_next[k] = next_velocity if sliding else held_velocity(mode, low, high)
-    released_mode = next_mode_of_held(mode, reaction, f, low, high, slack_of_reaction(f, drive))
+    released_mode = mode if primal else next_mode_of_held(mode, reaction, f, low, high, slack_of_reaction(f, drive))
     stopped_mode = mode if primal else next_mode_of_sliding(mode, next_velocity, f, low, high, slack_of_velocity(v))
-    next_mode = stopped_mode if sliding else (mode if primal else released_mode)
+    next_mode = stopped_mode if sliding else released_mode
     inputs.mode[k] = next_mode
     return next_mode != mode
 

@@ -22,10 +22,11 @@ from engine.kernels.contact.problem import CONTACTS, JOINTS
 from engine.kernels.contact.recursion import factorise
 from engine.kernels.contact.search import advance as advance_search
 from engine.kernels.contact.workspace import ContactState
-from engine.kernels.coordinates import is_bounded
+from engine.kernels.divergence import is_bounded
+from engine.kernels.gains_and_damping import joint_forces
 from engine.kernels.joint_constraints import FORWARD, STUCK, joint_law
 from engine.kernels.joint_motion import to_start_frame
-from engine.kernels.joint_rows import JointRows, joint_forces
+from engine.kernels.joint_rows import JointRows
 from engine.kernels.phase_timer import lap, start_watch, stop_watch
 from engine.kernels.step_arguments import record_state, report_divergence, set_controls
 from engine.kernels.step_state import Robots

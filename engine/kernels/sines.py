@@ -10,7 +10,7 @@ _ROUND, _ROUND_SINGLE = 6755399441055744.0, 12582912.0
 _TWO_OVER_PI = 0.6366197723675814
 # π/2 in three parts, the first two of 33 bits (Cody and Waite 1980; the split of fdlibm)
 _HALF_PI = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
-LARGEST_ANGLE = 1e6
+MAX_ANGLE = 1e6
 
 
 @inline
@@ -59,7 +59,7 @@ def nearest(x):
 
 @inline
 def quarter_turns(x):
-    """The number of quarter turns nearest to the angle x, |x| ≤ LARGEST_ANGLE, and sine and cosine of the remainder."""
+    """The number of quarter turns nearest to the angle x, |x| ≤ MAX_ANGLE, and sine and cosine of the remainder."""
     k = nearest(x * _TWO_OVER_PI)
     r = ((x - k * _HALF_PI[0]) - k * _HALF_PI[1]) - k * _HALF_PI[2]
     z = r * r
@@ -69,7 +69,7 @@ def quarter_turns(x):
 
 @inline
 def sincos(x):
-    """sin x and cos x for |x| ≤ LARGEST_ANGLE, to about an ulp; compiles to vector code."""
+    """sin x and cos x for |x| ≤ MAX_ANGLE, to about an ulp; compiles to vector code."""
     k, s, c = quarter_turns(x)
     quadrant = k - 4.0 * nearest(k * 0.25)
     odd = abs(quadrant) == 1.0

@@ -16,7 +16,7 @@ from engine.kernels.bodies import ZERO
 from engine.kernels.limbs import outward
 from engine.kernels.quaternions import rotation_from_quaternion
 from engine.kernels.robot import KIND, PARENT, Q_START, V_START
-from engine.kernels.sines import LARGEST_ANGLE, sincos, sine_and_cosine
+from engine.kernels.sines import MAX_ANGLE, sincos, sine_and_cosine
 from engine.kernels.spatial import (
     add,
     cross,
@@ -65,7 +65,7 @@ def bodies(n: int) -> Bodies:
 
 @inline
 def _sine_and_cosine(x):
-    if is_single(x) or not abs(x) <= LARGEST_ANGLE:
+    if is_single(x) or not abs(x) <= MAX_ANGLE:
         return sine_and_cosine(x)
     return sincos(x)
 

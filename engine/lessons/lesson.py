@@ -42,7 +42,7 @@ MOTION = (
     "velocities and efforts chosen at random. "
 )
 """The value `motion` of a lesson that needs motion, for a robot without."""
-NEAR = {"": 0.0, "tenth": 0.1}
+TOLERANCES = {"": 0.0, "tenth": 0.1}
 """The relative tolerance of an answer, by the lesson's key `near`."""
 
 
@@ -259,7 +259,7 @@ class LessonStep:
             return None
         choices = tuple(each for each in keys.get("choices", "").format(**self.facts).split(" | ") if each)
         answer, hint = (keys[key].format(**self.facts) for key in ("answer", "hint"))
-        return LessonQuestion(self.title, choices, answer, hint, NEAR[keys.get("near", "")], "drag" in keys)
+        return LessonQuestion(self.title, choices, answer, hint, TOLERANCES[keys.get("near", "")], "drag" in keys)
 
     @cached_property
     def code(self) -> tuple[str, tuple[str, ...], range]:

@@ -20,7 +20,7 @@ from engine.recording.setup import Setup
 from engine.scene import Contacts
 from engine.simulation import Simulation
 
-LARGEST = 32 * 2**20
+MAX_BYTES = 32 * 2**20
 """Maximum bytes of a frame file; then a new file begins. The newest `FILES` files are kept."""
 FILES = 2
 MEMORY, SMALL = 2**16, 2**14
@@ -41,7 +41,7 @@ class Writer:
 
     def add(self, record: bytes) -> None:
         """Append a record made by `record_of`. Raises OSError."""
-        if self._size + len(record) > LARGEST and self._size:
+        if self._size + len(record) > MAX_BYTES and self._size:
             os.close(self._handle)
             self._number, self._size = self._number + 1, 0
             self._handle = self._opened(self._number)

@@ -27,7 +27,7 @@ from engine.uncopyable import NotCopied
 
 PERIOD = 1 / 60
 """Seconds between frames, in wall clock or simulated time, whichever passes first."""
-SHARE, DENSE_SHARE = 0.018, 0.005
+MAX_SHARE, MAX_DENSE_SHARE = 0.018, 0.005
 """Maximum share of the script's time for all frames, and for frames closer than `PERIOD` in wall clock time."""
 AVERAGED_FRAMES = 16
 """Approximate number of frames over which a frame's cost is averaged."""
@@ -97,9 +97,9 @@ class LiveLink(NotCopied):
         if self.frames:  # the first frame includes warm-up
             self._mean += (took - self._mean) / min(self.frames, AVERAGED_FRAMES)
         self.frames, self.seconds, self._written = self.frames + 1, self.seconds + took, at
-        now, period = perf_counter(), max(PERIOD, self._mean / SHARE)
+        now, period = perf_counter(), max(PERIOD, self._mean / MAX_SHARE)
         begins = self._due if now < self._due + period else now  # otherwise small delays would add up
-        self._due, self._due_early = begins + period, now + self._mean / DENSE_SHARE
+        self._due, self._due_early = begins + period, now + self._mean / MAX_DENSE_SHARE
         self._due_steps = at[1] + max(1, round(PERIOD / self.simulation.dt))
 
     def keep_up(self) -> bool:

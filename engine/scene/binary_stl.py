@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FARTHEST = 1e15
+MAX_COORDINATE = 1e15
 """Limit on coordinates, larger than any mesh in any unit; beyond it products overflow."""
 _HEADER = 84
 _TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
@@ -39,5 +39,5 @@ def corners(path: str | Path) -> NDArray[np.float64]:
 
 def require_finite(vertices: NDArray[np.floating]) -> None:
     """Raise ValueError if a vertex is not finite, or too far away."""
-    if not np.all(np.abs(vertices) < FARTHEST):
+    if not np.all(np.abs(vertices) < MAX_COORDINATE):
         raise ValueError("it has vertices that are not finite, or too far away to compute with")

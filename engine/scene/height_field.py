@@ -13,7 +13,7 @@ from engine import array_files
 
 Array = NDArray[np.floating]
 Origin = tuple[float, float, float]
-MIN_CELL, LARGEST = 1e-6, 1e9
+MIN_CELL, MAX_EXTENT = 1e-6, 1e9
 """m: minimum cell size; maximum extent and height."""
 
 
@@ -49,10 +49,10 @@ class HeightField:
             raise ValueError(f"a height field's cell is {self.cell}; expected the length of its side in m")
         rows, columns = heights.shape
         extent = max(np.abs(heights).max(), max(rows, columns) * self.cell)
-        if self.cell < MIN_CELL or extent > LARGEST:
+        if self.cell < MIN_CELL or extent > MAX_EXTENT:
             raise ValueError(
                 f"a height field of cells of {self.cell:g} m goes as far as {extent:g} m; expected cells of "
-                f"{MIN_CELL:g} m or more, and at most {LARGEST:g} m"
+                f"{MIN_CELL:g} m or more, and at most {MAX_EXTENT:g} m"
             )
         corner = (-(columns - 1) * self.cell / 2, -(rows - 1) * self.cell / 2, 0.0)
         origin = np.asarray(corner if self.origin is None else self.origin, float)

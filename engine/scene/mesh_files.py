@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.scene.binary_stl import FARTHEST, require_finite
+from engine.scene.binary_stl import MAX_COORDINATE, require_finite
 
 KINDS = ("stl", "obj", "dae", "zae", "ply", "off", "glb", "gltf", "xaml")
 BESIDE = (".mtl", ".bin", ".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tga", ".tif", ".tiff", ".webp")
 """The types of files that a mesh may reference."""
-LARGEST = 2**30
+MAX_BYTES = 2**30
 """Maximum bytes of a mesh's file, and of a file that it references."""
 GROWTH = 100
 """Maximum ratio of an archive's content to its size, beyond one megabyte."""
@@ -113,8 +113,8 @@ def require_kind(path: Path) -> None:
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
         raise ValueError("it is a folder, a pipe or a device; give a file")
-    if status.st_size > LARGEST:
-        raise ValueError(f"it has more than {LARGEST >> 20} MB")
+    if status.st_size > MAX_BYTES:
+        raise ValueError(f"it has more than {MAX_BYTES >> 20} MB")
 
 
 def _content(path: Path) -> bytes:
@@ -155,7 +155,7 @@ def _require_finite(parts: Iterable[Any], graph: Any) -> None:
         if faces.size and not 0 <= faces.min() <= faces.max() < len(part.vertices):
             raise ValueError(f"it has {len(part.vertices)} vertices, and triangles of others")
     for name in graph.nodes_geometry:
-        if not np.all(np.abs(graph.get(name)[0]) < FARTHEST):
+        if not np.all(np.abs(graph.get(name)[0]) < MAX_COORDINATE):
             raise ValueError("it has parts whose place is not finite, or too far away to compute with")
 
 
@@ -179,8 +179,8 @@ class _FileResolver:
         inside = path.is_relative_to(above if above != above.parent else self._folder)
         if not inside or path.suffix.lower() not in BESIDE or not path.is_file():
             raise FileNotFoundError(f"there is no file {name[:100]!r} beside the mesh")
-        if path.stat().st_size > LARGEST:
-            raise ValueError(f"the file {name[:100]!r} has more than {LARGEST >> 20} MB")
+        if path.stat().st_size > MAX_BYTES:
+            raise ValueError(f"the file {name[:100]!r} has more than {MAX_BYTES >> 20} MB")
         if path not in self._known:
             self._known[path] = path.read_bytes()
             self._budget.read(len(self._known[path]))

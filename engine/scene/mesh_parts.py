@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.scene import binary_stl
-from engine.scene.convex_parts import Triangles, convex_parts
+from engine.scene.convex_hull import convex
+from engine.scene.convex_parts import Triangles
 from engine.scene.mesh_files import Budget, open_mesh
 
 Array = NDArray[np.floating]
@@ -64,25 +65,6 @@ def hulls(path: str | Path, budget: Budget | None = None) -> tuple[Array, ...]:
         except (OSError, ValueError) as problem:
             raise ValueError(f"cannot be read: {problem}") from problem
     return convex([(_moved(mesh, pose), np.asarray(mesh.faces, np.int64)) for mesh, pose in meshes])
-
-
-def convex(meshes: Sequence[tuple[Array, Triangles]]) -> tuple[Array, ...]:
-    """Return the corners (k, 3) of the meshes' convex parts, or of their common hull; meshes are vertices and
-    triangles.
-    """
-    corners = np.concatenate([np.zeros((0, 3)), *(vertices for vertices, _ in meshes)])
-    if len(corners) < 4:
-        raise ValueError(f"has {len(corners)} corners; give it a volume")
-    return convex_parts(meshes) or (_corners(corners),)
-
-
-def _corners(corners: Array) -> Array:
-    from scipy.spatial import ConvexHull, QhullError
-
-    try:
-        return np.ascontiguousarray(corners[ConvexHull(corners).vertices])
-    except QhullError as problem:
-        raise ValueError("is flat; a mesh that touches needs a volume") from problem
 
 
 def _placed(scene: Any) -> list[tuple[Any, Array]]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from engine import lie
 from engine.model.shapes import SIZES, Kind, checked_color, checked_friction, checked_size
-from engine.scene.hull import hulls
+from engine.scene.cached_hulls import hulls
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.model import FREE, WORLD, Collision, Model
+from engine.scene.cached_hulls import hulls, of_link
 from engine.scene.coefficients import coefficients
-from engine.scene.hull import hulls, of_link
 from engine.scene.obstacle import Obstacle
 from engine.scene.points import KEPT
 from engine.scene.scene import Scene

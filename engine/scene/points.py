@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.model import WORLD, Collision, Model
+from engine.scene.cached_hulls import of_link
 from engine.scene.coefficients import coefficients
 from engine.scene.height_field import HeightField
-from engine.scene.hull import of_link
 from engine.scene.hull_faces import edges
 from engine.scene.scene import Scene
 

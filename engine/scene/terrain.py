@@ -11,7 +11,7 @@ from engine.scene.obstacle import Obstacle
 from engine.scene.scene import Plane
 
 EXTENT = 12.0  # robot sizes, each side of the rough ground
-FEWEST_CELLS, MOST_CELLS = 96, 384  # along each side
+MIN_CELLS, MAX_CELLS = 96, 384  # along each side
 WAVES, CELLS_A_BUMP = 24, 8
 
 
@@ -33,7 +33,7 @@ def rough_ground(height: float, length: float, seed: int = 0, size: float = 1.0)
         if not value > 0:
             raise ValueError(f"the {name} for rough ground is {value!r}; expected a number of m above 0")
     rng, half = np.random.default_rng(seed), 0.5 * EXTENT * size
-    cells = int(np.clip(2 * half * CELLS_A_BUMP / length, FEWEST_CELLS, MOST_CELLS))
+    cells = int(np.clip(2 * half * CELLS_A_BUMP / length, MIN_CELLS, MAX_CELLS))
     x = np.linspace(-half, half, cells + 1)
     heights = np.zeros((cells + 1, cells + 1))
     # The mean length of a vector of two normal numbers is 1.25.

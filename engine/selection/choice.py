@@ -2,7 +2,7 @@
 
 Of the algorithms that support a model and are compiled for the device, the fastest is chosen by `selection.timings`, or
 by `selection.shipped` if this machine was not measured. An algorithm earlier in `capabilities.ALGORITHMS` is kept
-unless another is at least 5 % faster. Algorithms with a relative residual above `LARGEST_RESIDUAL` at that length, or
+unless another is at least 5 % faster. Algorithms with a relative residual above `MAX_RESIDUAL` at that length, or
 beyond their largest size, are excluded.
 
 For identical bits on every machine, name the algorithm.
@@ -23,7 +23,7 @@ from engine.model import Model, features
 from engine.selection import capabilities, shipped, timings
 from engine.selection.timings import Case, Measurements, Work
 
-LARGEST_RESIDUAL = {"float64": 1e-11, "float32": 1e-3}
+MAX_RESIDUAL = {"float64": 1e-11, "float32": 1e-3}
 MIN_GAIN = 1.05
 MIN_GPU_BODIES = 256
 """Number of bodies in a batch below which one kernel launch takes longer than the whole batch on a CPU."""
@@ -210,7 +210,7 @@ def _decide(table: Measurements, names: tuple[str, ...], case: Case) -> _Verdict
         time, residual = table.seconds(name, case), table.residual(name, case)
         if time is None or residual is None or (largest is not None and case.links > largest):
             continue
-        if residual > LARGEST_RESIDUAL[case.dtype]:
+        if residual > MAX_RESIDUAL[case.dtype]:
             inaccurate[name] = residual
         else:
             seconds[name] = time
@@ -231,7 +231,7 @@ def _too_inaccurate(model: Model, verdict: _Verdict, dtype: str) -> str:
     fix = 'take dtype="float64", or ' if dtype == "float32" else ""
     return (
         f"no algorithm is accurate enough in {dtype} for the {len(model.parent)} bodies of {model.name} (relative "
-        f"residuals measured here: {residuals}; allowed: {LARGEST_RESIDUAL[dtype]:g}); {fix}name one"
+        f"residuals measured here: {residuals}; allowed: {MAX_RESIDUAL[dtype]:g}); {fix}name one"
     )
 
 

@@ -15,7 +15,7 @@ from engine.real_numbers import excerpt
 from engine.step_settings import INTEGRATORS
 from engine.study.tables import Problems, Table, is_number
 from engine.study.variables import VARIABLES, Variable
-from engine.validation import MOST_STEPS
+from engine.validation import MAX_STEPS
 
 SAMPLINGS = ("random", "latin-hypercube", "sobol")
 TAKES = ("end", "min", "max", "mean", "change")
@@ -175,7 +175,7 @@ def _require_whole(study: Description, table: Table) -> None:
         if [each.name for each in study.pushes].count(push.name) > 1:
             table.problems.add(("push", k), f"two pushes are named {push.name!r}", "give it another name")
     shortest = min((x for axis in study.axes if axis.what == "dt" for x in axis.values), default=study.dt)
-    if shortest > 0 and study.seconds / shortest > MOST_STEPS:
+    if shortest > 0 and study.seconds / shortest > MAX_STEPS:
         steps = study.seconds / shortest
         table.problem("seconds", f"these are {steps:.3g} steps", "give fewer seconds or a greater dt")
     longest = max((x for axis in study.axes if axis.what == "dt" for x in axis.values), default=study.dt)

@@ -23,7 +23,7 @@ from engine.study.tables import Problems
 
 FIRST = {"cpu": 16, "cuda": 4096}
 """Number of samples of a group's first batches; later ones grow until a batch takes `LONG`."""
-MOST = {"cpu": 2**14, "cuda": 2**18}
+MAX_SAMPLES = {"cpu": 2**14, "cuda": 2**18}
 """Maximum number of samples of a batch."""
 LONG = 4.0
 """Target duration of a batch in seconds, the work lost with a process."""
@@ -235,7 +235,7 @@ class BatchSizes:
     def next(self, group: Group, left: int) -> int:
         """Return the size of the next batch of `left` samples; near the end small enough to keep every slot busy."""
         first = FIRST[group.settings.device]
-        most = self._most or MOST[group.settings.device]
+        most = self._most or MAX_SAMPLES[group.settings.device]
         fair = max(first, -(-self._missing // self._place.seats))
         count = min(left, self._next.get(group.settings, first), fair, most)
         self._missing -= count

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from engine.study.shares import wilson
 from engine.validation import Array
 
-MOST_CELLS, BINS = 1000, 200
+MAX_CELLS, BINS = 1000, 200
 """Maximum number of values along a side of a heat map; a side with more is divided into `BINS` bins."""
-MOST_LINES = 10
+MAX_LINES = 10
 """Maximum number of values with a line of their own."""
 MAX_IRREGULAR_VALUES = 40
 """Maximum number of values along a side that is not a regular grid; with more it is considered random and binned."""
@@ -56,7 +56,7 @@ def numbers(column: NDArray[Any]) -> Array:
     return np.asarray(values, float)
 
 
-def side(x: Array, most: int = MOST_CELLS, bins: int = BINS) -> Side:
+def side(x: Array, most: int = MAX_CELLS, bins: int = BINS) -> Side:
     """Return the values of x (N,), or the centres of bins if it has more than `most`."""
     if len(np.unique(x[:_PREVIEW_SAMPLES])) <= most:
         values, place = np.unique(x, return_inverse=True)
@@ -73,7 +73,7 @@ def _even(values: Array) -> bool:
     return bool(gaps.max() - gaps.min() <= 1e-6 * gaps.max())
 
 
-def cells(x: Array, y: Array, color: Array, most: int = MOST_CELLS, bins: int = BINS) -> Cells:
+def cells(x: Array, y: Array, color: Array, most: int = MAX_CELLS, bins: int = BINS) -> Cells:
     """Group samples (N,), at least one, by the cells of their x and y."""
     across, up = side(x, most, bins), side(y, most, bins)
     shape = len(up.values), len(across.values)
@@ -86,9 +86,9 @@ def cells(x: Array, y: Array, color: Array, most: int = MOST_CELLS, bins: int = 
 
 def shares(x: Array, hits: NDArray[np.bool_], by: NDArray[Any] | None, name: str, bins: int = BINS) -> list[Line]:
     """Return a predicate's share (N,) at each x (N,), for each value of `by` (N,) if these are few."""
-    across = side(x, MOST_CELLS, bins)
+    across = side(x, MAX_CELLS, bins)
     groups, place = (np.zeros(1), np.zeros(len(x), np.int64)) if by is None else np.unique(by, return_inverse=True)
-    if len(groups) > MOST_LINES:
+    if len(groups) > MAX_LINES:
         groups, place = np.zeros(1), np.zeros(len(x), np.int64)
     lines = []
     for k, value in enumerate(groups):

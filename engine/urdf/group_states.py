@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from engine.model import Joint
 from engine.text import shorten
 from engine.urdf import numerals
-from engine.urdf.markup import LARGEST, Document, Element
+from engine.urdf.markup import MAX_QUANTITY, Document, Element
 from engine.urdf.spelling import Spelling
 
 States = dict[str, dict[str, tuple[float, ...]]]
@@ -93,7 +93,7 @@ class _Reader:
             return None
         if oddity:
             self.document.warning(element, f"{came} {oddity}", f'read as {plain}; write value="{plain}"')
-        if any(abs(value) > LARGEST for value in values):
+        if any(abs(value) > MAX_QUANTITY for value in values):
             self.document.warning(element, "its value is too large to compute with", "it is left out")
             return None
         return values

@@ -28,7 +28,7 @@ Vector = tuple[float, float, float]
 
 ZERO: Vector = (0.0, 0.0, 0.0)
 
-LARGEST = 1e15
+MAX_QUANTITY = 1e15
 """No length, mass or inertia of a robot in SI units is this large; beyond it products overflow."""
 
 UNLIMITED = 1e9
@@ -37,7 +37,7 @@ UNLIMITED = 1e9
 NO_LIMIT = "1e10"
 """The value for "no limit" where the format requires one."""
 
-MOST = 50_000
+MAX_DIAGNOSTICS = 50_000
 """Maximum number of diagnostics kept. Further warnings are only counted; a further error stops the reading."""
 
 MAX_LOCATED_ATTRIBUTES = 10_000
@@ -46,7 +46,7 @@ MAX_LOCATED_ATTRIBUTES = 10_000
 MAX_LISTED_FILES = 3
 """Maximum number of a folder's files to list in a message."""
 
-LONGEST = 1000
+MAX_CHARACTERS = 1000
 """Maximum number of characters of a name and of a message; no robot's file needs more."""
 
 FOLLOWING = "correct the XML here; later problems may follow from it"
@@ -194,9 +194,9 @@ class Document:
         if self.expanded and line is not None:
             fix += " (the line is that of the expanded text: xacrodoc FILE shows it)"
             repair = ()
-        problem, fix = (shorten(in_one_line(text), LONGEST) for text in (problem, fix))
+        problem, fix = (shorten(in_one_line(text), MAX_CHARACTERS) for text in (problem, fix))
         self.diagnostics.append(
-            Diagnostic(severity, line, shorten(in_one_line(element), LONGEST), problem, fix, repair)
+            Diagnostic(severity, line, shorten(in_one_line(element), MAX_CHARACTERS), problem, fix, repair)
         )
 
     def all_diagnostics(self) -> list[Diagnostic]:
@@ -213,8 +213,8 @@ class Document:
         return diagnostics
 
     def error(self, element: Element, problem: str, fix: str) -> None:
-        """Report a problem that prevents a correct simulation. Raises TooMany beyond `MOST` diagnostics."""
-        if len(self.diagnostics) >= MOST:
+        """Report a problem that prevents a correct simulation. Raises TooMany beyond `MAX_DIAGNOSTICS` diagnostics."""
+        if len(self.diagnostics) >= MAX_DIAGNOSTICS:
             self._unlisted["error"] += 1
             raise TooMany
         self.report("error", self.line(element), problem, fix, self._label(element))
@@ -223,7 +223,7 @@ class Document:
         """Report a problem that can be worked around; `used` is the substituted value, and `repair` writes it into the
         file.
         """
-        if len(self.diagnostics) >= MOST:
+        if len(self.diagnostics) >= MAX_DIAGNOSTICS:
             self._unlisted["warning"] += 1
             return
         self.report("warning", self.line(element), problem, used, self._label(element), repair)
@@ -297,13 +297,13 @@ class Document:
         text: str = element.get(attribute, "").strip()
         if not text:
             self.error(element, f"no {attribute}", f'write {attribute}="…"')
-        elif len(text) > LONGEST:
-            self.error(element, f"{attribute} has {len(text)} characters", f"give a name of at most {LONGEST}")
+        elif len(text) > MAX_CHARACTERS:
+            self.error(element, f"{attribute} has {len(text)} characters", f"give a name of at most {MAX_CHARACTERS}")
             return None
         return text or None
 
     def numbers(
-        self, element: Element, attribute: str, count: int, largest: float = LARGEST
+        self, element: Element, attribute: str, count: int, largest: float = MAX_QUANTITY
     ) -> tuple[float, ...] | None:
         """Return `count` finite numbers of an attribute; report invalid text and return None."""
         text = element.get(attribute)
@@ -356,7 +356,7 @@ class Document:
         joined = " ".join(texts)
         if all(texts) and joined.count(" ") == len(texts) - 1:  # otherwise one of them is not a single number
             simple = numerals.parse_plain(joined, len(texts))
-            if simple is not None and max(map(abs, simple)) <= LARGEST:
+            if simple is not None and max(map(abs, simple)) <= MAX_QUANTITY:
                 return [*simple]
         return [self.number(element, attribute) for attribute in attributes]
 

@@ -20,7 +20,7 @@ _LETTERS = str.maketrans({"\u2212": "-", "\u2013": "-", "d": "e", "D": "e"})
 """Maps a word processor's minus and dash, and Fortran's exponents, to ASCII."""
 
 
-LONGEST = 10_000
+MAX_CHARACTERS = 10_000
 """Maximum number of characters of a list of numbers; a double takes at most 1100. Patterns hold Python's lock."""
 _PLAIN = re.compile(r"[0-9+\-.eE\s]*", re.ASCII)
 """Characters for which Python's float and `read` agree."""
@@ -32,7 +32,7 @@ def parse_plain(text: str, count: int) -> tuple[float, ...] | None:
 
 
 def _read_plain(text: str, count: int) -> tuple[float, ...] | None:
-    if len(text) > LONGEST or not _PLAIN.fullmatch(text):
+    if len(text) > MAX_CHARACTERS or not _PLAIN.fullmatch(text):
         return None
     try:
         values = tuple(map(float, text.split()))
@@ -70,7 +70,7 @@ def read(text: str, count: int, attribute: str) -> Numbers:
     Raises:
         Unreadable: the text is invalid or ambiguous.
     """
-    if len(text) > LONGEST:
+    if len(text) > MAX_CHARACTERS:
         raise Unreadable(f"has {len(text)} characters", _wanted(count))
     words, oddities = text.split(), []
     if any(mark in text for mark in ",;"):
@@ -109,7 +109,7 @@ def format_number(value: float) -> str:
 
 def is_infinite(text: str) -> bool:
     """Whether a text means infinity, in words or as a number beyond the range of doubles."""
-    word = text[:LONGEST].strip().lower().lstrip("+-")
+    word = text[:MAX_CHARACTERS].strip().lower().lstrip("+-")
     return word in ("inf", "infinity") or (bool(_NUMBER.fullmatch(word)) and float(word) == float("inf"))
 
 

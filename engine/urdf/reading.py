@@ -21,7 +21,7 @@ from engine.urdf.physical_checks import negative_mass
 from engine.urdf.surfaces import surfaces
 
 UNIT = (1.0, 0.0, 0.0, 1.0, 0.0, 1.0)
-SMALLEST = 1e-200
+MIN_MASS = 1e-200
 """kg: the inverse of a mass below is infinite, or makes what follows so."""
 SIZES = {
     "box": {"size": 3},
@@ -99,7 +99,7 @@ class _Reader:
             self.document.error(element, "no <mass>", 'add <mass value="…"/> in kilograms')
             return None
         mass = self.document.number(child, "value")
-        if mass is not None and 0 < mass < SMALLEST:
+        if mass is not None and 0 < mass < MIN_MASS:
             self.document.error(child, f"the mass of {mass:g} kg is too small to compute with", "give 0, or kilograms")
             return None
         return None if mass is None or negative_mass(self.document, child, mass) else mass

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 NEIGHBOURS = 16
 """Number of names with a similar beginning, and with a similar end, that are compared."""
-LONGEST = 60
+MAX_NAME = 60
 """Maximum length of a compared name; the time grows with its square."""
 MAX_SUGGESTIONS = 100
 """Number of misspelt names per file that get a suggestion."""
@@ -20,13 +20,13 @@ class Spelling:
     def __init__(self, names: Iterable[str], kind: str):
         self.kind = kind
         self._left = MAX_SUGGESTIONS
-        self._sorted = sorted(name for name in names if len(name) <= LONGEST)
+        self._sorted = sorted(name for name in names if len(name) <= MAX_NAME)
         self._reversed: list[str] = []
 
     def fix(self, name: str) -> str:
         """Return the fix for an unknown name."""
         close: list[str] = []
-        if self._left > 0 and len(name) <= LONGEST:
+        if self._left > 0 and len(name) <= MAX_NAME:
             self._left -= 1
             close = difflib.get_close_matches(name, self._alike(name), 1)
         return f"did you mean {close[0]!r}?" if close else f"name a {self.kind} of this file, or add it"

@@ -23,7 +23,7 @@ from engine.urdf.mesh_paths import PathName
 from engine.urdf.spelling import Spelling
 
 Pair = tuple[int, int]
-MOST = 1_000_000
+MAX_PAIRS = 1_000_000
 """Maximum number of pairs from `disable_default_collisions`."""
 HEAD = 10_000  # bytes; the robot's name must be within them
 
@@ -115,10 +115,10 @@ class _Links:
         disabled = self._named(root, "disable_collisions")
         elements = {self._link(element, "link"): element for element in root.iterfind("disable_default_collisions")}
         links = {link: element for link, element in elements.items() if link is not None}
-        if len(links) * len(self.index) > MOST:
+        if len(links) * len(self.index) > MAX_PAIRS:
             element = next(iter(links.values()))
             problem = f"{len(links)} links touch none of {len(self.index)} by default"
-            self.document.error(element, problem, f"name at most {MOST} pairs; leave out links that have no shape")
+            self.document.error(element, problem, f"name at most {MAX_PAIRS} pairs; leave out links that have no shape")
             return set()
         disabled |= {_ordered(link, other) for link in links for other in self.index.values() if other != link}
         return disabled - self._named(root, "enable_collisions")

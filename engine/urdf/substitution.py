@@ -15,11 +15,11 @@ from engine.urdf.markup import Document, Element, tag_of
 from engine.urdf.xacro.expressions import Evaluator
 from engine.urdf.xacro.size_limits import Refused
 
-LONGEST = 200
+MAX_EXPRESSION = 200
 """Maximum number of characters of an expression."""
-LARGEST = 10_000
+MAX_VALUE = 10_000
 """Maximum number of characters of a value, which stops properties that double each other."""
-MOST = 10_000
+MAX_EXPRESSIONS = 10_000
 """Maximum number of expressions of one file."""
 
 FIX = "name the file .urdf.xacro, or expand it first"
@@ -73,7 +73,7 @@ class Substitution:
         self._evaluate = Evaluator({})
         self._names: dict[str, object] = {name: value for name, value in vars(math).items() if not name.startswith("_")}
         self._arguments: dict[str, str] = {}
-        self._left = MOST
+        self._left = MAX_EXPRESSIONS
 
     def define(self, tag: str, element: Element) -> bool:
         """Define a property or an argument; return False if it is not a plain one."""
@@ -102,17 +102,17 @@ class Substitution:
         value = _PLACE.sub(lambda match: str(self._worked_out(*match.groups())), text)
         if "${" in value or "$(" in value:
             raise Refused("it is not closed, or one is inside another")
-        if len(value) > LARGEST:
+        if len(value) > MAX_VALUE:
             raise Refused("its value is too long")
         return value
 
     def _worked_out(self, expression: str | None, command: str | None) -> Value:
         self._left -= 1
         if self._left < 0:
-            raise Refused(f"there are more than {MOST} expressions")
+            raise Refused(f"there are more than {MAX_EXPRESSIONS} expressions")
         if expression is None:
             return self._commanded(command or "")
-        if len(expression) > LONGEST or not _PLAIN.fullmatch(expression):
+        if len(expression) > MAX_EXPRESSION or not _PLAIN.fullmatch(expression):
             raise Refused("it is more than arithmetic")
         value = self._evaluate(expression, self._names)
         if not isinstance(value, str | int | float):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from engine.text import shorten
 from engine.urdf import numerals
-from engine.urdf.markup import LARGEST, Document, Element
+from engine.urdf.markup import MAX_QUANTITY, Document, Element
 
 _Paths = dict[str, tuple[str, ...]]
 _GAZEBO: _Paths = {"friction": ("mu1", "mu", ".//surface//mu"), "restitution": (".//restitution_coefficient",)}
@@ -64,7 +64,7 @@ def _coefficient(document: Document, element: Element, name: str) -> float | Non
     if number is None:
         document.warning(element, f"{shorten(text, 100)!r} is not a coefficient of {name}", used)
         return None
-    value, upper = number[0], 1.0 if name == "restitution" else LARGEST
+    value, upper = number[0], 1.0 if name == "restitution" else MAX_QUANTITY
     if not 0 <= value <= upper:
         bound = "at least 0" if name == "friction" else "0 to 1"
         document.warning(element, f"the coefficient of {name} is {value:g}; it is {bound}", used)

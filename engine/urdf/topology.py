@@ -11,7 +11,7 @@ import numpy as np
 from engine import lie
 from engine.urdf import foreign
 from engine.urdf.elements import SCALAR, TYPES, Description, JointElement, Limits, Link, Mimic
-from engine.urdf.markup import LARGEST, Document
+from engine.urdf.markup import MAX_QUANTITY, Document
 from engine.urdf.numerals import format_number
 from engine.urdf.spelling import Spelling
 
@@ -187,7 +187,7 @@ def _followers(document: Document, joints: Iterable[JointElement]) -> dict[str, 
                 cycle = _shortened(_cycle_from(name, mimics))
                 fix = "let one of them move by itself"
                 document.error(mimic.element, f"a cycle of joints that mimic: {cycle}", fix)
-        elif not (abs(multiplier) <= LARGEST and abs(offset) <= LARGEST):
+        elif not (abs(multiplier) <= MAX_QUANTITY and abs(offset) <= MAX_QUANTITY):
             problem = f"the multipliers and offsets up to {leader!r} make {multiplier:g} and {offset:g}"
             document.error(mimic.element, problem, "give numbers that can be computed with")
         else:

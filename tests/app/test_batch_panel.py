@@ -14,9 +14,9 @@ import engine
 from app.desktop import theme
 from app.features.batch_view import BatchView
 from app.panels.batch import ALIKE, ONE, BatchPanel
-from app.panels.heat_map import BAR, LEAST, SPACE, HeatMap
+from app.panels.heat_map import BAR, MIN_HEIGHT, SPACE, HeatMap
 from app.picture.crowd import COLORINGS, ENERGY, ramp
-from app.simulation.batch_spread import LARGEST, BatchSpread
+from app.simulation.batch_spread import MAX_ROBOTS, BatchSpread
 
 Key, Left = Qt.Key, Qt.MouseButton.LeftButton
 
@@ -131,7 +131,7 @@ def test_the_panel_asks_once_the_user_has_finished(qtbot, panel):
 
 
 def test_the_slider_reaches_every_size_and_moves_by_keys(panel):
-    for key, robots in ((Key.Key_End, LARGEST), (Key.Key_Home, 1)):
+    for key, robots in ((Key.Key_End, MAX_ROBOTS), (Key.Key_Home, 1)):
         QTest.keyClick(panel.slider, key)
         assert panel.robots.value() == robots
 
@@ -146,7 +146,7 @@ def test_it_counts_who_diverged_and_has_a_scale(panel):
     for x, share in ((1, 0.0), (100, 0.5), (198, 1.0)):
         seen = np.array(image.pixelColor(x, y).getRgb()[:3])
         np.testing.assert_allclose(seen, 255 * ramp(share), atol=9)
-    assert panel.map.minimumSizeHint().height() <= panel.map.minimumHeight() == LEAST
+    assert panel.map.minimumSizeHint().height() <= panel.map.minimumHeight() == MIN_HEIGHT
 
 
 def test_one_robot_has_no_map(qtbot, panel):

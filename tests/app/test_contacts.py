@@ -9,7 +9,7 @@ import engine
 from app.features.contact_view import READ, ContactView
 from app.features.status import LOW_NOTE, LOW_TIP, Status
 from app.gl import contact_marks
-from app.gl.contact_marks import LENGTH, LONGEST, distance, lengths, marks
+from app.gl.contact_marks import LENGTH, MAX_LENGTH, distance, lengths, marks
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.contacts import contacts_of
 from app.simulation.messages import Settings, Snapshot
@@ -38,10 +38,10 @@ def test_a_longer_arrow_is_a_larger_force_and_none_is_longer_than_the_robot_is_h
     share = np.concatenate([[0.0], np.geomspace(1e-3, 1e6, 400)])
     found = lengths(share)
     assert np.all(np.diff(found) > 0)
-    assert np.all(found < LONGEST)
+    assert np.all(found < MAX_LENGTH)
     np.testing.assert_allclose(found[share <= 1], LENGTH * share[share <= 1], rtol=1e-12)
-    assert LONGEST <= 1.0
-    assert made([0.0, 0.0, 1e6]).ends[1, 0, 2] == pytest.approx(2.0 * LONGEST, rel=1e-3)
+    assert MAX_LENGTH <= 1.0
+    assert made([0.0, 0.0, 1e6]).ends[1, 0, 2] == pytest.approx(2.0 * MAX_LENGTH, rel=1e-3)
 
 
 def test_a_fixed_robot_that_reaches_below_the_ground_is_told_of(qtbot, opened, tmp_path):

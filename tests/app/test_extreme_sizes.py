@@ -6,7 +6,7 @@ from windows import wait
 
 import engine
 from app.gl import offscreen
-from app.gl.camera import FARTHEST, NEAREST, Camera
+from app.gl.camera import MAX_DISTANCE, MIN_DISTANCE, Camera
 from app.gl.scene import Scene
 
 ROBOT = """<robot name="robot">
@@ -59,7 +59,7 @@ def test_the_camera_comes_nearer_by_steps_whatever_the_size(size):
     assert camera.distance == pytest.approx(before / 1.1)
     for factor in (1e30, 1e-30):
         camera.zoom(factor)
-        assert camera.distance in (NEAREST, FARTHEST)
+        assert camera.distance in (MIN_DISTANCE, MAX_DISTANCE)
         assert np.all(np.isfinite(camera.view()))
         assert np.all(np.isfinite(camera.projection(1.5)))
 

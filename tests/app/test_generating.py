@@ -7,7 +7,7 @@ from PyQt6.QtTest import QTest
 from windows import name_file, wait
 
 import engine
-from app.features.generating import CHAIN, MOST, TREE, Generating, Generator
+from app.features.generating import CHAIN, MAX_LINKS, TREE, Generating, Generator
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_joints_are_mixed_as_asked_for(qtbot, dialog):
 
 
 def test_the_slider_reaches_every_length(dialog):
-    for key, links in ((Qt.Key.Key_End, MOST), (Qt.Key.Key_Home, 1)):
+    for key, links in ((Qt.Key.Key_End, MAX_LINKS), (Qt.Key.Key_Home, 1)):
         QTest.keyClick(dialog.slider, key)
         assert dialog.links.value() == pytest.approx(links, rel=0.01)
 

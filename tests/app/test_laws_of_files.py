@@ -27,7 +27,7 @@ from app.plotting.catalogue import catalogue
 from app.plotting.plot_files import table
 from app.plotting.series import Series
 from app.recording import run_files
-from app.simulation.batch_spread import LARGEST, BatchSpread
+from app.simulation.batch_spread import MAX_ROBOTS, BatchSpread
 from app.simulation.messages import Settings
 from app.simulation.recorder import Recorder
 from app.simulation.second_robot import SavedSecondRobot
@@ -70,7 +70,7 @@ def same_scene(one: engine.Scene, other: engine.Scene) -> None:
 
 def everything(model, rng):
     """A window's settings in every field."""
-    spread = BatchSpread(int(rng.integers(1, LARGEST)), *rng.random(3).tolist(), seed=int(rng.integers(1_000_000)))
+    spread = BatchSpread(int(rng.integers(1, MAX_ROBOTS)), *rng.random(3).tolist(), seed=int(rng.integers(1_000_000)))
     devices = {device: ("auto", *names) for device, names in engine.SIMULATION_ALGORITHMS.items()}
     device = str(rng.choice(["auto", *devices]))
     algorithm = str(rng.choice(devices.get(device, ("auto",))))
@@ -145,7 +145,7 @@ OUTSIDE = {
     "settings.dt": (0.0, -1e-3, "fast"), "settings.integrator": ("euler?", 3), "settings.algorithm": ("none", 1.0),
     "settings.device": ("tpu",), "settings.held": ("yes", 1), "settings.gravity": (0, None), "settings.driven": ([3],),
     "settings.gains.*.0": (-1e-9, -5.0, "x", None), "settings.gains.*.1": (-1e-9, -5.0, True),
-    "batch.robots": (0, -1, LARGEST + 1, 2.5), "batch.pose": (-0.1, "x"), "batch.mass": (-0.1, 1.01),
+    "batch.robots": (0, -1, MAX_ROBOTS + 1, 2.5), "batch.pose": (-0.1, "x"), "batch.mass": (-0.1, 1.01),
     "batch.friction": (-1e-3, 1.5), "batch.seed": (-1, 0.5), "drives.*.mode": ("push",), "drives.*.wave": ("saw",),
     "drives.*.period": (0.0, -2.0), "drives.*.value": ("1", None), "camera.distance": (0.0, -1.0, 1e12),
     "camera.target": ([0, 0], [1e12, 0, 0], "here"), "beside.place": ([1e12, 0, 0],), "beside.q": ([1e12],),

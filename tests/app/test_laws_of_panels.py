@@ -34,7 +34,7 @@ from app.panels.wrenches import WrenchPanel
 from app.picture.crowd import ramp
 from app.plotting.catalogue import catalogue
 from app.plotting.series import Series
-from app.simulation.batch_spread import LARGEST, BatchSpread
+from app.simulation.batch_spread import MAX_ROBOTS, BatchSpread
 from app.simulation.ghost import PRECISIONS, STEPS, GhostSettings
 from app.simulation.messages import GhostState
 
@@ -294,7 +294,7 @@ def test_a_batch_that_is_shown_is_the_one_that_would_be_asked_for(chance, qtbot)
     qtbot.addWidget(panel)
     panel.requested.connect(asked.append)
     for _ in range(10):
-        robots_, seed = int(chance.integers(1, LARGEST)), int(chance.integers(999_999))
+        robots_, seed = int(chance.integers(1, MAX_ROBOTS)), int(chance.integers(999_999))
         shares_ = [round(x, 2) for x in chance.uniform(0, [3, 0.9, 1.0])]
         panel.show_spread(BatchSpread(robots_, *shares_, seed=seed))
         found = panel.spread

@@ -133,7 +133,7 @@ def test_frames_tell_what_was_sampled_live_of_each_robot(chance, tmp_path, monke
     """Every quantity in the catalogue, of a robot of a batch with masses of its own; and a snapshot has that state."""
     monkeypatch.setattr("app.simulation.recorder.SPACING", 0.0)
     monkeypatch.setattr("app.plotting.probe.SPACING", 0.0)
-    monkeypatch.setattr("app.plotting.probe.SHARE", 1e9)
+    monkeypatch.setattr("app.plotting.probe.MAX_SHARE", 1e9)
     for model in robots(tmp_path, chance):
         kp = np.where((model.q_of_v >= 0) & (chance.random(model.nv) < 0.7), chance.uniform(0.1, 1, model.nv), 0)
         running, probe, recorder = batch_of(model, chance, kp=kp), Probe(), Recorder()

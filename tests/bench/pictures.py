@@ -9,7 +9,7 @@ import numpy as np
 
 from engine import figures
 from engine.bench.curves import slope
-from engine.selection.choice import LARGEST_RESIDUAL
+from engine.selection.choice import MAX_RESIDUAL
 from tests.bench import growth, rounds
 from tests.bench.accuracy import Row, worst
 
@@ -31,7 +31,7 @@ def accuracy(rows: Iterable[Row]) -> Figure:
         for name, points in curves.items():
             color, marker = figures.MARKS[name]
             panel.loglog([*points], [*points.values()], color=color, marker=marker, markersize=4, label=name)
-        panel.axhline(LARGEST_RESIDUAL[dtype], color="0.5", linestyle=":", label="bound of the automatic choice")
+        panel.axhline(MAX_RESIDUAL[dtype], color="0.5", linestyle=":", label="bound of the automatic choice")
         figures.axes(
             panel, (links for _, _, links in left), dtype, "residual ‖ID(q̈) − τ‖ / ‖τ_δ‖" if panel is panels[0] else ""
         )

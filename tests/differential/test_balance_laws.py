@@ -10,6 +10,7 @@ import engine
 from engine import lie
 from engine.model import FREE, WORLD
 from engine.model.poses import body_poses
+from engine.step_settings import DAMPING, KD, KP
 from engine.validation import Array
 from tests.differential.cases import Case
 from tests.differential.laws import CHAINS, EIGHT, IMPLICIT, OWN_FIELD, PAIRS, PLAIN, PLANE, TREES, holds, of_robots
@@ -40,9 +41,8 @@ def models(found: Case) -> list[engine.Model]:
 def rates(model: engine.Model, simulation: engine.Simulation, k: int, q: Array, v: Array) -> Array:
     """(7,): how fast what acts changes the energy, and the momentum about the world's origin."""
     rows = simulation.settings.joints[k if len(simulation.settings.joints) > 1 else 0]
-    kp, kd = rows[6], rows[7]
     ahead = np.where(model.q_of_v >= 0, simulation.target[k] - q[model.q_of_v], 0.0)
-    power = (simulation.tau[k] + kp * ahead - kd * v - model.damping * v) @ v
+    power = (simulation.tau[k] + rows[KP] * ahead - rows[KD] * v - model.damping * v) @ v
     T, twist = engine.link_poses(model, q), engine.link_twists(model, q, v)
     force, moment = model.mass.sum() * model.gravity, np.zeros(3)
     moment = moment + np.cross(_first_moment(model, q), model.gravity)
@@ -105,7 +105,7 @@ def fastest(found: Case) -> float:
     for k, model in enumerate(models(found)):
         rows = simulation.settings.joints[k if len(simulation.settings.joints) > 1 else 0]
         moves = np.diag(engine.inverse_mass_matrix(model, simulation.q[k])) * model.constrained
-        damped, sprung = (moves * (rows[4] + rows[7])).sum(), np.sqrt((moves * rows[6]).sum())
+        damped, sprung = (moves * (rows[DAMPING] + rows[KD])).sum(), np.sqrt((moves * rows[KP]).sum())
         pushed = np.sqrt(np.abs(moves * simulation.tau[k]).sum())
         rate = max(rate, float(np.abs(simulation.v[k]).sum()), damped, sprung, pushed)
     return rate
@@ -215,7 +215,7 @@ def what_touches_gives_no_energy(found: Case) -> None:
         energy = [engine.energy(model, q[k], v)[0] for v in after]
         if touched.integrator == "implicit":
             rows = touched.settings.joints[k if len(touched.settings.joints) > 1 else 0]
-            share = touched.dt * (rows[4] + rows[7] + touched.dt * rows[6]) * model.constrained
+            share = touched.dt * (rows[DAMPING] + rows[KD] + touched.dt * rows[KP]) * model.constrained
             energy = [e + v @ (share * v) / 2 for e, v in zip(energy, after, strict=True)]
         left = 0.0 if touched.contacts is None else float(touched.contacts.residual[k])
         assert energy[0] <= energy[1] * (1 + 1e-7 + 10 * left) + 1e-10, f"robot {k}: {energy[0]} of {energy[1]} J"

@@ -8,7 +8,7 @@ import numpy as np
 from tests.differential.chances import Rng, chance, one_of, pick
 
 T = TypeVar("T")
-MOST = 2000  # of whole numbers that are kept
+BOUND = 2000  # of whole numbers that are kept
 REALS = {
     "leaf": 3, "sum": 7, "quotient": 1, "negative": 1, "extreme": 1, "root": 1, "wave": 1, "fused": 1,
     "inverse": 1, "choice": 2, "answer": 2,
@@ -213,7 +213,7 @@ class Expressions:
 
     def kept(self, found: Whole) -> Whole:
         """Store the expression under a name if possible."""
-        return self.within(found, MOST)
+        return self.within(found, BOUND)
 
     def within(self, found: Whole, most: int) -> Whole:
         return found if -most <= found.low and found.high <= most else Whole(f"({found.text} % 997)", 0, 996)
@@ -223,8 +223,8 @@ class Expressions:
             return self.known(1)
         sorts = ("whole",) if self.written_out and self.of("whole") else ("whole", "known")
         found = [Whole(name, self.names[name].low, self.names[name].high) for name in self.of(*sorts)]
-        found += [Whole(text, -MOST, MOST) for text in self.items("whole")]
-        found += [Whole(self.element(name), -MOST, MOST) for name in self.of("counts")]
+        found += [Whole(text, -BOUND, BOUND) for text in self.items("whole")]
+        found += [Whole(self.element(name), -BOUND, BOUND) for name in self.of("counts")]
         if not found or chance(self.rng, 0.2):
             return self.whole_literal()
         return one_of(self.rng, found)
@@ -297,7 +297,7 @@ class Expressions:
         if not able:
             return self.whole_leaf(deep)
         helper = one_of(self.rng, able)
-        return Whole(self.called(helper) + "[1]" * (helper.answer == "both"), -MOST, MOST)
+        return Whole(self.called(helper) + "[1]" * (helper.answer == "both"), -BOUND, BOUND)
 
     def known(self, deep: int) -> Whole:
         """Return an integer that is known at translation, if the kernel is written out."""

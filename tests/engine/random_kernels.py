@@ -1,7 +1,7 @@
 """Random kernels: texts in the language of `engine.compile` that end, stay within bounds and keep away from its limits.
 
 `ordinary` and `known_robot` draw a text with the numbers that it works on. A name keeps its type, as the language
-demands. Whole numbers that are kept stay within ±`MOST`; reals are squashed wherever a loop could make them grow.
+demands. Whole numbers that are kept stay within ±`BOUND`; reals are squashed wherever a loop could make them grow.
 
 What the translator refuses, or takes amiss (see `test_translator_amiss`), is not drawn: names for the values of
 `and`, for texts, functions and known arrays that change, truths under `-` and `<<`, rows that a branch sets. Two things
@@ -11,7 +11,7 @@ are kept away from only until they are mended: `Function.troubled`, and calls at
 from typing import Any, NamedTuple
 
 import numpy as np
-from random_expressions import MOST, Helper, Thing
+from random_expressions import BOUND, Helper, Thing
 from random_statements import Function
 
 from tests.differential.chances import Rng, chance, one_of
@@ -81,7 +81,7 @@ def _helper(rng: Rng, number: int, earlier: list[Helper], written_out: bool, wav
     )
     kinds = kinds[0] + "".join(dict.fromkeys(kinds[1:])) + "a"
     things = {
-        "r": Thing("real"), "n": Thing("whole", -MOST, MOST), "k": Thing("known", -MOST, MOST, free=False),
+        "r": Thing("real"), "n": Thing("whole", -BOUND, BOUND), "k": Thing("known", -BOUND, BOUND, free=False),
         "t": Thing("tuple", shape=("real", "real")), "m": Thing("text"),
     }  # fmt: skip
     names = {"mode" if kind == "m" else f"{kind}0{place}": things[kind] for place, kind in enumerate(kinds[:-1])}
@@ -156,7 +156,7 @@ def ordinary(rng: Rng) -> tuple[str, tuple[Any, ...]]:
         "x": Thing("array", shape=(4,)), "y": Thing("array", shape=(6,)), "m": Thing("array", shape=(3, 4)),
         "w": Thing("counts", shape=(6,)), "given.left": Thing("array", shape=(4,)),
         "given.scale": Thing("real", free=False), "given.turns": Thing("whole", -9, 9, free=False), "p": Thing("real"),
-        "n": Thing("whole", -MOST, MOST), "mode": Thing("text"), "out": Thing("array", shape=(8,)),
+        "n": Thing("whole", -BOUND, BOUND), "mode": Thing("text"), "out": Thing("array", shape=(8,)),
         "counts": Thing("counts", shape=(8,)),
     }  # fmt: skip
     text = _text(rng, names, "x, y, m, w, given, p, n, mode, out, counts", False, True, chance(rng, 0.5))

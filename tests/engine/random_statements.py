@@ -1,6 +1,6 @@
 """Statements of random kernels, see `random_kernels`."""
 
-from random_expressions import MOST, Expressions, Helper, Thing
+from random_expressions import BOUND, Expressions, Helper, Thing
 
 from tests.differential.chances import Rng, chance, one_of, pick
 
@@ -65,7 +65,7 @@ class Function(Expressions):
     def set_whole(self, _deep: int) -> None:
         name = self.bound("n", "whole")
         self.line(f"{name} = {self.kept(self.whole(3)).text}")
-        self.names[name] = Thing("whole", -MOST, MOST)
+        self.names[name] = Thing("whole", -BOUND, BOUND)
 
     def augment(self, _deep: int) -> None:
         if self.of("whole", free=True) and chance(self.rng, 0.4):
@@ -74,7 +74,7 @@ class Function(Expressions):
             self.line(f"{name} {sign}= {by or self.kept(self.whole(2)).text}")
             if not by:
                 self.line(f"{name} %= 1009")
-            self.names[name] = Thing("whole", -MOST, MOST)
+            self.names[name] = Thing("whole", -BOUND, BOUND)
             return
         if "counts" in self.names and chance(self.rng, 0.2):
             place = self.rng.integers(8)
@@ -129,7 +129,7 @@ class Function(Expressions):
         if both and chance(self.rng, 0.6):
             x, n = self.bound("r", "real"), self.bound("n", "whole")
             self.line(f"{x}, {n} = {self.called(one_of(self.rng, both))}")
-            self.names |= {x: Thing("real"), n: Thing("whole", -MOST, MOST)}
+            self.names |= {x: Thing("real"), n: Thing("whole", -BOUND, BOUND)}
         elif len(reals) > 1:
             x, y = reals[0], reals[-1]
             self.line(f"{x}, {y} = {y}, {one_of(self.rng, (x, f'squashed({self.real(2)})'))}")

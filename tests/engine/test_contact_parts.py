@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.scene import hull
+from engine.scene import cached_hulls
 
 
 def test_heights_stand_at_their_places_and_go_on_beyond_each_border(rng):
@@ -27,4 +27,4 @@ def test_between_heights_the_ground_is_one_of_two_triangles():
 @pytest.mark.parametrize("mesh", [None, "meshes/foot.stl"])
 def test_a_mesh_that_was_not_found_when_the_robot_was_read_is_told(mesh):
     with pytest.raises(ValueError, match=f"the collision mesh {mesh} was not found, or lies outside"):
-        hull.of_link(mesh)
+        cached_hulls.of_link(mesh)

@@ -14,13 +14,13 @@ import engine
 from engine.compile import inline
 from engine.cuda.stepping.written_out_stepper import WrittenOutStepper
 from engine.device_arrays import to_host
-from engine.kernels import free_steps, joint_rows
+from engine.kernels import free_steps, gains_and_damping
 from engine.kernels.joint_constraints import BLOCK_PIVOTS
 from engine.model import Model
 from engine.step_settings import FRICTION
 
 pytestmark = pytest.mark.usefixtures("cuda")
-NEAR = {"float64": 1e-9, "float32": 2e-4}
+TOLERANCE = {"float64": 1e-9, "float32": 2e-4}
 
 
 def rubbing(model: Model, rng: np.random.Generator) -> Model:
@@ -80,7 +80,7 @@ def test_steps_are_those_of_the_cpu(name, integrator, dtype):
     for simulation in (ours, theirs):
         simulation.step(STEPS)
     for found, expected in zip(state(ours), state(theirs), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=0, atol=NEAR[dtype] * (1 + np.abs(expected).max()))
+        np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE[dtype] * (1 + np.abs(expected).max()))
 
 
 @pytest.mark.sample(2)
@@ -118,7 +118,7 @@ def test_wrenches_controls_and_recordings_are_the_cpus(rows, rng):
 
 def test_a_friction_that_depends_on_the_velocity_is_written_out(monkeypatch):
     """f = F (1 + v²), which is not known before the robot moves; the model is no other test's, as its code is."""
-    monkeypatch.setattr(joint_rows, "friction", _faster_is_more)
+    monkeypatch.setattr(gains_and_damping, "friction", _faster_is_more)
     monkeypatch.setattr(free_steps, "friction", _faster_is_more)
     model = dataclasses.replace(engine.chain(1, seed=77), friction=np.array([0.3]))
     simulation = engine.Simulation(model, 2, 1e-4, algorithm="abia", device="cuda", v=[[1.0], [2.0]])

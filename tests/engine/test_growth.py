@@ -200,7 +200,7 @@ def test_any_file_is_told_in_proportion_and_within_bounds_of_time_and_memory(
 
 
 def test_beyond_so_many_faults_an_error_ends_the_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(markup, "MOST", 3)
+    monkeypatch.setattr(markup, "MAX_DIAGNOSTICS", 3)
     path = tmp_path / "r.urdf"
 
     def told(text: str) -> list[str]:

@@ -222,7 +222,7 @@ def test_where_the_recording_is_full_the_oldest_frames_of_the_run_go() -> None:
 
 
 def test_of_many_frames_the_newest_stay_for_who_comes_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "LARGEST", 10_000)
+    monkeypatch.setattr(records, "MAX_BYTES", 10_000)
     simulation = engine.Simulation(engine.load(engine.find_robot("double_pendulum")))
     link = engine.show(simulation, window=False)
     reader, recording, run = opened(link.folder)

@@ -24,7 +24,7 @@ from PIL import Image
 import engine
 from app.gl import meshfile
 from engine.scene import mesh_reader
-from engine.scene.hull import hulls
+from engine.scene.cached_hulls import hulls
 from engine.scene.hull_faces import edges
 
 if sys.platform != "linux":

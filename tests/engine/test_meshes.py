@@ -5,7 +5,7 @@ import pytest
 import trimesh
 
 import engine
-from engine.scene.hull import hulls
+from engine.scene.cached_hulls import hulls
 
 TABLE = """<robot name="table"><link name="table">
 <inertial><mass value="2"/><inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial>

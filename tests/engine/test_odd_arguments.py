@@ -98,7 +98,7 @@ def test_texts_of_numpy_are_texts():
 def test_steps_without_end_are_refused_at_once():
     model = engine.chain(2)
     simulation = engine.Simulation(model, device="cpu")
-    for n in (10**20, validation.MOST_STEPS + 1, np.uint64(2**63)):
+    for n in (10**20, validation.MAX_STEPS + 1, np.uint64(2**63)):
         with pytest.raises(ValueError, match=r"n is .*; expected at most 1e\+12, which take days"):
             simulation.step(n)
         with pytest.raises(ValueError, match=r"steps is .*; expected at most 1e\+12"):

@@ -86,7 +86,7 @@ ROBOTS = [
     engine.load(engine.find_robot("quadruped")),
     *MIMICS,
 ]
-SHARE, WEIGHT, GONE = 1.7, 0.1, 0.3
+R_SCALE, WEIGHT, GONE = 1.7, 0.1, 0.3
 """The multiple of r and ε of a Newton step, and how much of the one before is gone."""
 OPEN, STICKS, SLIPS = range(3)
 without_mimics = pytest.mark.parametrize("model", ROBOTS[: -len(MIMICS)], ids=lambda model: model.name)
@@ -181,7 +181,7 @@ def _draw_impulses(robot: Robot, chance: np.random.Generator) -> None:
     z[:, 0] = np.where(np.arange(C) % 3 == OPEN, -1, 1) * (0.1 + np.abs(z[:, 0]))
     slip = np.where(np.arange(C) % 3 == SLIPS, 2.0, 0.5) * p.mu * np.abs(z[:, 0])
     z[:, 1:] *= np.where(p.mu > 0, slip, 1.0)[:, None] / np.linalg.norm(z[:, 1:], axis=1, keepdims=True)
-    p.u[:] = (p.impulse - z) / (SHARE * p.r[:, None])
+    p.u[:] = (p.impulse - z) / (R_SCALE * p.r[:, None])
     p.g[:R], p.joint_impulse[:R], p.joint_u[:R] = chance.uniform(0.5, 2, R), *chance.normal(size=(2, R))
     p.law[:R] = np.stack([chance.uniform(0, 1, R), -chance.uniform(0, 1, R), chance.uniform(0, 1, R)], 1)
 
@@ -216,7 +216,7 @@ def test_newtons_step_solves_the_dense_system(model, pairs, few, chance):
     p.total[:], p.dv[:] = (_completed(robot, x, loaded) for x in chance.normal(size=(2, model.nv)))
     tree.moved[:], tree.step[:] = _twists(robot, p.total), _twists(robot, p.dv)
     before = p.total + GONE * p.dv
-    newton.direction(len(p.mu), R, GONE, SHARE, WEIGHT, robot.d, robot.topology, robot.bodies, robot.work)
+    newton.direction(len(p.mu), R, GONE, R_SCALE, WEIGHT, robot.d, robot.topology, robot.bodies, robot.work)
     A, right = _system(robot)
     right -= robot.M @ before
     for k, omega in enumerate(p.omega.reshape(-1, 3, 3)):
@@ -245,7 +245,7 @@ def test_a_stiff_step_is_solved_to_rounding(model, pairs, chance):
     p, R = robot.work.problem, len(robot.rows)
     _draw_impulses(robot, chance)
     p.mu[:], p.impulse[:, 0], p.u[:, 0] = 0.0, np.abs(p.impulse[:, 0]), -np.abs(p.u[:, 0])
-    newton.direction(len(p.mu), R, 0.0, SHARE, 1e-6, robot.d, robot.topology, robot.bodies, robot.work)
+    newton.direction(len(p.mu), R, 0.0, R_SCALE, 1e-6, robot.d, robot.topology, robot.bodies, robot.work)
     A, right = _system(robot)
     dv = _completed(robot, p.dv, _loaded(model, robot)[1])
     most = np.abs(A).max() * np.abs(dv).max() + np.abs(right).max()

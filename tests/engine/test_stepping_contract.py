@@ -28,12 +28,12 @@ NEIGHBOUR, GROWN = 1e-15, 1e-11
 """The relative initial distance of a neighbour, and its maximum after all steps."""
 MOVED = 1e-3
 """rad or m: a motion that says something."""
-LONGEST_CORRECTED = 200
+MAX_CORRECTED = 200
 """Bodies up to which RK4 steps under constraints are asked for: its correction of 1000 joints, all of which may be
 held, takes the active set method joint after joint, a third of a second a step."""
 EARLY = 50
 """Steps after which another run, cut otherwise, must have come to the same bits."""
-LONGEST_SINGLE = {"cfa": 50}
+MAX_SINGLE = {"cfa": 50}
 """Bodies up to which an algorithm is asked for in single precision, where there is such a number: on longer chains what
 CFA's refinement starts from has too few digits right (docs/measured_algorithms.md, accuracy)."""
 TURNS = 5
@@ -83,9 +83,9 @@ def cases(algorithm: str, device: str, dtype: str, integrator: str, acting: str,
     """Return all robots that the algorithm steps there, except those beyond its largest size."""
     largest = capabilities.ALGORITHMS[algorithm].largest or np.inf
     if dtype == "float32":
-        largest = min(largest, LONGEST_SINGLE.get(algorithm, np.inf))
+        largest = min(largest, MAX_SINGLE.get(algorithm, np.inf))
     if integrator == "rk4" and acting in CONSTRAINED:
-        largest = min(largest, LONGEST_CORRECTED)
+        largest = min(largest, MAX_CORRECTED)
     turn = engine.INTEGRATORS.index(integrator) + ACTING.index(acting)
     return [
         Case(algorithm, device, dtype, integrator, acting, name)

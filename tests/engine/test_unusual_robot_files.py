@@ -60,7 +60,7 @@ def test_a_robot_may_come_through_a_pipe():
 def test_a_pipe_that_never_ends_is_left(tmp_path, monkeypatch):
     pipe = tmp_path / "pipe.urdf"
     os.mkfifo(pipe)
-    monkeypatch.setattr("engine.files.LARGEST", 1000)
+    monkeypatch.setattr("engine.files.MAX_BYTES", 1000)
     with subprocess.Popen(["sh", "-c", f"yes > '{pipe}'"]) as endless:
         (found,) = engine.check(pipe)
         endless.wait(60)
@@ -198,6 +198,6 @@ def test_what_a_file_names_must_be_a_file(tmp_path, endless, monkeypatch, capfd)
 def test_a_file_beyond_all_robots_is_not_read(tmp_path):
     path = tmp_path / "large.urdf"
     with path.open("wb") as file:
-        file.truncate(engine.files.LARGEST + 1)
+        file.truncate(engine.files.MAX_BYTES + 1)
     (found,) = engine.check(path)
     assert found.problem == "cannot be read: more than 256 MB are in it"

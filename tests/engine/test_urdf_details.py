@@ -41,7 +41,7 @@ def test_of_few_names_each_is_tried_and_of_many_those_that_begin_or_end_alike():
 
 def test_a_file_has_so_many_expressions_and_no_more():
     substitute = substitution.Substitution()
-    assert {substitute.text("${1 + 1}") for _ in range(substitution.MOST)} == {"2"}
+    assert {substitute.text("${1 + 1}") for _ in range(substitution.MAX_EXPRESSIONS)} == {"2"}
     with pytest.raises(substitution.Refused, match="there are more than 10000 expressions"):
         substitute.text("${1 + 1}")
 

@@ -23,10 +23,10 @@ from lines import Lines
 from targets import ROOT, TARGETS, Target
 
 PATIENCE = 10.0
-"""s of computing for an input of at most `LONGEST` bytes; what takes longer is a finding."""
+"""s of computing for an input of at most `MAX_BYTES` bytes; what takes longer is a finding."""
 WALL = 120.0
 """s of the clock after which a process is ended that does not even take that signal."""
-LONGEST = 100_000
+MAX_BYTES = 100_000
 MEMORY = 3 << 30
 """Bytes that a process may take, so that what grows without bound ends in a MemoryError, which is a finding."""
 ROUND = 256
@@ -99,7 +99,7 @@ def fuzz(name: str, inputs: int, processes: int, seed: int, seconds: float, keep
 class _Worker:
     def __init__(self, name: str, inputs: int, seed: str, seconds: float, keep: Path):
         self.name, self.left, self.seed, self.heard, self.number = name, inputs, seed, time.monotonic(), b""
-        self.at_work = mmap.mmap(-1, LONGEST + 64)
+        self.at_work = mmap.mmap(-1, MAX_BYTES + 64)
         context = multiprocessing.get_context("fork")
         self.pipe, sender = context.Pipe(duplex=False)
         self.process = context.Process(target=_work, args=(name, inputs, seed, seconds, keep, sender, self.at_work))
@@ -159,7 +159,7 @@ def _loop(
         pool = pools[suffix]
         data = pool[min(int(chance.random() ** 0.7 * len(pool)), len(pool) - 1)]
         for _ in range(chance.choice((1, 1, 1, 2, 3))):
-            data = target.mutate(data, chance)[:LONGEST]
+            data = target.mutate(data, chance)[:MAX_BYTES]
         at_work[: 64 + len(data)] = b"".join(
             (len(data).to_bytes(8, "little"), suffix.encode().ljust(16, b"\0"), (done + 1).to_bytes(40, "little"), data)
         )

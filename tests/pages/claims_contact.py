@@ -165,7 +165,7 @@ def by_bodies() -> Iterable[str]:
     )
     yield f"down to a residual of {e(search._SWITCH_RESIDUAL)} ({e(search._SWITCH_RESIDUAL_SINGLE)})"
     products = f"{word(round(search._START_PRODUCTS))} times that residual and at least {e(search._MIN_START_PRODUCTS)}"
-    yield f"leave less than {e(search._NEAR)}, as beside a kink, it begins near their impulses, with $\\nu$ {products}"
+    yield f"leave less than {e(search._KINK)}, as beside a kink, it begins near their impulses, with $\\nu$ {products}"
     small = f"After a step of less than {g(interior._SHORT)} at $\\nu$ below {g(interior._SMALL)}, $\\nu$ is made"
     yield f"{small} {word(round(interior._RECENTRING))} times as large"
     assert interior._IDLE == 60

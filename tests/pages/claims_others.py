@@ -180,7 +180,7 @@ def bounded() -> Iterable[str]:
     pauses = " and ".join(f"{ms / 1000:g} s" for ms in drawing_problem.PAUSES)
     yield f"objects are recreated after {pauses}; a persistent error is reported"
     yield f"the next start offers the robot, and the run up to {autosave.PERIOD:g} s before"
-    yield f"the line and the exception in {controller.LONGEST} characters"
+    yield f"the line and the exception in {controller.MAX_MESSAGE} characters"
     done, no, *_ = statuses()
     assert done == 0
     yield f"the window closes within {autosave.PARTING:g} s; no process is left"
@@ -203,9 +203,9 @@ def lessons() -> Iterable[str]:
 def limits() -> Iterable[str]:
     """Limits of frames, runs and files."""
     yield f"A frame is written every 1/{1 / show.PERIOD:.0f} s of wall clock or simulated time, or less often"
-    yield f"frames take at most {g(100 * show.SHARE)} % of the script's time"
+    yield f"frames take at most {g(100 * show.MAX_SHARE)} % of the script's time"
     yield f"the newest {MAX_RUNS - 1} are kept"
-    size = records.LARGEST // 2**20
+    size = records.MAX_BYTES // 2**20
     yield f"The newest {size} to {records.FILES * size} MB of frames follow"
 
 
@@ -214,7 +214,7 @@ def rules() -> Iterable[str]:
     """The sizes that the house has."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     yield (
-        f"A file has at most {test_house.LONGEST_FILE} lines, a function at most {test_house.LONGEST_FUNCTION}, a line "
+        f"A file has at most {test_house.MAX_FILE} lines, a function at most {test_house.MAX_FUNCTION}, a line "
         f"{project['tool']['ruff']['line-length']} characters."
     )
 

@@ -93,11 +93,11 @@ def options() -> Iterable[str]:
 @claims
 def led() -> Iterable[str]:
     """The work of a leader of many machines."""
-    yield f"of {study.MOST['cuda']:,} samples, on a GPU"
+    yield f"of {study.MAX_SAMPLES['cuda']:,} samples, on a GPU"
     yield f"With batches of {study.LONG:g} s, {4096 / study.LONG:.0f} would end each second,"
     yield f"So batches grow until at most {study.LED} end in a second, {4096 / study.LED:.0f} s each."
-    yield f"{1e9 / study.MOST['cuda']:.0f} batches of a GPU"
-    yield f"{1e9 / study.MOST['cuda']:.0f} parts"
+    yield f"{1e9 / study.MAX_SAMPLES['cuda']:.0f} batches of a GPU"
+    yield f"{1e9 / study.MAX_SAMPLES['cuda']:.0f} parts"
     assert on_ray.AHEAD == 2
     yield "object store holds two batches for each GPU"
 

@@ -22,9 +22,9 @@ def rise() -> float:
     return up
 
 
-LONGEST = g(timestep.LONGEST)
+MAX_STEP = g(timestep.MAX_STEP)
 SAYS = {
-    "run dt": f"at most {LONGEST}; with --controls {LONGEST})",
+    "run dt": f"at most {MAX_STEP}; with --controls {MAX_STEP})",
     "run device": f"default: the {page_text.defaults('run')['device'].upper()};",
     "run gravity": f"(default {' '.join(f'{x:g}' for x in page_text.defaults('run')['gravity'])})",
     "run friction": f"(default {Scene().friction:g})",

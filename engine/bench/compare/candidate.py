@@ -21,7 +21,7 @@ from engine.device_arrays import on_device, to_host
 from engine.dynamics import ForwardDynamics, inverse_dynamics
 from engine.model import Model
 from engine.selection import capabilities
-from engine.selection.choice import LARGEST_RESIDUAL
+from engine.selection.choice import MAX_RESIDUAL
 from engine.validation import Array
 
 Verdict = Literal["waiting", "ok", "wrong", "refused", "failed"]
@@ -188,7 +188,7 @@ class Candidate:
         checked = State(*(x[rows] for x in self._at))
         residual = float(np.max(states.residual(self.model, checked, result.reshape(shape)[rows])))
         self.residual = residual if self.residual is None else max(residual, self.residual)
-        bound = LARGEST_RESIDUAL[self.dtype]
+        bound = MAX_RESIDUAL[self.dtype]
         if not self.residual <= bound:
             what = (
                 f"its residual is {self.residual:.2g}" if math.isfinite(self.residual) else "its result is not finite"

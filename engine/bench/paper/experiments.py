@@ -25,7 +25,7 @@ from engine.device_arrays import to_host
 from engine.dynamics import ForwardDynamics
 from engine.model import Model, generate
 from engine.selection import capabilities
-from engine.selection.choice import LARGEST_RESIDUAL
+from engine.selection.choice import MAX_RESIDUAL
 
 DTYPE = "float64"
 LONGEST = 0.25
@@ -270,7 +270,7 @@ class _Call:
         result = np.reshape(to_host(self._out), at.v.shape)[rows]
         left, allowed = (
             float(np.max(residual(self._model, State(*(x[rows] for x in at)), result))),
-            LARGEST_RESIDUAL[DTYPE],
+            MAX_RESIDUAL[DTYPE],
         )
         if not left <= allowed:
             return {"wrong": f"its residual is {left:.2g}, and {allowed:g} is allowed"}

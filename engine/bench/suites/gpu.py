@@ -18,7 +18,7 @@ from engine.bench.states import State, state
 from engine.bench.suites import first_answers, swarm
 from engine.cuda.runtime import device
 from engine.model import Model, generate
-from engine.selection.choice import LARGEST_RESIDUAL
+from engine.selection.choice import MAX_RESIDUAL
 
 RACE = (2, 4, 8, 12, 16, 20, 25, 32, 40, 50, 64, 100)
 """Lengths at which one call from Python is compared with Pinocchio on one core."""
@@ -105,7 +105,7 @@ def _forward(case: ChainCase, seconds: float) -> dict[str, Any]:
         "copy_back_us": back * 1e6,
         "others": [timed.row() for timed in ours if timed is not best],
     }
-    accurate = best.residual <= LARGEST_RESIDUAL[case.dtype]
+    accurate = best.residual <= MAX_RESIDUAL[case.dtype]
     beside = {name: or_missing(partial(_compare_peer, PEERS[name], model, at, seconds, best)) for name in case.peers}
     return {**row, "accurate": accurate, "goal": case.goal.verdict(row), "peers": beside}
 
@@ -116,7 +116,7 @@ def _compare_peer(
     """Return a peer's figures, with the ratios of its time to ours on the device and including the wait."""
     timing = peer(model, at, seconds)
     row = {"us": timing.seconds * 1e6, "how": timing.how, "first_s": timing.first, "residual": timing.residual}
-    if not timing.residual <= LARGEST_RESIDUAL["float32"]:
+    if not timing.residual <= MAX_RESIDUAL["float32"]:
         return {**row, "missing": "it computes something else, or too inaccurately"}
     return {**row, "ratio": timing.seconds / best.device, "ratio_call": timing.seconds / best.call}
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.compile import kernel
 from engine.kernels.robot import KIND
-from engine.kernels.sines import LARGEST_ANGLE, sincos
+from engine.kernels.sines import MAX_ANGLE, sincos
 from engine.kernels.spatial import add, inertia_to_parent, load3, load6, load9, minus_rank_one, rotated_about_z, scale
 from engine.model import REVOLUTE, layout
 
@@ -35,7 +35,7 @@ def axial_inertias(topology, constants, q, out):
             R, p = load9(c, layout.HOME_ROTATION), load3(c, layout.HOME_POSITION)
             angle = q[k, i]
             if revolute:
-                s, o = sincos(angle) if abs(angle) <= LARGEST_ANGLE else (np.sin(angle), np.cos(angle))
+                s, o = sincos(angle) if abs(angle) <= MAX_ANGLE else (np.sin(angle), np.cos(angle))
                 R = rotated_about_z(R, s, o)
             else:
                 p = add(p, scale(angle, (R[2], R[5], R[8])))

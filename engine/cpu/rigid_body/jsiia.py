@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from engine.compile import Function, kernel, specialise
 from engine.cpu.rigid_body import crba, tree_passes
 from engine.cpu.rigid_body import workspace as at
+from engine.cpu.rigid_body.cholesky import cholesky, substitute
 from engine.cpu.rigid_body.rnea import forces
 from engine.cpu.rigid_body.wrenches import take_from_bias
 from engine.cpu.runtime.arrays import fill
@@ -62,34 +63,6 @@ def reduce_matrix(M, index, factor, out):
 
 
 @kernel
-def cholesky(M):
-    """Replace M (n, n), symmetric and positive definite, by its Cholesky factor."""
-    n = M.shape[0]
-    for j in range(n):
-        for k in range(j):
-            M[j, j] -= M[j, k] * M[j, k]
-        M[j, j] = np.sqrt(M[j, j])
-        for i in range(j + 1, n):
-            for k in range(j):
-                M[i, j] -= M[i, k] * M[j, k]
-            M[i, j] /= M[j, j]
-
-
-@kernel
-def _substitute(L, b):
-    """b ← (L Lᵀ)⁻¹ b, (n,)."""
-    n = L.shape[0]
-    for i in range(n):
-        for k in range(i):
-            b[i] -= L[i, k] * b[k]
-        b[i] /= L[i, i]
-    for i in range(n - 1, -1, -1):
-        for k in range(i + 1, n):
-            b[i] -= L[k, i] * b[k]
-        b[i] /= L[i, i]
-
-
-@kernel
 def bias(out, topology, constants, w, lanes, gravity, wrenches):
     """Compute the tree's bias force into `out` (1, tree_nv) at the poses and velocities in w, L = 1.
 
@@ -130,7 +103,7 @@ def locked_system(tau, extra, locked, target, qdd, reaction, coupling, dense):
 def solve(L, M, qdd, reaction):
     """Compute q̈ (nv,) and the locks' reactions from the factor L."""
     n = qdd.size
-    _substitute(L, qdd)
+    substitute(L, qdd)
     for i in range(n):
         for j in range(n):
             reaction[i] += M[i, j] * qdd[j]

@@ -13,7 +13,7 @@ from engine.cpu.rigid_body import workspace as at
 from engine.kernels.bodies import NQ, NV
 from engine.kernels.quaternions import rotation_from_quaternion
 from engine.kernels.robot import KIND, PARENT, Q_START, V_START
-from engine.kernels.sines import LARGEST_ANGLE, sincos, sine_and_cosine
+from engine.kernels.sines import MAX_ANGLE, sincos, sine_and_cosine
 from engine.kernels.spatial import (
     add,
     columns,
@@ -133,9 +133,9 @@ def _revolute(row, constants, i, L):
     for k in range(L):
         s, o = sine_and_cosine(row[at.Q * L + k]) if is_single(row[at.Q * L + k]) else sincos(row[at.Q * L + k])
         store9(row, rotated_about_z(R, s, o), at.R * L + k, L)
-    if not largest <= LARGEST_ANGLE:
+    if not largest <= MAX_ANGLE:
         for k in range(L):  # a large angle must not affect the other robots of the block
-            if not abs(row[at.Q * L + k]) <= LARGEST_ANGLE:
+            if not abs(row[at.Q * L + k]) <= MAX_ANGLE:
                 s, o = sine_and_cosine(row[at.Q * L + k])
                 store9(row, rotated_about_z(R, s, o), at.R * L + k, L)
     p = load3(c, layout.HOME_POSITION)

@@ -18,9 +18,10 @@ from engine.kernels import active_set, rk4
 from engine.kernels.contact.contact_step import contact_velocity, integrate
 from engine.kernels.contact.detection import find_contacts
 from engine.kernels.contact.workspace import CONTACT_COUNT, RESIDUAL, ContactState
-from engine.kernels.coordinates import is_bounded
+from engine.kernels.divergence import is_bounded
+from engine.kernels.gains_and_damping import joint_forces
 from engine.kernels.joint_motion import advance, to_start_frame
-from engine.kernels.joint_rows import JointRows, joint_forces
+from engine.kernels.joint_rows import JointRows
 from engine.kernels.step_state import ActiveSet, Robots
 from engine.phases import COLLISION, CONTACT, INTEGRATION
 from engine.step_settings import DIVERGED, Rotations

@@ -14,7 +14,7 @@ from engine.compile.vectors import as_precise_as, double, gather, load, store, w
 from engine.cpu.runtime.lanes import load3, load6, load9, put3, put9
 from engine.cpu.trees import rows as at
 from engine.kernels.quaternions import rotation_from_quaternion
-from engine.kernels.sines import LARGEST_ANGLE, nearest, quarter_turns
+from engine.kernels.sines import MAX_ANGLE, nearest, quarter_turns
 from engine.kernels.spatial import (
     add,
     cross,
@@ -45,7 +45,7 @@ def _odd(k):
 
 @inline
 def _sincos(x):
-    """sin x and cos x for |x| ≤ LARGEST_ANGLE, to about an ulp."""
+    """sin x and cos x for |x| ≤ MAX_ANGLE, to about an ulp."""
     k, s, c = quarter_turns(double(x))
     odd = _odd(k)
     sine, cosine = where(odd, c, s), where(odd, s, c)
@@ -65,7 +65,7 @@ def _small_angles(row, c, L):
     """Reduce angles of any size among the rows' coordinates, in R, to ones near 0."""
     for k in range(L):
         x = row[at.R * L + k]
-        if abs(x) > LARGEST_ANGLE and c[at.TURNS * L + k] != 0.0:
+        if abs(x) > MAX_ANGLE and c[at.TURNS * L + k] != 0.0:
             row[at.R * L + k] = np.arctan2(np.sin(x), np.cos(x))
 
 
@@ -76,7 +76,7 @@ def pose(row, c, of_q, lanes, q):
     largest = 0.0
     for k in range(len(lanes)):
         largest = max(largest, abs(row[at.R * len(lanes) + k]))
-    if not largest <= LARGEST_ANGLE:
+    if not largest <= MAX_ANGLE:
         _small_angles(row, c, len(lanes))
     angle, H, p = load(row, at.R, lanes), load9(c, layout.HOME_ROTATION, lanes), load3(c, layout.HOME_POSITION, lanes)
     turns, slides = _axes(c, lanes)

@@ -1,4 +1,4 @@
-// The force on one velocity of a joint, without its constraints: the law of engine/kernels/joint_rows.py.
+// The force on one velocity of a joint, without its constraints: the law of engine/kernels/gains_and_damping.py.
 #pragma once
 
 // A joint's column of `StepSettings.joints`, rows `stride` apart, by their names in joint_row.

@@ -6,12 +6,12 @@ import numpy as np
 
 from engine.compile import inline, kernel
 from engine.kernels.collision.epa import penetration_direction
-from engine.kernels.collision.gjk import APART, FAR, OVERLAP, closest_points
+from engine.kernels.collision.gjk import APART, BEYOND, OVERLAP, closest_points
 from engine.kernels.collision.support import begin_support, core_radius, facing, gap_along
 from engine.kernels.spatial import add, dot, load3, load9, mul, mul_t, scale, store3, sub
 from engine.scene.shapes import BOX, CYLINDER, HULL, SPHERE
 
-_NEAR = 1e-4  # relative to the smaller shape: the distance below which its direction is inaccurate
+_MIN_ACCURATE_DISTANCE = 1e-4  # relative to the smaller shape: the distance below which its direction is inaccurate
 _SHIFT = 1e-2  # relative to the smaller shape
 _ROUNDS = 8
 _CONVERGED = 1e-10  # relative to it: the least gain
@@ -104,7 +104,7 @@ def _align_with_face(a, b, shapes, rotation, d, ws):
 
 @kernel
 def signed_distance(a, b, shapes, rotation, d, reach, ws):
-    """Return FAR where shapes, the first at d, the second at 0, are farther apart than `reach`, else APART.
+    """Return BEYOND where shapes, the first at d, the second at 0, are farther apart than `reach`, else APART.
 
     `axis` then has the normal from the second to the first, the gap, negative where they overlap, and the midpoint of
     the closest points. Radii of spheres and capsules count.
@@ -114,10 +114,10 @@ def signed_distance(a, b, shapes, rotation, d, reach, ws):
     radii = radius_a + radius_b
     begin_support(a, b, shapes, ws)
     outcome = closest_points(a, b, shapes, rotation, d, reach + radii, ws)
-    if outcome == FAR or (outcome == APART and ws.axis[3] > reach + radii):
-        return FAR
+    if outcome == BEYOND or (outcome == APART and ws.axis[3] > reach + radii):
+        return BEYOND
     x, y = load3(ws.axis, 4), load3(ws.axis, 7)
-    if outcome == APART and ws.axis[3] > _NEAR * small:
+    if outcome == APART and ws.axis[3] > _MIN_ACCURATE_DISTANCE * small:
         store3(ws.axis, scale(0.5, add(x, y)), 4)
     else:
         if outcome >= OVERLAP:
@@ -128,4 +128,4 @@ def signed_distance(a, b, shapes, rotation, d, reach, ws):
     # Midway between the surfaces, not between the core points.
     store3(ws.axis, add(load3(ws.axis, 4), scale(0.5 * (radius_b - radius_a), n)), 4)
     ws.axis[3] -= radii
-    return APART if ws.axis[3] <= reach else FAR
+    return APART if ws.axis[3] <= reach else BEYOND

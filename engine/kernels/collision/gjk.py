@@ -13,7 +13,7 @@ from engine.compile import inline, kernel
 from engine.kernels.collision.support import farthest
 from engine.kernels.spatial import add, cross, dot, load3, load6, load9, mul, scale, store3, store6, sub
 
-FAR, APART, OVERLAP = range(3)
+BEYOND, APART, OVERLAP = range(3)
 _ROUNDS = 64
 _CLOSE = 1e-14  # relative: the tolerance of the squared distance
 _TOUCHING = 1e-9  # relative to the summands: the distance below which the direction is undefined
@@ -161,10 +161,10 @@ def _result(ws, count):
 
 @kernel
 def closest_points(a, b, shapes, rotation, d, limit, ws):
-    """Return FAR, APART or, from OVERLAP on, that shapes overlap; the first is at d, the other at 0.
+    """Return BEYOND, APART or, from OVERLAP on, that shapes overlap; the first is at d, the other at 0.
 
-    FAR: farther apart than the limit. APART: `axis` holds the normal from the second to the first, the distance and the
-    witness points. OVERLAP + k: `simplex` holds k + 1 points whose hull contains the origin. Radii of spheres and
+    BEYOND: farther apart than the limit. APART: `axis` holds the normal from the second to the first, the distance and
+    the witness points. OVERLAP + k: `simplex` holds k + 1 points whose hull contains the origin. Radii of spheres and
     capsules do not count.
     """
     centre_a = add(d, mul(load9(rotation[a]), load3(shapes.bound[a])))
@@ -178,7 +178,7 @@ def closest_points(a, b, shapes, rotation, d, limit, ws):
         w, x = farthest(a, b, shapes, rotation, d, scale(-1.0, v), ws)
         vw = dot(v, w)
         if vw > 0.0 and vw * vw > vv * limit * limit:
-            return FAR
+            return BEYOND
         repeated = False
         for k in range(count):
             repeated |= load3(ws.simplex[k]) == w

@@ -18,8 +18,8 @@ NORMAL, PLACE, GAP, NEAREST = 0, 3, 6, 7
 """Columns of the places nearest to a sphere, and their number."""
 NONE = 1e30
 """m: the gap of a point that touches nothing."""
-_FAR = 1e9  # cells: beyond it numbers are not finite
-_REACH = 4.0  # cells: the maximum search radius of a sphere
+_MAX_INDEX = 1e9  # cells: beyond it numbers are not finite
+_MAX_REACH = 4.0  # cells: the maximum search radius of a sphere
 _MANY = 1000  # blocks in which no largest height is searched for
 
 
@@ -51,8 +51,8 @@ def _height(field, i, j):
 @inline
 def _cell(field, x, y):
     """The row and column of the cell at (x, y), and the fractions along x and y within it."""
-    s = max(-_FAR, min(_FAR, (x - field.grid[X]) / field.grid[CELL]))
-    t = max(-_FAR, min(_FAR, (y - field.grid[Y]) / field.grid[CELL]))
+    s = max(-_MAX_INDEX, min(_MAX_INDEX, (x - field.grid[X]) / field.grid[CELL]))
+    t = max(-_MAX_INDEX, min(_MAX_INDEX, (y - field.grid[Y]) / field.grid[CELL]))
     column, row = int(s), int(t)
     column = column - 1 if column > s else column
     row = row - 1 if row > t else row
@@ -183,7 +183,7 @@ def near_sphere(field, x, radius, margin, nearest):
     if height <= 0.0:
         _put(nearest, 0, n, sub(x, scale(radius, n)), height - radius)
         return
-    reach = radius + min(_REACH * field.grid[CELL], margin)
+    reach = radius + min(_MAX_REACH * field.grid[CELL], margin)
     low, high = _cell(field, x[0] - reach, x[1] - reach), _cell(field, x[0] + reach, x[1] + reach)
     count, best, closest = 0, NONE, n
     for i in range(low[0], high[0] + 1):

@@ -14,7 +14,7 @@ from engine.scene.shapes import Shapes
 
 RIM = 8
 """Corners of the polygon in place of a cylinder's rim."""
-_MOST_VERTICES, _MOST_TRIANGLES = 96, 224
+_MAX_VERTICES, _MAX_TRIANGLES = 96, 224
 
 
 class PairWorkspace(NamedTuple):
@@ -82,10 +82,10 @@ def workspace(shapes: Shapes) -> PairContacts:
         support=np.zeros((2, 3)),
         nearest=np.zeros((2, 4)),
         axis=np.zeros(10),
-        vertex=np.zeros((_MOST_VERTICES, 6)),
-        triangle=np.zeros((_MOST_TRIANGLES, 4)),
-        triangle_vertices=np.zeros((_MOST_TRIANGLES, 3), np.int64),
-        rim=np.zeros((_MOST_TRIANGLES, 2), np.int64),
+        vertex=np.zeros((_MAX_VERTICES, 6)),
+        triangle=np.zeros((_MAX_TRIANGLES, 4)),
+        triangle_vertices=np.zeros((_MAX_TRIANGLES, 3), np.int64),
+        rim=np.zeros((_MAX_TRIANGLES, 2), np.int64),
         farthest=np.zeros(2, np.int64),
     )
     return PairContacts(np.zeros((KEPT, 3)), np.zeros((KEPT, 3)), np.zeros(KEPT), np.zeros(KEPT, np.int64), ws)

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.compile import inline, kernel
 from engine.kernels.collision.convex import signed_distance
-from engine.kernels.collision.gjk import FAR
+from engine.kernels.collision.gjk import BEYOND
 from engine.kernels.collision.manifold import manifold
 from engine.kernels.collision.pair_workspace import put
 from engine.kernels.collision.separating_axis import separating_axis
@@ -48,7 +48,7 @@ def _sphere(a, b, shapes, rotation, d, o, reach, contacts):
         return sphere_box(d, load3(shapes.size[b]), load9(rotation[b]), o, radius, reach, contacts)
     if kind == CYLINDER:
         return sphere_cylinder(d, other, shapes.size[b, 1], load9(rotation[b]), o, radius, reach, contacts)
-    if signed_distance(a, b, shapes, rotation, d, reach, contacts.workspace) == FAR:
+    if signed_distance(a, b, shapes, rotation, d, reach, contacts.workspace) == BEYOND:
         return 0
     axis = contacts.workspace.axis
     put(contacts, 0, add(o, load3(axis, 4)), load3(axis), axis[3], CLOSEST)
@@ -75,7 +75,7 @@ def _ordered(a, b, shapes, rotation, position, reach, contacts):
         count = manifold(a, b, shapes, rotation, d, o, n, gap, (0.0, 0.0, 0.0), False, reach, contacts)
         if count >= 0:
             return count
-    if signed_distance(a, b, shapes, rotation, d, reach, contacts.workspace) == FAR:
+    if signed_distance(a, b, shapes, rotation, d, reach, contacts.workspace) == BEYOND:
         return 0
     n, middle, gap = load3(axis), load3(axis, 4), axis[3]
     return manifold(a, b, shapes, rotation, d, o, n, gap, middle, True, reach, contacts)

@@ -14,7 +14,7 @@ for each pair on whose path it lies, the dependence on F and the dependence of Ï
 
 Where both sides of a pair meet, their terms are added. Once F is known, the wrenches make another inward pass with the
 axes' columns x of the first (`newton_matrix`). A pair with one contact needs only a force at its place, three unknowns;
-one without compliant contacts needs none.
+one with K = 0 needs none.
 """
 
 from __future__ import annotations

@@ -26,9 +26,9 @@ from engine.kernels.contact.problem import (
     JOINTS,
     LARGEST_VELOCITY,
     OVERLAPS,
-    RESTARTS,
     RESTITUTION_ATTEMPT,
     RESTITUTION_FRACTION,
+    SEARCHES,
     largest_velocity,
     residual,
 )
@@ -42,7 +42,7 @@ from engine.kernels.contact.workspace import CONTACT_COUNT, RESIDUAL, WORST_RESI
 from engine.kernels.joint_motion import advance, to_start_frame
 from engine.step_settings import LOWER, UPPER
 
-MOST_RESTARTS = 3
+MAX_SEARCHES = 3
 """The maximum number of searches where rounding leaves a larger residual than the search computed."""
 WARM_START_RESIDUAL = 0.5
 """The residual below which Newton's steps begin at the previous step's impulses."""
@@ -62,7 +62,7 @@ def free_velocity(v, forces, rows, topology, gravity, contact):
 def _set_targets(count, joints, restitution, dt, keeps_energy, topology, contact):
     """Set the contacts' target velocities for this fraction of the restitution, and u; return the residual."""
     solver, numbers, counts = contact.solver, contact.solver.search.numbers, contact.solver.search.counts
-    numbers[RESTITUTION_FRACTION], counts[RESTARTS] = restitution, 0
+    numbers[RESTITUTION_FRACTION], counts[SEARCHES] = restitution, 0
     counts[HAS_RESTITUTION] = 1 if restitution_offsets(count, restitution, dt, keeps_energy, contact) else 0
     respond(count, joints, topology, contact.bodies, solver, contact.column)
     return residual(count, joints, solver.problem, largest_velocity(count, joints, solver.problem))
@@ -117,9 +117,9 @@ def _accept_or_search_again(count, joints, dt, keeps_energy, inertia, contact):
     restore_significant(count, joints, unit, p)
     respond(count, joints, topology, contact.bodies, solver, contact.column)
     residual_now = residual(count, joints, p, unit)
-    search.counts[RESTARTS] += 1
+    search.counts[SEARCHES] += 1
     accepted = search.numbers[BEST_RESIDUAL] <= search.numbers[ACCEPTED_RESIDUAL]
-    if accepted and residual_now > acceptable_residual(residual_now) and search.counts[RESTARTS] < MOST_RESTARTS:
+    if accepted and residual_now > acceptable_residual(residual_now) and search.counts[SEARCHES] < MAX_SEARCHES:
         _begin_search(count, joints, residual_now, inertia, topology, contact)
         return False
     adds_no_energy = accept_or_reduce_restitution(count, joints, contact)

@@ -38,7 +38,7 @@ from engine.kernels.spatial import add, dot, load3, load9, mul, scale, store3, s
 _FRICTION, _LOWER, _UPPER = range(3)
 _UP, _BETA, _DOWN, _ALPHA, _BELOW, _TO_LOWER, _ABOVE, _TO_UPPER = range(8)
 """The numbers of `JointPairs.active`, and of `JointPairs.x`."""
-_FAR, _COMPLIANCE, _MAX_ESTIMATE = 1e9, 1e-4, 1e3
+_NO_LIMIT, _COMPLIANCE, _MAX_ESTIMATE = 1e9, 1e-4, 1e3
 """The velocity from which a bound is no limit; and of `_impulse_estimate` the rows' compliance, in units of 1/r and g,
 and the largest estimate."""
 _MIN_CENTRING, _CENTRING, _MAX_CENTRING = 0.05, 0.3, 0.7
@@ -138,8 +138,8 @@ def begin_interior(nu, contacts, joints, inertia, topology, bodies, solver):
         active, law, x, e = p.joint_pairs.active[j], p.joint_pairs.law[j], p.joint_pairs.x[j], 1.0 / np.sqrt(p.g[j])
         f, low, high = p.law[j, 0], p.law[j, 1], p.law[j, 2]
         active[_FRICTION], law[_FRICTION] = (1.0 if f > 0.0 else 0.0), f / e / unit
-        active[_LOWER], law[_LOWER] = (1.0 if low > -_FAR else 0.0), (low * e / unit if low > -_FAR else 0.0)
-        active[_UPPER], law[_UPPER] = (1.0 if high < _FAR else 0.0), (high * e / unit if high < _FAR else 0.0)
+        active[_LOWER], law[_LOWER] = (1.0 if low > -_NO_LIMIT else 0.0), (low * e / unit if low > -_NO_LIMIT else 0.0)
+        active[_UPPER], law[_UPPER] = (1.0 if high < _NO_LIMIT else 0.0), (high * e / unit if high < _NO_LIMIT else 0.0)
         friction = law[_FRICTION] if f > 0.0 else 1.0
         x[_UP], x[_BETA], x[_DOWN], x[_ALPHA] = friction, active[_FRICTION], friction, active[_FRICTION]
         x[_BELOW], x[_TO_LOWER], x[_ABOVE], x[_TO_UPPER] = active[_LOWER], 1.0, active[_UPPER], 1.0

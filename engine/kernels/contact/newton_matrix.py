@@ -348,12 +348,12 @@ def add_wrenches(topology, bodies, tree, p):
 
 @kernel
 def set_up_pairs(whole, tree, p):
-    """Compute K and s of pairs and the wrenches of their impulses; the unknowns of compliant ones, of all if
+    """Compute K and s of pairs and the wrenches of their impulses; the unknowns of those with K ≠ 0, of all if
     `whole`."""
     pairs = tree.pairs
     body_pairs.clear(pairs)
     for j in range(pairs.counts[body_pairs.TOUCH]):
-        compliant, n, f, moment, force = whole, ZERO, ZERO, ZERO, ZERO
+        has_unknowns, n, f, moment, force = whole, ZERO, ZERO, ZERO, ZERO
         k, place = pairs.contact[j], load3(pairs.arm[j])
         body_pairs.clear_stiffness(j, pairs)
         while k >= 0:
@@ -362,11 +362,11 @@ def set_up_pairs(whole, tree, p):
             n, f = add(n, cross(r, impulse)), add(f, impulse)
             moment, force = add(moment, cross(r, s)), add(force, s)
             if omega[0] != 0.0:
-                compliant = True
+                has_unknowns = True
                 a, b, c, d = damping_at(r, matmul(transpose(F), matmul(omega, F)))
                 body_pairs.add_stiffness(pairs.stiffness[j], a, b, c, d)
             k = p.next_contact[k]
-        if compliant:
+        if has_unknowns:
             body_pairs.add_unknowns(j, moment, force, pairs)
         else:
             n, f = add(n, moment), add(f, force)

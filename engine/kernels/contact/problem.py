@@ -42,7 +42,7 @@ from engine.kernels.spatial import add, dot, load3, scale, sub
     STEPS_LEFT,  # of the plan
     FINAL_STEPS,  # taken with the final ε
     RESTITUTION_ATTEMPT,  # how often `RESTITUTION_FRACTION` was reduced
-    RESTARTS,  # of the search
+    SEARCHES,  # ended with the same targets
     HAS_RESTITUTION,  # 1 where any contact rebounds
     ALL_FRICTIONAL,  # 1 where all contacts have friction
     STALLED_STEPS,  # in a row, without enough progress
@@ -182,17 +182,22 @@ def contact_violation(i, p):
     return np.sqrt(dot(difference, difference)) / r
 
 
+@inline
+def _larger_or_nan(violation, largest):
+    return violation if not violation <= largest and largest == largest else largest
+
+
 @kernel
 def residual(contacts, joints, p, unit):
     """The residual of λ and u, in units of the velocity `unit`; 0 only where they obey the law."""
     largest = 0.0
     for i in parallel_range(contacts):
         violation = contact_violation(i, p)
-        largest = violation if not violation <= largest and largest == largest else largest  # NaN stays
+        largest = _larger_or_nan(violation, largest)
     for j in parallel_range(joints):
         g, x, u = p.g[j], p.joint_impulse[j], p.joint_u[j]
         violation = abs(u - joint_law(u - g * x, g * p.law[j, 0], p.law[j, 1], p.law[j, 2]))
-        largest = violation if not violation <= largest and largest == largest else largest  # NaN stays
+        largest = _larger_or_nan(violation, largest)
     return thread_max(largest) / unit
 
 

@@ -58,9 +58,9 @@ _HALVINGS = 4  # of a step by the line search
 _STALLED = 0.5  # of the merit: a stalled step decreases it by less
 _STALLED_WHOLE = 0.01  # of the merit: a stalled whole step changes it by less
 _SWITCH_RESIDUAL, _SWITCH_RESIDUAL_SINGLE = 1e-8, 1e-4  # the residual at which Newton's steps follow the interior point
-_NEAR = 1e-4  # the best residual below which the interior point begins near it: Newton's steps end beside a kink
+_KINK = 1e-4  # the best residual below which the interior point begins near it: Newton's steps end beside a kink
 _START_PRODUCTS, _MIN_START_PRODUCTS = 10.0, 1e-5  # ν there, in units of that residual, and at least
-_FAR = 1e30
+_UPPER_BOUND = 1e30  # of residuals, merits and impulses
 _MAX_DETACHED = 4  # contacts held open at a time
 _OPENING_VELOCITY = 1e3  # the velocity that holds them open, in units of the largest one
 _VIOLATING = 0.1  # of the largest violation: a contact that is held open next has at least so much
@@ -114,23 +114,19 @@ def _start_from_zero(contacts, joints, p, tree):
 @inline
 def _is_interior(k):
     """Whether plan k uses the interior point."""
-    first = k == INTERIOR
-    return first or k == HELD_SLIP_INTERIOR
+    return k == INTERIOR or k == HELD_SLIP_INTERIOR
 
 
 @inline
 def _takes_whole_steps(k):
     """Whether plan k takes whole steps, of a length of 1."""
-    first = k == POLISH_FIRST
-    return first or k == POLISH_LAST
+    return k == POLISH_FIRST or k == POLISH_LAST
 
 
 @inline
 def _polishes(k):
     """Whether plan k begins at the best iterate."""
-    first = k == POLISH
-    again = k == POLISH_AGAIN
-    return first or again or _takes_whole_steps(k)
+    return k == POLISH or k == POLISH_AGAIN or _takes_whole_steps(k)
 
 
 @inline
@@ -182,7 +178,7 @@ def _next_plan(k, all_frictional, detached, best):
 @inline
 def _line_search(contacts, joints, p, r_scale, best, unit):
     """Return the step length, the best of 1, 1/2, 1/4, …, and its merit; a length of 0 where no merit is finite."""
-    length, best_length, least = 1.0, 0.0, _FAR
+    length, best_length, least = 1.0, 0.0, _UPPER_BOUND
     for _ in range(_HALVINGS + 1):
         value = merit(contacts, joints, p, r_scale, length, unit)
         if value < least:
@@ -200,7 +196,7 @@ def _least_loaded(contacts, p, detached):
     A contact whose load sliding relieves may have no velocity beside that at which it sticks: it comes off. Iterates
     stay where it still sticks, with all contacts around it a little off the law.
     """
-    chosen, least, largest = -1, _FAR, 0.0
+    chosen, least, largest = -1, _UPPER_BOUND, 0.0
     for i in range(contacts):
         largest = max(largest, contact_violation(i, p))
     for i in range(contacts):
@@ -253,7 +249,7 @@ def _begin_plan(plan, contacts, joints, inertia, topology, bodies, solver):
     """Initialise a plan."""
     p, numbers, counts = solver.problem, solver.search.numbers, solver.search.counts
     r_scale, max_steps, eps_per_merit = _plan(plan, numbers[LARGEST_VELOCITY])
-    near = plan == INTERIOR and numbers[BEST_RESIDUAL] < _NEAR
+    near = plan == INTERIOR and numbers[BEST_RESIDUAL] < _KINK
     if near:
         _restore_best(contacts, joints, p)
         respond(contacts, joints, topology, bodies, solver, p.total)
@@ -292,7 +288,7 @@ def begin(plan, tolerance, accepted, contacts, joints, inertia, topology, bodies
     solver.search.counts[DETACHED] = 0
     solver.search.counts[ALL_FRICTIONAL] = 1 if thread_min(least) > 0.0 else 0
     numbers[LARGEST_VELOCITY] = largest_velocity(contacts, joints, solver.problem)
-    numbers[BEST_RESIDUAL], numbers[TOLERANCE], numbers[ACCEPTED_RESIDUAL] = _FAR, tolerance, accepted
+    numbers[BEST_RESIDUAL], numbers[TOLERANCE], numbers[ACCEPTED_RESIDUAL] = _UPPER_BOUND, tolerance, accepted
     _begin_plan(plan, contacts, joints, inertia, topology, bodies, solver)
 
 
@@ -344,10 +340,10 @@ def _take_newton_step(contacts, joints, eps, p, numbers, counts):
 
 
 @kernel
-def advance(contacts, joints, inertia, topology, bodies, solver, count):
+def advance(contacts, joints, inertia, topology, bodies, solver, step_counts):
     """Take one step of the search unless it is over, and return whether it is; `best` then holds the impulses.
 
-    `inertia` (nv,) is d; `count` is `ContactWorkspace.step_counts`.
+    `inertia` (nv,) is d; `step_counts` is that of `ContactWorkspace`.
     Both kinds compute their direction at one place of the program, so that the threads of a GPU do it together.
     """
     p, numbers, counts = solver.problem, solver.search.numbers, solver.search.counts
@@ -369,10 +365,10 @@ def advance(contacts, joints, inertia, topology, bodies, solver, count):
     direction(contacts, joints, numbers[STEP_FRACTION], r_scale, eps, inertia, topology, bodies, solver)
     counts[STEPS_LEFT] -= 1
     if interior:
-        count[INTERIOR_COUNT] += 1
+        step_counts[INTERIOR_COUNT] += 1
         take_interior_step(slip_held, contacts, joints, p, numbers, counts)
     else:
-        count[NEWTON_COUNT] += 1
+        step_counts[NEWTON_COUNT] += 1
         _take_newton_step(contacts, joints, eps, p, numbers, counts)
     residual_now = residual(contacts, joints, p, numbers[LARGEST_VELOCITY])
     if residual_now < numbers[BEST_RESIDUAL_OF_PLAN]:
@@ -383,7 +379,7 @@ def advance(contacts, joints, inertia, topology, bodies, solver, count):
         if residual_now < numbers[BEST_RESIDUAL] and not interior and counts[PLAN] != DETACH:
             numbers[BEST_RESIDUAL] = residual_now
             _store_best(contacts, joints, p)
-    if not residual_now < _FAR:
+    if not residual_now < _UPPER_BOUND:
         counts[STEPS_LEFT] = 0
     return _is_over(numbers, counts) and _is_done(numbers, counts)
 
@@ -397,10 +393,10 @@ def finish_search(contacts, joints, inertia, topology, contact):
 
 
 @inline
-def restore_significant(count, joints, unit, p):
+def restore_significant(contacts, joints, unit, p):
     """Restore the best impulses; an impulse that moves its contact by less than the tolerance becomes 0, as at an open
     contact."""
-    for i in parallel_range(count):
+    for i in parallel_range(contacts):
         x = load3(p.best[i])
         threshold = 0.1 * residual_tolerance(unit) * unit * p.r[i]
         store3(p.impulse[i], x if dot(x, x) > threshold * threshold else (0.0, 0.0, 0.0))

@@ -24,7 +24,7 @@ from engine.urdf.mesh_paths import Resources, is_package
 from engine.urdf.xacro.expressions import Evaluator
 from engine.urdf.xacro.size_limits import Refused
 
-LARGEST = 32_000_000
+MAX_BYTES = 32_000_000
 """Maximum number of bytes of the resulting URDF."""
 EVENTS = {
     "open", "os.listdir", "os.scandir", "os.walk", "glob.glob", "glob.glob/2", "pathlib.Path.glob", "import",
@@ -290,8 +290,8 @@ def main(path: str, trusted: str, seconds: str, megabytes: str, arguments: str, 
     try:
         text = _expanded(Path(path), [*package_dirs], trusted == "yes", source, values)
         reply = _facts(source, values)
-        if len(text) > LARGEST:
-            raise Refused(f"a robot of more than {LARGEST // 10**6} MB of text")
+        if len(text) > MAX_BYTES:
+            raise Refused(f"a robot of more than {MAX_BYTES // 10**6} MB of text")
     except BaseException as problem:  # every failure is reported to the parent
         reply, text = _report(problem, source), b""
     output.write(json.dumps(reply).encode() + b"\n" + text)

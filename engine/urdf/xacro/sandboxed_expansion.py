@@ -23,7 +23,7 @@ from engine.urdf.mesh_paths import PathName
 
 BOUNDS = {False: (8, 1024), True: (60, 4096)}
 """Maximum CPU seconds and megabytes of memory of an expansion, by whether the file is trusted."""
-NAMED, LONGEST = 3, 40  # arguments, and characters of each, that a message names
+MAX_NAMED, MAX_CHARACTERS = 3, 40  # arguments, and characters of each, that a message names
 
 _CHILD = """\
 import os, sys, threading, types
@@ -129,9 +129,9 @@ def expand(
 
 def _correct(arguments: Mapping[str, str] | None) -> str:
     """Return the fix for a file that cannot be expanded, with the arguments that were given."""
-    given = [in_one_line(f"{name}:={value[:LONGEST]}") for name, value in (arguments or {}).items()]
-    more = f" and {len(given) - NAMED} more" if len(given) > NAMED else ""
-    return f"correct {', '.join(given[:NAMED])}{more}, or the xacro file" if given else "correct the xacro file"
+    given = [in_one_line(f"{name}:={value[:MAX_CHARACTERS]}") for name, value in (arguments or {}).items()]
+    more = f" and {len(given) - MAX_NAMED} more" if len(given) > MAX_NAMED else ""
+    return f"correct {', '.join(given[:MAX_NAMED])}{more}, or the xacro file" if given else "correct the xacro file"
 
 
 _LACKS = re.compile(r"Undefined substitution argument (\w+)")

@@ -1,4 +1,4 @@
-"""The corners of a mesh's convex hull, or of the convex parts in its file."""
+"""The corners of a mesh file's convex hull, or of its convex parts, by `convex_hull`; each file is read once."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.scene import binary_stl
+from engine.scene.convex_hull import convex
 from engine.scene.mesh_files import require_kind
-from engine.scene.mesh_parts import convex
 from engine.scene.mesh_reader import read_hulls
 
 Array = NDArray[np.floating]
