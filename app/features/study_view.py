@@ -62,7 +62,7 @@ class StudyView(QObject):
         self.panel.requested.connect(self.show_run)
         self.panel.export_asked.connect(self._ask_where)
         theme.signals.changed.connect(self.panel.chart.update)
-        window.loaded.connect(self._show_message)
+        window.loaded.connect(self._show_opened_run)
         window.closing.connect(self._close)
 
     def open(self, path: str) -> None:
@@ -164,11 +164,17 @@ class StudyView(QObject):
             took = time.perf_counter() - self._began
             self._checking.start(max(CHECK_INTERVAL, int(1000 * RARER * took)))
 
-    def _show_message(self, _: Loaded) -> None:
-        """Show a message on the opened run, since opening clears the status bar."""
-        if self._shown:
-            self._window.statusBar().showMessage(self._shown, MESSAGE)
+    def _show_opened_run(self, event: Loaded) -> None:
+        """Fit a sample's run in view, from its first to its last frame, with the message that opening has cleared."""
+        if not self._shown:
+            return
+        self._window.statusBar().showMessage(self._shown, MESSAGE)
         self._shown = ""
+        viewport, replay = self._window.viewport, self._window.workbench.replay
+        if replay.opened and viewport.reading is None:  # its meshes are still to come, otherwise
+            run = replay.runs[-1]
+            end = replay.recording.frame(run, run.last).checkpoint.q[0].astype(float)
+            viewport.bring_into_view(*viewport.bounds_of(engine.link_poses(event.model, end)))
 
     def _ask_where(self) -> None:
         results = self.panel.results

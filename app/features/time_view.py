@@ -34,6 +34,7 @@ PICK_DISTANCE = 7  # px, from a keyframe's mark on the timeline
 AT_END = "the last frame is shown"
 BUDGETS, DEFAULT_BUDGET = (16, 65536), 512  # MB
 FULL = "the recording has {} MB, its limit: the oldest frames are dropped; Time › Recording limit changes it"
+KEEPS = "; those with a keyframe stay in Time › Keyframes"
 
 
 class TimeView:
@@ -289,7 +290,8 @@ class TimeView:
         self.bar.show_memory(recording.bytes, recording.budget, recording.room)
         before, self._full = self._full, any(each.first for each in replay.runs)
         if self._full and not before:
-            self._window.statusBar().showMessage(FULL.format(recording.room // 2**20), MESSAGE)
+            text = FULL.format(recording.room // 2**20) + KEEPS * bool(self.keyframes.all)
+            self._window.statusBar().showMessage(text, MESSAGE)
         self.bar.show_runs([(each.number, _name(each)) for each in replay.runs], run.number if run else 0)
         recorded = end > start or replay.active
         for action in (self.first, self.back, self.play, *self.skips):

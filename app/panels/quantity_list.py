@@ -114,7 +114,8 @@ class QuantityList(QWidget):
     def _search(self, text: str) -> None:
         self.model.show(text)
         shown, all_ = len(self.model.shown), len(self.model.quantities)
-        self.count.setText(f"{shown:,} of {all_:,}" if shown < all_ else f"{all_:,} quantities")
+        some = f"{shown:,} of {all_:,}" if shown else f"none of {all_:,} has these words"
+        self.count.setText(some if shown < all_ else f"{all_:,} quantities")
 
     def _plot_first(self) -> None:
         if self.model.shown:

@@ -52,3 +52,19 @@ def test_a_frame_has_one_keyframe_however_often_it_is_asked_for(qtbot, window, t
     scrub(qtbot, time_view, 0.1)
     qtbot.keyClick(window, Qt.Key.Key_K)
     assert len(time_view.keyframes.all) == 2
+
+
+def test_a_keyframe_whose_frame_is_dropped_stays_and_is_told_of(qtbot, window, time_view):
+    recording = load(qtbot, window)
+    play(qtbot, window, 0.3)
+    scrub(qtbot, time_view, 0.1)
+    qtbot.keyClick(window, Qt.Key.Key_K)
+    qtbot.keyClick(window, Qt.Key.Key_End)
+    recording.budget = recording.bytes // 3
+    play(qtbot, window, 0.3)
+    (only,) = time_view.keyframes.all
+    assert recording.span(only.run)[0] > only.frame.time
+    assert window.statusBar().currentMessage().endswith("; those with a keyframe stay in Time › Keyframes")
+    time_view.keyframes.aboutToShow.emit()
+    time_view.keyframes.actions()[0].menu().actions()[0].trigger()
+    assert window.workbench.replay.frame is only.frame

@@ -137,6 +137,9 @@ def test_a_long_chain_sends_a_number_for_each_curve(qtbot, window):
 
 def test_the_list_is_searched_and_ticked_by_keys(panel):
     view = panel.list
+    QTest.keyClicks(view.search, "weather")
+    assert view.count.text() == f"none of {len(view.model.quantities)} has these words"
+    view.search.clear()
     QTest.keyClicks(view.search, "joint4 torque")
     assert view.count.text() == f"1 of {len(view.model.quantities)}"
     QTest.keyClick(view.search, Key.Key_Return)

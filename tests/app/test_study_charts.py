@@ -1,4 +1,4 @@
-"""Charts of a study's samples as they are drawn: intervals, curves that coincide, and labels of many cells."""
+"""A study's samples as they are drawn: intervals, curves that coincide, labels of many cells, and runs in view."""
 
 from types import SimpleNamespace
 
@@ -6,13 +6,32 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QRectF
 from PyQt6.QtGui import QImage, QPainter
+from windows import wait
 
+import engine
 from app.desktop import theme
+from app.features.study_view import StudyView
+from app.gl.picking import corners_at
 from app.panels.axes import Axis
 from app.panels.study_kinds import BANDS, Shares, Wanted
 
 pytestmark = pytest.mark.usefixtures("qapp")
 AREA = QRectF(0, 0, 300, 200)
+CART = """<robot name="cart"><link name="rail"/><link name="cart">
+<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+<visual><geometry><box size="0.2 0.2 0.2"/></geometry></visual></link>
+<joint name="slide" type="prismatic"><parent link="rail"/><child link="cart"/><axis xyz="0 1 0"/>
+<limit lower="-9" upper="9" effort="1" velocity="99"/></joint></robot>"""
+MOVED = """robot = "cart.urdf"
+seconds = 0.1
+dt = 0.01
+[[vary]]
+what = "velocity"
+of = "slide"
+values = [20.0]
+[[keep]]
+quantity = "slide position"
+"""
 
 
 def line(k: int, share: float) -> SimpleNamespace:
@@ -60,3 +79,21 @@ def test_cells_without_room_for_a_label_each_have_round_labels():
     np.testing.assert_allclose([share for share, _ in marks], (np.arange(4) * 100 / 6.1 + 0.5) / 60)
     assert [text for _, text in Axis("gear", 0, 4, cells=cells[:4]).marks(6)] == ["0", "6.1", "12.2", "18.3"]
     assert [text for _, text in Axis("mass", 0, 8, cells=2.0 ** np.arange(8)).marks(4)] == ["1", "4", "16", "64"]
+
+
+def test_a_samples_run_is_in_view_from_its_first_to_its_last_frame(qtbot, opened, tmp_path):
+    pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed; studies' results are Parquet")
+    (tmp_path / "cart.urdf").write_text(CART)
+    path = tmp_path / "moved.toml"
+    path.write_text(MOVED)
+    engine.Study.read(path).run(path.with_suffix(".results"), processes=0)
+    window = opened()
+    view, replay, viewport = window.features[StudyView], window.workbench.replay, window.viewport
+    view.open(str(path))
+    wait(qtbot, lambda: view.panel.results is not None)
+    view.show_run(0)
+    wait(qtbot, lambda: replay.active and not replay.playing)
+    wait(qtbot, lambda: viewport.robot_bounds[0][1] > 1.5)
+    for lower, upper in (viewport.robot_bounds, (np.full(3, -0.1), np.full(3, 0.1))):
+        seen = corners_at(viewport.camera, (viewport.width(), viewport.height()), lower, upper)
+        assert np.all((seen >= 0) & (seen <= (viewport.width(), viewport.height())))
