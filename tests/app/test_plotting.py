@@ -17,7 +17,7 @@ from app.desktop import theme
 from app.features.plots_view import PlotsView
 from app.panels.axes import ticks
 from app.panels.chart import STYLES
-from app.panels.plots import EACH, MOST, PlotsPanel
+from app.panels.plots import EACH, MAX_CURVES, PlotsPanel
 from app.plotting.catalogue import catalogue
 from app.plotting.probe import Samples
 
@@ -224,16 +224,16 @@ def test_there_are_only_so_many_curves_and_their_styles_differ(qtbot, panel):
     panel.set_quantities(catalogue(engine.load(engine.find_robot("snake50"))))
     positions = [each for each in panel.list.model.quantities if each.kind == "position" and each.subject == "joint"]
     angles = [each for each in positions if each.unit.si == "rad"]
-    for quantity in angles[: min(STYLES, MOST)]:
+    for quantity in angles[: min(STYLES, MAX_CURVES)]:
         panel.plot(quantity)
     (chart,) = panel.charts
-    assert len({(chart.tint(each), chart.dash(each)) for each in chart.quantities}) == min(STYLES, MOST)
-    for quantity in angles[:MOST]:
+    assert len({(chart.tint(each), chart.dash(each)) for each in chart.quantities}) == min(STYLES, MAX_CURVES)
+    for quantity in angles[:MAX_CURVES]:
         panel.plot(quantity)
     with qtbot.waitSignal(panel.message) as told:
-        panel.plot(angles[MOST])
+        panel.plot(angles[MAX_CURVES])
     assert "remove one first" in told.args[0]
-    assert len(panel.quantities) == MOST
+    assert len(panel.quantities) == MAX_CURVES
 
 
 def test_the_wheel_and_keys_zoom_all_plots_and_live_returns(panel):

@@ -111,7 +111,7 @@ def test_a_run_that_an_earlier_version_packed_is_read_once_it_is_unpacked(tmp_pa
     assert len(engine.recording_of(found, model).runs[0]) == samples
     (tmp_path / "half.npz").write_bytes(old.read_bytes()[:-1000])
     for name, told in (("half", "cannot be unpacked: File is not a zip file"), ("none", "No such file"), ("", "")):
-        monkeypatch.setattr(unpack_command, "LARGEST", 2**30 if name else 1_000_000)
+        monkeypatch.setattr(unpack_command, "MAX_BYTES", 2**30 if name else 1_000_000)
         before = plain.read_bytes()
         assert cli.main(["unpack", str(tmp_path / f"{name or 'old'}.npz"), str(plain)]) == 2
         assert (told or "its arrays take 0.0 GB, and at most 0 are read") in capsys.readouterr().err

@@ -245,8 +245,8 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("short") / "papers"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PaperPlan, "seconds", 0.02)
-        patch.setattr(experiments, "LONGEST", 0.03)
-        patch.setattr(aba_batch, "MOST_BODIES", 0)  # each length would be compiled for itself
+        patch.setattr(experiments, "MAX_CALL", 0.03)
+        patch.setattr(aba_batch, "MAX_BODIES", 0)  # each length would be compiled for itself
         return folder, main.main(["paper", "--short", "--device", "cpu", "--out", str(folder)])
 
 

@@ -236,10 +236,10 @@ def test_a_run_that_no_reader_takes_is_not_written(tmp_path, recorded, monkeypat
     with np.load(path) as found:
         arrays = {name: found[name].nbytes for name in found.files}
     before = path.read_bytes()
-    monkeypatch.setattr(run_files, "LARGEST", sum(arrays.values()) - 1)
+    monkeypatch.setattr(run_files, "MAX_BYTES", sum(arrays.values()) - 1)
     with pytest.raises(ValueError, match=r"the run's arrays take .* are read again; export a shorter run"):
         save(path, recorded)
-    monkeypatch.setattr(run_files, "LARGEST", sum(arrays.values()) // 2)
+    monkeypatch.setattr(run_files, "MAX_BYTES", sum(arrays.values()) // 2)
     monkeypatch.setattr(run_files, "_put_packed", lambda *_: pytest.fail("it was built before its size was known"))
     with pytest.raises(ValueError, match=r"the run's arrays take"):
         save(path, recorded)
@@ -416,7 +416,7 @@ def test_a_small_file_cannot_ask_for_much_memory(tmp_path, recorded, monkeypatch
     with pytest.raises(ValueError, match=r"its array frame_bomb\.npy is not whole"):
         engine.read_run(path)
     save(path, recorded)
-    monkeypatch.setattr(run_files, "LARGEST", 1000)
+    monkeypatch.setattr(run_files, "MAX_BYTES", 1000)
     with pytest.raises(ValueError, match="its arrays take"):
         engine.read_run(path)
 

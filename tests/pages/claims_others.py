@@ -18,7 +18,7 @@ from engine.bench.paper import experiments
 from engine.bench.suites import lengths
 from engine.cuda.chains import dca
 from engine.cuda.rigid_body import written_out
-from engine.cuda.stepping.written_out_stepper import MOST_NUMBERS
+from engine.cuda.stepping.written_out_stepper import MAX_NUMBERS
 from engine.lessons import drawing, pull
 from engine.live import records, show
 from engine.model import features
@@ -66,7 +66,7 @@ def papers() -> Iterable[str]:
         f"wrong result; {wrong}: invalid call; {statuses()[3]}: interrupted."
     )
     yield f"their {100 * intervals.CONFIDENCE:.1f} % interval (of order statistics) excludes equality"
-    assert experiments.LONGEST == 0.25
+    assert experiments.MAX_CALL == 0.25
     yield "that would take more than a quarter of a second a call, extrapolated from the previous size"
     yield "`fig2`, `fig3a`, `fig3b`, `speedup` | the pictures, each as `.svg` and `.png`"
     assert [each.key for each in experiments.EXPERIMENTS] == ["fig2", "fig3a", "fig3b", "speedup"]
@@ -99,8 +99,8 @@ def _cells(row: capabilities.Algorithm) -> tuple[str, ...]:
 @page_text.of(ON_A_GPU)
 def kernels() -> Iterable[str]:
     """Sizes that kernels have."""
-    yield f"up to {word(dca.LARGEST_CLUSTER)} blocks are a cluster"
-    yield f"Forward and inverse dynamics of robots of up to {written_out.MOST_BODIES} bodies, and steps"
+    yield f"up to {word(dca.MAX_CLUSTER)} blocks are a cluster"
+    yield f"Forward and inverse dynamics of robots of up to {written_out.MAX_BODIES} bodies, and steps"
     bits = constants("chains/sub_chain.cuh")["LOST"].partition("0x1p-40")[1].removeprefix("0x1p-")
     yield f"where $X$ is not 1 to within $2^{{-{bits}}}$"
 
@@ -108,7 +108,7 @@ def kernels() -> Iterable[str]:
 @page_text.of(KERNELS_MEASURED)
 def written_out_robots() -> Iterable[str]:
     """Which robots' steps are written out."""
-    single, double = MOST_NUMBERS["float32"], MOST_NUMBERS["float64"]
+    single, double = MAX_NUMBERS["float32"], MAX_NUMBERS["float64"]
     yield f"takes robots of up to {single} constants that are not zero ({double} in double precision)"
 
 

@@ -131,8 +131,8 @@ def test_the_line_that_the_page_of_kernels_follows_is_in_the_file_that_it_names(
     _, example = blocks("docs/kernels.md", "python")
     where, line = example.strip().splitlines()
     assert line in (ROOT / where.removeprefix("# ").split(",")[0]).read_text("utf-8")
-    single, double = (written_out.MOST_TILTED[dtype] for dtype in ("float32", "float64"))
-    most = f"up to {written_out.MOST_BODIES} bodies, of whose revolute joints at most {single}"
+    single, double = (written_out.MAX_TILTED[dtype] for dtype in ("float32", "float64"))
+    most = f"up to {written_out.MAX_BODIES} bodies, of whose revolute joints at most {single}"
     assert f"{most} ({double} in double precision)" in " ".join(page_text.source("docs/kernels.md").split())
 
 
