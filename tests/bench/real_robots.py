@@ -256,10 +256,10 @@ def line(row: dict[str, Any]) -> str:
     """A row in words."""
     if "failure" in row:
         return f"{row['key']}: {row['failure']}"
-    said = f"{row['key']}: {row['us']:.1f} µs a step, worst residual {row['worst']:.1e}"
-    said += f", {row['over']:.1%} of {TOGETHER} steps above {LAWFUL:g}"
-    said += "; it diverged" if row["diverged"] else ""
+    text = f"{row['key']}: {row['us']:.1f} µs a step, worst residual {row['worst']:.1e}"
+    text += f", {row['over']:.1%} of {TOGETHER} steps above {LAWFUL:g}"
+    text += "; it diverged" if row["diverged"] else ""
     if "ratio" not in row:
-        return f"{said}; no MuJoCo: {row['no_peer']}"
+        return f"{text}; no MuJoCo: {row['no_peer']}"
     judged = "blew up" if row["blown"] else f"{row['peer_us']:.1f} µs, {row['ratio']:.2f} × as long"
-    return f"{said}; MuJoCo {judged}{'' if row['blown'] or row['ratio'] >= MUST else ' FALLS SHORT'}"
+    return f"{text}; MuJoCo {judged}{'' if row['blown'] or row['ratio'] >= MUST else ' FALLS SHORT'}"

@@ -45,12 +45,12 @@ def _size(n: int) -> str:
 def papers() -> Iterable[str]:
     """Sizes, statuses, options and the rules of judgement."""
     rows = {each.key: each for each in experiments.EXPERIMENTS}
-    told = {
+    reported = {
         "fig2": "[Y] Fig. 2 | the links of one robot",
         "fig3a": f"[Y] Fig. 3a | the number of robots of {rows['fig3a'].fixed} links",
         "fig3b": f"[Y] Fig. 3b | the number of robots of {rows['fig3b'].fixed} links",
     }
-    for key, start in told.items():
+    for key, start in reported.items():
         sizes, largest = rows[key].sizes, rows[key].largest
         yield f"| {start} | {'10' if key == 'fig2' else '1'} … {largest} | {_size(sizes[0])} … {_size(sizes[-1])} |"
     many = rows["speedup"].sizes
@@ -154,8 +154,8 @@ def length(path: str, name: str) -> int:
 @page_text.of(ROBUST)
 def counted() -> Iterable[str]:
     """The numbers of tested cases."""
-    said = tomllib.loads((ROOT / "tests" / "engine" / "dialects" / "expected.toml").read_text("utf-8"))
-    yield f"| robots (URDF) | `tests/engine/dialects`: {len(said)} files, one problem each"
+    text = tomllib.loads((ROOT / "tests" / "engine" / "dialects" / "expected.toml").read_text("utf-8"))
+    yield f"| robots (URDF) | `tests/engine/dialects`: {len(text)} files, one problem each"
     taken, whole, refused, calls = (
         length("engine/test_array_kinds.py", name) for name in ("TAKEN", "WHOLE", "REFUSED", "CALLS")
     )

@@ -38,7 +38,7 @@ def limbs(model: Model) -> tuple[int, ...] | None:
 
 
 def has_even_limbs(model: Model) -> bool:
-    """Return whether each of `LANES` lanes has one chain of revolute joints, all equally long, at most `_MAX_BODIES`."""
+    """Return whether each of `LANES` lanes has one chain of revolute joints, all equally long, up to `_MAX_BODIES`."""
     ends = limbs(model)
     if ends is None or len(set(np.diff(ends))) > 1 or ends[1] - ends[0] > _MAX_BODIES:
         return False
