@@ -24,7 +24,7 @@ from engine.compile import finish_compiling, parts
 from engine.holding import holding_gains
 from engine.model import Model
 from engine.model.shapes import Collision
-from engine.scene import Scene, hull, put_down
+from engine.scene import Scene, cached_hulls, put_down
 from engine.simulation import Simulation
 from engine.urdf.load import load
 from engine.validation import Array
@@ -135,7 +135,7 @@ def write_plain(urdf: Path, folder: Path) -> Path:
 
 
 def _add_shape(link: ET.Element, shape: Collision, folder: Path) -> None:
-    corners = [points * shape.size for points in hull.of_link(shape.mesh)] if shape.shape == "mesh" else [None]
+    corners = [points * shape.size for points in cached_hulls.of_link(shape.mesh)] if shape.shape == "mesh" else [None]
     for points in corners:
         collision = ET.SubElement(link, "collision")
         rpy = lie.rpy_from_rotation(shape.pose[:3, :3])
