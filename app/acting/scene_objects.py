@@ -52,6 +52,17 @@ class SceneObject:
         return self.size[0] if self.shape == "sphere" else self.size[1] / 2 + self.size[0] * (self.shape == "capsule")
 
     @property
+    def volume(self) -> float:
+        """Its volume, m³; 0 if unknown."""
+        if self.shape in ("", "mesh"):
+            return 0.0
+        if self.shape == "box":
+            return float(np.prod(self.size))
+        radius = self.size[0]
+        ball, disc = 4 / 3 * np.pi * radius**3, np.pi * radius**2
+        return float({"sphere": ball}.get(self.shape, disc * self.size[-1]) + ball * (self.shape == "capsule"))
+
+    @property
     def extent(self) -> np.ndarray:
         """Half the edges (3,) of the box around it along the world's axes, m; 0 if unknown."""
         along = np.abs(self.pose[:3, :3])

@@ -17,6 +17,7 @@ from PyQt6.QtWidgets import (
     QFileDialog,
     QFileIconProvider,
     QHeaderView,
+    QInputDialog,
     QLabel,
     QMessageBox,
     QSpinBox,
@@ -34,11 +35,13 @@ ROBOTS = "Robots, runs and sessions (*.urdf *.xacro *.xml *.npz *.catena);;All f
 SIZE = QSize(1440, 900)
 MAX_SCREEN_SHARE = 0.94  # of the screen, at most, for a new window
 NAME_WIDTH = 300  # px
+MAX_NAME = 60  # characters; a menu is as wide as the longest in it
 WRITTEN = {
     ".png": "a picture", ".mp4": "a video", ".csv": "a table",
     ".npz": "a run", ".catena": "a session", ".urdf": "a robot",
 }  # fmt: skip
 """What the program writes under names with these endings, and under no others of them."""
+NAMELESS = "a {} needs a name; type at least one letter"
 OTHER = "{} would be {}; the name of {} ends in {}"
 
 
@@ -76,6 +79,23 @@ def ask_number(parent: QWidget, title: str, text: str, box: QSpinBox | QDoubleSp
     box.setFocus()
     box.selectAll()
     return box.value() if dialog.exec() == QDialog.DialogCode.Accepted else None
+
+
+def ask_name(
+    parent: QWidget, title: str, what: str, name: str = "", refuse: Callable[[str], str] = lambda _: ""
+) -> str | None:
+    """Return the name of a `what` that the user types, without spaces around it; None if the dialog is left.
+
+    It asks again after an empty name, and while `refuse` returns why it cannot be; the dialog then begins with that.
+    """
+    label = asked = f"Name of the {what}:"
+    while True:
+        name, accepted = QInputDialog.getText(parent, title, label, text=name)
+        taken = name.strip()[:MAX_NAME]
+        why = refuse(taken) if taken else NAMELESS.format(what)
+        if not accepted or not why:
+            return taken if accepted else None
+        label = f"{why[0].upper()}{why[1:]}.\n{asked}"
 
 
 def ask(

@@ -26,7 +26,8 @@ class MessageBar(QStatusBar):
         super().__init__(parent)
         self._yielding: Sequence[QWidget] = ()
         self._standing: Sequence[QWidget] = ()
-        self._mentioned = ""
+        self._mentioned = self.progress = ""
+        """`progress`: the last message of how far something is, which the next one replaces."""
         notes = QWidget(self)
         self._notes = horizontal(of=notes, margins=NO_MARGINS)
         self.addPermanentWidget(notes)
@@ -37,6 +38,11 @@ class MessageBar(QStatusBar):
         if self.currentMessage() in ("", self._mentioned):
             self._mentioned = text
             self.showMessage(text, MESSAGE)
+
+    def show_progress(self, text: str) -> None:
+        """Show how far something is, until another message replaces that."""
+        self.progress = text
+        self.showMessage(text)
 
     def hide_when_narrow(self, *widgets: QWidget, standing: Sequence[QWidget] = ()) -> None:
         """Set the widgets to hide, the first one first; only the bar may show or hide them.

@@ -10,9 +10,10 @@ from functools import partial
 
 import numpy as np
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QInputDialog, QMenu
+from PyQt6.QtWidgets import QMenu
 
 from app.desktop.actions import MESSAGE, check, make_action, say_empty
+from app.desktop.dialogs import ask_name
 from app.desktop.settings import setting
 from app.features.undo_view import UndoView
 from app.features.window_type import Window
@@ -91,9 +92,8 @@ class CameraViews:
         action.triggered.connect(lambda: slot(name))
 
     def _ask_name(self) -> None:
-        name, accepted = QInputDialog.getText(self._window, "Save this view", "Name of the view:")
-        if accepted and name.strip():
-            self.keep(name.strip())
+        if (name := ask_name(self._window, "Save this view", "view")) is not None:
+            self.keep(name)
 
     def keep(self, name: str) -> None:
         """Save the camera under a name, replacing any view of that name."""
@@ -103,17 +103,16 @@ class CameraViews:
         self._window.statusBar().showMessage(f"view {done}: View › Saved views › {name}", MESSAGE)
 
     def _ask_to_rename(self, name: str) -> None:
-        new, accepted = QInputDialog.getText(self._window, "Rename a view", "Name of the view:", text=name)
-        new = new.strip()
-        if not accepted or new in ("", name):
+        def refuse(new: str) -> str:
+            taken = new != name and new in self._saved
+            return f"there is a view {new!r} already; type another name, or forget it first" if taken else ""
+
+        new = ask_name(self._window, "Rename a view", "view", name, refuse)
+        if new in (None, name):
             return
-        if new in self._saved:
-            reported = f"there is a view {new!r} already; type another name, or forget it first"
-        else:
-            views = {new if each == name else each: view for each, view in self._saved.items()}
-            self._change(views, f"Rename view {name} to {new}")
-            reported = f"view renamed: View › Saved views › {new}"
-        self._window.statusBar().showMessage(reported, MESSAGE)
+        views = {new if each == name else each: view for each, view in self._saved.items()}
+        self._change(views, f"Rename view {name} to {new}")
+        self._window.statusBar().showMessage(f"view renamed: View › Saved views › {new}", MESSAGE)
 
     def _forget(self, name: str) -> None:
         self._change({each: view for each, view in self._saved.items() if each != name}, f"Forget view {name}")

@@ -84,9 +84,7 @@ class Dragging(QObject):
 
     def _grab(self, event: QMouseEvent) -> bool:
         """Grab the link under the cursor if the buttons request it; return whether the event is handled."""
-        held_down = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-        right, left = Qt.MouseButton.RightButton, Qt.MouseButton.LeftButton
-        if not (event.button() == right or (event.button() == left and held_down)):
+        if not is_pull(event):
             return False
         place, frame, model = event.position(), self._bench.robot.newest, self._bench.robot.model
         hit = self._viewport.under(place.x(), place.y())
@@ -145,6 +143,12 @@ class Dragging(QObject):
         else:
             text = COMPILING if time.perf_counter() > hold.since + SOON else ""
         self.layer.show_spring(point, hold.cursor, f"{name}  {text}", hold.link)
+
+
+def is_pull(event: QMouseEvent) -> bool:
+    """Whether a press of the mouse begins to pull or to pose what is under it."""
+    held_down = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+    return event.button() == Qt.MouseButton.RightButton or (event.button() == Qt.MouseButton.LeftButton and held_down)
 
 
 def force_text(force: np.ndarray) -> str:

@@ -23,6 +23,7 @@ from app.simulation.messages import Loaded, Snapshot
 
 REFRESH = 0.1  # s between two updates of the numbers while it plays
 RUNS = "Trajectories (*.npz)"
+HIDDEN = "the ghost is hidden while a batch is shown"
 CROWDED = "none: the batch has several robots"
 TIP = "A second simulation of the robot, with another algorithm, time step or precision (Shift+G)"
 
@@ -46,7 +47,7 @@ class GhostView(QObject):
         self._recorded: RecordedGhost | None = None
         self.path = ""
         """The file of the recorded ghost, also while it is being read; empty if there is none."""
-        self._due = 0.0
+        self._due, self._drawn = 0.0, False
         self._bench.ghost.listen(self._reported.emit)  # from other threads
         self._reported.connect(self.panel.refusal.setText)
         self.panel.requested.connect(self._ask)
@@ -134,6 +135,9 @@ class GhostView(QObject):
         ghost = frame.ghost
         if self._recorded is not None:
             ghost = None if frame.batch is not None else self._recorded.state(frame)
+        if frame.batch is not None and self._drawn:
+            self._window.statusBar().showMessage(HIDDEN, MESSAGE)
+        self._drawn = ghost is not None
         if ghost is None:
             self._viewport.overlays.set_ghost(None)
         else:

@@ -14,7 +14,7 @@ from PyQt6.QtGui import QKeyEvent, QMouseEvent
 import engine
 from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.desktop.angles import ANGLES
-from app.features.dragging import SpringLayer
+from app.features.dragging import SpringLayer, is_pull
 from app.features.state_transfer import restore_state
 from app.features.window_type import Window
 from app.picture.handles import ARROW, AXES, Drag, HandleLayer
@@ -125,9 +125,7 @@ class HandPosing(QObject):
 
     def _take_point(self, event: QMouseEvent) -> bool:
         """Grab the link under the cursor if requested and movable; return whether it was grabbed."""
-        with_ctrl = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-        right, left = Qt.MouseButton.RightButton, Qt.MouseButton.LeftButton
-        if not (event.button() == right or (event.button() == left and with_ctrl)):
+        if not is_pull(event):
             return False
         at, frame = event.position(), self._bench.robot.newest
         hit = self._viewport.under(at.x(), at.y())

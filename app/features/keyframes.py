@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PyQt6.QtWidgets import QInputDialog, QMenu, QWidget
+from PyQt6.QtWidgets import QMenu, QWidget
 
 import engine
 from app.desktop.actions import say_empty
+from app.desktop.dialogs import ask_name
 
 NAMELESS = "Keyframe {}"
 NONE_YET = "No keyframes yet"
@@ -98,14 +99,10 @@ class Keyframes(QMenu):
             menu.addAction(text).triggered.connect(lambda _, slot=slot: slot(keyframe))
 
     def _rename(self, keyframe: Keyframe) -> None:
-        name, done = QInputDialog.getText(
-            self.parentWidget(),
-            "Rename a keyframe",
-            f"Name of the keyframe at {keyframe.frame.time:.3f} s",
-            text=keyframe.name,
-        )
-        if done and name.strip():
-            keyframe.name = name.strip()
+        what = f"keyframe at {keyframe.frame.time:.3f} s"
+        name = ask_name(self.parentWidget(), "Rename a keyframe", what, keyframe.name)
+        if name is not None:
+            keyframe.name = name
             self._changed()
 
     def _remove(self, keyframe: Keyframe) -> None:

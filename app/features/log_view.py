@@ -41,11 +41,16 @@ class LogView:
         self.entries: deque[Entry] = deque(maxlen=KEPT)
         self.action = make_action(window, "&Log…", self.show, tip="Messages of the status bar, with their times")
         window.menus.help.put(self.action)
-        window.statusBar().messageChanged.connect(self.add)
+        window.statusBar().messageChanged.connect(self._take)
         window.happened.connect(self._on_event)
         window.loaded.connect(self._on_event)
         self.dialog: QDialog | None = None
         self._text: QPlainTextEdit
+
+    def _take(self, message: str) -> None:
+        """Append a message of the status bar, unless it says how far something is."""
+        if message != self._window.bar.progress:
+            self.add(message)
 
     def add(self, text: str, detail: str = "") -> None:
         """Append a message."""

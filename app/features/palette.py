@@ -51,6 +51,7 @@ ALSO = {
     "Height field": "hfield heightmap terrain",
     "Free body: cube": "box cuboid",
     "Free body: ball": "sphere",
+    "Remove object": "delete",
     "Obstacle: box": "cube cuboid",
     "Obstacle: ball": "sphere",
     "Floating base": "fixed free joint weld unfix",
@@ -148,6 +149,15 @@ class Palette(QDialog):
         if not self.list.topLevelItem(0).isDisabled():  # else Return says why
             self._step(1)
 
+    def fill_again(self) -> None:
+        """List what is offered now; the selected command stays selected."""
+        selected = self.list.currentItem()
+        name = None if selected is None else selected.data(0, Qt.ItemDataRole.UserRole)
+        self._fill(self.line.text())
+        for item in map(self.list.topLevelItem, range(self.list.topLevelItemCount())):
+            if name is not None and item.data(0, Qt.ItemDataRole.UserRole) == name:
+                self.list.setCurrentItem(item)
+
     def _share_room(self) -> None:
         """Give keys and reasons the room that names leave, and a third of it at least."""
         model, rows = self.list.model(), range(self.list.topLevelItemCount())
@@ -208,6 +218,7 @@ class PaletteView:
         self.action = make_action(window, "&Command palette…", self.show, "Ctrl+Shift+P", tip=tip)
         window.menus.help.put(self.action)
         self.palette: Palette | None = None
+        window.refreshed.connect(self._refresh)
 
     def show(self) -> None:
         """Open the palette, and focus its search field."""
@@ -215,6 +226,10 @@ class PaletteView:
         self.palette = Palette(self._window, self._find, last)
         self.palette.show()
         self.palette.line.setFocus()
+
+    def _refresh(self) -> None:
+        if self.palette is not None and self.palette.isVisible():
+            self.palette.fill_again()
 
     def _find(self) -> list[Command]:
         return [
@@ -235,18 +250,18 @@ def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -
     begin with its words, then in menu order.
 
     A text names a command if it is its name, or begins it and is `MEANT` of it. If no command has all words, return
-    those with these words in the tooltip, too, else those whose own name contains the letters in that order, else those
-    with all words once each is replaced by a similar one of a command.
+    those with these words in the tooltip, too, else those with words similar to these, else those whose own name
+    contains the letters in that order.
     """
     words = _words(text)
     found = [each for each in commands if all(word in each.words for word in words)]
     found = found or [each for each in commands if all(word in f"{each.words} {each.tip.casefold()}" for word in words)]
-    found = found or [each for each in commands if _in_order("".join(words), _own(each))]
     if not found:
         known = {word for each in commands for word in _words(each.words)}
         meant = [get_close_matches(word, known, cutoff=SIMILAR) for word in words]
         found = [each for each in commands if all(any(word in each.words for word in near) for near in meant)]
         words = [near[0] for near in meant] if found else words
+    found = found or [each for each in commands if _in_order("".join(words), _own(each))]
     if not words:
         return sorted(found, key=lambda each: last.index(each.name) if each.name in last else len(last))
 

@@ -9,12 +9,13 @@ from functools import partial
 import numpy as np
 from PyQt6.QtCore import QEvent, QObject, QRect, QTimer
 from PyQt6.QtGui import QAction
-from PyQt6.QtWidgets import QInputDialog, QMenu, QToolButton
+from PyQt6.QtWidgets import QMenu, QToolButton
 
 import engine
 from app.acting import saved_poses
 from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.desktop.context_menus import JOINT
+from app.desktop.dialogs import MAX_NAME, NAMELESS, ask_name
 from app.desktop.settings import setting, write
 from app.features.undo_view import UndoView
 from app.features.window_type import Window
@@ -23,9 +24,8 @@ from app.simulation.messages import Loaded
 from app.simulation.starting import first_pose, start_of
 
 KEY = "poses"  # the settings' key
-MAX_NAME = 60  # characters of a name
 MARGIN = 2  # px around the button in the joints' header
-ASKED = "Name of the pose:"
+POSE = "pose"
 _AGAIN = "save it again, or delete it"
 Named = dict[str, saved_poses.Pose]
 
@@ -154,30 +154,23 @@ class PoseMenu(QObject):
         self._set(name, saved_poses.q_with_pose(model, pose, self._bench.actions.state.q))
 
     def _ask_to_save(self) -> None:
-        if (name := self._ask_name("Save this pose", "", self._why_unnamed)) is not None:
+        if (name := ask_name(self._window, "Save this pose", POSE, refuse=self._why_given)) is not None:
             self.keep(name)
-
-    def _ask_name(self, title: str, name: str, refuse: Callable[[str], str]) -> str | None:
-        """Ask for a pose's name, and again while it is refused, with the reason; None if the dialog is left."""
-        label = ASKED
-        while True:
-            name, accepted = QInputDialog.getText(self._window, title, label, text=name)
-            if not accepted or not (why := refuse(name)):
-                return name if accepted else None
-            label = f"{why[0].upper()}{why[1:]}.\n{ASKED}"
 
     def keep(self, name: str) -> None:
         """Save the pose that is shown under a name, replacing a saved pose of that name."""
         bench = self._bench
         pose = saved_poses.pose_of(bench.robot.model, saved_poses.shown_q(bench.replay, bench.actions.state.q))
-        self._name(name, lambda poses, name: poses | {name: pose}, "pose saved", "Save pose {}")
+        there = name.strip()[:MAX_NAME] in self._poses.get(self._robot.name, {})
+        done = "pose replaced, and Undo (Ctrl+Z) brings the one before back" if there else "pose saved"
+        self._name(name, lambda poses, name: poses | {name: pose}, done, "Save pose {}")
 
     def _ask_to_rename(self, name: str) -> None:
         def refuse(new: str) -> str:
-            return "" if new.strip() == name else self._why_unnamed(new) or self._why_taken(new)
+            return "" if new == name else self._why_given(new) or self._why_taken(new)
 
-        new = self._ask_name("Rename a pose", name, refuse)
-        if new is not None and new.strip() != name:
+        new = ask_name(self._window, "Rename a pose", POSE, name, refuse)
+        if new not in (None, name):
             self.rename(name, new)
 
     def rename(self, name: str, new: str) -> None:
@@ -195,16 +188,13 @@ class PoseMenu(QObject):
     def _name(self, name: str, change: Callable[[Named, str], Named], done: str, undo: str) -> None:
         """Change the robot's saved poses, one of which is then called `name`; `undo` is the undo text for that name."""
         name = name.strip()[:MAX_NAME]
-        if why := self._why_unnamed(name):
+        if why := self._why_given(name) if name else NAMELESS.format(POSE):
             self._say(why)
         elif self._change(lambda poses: change(poses, name), undo.replace("{}", name)):
             self._say(f"{done}: Simulation › Pose › {name}")
 
-    def _why_unnamed(self, name: str) -> str:
-        """Return why no saved pose can have this name; "" if one can."""
-        name = name.strip()[:MAX_NAME]
-        if not name:
-            return "a pose needs a name; type at least one letter"
+    def _why_given(self, name: str) -> str:
+        """Return why no saved pose can have this name, if the robot's file gives it; else ""."""
         return f"{name!r} is a pose of the robot itself; type another name" if name in self._given else ""
 
     def _why_taken(self, name: str) -> str:

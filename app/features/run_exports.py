@@ -254,8 +254,11 @@ class RunExports:
     def _poll(self) -> None:
         if (report := self.writing.poll()) is None:
             return
-        self._window.statusBar().showMessage(report.message, MESSAGE if report.over else 0)
-        if report.over:
+        bar = self._window.bar
+        if not report.over:
+            bar.show_progress(report.message)
+        else:
+            bar.showMessage(report.message, MESSAGE)
             self._timer.stop()
             self._finish()
             self._refresh()

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,9 +30,8 @@ from app.desktop.docks import LEFT, Dock
 from app.desktop.numbers import round_length
 from app.features import object_places
 from app.features.edits_in_turn import EditsInTurn
-from app.features.state_transfer import restore_state
+from app.features.state_transfer import Before, restore_state
 from app.features.window_type import Window
-from app.gl.camera import Camera
 from app.panels.scene import ScenePanel
 from app.reasons import refusal
 from app.simulation.messages import Loaded, Snapshot
@@ -52,19 +51,6 @@ OBSTACLE, BODY = 0.2, 0.06  # of the robot's size: edge lengths of new objects
 MESH_SUFFIXES = (".stl", ".obj", ".dae", ".ply", ".glb", ".gltf", ".off")
 MESHES = f"Meshes ({' '.join(f'*{each}' for each in MESH_SUFFIXES)});;All files (*)"
 ROBOTS = "Robots (*.urdf *.xacro *.xml);;All files (*)"
-
-
-@dataclass(frozen=True, eq=False)
-class Before:
-    """The state to restore after parts are added beside the robot."""
-
-    state: State
-    camera: Camera | None
-    """None to fit the robot, which stands elsewhere."""
-    playing: bool
-    row: int
-    reported: str
-    """What to say once the parts are there; empty if nothing."""
 
 
 class SceneView(QObject):
@@ -90,6 +76,7 @@ class SceneView(QObject):
         window.toolbar.addAction(self.action)
         window.menus.simulation.put(self.adding)
         self._before: Before | None = None
+        self._plays = False  # whether play was pressed while parts are being added
         self._due = 0.0
         self._corners: dict[str, np.ndarray] = {}  # (2, 3) of the meshes that were added, by file
         window.files.dropped |= dict.fromkeys(MESH_SUFFIXES, self.add_mesh)
@@ -157,6 +144,8 @@ class SceneView(QObject):
     def show(self) -> None:
         """Update the panel."""
         there = self._bench.robot.model is not None
+        if self.composing:
+            self._plays = self._bench.robot.playing
         offer(self.adding, (there, NO_ROBOT))
         self.panel.setEnabled(there)
         self.panel.usual = self._bench.robot.settings.scene.friction
@@ -337,7 +326,7 @@ class SceneView(QObject):
         restore_state(bench, before.state, event.start, posed=True)
         if before.camera is not None:
             self._window.viewport.see(before.camera)
-        if before.playing:
+        if before.playing or self._plays:
             bench.play()
         self._window.refresh()
         if reported := "; ".join(filter(None, (self._why_no_ground(before.state), before.reported))):

@@ -22,6 +22,7 @@ from app.desktop.actions import MESSAGE, NO_ROBOT, algorithm_name, make_action, 
 from app.desktop.context_menus import SECOND
 from app.desktop.docks import RIGHT, Dock
 from app.features.diagnostics_view import DiagnosticsView
+from app.features.dragging import is_pull
 from app.features.window_type import Window
 from app.gl.batch import Box
 from app.gl.picking import Hit, pick, ray
@@ -39,6 +40,7 @@ REFRESH = 0.1  # s between two updates of the numbers while it plays
 UNRECORDED = "The second robot is not recorded: it stays at its last live state"
 UNBEGUN = "A recording has no second robot: press Branch here (Ctrl+B), and both are simulated from this frame"
 WAITS = "Play waits for the second robot, which is being prepared"
+UNTOUCHED = "{} is simulated for comparison only: to pull or pose it, open it first, or add it to the scene (O)"
 CROWDED = "The second robot is hidden while a batch is shown"
 GAP = 0.12  # of the larger robot's size
 TIP = "Load a second robot and simulate both side by side"
@@ -77,7 +79,7 @@ class SecondRobotView(QObject):
         self._poses: np.ndarray | None = None  # (links, 4, 4): in its last live state, if it is shown
         self._placed = self._fit_due = False  # `_fit_due`: fit both robots in view once the second is drawn
         self._first = ""  # the first robot's file
-        self._pressed, self._due, self._link = QPointF(), 0.0, -1
+        self._pressed, self._dragged, self._due, self._link = QPointF(), False, 0.0, -1
         self._reading = _reading()
         self._timer = QTimer(self, timeout=self._poll)
         self.panel = SecondRobotPanel()
@@ -297,6 +299,10 @@ class SecondRobotView(QObject):
         self._show_note()
         if frame.recorded:
             return
+        if frame.batch is not None and self._poses is not None:
+            self._window.statusBar().showMessage(CROWDED, MESSAGE)
+            for column, model in enumerate((self._bench.robot.model, self.model)):
+                self.panel.show_column(column, _facts(model))  # without numbers of the frame before
         if state is None or self._scene is None or state.model is not self.model or frame.batch is not None:
             self._draw(None)
             return
@@ -336,8 +342,14 @@ class SecondRobotView(QObject):
         self.panel.show_algorithms(self._algorithm, refusals)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Remember where the mouse was released; say of a drag that would pull or pose a robot that it cannot here."""
         if isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseButtonRelease:
-            self._pressed = event.position()
+            self._pressed, self._dragged = event.position(), False
+        elif isinstance(event, QMouseEvent) and event.type() == QEvent.Type.MouseButtonPress:
+            self._dragged = is_pull(event) and self._is_in_front(event.position())
+        elif self._dragged and event.type() == QEvent.Type.MouseMove:
+            self._dragged = False
+            self._window.statusBar().showMessage(UNTOUCHED.format(self.model.name), MESSAGE)
         return super().eventFilter(watched, event)
 
     def under(self, at: QPointF) -> Hit | None:
@@ -345,17 +357,20 @@ class SecondRobotView(QObject):
         drawn, size = self._viewport.overlays.second_robot, (self._viewport.width(), self._viewport.height())
         return None if drawn is None else pick(*drawn, *ray(self._viewport.camera, size, (at.x(), at.y())))
 
+    def _is_in_front(self, at: QPointF) -> bool:
+        """Whether it is at a position in the viewport, and no link of the first robot in front of it."""
+        hit, first = self.under(at), self._viewport.under(at.x(), at.y())
+        return hit is not None and (first is None or hit.distance <= first.distance)
+
     def _click(self, link: int) -> None:
         """Select the clicked link of the second robot, unless a link of the first is in front."""
         if self._viewport.overlays.second_robot is None:
             return
-        viewport, hit = self._viewport, self.under(self._pressed)
-        first = viewport.under(self._pressed.x(), self._pressed.y()) if link >= 0 else None
-        behind = hit is None or (first is not None and first.distance < hit.distance)
-        self._link = -1 if behind else hit.link
-        if not behind:
+        hit = self.under(self._pressed) if link < 0 or self._is_in_front(self._pressed) else None
+        self._link = -1 if hit is None else hit.link
+        if hit is not None:
             self._window.selection.choose(-1)
-        viewport.overlays.choose_second_link(self._link)
+        self._viewport.overlays.choose_second_link(self._link)
         self._show_link_note()
 
     def _show_link_note(self) -> None:

@@ -19,6 +19,7 @@ from app.acting.drives import MODES, WAVES, Drive
 from app.features import session_scene
 from app.gl.camera import Camera
 from app.simulation.batch_spread import MAX_ROBOTS, BatchSpread
+from app.simulation.ghost import PRECISIONS, STEPS, GhostSettings
 from app.simulation.messages import Settings
 from app.simulation.second_robot import SavedSecondRobot
 
@@ -159,6 +160,28 @@ def ghost(session: dict[str, Any]) -> str:
     if path and not _is_file(Path(path)):
         raise ValueError(f"the file of the ghost is missing: {path:.200}")
     return path
+
+
+def ghost_entry(settings: GhostSettings | None) -> dict[str, str]:
+    """Return the entry of a simulated ghost; empty for none."""
+    return {} if settings is None else {name: str(value) for name, value in vars(settings).items()}
+
+
+def simulated_ghost(session: dict[str, Any]) -> GhostSettings | None:
+    """Return the simulated ghost's settings; None without one."""
+    kept = _part(session, "simulated ghost", {})
+    if not kept:
+        return None
+    known: dict[str, dict[str, Any]] = {
+        "algorithm": {"": "", **{name: name for name in _NAMES["algorithm"][1:]}},
+        "integrator": {name: name for name in ("", *engine.INTEGRATORS)},
+        "precision": {name: name for name in PRECISIONS},
+        "step": {str(step): step for step in STEPS},
+    }
+    for name, values in known.items():
+        if kept.get(name) not in values:
+            raise ValueError(f"the {name} of the ghost is unknown: {kept.get(name)!s:.20}")
+    return GhostSettings(**{name: values[kept[name]] for name, values in known.items()})
 
 
 def recording(session: dict[str, Any], path: str) -> str:

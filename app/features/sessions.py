@@ -178,6 +178,7 @@ class Sessions:
         """Return the window's state as JSON data."""
         bench, robot, window = self._bench, self._bench.robot, self._window
         model, settings, camera = robot.model, robot.settings, window.viewport.camera
+        ghost = window.feature(GhostView)
         there = robot.newest is not None and np.all(np.isfinite(robot.newest.q))  # not finite if the robot diverged
         q, given = robot.newest.q if there else robot.initial, bench.opening.xacro_args(bench.path)
         return {
@@ -208,7 +209,8 @@ class Sessions:
             "lesson": window.feature(LessonView).kept,
             "controller": bench.controller.path,
             "beside": self._second_robot.kept,
-            "ghost": self._window.feature(GhostView).path,
+            "ghost": ghost.path,
+            "simulated ghost": session_text.ghost_entry(None if ghost.path else ghost.panel.settings),
         }  # fmt: skip
 
     def open(self, path: str) -> None:
@@ -302,12 +304,14 @@ class Sessions:
                 self._second_robot.open(path, kept=kept)
 
     def _put_ghost(self, session: dict[str, Any]) -> None:
-        """Restore the recorded ghost, if the session contains that entry."""
+        """Restore the ghost, simulated or recorded, as far as the session has entries of it."""
+        ghost = self._window.feature(GhostView)
         if "ghost" in session:
-            ghost = self._window.feature(GhostView)
             ghost.end_recording()
-            if path := session_text.ghost(session):
-                ghost.open(path)
+        if "simulated ghost" in session:
+            ghost.panel.put(session_text.simulated_ghost(session))
+        if path := session_text.ghost(session):
+            ghost.open(path)
 
     def _see(self, camera: Camera) -> None:
         self._window.viewport.see(camera)

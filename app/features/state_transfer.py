@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 import engine
 from app.acting.coordinates import coordinates
 from app.acting.undoing import State
+from app.gl.camera import Camera
 from app.simulation.messages import Settings
 from app.workbench import Workbench
+
+
+@dataclass(frozen=True, eq=False)
+class Before:
+    """The state to restore after parts are added beside the robot."""
+
+    state: State
+    camera: Camera | None
+    """None to fit the robot, which stands elsewhere."""
+    playing: bool
+    row: int
+    reported: str
+    """What to say once the parts are there; empty if nothing."""
 
 
 def transfer_pose(before: engine.Model, q: np.ndarray, model: engine.Model, start: np.ndarray) -> np.ndarray:

@@ -15,6 +15,7 @@ from app.jobs.background import Background
 from app.reasons import reason, unreadable
 
 MANIFEST = "study.json"
+LISTED = 5  # problems of a study's file
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,17 @@ def folder_of(path: str) -> Path:
 def _read(path: str, _: threading.Event) -> Opened:
     folder = folder_of(path)
     begun = (folder / MANIFEST).exists()
-    if Path(path).suffix == ".toml" and not begun:
-        return Opened(problem=f"{Path(path).name} has no results yet; run it first: main.py study {path}", grows=True)
     try:
+        if Path(path).suffix == ".toml" and not begun:
+            engine.Study.read(path)  # which raises what is wrong with it
+            what = f"{Path(path).name} has no results yet; run it first: main.py study {path}"
+            return Opened(problem=what, grows=True)
         results = engine.StudyResults(folder)
         return Opened(results, grows=results.study is not None and len(results.columns["sample"]) < results.study.count)
+    except engine.StudyError as error:
+        lines = str(error).splitlines()
+        more = [f"and {len(lines) - LISTED} more: main.py study {path}"] * (len(lines) > LISTED)
+        return Opened(problem="\n".join([*lines[:LISTED], *more]))
     except (OSError, ValueError, MemoryError) as error:
         return Opened(problem=unreadable(path, error), grows=begun and not engine.StudyResults.parts(folder))
 

@@ -21,6 +21,7 @@ TALL, WIDE, LINE = 36, 90, 18  # px: the least distance between ticks, verticall
 NAME = 18  # px left of the numbers, for the name of the vertical axis
 GAP = 8  # px between two labels below an area
 BESIDE_WORDS = 9  # px right of the words of the vertical axis
+EVEN = 1e-3  # relative difference of spacings that are taken as equal
 MAX_DIGITS = 15  # of a tick's label, as many as its number has
 BELOW, SPARE = 2, 7  # px: above the numbers below an area, and how far they may extend right of it
 _Flag = Qt.AlignmentFlag
@@ -60,6 +61,11 @@ class Axis:
         if self.cells is not None:
             count = len(self.cells)
             step = -(-count // max(1, most))
+            spacing = np.diff(self.cells)
+            if step > 1 and not self.words and np.ptp(spacing) < EVEN * abs(spacing.mean()):
+                found = ticks(self.cells[0], self.cells[-1], max(2, most))  # not all have one: of round numbers
+                shares = (np.interp(found, self.cells, np.arange(count)) + 0.5) / count
+                return list(zip(shares.tolist(), numbers(found), strict=True))
             reported = list(self.words) or numbers(self.cells, 4)
             return [((k + 0.5) / count, reported[k]) for k in range(0, count, step)]
         if self.words:

@@ -35,7 +35,7 @@ class NamedPlot(QWidget):
     """What the user removes: the `Quantity` of a curve, or its `Pair`."""
 
     def __init__(self, canvas: Canvas, height: int, curves: Sequence[object]) -> None:
-        """Take the canvas's least height, px, and what `removed` says of each curve, a list that the plot may change."""
+        """Take the canvas's least height, px, and what `removed` says of each curve, in a list of the plot's own."""
         super().__init__()
         self.fits = True
         """Whether the visible range follows the curves."""

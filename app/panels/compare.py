@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from PyQt6.QtCore import Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QGuiApplication, QPainter, QPaintEvent
@@ -32,6 +33,7 @@ from app.panels.growth import GrowthView, crossing_text
 REFRESH = 100  # ms between two polls of the measurement
 FORM_WIDTH = (325, 340)  # px, at least and at most
 RESULT_WIDTH = 480  # px: for names, dots, medians and ratios
+LEFT_OUT = "not measured, since all was stopped"
 LISTED = 4  # number of errors, and of crossings, listed in text
 EMPTY = (
     "Choose robots and algorithms on the left, then press Start.\n"
@@ -185,7 +187,10 @@ class ComparePanel(QWidget):
         self.report = report
         found = report.found
         if isinstance(found, engine.ComparisonResult):
-            self.bars.show_results(found.rows, list(map(algorithm_words, found.findings())) if report.over else ())
+            rows = found.rows
+            if report.over:  # nothing waits any more
+                rows = tuple(replace(r, reason=r.reason or LEFT_OUT) if r.verdict == "waiting" else r for r in rows)
+            self.bars.show_results(rows, list(map(algorithm_words, found.findings())) if report.over else ())
             self.pages.setCurrentWidget(self.bars)
         elif found is not None:
             self.growth.show_growth(found)
@@ -208,7 +213,7 @@ class ComparePanel(QWidget):
             self._show_status("stopped; what was measured is shown" if report.stopped else "done")
         elif found is not None and not self.comparing.stopping:
             left = f", {found.left:.0f} s left" if found.left is not None and found.left >= 1 else ""
-            self._show_status(f"{found.doing}{left}")
+            self._show_status(f"{algorithm_words(found.doing)}{left}")
         elif not self.comparing.running:
             self._show_status("")
 
@@ -217,8 +222,10 @@ class ComparePanel(QWidget):
         self.findings.setVisible(bool(text))
 
     def _show_error(self, problem: str) -> None:
-        self._show_status("an error, see below", "error")
+        self._show_status(problem, "error")
         self._say(problem)
+        line = self.status.fontMetrics().horizontalAdvance(problem)
+        self.findings.setHidden(line <= self.status.contentsRect().width())  # else the line is cut
 
     def _show_status(self, text: str, tint: str = "faint") -> None:
         self.status.setText(text)

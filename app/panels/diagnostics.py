@@ -41,7 +41,7 @@ TRUST_TIP = (
     "only if you trust its source. You are asked each time."
 )
 EXCERPT = 2  # lines of the file before and after the one with the problem
-LEAST_DOCK = 260  # px
+LEAST_DOCK = 150  # px
 WHOLE = 720  # px, the width in which most problems and fixes take two lines
 MANY = 40  # rows that do not fit on any screen
 AROUND = 7  # lines of text: the height of titles, buttons and the header

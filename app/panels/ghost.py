@@ -104,7 +104,8 @@ class GhostPanel(QWidget):
         self._lay_out()
         self.set_algorithms(())
         self.on.toggled.connect(self._ask)
-        for box in (self.algorithm, self.integrator, self.step, self.precision):
+        self._boxes = self.algorithm, self.integrator, self.precision, self.step
+        for box in self._boxes:
             box.currentIndexChanged.connect(self._ask)
         self.reset.clicked.connect(self.reset_asked)
 
@@ -128,7 +129,7 @@ class GhostPanel(QWidget):
 
     def take_recording(self, on: bool) -> None:
         """Show that the ghost is a recorded run, without settings, or no longer."""
-        for box in (self.algorithm, self.integrator, self.step, self.precision):
+        for box in self._boxes:
             box.setDisabled(on)
         label = self._form.labelForField(self.by)
         assert isinstance(label, QLabel)
@@ -150,12 +151,16 @@ class GhostPanel(QWidget):
         """The selected settings; None for no ghost."""
         if not self.on.isChecked():
             return None
-        return GhostSettings(
-            self.algorithm.currentData(),
-            self.integrator.currentData(),
-            self.precision.currentData(),
-            self.step.currentData(),
-        )
+        return GhostSettings(*(box.currentData() for box in self._boxes))
+
+    def put(self, settings: GhostSettings | None) -> None:
+        """Set the settings, or no ghost, as a user does."""
+        with QSignalBlocker(self):
+            for box, value in zip(self._boxes, () if settings is None else vars(settings).values(), strict=False):
+                known = [box.itemData(k) for k in range(box.count())]  # `findData` finds no fraction
+                box.setCurrentIndex(known.index(value) if value in known else 0)
+            self.on.setChecked(settings is not None)
+        self._ask()
 
     def set_algorithms(self, names: Sequence[str]) -> None:
         """List the algorithms that simulate the current robot; keep the selection if possible."""

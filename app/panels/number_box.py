@@ -145,6 +145,7 @@ class _Typing(QObject):
         key = event.key() if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress else None
         if event.type() == QEvent.Type.FocusIn or key in ENTERS:
             self._box.entered = key is not None
+            self._box.took_return = key is not None and self._before is not None
         if self._before is None or key != Qt.Key.Key_Escape:
             return False
         box.setValue(self._before)
@@ -162,6 +163,8 @@ class _Terms:
 
     entered = False
     """Whether Return has entered the number, and none has been typed since."""
+    took_return = False
+    """Whether Return was pressed last, and entered a number that was typed."""
     corrected = ""
     """What the status bar says of the number that is being entered, if another is set instead."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from PyQt6.QtGui import QAction
+from PyQt6.QtGui import QAction, QKeyEvent
 from PyQt6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -21,7 +21,7 @@ from PyQt6.QtWidgets import (
 
 from app.desktop.layouts import NO_MARGINS, horizontal, vertical
 from app.desktop.panel_scroller import scroller
-from app.panels.number_box import WholeBox
+from app.panels.number_box import ENTERS, WholeBox
 
 COLUMNS = 3  # check boxes beside each other
 ROWS = 3  # visible rows of a list
@@ -50,7 +50,7 @@ class PreferencesDialog(QDialog):
         restore = self.buttons.button(kinds.RestoreDefaults)
         restore.setToolTip("All of these as they are at first, but for the package folders")
         restore.clicked.connect(self.restore)
-        self.undo = self.buttons.addButton("&Undo defaults", QDialogButtonBox.ButtonRole.ResetRole)
+        self.undo = self.buttons.addButton("&Undo Defaults", QDialogButtonBox.ButtonRole.ResetRole)
         self.undo.setToolTip("All of these as they were before Restore Defaults (Ctrl+Z)")
         self.undo.setShortcut("Ctrl+Z")
         self.undo.setEnabled(False)
@@ -67,6 +67,12 @@ class PreferencesDialog(QDialog):
         column = vertical((area, 1), self.buttons, of=self)
         wanted = column.sizeHint() + (self._all.sizeHint() - area.sizeHint())
         self.resize(column.sizeHint().width(), min(wanted.height(), room.height() - FRAME))
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        """Leave the dialog open on the Return that enters a typed number."""
+        focused = self.focusWidget()
+        if event is None or event.key() not in ENTERS or not (isinstance(focused, WholeBox) and focused.took_return):
+            super().keyPressEvent(event)
 
     def restore(self) -> None:
         """Reset every control to its default, which applies at once."""

@@ -30,6 +30,7 @@ FRICTION_TIP = (
     "Coulomb's coefficient; of two surfaces that touch the smaller one applies,\n"
     "so a value above the scene's has no effect on the ground and on links without a friction of their own"
 )
+DENSITY_TIP = "{:.4g} kg/m³, which it keeps in another size"
 EMPTY = "No objects yet. Add places one beside the robot, which then collides with it."
 PLAYING = "It is simulated while the simulation plays; pause to move it"
 FIXED = "Its base is fixed; another position or rotation begins a new run"
@@ -173,8 +174,9 @@ class ScenePanel(QWidget):
         editable = not fixed and bool(item.shape)
         self.mass_name.setVisible(editable)
         self.mass.setVisible(editable)
-        if item.mass is not None:
+        if editable:
             self.mass.put(item.mass)
+            self.mass.setToolTip(DENSITY_TIP.format(item.mass / item.volume))
         for widget in (self.friction_name, self.friction, self.color_name, self.color):
             widget.setVisible(bool(item.shape))
         self.friction.put(self.usual if item.friction is None else item.friction)
@@ -197,6 +199,8 @@ class ScenePanel(QWidget):
             pose[:3, :3] = engine.rotation_from_rpy(np.array([each.value() for each in self.turn]) / ANGLES.scale)
         size = tuple(box.value() for box in self.sizes[: len(item.size)]) if box in self.sizes else item.size
         mass = self.mass.value() if box is self.mass else item.mass
+        if box in self.sizes and item.mass is not None:  # of the same density
+            mass = float(np.clip(item.mass * replace(item, size=size).volume / item.volume, MIN_MASS, MAX_MASS))
         friction = self.friction.value() if box is self.friction else item.friction
         self.reported = box.corrected
         self.changed.emit(self.row, replace(item, pose=pose, size=size, mass=mass, friction=friction))

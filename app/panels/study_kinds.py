@@ -25,7 +25,7 @@ MAX_STACKED = 100_000  # samples of which those on one dot are counted
 SAME = 1  # px between samples that no click can distinguish
 BARS = 8, 60  # fewest and most bins of a histogram, or of the values of x for shares of a predicate
 CELLS = 8, 100  # fewest and most cells along a side of a heat map with many values
-BAND = 0.45  # opacity of intervals, shared by all lines
+BAND, BANDS = 0.22, 2  # opacity of intervals, and the largest number of them that are filled
 MAX_VALUES = 400  # largest number of distinct values that a side shows one by one
 MAX_AXES = 9  # largest number of parallel coordinates
 
@@ -367,11 +367,8 @@ class Parallel(Kind):
 
     def mark(self, painter: QPainter, area: QRectF, row: int) -> None:
         places = self._places[:, row]
-        points = [
-            QPointF(self._x_of(k, area), area.bottom() - y * area.height())
-            for k, y in enumerate(places)
-            if np.isfinite(y)
-        ]
+        there = [(k, y) for k, y in enumerate(places) if np.isfinite(y)]
+        points = [QPointF(self._x_of(k, area), area.bottom() - y * area.height()) for k, y in there]
         for color, width in (("ground", 5), ("text", 2)):
             painter.setPen(QPen(theme.color(color), width))
             painter.drawPolyline(QPolygonF(points))
@@ -404,14 +401,17 @@ class Shares(Kind):
                 area.bottom() - self.y_axis.share(y) * area.height() for y in (line.low, line.share, line.high)
             )
             band = QColor(tint)
-            band.setAlphaF(BAND / max(2, len(self.lines)))
+            band.setAlphaF(BAND)
             outline = [QPointF(a, b) for a, b in zip([*x, *x[::-1]], [*low, *high[::-1]], strict=True)]
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(band)
+            filled = len(self.lines) <= BANDS  # more of them would mix to a colour that none has
+            painter.setPen(Qt.PenStyle.NoPen if filled else band)
+            painter.setBrush(band if filled else Qt.BrushStyle.NoBrush)
             painter.drawPolygon(QPolygonF(outline))
-            painter.setPen(QPen(tint, 2))
+            covers = any(np.array_equal(line.share, other.share) for other in self.lines[:k])
+            painter.setPen(QPen(tint, 2, Qt.PenStyle.DashLine if covers else Qt.PenStyle.SolidLine))
             painter.drawPolyline(QPolygonF([QPointF(a, b) for a, b in zip(x, share, strict=True)]))
             if len(x) <= 40:
+                painter.setPen(tint)
                 painter.setBrush(tint)
                 for a, b, top, bottom in zip(x, share, high, low, strict=True):
                     painter.drawEllipse(QPointF(a, b), 3, 3)

@@ -72,7 +72,7 @@ class Run:
         return self.frame(self.last) if len(self) else None
 
     def frame(self, index: int) -> StoredFrame:
-        """Return a frame as it is stored. Raises IndexError where it is missing, or was discarded."""
+        """Return the frame `index` as it is stored. Raises IndexError where it is missing, or was discarded."""
         if not self.first <= index <= self.last:
             raise IndexError(f"frame {index} is not recorded; there are {self.first} to {self.last}")
         return StoredFrame(*self._frames[self._at + index - self.first])  # type: ignore[misc]
@@ -89,7 +89,7 @@ class Run:
         return max(self.first, self.first + index - self._at - 1)
 
     def set_up(self, setups: Iterable[Setup], shapes: Sequence[Shapes], phases: Sequence[tuple[str, ...]]) -> None:
-        """Add the setups of further frames."""
+        """Add the setups of further frames; `shapes` and `phases`, for each of `setups`, are as the properties."""
         self._setups += setups
         self._shapes += shapes
         self._phases += phases
@@ -99,7 +99,7 @@ class Run:
         self._shapes[-1], self._phases[-1] = shapes, phases
 
     def share(self, other: Run, index: int) -> None:
-        """Begin with the frames of a run that this one leaves at a frame."""
+        """Begin with the frames of a run, `other`, that this one leaves at its frame `index`."""
         self.left, self.first, self.shared = (other.number, other.frame(index).time), other.first, index
         self._frames = other._frames[other._at : other._at + index - other.first + 1]
 

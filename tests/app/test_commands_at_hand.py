@@ -69,6 +69,7 @@ WORDS = {
     "View › Compare": ("benchmark",),
     "Simulation › Terrain › Height field": ("hfield",),
     "Simulation › Ground": ("plane",),
+    "Edit › Remove object": ("delete object",),
     "Simulation › Floating base": ("fixed base",),
     "View › Overlays › Collision shapes": ("geoms",),
     "View › Overlays › Link frames": ("tf",),
@@ -130,6 +131,15 @@ def test_every_disabled_command_says_why(qtbot, window, opened):
     wait(qtbot, lambda: fixed.workbench.replay.active)
     assert unexplained(fixed) == []
     assert unexplained(opened(engine.find_robot("double_pendulum"))) == []
+
+
+def test_an_open_palette_offers_what_can_be_once_a_robot_is_there(qtbot, window):
+    view = window.features[PaletteView]
+    view.show()
+    view.palette.line.setText("play")
+    assert view.palette.list.topLevelItem(0).text(1) == NO_ROBOT.split(":")[0]
+    window.open(engine.find_robot("pendulum"))
+    wait(qtbot, lambda: not view.palette.list.topLevelItem(0).isDisabled())
 
 
 def test_the_palette_says_why_there_is_no_height_field(qtbot, arm):

@@ -23,7 +23,7 @@ from app.desktop import theme
 from app.desktop.actions import algorithm_name
 from app.features.compare_view import CompareView
 from app.panels.bars import Finding, Heading
-from app.panels.compare import ComparePanel
+from app.panels.compare import LEFT_OUT, ComparePanel
 from app.panels.compare_form import OVER_BATCH, OVER_LINKS, functions
 from app.panels.growth import GrowthPlot, crossing_text
 from app.window import Window
@@ -201,9 +201,11 @@ def test_stop_ends_a_function_that_hangs(qtbot, panel, own, monkeypatch):
     monkeypatch.setattr("engine.bench.compare.comparison.LONG", 0.6)
     own(OWN, "hangs")
     click(qtbot, panel.form.own)
-    choose(qtbot, panel.form.algorithms, "abia", "own.py:hangs")
+    own(OWN, "slow")
+    click(qtbot, panel.form.own)
+    choose(qtbot, panel.form.algorithms, "abia", "own.py:hangs", "own.py:slow")
     start(qtbot, panel)
-    wait(qtbot, lambda: "own.py:hangs on cpu in float64 (2 of 2), " in panel.status.text())  # for a while now
+    wait(qtbot, lambda: "own.py:hangs on CPU in float64 (2 of 3), " in panel.status.text())  # for a while now
     assert panel.status.fontMetrics().horizontalAdvance(panel.status.text()) < panel.status.contentsRect().width()
     begun = time.perf_counter()
     click(qtbot, panel.stop_button)
@@ -212,6 +214,7 @@ def test_stop_ends_a_function_that_hangs(qtbot, panel, own, monkeypatch):
     rows = shown(panel)
     assert rows["arm7", "abia"].verdict == "ok"
     assert rows["arm7", "own.py:hangs"].reason == "it was being prepared when all was stopped"
+    assert panel.bars.table.rows[3].reason == LEFT_OUT, "no row says that it waits for its turn"
     choose(qtbot, panel.form.algorithms, "abia")
     measure(qtbot, panel)
 
@@ -284,6 +287,8 @@ def test_a_file_that_is_no_python_is_told_with_its_line(qtbot, panel, own):
     click(qtbot, panel.form.own)
     assert panel.form.algorithms.count() == before
     assert "own.py, line 3" in panel.findings.text()
+    assert panel.status.text() == panel.findings.text(), "the cause is in the red line itself"
+    assert panel.findings.isHidden()
 
 
 def test_the_functions_of_a_file(tmp_path):

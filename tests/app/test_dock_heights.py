@@ -133,7 +133,7 @@ def test_each_dock_at_the_bottom_has_a_height_of_its_own(qtbot, arm):
     show(qtbot, arm, "Plots")
     wait(qtbot, lambda: 380 < docks["Plots"].height() <= most)
     show(qtbot, arm, "Diagnostics")
-    wait(qtbot, lambda: abs(docks["Diagnostics"].height() - 260) <= 8)
+    wait(qtbot, lambda: abs(docks["Diagnostics"].height() - 150) <= 8)
     docks["Plots"].raise_()
     wait(qtbot, lambda: 380 - 40 < docks["Plots"].height() <= most)  # less the tabs
 
@@ -225,6 +225,19 @@ def test_a_drag_of_a_width_sets_no_height(qtbot, make_window):
     qtbot.mouseRelease(window, Qt.MouseButton.LeftButton, pos=edge + QPoint(-40, 0))
     window.resize(1840, 1140)
     wait(qtbot, lambda: window.docks["Study"].height() >= 400)
+
+
+def test_diagnostics_of_one_row_leave_the_picture_most_of_a_small_window(qtbot, opened, tmp_path):
+    """Where there are no lines of a file to be shown below it."""
+    window = opened(engine.find_robot("arm7"))
+    window.resize(QSize(1000, 650))
+    wait(qtbot, lambda: window.size() == QSize(1000, 650))
+    window.open(tmp_path / "missing.urdf")
+    dock = window.docks["Diagnostics"]
+    panel = dock.widget().widget()
+    wait(qtbot, lambda: dock.isVisible() and panel.count == 1 and panel.list.isVisible())
+    wait(qtbot, lambda: dock.height() == panel.height_needed() < 0.3 * 650)
+    wait(qtbot, lambda: panel.list.verticalScrollBar().maximum() == 0)
 
 
 def test_the_sheet_of_keys_is_no_taller_than_a_small_window(arm):

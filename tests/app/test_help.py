@@ -1,5 +1,6 @@
 """The Help menu: the list of shortcuts, generated from the actions, and the log."""
 
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import engine
 from app.desktop import about, type_scale
 from app.features.log_view import KEPT, LogView
 from app.features.plots_view import PlotsView
+from app.features.run_exports import RunExports
 from app.features.shortcuts_sheet import NOTHING, OTHER, ShortcutsSheet, shortcuts
 from app.picture.pictures import renderer_name
 
@@ -131,6 +133,23 @@ def test_the_log_keeps_what_was_told_and_copies_it(qtbot, opened, tmp_path):
     qtbot.mouseClick(clear, Qt.MouseButton.LeftButton)
     assert text.toPlainText() == log.text == ""
     log.dialog.close()
+
+
+def test_how_far_an_export_is_stays_out_of_the_log(qtbot, opened):
+    window, seen = opened(), threading.Event()
+    exports, told = window.features[RunExports], window.statusBar().currentMessage
+
+    def work(_: threading.Event) -> str:
+        exports.report_progress("run.npz: 0.1 of 7.8 s")
+        seen.wait()
+        return "2 rows written"
+
+    exports.begin(work, "writing run.npz …")
+    wait(qtbot, lambda: told() == "run.npz: 0.1 of 7.8 s")
+    seen.set()
+    wait(qtbot, lambda: told() == "2 rows written")
+    said = [entry.text for entry in window.features[LogView].entries]
+    assert said[-2:] == ["writing run.npz …", "2 rows written"]
 
 
 def test_the_log_is_bounded_and_does_not_repeat_itself(window):

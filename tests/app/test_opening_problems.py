@@ -16,6 +16,7 @@ from windows import case, name_file, wait, wait_loaded
 import engine
 from app.features import reloading
 from app.features.attaching import DiagnosticsView, RunExports, SceneView, Sessions
+from app.features.study_view import StudyView
 from app.simulation.messages import Loaded, Refused
 
 PENDULUM = engine.find_robot("double_pendulum")
@@ -211,3 +212,19 @@ def test_what_is_still_being_read_comes_beside_a_body_that_was_added_meanwhile(
     wait(qtbot, lambda: len(scene.objects) == 2)
     settled(qtbot, scene)
     assert (len(scene.obstacles), len(bench.robot.parts)) == (not robot, 1 + robot)
+
+
+def test_what_is_wrong_with_a_studys_file_is_listed_before_it_is_run(qtbot, window, tmp_path):
+    view, path = window.features[StudyView], tmp_path / "own.toml"
+    path.write_text('robot = "double_pendulum"\nseconds = -1\n' + "".join(f"word{k} = 1\n" for k in range(9)))
+    window.open(path)
+    wait(qtbot, lambda: "own.toml: line 2" in view.panel.summary.text())
+    *listed, more = view.panel.summary.text().splitlines()
+    assert len(listed) == 5
+    assert more == f"and {len(str(told(path)).splitlines()) - 5} more: main.py study {path}"
+
+
+def told(path) -> engine.StudyError:
+    with pytest.raises(engine.StudyError) as found:
+        engine.Study.read(path)
+    return found.value

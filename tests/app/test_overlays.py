@@ -321,7 +321,7 @@ def test_views_that_are_damaged_are_none(make_window, tmp_path, text):
 def test_a_view_is_saved_by_name_and_found_again(qtbot, arm, make_window, monkeypatch):
     views = arm.features[CameraViews]
     arm.viewport.see(Camera(np.array([0.1, 0.2, 0.3]), 1.5, 0.4, 0.5, parallel=True))
-    monkeypatch.setattr(QInputDialog, "getText", lambda *_: ("from the left & above", True))
+    monkeypatch.setattr(QInputDialog, "getText", lambda *_, **__: ("from the left & above", True))
     told = arm.statusBar().currentMessage
     views.save.trigger()
     assert told() == "view saved: View › Saved views › from the left & above"
@@ -347,15 +347,21 @@ def test_a_view_is_renamed_unless_the_name_is_taken(arm, monkeypatch):
     for name in ("left", "right"):
         views.keep(name)
 
-    def rename(new):
-        views.menu.aboutToShow.emit()
-        (renames,) = [each.menu() for each in views.menu.actions() if each.text() == "&Rename"]
-        monkeypatch.setattr(QInputDialog, "getText", lambda *_, text: (f" {new} ", text == "left"))
-        renames.actions()[0].trigger()
+    asked, answers = [], [" right ", " ", " above "]
 
-    rename("right")
-    assert told() == "there is a view 'right' already; type another name, or forget it first"
-    rename("above")
+    def answer(_parent: object, _title: str, label: str, text: str) -> tuple[str, bool]:
+        asked.append((label, text))
+        return answers.pop(0), True
+
+    views.menu.aboutToShow.emit()
+    (renames,) = [each.menu() for each in views.menu.actions() if each.text() == "&Rename"]
+    monkeypatch.setattr(QInputDialog, "getText", answer)
+    renames.actions()[0].trigger()
+    assert asked == [
+        ("Name of the view:", "left"),
+        ("There is a view 'right' already; type another name, or forget it first.\nName of the view:", " right "),
+        ("A view needs a name; type at least one letter.\nName of the view:", " "),
+    ]
     assert told() == "view renamed: View › Saved views › above"
     views.menu.aboutToShow.emit()
     assert [each.text() for each in views.menu.actions()[2:4]] == ["above", "right"]

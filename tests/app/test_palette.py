@@ -30,6 +30,7 @@ def opened_palette(qtbot, window) -> Palette:
         ("free box", "Simulation › Add to the scene › Free body: cube"),
         ("free body: box", "Simulation › Add to the scene › Free body: cube"),
         ("obstacle sphere", "Simulation › Add to the scene › Obstacle: ball"),
+        ("delete", "Edit › Remove object"),
         ("obstacle: mesh...", "Simulation › Add to the scene › Obstacle: mesh"),
     ],
 )
@@ -77,7 +78,7 @@ def test_a_long_reason_leaves_the_name_its_room(qtbot, arm):
 
 def test_the_palette_finds_a_command_by_words_with_typing_errors(qtbot, arm):
     palette = opened_palette(qtbot, arm)
-    typing = {"lihgt": "Light", "theem dark": "Dark", "plya": "Play", "recrod": "Video of the run (.mp4)"}
+    typing = {"lihgt": "Light", "theem dark": "Dark", "plya": "Play", "recrod": "Recording limit"}
     for text, name in typing.items():
         palette.line.setText(text)
         assert name in palette.list.topLevelItem(0).text(0), text

@@ -154,6 +154,17 @@ def test_return_closes_the_dialog_and_changes_nothing(qtbot, preferences):
         preferences.show()
 
 
+def test_return_after_a_typed_number_enters_it_and_leaves_the_dialog_open(qtbot, preferences):
+    dialog, limit = preferences.dialog, preferences.limit
+    limit.setFocus()
+    limit.selectAll()
+    qtbot.keyClicks(limit, "640")
+    qtbot.keyClick(limit, Qt.Key.Key_Return)
+    assert (limit.value(), dialog.isVisible()) == (640, True)
+    qtbot.keyClick(limit, Qt.Key.Key_Return)
+    assert not dialog.isVisible()
+
+
 def test_it_closes_and_opens_again_and_the_palette_has_it(qtbot, window, preferences):
     qtbot.keyClick(preferences.dialog, Qt.Key.Key_Escape)
     assert not preferences.dialog.isVisible()

@@ -88,6 +88,10 @@ def test_a_pose_is_saved_taken_and_undone(qtbot, opened, arm, typed):
     assert window.features[UndoView].undo.text().endswith("Pose reach && hold")
     qtbot.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     reached(qtbot, window, [0.0, 0.25])
+    typed.append("reach & hold")
+    command(window, "&Save pose…")
+    said = "pose replaced, and Undo (Ctrl+Z) brings the one before back: Simulation › Pose › reach & hold"
+    assert window.statusBar().currentMessage() == said
 
 
 def test_a_pose_is_renamed_and_deleted(opened, arm, typed):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
 from test_scene_view import CTRL, entry, scene, settled
-from windows import wait
+from windows import type_in, wait
 
 import engine
 from app.features.object_places import beside
@@ -145,6 +145,23 @@ def test_an_object_in_a_bowl_is_copied_beside_it_there():
     assert beside(tuple(cube), [tuple(bowl), tuple(below)], 0.0) == 1.5
     wall = np.array([[-9.0, 2.2, 0], [9, 3.2, 4]])
     assert beside(tuple(cube), [tuple(wall)], 0.0) == 4.5
+
+
+@pytest.mark.parametrize("name", ["cube", "ball", "cylinder", "capsule"])
+def test_a_body_keeps_its_density_in_another_size(qtbot, window, scene, name):
+    entry(scene, f"Free body: {name}")
+    settled(qtbot, scene)
+    scene.choose(0)
+    panel, before = scene.panel, scene.objects[0]
+    for box, size in zip(panel.sizes, before.size, strict=False):
+        type_in(qtbot, box, 2 * size)
+        settled(qtbot, scene)
+        wait(qtbot, lambda box=box, size=size: not scene.turns.waiting and box.value() == pytest.approx(2 * size))
+    assert scene.objects[0].mass == pytest.approx(8 * before.mass, rel=1e-6)
+    assert panel.mass.value() == pytest.approx(8 * before.mass, rel=1e-3)
+    shape = window.workbench.robot.parts[0].model
+    assert f"{8 * before.mass / scene.objects[0].volume:.4g} kg/m³" in panel.mass.toolTip()
+    assert shape.mass[0] == pytest.approx(8 * before.mass, rel=1e-6)
 
 
 def test_keys_act_on_what_is_selected_in_the_picture(qtbot, window, scene):

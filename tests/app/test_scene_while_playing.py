@@ -49,6 +49,15 @@ def test_numbers_of_a_body_that_moves_are_taken(qtbot, window, falling):
     assert window.features[UndoView].undo.text() == "&Undo Resize cube"  # and not Move, although it moved
 
 
+def test_play_that_is_pressed_while_a_body_is_added_begins_once_it_is_there(qtbot, window, scene):
+    """It was forgotten, although the button had become Pause."""
+    entry(scene, "Free body: cube")
+    assert window.workbench.loading
+    qtbot.keyClick(window, Qt.Key.Key_Space)
+    settled(qtbot, scene)
+    wait(qtbot, lambda: len(scene.objects) == 1 and window.workbench.robot.time > 0.1)
+
+
 def test_a_number_that_begins_a_new_run_says_so_and_how_to_open_the_one_before(qtbot, make_window, tmp_path):
     window = started(make_window, tmp_path / "runs")
     window.open(engine.find_robot("arm7"))

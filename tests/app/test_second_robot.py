@@ -4,19 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QPoint, Qt
 from windows import PATIENCE, in_simulation, play_for, second_state, wait
 
 import engine
-from app.features.attaching import GroundView, Reloading, RunExports, SimulationChoices
-from app.features.second_robot_view import CROWDED, UNBEGUN, UNRECORDED, SecondRobotView
+from app.features.attaching import GroundView, LogView, Reloading, RunExports, SimulationChoices
+from app.features.ghost_view import HIDDEN, GhostView
+from app.features.second_robot_view import CROWDED, UNBEGUN, UNRECORDED, UNTOUCHED, SecondRobotView
 from app.gl.picking import corners_at
 from app.panels.second_robot import ROWS
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.running import gains_of
 from app.simulation.second_robot import touched_part
 
-LEFT = Qt.MouseButton.LeftButton
+LEFT, RIGHT = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton
 
 
 def test_it_is_opened_by_the_menu_and_simulated_as_one_alone_is(qtbot, second, monkeypatch):
@@ -135,6 +136,23 @@ def test_an_algorithm_that_cannot_simulate_it_says_why(second):
     assert refused.toolTip() == engine.simulation_refusal("cfa", model, "cpu", window.workbench.robot.settings.scene)
     assert box.model().item(box.findData("jsiia")).isEnabled()
     assert box.currentText() == "auto"
+
+
+def test_a_drag_that_would_pull_or_pose_it_says_why_it_cannot(qtbot, second):
+    window, put = second
+    put("double_pendulum")
+    viewport, said = window.viewport, []
+    drawn, poses = viewport.overlays.second_robot
+    at = viewport.place(drawn.of_links(poses, [1]).mean((0, 1))).toPoint()
+    window.statusBar().messageChanged.connect(said.append)
+    for keys, button in ((Qt.KeyboardModifier.NoModifier, RIGHT), (Qt.KeyboardModifier.ControlModifier, LEFT)):
+        said.clear()
+        qtbot.mousePress(viewport, button, keys, at)
+        qtbot.mouseMove(viewport, at + QPoint(30, 10))
+        qtbot.mouseMove(viewport, at + QPoint(60, 20))
+        qtbot.mouseRelease(viewport, button, keys, at + QPoint(60, 20))
+        assert said == [UNTOUCHED.format("double_pendulum")]
+        window.statusBar().clearMessage()
 
 
 def test_a_reset_brings_both_back(qtbot, second):
@@ -266,10 +284,15 @@ def test_a_film_shows_the_first_one_alone(second):
 def test_it_is_closed_again_and_makes_room_for_a_batch(qtbot, second):
     window, put = second
     view = put("scara")
+    window.features[GhostView].panel.on.click()
+    wait(qtbot, lambda: window.workbench.shown.ghost is not None)
+    wait(qtbot, lambda: view.panel.table.item(ROWS.index("time"), 0).text() != "")
     window.workbench.configuring.set_spread(BatchSpread(3, 0.1))
     wait(qtbot, lambda: window.workbench.robot.newest.batch is not None)
     wait(qtbot, lambda: window.viewport.overlays.second_robot is None)
     assert view.panel.note.text() == CROWDED
+    assert {CROWDED, HIDDEN} <= {entry.text for entry in window.features[LogView].entries}
+    assert {view.panel.table.item(ROWS.index("time"), column).text() for column in (0, 1)} == {""}, "no old numbers"
     window.workbench.configuring.set_spread(BatchSpread())
     wait(qtbot, lambda: window.viewport.overlays.second_robot is not None)
     assert not view.panel.note.text()

@@ -91,7 +91,7 @@ def test_play_waits_for_one_that_is_opened_while_paused_and_not_if_it_plays(qtbo
     """It began some seconds after the first one, and stayed so far behind."""
     window, go_on, make = opened(engine.find_robot("arm7")), threading.Event(), second_robot.make_simulation
     bench, view, bar = window.workbench, window.features[SecondRobotView], window.statusBar()
-    wait(qtbot, lambda: bench.robot.newest is not None and not bench.compiling)
+    wait(qtbot, lambda: bench.robot.newest is not None and not bench.computation.compiling)
     monkeypatch.setattr("app.simulation.second_robot.make_simulation", lambda *how: (go_on.wait(60), make(*how))[1])
     view.open(engine.find_robot("double_pendulum"))
     wait(qtbot, lambda: view.model is not None)

@@ -1,6 +1,7 @@
 """The file that a session is saved to again."""
 
 import json
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ from PyQt6.QtWidgets import QFileDialog
 from windows import name_file, play_for, wait
 
 import engine
+from app.features.ghost_view import GhostView
 from app.features.lesson_view import LessonView
 from app.features.run_exports import RunExports
 from app.features.sessions import Sessions
+from app.simulation.ghost import GhostSettings
 
 
 @pytest.fixture
@@ -55,6 +58,23 @@ def test_a_session_that_another_window_saved_meanwhile_is_not_replaced_unasked(q
     window.workbench.configuring.set_dt(2e-3)
     save(qtbot, window)  # now it is this window's
     assert json.loads(path.read_text())["settings"]["dt"] == 2e-3
+
+
+def test_a_simulated_ghost_is_kept_with_its_settings(qtbot, session, make_window):
+    window, path = session
+    panel, wanted = window.features[GhostView].panel, GhostSettings("abia", "rk4", "float64", Fraction(4))
+    panel.put(wanted)
+    save(qtbot, window)
+    window.close()
+    again = make_window()
+    again.open(path)
+    wait(qtbot, lambda: again.features[GhostView].panel.settings == wanted)
+    wait(qtbot, lambda: again.workbench.shown is not None and again.workbench.shown.ghost is not None)
+    text = json.loads(path.read_text())
+    path.write_text(json.dumps(text | {"simulated ghost": text["simulated ghost"] | {"step": "3"}}))
+    again.open(path)
+    told = "part of the session cannot be read: the step of the ghost is unknown: 3"
+    wait(qtbot, lambda: again.statusBar().currentMessage() == told)
 
 
 def press(window, name: str) -> None:

@@ -328,11 +328,13 @@ def test_keyframes_are_named_jumped_to_and_started_from(qtbot, window, time_view
     qtbot.keyClick(window, Qt.Key.Key_End)
     qtbot.keyClick(window, Qt.Key.Key_Left, Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: window.workbench.replay.frame is here)
-    monkeypatch.setattr(QInputDialog, "getText", lambda *_, **__: ("Reach", True))
+    asked, answers = [], [" ", "Reach"]
+    monkeypatch.setattr(QInputDialog, "getText", lambda *told, **_: (asked.append(told[2]), (answers.pop(0), True))[1])
     menu = time_view.keyframes
     menu.aboutToShow.emit()
     entries = {action.text(): action for action in menu.actions()[0].menu().actions()}
     entries["&Rename…"].trigger()
+    assert asked[1] == f"A keyframe at {here.time:.3f} s needs a name; type at least one letter.\n{asked[0]}"
     menu.aboutToShow.emit()
     assert menu.actions()[0].text().startswith("Reach")
     entries = {action.text(): action for action in menu.actions()[0].menu().actions()}

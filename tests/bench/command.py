@@ -88,8 +88,8 @@ def _accuracy(_seconds: float, finished: Rows) -> Iterator[Row]:
             yield finished.get(key) or {"key": key, **found._asdict()}
 
 
-def _told(run: Callable[[float, Rows], Iterator[Row]], most: int, line: Callable[[Row], str]) -> Suite:
-    """A suite whose rows are shown as they are told."""
+def _by_lines(run: Callable[[float, Rows], Iterator[Row]], most: int, line: Callable[[Row], str]) -> Suite:
+    """A suite whose table has the line of each row."""
     return Suite(run, most, partial(gpu.table, line=line), None, line)
 
 
@@ -104,19 +104,19 @@ def _residuals(rows: list[Row]) -> list[accuracy.Row]:
 
 SUITES: Mapping[str, Suite] = {
     "repeats": Suite(repeats.run, repeats.REPEATS, repeats.table, line=repeats.line),
-    "grid": _told(grid.run, len(grid.CASES), grid.line),
+    "grid": _by_lines(grid.run, len(grid.CASES), grid.line),
     "accuracy": Suite(
         _accuracy, ROWS_A_LENGTH * len(accuracy.LENGTHS),
         lambda rows: accuracy.markdown(_residuals(rows)), lambda rows: pictures.accuracy(_residuals(rows)),
     ),
-    "steps": _told(steps.run, steps.MOST_ROWS, steps.line),
-    "trees": _told(trees.run, len(trees.CASES), trees.line),
-    "tree-threads": _told(tree_threads.run, tree_threads.MOST_ROWS, tree_threads.line),
+    "steps": _by_lines(steps.run, steps.MOST_ROWS, steps.line),
+    "trees": _by_lines(trees.run, len(trees.CASES), trees.line),
+    "tree-threads": _by_lines(tree_threads.run, tree_threads.MOST_ROWS, tree_threads.line),
     "rounds": Suite(rounds.run, rounds.MOST_ROWS, rounds.table, pictures.rounds_of_trees),
     "contact": Suite(contact.run, contact.MOST_ROWS, contact.markdown, None, contact.line),
-    "contact-gpu": _told(contact_gpu.run, contact_gpu.MOST_ROWS, contact_gpu.line),
-    "real-robots": _told(real_robots.run, real_robots.MOST_ROWS, real_robots.line),
-    real_robots_gpu.NAME: _told(real_robots_gpu.run, real_robots_gpu.MOST_ROWS, real_robots_gpu.line),
+    "contact-gpu": _by_lines(contact_gpu.run, contact_gpu.MOST_ROWS, contact_gpu.line),
+    "real-robots": _by_lines(real_robots.run, real_robots.MOST_ROWS, real_robots.line),
+    real_robots_gpu.NAME: _by_lines(real_robots_gpu.run, real_robots_gpu.MOST_ROWS, real_robots_gpu.line),
     "regret": Suite(regret.run, len(regret.CASES), regret.table, None, regret.line),
     "growth": Suite(growth.run, growth.MOST_ROWS, growth.markdown, pictures.grown, growth.line),
     "step-growth": Suite(

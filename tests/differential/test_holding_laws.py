@@ -111,7 +111,7 @@ def gains_hold(found: Case) -> None:
         sliding[model.coupling.v_index[model.v_start[body]]] = True
     sag = np.where(sliding, 0.0005, 0.004)
     legs = standing & held & np.isfinite(model.effort_limit) & ~sliding
-    soft = np.maximum(400.0 * inertia, weight / sag)
+    soft = np.maximum(400.0 * inertia, np.maximum(weight, model.friction) / sag)
     effort = np.minimum(np.where(legs, model.effort_limit, 0.0), 2 * moment)
     expected = np.where(legs, np.maximum(soft, effort / 0.02), soft)
     np.testing.assert_allclose(kp, np.where(held, expected, 0.0), rtol=1e-12)

@@ -181,7 +181,7 @@ exempt(
     "| about 1e-15 |",
     "Forward dynamics on one core … 0.2 to 2 s.",
     "| links | 1 thread | 2 threads | 4 | 8 | 16 |",
-    "| batch | 1 thread | 4 | 16 | the peer, on all 16 cores |",
+    "| batch | 1 thread | 4 | 16 | the other program, on all 16 cores |",
     "Smaller batches … some 10 µs of work.",
     "takes some 11 µs more",
     "median of five runs of 1000 steps in float64",
