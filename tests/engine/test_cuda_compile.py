@@ -236,7 +236,7 @@ def compile_all(found: dict[tuple[str, str], set[str]], chip: str, options: list
         return f"{source}: {done.stderr}" if done.returncode else ""
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        failed = [told for told in pool.map(compiled, enumerate(found.items())) if told]
+        failed = [reported for reported in pool.map(compiled, enumerate(found.items())) if reported]
     assert not failed
 
 
