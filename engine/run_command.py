@@ -246,8 +246,7 @@ def _divergences(simulation: Simulation) -> str:
 
 
 _INTERRUPTED = "interrupted"
-_SHOWN = 3
-"""The most robots of a batch whose divergence is reported."""
+_SHOWN = 3  # robots of a batch whose divergence is reported, at most
 
 
 def _require_controller(args: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from engine import array_files
-from engine.recording.files import LARGEST
+from engine.recording.files import MAX_BYTES
 from engine.robot_arguments import DONE, CallError
 from engine.text import in_one_line
 
@@ -24,7 +24,7 @@ def unpack(args: argparse.Namespace) -> int:
     """Write the file of a run uncompressed."""
     if args.out.suffix.lower() != ".npz":
         raise CallError(f"NEW.npz is {str(args.out)!r}; end the name with .npz")
-    array_files.unpack(args.run, args.out, LARGEST)
+    array_files.unpack(args.run, args.out, MAX_BYTES)
     if args.json:
         print(json.dumps({"run": str(args.run), "file": str(args.out)}))
     else:

@@ -133,7 +133,7 @@ def looped_aba(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     The written-out ABA takes some seconds of compilation for each shape of robots.
     """
     if not request.node.get_closest_marker("written_out"):
-        monkeypatch.setattr("engine.cpu.rigid_body.aba_batch.MOST_BODIES", 0)
+        monkeypatch.setattr("engine.cpu.rigid_body.aba_batch.MAX_BODIES", 0)
 
 
 @pytest.fixture(params=["loops", pytest.param("written out", marks=pytest.mark.written_out)])

@@ -36,18 +36,18 @@ def heights(path: Path) -> list[str]:
 def session(path: Path) -> list[str]:
     model, camera = engine.load(engine.find_robot("quadruped")), Camera()
     try:
-        said = session_text.read(str(path))
+        texts = session_text.read(str(path))
     except session_text.NoSession as fault:
         return [str(fault)]
     parts: tuple[Callable[[], object], ...] = (
-        lambda: session_text.settings(said, Settings(), model),
-        lambda: session_text.pose(said, model, model.neutral()),
-        lambda: session_text.camera(said, camera),
-        lambda: session_text.layout(said),
-        lambda: session_text.plots(said),
-        lambda: session_text.drives(said),
-        lambda: session_text.recording(said, str(path)),
-        lambda: session_text.frame_time(said),
+        lambda: session_text.settings(texts, Settings(), model),
+        lambda: session_text.pose(texts, model, model.neutral()),
+        lambda: session_text.camera(texts, camera),
+        lambda: session_text.layout(texts),
+        lambda: session_text.plots(texts),
+        lambda: session_text.drives(texts),
+        lambda: session_text.recording(texts, str(path)),
+        lambda: session_text.frame_time(texts),
     )
     return [fault for part in parts if (fault := refusal(part))]
 
@@ -91,9 +91,9 @@ READERS |= {f".{kind}": mesh for kind in MESHES} | {".srdf": srdf, ".urdf": robo
 """The function that returns a file's messages, by its kind; none if the file is accepted."""
 
 
-def alike(said: str, expected: str) -> bool:
+def alike(texts: str, expected: str) -> bool:
     """Whether the messages agree, up to "…", which stands for other libraries' text."""
-    return said.startswith(expected[:-1]) if expected.endswith("…") else said == expected
+    return texts.startswith(expected[:-1]) if expected.endswith("…") else texts == expected
 
 
 @pytest.fixture(scope="module")
@@ -125,9 +125,9 @@ def test_a_broken_file_gives_the_expected_sentences(
     monkeypatch.chdir(broken)  # where the files find others beside them
     path = broken / name
     words = READERS[path.suffix](path)
-    said = [s.replace(str(path), "FILE").replace(str(broken), "FOLDER").replace(name, "NAME") for s in words]
+    texts = [s.replace(str(path), "FILE").replace(str(broken), "FOLDER").replace(name, "NAME") for s in words]
     expected = expected_of(name)
-    assert len(said) == len(expected), said
-    assert all(map(alike, said, expected)), said
-    assert all(sentence.isprintable() for sentence in said)
+    assert len(texts) == len(expected), texts
+    assert all(map(alike, texts, expected)), texts
+    assert all(sentence.isprintable() for sentence in texts)
     assert capfd.readouterr().err == ""

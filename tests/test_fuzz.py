@@ -20,9 +20,9 @@ def fuzz(*words: str) -> tuple[int, str]:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the fuzzer bounds its processes as POSIX does")
 def test_no_mutated_file_does_worse_than_a_refusal(tmp_path: Path) -> None:
-    code, said = fuzz("--inputs", str(INPUTS), "--keep", str(tmp_path))
-    assert code == 0, said
-    rows = [json.loads(line) for line in said.splitlines()]
+    code, message = fuzz("--inputs", str(INPUTS), "--keep", str(tmp_path))
+    assert code == 0, message
+    rows = [json.loads(line) for line in message.splitlines()]
     assert {row["target"] for row in rows} == READERS
     assert all(row["inputs"] == INPUTS for row in rows)
     assert all(0 < row["taken"] < INPUTS for row in rows)  # neither what is mutated nor what is read stands still

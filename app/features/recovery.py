@@ -20,7 +20,7 @@ from app.recording.autosave import saved_runs, words
 from app.recording.run_files import is_passing
 from app.simulation.messages import Loaded
 
-MOST = 8  # programs running at once that note their open robots
+MAX_PROGRAMS = 8  # programs running at once that note their open robots
 
 
 class Recovery(QObject):
@@ -120,8 +120,8 @@ def begin(folder: Path | None = None) -> Care:
     if folder is None:
         place = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.AppLocalDataLocation)
         folder = Path(place) / "reports"
-    reports, left, lock = Reports(folder, MOST + 1), None, None
-    noted = {number: Reports(folder, number).saved_session() for number in range(1, MOST + 1)}
+    reports, left, lock = Reports(folder, MAX_PROGRAMS + 1), None, None
+    noted = {number: Reports(folder, number).saved_session() for number in range(1, MAX_PROGRAMS + 1)}
     begun = {number: -math.inf if session is None else session[1] for number, session in noted.items()}
     for number in sorted(begun, key=begun.__getitem__, reverse=True):
         lock = _lock(folder, number)

@@ -26,7 +26,7 @@ from app.plotting.quantities import Quantity
 from app.plotting.series import Series
 
 REFRESH = 67  # ms between two frames: 15 fps
-MOST = 32  # curves
+MAX_CURVES = 32  # curves
 LIST_WIDTH, LIST_LEAST = 200, 150  # px
 WELCOME = "Tick quantities in the list, or choose one of the <b>Groups</b>."
 
@@ -137,7 +137,7 @@ class PlotsPanel(QWidget):
                 self._add_phases(list(map(Pair, plotted[::2], plotted[1::2])) if len(plotted) == len(keys) - 1 else [])
                 continue
             self.current = None
-            for quantity in plotted[: MOST - len(self._series)]:
+            for quantity in plotted[: MAX_CURVES - len(self._series)]:
                 fits = self.current is not None and self.current.unit == quantity.unit  # a joint's kind may differ
                 self._add(quantity, self.current if fits else self._new_chart())
         self._arrange()
@@ -150,8 +150,8 @@ class PlotsPanel(QWidget):
         if not on:
             self.remove(quantity)
             return
-        if len(self._series) >= MOST:
-            self.message.emit(f"{MOST} curves are plotted, the maximum; remove one first")
+        if len(self._series) >= MAX_CURVES:
+            self.message.emit(f"{MAX_CURVES} curves are plotted, the maximum; remove one first")
             return
         self._add(quantity, self._chart_for(quantity))
         self._arrange()
@@ -189,8 +189,8 @@ class PlotsPanel(QWidget):
         self.wanted.emit()
 
     def _add_phases(self, pairs: Sequence[Pair]) -> None:
-        if len({quantity for pair in pairs for quantity in pair} | set(self._series)) > MOST:
-            self.message.emit(f"{MOST} curves are plotted, the maximum; remove one first")
+        if len({quantity for pair in pairs for quantity in pair} | set(self._series)) > MAX_CURVES:
+            self.message.emit(f"{MAX_CURVES} curves are plotted, the maximum; remove one first")
             return
         self.phases.add(pairs)
         for quantity in (each for pair in pairs for each in pair):

@@ -33,9 +33,9 @@ from app.simulation.recorder import Controllers
 
 KEPT, ROOM = 5, 2**30
 PERIOD = 3.0  # s between two checks for new frames
-SHARE = 0.1  # of the time, that writing may take at most
+MAX_SHARE = 0.1  # of the time, that writing may take at most
 PARTING = 2.0  # s, at most, that `close` writes
-LARGEST = 8 * 2**20  # bytes of a part, approximately
+MAX_BYTES = 8 * 2**20  # bytes of a part, approximately
 FRAMES = 1000  # of a part
 LOCKING = 1000  # ms that another window may hold the lock of a new folder while checking whether it grows
 ATTEMPTS = 3  # to write frames while the oldest are being dropped
@@ -175,7 +175,7 @@ class _RobotsRuns:
         folder, origin = self._made_folder(), self.origin
         newest = self.recording.frame(run, run.last)
         at = newest.checkpoint
-        most = min(max(LARGEST // max(at.q.nbytes + 3 * at.v.nbytes, 1), 1), FRAMES)
+        most = min(max(MAX_BYTES // max(at.q.nbytes + 3 * at.v.nbytes, 1), 1), FRAMES)
         robot = str(folder / run_files.ROBOT) if (folder / run_files.ROBOT).exists() else origin.path
         reported = run_files.facts(newest.setup, robot, origin.floating, origin.package_dirs)
         reported |= run_files.controllers(controllers)
@@ -277,7 +277,7 @@ class Autosave:
             self._wake.clear()
             began = time.monotonic()
             self._write()
-            pause = max(PERIOD, (time.monotonic() - began) / SHARE)
+            pause = max(PERIOD, (time.monotonic() - began) / MAX_SHARE)
         self._write()
         left = (*self._before, self._present)
         for runs in left:

@@ -20,7 +20,7 @@ CHECKED = 64
 """Number of robots of a batch, evenly spaced, whose results are checked."""
 LONG = 2e-3
 """Seconds between two events that make the cost of events and launches negligible."""
-MOST_CALLS, ROUNDS = 20, 15
+MAX_CALLS, ROUNDS = 20, 15
 
 
 class Timed(NamedTuple):
@@ -86,7 +86,7 @@ def time_algorithm(robots: OnDevice, algorithm: str, seconds: float) -> Timed:
     left = float(np.max(residual(robots.model, robots.checked, to_host(out)[robots.rows])))
     call = partial(fd, q, v, tau, out)
     once = clock.median_device_seconds(call, rounds=3)
-    inner = int(np.clip(LONG / once, 1, MOST_CALLS))
+    inner = int(np.clip(LONG / once, 1, MAX_CALLS))
     rounds = int(np.clip(seconds / 3 / (inner * once), 3, ROUNDS))
     queued = clock.median_device_seconds(call, inner, rounds)
     (low, middle, high), captured = quartiles(call, inner, rounds)

@@ -16,7 +16,7 @@ import numpy as np
 from engine.validation import Array
 
 CONFIDENCE = 0.999
-FEWEST = 7
+MIN_TURNS = 7
 """Minimum number of samples; the range of seven contains the median in 98 of 100 cases."""
 RUNS_CONFIDENCE = 0.99
 USUAL = 0.01
@@ -35,12 +35,12 @@ class Interval(NamedTuple):
 
 
 def of_median(samples: Array) -> Interval | None:
-    """Return the sign test's interval of the median of samples (n,), with `CONFIDENCE`; None below `FEWEST`.
+    """Return the sign test's interval of the median of samples (n,), with `CONFIDENCE`; None below `MIN_TURNS`.
 
     The binomial distribution is approximated as normal, which widens the interval; for ten or fewer it is the range.
     """
     n = len(samples)
-    if n < FEWEST:
+    if n < MIN_TURNS:
         return None
     ordered = np.sort(samples)
     outside = max(0, int((n - 1 - _Z * sqrt(n)) / 2))

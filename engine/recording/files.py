@@ -38,7 +38,7 @@ from engine.scene import Contacts
 from engine.simulation import Simulation
 from engine.stepper import UNKNOWN, fastest
 
-LARGEST = 4 * 2**30
+MAX_BYTES = 4 * 2**30
 """Maximum bytes of a file's arrays, whatever its size."""
 MAX_CONTACT_BYTES = 256 << 20
 """Maximum bytes of a frame's contact warm start."""
@@ -68,7 +68,7 @@ def save_run(
     It may continue meanwhile: the run is written as it was at the call, a branch with the frames before its own.
     `settings` are what `main.py run` writes, "robot" among them; how that was read, such as "floating", is added where
     they lack it. `describe` gives JSON's form of a setup's `about`. It begins as `recorded_trajectory` does, and takes
-    `effort` as that does. Raises ValueError where the arrays would take more than `LARGEST`, which `read_run` refuses.
+    `effort` as that does. Raises ValueError if the arrays would take more than `MAX_BYTES`, which `read_run` refuses.
     """
     settings = reading_settings(run.setups[-1].model) | settings
     return write_frames(path, of_one_batch(recording.stored(run)), run, settings, describe, effort=effort)
@@ -151,9 +151,9 @@ def _least_size(frames: list[StoredFrame], batch: int, nv: int) -> int:
 
 
 def _require_size(size: int) -> None:
-    if size > LARGEST:
+    if size > MAX_BYTES:
         raise ValueError(
-            f"the run's arrays take {size / 2**30:.1f} GB, and at most {LARGEST / 2**30:.0f} are read again; "
+            f"the run's arrays take {size / 2**30:.1f} GB, and at most {MAX_BYTES / 2**30:.0f} are read again; "
             "export a shorter run, or one of fewer robots"
         )
 
@@ -230,8 +230,8 @@ def _arrays(path: str | Path) -> dict[str, Array]:
 
 def _require_run(headers: Mapping[str, array_files.Header], size: int) -> None:
     require_run(headers, size)
-    if (total := array_files.total(headers)) > LARGEST:
-        raise ValueError(f"its arrays take {total / 2**30:.1f} GB, and at most {LARGEST / 2**30:.0f} are read")
+    if (total := array_files.total(headers)) > MAX_BYTES:
+        raise ValueError(f"its arrays take {total / 2**30:.1f} GB, and at most {MAX_BYTES / 2**30:.0f} are read")
 
 
 def _require_numbers(name: str, run: Trajectory) -> None:

@@ -95,7 +95,7 @@ def bundle(arrays: Iterable[Array]) -> Bundle:
     """Concatenate small arrays into one block of memory, since each costs 128 bytes of overhead."""
     arrays = tuple(arrays)
     header = tuple((x.dtype.str, x.shape) for x in arrays)
-    if len(_HEADERS) < _MOST_HEADERS:
+    if len(_HEADERS) < _MAX_HEADERS:
         header = _HEADERS.setdefault(header, header)
     return b"".join(x.tobytes() for x in arrays), header
 
@@ -142,5 +142,5 @@ Header = tuple[tuple[str, tuple[int, ...]], ...]
 """Types and shapes."""
 Bundle = tuple[bytes, Header]
 _HEADERS: dict[Header, Header] = {}  # shared by many frames
-_MOST_HEADERS = 1024
+_MAX_HEADERS = 1024
 _OF_A_TUPLE, _OF_AN_ARRAY, _OF_A_NUMBER = 64, 128, 32

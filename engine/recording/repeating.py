@@ -16,7 +16,7 @@ from engine.recording.packing import Array, same_bits
 from engine.recording.setup import Setup
 from engine.simulation import Diverged
 
-MOST = 10**10
+MAX_STEPS = 10**10
 """Maximum number of steps to repeat, which takes hours."""
 _State = tuple[Array, Array]
 """q (batch, nq) and v (batch, nv)."""
@@ -66,8 +66,8 @@ def repeat(saved: SavedRun, model: Model) -> Repeated:
     else:
         steps, repeated = counts[-1], _run_again(saved, setup, counts, states[0])
         _require_every(saved, counts, setup.settings.dt)
-    if steps > MOST:
-        raise ValueError(f"{Path(saved.path).name} has {steps:.3g} steps; at most {MOST:.3g} can be repeated")
+    if steps > MAX_STEPS:
+        raise ValueError(f"{Path(saved.path).name} has {steps:.3g} steps; at most {MAX_STEPS:.3g} can be repeated")
     for frame, recorded, computed in zip(frames[1:], states[1:], repeated, strict=True):
         if not all(map(same_bits, recorded, computed)):
             deviation = max(float(np.max(np.abs(a - b), initial=0.0)) for a, b in zip(recorded, computed, strict=True))

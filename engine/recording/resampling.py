@@ -17,7 +17,7 @@ from engine.recording.run import Run
 from engine.recording.setup import Setup
 from engine.simulation import Simulation
 
-MOST = 2 * 2**30
+LIMIT = 2 * 2**30
 """Maximum bytes of the frames."""
 
 
@@ -47,7 +47,7 @@ def resample(
     `look_up` is called with the time, s, of each frame of `run`. A `span`, s, leaves out what is before and after;
     it begins and ends at the last recorded frames up to these times.
 
-    Raises ValueError if the frames would exceed `MOST` bytes, IndexError if the oldest frames of `run` are dropped
+    Raises ValueError if the frames would exceed `LIMIT` bytes, IndexError if the oldest frames of `run` are dropped
     meanwhile, and any exception of `Simulation`, for example if its GPU is missing.
     """
     if interval is not None and not interval > 0:
@@ -84,7 +84,7 @@ class _Resampling:
         self._frame = recording.frame(run, self.first)
         self._simulation: Simulation | None = None
         self._setup: Setup | None = None
-        self._recording = Recording(MOST)
+        self._recording = Recording(LIMIT)
         self._effort: dict[int, Array] = {}  # by the frame's index
 
     @property
@@ -158,5 +158,5 @@ class _Resampling:
     def _keep(self, effort: Array) -> None:
         (run,) = self._recording.runs
         if run.first:
-            raise ValueError(f"its frames would take more than {MOST / 2**30:.0f} GB; export it at a longer interval")
+            raise ValueError(f"its frames would take more than {LIMIT / 2**30:.0f} GB; export it at a longer interval")
         self._effort[run.last] = effort

@@ -20,7 +20,7 @@ from engine.validation import one_of, time_step
 _PLAIN = ("batch", "dt", "integrator", "algorithm", "limits", "dtype", "timed", "freezes")
 _PARAMETERS = ("mass", "first_moment", "inertia", "gravity", "damping", "friction", "effort_limit")
 _DTYPES = ("float64", "float32")
-MOST_THREADS = 1024
+MAX_THREADS = 1024
 """Maximum number of threads in a file."""
 _OF_SCENES = ("HeightField", "Obstacle", "Plane", "Scene")
 """The classes of `engine.scene` that a file may contain."""
@@ -82,8 +82,8 @@ def read(
     if not np.isfinite(time_before):
         raise ValueError(f"its time_before is {time_before}; expected seconds")
     threads = None if text["threads"] is None else int(text["threads"])
-    if threads is not None and not 1 <= threads <= MOST_THREADS:
-        raise ValueError(f"its threads are {threads}; expected 1 to {MOST_THREADS}")
+    if threads is not None and not 1 <= threads <= MAX_THREADS:
+        raise ValueError(f"its threads are {threads}; expected 1 to {MAX_THREADS}")
     return Setup(
         settings,
         device,

@@ -88,13 +88,13 @@ def main() -> int:
         while (early := began + sim.time / speed - time.perf_counter()) > 0:
             time.sleep(early)
     took = time.perf_counter() - began
-    told = {
+    reported = {
         "steps_per_second": round(sim.steps / took),
         "frames_per_second": round((link.frames - frames) / took, 1),
         "share_of_time": (link.seconds - spent) / took,
         "lifted_by": float(sim.q[0, -5] - z),
     }
-    print(json.dumps(told), flush=True)
+    print(json.dumps(reported), flush=True)
     sys.stdin.readline()
     return 0
 

@@ -79,8 +79,8 @@ def test_switching_while_it_plays(qtbot, arm):
 
 
 def test_a_snapshot_that_nobody_fetched_is_withdrawn_with_its_algorithm():
-    told = []
-    changeover = Changeover(told.append, lambda command: command(), lambda _: None)
+    reported = []
+    changeover = Changeover(reported.append, lambda command: command(), lambda _: None)
     try:
         changeover.open(engine.chain(3), Settings(algorithm="abia", device="cpu"), engine.load)
         changes = (
@@ -91,10 +91,10 @@ def test_a_snapshot_that_nobody_fetched_is_withdrawn_with_its_algorithm():
             changeover.frames.back.phases = {"bias": 1e-6}
             changeover.frames.publish()
             change()
-            while not isinstance(told[-1], Configured):  # code that is not on disk yet comes first
+            while not isinstance(reported[-1], Configured):  # code that is not on disk yet comes first
                 changeover.await_code(playing=True)
                 time.sleep(0.01)
-            assert told[-1].algorithm == "jsiia"
+            assert reported[-1].algorithm == "jsiia"
             assert changeover.frames.take() is None
     finally:
         changeover.end()

@@ -133,26 +133,26 @@ def test_objects_of_the_scene_turn_by_radians(qtbot, opened):
     window.features[AngleUnits].action.trigger()
     assert scene.panel.turn_name.text() == "Rotation x, y, z, rad"
     before = scene.panel._objects[0]
-    asked = []
+    requested = []
     scene.panel.changed.disconnect()
-    scene.panel.changed.connect(lambda _, thing: asked.append(thing))
+    scene.panel.changed.connect(lambda _, thing: requested.append(thing))
     scene.panel.turn[2].setValue(0.5)
-    turned = asked[0].pose[:3, :3] @ before.pose[:3, :3].T
+    turned = requested[0].pose[:3, :3] @ before.pose[:3, :3].T
     assert math.atan2(turned[1, 0], turned[0, 0]) == pytest.approx(0.5)
     scene.panel.turn[2].setValue(5.0)
     assert scene.panel.turn[2].value() == pytest.approx(math.pi, abs=1e-4)
 
 
 def test_a_slope_is_entered_in_radians(qtbot):
-    form, asked = TerrainForm(), []
+    form, requested = TerrainForm(), []
     qtbot.addWidget(form)
-    form.changed.connect(asked.append)
+    form.changed.connect(requested.append)
     form.show_terrain(Terrain(SLOPE, (10.0, 180.0)))
     ANGLES.radians = True
     form.show_units()
     assert (form.boxes[0].value(), form.boxes[0].suffix()) == (0.175, " rad")
     form.boxes[0].setValue(0.2)
-    assert asked[0].values == pytest.approx((math.degrees(0.2), 180.0))
+    assert requested[0].values == pytest.approx((math.degrees(0.2), 180.0))
 
 
 def test_the_choice_is_kept_and_in_the_preferences(qtbot, make_window):

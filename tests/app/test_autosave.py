@@ -272,14 +272,14 @@ def driven(name, steps):
 def test_runs_from_a_file_are_never_where_those_of_the_robot_before_are_kept_from():
     recording, before = driven("arm7", 5)
     of_file, running = driven("double_pendulum", 5)
-    recorder, told = Recorder(), []
+    recorder, shown = Recorder(), []
     recorder.recording.take_over(recording)
     recorder._running = before
     runs, runs_of_file = recording.runs, of_file.runs
-    recorder.handed_over = lambda left, model, opened: told.append((left.runs, model, opened, recorder.recording.runs))
+    recorder.handed_over = lambda left, model, opened: shown.append((left.runs, model, opened, recorder.recording.runs))
     recorder.opened = Opened(running.model, of_file, floating=False)
     recorder.after_jump(running)
-    assert told == [(runs, running.model, runs_of_file, ())]
+    assert shown == [(runs, running.model, runs_of_file, ())]
     assert recorder.recording.runs[:1] == runs_of_file
 
 
@@ -303,10 +303,10 @@ def keep(keeper, name, made):
 def test_runs_that_cannot_be_written_do_not_stop_those_of_later_robots(keeper, tmp_path, monkeypatch, fault):
     save = engine.save_part
 
-    def refuse(path, recording, run, told, *rest):
-        if told["robot"] == "arm7":
+    def refuse(path, recording, run, shown, *rest):
+        if shown["robot"] == "arm7":
             raise fault("no such thing")
-        return save(path, recording, run, told, *rest)
+        return save(path, recording, run, shown, *rest)
 
     monkeypatch.setattr(engine, "save_part", refuse)
     recording, running = driven("arm7", 5)
@@ -393,12 +393,12 @@ def test_a_place_that_cannot_be_written_is_told(qtbot, start, tmp_path):
     window.kept.autosave._wake.set()
     wait(qtbot, lambda: window.kept.autosave.problem != "")
     window.refresh()
-    told = window.statusBar().currentMessage()
-    assert "runs are not kept" in told
+    shown = window.statusBar().currentMessage()
+    assert "runs are not kept" in shown
     (tmp_path / "runs").unlink()
     window.kept.autosave._wake.set()
     wait(qtbot, lambda: window.kept.autosave.problem == "")
-    assert window.statusBar().currentMessage() == told
+    assert window.statusBar().currentMessage() == shown
     window.refresh()
     assert window.statusBar().currentMessage() == ""
 

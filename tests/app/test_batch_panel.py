@@ -116,8 +116,8 @@ def test_cells_have_the_colours_of_their_numbers(heat):
 
 
 def test_the_panel_asks_once_the_user_has_finished(qtbot, panel):
-    asked = []
-    panel.requested.connect(asked.append)
+    requests = []
+    panel.requested.connect(requests.append)
     panel.robots.setFocus()
     panel.robots.selectAll()
     QTest.keyClicks(panel.robots, "64")
@@ -125,8 +125,8 @@ def test_the_panel_asks_once_the_user_has_finished(qtbot, panel):
     QTest.keyClicks(panel.pose, "22.5")
     panel.mass.setValue(10)
     QTest.mouseClick(panel.again, Left)
-    qtbot.waitUntil(lambda: bool(asked))
-    assert asked == [BatchSpread(64, math.pi / 8, 0.1, 0.0, 1)]
+    qtbot.waitUntil(lambda: bool(requests))
+    assert requests == [BatchSpread(64, math.pi / 8, 0.1, 0.0, 1)]
     assert 2 ** (panel.slider.value() / 12) == pytest.approx(64, rel=0.03)
 
 
@@ -193,10 +193,10 @@ def test_a_batch_that_lags_behind_says_so_while_it_plays(qtbot, arm):
 
 
 def test_it_says_that_copies_without_deviations_are_alike(panel):
-    for pose, told in ((0.0, f"robot 2: deviation 0 m · {ALIKE}"), (20, "robot 2: deviation 0 m")):
+    for pose, message in ((0.0, f"robot 2: deviation 0 m · {ALIKE}"), (20, "robot 2: deviation 0 m")):
         panel.pose.setValue(pose)
         panel.show_state(np.ones(3), np.zeros(3), np.zeros(3, bool), 2)
-        assert panel.count.text() == told
+        assert panel.count.text() == message
 
 
 def test_it_never_tells_of_another_number_of_robots_than_there_are(panel):
@@ -205,9 +205,9 @@ def test_it_never_tells_of_another_number_of_robots_than_there_are(panel):
     panel.show_state(np.ones(3), np.zeros(3), np.zeros(3, bool), 0)
     assert panel.note.text() == "3 robots"
     panel.show_drawing(3, 0.02)
-    told = panel.note.text()
+    message = panel.note.text()
     panel.show_state(np.ones(3), np.zeros(3), np.zeros(3, bool), 0)
-    assert panel.note.text() == told
+    assert panel.note.text() == message
 
 
 def test_every_control_is_named_and_can_be_reached_by_keys(panel):

@@ -64,9 +64,9 @@ def test_their_meshes_are_read_when_they_are_first_shown(model, tmp_path, monkey
     trimesh.creation.box().export(tmp_path / "hull.stl")
     files, whole = [], meshfile.read
     monkeypatch.setattr(meshfile, "read", lambda path: (files.append(str(path)), whole(path))[1])
-    told = []
+    reported = []
     built = Scene(model(HULL.format("hull.stl") + HULL.format("none.stl")))
-    built.load(lambda: told.append(1))
+    built.load(lambda: reported.append(1))
     built.wait()
     assert [name.rpartition("/")[2] for name in files] == ["arm.stl"]
     built.show_collisions(True)
@@ -79,7 +79,7 @@ def test_their_meshes_are_read_when_they_are_first_shown(model, tmp_path, monkey
     assert len(built.meshes) == before + 2
     assert sum(each is MISSING for each in built.meshes) == 1
     assert [name.rpartition("/")[2] for name in files] == ["arm.stl", "hull.stl"]
-    assert len(told) == 3
+    assert len(reported) == 3
     built.close()
 
 

@@ -103,7 +103,7 @@ def test_a_file_that_python_cannot_read_is_reported_with_its_line(qtbot, shown, 
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "given"),
     [
         ("def control(t, q, v)\n    return q\n", "mine.py, line 1: SyntaxError"),
         ("import a_module_that_is_nowhere\n", "mine.py, line 1: ModuleNotFoundError"),
@@ -111,11 +111,11 @@ def test_a_file_that_python_cannot_read_is_reported_with_its_line(qtbot, shown, 
         ("PERIOD = 0.0123456\ndef control(t, q, v):\n    return q\n", "PERIOD"),
     ],
 )
-def test_a_file_that_cannot_be_loaded_is_reported_while_paused(qtbot, shown, choose, text, told):
+def test_a_file_that_cannot_be_loaded_is_reported_while_paused(qtbot, shown, choose, text, given):
     window = shown(ROBOT)
     bench, view = window.workbench, window.features[ControllerView]
     path = choose(window, text)
-    wait(qtbot, lambda: told in bench.controller.problem)
+    wait(qtbot, lambda: given in bench.controller.problem)
     wait(qtbot, lambda: view.label.text() == "mine.py has failed")
     assert window.docks["Diagnostics"].isVisible()
     assert window.statusBar().currentMessage().startswith("The controller failed: ")
@@ -138,7 +138,7 @@ def test_one_that_does_not_suit_the_time_step_drives_again_with_one_that_it_suit
     wait(qtbot, lambda: bench.robot.newest.tau.tolist() == [2, -2])
     for dt in (0.005, 0.003):  # while it plays, and while it is paused
         bench.configuring.set_dt(dt)
-        wait(qtbot, lambda said=f"of {dt:g} s; choose a time step that divides it": said in bench.controller.problem)
+        wait(qtbot, lambda words=f"of {dt:g} s; choose a time step that divides it": words in bench.controller.problem)
         assert not bench.robot.playing
     bench.configuring.set_dt(0.002)
     wait(qtbot, lambda: view.label.text() == "mine.py")

@@ -64,7 +64,7 @@ def test_what_cannot_be_pasted_is_told_in_a_sentence(opened):
     window = opened()
     feature = window.features[Copying]
     before = window.workbench.actions.state.q
-    for text, told in (
+    for text, reported in (
         ("[1, 2, 3]", "the clipboard has 3 numbers; q of double_pendulum has 2"),
         ("[1]", "the clipboard has 1 number; q of double_pendulum has 2"),
         ("Monday", "the clipboard has 'Monday', which is no list of numbers such as [0.1, 0.2]"),
@@ -72,7 +72,7 @@ def test_what_cannot_be_pasted_is_told_in_a_sentence(opened):
     ):
         QGuiApplication.clipboard().setText(text)
         feature.paste.trigger()
-        assert window.statusBar().currentMessage() == told
+        assert window.statusBar().currentMessage() == reported
     np.testing.assert_array_equal(window.workbench.actions.state.q, before)
     window.workbench.play()
     feature.paste.trigger()

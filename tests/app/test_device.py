@@ -152,9 +152,9 @@ def test_a_gpu_that_fails_in_flight_hands_over_to_the_cpu(swinging, pretended_gp
     reached, _, _ = wait_for_frame(frames, lambda frame: frame.time > 0.1)
     pretended_gpu.fault_in_flight = CUDARuntimeError("cudaErrorIllegalAddress: an illegal memory access\nand more")
     until(lambda: heard.count_of(Configured) and heard.events[-1].refusal)
-    told = heard.events[-1]
-    assert told.refusal.endswith("the GPU failed (cudaErrorIllegalAddress: an illegal memory access)")
-    assert (told.device, told.settings.device) == ("cpu", "cpu")
+    reported = heard.events[-1]
+    assert reported.refusal.endswith("the GPU failed (cudaErrorIllegalAddress: an illegal memory access)")
+    assert (reported.device, reported.settings.device) == ("cpu", "cpu")
     seen = []
     wait_for_frame(frames, lambda frame: seen.append((frame.time, frame.tau[0])) or frame.time > reached + 0.1)
     assert seen[0][0] >= reached, "simulated time goes back"

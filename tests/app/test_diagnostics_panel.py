@@ -84,11 +84,11 @@ def test_a_file_that_is_no_session_is_told_of_with_the_diagnostics(qtbot, opened
     path = tmp_path / "mine.catena"
     path.write_text("no session")
     window.open(path)
-    (told,) = window.feature(DiagnosticsView).panel.diagnostics
-    assert (told.element, told.problem) == ("mine.catena", "it is not a Catena session")
-    assert told.fix == "open a file that File › Save session has written"
+    (reported,) = window.feature(DiagnosticsView).panel.diagnostics
+    assert (reported.element, reported.problem) == ("mine.catena", "it is not a Catena session")
+    assert reported.fix == "open a file that File › Save session has written"
     wait(qtbot, window.docks["Diagnostics"].isVisible)
-    assert window.statusBar().currentMessage() == f"{path}: {told.problem}; {told.fix}"
+    assert window.statusBar().currentMessage() == f"{path}: {reported.problem}; {reported.fix}"
     qtbot.keyClick(window, Qt.Key.Key_Space)
     assert window.feature(DiagnosticsView).panel.diagnostics == []
 

@@ -46,8 +46,8 @@ def test_a_dropped_controller_is_not_run_and_the_entry_that_does_is_named(arm, t
 def test_of_a_robot_and_a_mesh_the_robot_opens(qtbot, arm, far_mesh, first):
     assert drop(arm, *((ARM6, far_mesh) if first else (far_mesh, ARM6)))
     wait(qtbot, lambda: arm.workbench.robot.model.name == "arm6")
-    said = "arm6.urdf opens, far.obj did not: drop it again beside the robot"
-    wait(qtbot, lambda: arm.statusBar().currentMessage() == said)
+    text = "arm6.urdf opens, far.obj did not: drop it again beside the robot"
+    wait(qtbot, lambda: arm.statusBar().currentMessage() == text)
     assert not arm.features[SceneView].obstacles
 
 
@@ -74,14 +74,14 @@ def test_a_dropped_height_field_is_the_ground(qtbot, opened, tmp_path):
     np.save(flat, np.arange(5.0))
     window = opened(engine.find_robot("quadruped"))
     ground = lambda: window.workbench.robot.settings.scene.ground  # noqa: E731
-    with number_typed(0.25) as asked:
+    with number_typed(0.25) as requested:
         assert drop(window, path)
         wait(qtbot, lambda: isinstance(ground(), engine.HeightField))
         assert (ground().cell, ground().heights.shape) == (0.25, (5, 4))
-        assert "Hills.NPY" in asked[0]
+        assert "Hills.NPY" in requested[0]
         assert drop(window, flat)
         wait(qtbot, lambda: "row.npy: " in window.statusBar().currentMessage())
-    assert len(asked) == 1
+    assert len(requested) == 1
     window.run.ground.trigger()
     wait(qtbot, lambda: not window.workbench.robot.settings.ground)
     assert drop(window, path)
@@ -93,33 +93,33 @@ def test_a_robot_opens_with_the_height_field_that_is_dropped_with_it(qtbot, arm,
     np.save(path, np.outer(np.arange(5.0), np.arange(4.0)) / 10)
     mine.write_text("raise SystemExit")
     robot = arm.workbench.robot
-    with number_typed(0.25) as asked:
+    with number_typed(0.25) as requested:
         assert drop(arm, path, engine.find_robot("quadruped"), mine)
         wait(qtbot, lambda: robot.settings is not None and isinstance(robot.settings.scene.ground, engine.HeightField))
-    assert (robot.model.name, len(asked)) == ("quadruped", 1)
+    assert (robot.model.name, len(requested)) == ("quadruped", 1)
     assert robot.settings.scene.ground.cell == 0.25
-    said = "quadruped.urdf opens, mine.py did not: drop it again beside the robot"
-    assert arm.statusBar().currentMessage() == said
+    text = "quadruped.urdf opens, mine.py did not: drop it again beside the robot"
+    assert arm.statusBar().currentMessage() == text
 
 
 def test_what_was_not_opened_is_said_beside_why_the_height_field_was_not_taken(qtbot, arm, tmp_path):
     path = tmp_path / "hills.npy"
     np.save(path, np.zeros(4))
     assert drop(arm, engine.find_robot("scara"), tmp_path, path)
-    said = f"one at a time: scara.urdf opens, {tmp_path.name} did not; hills.npy: "
-    wait(qtbot, lambda: arm.statusBar().currentMessage().startswith(said))
+    text = f"one at a time: scara.urdf opens, {tmp_path.name} did not; hills.npy: "
+    wait(qtbot, lambda: arm.statusBar().currentMessage().startswith(text))
 
 
 def test_a_height_field_does_not_wait_for_another_robot_than_that_it_was_dropped_with(qtbot, arm, tmp_path):
     path, broken = tmp_path / "hills.npy", tmp_path / "broken.urdf"
     np.save(path, np.zeros((5, 4)))
     broken.write_text("<robot")
-    with number_typed(0.25) as asked:
+    with number_typed(0.25) as requested:
         assert drop(arm, path, broken)
         wait(qtbot, lambda: arm.workbench.findings.refused)
         arm.open(engine.find_robot("quadruped"))
         wait(qtbot, lambda: arm.workbench.robot.model.name == "quadruped" and not arm.workbench.opening.loading)
-    assert not asked
+    assert not requested
 
 
 def test_of_several_files_that_cannot_be_opened_none_is_said_to_open(qtbot, arm, tmp_path):

@@ -173,9 +173,9 @@ def test_a_file_of_ones_own_is_not_sought_among_the_robots_that_ship(qtbot, wind
 
 
 def test_whatever_asks_for_a_file_does_so_in_a_dialog_with_room(qtbot, opened, monkeypatch):
-    window, asked = opened(ROBOTS / "quadruped.urdf"), []
+    window, requested = opened(ROBOTS / "quadruped.urdf"), []
     monkeypatch.setattr(
-        QFileDialog, "exec", lambda dialog: asked.append(dialog.width()) or QFileDialog.DialogCode.Rejected
+        QFileDialog, "exec", lambda dialog: requested.append(dialog.width()) or QFileDialog.DialogCode.Rejected
     )
     choose_rows(monkeypatch, RECORDED)
     qtbot.keyClick(window, Qt.Key.Key_Space)
@@ -190,7 +190,7 @@ def test_whatever_asks_for_a_file_does_so_in_a_dialog_with_room(qtbot, opened, m
         exports.trajectory,
     ):
         action.trigger()
-    assert asked == [940] * 6
+    assert requested == [940] * 6
 
 
 def test_the_length_of_the_chain_is_typed_or_stepped_by_keys(qtbot, window):

@@ -29,14 +29,14 @@ def test_undo_shows_the_robot_where_it_stands_then(qtbot, arm):
 
 
 def test_it_says_whether_the_base_floats_and_why_that_stays(opened):
-    for name, *said in (
+    for name, *output in (
         ("humanoid", True, False, FREE_ALREADY_TIP),
         ("chain", False, False, NO_FILE_TIP),
         ("quadruped", True, False, FREE_ALREADY_TIP),
         ("arm7", False, True, FREE_TIP),
     ):
         action = opened(engine.chain(3) if name == "chain" else engine.find_robot(name)).run.floating
-        assert [action.isChecked(), action.isEnabled(), action.toolTip()] == said, name
+        assert [action.isChecked(), action.isEnabled(), action.toolTip()] == output, name
 
 
 def test_a_body_beside_the_robot_does_not_tick_it(qtbot, arm):

@@ -30,16 +30,16 @@ def test_the_limit_is_chosen_and_remembered(window, make_window):
 
 @pytest.mark.parametrize("fps", [8.0, math.inf])
 def test_no_more_frames_are_drawn_than_the_limit_allows_and_the_last_one_in_full(qtbot, arm, monkeypatch, fps):
-    viewport, asked = arm.viewport, []
+    viewport, requested = arm.viewport, []
     screen = screen_of(viewport)
     wait(qtbot, lambda: viewport.detail[0] == 1.0 and not screen.busy)
     viewport.limit.fps, ask = fps, screen.ask
-    monkeypatch.setattr(screen, "ask", lambda *view: (asked.append(view), ask(*view)))
+    monkeypatch.setattr(screen, "ask", lambda *view: (requested.append(view), ask(*view)))
     began = time.monotonic()
     for step in range(150):
         viewport.see(replace(viewport.camera, azimuth=0.01 * step))
         qtbot.wait(5)
-    frames, seconds = len(asked), time.monotonic() - began
+    frames, seconds = len(requested), time.monotonic() - began
     if fps == math.inf:
         assert frames >= 150
     else:

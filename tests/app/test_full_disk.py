@@ -81,15 +81,15 @@ def test_what_was_in_a_file_stays_where_there_is_no_room(qtbot, played, tmp_path
 
 def test_a_table_of_plots_stays_as_it_was(played, tmp_path, monkeypatch):
     panel = played.features[PlotsView].panel
-    told = []
-    panel.message.connect(told.append)
+    reported = []
+    panel.message.connect(reported.append)
     path = tmp_path / "plots.csv"
     path.write_text("as it was")
     monkeypatch.setattr("app.desktop.dialogs.ask_path", lambda *_: str(path))
     monkeypatch.setattr("app.panels.plot_saving.table", lambda _: "1,2\n" * 5000)
     with full():
         panel.saving.menu.actions()[0].trigger()
-    assert told == [f"{path} was not written: {FULL}"]
+    assert reported == [f"{path} was not written: {FULL}"]
     assert path.read_text() == "as it was"
 
 
@@ -143,17 +143,17 @@ def test_a_saved_pose_whose_undoing_cannot_be_written_stays(arm):
         menu.menu.aboutToShow.emit()
         return [each.text() for each in menu.menu.actions()]
 
-    told = f"the poses cannot be written to {arm.settings.fileName()}; make that file writable"
+    reported = f"the poses cannot be written to {arm.settings.fileName()}; make that file writable"
     with full(10):
         menu.keep("reach")
-        assert bar.currentMessage() == told
+        assert bar.currentMessage() == reported
     assert "reach" not in poses()
     assert not undo.undo.isEnabled()
     menu.keep("reach")
     assert bar.currentMessage() == "pose saved: Simulation › Pose › reach"
     with full(10):
         undo.undo.trigger()
-        assert bar.currentMessage() == told
+        assert bar.currentMessage() == reported
     assert "reach" in poses()
     undo.redo.trigger()
     undo.undo.trigger()
@@ -161,5 +161,5 @@ def test_a_saved_pose_whose_undoing_cannot_be_written_stays(arm):
     assert "reach" not in poses()
     with full(10):
         undo.redo.trigger()
-        assert bar.currentMessage() == told
+        assert bar.currentMessage() == reported
     assert "reach" not in poses()

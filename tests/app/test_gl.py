@@ -214,13 +214,13 @@ def test_meshes_are_read_once_in_the_background(load, tmp_path, monkeypatch):
 
     monkeypatch.setattr(meshfile, "read", counted)
     model = load("cube.stl")
-    built, told = Scene(model), []
+    built, reported = Scene(model), []
     assert (built.meshes, built.progress) == ([], (0, 2))
-    built.load(lambda: told.append(built.ready))
+    built.load(lambda: reported.append(built.ready))
     built.wait()
     assert built.ready
     assert reads == [("cube.stl", "mesh loader")]
-    assert (len(told), built.progress) == (2, (2, 2))
+    assert (len(reported), built.progress) == (2, (2, 2))
     assert built.meshes[0].faces.shape == (12, 3)
     np.testing.assert_allclose(built.instances.local[0][:3, :3], np.diag([2, 1, 1]))
 

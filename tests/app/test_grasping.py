@@ -121,15 +121,15 @@ def test_a_grasp_of_a_script_is_watched_replayed_and_exported(qtbot, window, scr
     process.stdin.write("\n")
     process.stdin.flush()
     wait(qtbot, lambda: bench.replay.frame.time > 4.9)
-    told = json.loads(process.stdout.readline())
-    assert told["share_of_time"] < 0.02
-    assert told["lifted_by"] > 0.2
+    reported = json.loads(process.stdout.readline())
+    assert reported["share_of_time"] < 0.02
+    assert reported["lifted_by"] > 0.2
     process.stdin.write("\n")
     process.stdin.flush()
     wait(qtbot, lambda: view.reader is None)
     run, recording = bench.replay.growing, bench.replay.recording
     frames = frames_of(recording, run)
-    assert frames[-1].checkpoint.q[0, -5] == pytest.approx(told["lifted_by"], abs=1e-6)
+    assert frames[-1].checkpoint.q[0, -5] == pytest.approx(reported["lifted_by"], abs=1e-6)
     model = frames[-1].setup.model
     fingers = {model.link_names.index(f"panda_{side}finger") for side in ("left", "right")}
     pressed = set(frames[-1].contacts.link[0]) | set(frames[-1].contacts.other[0])

@@ -180,9 +180,9 @@ def test_a_field_of_heights_is_read_from_a_file_and_a_bad_one_is_told(qtbot, sta
     assert ground.cell == 0.25
     assert view.from_file.isChecked()
     path.write_text("no heights")
-    with number_typed(0.5) as asked:
+    with number_typed(0.5) as requested:
         view.from_file.trigger()
-    assert not asked  # for the metres between the heights of a file that has none
+    assert not requested  # for the metres between the heights of a file that has none
     assert "hill.npy" in standing.statusBar().currentMessage()
     path.unlink()
     view.from_file.trigger()

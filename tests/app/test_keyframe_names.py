@@ -55,23 +55,23 @@ def test_names_of_keyframes_are_kept_with_their_runs(qtbot, start, monkeypatch):
     wait(qtbot, lambda: len(recording.runs) == 2)
     window.run.step.trigger()
     wait(qtbot, lambda: recording.runs[-1].last >= recording.runs[-1].own)
-    told = [(each.name, each.frame.time) for each in menu.all]
+    reported = [(each.name, each.frame.time) for each in menu.all]
     window.close()
     window = start()
     replay = open_last(qtbot, window)
     keyframes = window.features[TimeView].keyframes
-    assert [(each.name, each.frame.time) for each in keyframes.all] == told
-    assert [name for name, _ in told] == ["Grip", "Reach"]
+    assert [(each.name, each.frame.time) for each in keyframes.all] == reported
+    assert [name for name, _ in reported] == ["Grip", "Reach"]
     assert all(each.run is replay.runs[0] for each in keyframes.all)
     # As a newer one of the same window: other runs are numbered as they were.
     assert [run.number for run in replay.runs] == [1, 2]
     (folder,) = window.kept.autosave.root.glob(f"*{run_files.KEPT_SUFFIX}")
     junk = '[1, "x", 3], 5, [1, 1e999, "far"], [9, 0.1, "of no run"]'
-    (folder / run_files.KEYFRAME_FILE).write_text(f'[{junk}, [1, {told[0][1]}, "Lift"]]')
+    (folder / run_files.KEYFRAME_FILE).write_text(f'[{junk}, [1, {reported[0][1]}, "Lift"]]')
     window = start()
     open_last(qtbot, window)
     keyframes = window.features[TimeView].keyframes
-    assert [(each.name, each.frame.time, each.run.number) for each in keyframes.all] == [("Lift", told[0][1], 1)]
+    assert [(each.name, each.frame.time, each.run.number) for each in keyframes.all] == [("Lift", reported[0][1], 1)]
 
 
 def test_names_that_are_given_in_the_last_run_stay_with_it(qtbot, start):
@@ -84,12 +84,12 @@ def test_names_that_are_given_in_the_last_run_stay_with_it(qtbot, start):
     open_last(qtbot, window)
     window.features[TimeView].bar.track.seek_requested.emit(0.1)
     qtbot.keyClick(window, Key.Key_K)
-    told = window.features[TimeView].keyframes.entries
-    assert len(told) == 2
+    reported = window.features[TimeView].keyframes.entries
+    assert len(reported) == 2
     window.close()
     window = start()
     open_last(qtbot, window)
-    assert window.features[TimeView].keyframes.entries == told
+    assert window.features[TimeView].keyframes.entries == reported
     (folder,) = autosave.saved_runs(window.kept.autosave.root)
     # What continues from it has them in a folder of its own.
     qtbot.keyClick(window, Key.Key_B, Ctrl)
@@ -97,7 +97,7 @@ def test_names_that_are_given_in_the_last_run_stay_with_it(qtbot, start):
     wait(qtbot, lambda: not window.workbench.replay.active)
     wait(qtbot, lambda: (run := window.workbench.replay.runs[-1]).left is not None and run.last >= run.own)
     window.close()
-    assert [run_files.named_in(each) for each in autosave.saved_runs(folder.parent)] == [told, told]
+    assert [run_files.named_in(each) for each in autosave.saved_runs(folder.parent)] == [reported, reported]
 
 
 def test_names_that_are_given_beside_a_branch_of_the_last_run_are_kept_with_it(qtbot, start):
@@ -116,11 +116,11 @@ def test_names_that_are_given_beside_a_branch_of_the_last_run_are_kept_with_it(q
     assert (replay.runs[-1].number, replay.runs[-1].left[0]) == (3, 2)
     window.features[TimeView].bar.run_chosen.emit(1)
     qtbot.keyClick(window, Key.Key_K)
-    told = window.features[TimeView].keyframes.entries
-    assert [number for number, *_ in told] == [1]
+    reported = window.features[TimeView].keyframes.entries
+    assert [number for number, *_ in reported] == [1]
     window.close()
     replay = open_last(qtbot, window := start())
-    assert window.features[TimeView].keyframes.entries == told
+    assert window.features[TimeView].keyframes.entries == reported
     assert [run.number for run in replay.runs] == [1, 2, 3]
 
 
@@ -151,11 +151,11 @@ def test_names_that_are_given_in_a_run_from_a_file_are_kept(qtbot, start, tmp_pa
     open_run(qtbot, window, path)
     window.features[TimeView].bar.track.seek_requested.emit(0.03)
     qtbot.keyClick(window, Key.Key_K)
-    told = window.features[TimeView].keyframes.entries
-    assert [name for *_, name in told] == ["Known", "Keyframe 2"]
+    reported = window.features[TimeView].keyframes.entries
+    assert [name for *_, name in reported] == ["Known", "Keyframe 2"]
     window.close()
     replay = open_last(qtbot, window := start())
-    assert window.features[TimeView].keyframes.entries == told
+    assert window.features[TimeView].keyframes.entries == reported
     assert_same_frames(frames(replay.recording, replay.runs[0]), frames(recording, run))
 
 
@@ -171,9 +171,9 @@ def test_a_pose_that_has_a_name_is_kept_without_a_step(qtbot, start):
         wait(qtbot, lambda angle=angle: newest(recording).q[0, 0] == angle)
         if angle != 0.5:
             qtbot.keyClick(window, Key.Key_K)
-    told = window.features[TimeView].keyframes.entries
+    reported = window.features[TimeView].keyframes.entries
     window.close()
     open_last(qtbot, window := start())
     keyframes = window.features[TimeView].keyframes
-    assert keyframes.entries == told
+    assert keyframes.entries == reported
     assert [each.frame.checkpoint.q[0, 0] for each in keyframes.all] == [0.25, 0.75]

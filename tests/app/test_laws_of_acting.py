@@ -114,8 +114,8 @@ def test_drives_give_their_waves_and_weights_at_every_time(chance, tmp_path):
         running.simulation.reset(*running.present())
         drives.after_jump(running)
         rows = [row for row in coordinates(model) if row.holdable]
-        asked = {row.effort_v: a_drive(chance) for row in rows}
-        for v, drive in asked.items():
+        requested = {row.effort_v: a_drive(chance) for row in rows}
+        for v, drive in requested.items():
             drives.set(v, drive, running)
         t = checked = 0.0
         for _ in range(60):
@@ -124,7 +124,7 @@ def test_drives_give_their_waves_and_weights_at_every_time(chance, tmp_path):
             q, time = running.present()[0][0].copy(), t
             assert drives.before_steps(running, count)
             if fresh:
-                held_to(model, running, asked, q, time)
+                held_to(model, running, requested, q, time)
                 checked += 1
             running.advance(count)
             drives.after_steps(running, count)
@@ -159,11 +159,11 @@ def test_a_driven_run_repeats_after_a_reset_wherever_it_was_left(chance, tmp_pat
         assert again > 10
 
 
-def held_to(model, running, asked, q, t) -> None:
+def held_to(model, running, requested, q, t) -> None:
     """The inputs on every robot of the batch are those of the drives at that time."""
     load = engine.inverse_dynamics(model, q, np.zeros(model.nv), np.zeros(model.nv))
     kd = running.simulation.settings.kd[0]
-    for v, drive in asked.items():
+    for v, drive in requested.items():
         turn = (t / drive.period) % 1.0
         late = drive.amplitude if turn >= 0.5 else 0.0
         wave = {"constant": 0.0, "sine": drive.amplitude * math.sin(2 * math.pi * turn), "step": late}[drive.wave]
@@ -204,10 +204,10 @@ def test_a_joint_is_driven_by_what_the_window_says_drives_it(chance, tmp_path):
             known.newest = SimpleNamespace(target=chance.normal(size=model.nv), tau=chance.normal(size=model.nv))
             for k, row in enumerate(known.coordinates):
                 pair = (kp[row.effort_v] > 0, kd[row.effort_v] > 0)
-                said = {"": None, "target": (True, True), "velocity": (False, True), "effort": (False, False)}
+                text = {"": None, "target": (True, True), "velocity": (False, True), "effort": (False, False)}
                 mode = known.mode(k)
                 assert (mode == "") == (not row.driveable)
-                assert not mode or pair == said[mode], row
+                assert not mode or pair == text[mode], row
                 assert known.is_held(k) == (mode == "target")
                 own = {v: each for v, *each in settings.gains}.get(row.effort_v)
                 if mode == "target" and own is not None:
@@ -230,16 +230,16 @@ def test_one_joint_is_driven_otherwise_and_the_others_as_before(chance, tmp_path
         known.newest = SimpleNamespace(q=known.q, target=np.zeros(model.nv), tau=np.zeros(model.nv))
         rows = [k for k, row in enumerate(known.coordinates) if row.driveable]
         for _ in range(25):
-            k, asked = int(chance.choice(rows)), a_drive(chance)
+            k, requested = int(chance.choice(rows)), a_drive(chance)
             before, row = [known.mode(j) for j in rows], known.coordinates[k]
-            if asked.mode != "effort" and not row.holdable:
+            if requested.mode != "effort" and not row.holdable:
                 with pytest.raises(ValueError, match="no drive"):
-                    joints.set_joint_drive(k, asked)
+                    joints.set_joint_drive(k, requested)
             else:
-                joints.set_joint_drive(k, asked)
-                assert known.mode(k) == asked.mode
-                assert joints.actions.state.drives[row.name] == clamp_drive(row, asked)
-                before[rows.index(k)] = asked.mode
+                joints.set_joint_drive(k, requested)
+                assert known.mode(k) == requested.mode
+                assert joints.actions.state.drives[row.name] == clamp_drive(row, requested)
+                before[rows.index(k)] = requested.mode
             assert [known.mode(j) for j in rows] == before
 
 
@@ -381,8 +381,8 @@ def test_slopes_have_the_numbers_that_are_asked_for(chance):
     ahead = np.array([np.cos(np.radians(uphill)), np.sin(np.radians(uphill))])
     rise = -(np.array(plane.normal[:2]) @ ahead) / plane.normal[2]  # of the height, for each metre ahead
     assert rise == pytest.approx(np.tan(np.radians(steep)))
-    told = grounds.terrain_of(plane)
-    assert (told.kind, told.values) == (grounds.SLOPE, pytest.approx((steep, uphill)))
+    reported = grounds.terrain_of(plane)
+    assert (reported.kind, reported.values) == (grounds.SLOPE, pytest.approx((steep, uphill)))
 
 
 def test_touched_scene_is_the_ground_obstacles_or_itself(chance):

@@ -188,8 +188,8 @@ def test_settings_views_and_moments_come_back_from_files(chance, tmp_path):
         assert run_files.understand(text) == replace(settings, scene=run_files.LEVEL)
     views = {f"view {k} &": chance.normal(size=7).tolist() for k in range(5)}
     assert read_views(json.dumps(views)) == views
-    told = [[k, float(t), f"«{k}» Höhe {t:.1f}"] for k, t in enumerate(chance.uniform(0, 99, 9))]
-    assert [list(each) for each in run_files.named_keyframes(json.loads(json.dumps(told)))] == told
+    reported = [[k, float(t), f"«{k}» Höhe {t:.1f}"] for k, t in enumerate(chance.uniform(0, 99, 9))]
+    assert [list(each) for each in run_files.named_keyframes(json.loads(json.dumps(reported)))] == reported
 
 
 def test_runs_in_parts_are_the_runs_that_were_recorded(chance, tmp_path):

@@ -42,7 +42,7 @@ Role = Qt.ItemDataRole
 UNITS = {"°": math.pi / 180, "mm": 1e-3, "°/s": math.pi / 180, "mm/s": 1e-3, "N m": 1.0, "N": 1.0}
 
 
-def told(text: str) -> tuple[float, str]:
+def in_si(text: str) -> tuple[float, str]:
     """The number in SI, and the unit, of what a cell says."""
     number, unit = re.fullmatch(r"(?:→ )?(?:~ )?(-?[\d.]+) (.+)", text).groups()
     return float(number) * UNITS[unit], unit
@@ -162,7 +162,7 @@ def test_the_joint_table_tells_positions_drives_velocities_and_efforts(chance, t
         for k, row in enumerate(rows):
             cell, angle = partial(cell_of, table, k), turns(model, row.name)
             assert cell(NAME) == row.name
-            value, unit = told(cell(VALUE))
+            value, unit = in_si(cell(VALUE))
             assert unit == ("°" if angle else "mm")
             assert value == pytest.approx(row.value(q), abs=0.051 * UNITS[unit])
             assert cell(VALUE, Role.EditRole) * UNITS[unit] == pytest.approx(row.value(q))
@@ -172,20 +172,20 @@ def test_the_joint_table_tells_positions_drives_velocities_and_efforts(chance, t
                 continue
             mode, dof, rate, push = table.mode(k), row.effort_v, *(("°/s", "N m") if angle else ("mm/s", "N"))
             plain = {"target": target[dof], "effort": tau[dof]}.get(mode)
-            asked = table.drives[k].value if k in table.drives else plain
-            value, shown = told(cell(DRIVE))
+            requests = table.drives[k].value if k in table.drives else plain
+            value, shown = in_si(cell(DRIVE))
             assert shown == {"target": unit, "velocity": rate, "effort": push}[mode]
-            assert value == pytest.approx(asked, abs=0.051 * UNITS[shown])
+            assert value == pytest.approx(requests, abs=0.051 * UNITS[shown])
             for column, known, its in ((VELOCITY, v[dof], rate), (EFFORT, effort[dof], push)):
-                assert told(cell(column)) == (pytest.approx(known, abs=0.051 * UNITS[its]), its)
+                assert in_si(cell(column)) == (pytest.approx(known, abs=0.051 * UNITS[its]), its)
             number = float(chance.normal())
             table.setData(table.index(k, DRIVE), number / UNITS[shown])
             assert asked_for.pop() == (k, pytest.approx(number))
 
 
 def test_a_slider_is_dragged_to_the_value_that_it_shows(chance, tmp_path, joints):
-    asked = []
-    joints.moved.connect(lambda *x: asked.append(x))
+    requests = []
+    joints.moved.connect(lambda *x: requests.append(x))
     for model in robots(tmp_path, chance):
         rows, *_ = filled(joints, model, chance)
         for k, row in enumerate(rows):
@@ -195,14 +195,14 @@ def test_a_slider_is_dragged_to_the_value_that_it_shows(chance, tmp_path, joints
             QTest.mousePress(joints.viewport(), Qt.MouseButton.LeftButton, pos=place.toPoint())
             QTest.mouseRelease(joints.viewport(), Qt.MouseButton.LeftButton, pos=place.toPoint())
             if row.leader is not None:
-                assert not asked
+                assert not requests
                 continue
             pixel = (row.upper - row.lower) / (
                 slider_position(joints, k, row.upper) - slider_position(joints, k, row.lower)
             ).x()
-            assert asked.pop() == (k, pytest.approx(value, abs=1.5 * pixel))
+            assert requests.pop() == (k, pytest.approx(value, abs=1.5 * pixel))
             assert pixel > 0
-            asked.clear()
+            requests.clear()
 
 
 def test_a_joints_form_asks_for_the_drive_that_it_shows(chance, tmp_path, qtbot):
@@ -234,9 +234,9 @@ def test_a_joints_form_asks_for_the_drive_that_it_shows(chance, tmp_path, qtbot)
 
 
 def test_a_wrench_is_set_as_it_is_shown(chance, tmp_path, qtbot):
-    panel, asked = WrenchPanel(), []
+    panel, requests = WrenchPanel(), []
     qtbot.addWidget(panel)
-    panel.set.connect(lambda *x: asked.append(x))
+    panel.set.connect(lambda *x: requests.append(x))
     model = robot(tmp_path, chance)
     links = np.flatnonzero(model.link_body >= 0).tolist()
     panel.set_links(links, [model.link_names[link] for link in links])
@@ -253,7 +253,7 @@ def test_a_wrench_is_set_as_it_is_shown(chance, tmp_path, qtbot):
             boxes = [box.value() for box in (*panel.moment, *panel.force)]
             assert boxes == pytest.approx(each.wrench.tolist())
             panel.act.clicked.emit(True)
-            got = asked.pop()
+            got = requests.pop()
             assert (got[0], got[2]) == (link, each.world)
             np.testing.assert_allclose(got[1], each.wrench)
             numbers = [float(x) for x in re.findall(r"-?[\d.]+(?:e-?\d+)?", lines[model.link_names[link]])]
@@ -261,7 +261,7 @@ def test_a_wrench_is_set_as_it_is_shown(chance, tmp_path, qtbot):
             assert ("world" in lines[model.link_names[link]]) == each.world
             axis = int(chance.integers(3))
             (panel.force if chance.random() < 0.5 else panel.moment)[axis].setValue(12.5)
-            changed = np.flatnonzero(asked.pop()[1] != got[1])
+            changed = np.flatnonzero(requests.pop()[1] != got[1])
             assert len(changed) == 1
             assert changed[0] % 3 == axis
 
@@ -290,9 +290,9 @@ def test_cells_of_a_heat_map_are_the_robots_they_stand_for(chance, qtbot):
 
 
 def test_a_batch_that_is_shown_is_the_one_that_would_be_asked_for(chance, qtbot):
-    panel, asked = BatchPanel(), []
+    panel, requests = BatchPanel(), []
     qtbot.addWidget(panel)
-    panel.requested.connect(asked.append)
+    panel.requested.connect(requests.append)
     for _ in range(10):
         robots_, seed = int(chance.integers(1, MAX_ROBOTS)), int(chance.integers(999_999))
         shares_ = [round(x, 2) for x in chance.uniform(0, [3, 0.9, 1.0])]
@@ -301,7 +301,7 @@ def test_a_batch_that_is_shown_is_the_one_that_would_be_asked_for(chance, qtbot)
         assert (found.robots, found.seed) == (robots_, seed)
         assert (found.pose, found.mass, found.friction) == pytest.approx(shares_, abs=1e-9)
         assert 2 ** (panel.slider.value() / 12) == pytest.approx(robots_, rel=0.03)
-        assert (asked, panel._due.isActive()) == ([], False)
+        assert (requests, panel._due.isActive()) == ([], False)
 
 
 def test_the_timing_table_tells_statistics_of_the_last_samples(chance):

@@ -272,10 +272,10 @@ def test_names_stand_at_the_masses_of_their_links(chance, tmp_path):
         overlays.set_robot(model, 1.0)
         overlays.show("names", True)
         overlays.choose(chosen)
-        told = overlays.extras(poses, MOVED).labels
-        assert sorted(name for name, *_ in told) == sorted(model.link_names)
-        assert [name for name, _, marked, _ in told if marked] == [model.link_names[chosen]] == [told[0][0]]
-        at = {name: np.array(place) - MOVED for name, place, *_ in told}
+        reported = overlays.extras(poses, MOVED).labels
+        assert sorted(name for name, *_ in reported) == sorted(model.link_names)
+        assert [name for name, _, marked, _ in reported if marked] == [model.link_names[chosen]] == [reported[0][0]]
+        at = {name: np.array(place) - MOVED for name, place, *_ in reported}
         for body, frame in frames.items():
             if model.mass[body]:
                 name = model.link_names[int(np.flatnonzero(model.link_body == body)[0])]

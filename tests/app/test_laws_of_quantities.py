@@ -172,16 +172,16 @@ def test_the_inspector_tells_where_links_are_how_they_move_and_what_they_weigh(c
         frame, J = frame_of(model, q, v), jacobians(model, q)
         frames = bodies(model, frame.link_poses)
         for link, pose in enumerate(frame.link_poses):
-            told, body = read(live_facts(model, link, frame)), int(model.link_body[link])
+            reported, body = read(live_facts(model, link, frame)), int(model.link_body[link])
             twist = J[link] @ v
-            assert told["position, mm"] == pytest.approx(1e3 * pose[:3, 3], abs=6e-3)
-            assert told["velocity, mm/s"] == pytest.approx(1e3 * twist[3:], abs=6e-3)
-            assert told["angular velocity, °/s"] == pytest.approx(np.degrees(twist[:3]), abs=6e-3)
-            turned = engine.lie.rotation_from_rpy(np.radians(told["roll pitch yaw, °"]))
+            assert reported["position, mm"] == pytest.approx(1e3 * pose[:3, 3], abs=6e-3)
+            assert reported["velocity, mm/s"] == pytest.approx(1e3 * twist[3:], abs=6e-3)
+            assert reported["angular velocity, °/s"] == pytest.approx(np.degrees(twist[:3]), abs=6e-3)
+            turned = engine.lie.rotation_from_rpy(np.radians(reported["roll pitch yaw, °"]))
             np.testing.assert_allclose(turned, pose[:3, :3], atol=3e-4)
             if body >= 0 and model.mass[body]:
                 center = frames[body] @ np.append(center_of(model, body), 1.0)
-                assert told["CoM, mm"] == pytest.approx(1e3 * center[:3], abs=6e-3)
+                assert reported["CoM, mm"] == pytest.approx(1e3 * center[:3], abs=6e-3)
                 weighed(model, link, pose, frames[body], center[:3])
             elif body < 0:
                 assert mass_of(model, link) is None
@@ -189,7 +189,7 @@ def test_the_inspector_tells_where_links_are_how_they_move_and_what_they_weigh(c
 
 def weighed(model, link, pose, frame, center) -> None:
     """Mass, centre and inertia as the inspector has them are the body's, seen in the link's axes."""
-    found, told, body = mass_of(model, link), read(fixed_facts(model, link)), int(model.link_body[link])
+    found, reported, body = mass_of(model, link), read(fixed_facts(model, link)), int(model.link_body[link])
     R, link_R = frame[:3, :3], pose[:3, :3]
     world = R @ about_center(model, body) @ R.T
     np.testing.assert_allclose(link_R @ found.inertia @ link_R.T, world, atol=1e-9)
@@ -199,11 +199,11 @@ def weighed(model, link, pose, frame, center) -> None:
     assert np.linalg.det(found.axes) == pytest.approx(1)
     seen = link_R.T @ world @ link_R
     scale = {"rel": 6e-3, "abs": 2e-6 * np.abs(seen).max()}
-    assert told["mass"] == pytest.approx([model.mass[body]], rel=1e-3)
-    assert told["CoM in link, mm"] == pytest.approx(1e3 * link_R.T @ (center - pose[:3, 3]), rel=2e-3, abs=1e-3)
-    assert told["I₁ I₂ I₃, kg m²"] == pytest.approx(np.linalg.eigvalsh(world), **scale)
-    assert told["Ixx Iyy Izz, kg m²"] == pytest.approx(np.diag(seen), **scale)
-    assert told["Ixy Ixz Iyz, kg m²"] == pytest.approx([seen[0, 1], seen[0, 2], seen[1, 2]], **scale)
+    assert reported["mass"] == pytest.approx([model.mass[body]], rel=1e-3)
+    assert reported["CoM in link, mm"] == pytest.approx(1e3 * link_R.T @ (center - pose[:3, 3]), rel=2e-3, abs=1e-3)
+    assert reported["I₁ I₂ I₃, kg m²"] == pytest.approx(np.linalg.eigvalsh(world), **scale)
+    assert reported["Ixx Iyy Izz, kg m²"] == pytest.approx(np.diag(seen), **scale)
+    assert reported["Ixy Ixz Iyz, kg m²"] == pytest.approx([seen[0, 1], seen[0, 2], seen[1, 2]], **scale)
 
 
 def test_the_inspector_tells_of_a_joint_what_the_model_has(chance, tmp_path):
@@ -211,10 +211,10 @@ def test_the_inspector_tells_of_a_joint_what_the_model_has(chance, tmp_path):
         q, v = model.random(chance), chance.uniform(-1, 1, model.nv)
         frame = frame_of(model, q, v)
         for link, joint in joints_of_links(model):
-            told = read([each for each in live_facts(model, link, frame) if each.title == "Joint state"])
+            reported = read([each for each in live_facts(model, link, frame) if each.title == "Joint state"])
             fixed = read(fixed_facts(model, link))
             if joint.kind in ("floating", "spherical"):
-                assert not told
+                assert not reported
                 continue
             owner = joint if joint.leader is None else model.joint(joint.leader)
             a, b = (joint.multiplier, joint.offset) if joint.leader is not None else (1.0, 0.0)
@@ -222,11 +222,11 @@ def test_the_inspector_tells_of_a_joint_what_the_model_has(chance, tmp_path):
                 turns = joint.kind in ("revolute", "continuous") or part == "angle "
                 scale, dof = 180 / np.pi if turns else 1e3, owner.v.start + place
                 at = q[owner.q.start + place]
-                assert told[f"{part}position"] == pytest.approx([scale * (a * at + b)], abs=6e-3)
-                assert told[f"{part}velocity"] == pytest.approx([scale * a * v[dof]], abs=6e-3)
+                assert reported[f"{part}position"] == pytest.approx([scale * (a * at + b)], abs=6e-3)
+                assert reported[f"{part}velocity"] == pytest.approx([scale * a * v[dof]], abs=6e-3)
                 if joint.leader is not None:
                     continue
-                assert told[part + ("torque" if turns else "force")] == [dof]
+                assert reported[part + ("torque" if turns else "force")] == [dof]
                 ends, effort = [scale * model.lower[dof], scale * model.upper[dof]], model.effort_limit[dof]
                 for label, numbers in (
                     ("position limits", ends), ("effort limit", [effort]),
@@ -293,8 +293,8 @@ def test_forces_of_contacts_balance_momentum_and_each_other(chance, tmp_path):
             acting = made.contacts.wrenches((2, len(model.link_names), 6), made.dt)[1]
             for link, name in enumerate(model.link_names):
                 own = poses[link, :3, :3] @ acting[link, 3:]
-                told = [value.get(f"{name} contact force {axis}", 0.0) for axis in "xyz"]
-                np.testing.assert_allclose(told, own, atol=1e-9 + 1e-9 * np.abs(shown.force).max(initial=0.0))
+                reported = [value.get(f"{name} contact force {axis}", 0.0) for axis in "xyz"]
+                np.testing.assert_allclose(reported, own, atol=1e-9 + 1e-9 * np.abs(shown.force).max(initial=0.0))
                 if found is not None:
                     np.testing.assert_allclose(found.on(link).sum(0), own, atol=1e-6)
             (run,) = recording.runs

@@ -161,10 +161,10 @@ def test_a_robot_beside_moves_as_it_would_alone(chance, tmp_path):
         one, two = robot(tmp_path, chance, 4, plain=True), robot(tmp_path, chance, 5, free=free, plain=True)
         running, there = running_of(one, Settings(device="cpu", dt=1e-3)), SecondRobot()
         place = chance.normal(size=3) * (1, 1, 0)
-        asked = SecondRobotRequest(two, place)
-        there._requested, there._like = asked, second_robot.dependencies(running)
-        made = second_robot.make_simulation(asked, running.settings, None, 1e-3, running.simulation.integrator)
-        there._accept(asked, there._like, made, running)
+        requested = SecondRobotRequest(two, place)
+        there._requested, there._like = requested, second_robot.dependencies(running)
+        made = second_robot.make_simulation(requested, running.settings, None, 1e-3, running.simulation.integrator)
+        there._accept(requested, there._like, made, running)
         q = two.neutral()
         if free:
             q[:3] += place

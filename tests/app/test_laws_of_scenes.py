@@ -89,7 +89,7 @@ def test_robots_of_a_crowd_stand_apart_in_colours_that_tell_their_numbers(chance
     for _ in range(20):
         crowd, upper, (poses, energy, deviation, diverged) = crowd_of(chance)
         batch = crowd.batch(poses, energy, deviation, diverged)
-        offsets, told = batch.offsets.astype(float), {OWN: None, DEVIATION: deviation}.get(crowd.coloring, energy)
+        offsets, reported = batch.offsets.astype(float), {OWN: None, DEVIATION: deviation}.get(crowd.coloring, energy)
         np.testing.assert_array_equal(offsets[0], 0)
         gap = np.abs(offsets[:, None] - offsets).max(2)[~np.eye(len(offsets), dtype=bool)]
         if crowd.arrangement == ARRANGEMENTS[0]:
@@ -102,22 +102,22 @@ def test_robots_of_a_crowd_stand_apart_in_colours_that_tell_their_numbers(chance
         low, high = batch.bounds(0.2)
         np.testing.assert_allclose(low, batch.origins.min((0, 1)) - 0.2, atol=1e-5)
         np.testing.assert_allclose(high, batch.origins.max((0, 1)) + 0.2, atol=1e-5)
-        assert crowd.values(energy, deviation) is (energy if told is energy else deviation)
+        assert crowd.values(energy, deviation) is (energy if reported is energy else deviation)
         plain = ~diverged
         np.testing.assert_allclose(batch.tints[crowd.selected_robot, :3], SELECTED_COLOR, atol=1e-6)
         plain[crowd.selected_robot] = False
         diverged = diverged & (np.arange(len(diverged)) != crowd.selected_robot)
         np.testing.assert_allclose(batch.tints[diverged, :3] - DIVERGED, 0, atol=1e-6)
-        if told is None:
+        if reported is None:
             assert not batch.tints[plain].any()
             continue
         lightness = batch.tints[:, :3] @ (0.2126, 0.7152, 0.0722)
-        order = np.flatnonzero(plain)[np.argsort(told[plain])]
+        order = np.flatnonzero(plain)[np.argsort(reported[plain])]
         assert np.all(np.diff(lightness[order]) > 0)
-        known = np.isfinite(told) & ~np.isnan(energy)
-        part, least, most = shares(told, known)
-        assert (least, most) == (told[known].min(), told[known].max())
-        np.testing.assert_allclose(least + part[known] * (most - least), told[known])
+        known = np.isfinite(reported) & ~np.isnan(energy)
+        part, least, most = shares(reported, known)
+        assert (least, most) == (reported[known].min(), reported[known].max())
+        np.testing.assert_allclose(least + part[known] * (most - least), reported[known])
 
 
 def test_ramps_go_through_their_colours_in_order(chance):
@@ -316,5 +316,5 @@ def test_a_view_differs_by_as_many_pixels_as_what_is_seen_has_moved(chance, tmp_
         points = [all_triangles(content, each)[0].reshape(-1, 3) for each in (poses, other)]
         moved_by = np.linalg.norm(np.subtract(*(placed(camera, size, each)[:, :2] for each in points)), axis=1).max()
         views = [View(content, each, camera, 0.0, size) for each in (poses, other)]
-        told = views[1].pixels_from(views[0])
-        assert 0.3 * moved_by < told < 6 * moved_by
+        reported = views[1].pixels_from(views[0])
+        assert 0.3 * moved_by < reported < 6 * moved_by

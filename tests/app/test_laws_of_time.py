@@ -318,7 +318,7 @@ def test_what_is_simulated_keeps_to_the_clock_at_any_speed(chance, clock):
         ticks, dt = pace.Pace(), 10 ** chance.uniform(-4, -2.5)
         ticks.speed = 10 ** chance.uniform(-1, 1)
         ticks.restart()
-        began, simulated, achieved, told = clock.seconds, 0.0, AchievedSpeed(), math.nan
+        began, simulated, achieved, reported = clock.seconds, 0.0, AchievedSpeed(), math.nan
         while clock.seconds < began + 3:
             clock.seconds += chance.uniform(0.2, 1.0) * pace.TICK
             budget = ticks.begin_tick(dt)
@@ -326,9 +326,9 @@ def test_what_is_simulated_keeps_to_the_clock_at_any_speed(chance, clock):
                 ticks.pay(count * dt)
                 ticks.learn(1e-7)
                 simulated += count * dt
-            told = achieved.mark(clock.seconds, simulated)
+            reported = achieved.mark(clock.seconds, simulated)
             assert 0 <= ticks.speed * (clock.seconds - began) - simulated < dt + 1e-9
-        assert told == pytest.approx(ticks.speed, rel=0.1)
+        assert reported == pytest.approx(ticks.speed, rel=0.1)
 
 
 def test_a_joint_that_comes_to_its_limit_is_told_once(chance, tmp_path):

@@ -27,10 +27,10 @@ def test_presentation_size_has_larger_type_and_more_room(qtbot, window, taught):
         for button in form.choices.buttons():  # the words are then of another colour, and of the same size
             button.click()
             assert form.wording.font().pointSizeF() == button.font().pointSizeF()
-        asked = {each.font().pointSizeF() for each in (*form.choices.buttons(), form.wording)}
+        requested = {each.font().pointSizeF() for each in (*form.choices.buttons(), form.wording)}
         panel.go(3)
-        assert len(asked) == 1
-        sizes.append((panel.title.font().pointSizeF(), *asked, panel.text.document().size().height()))
+        assert len(requested) == 1
+        sizes.append((panel.title.font().pointSizeF(), *requested, panel.text.document().size().height()))
     assert all(larger > usual for larger, usual in zip(sizes[1], sizes[0], strict=True))
     assert sizes[2] == sizes[0]
     view.large.setChecked(True)

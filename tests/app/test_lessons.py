@@ -96,7 +96,7 @@ def answer_by_mouse(qtbot, panel: LessonPanel) -> None:
             right = question.is_right(button.text())
             assert form.wording.text() == (RIGHT if right else f"{NOT_YET} {question.hint}")
         return
-    for given, said in (
+    for given, message in (
         ("-3", f"{NOT_YET} {question.hint}"),
         (question.answer, RIGHT),
         (f"{question.answer}.0", RIGHT),
@@ -106,7 +106,7 @@ def answer_by_mouse(qtbot, panel: LessonPanel) -> None:
     ):
         form.answer.setText(given)
         qtbot.keyClick(form.answer, Qt.Key.Key_Return)
-        assert form.wording.text() == said
+        assert form.wording.text() == message
     form.answer.setText("")
     qtbot.mouseClick(form.check, Qt.MouseButton.LeftButton)
     assert form.wording.text() == NO_NUMBER
@@ -167,11 +167,11 @@ def test_a_robot_that_a_lesson_is_not_about_says_which_is(qtbot, opened, by_link
     wait(qtbot, lambda: window.workbench.shown is not None)
     view.open("elimination")
     wait(qtbot, lambda: "humanoid" in view.panel.text.toPlainText())
-    said = view.panel.text.toPlainText().splitlines()
-    assert said[0].endswith("open arm7, or a chain by File › Generate.")
-    assert said[1:3] == ["Open arm7 for this lesson", SUITED]
-    assert said[3:] == suited(window)
-    assert 0 < len(said[3:]) < len(engine.Lesson.names())
+    message = view.panel.text.toPlainText().splitlines()
+    assert message[0].endswith("open arm7, or a chain by File › Generate.")
+    assert message[1:3] == ["Open arm7 for this lesson", SUITED]
+    assert message[3:] == suited(window)
+    assert 0 < len(message[3:]) < len(engine.Lesson.names())
     assert not view.panel.play.isEnabled()
     if by_link:
         view.panel.text.anchorClicked.emit(QUrl("robot:arm7"))

@@ -251,9 +251,9 @@ def test_a_script_whose_simulation_diverges_is_told_and_leaves_a_run_that_can_be
     view, replay = connect(), window.workbench.replay
     wait(qtbot, lambda: view.reader is None)
     script.wait()
-    told = window.statusBar().currentMessage()
+    message = window.statusBar().currentMessage()
     why = r"the simulation diverged at 1\.50. s, first in \w+; halve dt .*"
-    assert re.fullmatch(rf"shown_script\.py has ended: {why}; its run stays on the timeline", told)
+    assert re.fullmatch(rf"shown_script\.py has ended: {why}; its run stays on the timeline", message)
     at = replay.frame.checkpoint
     assert np.isfinite(at.q).all()
     assert np.isfinite(at.v).all()
@@ -297,11 +297,11 @@ def test_another_version_and_no_script_are_told_in_a_sentence(window, start, cap
     _, folder = start("double_pendulum", 1, "waits")
     about = json.loads((folder / "about.json").read_text())
     (folder / "about.json").write_text(json.dumps(about | {"catena": "0.0.1"}))
-    told = f"shown_script.py runs Catena 0.0.1, and this window is of {engine.__version__}; use one version for both"
+    message = f"shown_script.py runs Catena 0.0.1, and this window is of {engine.__version__}; use one version for both"
     view.action.trigger()
-    assert bar.currentMessage() == told
+    assert bar.currentMessage() == message
     assert main.main(["connect", str(folder)]) == 1
-    assert capsys.readouterr().err == f"catena connect: {told}\n"
+    assert capsys.readouterr().err == f"catena connect: {message}\n"
     assert main.main(["connect", str(folder / "none")]) == 1
     assert "is no live link" in capsys.readouterr().err
 

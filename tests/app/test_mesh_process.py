@@ -34,15 +34,15 @@ def load(tmp_path):
 
 def test_a_process_of_its_own_reads_the_same(load, tmp_path):
     trimesh.creation.icosphere(4).export(tmp_path / "ball.stl")
-    here, apart, told = Scene(model := load("ball.stl")), Scene(model), []
+    here, apart, reported = Scene(model := load("ball.stl")), Scene(model), []
     here.read()
-    apart.load(lambda: told.append(apart.update()), apart=True, simplify=True)
+    apart.load(lambda: reported.append(apart.update()), apart=True, simplify=True)
     apart.wait()
     assert apart.ready
     assert apart.diagnostics == here.diagnostics
     np.testing.assert_array_equal(apart.meshes[0].vertices, here.meshes[0].vertices)
     assert apart.meshes[1] is scene.MISSING
-    assert told == [True, True, False]  # two files, and what stands for the ball where it is small
+    assert reported == [True, True, False]  # two files, and what stands for the ball where it is small
     refined = apart.content.levels[0]
     assert len(refined) == len(levels.SHARES)
     assert not any(level.crude for level in refined)

@@ -40,10 +40,10 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="screens
 def test_without_a_screen_it_ends_with_a_sentence(environment, words):
     ended = started("main.py", "arm7", **{"WAYLAND_DISPLAY": None, **environment})
     assert (ended.returncode, ended.stdout) == (1, "")
-    (told,) = ended.stderr.splitlines()
-    assert words in told
-    assert ".." not in told
-    assert "use run, info, check, generate or render" in told
+    (reported,) = ended.stderr.splitlines()
+    assert words in reported
+    assert ".." not in reported
+    assert "use run, info, check, generate or render" in reported
 
 
 @pytest.mark.usefixtures("qapp")

@@ -98,9 +98,9 @@ def test_a_unit_that_is_half_typed_changes_nothing(qtbot):
 
 def test_an_unknown_unit_is_refused_and_the_number_kept(qtbot):
     """Its letters were not taken: 5 ft became 5 m, and 50 cm in a field without a unit 50."""
-    window, said = QMainWindow(), []
+    window, messages = QMainWindow(), []
     qtbot.addWidget(window)
-    window.statusBar().messageChanged.connect(said.append)
+    window.statusBar().messageChanged.connect(messages.append)
     for box, suffix, texts in (
         (NumberBox(-100.0, 100.0, 3), " m", ("5 ft", "5 in", "5 kg", "5ft", "5 m/s", "5 pipe")),
         (NumberBox(-100.0, 100.0, 3), "", ("50 cm", "5m")),
@@ -115,12 +115,12 @@ def test_an_unknown_unit_is_refused_and_the_number_kept(qtbot):
         for text in texts:
             assert typed(qtbot, box, text) == 2, text
             kept = f"2{suffix} is kept"
-            assert said[-1].startswith(f"width: {text.lstrip('0123456789 ')} is not a unit of this number; type ")
-            assert said[-1].endswith(kept)
+            assert messages[-1].startswith(f"width: {text.lstrip('0123456789 ')} is not a unit of this number; type ")
+            assert messages[-1].endswith(kept)
             assert box.text() == f"2{suffix}"
-    assert said[0] == "width: ft is not a unit of this number; type mm or cm or m; 2 m is kept"
-    assert said[-1] == "width: mm is not a unit of this number; type px; 2 px is kept"
-    assert len(said) == 9
+    assert messages[0] == "width: ft is not a unit of this number; type mm or cm or m; 2 m is kept"
+    assert messages[-1] == "width: mm is not a unit of this number; type px; 2 px is kept"
+    assert len(messages) == 9
 
 
 def test_a_shown_number_with_a_decimal_comma_is_read_back(qtbot):
@@ -145,18 +145,18 @@ def test_boxes_of_forms_take_a_comma(qtbot):
 
 def test_a_number_beyond_the_limits_is_said_to_be(qtbot):
     """Once, in the status bar, with what came and what is set; one within says nothing."""
-    window, said = QMainWindow(), []
+    window, messages = QMainWindow(), []
     qtbot.addWidget(window)
     box = NumberBox(-10.0, 146.0, 2)
     box.setSuffix(" °")
     window.setCentralWidget(box)
     window.show()
-    window.statusBar().messageChanged.connect(said.append)
+    window.statusBar().messageChanged.connect(messages.append)
     for text in ("30", "900", "-11", "145.5"):
         typed(qtbot, box, text)
     box.setAccessibleName("joint2")
     typed(qtbot, box, "1e3")
-    assert said == [
+    assert messages == [
         "900 ° is above the maximum; 146 ° is set instead",
         "-11 ° is below the minimum; -10 ° is set instead",
         "joint2: 1000 ° is above the maximum; 146 ° is set instead",
@@ -179,13 +179,13 @@ def test_the_form_of_a_joint_takes_no_value_beyond_its_limits(qtbot):
 
 def test_a_whole_number_beyond_the_limits_is_said_to_be(qtbot):
     """And none of its digits is lost: 5000 is not taken as 500."""
-    window, said, box = QMainWindow(), [], WholeBox()
+    window, messages, box = QMainWindow(), [], WholeBox()
     qtbot.addWidget(window)
     box.setRange(2, 4096)
     box.setSuffix(" px")
     window.setCentralWidget(box)
     window.show()
-    window.statusBar().messageChanged.connect(said.append)
+    window.statusBar().messageChanged.connect(messages.append)
     numbers = {"64": 64, "5000": 4096, "7": 7, "9" * 30: 4096, "1": 2, "-5": 2, "30 px": 30, "": 30, "x12": 12}
     numbers |= {"1e3": 1000, "2*16": 32, "1e9": 4096, "2,6": 3, "8e-1": 2}
     for text, number in numbers.items():
@@ -196,7 +196,7 @@ def test_a_whole_number_beyond_the_limits_is_said_to_be(qtbot):
     assert box.text() == "99999 px"
     qtbot.keyClick(box, Qt.Key.Key_Return)
     assert box.value() == 4096
-    assert said == [
+    assert messages == [
         "5000 px is above the maximum; 4096 px is set instead",
         "1e+30 px is above the maximum; 4096 px is set instead",
         "1 px is below the minimum; 2 px is set instead",
@@ -218,14 +218,14 @@ def test_the_whole_numbers_of_the_window_say_their_limits(qtbot, opened):
     assert len(every) >= 7
     assert all(isinstance(box, WholeBox) for box in every)
     batch = window.feature(BatchView).panel
-    for box, text, number, said in (
+    for box, text, number, messages in (
         (batch.robots, "5000", 4096, "Robots of the batch: 5000 is above the maximum; 4096 is set instead"),
         (dialog.links, "20000", 2000, "links: 20000 is above the maximum; 2000 is set instead"),
         (picture.choice.width_box, "99999", 4096, "99999 px is above the maximum; 4096 px is set instead"),
     ):
         box.blockSignals(True)  # neither the batch nor the chain is wanted
         assert typed(qtbot, box, text) == number
-        assert window.statusBar().currentMessage() == said
+        assert window.statusBar().currentMessage() == messages
     dialog.close()
 
 

@@ -99,8 +99,8 @@ def test_a_batch_is_refused_while_a_recorded_frame_is_shown(qtbot, window, tmp_p
     qtbot.keyClick(window, "B")
     wait(qtbot, panel.isVisible)
     type_in(qtbot, panel.robots, 64)
-    told = "a recorded frame is shown; to change the batch press Branch here (Ctrl+B) to continue from it"
-    wait(qtbot, lambda: window.statusBar().currentMessage() == told)
+    reported = "a recorded frame is shown; to change the batch press Branch here (Ctrl+B) to continue from it"
+    wait(qtbot, lambda: window.statusBar().currentMessage() == reported)
     assert panel.robots.value() == bench.robot.settings.spread.robots == 1
     qtbot.keyClick(window, "B", Qt.KeyboardModifier.ControlModifier)
     wait(qtbot, lambda: not bench.replay.active)
@@ -109,7 +109,7 @@ def test_a_batch_is_refused_while_a_recorded_frame_is_shown(qtbot, window, tmp_p
     qtbot.keyClick(window, Qt.Key.Key_Left)
     wait(qtbot, lambda: bench.replay.active)
     type_in(qtbot, panel.robots, 5)
-    wait(qtbot, lambda: window.statusBar().currentMessage() == f"{told}, or End to return to the live simulation")
+    wait(qtbot, lambda: window.statusBar().currentMessage() == f"{reported}, or End to return to the live simulation")
     assert panel.robots.value() == 3
 
 

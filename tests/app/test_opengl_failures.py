@@ -60,8 +60,8 @@ sys.exit(app.exec())
 def test_without_opengl_the_window_works_and_says_so(tmp_path, environment, words):
     ended = started("-c", PROGRAM, str(tmp_path / "settings.ini"), **environment)
     assert ended.returncode == 0, ended.stderr
-    told, colourful = ended.stdout.splitlines()
-    sentence, findings = told.split("|")
+    reported, colourful = ended.stdout.splitlines()
+    sentence, findings = reported.split("|")
     assert words in sentence
     assert "Simulation, plots and files work" in sentence
     assert UPDATE in sentence
@@ -112,8 +112,8 @@ def viewport(qtbot, monkeypatch, request):
 
 
 def test_a_fault_while_drawing_is_told_and_the_picture_comes_back(qtbot, viewport, monkeypatch):
-    before, draw, told = colors(viewport), Renderer.pieces, []
-    viewport.diagnostics.connect(told.extend)
+    before, draw, reported = colors(viewport), Renderer.pieces, []
+    viewport.diagnostics.connect(reported.extend)
     left = [2]
 
     def fail(*arguments):
@@ -131,13 +131,13 @@ def test_a_fault_while_drawing_is_told_and_the_picture_comes_back(qtbot, viewpor
     viewport.camera.orbit(-0.5, 0.0)
     viewport.see(viewport.camera)
     assert np.abs(colors(viewport) - before).max() < 8
-    assert not told
+    assert not reported
 
 
 def test_a_fault_that_lasts_is_told_once_and_not_tried_for_ever(qtbot, viewport, monkeypatch):
     monkeypatch.setattr(drawing_problem, "PAUSES", (10, 20))
-    told, attempts, painted, pieces = [], [], [], Renderer.pieces
-    viewport.diagnostics.connect(told.append)
+    reported, attempts, painted, pieces = [], [], [], Renderer.pieces
+    viewport.diagnostics.connect(reported.append)
 
     def fail(*_):
         attempts.append(1)
@@ -145,7 +145,7 @@ def test_a_fault_that_lasts_is_told_once_and_not_tried_for_ever(qtbot, viewport,
 
     monkeypatch.setattr(Renderer, "pieces", fail)
     viewport.see(viewport.camera)
-    wait(qtbot, lambda: bool(told))
+    wait(qtbot, lambda: bool(reported))
     count = len(attempts)
     screen_of(viewport).painted.connect(lambda: painted.append(1))
     for so_far in range(3):
@@ -153,7 +153,7 @@ def test_a_fault_that_lasts_is_told_once_and_not_tried_for_ever(qtbot, viewport,
         viewport.see(viewport.camera)
         screen_of(viewport).update()
         wait(qtbot, lambda so_far=so_far: len(painted) > so_far)
-    assert (len(told), len(attempts)) == (1, count)
+    assert (len(reported), len(attempts)) == (1, count)
     assert not viewport.findChild(DrawingProblem).findChild(QTimer).isActive()
     assert viewport.failed
     monkeypatch.setattr(Renderer, "pieces", pieces)

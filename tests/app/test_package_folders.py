@@ -145,7 +145,7 @@ def test_a_ready_model_is_not_read_again():
 
 
 @pytest.mark.parametrize(
-    ("words", "asked"),
+    ("words", "requested"),
     [
         (["--package-dir", "a", "arm7"], ("arm7", ["a"], False, "")),
         (["arm7", "--package-dir", "a", "--package-dir=b"], ("arm7", ["a", "b"], False, "")),
@@ -153,8 +153,8 @@ def test_a_ready_model_is_not_read_again():
         (["--trust-xacro", "robot.xacro"], ("robot.xacro", [], True, "")),
     ],
 )
-def test_the_option_reaches_the_window(words, asked, monkeypatch):
+def test_the_option_reaches_the_window(words, requested, monkeypatch):
     shown = []
-    monkeypatch.setattr(app, "show_window", lambda *asked: shown.append(asked) or 0)
+    monkeypatch.setattr(app, "show_window", lambda *requested: shown.append(requested) or 0)
     assert main.main(words) == 0
-    assert shown == [asked]
+    assert shown == [requested]

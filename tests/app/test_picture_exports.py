@@ -249,7 +249,7 @@ def test_opening_another_robot_asks_before_a_film_is_discarded(qtbot, window, ex
 
 
 def test_all_that_replaces_the_robot_asks_before_a_film_is_discarded(qtbot, window, exports, tmp_path):
-    for act, asked in (
+    for act, requested in (
         (lambda: window.run.floating.trigger(), "Free the root link"),
         (lambda: window.features[SceneView].add("box", free=True), "Change the objects"),
         (lambda: window.features[Reloading].action.trigger(), "Reload the robot"),
@@ -257,9 +257,9 @@ def test_all_that_replaces_the_robot_asks_before_a_film_is_discarded(qtbot, wind
     ):
         begin_film(qtbot, window, exports, tmp_path)
         before = window.workbench.robot.model
-        with case(asked):
+        with case(requested):
             act()
-            assert exports.question.text() == f"A video is being exported. {asked} and discard it?"
+            assert exports.question.text() == f"A video is being exported. {requested} and discard it?"
             assert not window.run.floating.isChecked()
             exports.question.button(QMessageBox.StandardButton.Cancel).click()
             assert exports.writing.running

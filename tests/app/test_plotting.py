@@ -17,7 +17,7 @@ from app.desktop import theme
 from app.features.plots_view import PlotsView
 from app.panels.axes import ticks
 from app.panels.chart import STYLES
-from app.panels.plots import EACH, MOST, PlotsPanel
+from app.panels.plots import EACH, MAX_CURVES, PlotsPanel
 from app.plotting.catalogue import catalogue
 from app.plotting.probe import Samples
 
@@ -206,37 +206,37 @@ def test_groups_plot_what_there_is_of_a_kind(qtbot, panel):
     panel.remove_all()
     snake = engine.load(engine.find_robot("snake50"))
     panel.set_quantities(catalogue(snake))
-    with qtbot.waitSignal(panel.message) as told:
+    with qtbot.waitSignal(panel.message) as reported:
         actions["Torques and forces"].trigger()
-    assert f"{EACH} of " in told.args[0]
+    assert f"{EACH} of " in reported.args[0]
     assert len(panel.quantities) == EACH
     panel.set_quantities(catalogue(engine.chain(11)))
-    with qtbot.waitSignal(panel.message) as told:
+    with qtbot.waitSignal(panel.message) as reported:
         actions["Joint positions"].trigger()
-    assert told.args[0] == f"{EACH} of 11 are plotted; choose the group again for more of them"
+    assert reported.args[0] == f"{EACH} of 11 are plotted; choose the group again for more of them"
     with qtbot.assertNotEmitted(panel.message):
         actions["Joint positions"].trigger()
     assert len(panel.quantities) == 11
     panel.set_quantities(catalogue(engine.chain(2)))
-    with qtbot.waitSignal(panel.message) as told:
+    with qtbot.waitSignal(panel.message) as reported:
         actions["Contact force"].trigger()
-    assert told.args[0] == "this robot has no contact force to plot"
+    assert reported.args[0] == "this robot has no contact force to plot"
 
 
 def test_there_are_only_so_many_curves_and_their_styles_differ(qtbot, panel):
     panel.set_quantities(catalogue(engine.load(engine.find_robot("snake50"))))
     positions = [each for each in panel.list.model.quantities if each.kind == "position" and each.subject == "joint"]
     angles = [each for each in positions if each.unit.si == "rad"]
-    for quantity in angles[: min(STYLES, MOST)]:
+    for quantity in angles[: min(STYLES, MAX_CURVES)]:
         panel.plot(quantity)
     (chart,) = panel.charts
-    assert len({(chart.tint(each), chart.dash(each)) for each in chart.quantities}) == min(STYLES, MOST)
-    for quantity in angles[:MOST]:
+    assert len({(chart.tint(each), chart.dash(each)) for each in chart.quantities}) == min(STYLES, MAX_CURVES)
+    for quantity in angles[:MAX_CURVES]:
         panel.plot(quantity)
-    with qtbot.waitSignal(panel.message) as told:
-        panel.plot(angles[MOST])
-    assert "remove one first" in told.args[0]
-    assert len(panel.quantities) == MOST
+    with qtbot.waitSignal(panel.message) as reported:
+        panel.plot(angles[MAX_CURVES])
+    assert "remove one first" in reported.args[0]
+    assert len(panel.quantities) == MAX_CURVES
 
 
 def test_the_wheel_and_keys_zoom_all_plots_and_live_returns(panel):
@@ -349,9 +349,9 @@ def test_numbers_and_picture_are_saved(qtbot, panel, tmp_path, monkeypatch):
     fill(panel, 1.0)
     numbers, picture = (action for action in panel.save.menu().actions())
     name_file(monkeypatch, tmp_path / "run")
-    with qtbot.waitSignal(panel.message) as told:
+    with qtbot.waitSignal(panel.message) as reported:
         numbers.trigger()
-    assert told.args[0] == f"Saved {tmp_path / 'run.csv'}"
+    assert reported.args[0] == f"Saved {tmp_path / 'run.csv'}"
     rows = list(csv.reader((tmp_path / "run.csv").read_text().splitlines()))
     assert rows[0] == ["time [s]", "joint1 position [rad]", "joint2 torque [N m]", "total energy [J]"]
     table = np.array(rows[1:], float)
@@ -373,9 +373,9 @@ def test_numbers_and_picture_are_saved(qtbot, panel, tmp_path, monkeypatch):
     assert not any(dark), "no splitters"
     assert not list(tmp_path.glob(".*"))
     name_file(monkeypatch, tmp_path / "nowhere" / "x.csv")
-    with qtbot.waitSignal(panel.message) as told:
+    with qtbot.waitSignal(panel.message) as reported:
         numbers.trigger()
-    assert "was not written" in told.args[0]
+    assert "was not written" in reported.args[0]
 
 
 def test_a_robot_has_its_plots_again_the_next_time(qtbot, make_window):

@@ -52,8 +52,8 @@ def test_zero_outside_the_limits_it_begins_in_a_pose_of_its_srdf(qtbot, window, 
     window.statusBar().messageChanged.connect(messages.append)
     opened(example(stem))
     reached(qtbot, window, pose)
-    told = f"it starts in the pose {pose!r} of its SRDF, since zero is outside the limits of {joints}"
-    assert told in messages
+    reported = f"it starts in the pose {pose!r} of its SRDF, since zero is outside the limits of {joints}"
+    assert reported in messages
     assert listed(window) == ["neutral", pose]
 
 

@@ -36,8 +36,8 @@ def test_an_opened_or_saved_session_is_among_them(qtbot, opened, make_window, tm
     name_file(monkeypatch, tmp_path / "another")
     window.features[Sessions].save_as.trigger()
     window.files.recent_menu.aboutToShow.emit()
-    told = [action.text() for action in window.files.recent_menu.actions()]
-    assert told == ["another.catena", "mine.catena", "pendulum.urdf"]
+    reported = [action.text() for action in window.files.recent_menu.actions()]
+    assert reported == ["another.catena", "mine.catena", "pendulum.urdf"]
 
 
 def test_those_of_one_name_are_told_apart_by_their_folders():

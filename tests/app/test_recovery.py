@@ -117,9 +117,9 @@ def test_the_window_lives_on_after_a_fault_and_tells_of_it(qtbot, window, report
         wait(qtbot, lambda: "division by zero" in window.features[LogView].text)
     finally:
         sys.excepthook, threading.excepthook = hook, thread_hook
-    told = window.features[LogView].text
-    assert "in a slot" in told
-    assert all(report.name in told for report in reports.reports())
+    message = window.features[LogView].text
+    assert "in a slot" in message
+    assert all(report.name in message for report in reports.reports())
     assert "Help › Log" in window.statusBar().currentMessage()
     assert len(reports.reports()) == 2
     assert "in simulation" in reports.reports()[-1].read_text()

@@ -174,14 +174,14 @@ def test_a_file_that_was_refused_is_opened_once_it_is_repaired(qtbot, opened, tm
     bench, reloading, whole = window.workbench, window.features[Reloading], file.read_text()
     change(file, "</robot>", "")
     window.open(file)
-    wait(qtbot, lambda: "own.urdf was not loaded" in told(window))
+    wait(qtbot, lambda: "own.urdf was not loaded" in message(window))
     if key:
         reloading.watching.trigger()
     else:
         change(other, 'name="scara"', 'name="changed"')
         wait(qtbot, lambda: bench.robot.model.name == "changed")
         window.open(file)
-        wait(qtbot, lambda: "own.urdf was not loaded" in told(window))
+        wait(qtbot, lambda: "own.urdf was not loaded" in message(window))
     file.write_text(whole)
     if key:
         qtbot.keyClick(window, Qt.Key.Key_F5)
@@ -197,41 +197,41 @@ def test_the_newest_message_is_the_only_one_and_names_its_file(qtbot, opened, fi
     reloading._timer.stop()
     change(file, 'name="joint7"', 'name="wrist"')
     reloading.action.trigger()
-    wait(qtbot, lambda: told(window) == "own.urdf was reloaded")
+    wait(qtbot, lambda: message(window) == "own.urdf was reloaded")
     wait(qtbot, lambda: bench.robot.newest is not None)
     change(file, "</robot>", "")
     reloading.action.trigger()
-    assert not told(window), "it is being read again"
+    assert not message(window), "it is being read again"
     wait(qtbot, lambda: bench.findings.refused)
-    wait(qtbot, lambda: told(window).startswith("own.urdf was not loaded: "))
-    assert window.feature(DiagnosticsView).panel.diagnostics[0].problem in told(window)
+    wait(qtbot, lambda: message(window).startswith("own.urdf was not loaded: "))
+    assert window.feature(DiagnosticsView).panel.diagnostics[0].problem in message(window)
     assert bench.robot.model is not before
     file.write_text(whole)
     reloading.action.trigger()
-    wait(qtbot, lambda: told(window) == "own.urdf was reloaded")
+    wait(qtbot, lambda: message(window) == "own.urdf was reloaded")
     assert window.docks["Diagnostics"].isHidden()
 
 
 def test_it_waits_until_the_file_rests(opened, file, monkeypatch):
     window = opened(file)
-    reloading, asked = window.features[Reloading], []
+    reloading, requested = window.features[Reloading], []
     reloading._timer.stop()
-    monkeypatch.setattr(reloading, "reload", lambda: asked.append(True))
+    monkeypatch.setattr(reloading, "reload", lambda: requested.append(True))
     change(file, "arm7", "arm8")
     reloading.poll()
     change(file, "arm8", "arm9")
     reloading.poll()
-    assert not asked
+    assert not requested
     reloading.poll()
-    assert asked
+    assert requested
     file.unlink()
-    asked.clear()
+    requested.clear()
     for _ in range(3):
         reloading.poll()
-    assert not asked
+    assert not requested
 
 
-def told(window) -> str:
+def message(window) -> str:
     return window.statusBar().currentMessage()
 
 
@@ -255,11 +255,11 @@ def test_what_was_recorded_goes_by_a_key_alone(qtbot, opened, file, monkeypatch,
     for _ in range(3):
         reloading.poll()
     assert not bench.opening.loading
-    assert told(window) == "own.urdf has changed; F5 reloads it, and discards the recording"
+    assert message(window) == "own.urdf has changed; F5 reloads it, and discards the recording"
     assert recording.runs == (run,)
     window.statusBar().clearMessage()
     reloading.poll()
-    assert not told(window), "it is told once"
+    assert not message(window), "it is told once"
     monkeypatch.undo()
     qtbot.keyClick(window, Qt.Key.Key_F5)
     wait(qtbot, lambda: bench.robot.model is not before)
@@ -282,7 +282,7 @@ def test_a_trusted_xacro_file_runs_again_by_a_key_alone(qtbot, window, tmp_path)
     for _ in range(3):
         reloading.poll()
     assert not window.workbench.opening.loading
-    assert told(window) == "own.xacro has changed; F5 reloads it, and lets it run any Python"
+    assert message(window) == "own.xacro has changed; F5 reloads it, and lets it run any Python"
     qtbot.keyClick(window, Qt.Key.Key_F5)
     wait(qtbot, lambda: window.workbench.robot.model.name == "after")
 

@@ -37,7 +37,7 @@ def test_render_writes_a_picture(command, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (("nowhere.urdf", "--out", "a.png"), "there is no file"),
         (("pendulum", "--out", "a.jpg"), "end the name with .png"),
@@ -47,9 +47,9 @@ def test_render_writes_a_picture(command, tmp_path, capsys):
         (("pendulum", "--out", "a.png", "--elevation", "90"), "--elevation is 90"),
     ],
 )
-def test_a_wrong_call_of_render_says_what_to_do(command, words, said, tmp_path, monkeypatch):
+def test_a_wrong_call_of_render_says_what_to_do(command, words, text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises((ValueError, FileNotFoundError), match=said):
+    with pytest.raises((ValueError, FileNotFoundError), match=text):
         command(*words)
     assert not list(tmp_path.iterdir())
 

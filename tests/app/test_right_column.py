@@ -87,10 +87,10 @@ def test_time_algorithm_device_and_step_are_each_said_once(qtbot, arm):
     for title in ("Joints", "Timing"):
         arm.docks[title].raise_()
         wait(qtbot, lambda title=title: in_front(arm) == [title])
-        said = [each.text() for kind in (QLabel, QToolButton) for each in arm.findChildren(kind) if each.isVisible()]
+        texts = [each.text() for kind in (QLabel, QToolButton) for each in arm.findChildren(kind) if each.isVisible()]
         for words in ("0.007 s", "1 ms", "ABA (auto)", "CPU (auto)"):
-            assert sum(words in text for text in said) == 1, (title, words)
-        assert not any(text in ("ABA", "CPU") for text in said)
+            assert sum(words in text for text in texts) == 1, (title, words)
+        assert not any(text in ("ABA", "CPU") for text in texts)
 
 
 def test_it_is_folded_until_there_is_a_robot_and_keeps_its_width_and_tabs(qtbot, make_window):
@@ -305,14 +305,14 @@ def test_the_centre_of_mass_is_that_of_the_potential_energy(name, rng):
 def test_a_free_body_beside_the_robot_does_not_count_as_the_robot(qtbot, shown):
     arm, cube = engine.load(engine.find_robot("arm7")), engine.free_body("box", (0.1, 0.1, 0.1), 5.0, "body")
     both = engine.compose(engine.Part(arm, prefix=""), engine.Part(cube, (80, 0, 0), "cube/"))
-    told = []
+    reported = []
     for model in (arm, both):
         frame = Snapshot(model)
         frame.q[:] = np.append(np.full(arm.nq, 0.3), model.neutral()[arm.nq :])
         frame.v[:] = np.append(np.full(arm.nv, 0.2), np.full(model.nv - arm.nv, 7.0))
         frame.link_poses[:] = engine.link_poses(model, frame.q)
-        told.append(robot_facts(model, frame))
-    assert told[0] == told[1]
+        reported.append(robot_facts(model, frame))
+    assert reported[0] == reported[1]
     at = engine.link_poses(both, both.neutral())
     balls = [Explainer(each, 1.0).glyphs(["masses"], at[: len(each.link_names)])["ball"].poses for each in (arm, both)]
     np.testing.assert_allclose(balls[1][-1, :3, 3], balls[0][-1, :3, 3], atol=1e-5)  # the whole robot's

@@ -131,19 +131,19 @@ def test_a_reset_in_an_opened_run_begins_another(qtbot, window, run_file):
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "words"),
     [
         (ValueError("the run's arrays take 5.0 GB"), "nothing was written: the run's arrays take 5.0 GB"),
         (MemoryError(), "nothing was written: it does not fit into memory"),
     ],
 )
-def test_an_export_that_is_too_large_is_told_in_a_sentence(qtbot, window, exports, fault, said):
+def test_an_export_that_is_too_large_is_told_in_a_sentence(qtbot, window, exports, fault, words):
     def work(_: object) -> str:
         raise fault
 
     exports.begin(work, "writing …")
     wait(qtbot, lambda: not exports.writing.running)
-    assert window.statusBar().currentMessage() == said
+    assert window.statusBar().currentMessage() == words
 
 
 @pytest.mark.parametrize("shape", [1, 2], ids=["slope", "rough"])
@@ -195,8 +195,8 @@ def test_an_export_says_which_run_it_has(qtbot, window, exports, tmp_path, monke
         monkeypatch.setattr("app.features.run_exports.ask_path", lambda *a, path=path: titles.append(a[1]) or str(path))
         wait(qtbot, action.isEnabled)
         action.trigger()
-        said = f"{len(branch)} rows written to {name}: {extent}"
-        wait(qtbot, lambda said=said: window.statusBar().currentMessage() == said)
+        words = f"{len(branch)} rows written to {name}: {extent}"
+        wait(qtbot, lambda words=words: window.statusBar().currentMessage() == words)
     assert titles == ["Export run 2, one of 2"] * 2
     times = np.load(tmp_path / "branch.npz")["time"]
     assert (times[0], times[-1], len(times)) == (0.0, end, len(branch))
@@ -395,5 +395,5 @@ def test_an_export_into_a_folder_that_takes_no_files_names_both_and_what_to_do(q
     monkeypatch.setattr(engine, "require_place", fail)
     exports.write("/proc/x.npz", "npz")
     wait(qtbot, lambda: not exports.writing.running)
-    said = window.statusBar().currentMessage()
-    assert said.startswith("nothing was written: x.npz cannot be written to /proc: No such file or directory; choose")
+    words = window.statusBar().currentMessage()
+    assert words.startswith("nothing was written: x.npz cannot be written to /proc: No such file or directory; choose")

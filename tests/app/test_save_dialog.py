@@ -16,7 +16,7 @@ def parent(qtbot) -> QWidget:
     return widget
 
 
-def answer(name: str, asked: list[str], over: QMessageBox.StandardButton, *then: str) -> QTimer:
+def answer(name: str, requested: list[str], over: QMessageBox.StandardButton, *then: str) -> QTimer:
     """Type a name and press Save; after a question and its answer the next name, or close the dialog."""
     typed = [name, *then]
 
@@ -24,7 +24,7 @@ def answer(name: str, asked: list[str], over: QMessageBox.StandardButton, *then:
         match QApplication.activeModalWidget():
             case QMessageBox() as question:
                 typed[:1] = []
-                asked.append(question.text())
+                requested.append(question.text())
                 question.button(over).click()
             case QFileDialog() as dialog if not typed:
                 dialog.reject()
@@ -44,12 +44,12 @@ def ask(parent: QWidget) -> str:
 
 def test_the_file_that_would_be_replaced_is_asked_about(parent, tmp_path):
     (tmp_path / "foo.npz").write_bytes(b"old")
-    asked: list[str] = []
-    timer = answer(str(tmp_path / "foo"), asked, QMessageBox.StandardButton.No)
+    requested: list[str] = []
+    timer = answer(str(tmp_path / "foo"), requested, QMessageBox.StandardButton.No)
     assert ask(parent) == ""
     timer.stop()
-    assert len(asked) == 1
-    assert "foo.npz" in asked[0]
+    assert len(requested) == 1
+    assert "foo.npz" in requested[0]
 
 
 def test_the_next_dialog_begins_in_the_folder_used_last(parent, tmp_path):
@@ -64,20 +64,20 @@ def test_the_next_dialog_begins_in_the_folder_used_last(parent, tmp_path):
 
 
 def test_a_name_of_another_kind_of_file_is_refused(parent, tmp_path):
-    asked: list[str] = []
-    timer = answer(str(tmp_path / "foo.PNG"), asked, QMessageBox.StandardButton.Ok, str(tmp_path / "bar"))
+    requested: list[str] = []
+    timer = answer(str(tmp_path / "foo.PNG"), requested, QMessageBox.StandardButton.Ok, str(tmp_path / "bar"))
     assert ask(parent) == str(tmp_path / "bar.npz")
     timer.stop()
-    assert asked == ["foo.PNG would be a picture; the name of a run ends in .npz"]
+    assert requested == ["foo.PNG would be a picture; the name of a run ends in .npz"]
 
 
 @pytest.mark.parametrize("ending", ["jpg", "webp", "PDF"])
 def test_a_picture_is_not_written_under_the_name_of_another_format(parent, tmp_path, ending):
-    asked: list[str] = []
-    timer = answer(str(tmp_path / f"foo.{ending}"), asked, QMessageBox.StandardButton.Ok, str(tmp_path / "foo"))
+    requested: list[str] = []
+    timer = answer(str(tmp_path / f"foo.{ending}"), requested, QMessageBox.StandardButton.Ok, str(tmp_path / "foo"))
     assert ask_path(parent, "Export", "arm7.png", "Pictures (*.png)", "png") == str(tmp_path / "foo.png")
     timer.stop()
-    assert asked == [f"foo.{ending} would be a .{ending.lower()} file; the name of a picture ends in .png"]
+    assert requested == [f"foo.{ending} would be a .{ending.lower()} file; the name of a picture ends in .png"]
 
 
 def test_a_suffix_is_added_where_none_is_typed(parent, tmp_path):

@@ -318,8 +318,8 @@ def test_a_file_that_is_no_robot_is_told_of_in_one_sentence(qtbot, arm, tmp_path
     path = tmp_path / "cube.obj"
     path.write_text("# a cube\nv 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
     arm.features[SceneView].add_robot(str(path), free=True)
-    told = "cube.obj, line 1: XML: the file is a mesh; give the URDF that names it"
-    wait(qtbot, lambda: arm.statusBar().currentMessage() == told)
+    reported = "cube.obj, line 1: XML: the file is a mesh; give the URDF that names it"
+    wait(qtbot, lambda: arm.statusBar().currentMessage() == reported)
 
 
 @pytest.fixture
@@ -389,12 +389,12 @@ def test_a_mesh_that_cannot_be_read_is_told_and_not_added(qtbot, window, scene, 
         ("bad.obj", face, "a face in line 5 names vertex 9, and it has 3 vertices; export it again"),
         ("bad.stl", "words\n", "holds no triangles; select a mesh that has some"),
     ):
-        path, told = tmp_path / name, f"{name}: {why}"
+        path, reported = tmp_path / name, f"{name}: {why}"
         path.write_text(text)
         name_file(monkeypatch, path)
         entry(scene, "Obstacle: mesh…")
-        with case(told):
-            wait(qtbot, lambda told=told: window.statusBar().currentMessage() == told)
+        with case(reported):
+            wait(qtbot, lambda reported=reported: window.statusBar().currentMessage() == reported)
         assert not scene.obstacles
 
 

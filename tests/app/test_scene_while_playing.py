@@ -52,7 +52,7 @@ def test_numbers_of_a_body_that_moves_are_taken(qtbot, window, falling):
 def test_play_that_is_pressed_while_a_body_is_added_begins_once_it_is_there(qtbot, window, scene):
     """It was forgotten, although the button had become Pause."""
     entry(scene, "Free body: cube")
-    assert window.workbench.loading
+    assert window.workbench.opening.loading
     qtbot.keyClick(window, Qt.Key.Key_Space)
     settled(qtbot, scene)
     wait(qtbot, lambda: len(scene.objects) == 1 and window.workbench.robot.time > 0.1)

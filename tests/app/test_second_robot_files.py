@@ -47,8 +47,8 @@ def test_it_is_in_the_session_as_it_stood(qtbot, opened, make_window, tmp_path):
 
     session = json.loads((tmp_path / "two.catena").read_text())
     gone = {**session["beside"], "path": "gone.urdf"}
-    for said, words in ((gone, "the file of the second robot is missing"), ({}, "")):
-        (tmp_path / "two.catena").write_text(json.dumps({**session, "beside": said}))
+    for message, words in ((gone, "the file of the second robot is missing"), ({}, "")):
+        (tmp_path / "two.catena").write_text(json.dumps({**session, "beside": message}))
         again.features[Sessions].open(str(tmp_path / "two.catena"))
         wait(qtbot, lambda: view.model is None)
         assert words in again.statusBar().currentMessage()
@@ -140,14 +140,14 @@ def test_of_two_files_the_one_opened_last_is_shown(qtbot, arm, monkeypatch):
     view.open(humanoid)
     assert view.kept == {"path": str(humanoid), "place": [], "q": None, "v": None, "algorithm": "auto", "time": 0.0}
     view.open(scara, kept=SavedSecondRobot((1.0, 2.0, 0.0), (0.1,) * 4, (0.0,) * 4))
-    said = {"path": str(scara), "place": [1.0, 2.0, 0.0], "q": [0.1] * 4, "v": [0.0] * 4, "algorithm": "auto"}
-    said["time"] = 0.0
-    assert view.kept == said
+    message = {"path": str(scara), "place": [1.0, 2.0, 0.0], "q": [0.1] * 4, "v": [0.0] * 4, "algorithm": "auto"}
+    message["time"] = 0.0
+    assert view.kept == message
     wait(qtbot, lambda: view.model is not None)
-    assert view.kept == said
+    assert view.kept == message
     go_on.set()
     wait(qtbot, lambda: arm.viewport.overlays.second_robot is not None)
-    assert (view.model.name, view.kept) == ("scara", said)
+    assert (view.model.name, view.kept) == ("scara", message)
     view.open(pendulum)
     view.close()
     assert view.kept == {}

@@ -80,12 +80,12 @@ def test_an_opened_session_restores_settings_view_and_docks(qtbot, saved, make_w
 
 
 def test_the_command_line_opens_a_session(saved, make_window, qtbot, monkeypatch, capsys):
-    asked = []
+    requested = []
     monkeypatch.setattr("app.no_screen", lambda: False)
-    monkeypatch.setattr("app.show_window", lambda *words: asked.append(words[0]) or 0)
+    monkeypatch.setattr("app.show_window", lambda *words: requested.append(words[0]) or 0)
     assert main.main([str(saved)]) == 0
     window = make_window()
-    window.open(asked[0])
+    window.open(requested[0])
     bench = window.workbench
     wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.q[1] == 0.4)
     assert bench.robot.settings.dt == 2e-3
@@ -205,8 +205,8 @@ def test_a_session_is_saved_when_its_run_is_and_not_while_another_file_is_writte
     for each in (path, other):
         name_file(monkeypatch, each)
         qtbot.keyClick(window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
-        told = window.statusBar().currentMessage()
-        assert told == "writing mine.catena.npz …" if each is path else "another file is being written" in told
+        message = window.statusBar().currentMessage()
+        assert message == "writing mine.catena.npz …" if each is path else "another file is being written" in message
     assert not other.exists()
     held.set()
     wait(qtbot, lambda: not window.features[RunExports].writing.running)

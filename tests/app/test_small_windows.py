@@ -292,7 +292,7 @@ def test_a_message_has_the_room_that_others_can_spare(qtbot, arm):
     wait(qtbot, lambda: bar.width() == SMALL.width())
     beside = status.size_label, status.step_button
 
-    def told(text: str) -> list[bool]:
+    def shown(text: str) -> list[bool]:
         bar.showMessage(text)
         assert bar.toolTip() == text
         return [each.isVisible() for each in beside]
@@ -302,11 +302,11 @@ def test_a_message_has_the_room_that_others_can_spare(qtbot, arm):
         return "saved " + "more " * ((wider_than - advance("saved ")) // advance("more ") + 1)
 
     bar.clearMessage()
-    assert told("saved") == [True, True]
+    assert shown("saved") == [True, True]
     longer = text(status.size_label.parentWidget().x())
-    assert told(longer) == [False, True]
+    assert shown(longer) == [False, True]
     wait(qtbot, lambda: status.step_button.x() > bar.fontMetrics().horizontalAdvance(longer) + EDGE)
-    assert told(text(bar.width())) == [False, True]
+    assert shown(text(bar.width())) == [False, True]
     assert status.device_button.isVisible()
     bar.clearMessage()
     assert [each.isVisible() for each in beside] == [True, True]

@@ -178,9 +178,9 @@ def test_a_click_on_a_sample_shows_its_run(qtbot, window, studied, swung):
 
 def test_the_number_of_a_sample_is_typed_or_reached_by_keys(qtbot, studied, swung):
     panel = studied(swung).panel
-    asked = []
+    requests = []
     panel.requested.disconnect()
-    panel.requested.connect(asked.append)
+    panel.requested.connect(requests.append)
     panel.sample.setFocus()
     panel.sample.selectAll()
     qtbot.keyClicks(panel.sample, "17")
@@ -190,7 +190,7 @@ def test_the_number_of_a_sample_is_typed_or_reached_by_keys(qtbot, studied, swun
     qtbot.keyClick(panel.chart, Qt.Key.Key_PageUp)
     assert panel.chart.row == panel.sample.value() == 8
     qtbot.mouseClick(panel.open_run, Qt.MouseButton.LeftButton)
-    assert asked == [8]
+    assert requests == [8]
 
 
 @pytest.mark.parametrize("dark", [True, False])
@@ -198,9 +198,9 @@ def test_the_number_of_a_sample_is_typed_or_reached_by_keys(qtbot, studied, swun
 def test_every_chart_is_drawn_tells_and_is_clicked(qtbot, studied, swung, name, dark):
     theme.apply(QApplication.instance(), dark)
     panel = studied(swung).panel
-    asked = []
+    requests = []
     panel.requested.disconnect()
-    panel.requested.connect(asked.append)
+    panel.requested.connect(requests.append)
     chart = panel.chart
     plain = chart.grab().toImage()
     panel.kind_box.setCurrentText(name)
@@ -219,7 +219,7 @@ def test_every_chart_is_drawn_tells_and_is_clicked(qtbot, studied, swung, name, 
     QApplication.sendEvent(chart, QHelpEvent(QEvent.Type.ToolTip, place, chart.mapToGlobal(place)))
     wait(qtbot, lambda: "sample" in QToolTip.text())
     qtbot.mouseClick(chart, Qt.MouseButton.LeftButton, pos=place)
-    assert asked == [panel.sample.value()]
+    assert requests == [panel.sample.value()]
     QToolTip.hideText()
     theme.apply(QApplication.instance(), True)
 
@@ -233,9 +233,9 @@ def test_what_is_on_top_is_taken_first_and_each_further_click_takes_the_next(qtb
     panel.show_results(results)
     assert "1 diverged" in panel.summary.text()
     assert panel.summary.text().endswith(" of the 59 that did not diverge")
-    asked = []
+    requests = []
     panel.requested.disconnect()
-    panel.requested.connect(asked.append)
+    panel.requested.connect(requests.append)
     panel.y_box.setCurrentText("shoulder velocity")
     assert panel.note.text() == "up to 3 samples on a dot: each click takes the next"
     place = place_of(chart, 6)
@@ -248,17 +248,17 @@ def test_what_is_on_top_is_taken_first_and_each_further_click_takes_the_next(qtb
     assert drawn.pixelColor(below) == drawn.pixelColor(place)
     for _ in range(4):
         qtbot.mouseClick(chart, Qt.MouseButton.LeftButton, pos=place)
-    assert asked == [46, 6, 26, 46]
+    assert requests == [46, 6, 26, 46]
     for name in ("Histogram", "Heat map", "Parallel coordinates"):
         panel.kind_box.setCurrentText(name)
         left, top, right, bottom = map(int, chart.area.getCoords())
         spots = [QPoint(x, y) for x in range(left + 3, right, 3) for y in range(bottom - 3, top, -9)]
         here = next(spot for spot in spots if len(chart.kind.rows_at(QPointF(spot), chart.area)) > 1)
-        asked.clear()
+        requests.clear()
         for _ in range(3):
             qtbot.mouseClick(chart, Qt.MouseButton.LeftButton, pos=here)
-        assert len(set(asked)) > 1
-        assert 46 not in asked
+        assert len(set(requests)) > 1
+        assert 46 not in requests
     QToolTip.hideText()
 
 
@@ -421,8 +421,8 @@ def test_a_run_that_comes_to_other_numbers_is_told(qtbot, window, studied, swung
     view = studied(folder)
     view.show_run(3)
     wait(qtbot, lambda: "other numbers" in window.statusBar().currentMessage())
-    said = window.statusBar().currentMessage()
-    assert said == "sample 3, other numbers than in the results: shoulder position"
+    message = window.statusBar().currentMessage()
+    assert message == "sample 3, other numbers than in the results: shoulder position"
 
 
 def test_a_million_samples_are_drawn_in_a_moment(rng):

@@ -18,11 +18,11 @@ def test_all_that_is_written_is_in_the_font_that_ships_and_in_one_of_its_sizes(q
     wait(qtbot, lambda: not arm.docks._fitting.isActive())
     sizes = {type_scale.points(size) for size in type_scale.SIZES}
     fonts = {QApplication.font(), *(each.font() for each in arm.findChildren(QWidget))}
-    said = {(font.family(), font.pointSizeF()) for font in fonts}
+    message = {(font.family(), font.pointSizeF()) for font in fonts}
     others = {(type_scale.fixed_font().family(), type_scale.points("body"))}
-    assert said <= {(type_scale.FAMILY, size) for size in sizes} | others
+    assert message <= {(type_scale.FAMILY, size) for size in sizes} | others
     assert QFontInfo(arm.font()).family() == type_scale.FAMILY, "it was replaced by another"
-    assert len({size for _, size in said}) >= 2
+    assert len({size for _, size in message}) >= 2
 
 
 def test_the_style_sheet_names_sizes_and_writes_none():

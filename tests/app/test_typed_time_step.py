@@ -13,14 +13,14 @@ from app.features.undo_view import UndoView
 def answers(monkeypatch):
     """The answers to the next dialogs, and the questions that were asked."""
     given: list[tuple[str, bool]] = []
-    asked: list[str] = []
+    requested: list[str] = []
 
     def ask(_window, _title, label, **_):
-        asked.append(label)
+        requested.append(label)
         return given.pop(0)
 
     monkeypatch.setattr(QInputDialog, "getText", ask)
-    return given, asked
+    return given, requested
 
 
 def test_a_step_is_typed_simulated_and_undone(qtbot, opened, answers):

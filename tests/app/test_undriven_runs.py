@@ -54,10 +54,10 @@ def branch(qtbot, window):
 
 
 def is_told(window, path) -> bool:
-    said = (
+    text = (
         f"{path} drove the joints and does not now: load it by Simulation › Controller, or hold the joints by Hold (H)"
     )
-    return window.statusBar().currentMessage().endswith(f" s; {said}")
+    return window.statusBar().currentMessage().endswith(f" s; {text}")
 
 
 def test_the_last_run_shows_its_settings_and_goes_on_without_the_efforts_of_its_controller(

@@ -199,13 +199,13 @@ def test_it_knows_when_meshes_are_still_to_come(qtbot, viewport, robot, tmp_path
 @both_ways
 def test_a_broken_mesh_is_told_once(qtbot, viewport, robot, tmp_path):
     (tmp_path / "palm.stl").write_bytes(b"no mesh")
-    told = []
-    viewport.diagnostics.connect(told.append)
+    reported = []
+    viewport.diagnostics.connect(reported.append)
     viewport.set_model(robot(MESH))
-    qtbot.waitUntil(lambda: bool(told))  # a process is started
+    qtbot.waitUntil(lambda: bool(reported))  # a process is started
     with qtbot.waitSignal(viewport.drawn):
         viewport.fit()
-    assert [[found.element for found in found] for found in told] == [["mesh palm.stl"]]
+    assert [[found.element for found in found] for found in reported] == [["mesh palm.stl"]]
 
 
 @both_ways
@@ -406,7 +406,7 @@ def test_a_full_picture_is_left_for_what_is_newer(qtbot, viewport, robot, monkey
     view = viewport.view()
     original = Renderer.pieces
     monkeypatch.setattr(Renderer, "pieces", pieces)
-    thread = PictureThread(came.append, lambda *told: came.append(told))
+    thread = PictureThread(came.append, lambda *reported: came.append(reported))
     thread.ask(view, 0)
     qtbot.waitUntil(lambda: bool(came))
     thread.close()
@@ -421,9 +421,9 @@ def test_another_robot_is_drawn_after_one_that_could_not_be(robot, viewport, qtb
         raise MemoryError("no room for it")
 
     monkeypatch.setattr(Renderer, "pieces", fail)
-    with qtbot.waitSignal(viewport.diagnostics) as told:
+    with qtbot.waitSignal(viewport.diagnostics) as reported:
         viewport.set_model(robot())
-    assert "no room for it" in told.args[0][0].problem
+    assert "no room for it" in reported.args[0][0].problem
     monkeypatch.setattr(Renderer, "pieces", draw)
     with qtbot.waitSignal(viewport.drawn):
         viewport.set_model(robot())

@@ -434,5 +434,5 @@ def test_pressing_keys_in_the_panels_still_plays(qtbot, opened):
 def test_what_was_not_opened_is_still_said_when_the_robot_is(qtbot, window):
     assert drop(window, ROBOTS / "arm6.urdf", ROBOTS / "scara.urdf")
     wait(qtbot, lambda: window.workbench.robot.model is not None)
-    said = "one robot at a time: arm6.urdf opens, scara.urdf did not"
-    wait(qtbot, lambda: window.statusBar().currentMessage() == said)
+    message = "one robot at a time: arm6.urdf opens, scara.urdf did not"
+    wait(qtbot, lambda: window.statusBar().currentMessage() == message)

@@ -46,8 +46,8 @@ def test_the_cpu_goes_on_and_the_run_so_far_is_kept(qtbot, on_gpu, pretended_gpu
     else:
         pretended_gpu.fault_in_flight = fault
     wait(qtbot, lambda: bench.computation.device == "cpu")
-    told = on_gpu.statusBar().currentMessage()
-    assert told == f"switched to the CPU: the GPU failed ({fault})"
+    message = on_gpu.statusBar().currentMessage()
+    assert message == f"switched to the CPU: the GPU failed ({fault})"
     failed = bench.robot.time
     wait(qtbot, lambda: bench.robot.time > failed + 0.2)
     assert bench.robot.playing
@@ -95,11 +95,11 @@ def one_is_told_and_it_plays_on(qtbot, window, pretended_gpu, patch, where: str,
     else:
         pretended_gpu.fault_in_flight = fault
     wait(qtbot, lambda: not bench.robot.playing)
-    told = window.statusBar().currentMessage()
-    assert told == f"the simulation stopped: {str(fault) or 'TypeError'}"
-    assert "the GPU failed" not in told
+    message = window.statusBar().currentMessage()
+    assert message == f"the simulation stopped: {str(fault) or 'TypeError'}"
+    assert "the GPU failed" not in message
     assert bench.computation.device == "cuda"
-    assert [entry.text for entry in log.entries if entry.detail] == [told], "told again and again"
+    assert [entry.text for entry in log.entries if entry.detail] == [message], "told again and again"
     patch.setattr(pretended_gpu, "step", step)
     pretended_gpu.fault_in_flight = None
     stopped = bench.robot.time

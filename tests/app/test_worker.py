@@ -425,8 +425,8 @@ def test_the_robot_is_there_before_its_code_and_closing_ends_the_compiler(urdf, 
 
 
 def test_the_speed_stays_within_its_range(bench):
-    for asked, given in ((0.001, 0.1), (3.0, 3.0), (50.0, 10.0)):
-        bench.set_speed(asked)
+    for requested, given in ((0.001, 0.1), (3.0, 3.0), (50.0, 10.0)):
+        bench.set_speed(requested)
         assert bench.speed == given
 
 

@@ -109,7 +109,7 @@ def test_the_same_file_beside_the_robot_has_them_too(qtbot, opened, path):
 def test_the_command_line_has_them(monkeypatch, path, words):
     shown = []
     monkeypatch.setattr(app, "no_screen", lambda: False)
-    monkeypatch.setattr(app, "show_window", lambda *asked: shown.append(asked) or 0)
+    monkeypatch.setattr(app, "show_window", lambda *requested: shown.append(requested) or 0)
     assert app.run_app([word.format(path) for word in words]) == 0
     ((robot, _, _, _, lesson, given),) = shown
     assert (robot, lesson, given) == (str(path), None, {"n": "5"})

@@ -112,13 +112,13 @@ class Figures:
         """Frames while it falls from a pose in which it cannot stay."""
         at, bench = yardstick(), self.bench.window.workbench
         time_before, wall = bench.robot.time, time.perf_counter()
-        told = self.bench.playing(self.seconds)
+        reported = self.bench.playing(self.seconds)
         factor = (bench.robot.time - time_before) / (time.perf_counter() - wall)
-        beside = f"divisor {told['coarsest_divisor']:g}, {told['cpu_ms_per_frame']} ms of processor a frame"
-        self.add(f"{name} plays", told["frames_per_second"], frames, "frames/s", True, at, beside)
+        beside = f"divisor {reported['coarsest_divisor']:g}, {reported['cpu_ms_per_frame']} ms of processor a frame"
+        self.add(f"{name} plays", reported["frames_per_second"], frames, "frames/s", True, at, beside)
         if real_time:
             self.add(f"{name} in real time", factor, 0.9, "× real time", True, at)
-        self.add(f"{name}'s divisor of the resolution", told["coarsest_divisor"], 2.0, "", False, at)
+        self.add(f"{name}'s divisor of the resolution", reported["coarsest_divisor"], 2.0, "", False, at)
 
     def chain(self) -> None:
         """A long chain that plays at the step chosen for it."""
@@ -182,11 +182,11 @@ class Figures:
             drawn, wall = self.bench.frames, time.perf_counter()
             self.bench.spin(60, lambda: bench.replay.frame.time > 4.5)
             drawn, wall = self.bench.frames - drawn, time.perf_counter() - wall
-            told = json.loads(script.stdout.readline())
+            reported = json.loads(script.stdout.readline())
             script.communicate("\n")
-        beside = f"{told['steps_per_second']} steps/s"
-        self.add("frames of a script's grasp", told["frames_per_second"], 60, "frames/s", True, at, beside)
-        self.add("what they cost the script", 100 * told["share_of_time"], 2, "% of its time", False, at)
+        beside = f"{reported['steps_per_second']} steps/s"
+        self.add("frames of a script's grasp", reported["frames_per_second"], 60, "frames/s", True, at, beside)
+        self.add("what they cost the script", 100 * reported["share_of_time"], 2, "% of its time", False, at)
         self.add("a script's grasp is drawn", drawn / wall, 60, "frames/s", True, at)
 
     def lesson(self, name: str, robot: Any, lesson: str) -> None:
@@ -283,10 +283,10 @@ def table(rows: list[Row]) -> str:
     for row in rows:
         bound = f"{'≥' if row.least else '≤'} {row.bound:g}"
         busy = " busy" if row.yardstick > 1.3 * least else ""
-        said = "met" if row.met else "MISSED"
+        message = "met" if row.met else "MISSED"
         lines.append(
             f"{row.what:48}{row.figure:9.1f} {bound:>9}  {row.unit:14}"
-            f"{said:8}{row.yardstick:8.1f}{busy:5}  {row.beside}"
+            f"{message:8}{row.yardstick:8.1f}{busy:5}  {row.beside}"
         )
     return "\n".join(lines)
 

@@ -159,19 +159,19 @@ def name_file(monkeypatch, path: Path) -> None:
 @contextmanager
 def number_typed(value: object) -> Iterator[list[str]]:
     """Type a value and Return into every dialog that opens for a number; yield the questions of those dialogs."""
-    asked: list[str] = []
+    requested: list[str] = []
 
     def look() -> None:
         dialog = QApplication.activeModalWidget()
         if dialog is not None and (box := dialog.findChild(QAbstractSpinBox)) is not None:
-            asked.append(dialog.findChild(QLabel).text())
+            requested.append(dialog.findChild(QLabel).text())
             QTest.keyClicks(box, str(value))  # in place of the number, which is selected
             QTest.keyClick(box, Qt.Key.Key_Return)
 
     timer = QTimer()
     timer.timeout.connect(look)
     timer.start(20)
-    yield asked
+    yield requested
     timer.stop()
 
 

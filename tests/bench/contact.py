@@ -84,9 +84,9 @@ def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:
         if key in finished:
             yield finished[key]
             continue
-        figures, asked = measure(), MUSTS.get(key, {})
+        figures, wanted = measure(), MUSTS.get(key, {})
         row = {"key": key, "figures": figures}
-        row["musts"] = {name: {"must": str(m), "aim": m.aim, "met": m.met(figures[name])} for name, m in asked.items()}
+        row["musts"] = {name: {"must": str(m), "aim": m.aim, "met": m.met(figures[name])} for name, m in wanted.items()}
         if key in PEERS:
             row["peers"] = {"mujoco": or_missing(partial(PEERS[key], seconds))}
         yield row
@@ -158,9 +158,9 @@ PEERS: Mapping[str, Callable[[float], dict[str, Any]]] = {
 
 def line(row: dict[str, Any]) -> str:
     """A row in words, as it is said once it is there."""
-    told = "; ".join(f"{name} {_words(value)}" for name, value in row["figures"].items())
-    missed = [name for name, asked in row["musts"].items() if asked["met"] == "nothing"]
-    return f"{row['key']}: {told}" + (f"; FALLS SHORT in {', '.join(missed)}" if missed else "")
+    shown = "; ".join(f"{name} {_words(value)}" for name, value in row["figures"].items())
+    missed = [name for name, wanted in row["musts"].items() if wanted["met"] == "nothing"]
+    return f"{row['key']}: {shown}" + (f"; FALLS SHORT in {', '.join(missed)}" if missed else "")
 
 
 def _words(value: Any) -> str:
@@ -194,8 +194,8 @@ def markdown(rows: list[dict[str, Any]]) -> str:
             continue
         peer = row.get("peers", {}).get("mujoco", {})
         for name, value in figures.items():
-            asked, theirs = musts.get(name), peer.get(name)
-            must, met = (asked["must"], _VERDICTS[asked["met"]]) if asked else ("", "")
-            beside = _words(theirs) if theirs is not None else peer.get("missing", "") if asked else ""
+            wanted, theirs = musts.get(name), peer.get(name)
+            must, met = (wanted["must"], _VERDICTS[wanted["met"]]) if wanted else ("", "")
+            beside = _words(theirs) if theirs is not None else peer.get("missing", "") if wanted else ""
             second.append(f"| {title}: {name} | {_words(value)} | {must} | {met} | {beside} |")
     return "\n".join([*first, "", *second, ""])

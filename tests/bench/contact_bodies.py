@@ -194,7 +194,7 @@ def strikes(batch: int = 10_000) -> dict[str, Any]:
         part for name, shape, mass in zip("abcd", shapes, masses, strict=True)
         for part in (link(name, shape, mass=mass, inertia=0.0067 * mass), joint(name))
     ]  # fmt: skip
-    model, rng, told = _loaded(*parts).with_gravity((0, 0, 0)), np.random.default_rng(9), dict[str, Any]()
+    model, rng, reported = _loaded(*parts).with_gravity((0, 0, 0)), np.random.default_rng(9), dict[str, Any]()
     x = rng.standard_normal((batch, 4, 4))
     x /= np.linalg.norm(x, axis=-1, keepdims=True)
     q = np.concatenate([rng.uniform(-0.25, 0.25, (batch, 4, 3)), x], -1).reshape(batch, -1)
@@ -206,6 +206,6 @@ def strikes(batch: int = 10_000) -> dict[str, Any]:
         simulation.step()
         found = touching(simulation)
         impulse = np.linalg.norm(found.impulse, axis=-1) * (np.arange(found.gap.shape[1]) < found.number[:, None])
-        told[f"energy gained at e {e:g}"] = float(np.max(simulation.energy()[0] / before - 1))
-        told[f"struck at e {e:g}"] = int(np.any(impulse > 1e-6, 1).sum())
-    return told
+        reported[f"energy gained at e {e:g}"] = float(np.max(simulation.energy()[0] / before - 1))
+        reported[f"struck at e {e:g}"] = int(np.any(impulse > 1e-6, 1).sum())
+    return reported

@@ -163,13 +163,13 @@ def line(row: dict[str, Any]) -> str:
         return f"{row['key']}: failed: {row['failure']}"
     if "rate" not in row:
         return f"{row['key']}: robots that differ {row['robots that differ']} of {row['compared']}"
-    told = f"{row['rate'] / 1e6:,.1f} M steps/s, {row['us']:.4g} µs a step of all"
+    reported = f"{row['rate'] / 1e6:,.1f} M steps/s, {row['us']:.4g} µs a step of all"
     if "worst" in row:
         share = row["robots lawful in all steps, %"]
-        told += f"; {row['contacts']:.3g} contacts, residual {row['worst']:.1e}, {share:.4g} % lawful in all steps"
+        reported += f"; {row['contacts']:.3g} contacts, residual {row['worst']:.1e}, {share:.4g} % lawful in all steps"
     if peer := row.get("peer"):
         theirs = f"{peer['rate'] / 1e6:,.1f} M, ours {peer['ratio']:.3g} ×" if "rate" in peer else peer["missing"]
-        told += f"; MuJoCo Warp {theirs}"
+        reported += f"; MuJoCo Warp {theirs}"
     if goal := row.get("goal"):
-        told += f"; {goal['met']} met of {goal['quantity']} must {goal['must']:g}, aim {goal['aim']:g}"
-    return f"{row['key']}: {told}"
+        reported += f"; {goal['met']} met of {goal['quantity']} must {goal['must']:g}, aim {goal['aim']:g}"
+    return f"{row['key']}: {reported}"

@@ -47,11 +47,11 @@ def _measured(case: Case, seconds: float) -> dict[str, Any]:
 
 def line(row: dict[str, Any]) -> str:
     """A row in words: the fastest in each number type, and the next."""
-    said = []
+    messages = []
     for dtype in DTYPES:
         timed = [found for found in row["results"] if found["dtype"] == dtype and found["host"] is not None]
         best = sorted(timed, key=lambda found: float(found["host"]))[:2]
         names = [f"{found['algorithm']} on {found['device']} {in_words(found['host'])}" for found in best]
         ratio = f", {times(best[1]['host'] / best[0]['host'])} ×" if len(best) > 1 else ""
-        said.append(f"{dtype}: {', then '.join(names)}{ratio}" if best else f"{dtype}: none")
-    return f"{row['key']}: {'; '.join(said)}"
+        messages.append(f"{dtype}: {', then '.join(names)}{ratio}" if best else f"{dtype}: none")
+    return f"{row['key']}: {'; '.join(messages)}"

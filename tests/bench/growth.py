@@ -149,7 +149,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
     return tables(rows, rows[-1] if "crossings" in rows[-1] else findings(rows))
 
 
-def tables(rows: list[dict[str, Any]], told: Mapping[str, Any]) -> str:
+def tables(rows: list[dict[str, Any]], reported: Mapping[str, Any]) -> str:
     """Return the tables with findings `told`."""
     lines = []
     for axis in ("links", "batch"):
@@ -159,7 +159,7 @@ def tables(rows: list[dict[str, Any]], told: Mapping[str, Any]) -> str:
         lines += [f"| µs over {axis} | {heads} | slope |", "| --- |" + " ---: |" * (len(sizes) + 1)]
         for name, curve in found.items():
             cells = (f"{curve[size]:.4g}" if size in curve else "" for size in sizes)
-            steep = told["slopes"][axis][name]
+            steep = reported["slopes"][axis][name]
             lines.append(f"| `{name}` | {' | '.join(cells)} | {'' if steep is None else f'{steep:.2f}'} |")
         lines.append("")
-    return "\n".join([*lines, *(f"- {sentence}" for sentence in told["crossings"]), ""])
+    return "\n".join([*lines, *(f"- {sentence}" for sentence in reported["crossings"]), ""])

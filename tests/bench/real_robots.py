@@ -24,7 +24,7 @@ from engine.compile import finish_compiling, parts
 from engine.holding import holding_gains
 from engine.model import Model
 from engine.model.shapes import Collision
-from engine.scene import Scene, hull, put_down
+from engine.scene import Scene, cached_hulls, put_down
 from engine.simulation import Simulation
 from engine.urdf.load import load
 from engine.validation import Array
@@ -135,7 +135,7 @@ def write_plain(urdf: Path, folder: Path) -> Path:
 
 
 def _add_shape(link: ET.Element, shape: Collision, folder: Path) -> None:
-    corners = [points * shape.size for points in hull.of_link(shape.mesh)] if shape.shape == "mesh" else [None]
+    corners = [points * shape.size for points in cached_hulls.of_link(shape.mesh)] if shape.shape == "mesh" else [None]
     for points in corners:
         collision = ET.SubElement(link, "collision")
         rpy = lie.rpy_from_rotation(shape.pose[:3, :3])
@@ -256,10 +256,10 @@ def line(row: dict[str, Any]) -> str:
     """A row in words."""
     if "failure" in row:
         return f"{row['key']}: {row['failure']}"
-    said = f"{row['key']}: {row['us']:.1f} µs a step, worst residual {row['worst']:.1e}"
-    said += f", {row['over']:.1%} of {TOGETHER} steps above {LAWFUL:g}"
-    said += "; it diverged" if row["diverged"] else ""
+    text = f"{row['key']}: {row['us']:.1f} µs a step, worst residual {row['worst']:.1e}"
+    text += f", {row['over']:.1%} of {TOGETHER} steps above {LAWFUL:g}"
+    text += "; it diverged" if row["diverged"] else ""
     if "ratio" not in row:
-        return f"{said}; no MuJoCo: {row['no_peer']}"
+        return f"{text}; no MuJoCo: {row['no_peer']}"
     judged = "blew up" if row["blown"] else f"{row['peer_us']:.1f} µs, {row['ratio']:.2f} × as long"
-    return f"{said}; MuJoCo {judged}{'' if row['blown'] or row['ratio'] >= MUST else ' FALLS SHORT'}"
+    return f"{text}; MuJoCo {judged}{'' if row['blown'] or row['ratio'] >= MUST else ' FALLS SHORT'}"

@@ -319,18 +319,18 @@ def _beside(side: _Side, work: RobotCase, folder: Path) -> dict[str, Any]:
 def line(row: dict[str, Any]) -> str:
     """A row in words, as it is said once it is there."""
     if "failure" in row:
-        told = f"failed: {row['failure']}"
+        reported = f"failed: {row['failure']}"
     else:
-        told = f"{row['rate'] / 1e6:.3g} M steps/s, {row['contacts']:.3g} contacts, residual at most {_worst(row)}"
-        told += (
+        reported = f"{row['rate'] / 1e6:.3g} M steps/s, {row['contacts']:.3g} contacts, residual at most {_worst(row)}"
+        reported += (
             f", {row['over']:.2%} of steps above {ACCEPTED_RESIDUAL_SINGLE:g}, first step after {row['first']:.1f} s"
         )
-        told += f"; {row['diverged']:.2%} DIVERGED" if row["diverged"] else ""
+        reported += f"; {row['diverged']:.2%} DIVERGED" if row["diverged"] else ""
     if peer := row.get("peer"):
-        told += f"; MuJoCo Warp {_of_peer(peer)}"
+        reported += f"; MuJoCo Warp {_of_peer(peer)}"
     if "ratio" in row:
-        told += f", ours {row['ratio']:.3g} ×"
-    return f"{row['key']}: {told}"
+        reported += f", ours {row['ratio']:.3g} ×"
+    return f"{row['key']}: {reported}"
 
 
 def _worst(row: dict[str, Any]) -> str:

@@ -81,8 +81,8 @@ def _step_code(case: Case, algorithm: str) -> Code:
 
 def line(row: dict[str, Any]) -> str:
     """A row in words."""
-    said = (f"{work} {row[work]['chosen']}, {row[work]['regret']:.2f} × the fastest" for work in WORKS)
-    return f"{row['key']}: {'; '.join(said)}"
+    text = (f"{work} {row[work]['chosen']}, {row[work]['regret']:.2f} × the fastest" for work in WORKS)
+    return f"{row['key']}: {'; '.join(text)}"
 
 
 def table(rows: list[dict[str, Any]]) -> Table:

@@ -47,8 +47,8 @@ def inside(intervals: list[list[float]]) -> int:
 
 def line(row: dict[str, Any]) -> str:
     """A row in words."""
-    said = (f"{name}: {times(middle)} ({times(low)}–{times(high)})" for name, (low, middle, high) in _spread(row))
-    return f"{row['key']}: {'; '.join(said)}"
+    text = (f"{name}: {times(middle)} ({times(low)}–{times(high)})" for name, (low, middle, high) in _spread(row))
+    return f"{row['key']}: {'; '.join(text)}"
 
 
 def table(rows: list[dict[str, Any]]) -> Table:

@@ -94,5 +94,5 @@ def _best(found: dict[str, Curve], where: str) -> Curve:
 
 def markdown(rows: list[dict[str, Any]]) -> str:
     """A table of µs for each axis, with the slopes, and the crossings in words."""
-    told = rows[-1] if "crossings" in rows[-1] else findings(rows)
-    return growth.tables(rows, told)
+    reported = rows[-1] if "crossings" in rows[-1] else findings(rows)
+    return growth.tables(rows, reported)

@@ -281,14 +281,14 @@ def line(row: dict[str, Any]) -> str:
         return f"{row['key']}: failed: {row['failure']}"
     if "rate" in row:
         own = f", {row['enqueued_us']:.3g} µs of the host's" if "enqueued_us" in row else ""
-        told = f"{row['rate'] / 1e6:,.0f} M steps/s, {row['step_us']:.4g} µs a step of all{own}"
+        reported = f"{row['rate'] / 1e6:,.0f} M steps/s, {row['step_us']:.4g} µs a step of all{own}"
     else:
         times = [f"{name} {us:,.1f}" for name, us in row["us"].items()]
         times += [f"{name} {x['us']:,.1f}" if "us" in x else f"{name}: {x['missing']}" for name, x in _peers(row)]
         times += [f"{name}: {why}" for name, why in row.get("failures", {}).items()]
-        told = f"µs a step: {'; '.join(times)}; apart at most {max(row['apart'].values(), default=0):.0e}"
+        reported = f"µs a step: {'; '.join(times)}; apart at most {max(row['apart'].values(), default=0):.0e}"
     goal = row.get("goal")
-    return f"{row['key']}: {told}" + (
+    return f"{row['key']}: {reported}" + (
         f"; {goal['met']} met of must {goal['must']:g}, aim {goal['aim']:g}" if goal else ""
     )
 

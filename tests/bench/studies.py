@@ -170,11 +170,11 @@ def _command(folder: Path, args: argparse.Namespace, gpus: int) -> dict[str, flo
         out = folder / f"command-{gpus}-{turn}"
         words = [sys.executable, str(ROOT / "main.py"), "study", str(path), "--out", str(out), "--json"]
         began = perf_counter()
-        said = subprocess.run(
+        output = subprocess.run(
             [*words, *(("--on", args.on) if args.on else ())], env=env, stdout=subprocess.PIPE, text=True, check=True
         )
         times.append(perf_counter() - began)
-        done = json.loads(said.stdout)
+        done = json.loads(output.stdout)
     seconds, stored = float(np.median(times)), sum(part.stat().st_size for part in results.parts(out))
     return {
         "gpus": gpus, "samples": done["done"], "diverged": done["diverged"], "seconds": seconds, "all_seconds": times,

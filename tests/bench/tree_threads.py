@@ -81,11 +81,11 @@ def _ahead(dca: Curve, aba: Curve) -> float | None:
 def line(row: dict[str, Any]) -> str:
     """A row in words."""
     if "ahead" in row:
-        told = (
+        reported = (
             f"{shape} from {', '.join(f'{_from(bodies)} bodies on {count}' for count, bodies in found.items())} threads"
             for shape, found in row["ahead"].items()
         )
-        return f"ahead of the ABA: {'; '.join(told)}"
+        return f"ahead of the ABA: {'; '.join(reported)}"
     times = ", ".join(f"{us:.4g} ({row['speedup'][count]:.2f} ×) on {count}" for count, us in row["dca_us"].items())
     return f"{row['key']}: abia {row['aba_us']:.4g} µs, dca {times} threads; residual {row['residual']:.1e}"
 

@@ -32,8 +32,8 @@ def of(case: Case) -> set[str]:
     return _robot(case.robot, model) | _scene(case, model) | _settings(case) | _state(case, model)
 
 
-def _where(**told: bool) -> set[str]:
-    return {name.replace("_", " ") for name, there in told.items() if there}
+def _where(**shown: bool) -> set[str]:
+    return {name.replace("_", " ") for name, there in shown.items() if there}
 
 
 def _robot(robot: dict, model: engine.Model) -> set[str]:
@@ -45,7 +45,7 @@ def _robot(robot: dict, model: engine.Model) -> set[str]:
     moved = [j for j in robot["joints"] if j["kind"] != "fixed"]
     inner = {j["parent"] for j in moved} & {j["child"] for j in robot["joints"] if j["kind"] == "fixed"}
     one_side = np.isfinite(model.lower) != np.isfinite(model.upper)
-    told = _where(
+    shown = _where(
         base_fixed=roots == 0, base_free=roots == 1, several_free=roots > 1,
         one_body=len(model.parent) == 1, many_bodies=len(model.parent) > 6,
         branches=features.first_occurrence("trees", model) is not None, free_inside=roots < np.sum(model.kind == FREE),
@@ -62,7 +62,7 @@ def _robot(robot: dict, model: engine.Model) -> set[str]:
         link_restitution=any(link["restitution"] is not None and link["shapes"] for link in robot["links"]),
         mesh_of_parts=any(len(shape.get("parts", ())) > 1 for shape in shapes),
     )  # fmt: skip
-    return told | {f"joint {kind}" for kind in kinds} | {f"shape {shape['kind']}" for shape in shapes}
+    return shown | {f"joint {kind}" for kind in kinds} | {f"shape {shape['kind']}" for shape in shapes}
 
 
 def _scene(case: Case, model: engine.Model) -> set[str]:
@@ -70,28 +70,28 @@ def _scene(case: Case, model: engine.Model) -> set[str]:
     if scene is None:
         return {"scene none"}
     below = scene["ground"]
-    told = {f"ground {below['kind'] if below else 'none'}", f"mu {scene['friction']:g}", f"e {scene['restitution']:g}"}
-    told |= {f"obstacle {entry['kind']}" for entry in scene["obstacles"]}
-    told |= _where(self_collision=scene["self_collision"], obstacle=bool(scene["obstacles"]))
+    shown = {f"ground {below['kind'] if below else 'none'}", f"mu {scene['friction']:g}", f"e {scene['restitution']:g}"}
+    shown |= {f"obstacle {entry['kind']}" for entry in scene["obstacles"]}
+    shown |= _where(self_collision=scene["self_collision"], obstacle=bool(scene["obstacles"]))
     found = cloud(case.robot, model)
     found = found.of(model.link_body[found.link] != WORLD)
     if below is None or not len(found.link):
-        return told
+        return shown
     if below["kind"] == "plane" and below["normal"] != [0.0, 0.0, 1.0]:
-        told.add("ground plane, tilted")
+        shown.add("ground plane, tilted")
     x = found.world(engine.link_poses(model, np.array(case.state["q"])))
     gap = Gaps(below, ground(below))(x.reshape(-1, 3), np.tile(found.radius, case.batch)).min()
-    return told | _where(over_ground=gap > 1e-3, at_ground=-1e-8 <= gap <= 1e-3, in_ground=gap < -1e-8,
+    return shown | _where(over_ground=gap > 1e-3, at_ground=-1e-8 <= gap <= 1e-3, in_ground=gap < -1e-8,
                          deep_in_ground=gap < -6e-3)  # fmt: skip
 
 
 def _settings(case: Case) -> set[str]:
     settings = case.settings
-    told = {settings["integrator"], f"by {settings['algorithm']}", settings["on_divergence"]}
-    told |= _where(limits_on=settings["limits"], kp=settings["kp"] is not None, kd=settings["kd"] is not None,
+    shown = {settings["integrator"], f"by {settings['algorithm']}", settings["on_divergence"]}
+    shown |= _where(limits_on=settings["limits"], kp=settings["kp"] is not None, kd=settings["kd"] is not None,
                    gains_by_robot=isinstance(settings["kd"], list) and isinstance(settings["kd"][0], list),
                    short_dt=settings["dt"] < 3e-4, long_dt=settings["dt"] > 2e-3)  # fmt: skip
-    return told | {f"own {name}" for name in settings["parameters"] or ()}
+    return shown | {f"own {name}" for name in settings["parameters"] or ()}
 
 
 def _state(case: Case, model: engine.Model) -> set[str]:
@@ -129,9 +129,9 @@ def main() -> None:
         found = cases.case(seed, FAMILIES[seed % len(FAMILIES)] if given.step else None)
         seconds = time.process_time() - start
         spent, worst = spent + seconds, max(worst, (seconds, seed))
-        told = of(found) | (_stepped(found, seed) if given.step else set())
-        counts.update(told)
-        pairs.update(combinations(sorted(told), 2))
+        shown = of(found) | (_stepped(found, seed) if given.step else set())
+        counts.update(shown)
+        pairs.update(combinations(sorted(shown), 2))
     _tell(counts, pairs, given.count)
     each = spent / given.count * 1e3
     print(f"\n{each:.1f} ms of processor a case, {worst[0] * 1e3:.0f} ms at most (seed {worst[1]}); given up: "
@@ -146,14 +146,14 @@ def _stepped(found: Case, seed: int) -> set[str]:
     except engine.Diverged as fault:
         print(f"seed {seed}: {fault}")
         return {"STEP diverged"}
-    told = _where(STEP_froze=bool(np.any(made.diverged)))
+    shown = _where(STEP_froze=bool(np.any(made.diverged)))
     if (touches := made.contacts) is None:
-        return told
+        return shown
     slack = float(np.max(touches.residual)) > engine.CONTACT_TOLERANCE
     if slack:
         print(f"seed {seed}: residual {np.max(touches.residual):.2g}")
     other = touches.other[np.arange(touches.other.shape[1]) < touches.number[:, None]]
-    return told | _where(
+    return shown | _where(
         STEP_touches=bool(np.any(touches.number)), STEP_touches_ground=bool(np.any(other == -1)), STEP_slack=slack,
         STEP_touches_link=bool(np.any(other >= 0)), STEP_touches_obstacle=bool(np.any(other < -1)),
         STEP_touches_often=bool(np.any(touches.number > 4)),

@@ -98,7 +98,7 @@ def of_robots(found: Case, chosen: list[int]) -> Case:
     return dataclasses.replace(found, state=state, settings=settings)
 
 
-def told(simulation: engine.Simulation) -> dict[str, Any]:
+def results_of(simulation: engine.Simulation) -> dict[str, Any]:
     """Return all results of a simulation and of its last step, except times."""
     reader = simulation.frames(simulation.batch)
     reader.begin()

@@ -121,11 +121,11 @@ class Reached:
                 goal = source[to - 1].strip() if to > 0 else "end"
                 if to not in missed:
                     yield Item(name, function, f"{source[k - 1].strip()} -> {goal}", k)
-        for (k, column), asked in text.choices.items():
+        for (k, column), requested in text.choices.items():
             for answer in (True, False):
                 if not self.choices[str(text.file), k, column, answer] and k not in missed:
                     yield Item(
-                        name, function, f"{'' if answer else 'not '}({asked}) in {source[k - 1].strip()}", k, column
+                        name, function, f"{'' if answer else 'not '}({requested}) in {source[k - 1].strip()}", k, column
                     )
 
     def counts(self, texts: list[Text]) -> tuple[int, int]:
@@ -272,9 +272,9 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=250, help="random cases")
     parser.add_argument("--corners", type=int, default=30, help="cases of each corner")
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
+    requested = parser.parse_args()
     began = time.process_time()
-    print(report(measured(asked.count, asked.seed, asked.corners)))
+    print(report(measured(requested.count, requested.seed, requested.corners)))
     print(f"{time.process_time() - began:.0f} s of work")
 
 

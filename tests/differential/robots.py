@@ -173,9 +173,9 @@ class _Maker:
         shapes: list[dict] = []
         if self.touching and chance(rng, self.shape_share):
             shapes = [shape(rng, size) for _ in range(pick(rng, {1: 0.7, 2: 0.2, 3: 0.1}))]
-        said = chance(rng, self.surface_share)
-        friction = one_of(rng, (0.0, 0.1, 0.5, 1.5)) if said and chance(rng, 0.8) else None
-        restitution = one_of(rng, (0.0, 0.2, 0.7, 1.0)) if said and chance(rng, 0.5) else None
+        text = chance(rng, self.surface_share)
+        friction = one_of(rng, (0.0, 0.1, 0.5, 1.5)) if text and chance(rng, 0.8) else None
+        restitution = one_of(rng, (0.0, 0.2, 0.7, 1.0)) if text and chance(rng, 0.5) else None
         way = one_of(rng, ("gazebo", "bullet")) if friction is not None or restitution is not None else None
         inertial = None if mass is None else _inertial(rng, mass, size)
         self.links.append(

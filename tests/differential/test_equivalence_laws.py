@@ -38,9 +38,9 @@ def assert_alike(found: Case, other: Equivalence) -> None:
     links = [two.model.link_names.index(other.links[name]) for name in model.link_names]
     condition = [_condition(model, q) for q in one.q]
     potential = one.energy()[1], two.energy()[1]
-    said = [_stepped(each) for each in (one, two)]
-    if said != [None, None]:
-        assert None not in said
+    messages = [_stepped(each) for each in (one, two)]
+    if messages != [None, None]:
+        assert None not in messages
         return
     for k in range(found.batch):
         own = model.mass if found.parameters() is None else found.parameters().mass[k]
@@ -81,8 +81,8 @@ def assert_alike(found: Case, other: Equivalence) -> None:
 
 def _taken_back(simulation: engine.Simulation, k: int) -> float:
     """By how much coordinates may differ where several shapes overlap: what takes them back ends after eight rounds."""
-    told = None if simulation.contacts is None else simulation.contacts.of_robot(k)
-    return 0.0 if told is None or told.number[0] < 2 else float(np.max(-told.gap, initial=0.0))
+    reported = None if simulation.contacts is None else simulation.contacts.of_robot(k)
+    return 0.0 if reported is None or reported.number[0] < 2 else float(np.max(-reported.gap, initial=0.0))
 
 
 def _stepped(simulation: engine.Simulation) -> str | None:

@@ -19,8 +19,8 @@ from tests.differential.laws import (
     chances,
     holds,
     of_robots,
+    results_of,
     same_bits,
-    told,
 )
 from tests.differential.user_actions import WILD, go
 
@@ -41,8 +41,8 @@ def of_robot(tells: dict[str, Any], robot: int) -> dict[str, Any]:
             mine[name] = x[ends[robot] : ends[robot + 1]]
         elif isinstance(x, np.ndarray):
             mine[name] = x[robot]
-    said = tells[f"divergence of {robot}"]
-    return mine | {"divergence": said and said.replace(f" of robot {robot}", "")}
+    text = tells[f"divergence of {robot}"]
+    return mine | {"divergence": text and text.replace(f" of robot {robot}", "")}
 
 
 _OF_ROBOTS = ("number", "residual", "worst")
@@ -67,7 +67,7 @@ def stepped(found: Case, wild: int | None = None, **changes: Any) -> dict[str, A
     simulation = found.simulation(**changes)
     if wild is not None:
         simulation.v[wild] += WILD * np.linspace(1.0, 2.0, simulation.model.nv)
-    return None if go(simulation, STEPS) else told(simulation)
+    return None if go(simulation, STEPS) else results_of(simulation)
 
 
 def places_do_not_matter(found: Case) -> None:
@@ -136,7 +136,7 @@ def _as_a_model(found: Case, model: engine.Model) -> dict[str, Any]:
     if found.state["wrench"] is not None:
         made.wrench[:] = found.state["wrench"]
     go(made, STEPS)
-    return of_robot(told(made), 0)
+    return of_robot(results_of(made), 0)
 
 
 @pytest.mark.parametrize("count", MANY)

@@ -55,24 +55,24 @@ def test_a_simulation_holds_the_case() -> None:
 
 def test_what_matters_occurs_and_robots_are_put_on_the_ground() -> None:
     """Most scenes with a ground have a robot that touches it or stands a millimetre above, few one deep in it."""
-    told = [frequencies.of(case(seed)) for seed in range(150)]
-    count = Counter(name for each in told for name in each)
-    assert {name: count[name] for name in EXPECTED if count[name] < 0.015 * len(told)} == {}
+    reported = [frequencies.of(case(seed)) for seed in range(150)]
+    count = Counter(name for each in reported for name in each)
+    assert {name: count[name] for name in EXPECTED if count[name] < 0.015 * len(reported)} == {}
     near = [
-        bool({"at ground", "in ground"} & each) for each in told if "ground plane" in each or "ground field" in each
+        bool({"at ground", "in ground"} & each) for each in reported if "ground plane" in each or "ground field" in each
     ]
     assert np.mean(near) > 0.6
-    assert np.mean(["deep in ground" in each for each in told]) < 0.25
+    assert np.mean(["deep in ground" in each for each in reported]) < 0.25
 
 
 def test_shrinking_leaves_what_fails() -> None:
     def fails(found: Case) -> bool:
-        asked.append(found)
+        requested.append(found)
         kinds = [joint.kind for joint in found.model().joints]
         fast = np.abs(np.array(found.state["v"])).max(initial=0) > 0.1
         return "spherical" in kinds and found.scene is not None and len(found.scene["obstacles"]) > 0 and bool(fast)
 
-    asked: list[Case] = []
+    requested: list[Case] = []
     found = next(found for seed in range(400) if fails(found := case(seed)) and len(found.robot["links"]) > 5)
     simple = shrink(found, fails, 60)
     assert fails(simple)
@@ -80,7 +80,7 @@ def test_shrinking_leaves_what_fails() -> None:
     assert simple.scene["ground"] is None
     assert simple.settings["integrator"] == "semi-implicit"
     assert weight(simple) < 0.3 * weight(found)
-    assert len(asked) < 2000
+    assert len(requested) < 2000
 
 
 def test_an_invalid_robot_does_not_count_as_failing() -> None:

@@ -22,8 +22,8 @@ from tests.differential.laws import (
     chances,
     contacts,
     holds,
+    results_of,
     same_bits,
-    told,
 )
 from tests.differential.urdf_text import folder, srdf, urdf
 from tests.differential.user_actions import Act, give, go, played, script
@@ -40,21 +40,21 @@ def recorded(simulation: engine.Simulation, recording: engine.Recording, acts: l
     if run is None:
         recording.begin(simulation)
         run = recording.runs[-1]
-        moments[0] = told(simulation), simulation.checkpoint()
+        moments[0] = results_of(simulation), simulation.checkpoint()
     for k, act in enumerate(acts):
         if act.wild is not None:
             recording.add(simulation)
-            moments[run.last] = told(simulation), simulation.checkpoint()
+            moments[run.last] = results_of(simulation), simulation.checkpoint()
         give(simulation, act)
         if act.wild is not None:
             recording.add(simulation, begins=True)
-            moments[run.last] = told(simulation), simulation.checkpoint()
+            moments[run.last] = results_of(simulation), simulation.checkpoint()
         recording.note(simulation)
         if go(simulation, act.steps):
             return moments
         if act.steps:
             recording.add(simulation, over=k % 3 == 2)
-            moments[run.last] = told(simulation), simulation.checkpoint()
+            moments[run.last] = results_of(simulation), simulation.checkpoint()
     return moments
 
 
@@ -93,7 +93,7 @@ def assert_frames(recording: engine.Recording, run: engine.Run, moments: dict[in
     frame = recording.frame(run, index)
     simulation = frame.setup.simulation()
     simulation.restore(frame.checkpoint)
-    assert_same(told(simulation), moments[index][0], f"{where}, taken up at frame {index}")
+    assert_same(results_of(simulation), moments[index][0], f"{where}, taken up at frame {index}")
 
 
 def assert_repeats(recording: engine.Recording, run: engine.Run, begin: int) -> None:

@@ -20,7 +20,7 @@ from tests.differential.laws import (
     assert_same,
     chances,
     holds,
-    told,
+    results_of,
 )
 from tests.differential.user_actions import give, go, played, script
 
@@ -49,7 +49,7 @@ def steps_are_steps(found: Case) -> None:
         held.step()
         if held.contacts is not None:
             worst = np.maximum(worst, held.contacts.residual)
-    left, right = told(at_once), told(held)
+    left, right = results_of(at_once), results_of(held)
     for each in (left, right):  # the worst of a call
         each.pop("contacts worst", None)
     assert_same(left, right, "at once")
@@ -85,7 +85,7 @@ def whatever_is_taken_up_goes_on(found: Case) -> None:
         each.restore(kept)
     others = {"itself": simulation, "a fresh one": fresh, "a used one": used, "its pickle": pickle.loads(pickled)}
     for name, other in (others | {"its deep copy": copied[0], "its copy": copied[1]}).items():
-        assert_same(told(other), before, f"{name} at {at}")
+        assert_same(results_of(other), before, f"{name} at {at}")
         for k, (x, y) in enumerate(zip(played(other, acts[at:]), expected, strict=True)):
             assert_same(x, y, f"{name}, act {k} after {at}")
     assert other.why == simulation.why
@@ -131,7 +131,7 @@ def what_is_read_once_may_change(found: Case) -> None:
         expected.restore(recorded.checkpoint)
         for x in (each, expected):
             go(x, 2)
-        assert_same(told(each), told(expected))
+        assert_same(results_of(each), results_of(expected))
 
 
 @pytest.mark.parametrize("count", MANY)

@@ -38,11 +38,11 @@ def hold(found: Case, folder: Path, device: str = "cpu", dtype: str = "float64",
 
     Of a `new` case, which nobody has looked at yet, steps that are known to be left unsolved are only counted.
     """
-    said = differences.differences(found, device, dtype)
-    if new and said and all(any(known in sentence for known in UNSOLVED) for sentence in said):
+    text = differences.differences(found, device, dtype)
+    if new and text and all(any(known in sentence for known in UNSOLVED) for sentence in text):
         differences.seen["left unsolved"] += 1
         return
-    if not said:
+    if not text:
         return
 
     def fails(smaller: Case) -> bool:
@@ -54,8 +54,8 @@ def hold(found: Case, folder: Path, device: str = "cpu", dtype: str = "float64",
     path = folder / "case.json"
     smallest = shrink(found, fails, seconds=20)
     smallest.save(path)
-    said = differences.differences(smallest, device, dtype) or said
-    pytest.fail("\n".join([f"the smallest case is in {path}:", *said[:6]]), pytrace=False)
+    text = differences.differences(smallest, device, dtype) or text
+    pytest.fail("\n".join([f"the smallest case is in {path}:", *text[:6]]), pytrace=False)
 
 
 def seeds(first: int, many: int) -> list[int]:

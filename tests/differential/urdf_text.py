@@ -91,15 +91,15 @@ def _link(link: dict) -> str:
         inside.append(f"    <inertial>{_origin(inertial)}{mass}<inertia {tensor}/></inertial>")
     inside += [_collision(shape) for shape in link["shapes"]]
     if link["surface"] == "bullet":
-        said = {"lateral_friction": link["friction"], "restitution": link["restitution"]}
-        values = "".join(f'<{tag} value="{float(x)!r}"/>' for tag, x in said.items() if x is not None)
+        message = {"lateral_friction": link["friction"], "restitution": link["restitution"]}
+        values = "".join(f'<{tag} value="{float(x)!r}"/>' for tag, x in message.items() if x is not None)
         inside.append(f"    <contact>{values}</contact>")
     return "\n".join([*inside, "  </link>"])
 
 
 def _gazebo(link: dict) -> str:
-    said = {"mu1": link["friction"], "mu2": link["friction"], "restitution_coefficient": link["restitution"]}
-    values = "".join(f"<{tag}>{float(x)!r}</{tag}>" for tag, x in said.items() if x is not None)
+    message = {"mu1": link["friction"], "mu2": link["friction"], "restitution_coefficient": link["restitution"]}
+    values = "".join(f"<{tag}>{float(x)!r}</{tag}>" for tag, x in message.items() if x is not None)
     return f"  <gazebo reference={quoteattr(link['name'])}>{values}</gazebo>"
 
 
@@ -110,8 +110,8 @@ def _collision(shape: dict) -> str:
     elif kind == "box":
         solid = f'<box size="{_numbers(size)}"/>'
     else:
-        said = " ".join(f'{key}="{float(x)!r}"' for key, x in zip(_SIZES[kind], size, strict=True))
-        solid = f"<{kind} {said}/>"
+        message = " ".join(f'{key}="{float(x)!r}"' for key, x in zip(_SIZES[kind], size, strict=True))
+        solid = f"<{kind} {message}/>"
     return f"    <collision>{_origin(shape)}<geometry>{solid}</geometry></collision>"
 
 
@@ -124,11 +124,11 @@ def _joint(joint: dict) -> str:
         inside.append(f'    <axis xyz="{_numbers(joint["axis"])}"/>')
     for tag in ("limit", "dynamics"):
         if joint[tag] is not None:
-            said = " ".join(f'{key}="{float(x)!r}"' for key, x in joint[tag].items() if x is not None)
-            inside.append(f"    <{tag} {said}/>")
+            message = " ".join(f'{key}="{float(x)!r}"' for key, x in joint[tag].items() if x is not None)
+            inside.append(f"    <{tag} {message}/>")
     if (mimic := joint["mimic"]) is not None:
-        said = f'multiplier="{float(mimic["multiplier"])!r}" offset="{float(mimic["offset"])!r}"'
-        inside.append(f"    <mimic joint={quoteattr(mimic['joint'])} {said}/>")
+        message = f'multiplier="{float(mimic["multiplier"])!r}" offset="{float(mimic["offset"])!r}"'
+        inside.append(f"    <mimic joint={quoteattr(mimic['joint'])} {message}/>")
     return "\n".join([*inside, "  </joint>"])
 
 

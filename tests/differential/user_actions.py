@@ -8,7 +8,7 @@ import numpy as np
 import engine
 from engine.validation import Array
 from tests.differential.cases import Case
-from tests.differential.laws import chances, told
+from tests.differential.laws import chances, results_of
 
 WILD = 1e11
 """A velocity by which a robot diverges within some steps."""
@@ -71,5 +71,5 @@ def played(simulation: engine.Simulation, acts: list[Act]) -> Iterator[dict[str,
     """Return the results after each act."""
     for act in acts:
         give(simulation, act)
-        said = go(simulation, act.steps)
-        yield told(simulation) | {"said": said}
+        text = go(simulation, act.steps)
+        yield results_of(simulation) | {"said": text}

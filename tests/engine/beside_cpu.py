@@ -81,7 +81,7 @@ def apart(ours, theirs) -> float:
     return float(np.abs(ours - theirs).max() / max(1.0, np.abs(theirs).max()))
 
 
-def told(simulation: engine.Simulation, robot: int) -> dict[str, np.ndarray]:
+def contacts_of(simulation: engine.Simulation, robot: int) -> dict[str, np.ndarray]:
     """A robot's contacts of the last step."""
     found = simulation.contacts
     number = int(found.number[robot])
@@ -98,7 +98,7 @@ def alike(cpu: engine.Simulation, ours: engine.Simulation, within: float) -> Non
     number = to_host(ours.contacts.number)
     np.testing.assert_array_equal(number, cpu.contacts.number)
     for k in range(cpu.batch):
-        mine, theirs = told(ours, k), told(cpu, k)
+        mine, theirs = contacts_of(ours, k), contacts_of(cpu, k)
         for name in ("link", "other"):
             np.testing.assert_array_equal(mine[name], theirs[name])
         for name in ("point", "normal", "gap"):

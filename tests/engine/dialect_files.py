@@ -17,9 +17,9 @@ def contents() -> dict[str, bytes]:
     """Return the files' contents, by their names without ".urdf", sorted."""
     found = {path.stem: path.read_bytes() for path in FOLDER.glob("*.urdf") if path != BASE}
     base = BASE.read_bytes().decode()
-    for name, said in EXPECTED.items():
-        if "change" in said:
-            found[name] = changed(base, said["change"]).encode()
+    for name, message in EXPECTED.items():
+        if "change" in message:
+            found[name] = changed(base, message["change"]).encode()
     return dict(sorted(found.items()))
 
 

@@ -121,10 +121,10 @@ def test_what_is_no_real_number_is_refused_in_a_sentence(call, kind, model):
     form, words = REFUSED[kind]
     if (call, kind) == ("gain", "one number"):
         pytest.skip("one gain is that of every joint")
-    with pytest.raises((TypeError, ValueError), match=words) as told:
+    with pytest.raises((TypeError, ValueError), match=words) as reported:
         CALLS[call](model, form(Q))
-    assert "\n" not in str(told.value)
-    assert len(str(told.value)) < 400
+    assert "\n" not in str(reported.value)
+    assert len(str(reported.value)) < 400
 
 
 @pytest.mark.parametrize("kind", ["complex", "masked", "dates", "text", "records", "beyond floats"])
@@ -177,10 +177,10 @@ ON_HOST = {
 @pytest.mark.parametrize("call", ON_HOST)
 def test_arrays_of_a_gpu_are_refused_where_the_cpu_needs_them(call, model):
     name, function = ON_HOST[call]
-    with pytest.raises(TypeError) as told:
+    with pytest.raises(TypeError) as reported:
         function(model, DeviceArray(Q))
-    assert str(told.value).startswith(f"{name} is in a GPU's memory; expected ")
-    assert str(told.value).endswith(", in the host's: copy it with .get()")
+    assert str(reported.value).startswith(f"{name} is in a GPU's memory; expected ")
+    assert str(reported.value).endswith(", in the host's: copy it with .get()")
     np.testing.assert_equal(function(model, DeviceArray(Q).get()), function(model, Q))
 
 

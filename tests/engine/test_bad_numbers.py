@@ -58,9 +58,9 @@ def faults(model, q, v, given) -> tuple[list[str], int]:
     simulation.step(STEPS)
     found = [name for name in "qv" if not np.all(np.isfinite(getattr(simulation, name)))]
     for robot in range(BATCH):
-        said = simulation.divergence(robot)
-        if simulation.diverged[robot] != (said is not None and f"of robot {robot}; halve dt" in said):
-            found.append(f"robot {robot} is told to be {said!r}")
+        text = simulation.divergence(robot)
+        if simulation.diverged[robot] != (text is not None and f"of robot {robot}; halve dt" in text):
+            found.append(f"robot {robot} is told to be {text!r}")
     if given.get("integrator") == "implicit" and not np.any(v) and ("kp" in given or "kd" in given):
         found += [f"gains made {k} diverge" for k in np.flatnonzero(simulation.diverged)]
     return found, int(np.count_nonzero(simulation.diverged))
@@ -136,7 +136,7 @@ def test_quaternions_that_are_no_rotations_are_refused(length, rng):
     q = model.random(rng, 3)
     name, quaternion = model.quaternions[-1]
     q[1, quaternion] = [0.0, 0.0, length, 0.0]
-    said = re.escape(f"of length {length:.1g}" if length else "zero")
+    text = re.escape(f"of length {length:.1g}" if length else "zero")
     for call in (engine.link_poses, lambda m, x: engine.Simulation(m, 3, q=x), lambda m, x: engine.mass_matrix(m, x)):
-        with pytest.raises(ValueError, match=f"quaternion of joint '{name}' in q is {said}; expected"):
+        with pytest.raises(ValueError, match=f"quaternion of joint '{name}' in q is {text}; expected"):
             call(model, q)

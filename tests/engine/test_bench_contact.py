@@ -169,12 +169,12 @@ def test_a_batch_of_robots_of_others_is_measured_on_the_gpu(monkeypatch, tmp_pat
 @pytest.mark.usefixtures("example_robots")
 def test_a_prepared_robot_is_the_one_that_its_file_tells_of(tmp_path):
     robot = prepared_robots.read("Solo12", prepared_robots.prepare("Solo12", tmp_path).parent)
-    told = load(robot.path)
+    reported = load(robot.path)
     moved = tmp_path.rename(tmp_path.with_name("moved"))
     again = prepared_robots.read("Solo12", moved)
     rng = np.random.default_rng(0)
-    q, v, tau = told.random(rng), rng.standard_normal(told.nv), rng.standard_normal(told.nv)
-    expected = engine.forward_dynamics(told, q, v, tau)
+    q, v, tau = reported.random(rng), rng.standard_normal(reported.nv), rng.standard_normal(reported.nv)
+    expected = engine.forward_dynamics(reported, q, v, tau)
     for model in (robot.model, again.model):
         np.testing.assert_array_equal(engine.forward_dynamics(model, q, v, tau), expected)
     scene = Scene(friction=real_robots.FRICTION)
@@ -184,7 +184,7 @@ def test_a_prepared_robot_is_the_one_that_its_file_tells_of(tmp_path):
     np.testing.assert_allclose(np.linalg.norm(starts[:, 3:7], axis=1), 1.0)
     walking = prepared_robots.targets(again, "walking", 3, 2)
     off = np.abs(walking - again.posture)
-    assert walking.shape == (2, 3, told.nv)
+    assert walking.shape == (2, 3, reported.nv)
     assert np.all(off[..., 6:] > 0)
     assert off.max() <= real_robots.SWING
 

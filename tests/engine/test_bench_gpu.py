@@ -88,19 +88,19 @@ def test_the_picture_and_the_tables_of_growth_name_candidates_slopes_and_crossin
     text = (tmp_path / "grown.svg").read_text("utf-8")
     for words in ("dca, slope 0.10", "abia, slope 1.00", "pinocchio, slope 1.00", "4096"):
         assert words in text
-    told = growth.markdown(rows)
-    assert told.count("| slope |") == 2
-    assert told.endswith(f"- {rows[-1]['crossings'][-1]}\n")
+    reported = growth.markdown(rows)
+    assert reported.count("| slope |") == 2
+    assert reported.endswith(f"- {rows[-1]['crossings'][-1]}\n")
 
 
 def test_a_row_says_what_was_asked_met_and_who_ran_beside():
     times = {"algorithm": "abia", "device_us": 9.0, "call_us": 20.0, "rate": 1.1e8}
     beside = {"pinocchio": {"ratio": 40.0, "ratio_call": 18.0}, "mjx": {"missing": "JAX is not installed"}}
     row = {"key": "chains", **times, "peers": beside, "goal": gpu.Goal("device_us", 15, 8).verdict(times)}
-    said = gpu.line(row)
-    assert said.startswith("chains by abia: 9 µs on the device")
+    message = gpu.line(row)
+    assert message.startswith("chains by abia: 9 µs on the device")
     for words in ("must 15, aim 8: must met", "pinocchio: ratio 40 ×, ratio_call 18 ×", "mjx: JAX is not installed"):
-        assert words in said
+        assert words in message
     assert gpu.line({"key": "race", "failure": "MemoryError: no"}) == "race: failed: MemoryError: no"
     assert gpu.table([row]).row_count == 1
 
@@ -135,25 +135,25 @@ def test_a_step_s_growth_follows_no_curve_beyond_what_takes_long(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("asked", "found", "met"),
+    ("requested", "found", "met"),
     [((24, 16), 15.9, "aim"), ((24, 16), 24, "must"), ((24, 16), 25, "nothing"), ((8e8, 9e8), 8.5e8, "must")],
 )
-def test_what_was_asked_of_a_step_is_a_bound_from_the_side_of_its_aim(asked, found, met):
-    assert gpu.Goal("us", *asked).verdict({"us": found})["met"] == met
+def test_what_was_asked_of_a_step_is_a_bound_from_the_side_of_its_aim(requested, found, met):
+    assert gpu.Goal("us", *requested).verdict({"us": found})["met"] == met
 
 
 def test_a_row_of_steps_says_times_peers_and_what_is_met():
     row = {"key": "steps-50x1", "us": {"dca on cuda": 13.2}, "apart": {"dca on cuda": 2e-13}}
     row["peers"] = {"mujoco": {"us": 35.6, "ratio": 2.7}, "mujoco-warp": {"missing": "MuJoCo Warp is not installed"}}
     row["goal"] = steps.GOALS["steps-50x1"].verdict({"us": 13.2})
-    said = steps.line(row)
+    message = steps.line(row)
     for words in (
         "dca on cuda 13.2; mujoco 35.6",
         "MuJoCo Warp is not installed",
         "2e-13",
         "aim met of must 24, aim 16",
     ):
-        assert words in said
+        assert words in message
     assert "cfa on cuda: MemoryError: no" in steps.line({**row, "failures": {"cfa on cuda": "MemoryError: no"}})
     launched = {"key": "launched-quadruped", "rate": 7e8, "step_us": 93.6, "enqueued_us": 8.0}
     assert steps.line(launched) == "launched-quadruped: 700 M steps/s, 93.6 µs a step of all, 8 µs of the host's"

@@ -97,8 +97,8 @@ def test_a_call_that_takes_long_is_timed_to_its_end(abia):
 def test_a_robot_is_named_as_it_was_loaded(tmp_path):
     file = tmp_path / "arm.urdf"
     file.write_text(engine.find_robot("arm6").read_text())
-    for options, said in (({}, ()), ({"floating": True}, ("--floating",))):
-        assert robot_words.words(engine.load(file, **options)) == (str(file), *said)
+    for options, text in (({}, ()), ({"floating": True}, ("--floating",))):
+        assert robot_words.words(engine.load(file, **options)) == (str(file), *text)
     hand = tmp_path / "hand.urdf"
     follower = '<mimic joint="j1" multiplier="2"/>'
     links = "".join(
@@ -145,16 +145,16 @@ def test_the_progress_of_a_measurement_grows_to_its_end(abia):
 
 
 def test_a_process_that_is_silent_says_so_and_one_that_is_stopped_ends():
-    told: list[Silence] = []
+    reported: list[Silence] = []
     with Children(1) as children:
         with pytest.raises(RuntimeError, match="'NoneType' object is not iterable"):
             list(children[0].work(time.sleep, 0.01))
         assert list(children[0].work(range, 3)) == [0, 1, 2]
-        for silence in children[0].work(time.sleep, 60.0, stop=lambda: bool(told)):
+        for silence in children[0].work(time.sleep, 60.0, stop=lambda: bool(reported)):
             assert isinstance(silence, Silence)
-            told.append(silence)
-        assert len(told) == 1
-        assert 0.3 < told[0].seconds < 50
+            reported.append(silence)
+        assert len(reported) == 1
+        assert 0.3 < reported[0].seconds < 50
         assert children[0]._process.poll() is not None
 
 

@@ -25,8 +25,8 @@ def test_who_is_ahead_is_found_between_two_sizes_and_not_by_noise():
     assert 10 < found["1"] < 20
     assert found["2"] == 10
     assert found["4"] is None
-    told = tree_threads.line({"key": "findings", "ahead": {"star": found}})
-    assert told.endswith("10 bodies on 2, no number of bodies on 4 threads")
+    reported = tree_threads.line({"key": "findings", "ahead": {"star": found}})
+    assert reported.endswith("10 bodies on 2, no number of bodies on 4 threads")
 
 
 def test_a_row_is_measured_and_told():

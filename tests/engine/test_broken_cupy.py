@@ -63,12 +63,12 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_gpu_that_cannot_be_used_is_told_in_a_sentence_and_the_cpu_taken(cupy, fault, capsys):
-    harm, told = FAULTS[fault]
+    harm, reported = FAULTS[fault]
     harm(cupy)
     reason = engine.why_no_gpu()
     assert reason is not None
     assert "\n" not in reason
-    with pytest.raises(device.NoGpu, match=told):
+    with pytest.raises(device.NoGpu, match=reported):
         engine.Simulation(engine.chain(2), device="cuda")
     assert engine.Simulation(engine.chain(2), device="auto").device == "cpu"
     assert main.main(["run", "double_pendulum", "--seconds", "0.02", "--device", "auto"]) == 0

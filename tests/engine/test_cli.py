@@ -153,12 +153,12 @@ def test_robots_of_a_batch_that_diverge_leave_the_others_alone(call, tmp_path):
     words = ("run", chain, "--batch", 12, "--q", "random", "--v", 10, "--dt", 0.0015)
     integrator = "--integrator", "semi-implicit"
     code, text, error = call(*words, *integrator, "--seconds", 0.75, "--out", out, "--json")
-    said = json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    message = json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
     assert code == 1
-    assert said["steps"] == 500
-    lost = int(said["failure"].split(" of 12 robots diverged and stay as they were before: ")[0])
+    assert message["steps"] == 500
+    lost = int(message["failure"].split(" of 12 robots diverged and stay as they were before: ")[0])
     assert 0 < lost < 12
-    assert said["failure"].count("the simulation diverged at") == min(lost, 3)
+    assert message["failure"].count("the simulation diverged at") == min(lost, 3)
     assert "of robot" in error
     with np.load(out) as file:
         still = np.all(file["q"][:, -1] == file["q"][:, -2], 1)
@@ -172,9 +172,9 @@ def test_a_long_chain_runs_at_the_step_that_suits_it(call, tmp_path):
     assert call("generate", "chain", "1000", "--out", path)[0] == 0
     code, result, error = call("run", path, "--seconds", "0.02", "--json")
     assert code == 0, error
-    said = json.loads(result)
-    assert (said["dt"], said["integrator"]) == engine.suggested_step(engine.load(path))[:2]
-    assert said["dt"] < 1e-3
+    message = json.loads(result)
+    assert (message["dt"], message["integrator"]) == engine.suggested_step(engine.load(path))[:2]
+    assert message["dt"] < 1e-3
 
 
 def test_controls_from_a_file_drive_the_robot(call, tmp_path):
@@ -266,7 +266,7 @@ def test_generate_makes_a_urdf_that_loads_as_the_same_model(call, tmp_path, rng)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("run", "nowhere"), "there is no file 'nowhere'; give a URDF or xacro file, or one of the robots that ship"),
         (("run", "arm7", "--dt", "-1"), "-1 is not a positive number"),
@@ -285,10 +285,10 @@ def test_generate_makes_a_urdf_that_loads_as_the_same_model(call, tmp_path, rng)
         (("fly",), "'fly' is neither a command nor a robot; commands: run, "),
     ],
 )
-def test_a_wrong_call_says_what_came_and_what_was_expected(call, words, said):
+def test_a_wrong_call_says_what_came_and_what_was_expected(call, words, message):
     code, text, error = call(*words)
     assert code == 2
-    assert said in error
+    assert message in error
     assert text == ""
 
 

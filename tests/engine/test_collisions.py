@@ -72,8 +72,8 @@ def test_a_mesh_that_is_missing_is_told_once_wherever_it_stands(load):
     model = load(collision(missing) * 3, found=False)
     assert [entry.mesh for entry in (*model.visuals, *model.collisions[1:])] == ["package://hand/fist.stl"] * 4
     assert len(model.diagnostics) == 1
-    (told,) = load(collision(missing)).diagnostics
-    assert "package://hand/fist.stl is not found" in told.problem
+    (reported,) = load(collision(missing)).diagnostics
+    assert "package://hand/fist.stl is not found" in reported.problem
 
 
 def test_a_shape_that_is_none_is_left_out_and_told(load):

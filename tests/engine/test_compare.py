@@ -169,7 +169,7 @@ def test_every_algorithm_is_timed_or_says_why_not(children):
         if model == "chain4" or name in ("abia", "dca", "jsiia"):
             assert (row.verdict, row.reason) == ("ok", "")
             assert row.residual < 1e-11
-            assert row.turns >= intervals.FEWEST
+            assert row.turns >= intervals.MIN_TURNS
             assert row.host > 0
             assert row.on_device is None
         else:
@@ -209,7 +209,7 @@ def test_what_nobody_asked_for_is_left_out_where_it_would_take_too_long(monkeypa
     comparison = engine.Comparison([engine.chain(513)], seconds=0.01, devices=["cpu"])
     found = by_name(last(comparison, children=children))
     assert found["jsiia"].reason.startswith("it is recommended up to 512 links")
-    monkeypatch.setattr(candidate, "LONGEST", 1e-9)
+    monkeypatch.setattr(candidate, "MAX_SECONDS", 1e-9)
     model = engine.chain(3)
     few = candidate.Candidate(model, "chain3", "abia", "abia", "cpu", "float64", 20, requested=False)
     few.attempt(lambda: few.prepare(candidate.sample_states(model, 20, 0)))

@@ -160,8 +160,8 @@ def stubs(monkeypatch):
 def test_both_devices_stand_side_by_side_with_their_own_clocks(capsys):
     words = ["compare", "chain:6", "--batch", "3", "--seconds"]
     assert main.main([*words, "0.01", "--algorithm", "abia"]) == 0
-    told = capsys.readouterr().out
-    assert "on the GPU" in told.splitlines()[0]
+    message = capsys.readouterr().out
+    assert "on the GPU" in message.splitlines()[0]
     assert main.main([*words, "0.1", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["results"]
     assert [row["device"] for row in rows] == ["cpu"] * 5 + ["cuda"] * 5

@@ -144,7 +144,7 @@ assert engine.Interval is engine.bench.intervals.Interval
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 @pytest.mark.parametrize("on_a_terminal", [True, False])
 def test_a_run_says_that_it_compiles_on_a_terminal_and_only_the_first_time(tmp_path, on_a_terminal):
-    said = []
+    messages = []
     for _ in range(1 + on_a_terminal):
         end, terminal = os.openpty()
         run = subprocess.run(
@@ -153,11 +153,11 @@ def test_a_run_says_that_it_compiles_on_a_terminal_and_only_the_first_time(tmp_p
             stderr=terminal if on_a_terminal else subprocess.PIPE, text=True, check=True,
         )  # fmt: skip
         os.write(terminal, b"\n")  # so that there is something to read
-        said.append((run.stderr or "") + os.read(end, 10_000).decode())
+        messages.append((run.stderr or "") + os.read(end, 10_000).decode())
         os.close(end)
         os.close(terminal)
     line = r"^compiling once for this machine, about \d+ s\r$"
-    assert [len(re.findall(line, text, re.MULTILINE)) for text in said] == ([1, 0] if on_a_terminal else [0])
+    assert [len(re.findall(line, text, re.MULTILINE)) for text in messages] == ([1, 0] if on_a_terminal else [0])
 
 
 def test_no_python_file_of_the_present_folder_is_run(tmp_path):

@@ -174,7 +174,7 @@ def test_composed_models_are_copied_and_pickled():
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("made", "message"),
     [
         (lambda: engine.compose(), "there is nothing to compose; expected at least one model"),
         (lambda: engine.compose(CUBE, CUBE, CUBE), "two parts have a link 'cube/cube'; give one of them another pre"),
@@ -193,8 +193,8 @@ def test_composed_models_are_copied_and_pickled():
         (lambda: engine.free_body("sphere", 1, 0), "the body's mass is 0; expected a positive number in kg"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_composed_is_refused_in_a_sentence(made, said):
-    with pytest.raises((ValueError, TypeError), match=said):
+def test_what_cannot_be_composed_is_refused_in_a_sentence(made, message):
+    with pytest.raises((ValueError, TypeError), match=message):
         made()
 
 
@@ -209,12 +209,12 @@ def in_run(tmp_path, *words: str) -> dict:
 def test_the_command_puts_robots_and_bodies_beside_the_robot(tmp_path, capsys):
     file = tmp_path / "cube.urdf"
     file.write_text(engine.to_urdf(CUBE))
-    told = in_run(
+    message = in_run(
         tmp_path, "arm7", "--add-free", str(file), "0.5", "0", "1", "--add-free", str(file), "0.5", "0", "2", "--add",
         "pendulum", "0", "1", "0",
     )  # fmt: skip
-    assert [part["prefix"] for part in told["parts"]] == ["", "pendulum/", "cube/", "cube2/"]
-    assert [part["options"]["floating"] for part in told["parts"]] == [False, False, True, True]
+    assert [part["prefix"] for part in message["parts"]] == ["", "pendulum/", "cube/", "cube2/"]
+    assert [part["options"]["floating"] for part in message["parts"]] == [False, False, True, True]
     run = engine.read_run(tmp_path / "run.npz")
     model = engine.robot_of_text(run, engine.load)
     assert model.joint_names[-2:] == ("cube/floating_base", "cube2/floating_base")
@@ -250,7 +250,7 @@ def test_a_saved_run_has_its_parts_to_the_bit(tmp_path, rng, follower):
 
 
 @pytest.mark.parametrize(
-    ("amiss", "said"),
+    ("amiss", "message"),
     [
         ({"pose": [0, 0]}, r"the pose of the part arm7 is \[0, 0\]"),
         ({"robot": 7}, "are invalid"),
@@ -258,9 +258,9 @@ def test_a_saved_run_has_its_parts_to_the_bit(tmp_path, rng, follower):
         ({"pose": None}, "the pose of the part arm7 is None"),
     ],
 )
-def test_parts_that_cannot_be_are_refused_in_a_sentence(tmp_path, amiss, said):
+def test_parts_that_cannot_be_are_refused_in_a_sentence(tmp_path, amiss, message):
     file, text = tmp_path / "run.npz", engine.robot_as_text(engine.compose(ARM, CUBE))
     text["parts"][0] |= amiss
     save_trajectory(file, ARM, engine.rollout(ARM, ARM.neutral(), steps=1), text)
-    with pytest.raises(ValueError, match=f"the parts of its robot in run.npz are invalid .*{said}|{said}"):
+    with pytest.raises(ValueError, match=f"the parts of its robot in run.npz are invalid .*{message}|{message}"):
         engine.robot_of_text(engine.read_run(file), engine.load)

@@ -53,11 +53,11 @@ ANSWER = "def control(t, q, v):\n    return [t, 1]\n"
 )
 def test_what_it_does_is_told_in_a_sentence(model, write, text, words):
     with engine.Controller(write(text), model) as controller:
-        with pytest.raises(engine.ControllerError) as told:
+        with pytest.raises(engine.ControllerError) as reported:
             controller(0.0, [0, 0], [0, 0])
-        assert words in str(told.value)
-        assert len(str(told.value)) < 700
-        assert len(told.value.detail) <= 20_000
+        assert words in str(reported.value)
+        assert len(str(reported.value)) < 700
+        assert len(reported.value.detail) <= 20_000
 
 
 @pytest.mark.parametrize(

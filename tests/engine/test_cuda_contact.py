@@ -17,11 +17,11 @@ from beside_cpu import (
     apart,
     assert_checkpoints_lead_on,
     beside,
+    contacts_of,
     cuda,  # noqa: F401 - a fixture
     give,
     robot,
     run,
-    told,
     tumbled,
 )
 from cuda_on_host import CHIP, compiled_for_host, cuda_on_host, needs_compiler  # noqa: F401 - fixtures
@@ -82,7 +82,7 @@ def test_a_robot_that_stands_and_is_pushed_moves_as_on_the_cpu(name, push, rng):
     run(*pair, 200, SAME if name == "quadruped" else NEAR)  # where eight redundant overlaps are taken back in part
     for k in range(3):
         np.testing.assert_allclose(
-            told(pair[1], k)["wrench"].sum(0)[3:], told(pair[0], k)["wrench"].sum(0)[3:], atol=1e-4
+            contacts_of(pair[1], k)["wrench"].sum(0)[3:], contacts_of(pair[0], k)["wrench"].sum(0)[3:], atol=1e-4
         )
 
 
@@ -94,7 +94,7 @@ def test_the_impulses_of_a_robot_that_moves_are_those_of_the_cpu(rng):
         cpu.step()
         ours.step()
         for k in range(4):
-            mine, theirs = told(ours, k), told(cpu, k)
+            mine, theirs = contacts_of(ours, k), contacts_of(cpu, k)
             for field in ("impulse", "wrench", "slip"):
                 np.testing.assert_allclose(mine[field], theirs[field], atol=1e-8)
         assert apart(ours.v, cpu.v) <= 3e-9  # what the CPU's own residual of 1e-9 leaves open
@@ -269,7 +269,7 @@ def test_single_precision_knows_gaps_better_than_what_counts_as_shut(rng):
         cpu.step()
         ours.step()
         for k in range(4):
-            mine, theirs = told(ours, k), told(cpu, k)
+            mine, theirs = contacts_of(ours, k), contacts_of(cpu, k)
             np.testing.assert_array_equal(mine["link"], theirs["link"])
             off += np.abs(mine["gap"] - theirs["gap"]).tolist()
     assert len(off) > 500
@@ -399,8 +399,8 @@ def test_the_phases_of_a_step_tell_collision_and_contact(body):
 
 @pytest.mark.usefixtures("cuda")
 def test_what_does_not_touch_a_scene_on_a_gpu_is_refused_in_one_sentence():
-    said = "dca does not step robots in a scene on device 'cuda'; use abia or jsiia"
-    with pytest.raises(ValueError, match=re.escape(said)):
+    text = "dca does not step robots in a scene on device 'cuda'; use abia or jsiia"
+    with pytest.raises(ValueError, match=re.escape(text)):
         engine.Simulation(robot("quadruped"), scene=engine.Scene(), device="cuda", algorithm="dca")
 
 

@@ -29,7 +29,7 @@ def test_every_link_has_a_chunk_and_every_block_its_memory(n, batch, clusters, m
         assert cut.shared(n, size) <= most
         assert clusters or not cut.cluster
         assert cut.blocks <= 132
-        assert not cut.cluster or cut.blocks <= dca.LARGEST_CLUSTER
+        assert not cut.cluster or cut.blocks <= dca.MAX_CLUSTER
 
 
 def test_a_chain_beyond_the_gpu_is_refused():

@@ -155,7 +155,7 @@ def test_groups_that_meet_in_global_memory_move_alike(blocks, chance, monkeypatc
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_chips_without_clusters_move_alike(algorithm, chance, monkeypatch):
     """There a thread has several links of a chain that is longer than a block."""
-    monkeypatch.setattr(thread_group, "MOST_BLOCKS", 1)
+    monkeypatch.setattr(thread_group, "MAX_BLOCKS", 1)
     assert_steps_alike(*chains(algorithm, constrained(300, chance), 2, chance), 10, 1e-9)
 
 

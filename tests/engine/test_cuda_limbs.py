@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from beside_cpu import SAME, alike, apart, assert_checkpoints_lead_on, beside, cuda, give, robot, told, tumbled  # noqa: F401 - a fixture
+from beside_cpu import SAME, alike, apart, assert_checkpoints_lead_on, beside, contacts_of, cuda, give, robot, tumbled  # noqa: F401 - a fixture
 from cuda_on_host import compiled_for_host, cuda_on_host  # noqa: F401 - fixtures
 
 import engine
@@ -65,7 +65,7 @@ def test_impulses_and_wrenches_are_told_as_on_the_cpu(rng):
         cpu.step()
         ours.step()
         for k in range(3):
-            mine, theirs = told(ours, k), told(cpu, k)
+            mine, theirs = contacts_of(ours, k), contacts_of(cpu, k)
             numbers.add(len(mine["link"]))
             for field in ("impulse", "wrench", "slip", "point", "gap", "link"):
                 np.testing.assert_allclose(mine[field], theirs[field], atol=1e-7)

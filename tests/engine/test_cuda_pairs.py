@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from beside_cpu import BODY, SHAPES, alike, apart, beside, cuda, give, robot, run, told, tumbled  # noqa: F401 - a fixture
+from beside_cpu import BODY, SHAPES, alike, apart, beside, contacts_of, cuda, give, robot, run, tumbled  # noqa: F401 - a fixture
 from cuda_on_host import compiled_for_host, cuda_on_host  # noqa: F401 - fixtures
 from mimics import mimics
 from touching_bodies import NAMES, at, bodies, free, loose
@@ -70,7 +70,7 @@ def test_any_two_shapes_touch_in_the_places_of_the_cpu(near, prism, tmp_path, rn
     ours.step()
     found = []
     for k in range(batch):
-        mine, theirs = told(ours, k), told(cpu, k)
+        mine, theirs = contacts_of(ours, k), contacts_of(cpu, k)
         assert len(mine["link"]) == len(theirs["link"])
         for name in ("link", "other"):
             np.testing.assert_array_equal(mine[name], theirs[name])
@@ -110,7 +110,7 @@ def test_folded_arms_are_stopped_by_themselves_as_on_the_cpu(tmp_path):
         ours.step(10)
         alike(cpu, ours, 1e-5)
         for k in range(2):
-            mine, theirs = told(ours, k), told(cpu, k)
+            mine, theirs = contacts_of(ours, k), contacts_of(cpu, k)
             own += len(mine["link"])
             for name in ("impulse", "wrench", "other_wrench"):
                 np.testing.assert_allclose(mine[name], theirs[name], atol=1e-6)
@@ -166,7 +166,7 @@ def test_bodies_that_touch_each_other_move_alike_in_any_place_and_from_a_checkpo
         mine, all_ = (to_host(getattr(x, name)) for x in (alone, together))
         np.testing.assert_array_equal(mine[0], all_[2])
     for name in ("other", "impulse"):
-        np.testing.assert_array_equal(told(alone, 0)[name], told(together, 2)[name])
+        np.testing.assert_array_equal(contacts_of(alone, 0)[name], contacts_of(together, 2)[name])
     end = to_host(together.q).copy()
     together.restore(kept)
     together.step(60)

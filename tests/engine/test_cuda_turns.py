@@ -31,8 +31,8 @@ def spread_over(processors: int, monkeypatch) -> None:
 
 def ends(simulation: engine.Simulation) -> list[np.ndarray]:
     found = simulation.contacts
-    told = simulation.q, simulation.v, found.number, found.impulse, found.worst, simulation.diverged
-    return [np.array(to_host(x)) for x in told]
+    reported = simulation.q, simulation.v, found.number, found.impulse, found.worst, simulation.diverged
+    return [np.array(to_host(x)) for x in reported]
 
 
 @pytest.mark.usefixtures("cuda")

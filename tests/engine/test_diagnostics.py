@@ -108,7 +108,7 @@ def write(path: Path, text: str) -> Path:
     return file
 
 
-def said(found: list[Diagnostic], severity: str, line: int | None, words: str) -> bool:
+def is_reported(found: list[Diagnostic], severity: str, line: int | None, words: str) -> bool:
     """Whether one diagnostic of that severity and line holds all the words."""
     return any(
         entry.severity == severity and entry.line == line and all(word in str(entry) for word in words.split())
@@ -121,7 +121,7 @@ def test_every_fault_is_found_where_it_stands(name: str, tmp_path: Path) -> None
     severity, line, words, text = FAULTS[name]
     path = write(tmp_path, text)
     found = engine.check(path)
-    assert said(found, severity, line, words), "\n".join(map(str, found))
+    assert is_reported(found, severity, line, words), "\n".join(map(str, found))
     assert all(entry.element and entry.problem and entry.fix for entry in found)
     if severity == "error":
         with pytest.raises(ModelError) as refused:
@@ -178,7 +178,7 @@ def test_all_faults_of_one_file_are_found_in_one_pass(tmp_path: Path) -> None:
         ("error", 10, "<dynamics> nan"),
         ("error", 11, "<mimic> cycle j4"),
     ]
-    missed = [fault for fault in expected if not said(found, *fault)]
+    missed = [fault for fault in expected if not is_reported(found, *fault)]
     assert missed == []
     assert [entry.line for entry in found] == sorted(entry.line or 0 for entry in found)
 
@@ -186,8 +186,8 @@ def test_all_faults_of_one_file_are_found_in_one_pass(tmp_path: Path) -> None:
 def test_faults_after_malformed_xml_are_found_too(tmp_path: Path) -> None:
     text = GOOD.replace("</joint>\n", '</jont>\n<link name="c"><inertial><mass value="-1"/></inertial></link>\n')
     found = engine.check(write(tmp_path, text))
-    assert said(found, "error", 4, "malformed")
-    assert said(found, "error", 5, "<mass> 'c' -1 kg")
+    assert is_reported(found, "error", 4, "malformed")
+    assert is_reported(found, "error", 5, "<mass> 'c' -1 kg")
 
 
 @pytest.mark.parametrize(
@@ -202,11 +202,11 @@ def test_faults_after_malformed_xml_are_found_too(tmp_path: Path) -> None:
 def test_a_file_that_is_cut_off_is_told_as_such(tmp_path: Path, end: str, where: str) -> None:
     text = GOOD[: GOOD.rindex("</robot>")].rstrip()
     found = engine.check(write(tmp_path, text + "\n" * (9 - text.count("\n")) + end))
-    told = [str(entry) for entry in found if entry.element == "XML"]
-    assert len(told) == 1
-    assert where in told[0]
-    assert "cut off; get the whole file" in told[0]
-    assert "later problems" not in told[0]
+    reported = [str(entry) for entry in found if entry.element == "XML"]
+    assert len(reported) == 1
+    assert where in reported[0]
+    assert "cut off; get the whole file" in reported[0]
+    assert "later problems" not in reported[0]
     assert found[0].element == "XML"  # before what may follow from it
 
 
@@ -225,7 +225,7 @@ def test_a_fault_has_no_followers(tmp_path: Path) -> None:
 
 def test_the_line_is_that_on_which_a_tag_begins(tmp_path: Path) -> None:
     text = GOOD.replace('<limit lower="-1"', '\n<limit\n  lower="3"\n ')
-    assert said(engine.check(write(tmp_path, text)), "warning", 5, "<limit> above")
+    assert is_reported(engine.check(write(tmp_path, text)), "warning", 5, "<limit> above")
 
 
 def test_the_report_names_the_file_and_every_error(tmp_path: Path) -> None:

@@ -73,8 +73,8 @@ def test_a_dialect_gives_its_diagnostic_and_model(dialects: Path, name: str) -> 
     assert len(found) == ("said" in expected)
     for entry in found:
         before, parser, after = expected["said"].partition("…; ")  # its words differ from version to version
-        told = str(entry)
-        assert told.startswith(before) and told.endswith(after) if parser else told == before
+        message = str(entry)
+        assert message.startswith(before) and message.endswith(after) if parser else message == before
         assert bool(entry.repair) == mended(name)
     if "read" not in expected:
         with pytest.raises(ModelError) as refused:

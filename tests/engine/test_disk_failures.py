@@ -44,8 +44,8 @@ def test_a_file_that_the_disk_has_no_room_for_leaves_the_old_one_and_is_told_in_
     path.write_text("precious")
     small_disk(200)
     assert main.main([*words, str(path)]) == 2
-    told = capsys.readouterr().err
-    assert told == f"catena {words[0]}: '{path}' cannot be written, and stays as it was: File too large\n"
+    message = capsys.readouterr().err
+    assert message == f"catena {words[0]}: '{path}' cannot be written, and stays as it was: File too large\n"
     assert path.read_text() == "precious"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -67,9 +67,9 @@ def test_rows_that_the_disk_has_no_room_for_cost_none_that_are_there(tmp_path, c
     monkeypatch.setattr(command.facts, "clocks", dict)
     small_disk(20 * size)
     assert main.main(["bench", "--rows", str(path)]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"catena bench: '{path}' cannot be written on; the rows before are kept, and")
-    assert told.endswith(": File too large\n")
+    message = capsys.readouterr().err
+    assert message.startswith(f"catena bench: '{path}' cannot be written on; the rows before are kept, and")
+    assert message.endswith(": File too large\n")
     assert len(kept := read(path)[1]) == len(measured) - 1 > 10
     small_disk(100 * size)
     measured.clear()
@@ -207,9 +207,9 @@ def test_a_folder_and_a_file_that_may_not_be_written_to_are_told_by_the_file_s_n
             os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as pipe:
-        told = pipe.read().splitlines()
+        message = pipe.read().splitlines()
     os.waitpid(child, 0)
-    assert told == [
+    assert message == [
         f"'{path}' may not be written to; name another file, or let it be written to",
         f"'{shut / 'file'}' may not be written to; name another file, or let it be written to",
     ]

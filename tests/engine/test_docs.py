@@ -40,8 +40,8 @@ def test_figures_are_there_and_small():
      ("comb", 4096, "comb, 4096 bodies")],
 )  # fmt: skip
 def test_the_rounds_of_trees_are_those_of_the_schedule(shape, bodies, row):
-    (told,) = re.findall(rf"\| {row} \| (\d+) \|", PAGE)
-    assert rounds.rounds(shape, bodies) == int(told)
+    (reported,) = re.findall(rf"\| {row} \| (\d+) \|", PAGE)
+    assert rounds.rounds(shape, bodies) == int(reported)
 
 
 def test_the_figure_of_rounds_has_all_shapes(tmp_path):

@@ -113,8 +113,8 @@ def test_as_much_of_a_text_is_quoted_as_has_room():
 
 
 def test_an_stl_has_triangles():
-    for size, told in ((83, "binary data, not XML"), (84, "binary data, not XML")):
-        assert non_xml.explain_non_xml(bytes(size), bytes(size), "")[0] == f"the file is {told}"
+    for size, reported in ((83, "binary data, not XML"), (84, "binary data, not XML")):
+        assert non_xml.explain_non_xml(bytes(size), bytes(size), "")[0] == f"the file is {reported}"
 
 
 def test_a_root_whose_bracket_is_missing_is_told_at_its_line(tmp_path):
@@ -122,6 +122,6 @@ def test_a_root_whose_bracket_is_missing_is_told_at_its_line(tmp_path):
     path.write_text('<?xml version="1.0"?>\n<!-- an arm -->\n\nrobot name="arm">\n  <link name="base"/>\n</robot>\n')
     with pytest.raises(engine.ModelError) as refusal:
         engine.load(path)
-    (told,) = refusal.value.diagnostics
-    assert told.line == 4
-    assert "malformed XML: Start tag expected" in told.problem
+    (reported,) = refusal.value.diagnostics
+    assert reported.line == 4
+    assert "malformed XML: Start tag expected" in reported.problem

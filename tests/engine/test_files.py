@@ -67,9 +67,9 @@ def test_what_cannot_be_written_is_told_by_an_error_of_the_system_s_class(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(files.Unwritten, match="stays as it was") as told, files.replacing(tmp_path / "kept"):
+    with pytest.raises(files.Unwritten, match="stays as it was") as reported, files.replacing(tmp_path / "kept"):
         pass
-    for error in (told.value, pickle.loads(pickle.dumps(told.value)), copy.copy(told.value)):
+    for error in (reported.value, pickle.loads(pickle.dumps(reported.value)), copy.copy(reported.value)):
         assert isinstance(error, files.Unwritten)
         assert isinstance(error, kind)
         assert isinstance(error, PermissionError) == (kind is PermissionError)

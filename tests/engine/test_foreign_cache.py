@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from foreign_code import ANOTHER, OTHER, as_root, being, doubled, halve, listing, mode, owned, poisoned, told, users
+from foreign_code import ANOTHER, OTHER, as_root, being, doubled, halve, listing, logged, mode, owned, poisoned, users
 
 import engine
 from engine import files, ownership
@@ -49,7 +49,7 @@ def test_below_a_folder_that_others_can_write_to_nothing_is_run_nor_written(
     assert len(compiled) == 2
     assert listing(cache) == before
     cure = f"run chmod go-w {folder}: until then every process compiles again"
-    assert told(caplog) == (
+    assert logged(caplog) == (
         f"'{folder}' can be written to by others (mode {loose:04o}), so no compiled code below it is used; {cure}"
     )
 
@@ -66,8 +66,8 @@ def test_below_a_folder_of_another_user_nothing_is_run_nor_written(user, cache, 
         assert [doubled(), doubled(), doubled(halve)] == [6.0, 6.0, 1.5]
     assert len(compiled) == 2
     assert listing(cache) == before
-    assert f"belongs to another user (number {ANOTHER}), so no compiled code below it is used" in told(caplog)
-    assert "let CATENA_CACHE_DIR name a folder of your own: until then every process compiles again" in told(caplog)
+    assert f"belongs to another user (number {ANOTHER}), so no compiled code below it is used" in logged(caplog)
+    assert "let CATENA_CACHE_DIR name a folder of your own: until then every process compiles again" in logged(caplog)
 
 
 @as_root
@@ -134,7 +134,7 @@ def test_an_entry_that_others_could_have_written_is_replaced_and_not_run(user, c
     with being(user):
         assert [doubled(), doubled()] == [6.0, 6.0]
     assert len(compiled) == 1
-    assert told(caplog) == f"'{entry}' {why}, so it is not used, but compiled again"
+    assert logged(caplog) == f"'{entry}' {why}, so it is not used, but compiled again"
     assert (entry.is_symlink(), entry.is_file(), entry.stat().st_uid, mode(entry)) == (False, True, user, 0o600)
     assert (elsewhere.read_bytes() if elsewhere.exists() else None) == before
 
@@ -150,7 +150,7 @@ def test_a_folder_that_is_anothers_link_or_links_to_anothers_is_not_followed(cac
     before = listing(elsewhere)
     assert doubled() == 6.0
     assert listing(elsewhere) == before
-    assert f"belongs to another user (number {ANOTHER})" in told(caplog)
+    assert f"belongs to another user (number {ANOTHER})" in logged(caplog)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -163,7 +163,7 @@ def test_a_folder_that_is_a_link_to_ones_own_is_followed_unless_others_can_write
     assert caplog.messages == []
     elsewhere.parent.chmod(0o777)
     assert doubled() == 6.0
-    assert f"'{elsewhere.parent}' can be written to by others (mode 0777)" in told(caplog)
+    assert f"'{elsewhere.parent}' can be written to by others (mode 0777)" in logged(caplog)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -288,7 +288,7 @@ def test_the_program_runs_no_foreign_code(place, variable):
         why = "can be written to by others (mode 0777)"
         named.chmod(0o777)
     before = listing(named)
-    code, (said,) = run(**{variable: str(named)})
+    code, (message,) = run(**{variable: str(named)})
     assert code == 0
-    assert said.startswith(f"'{named}' {why}")
+    assert message.startswith(f"'{named}' {why}")
     assert listing(named) == before

@@ -154,13 +154,13 @@ def test_when_and_where_each_robot_diverged_is_told(device, algorithm):
     for count in (2, 30, 28):
         simulation.step(count)
     for robot in range(BATCH):
-        said = simulation.divergence(robot)
+        text = simulation.divergence(robot)
         if robot not in WILD:
-            assert said is None
+            assert text is None
             continue
         _, steps = last_finite(model, q[robot], v[robot], 60, device, algorithm=algorithm)
-        assert f"diverged at {(steps + 1) * 1e-3:g} s, first in joint" in said
-        assert f" of robot {robot}; halve dt" in said
+        assert f"diverged at {(steps + 1) * 1e-3:g} s, first in joint" in text
+        assert f" of robot {robot}; halve dt" in text
     again = make(model, q, v, device, algorithm=algorithm)
     again.restore(simulation.checkpoint())
     assert [again.divergence(robot) for robot in range(BATCH)] == [simulation.divergence(k) for k in range(BATCH)]
@@ -201,9 +201,9 @@ def test_what_was_rolled_out_before_a_divergence_is_kept(device, every):
     whole = steps // every * every
     for one in (False, True):
         rows = (q[3], v[3]) if one else (q[[3, 0]], v[[3, 0]])
-        with pytest.raises(engine.Diverged) as told:
+        with pytest.raises(engine.Diverged) as reported:
             engine.rollout(model, *rows, steps=60, every=every, **given)
-        kept = told.value.trajectory
+        kept = reported.value.trajectory
         expected = engine.rollout(model, *rows, steps=whole, every=every, **given)
         assert kept.wrench is expected.wrench is None
         for name in ("time", "q", "v", "tau"):

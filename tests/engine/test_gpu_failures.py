@@ -52,18 +52,18 @@ def test_the_trajectory_so_far_is_kept_and_a_sentence_says_so(tmp_path, monkeypa
     Vanishing.fault, Vanishing.left = fault, stretches
     out = tmp_path / "run.npz"
     done = cli.main(["run", "double_pendulum", "--seconds", "1e4", "--dt", "1e-3", "--out", str(out), "--json"])
-    said = capsys.readouterr()
+    output = capsys.readouterr()
     assert done == 1
-    assert said.err.startswith(f"the GPU failed ({words}); what was simulated until ")
-    assert len(said.err.splitlines()) == 1
-    result = json.loads(said.out)
+    assert output.err.startswith(f"the GPU failed ({words}); what was simulated until ")
+    assert len(output.err.splitlines()) == 1
+    result = json.loads(output.out)
     assert words in result["failure"]
     assert result["energy_end_J"] is None
     with np.load(out) as kept:
         end = kept["time"][-1]
         assert np.all(np.isfinite(kept["q"]))
         assert len(kept["q"]) == len(kept["time"])
-    assert f"until {end:g} s is kept" in said.err
+    assert f"until {end:g} s is kept" in output.err
     assert (end > 0) == bool(stretches)
 
 
@@ -80,9 +80,9 @@ def test_what_the_gpus_compiler_does_not_take_is_no_fault_of_the_program():
     class NVRTCError(RuntimeError):
         __module__ = "cupy_backends.cuda.libs.nvrtc"
 
-    with pytest.raises(CompileError) as told:
+    with pytest.raises(CompileError) as reported:
         raise CompileError("step.cu does not compile: …") from NVRTCError("6")
-    assert device.gpu_failed(told.value)
+    assert device.gpu_failed(reported.value)
     assert not device.gpu_failed(CompileError("step.cu does not compile: …"))
 
 

@@ -192,8 +192,8 @@ def test_any_file_is_told_in_proportion_and_within_bounds_of_time_and_memory(
         subprocess.Popen([*command, *(path for pair in half for path in pair)], stdout=subprocess.PIPE)
         for half in (pairs[::2], pairs[1::2])
     ]
-    for told in [half.communicate()[0] for half in halves]:
-        found, peak = json.loads(told)
+    for problems in [half.communicate()[0] for half in halves]:
+        found, peak = json.loads(problems)
         assert len(found) >= len(CASES) // 2
         assert {Path(name).stem: x for name, x in found.items() if x[0] > times or x[1] > growth} == {}
         assert peak / (1024 if sys.platform == "linux" else 1024**2) < megabytes
@@ -203,17 +203,17 @@ def test_beyond_so_many_faults_an_error_ends_the_reading(tmp_path: Path, monkeyp
     monkeypatch.setattr(markup, "MAX_DIAGNOSTICS", 3)
     path = tmp_path / "r.urdf"
 
-    def told(text: str) -> list[str]:
+    def problems(text: str) -> list[str]:
         path.write_text(text)
         return [found.problem for found in engine.check(path)]
 
     unread = robot(*["<joint/>"] * 5)
-    assert told(unread) == ["no name", "no type", "no <parent>", "there are more problems, which are not listed"]
+    assert problems(unread) == ["no name", "no type", "no <parent>", "there are more problems, which are not listed"]
     with pytest.raises(engine.ModelError, match="has 4 errors"):
         engine.load(path)
     warned = visuals('<geometry><box size="1 1 1"/></geometry><material name="m"/>', 5)
-    assert told(warned) == ["the material is not defined"] * 3 + ["2 more problems, which are not listed"]
+    assert problems(warned) == ["the material is not defined"] * 3 + ["2 more problems, which are not listed"]
     assert len(engine.load(path).visuals) == 5
     path.write_text(robot(*["<disable_collisions/>"] * 5))
     found = srdf.read(path, ("a", "b")).diagnostics
-    assert [each.problem for each in found] == ["no link1", "no link2", "no link1", told(unread)[-1]]
+    assert [each.problem for each in found] == ["no link1", "no link2", "no link1", problems(unread)[-1]]

@@ -195,7 +195,7 @@ def test_a_ball_touches_the_ground_where_it_is_nearest(body, rng):
 
 
 @pytest.mark.parametrize(
-    ("heights", "cell", "origin", "said"),
+    ("heights", "cell", "origin", "text"),
     [
         ([[0, 0], [0, np.nan]], 1, None, r"heights\[1, 1\] is nan"), ([[0, 0], [np.inf, 0]], 1, None, "finite"),
         ([[0, 0]], 1, None, "at least"), ([0, 0], 1, None, "at least"), ([["a", "b"], ["c", "d"]], 1, None, "numbers"),
@@ -203,8 +203,8 @@ def test_a_ball_touches_the_ground_where_it_is_nearest(body, rng):
         (np.zeros((2, 2)), 1, (0, 0), "origin"), (np.zeros((2, 2)), 1, (0, 0, np.nan), "origin"),
     ],
 )  # fmt: skip
-def test_heights_that_are_none_are_refused(heights, cell, origin, said):
-    with pytest.raises(ValueError, match=said):
+def test_heights_that_are_none_are_refused(heights, cell, origin, text):
+    with pytest.raises(ValueError, match=text):
         engine.HeightField(heights, cell, origin)
 
 
@@ -226,7 +226,7 @@ def test_run_puts_a_robot_on_terrain(tmp_path, capsys):
     capsys.readouterr()
     np.save(tmp_path / "holes.npy", np.full((3, 3), np.nan))
     (tmp_path / "empty.npy").write_bytes(b"")
-    for more, said in (
+    for more, text in (
         (["--slope", "3"], "--slope"), (["--no-ground"], "--no-ground"),
         (["--terrain", str(tmp_path / "holes.npy")], "nan"),
         (["--terrain", str(tmp_path / "none.npy")], "none.npy"),
@@ -234,4 +234,4 @@ def test_run_puts_a_robot_on_terrain(tmp_path, capsys):
         (["--controls", str(tmp_path / "empty.npy")], "no .npy"),
     ):  # fmt: skip
         assert cli.main([*call, *more]) != 0
-        assert said in capsys.readouterr().err
+        assert text in capsys.readouterr().err

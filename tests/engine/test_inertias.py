@@ -52,17 +52,17 @@ def test_an_inertia_may_miss_by_rounding_and_no_more(size, rng):
         R, _p = lie.exp(rng.standard_normal(6))
         whole = R @ np.diag([1.0, 1.0, 0.0]) @ R.T
         least = 1e-9 * np.abs(whole).max() ** 3
-        for miss, said in ((0.9, ""), (1.1, NEGATIVE)):
+        for miss, text in ((0.9, ""), (1.1, NEGATIVE)):
             inertia = (whole - miss * least * np.outer(R[:, 2], R[:, 2])) * size
-            assert refusal((inertia + inertia.T) / 2) == said
-    for miss, said in ((0.9e-9, ""), (1.1e-9, CROOKED)):
+            assert refusal((inertia + inertia.T) / 2) == text
+    for miss, text in ((0.9e-9, ""), (1.1e-9, CROOKED)):
         inertia = np.diag([3.0, 2.0, 2.0]) * size
         inertia[0, 1] += miss * 3 * size
-        assert refusal(inertia) == said
+        assert refusal(inertia) == text
     edge = np.diag([1.0, 1.0, 0.0])
-    for miss, said in ((0.9e-9, ""), (1.1e-9, NEGATIVE)):
+    for miss, text in ((0.9e-9, ""), (1.1e-9, NEGATIVE)):
         edge[0, 2] = edge[2, 0] = np.sqrt(miss)
-        assert refusal(edge * size) == said
+        assert refusal(edge * size) == text
 
 
 def test_a_batch_has_a_robot_and_its_numbers_are_real():

@@ -15,7 +15,7 @@ from engine.model.layout import pack, pack_coupling
 from engine.scene import put_down
 
 
-def asked(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, Any, scene_steps.SceneRobot]:
+def contact_problem(model: engine.Model, q: np.ndarray, v: np.ndarray) -> tuple[int, int, Any, scene_steps.SceneRobot]:
     """The contact problem of a limp robot: how many contacts and joint rows it has, and what it is solved in."""
     of = settings(model, "falling", "float64")
     assert of.scene is not None
@@ -45,7 +45,7 @@ def test_the_interior_point_alone_finds_what_newtons_steps_find(name: str, rng: 
         q, v = states(model, "falling", rng)
         q = put_down(model, engine.Scene(), q)
         v[:] = rng.uniform(-0.5, 0.5, model.nv)
-        contacts, joints, work, robot = asked(model, q, v)
+        contacts, joints, work, robot = contact_problem(model, q, v)
         assert contacts > 0
         shared = robot.workspace.forces.inertia[0], robot.known.topology, robot.contact_state.contact.bodies, work
         found, count = [], np.zeros(3, np.int64)
@@ -70,7 +70,7 @@ def test_the_interior_point_begins_near_what_newtons_steps_leave(rng: np.random.
         q, v = states(walker, "falling", rng)
         q = put_down(walker, engine.Scene(), q)
         v[:] = rng.uniform(-0.5, 0.5, walker.nv)
-        contacts, joints, work, robot = asked(walker, q, v)
+        contacts, joints, work, robot = contact_problem(walker, q, v)
         shared = robot.workspace.forces.inertia[0], robot.known.topology, robot.contact_state.contact.bodies, work
         search.begin(search.COLD_START, 1e-12, 1e-12, contacts, joints, *shared)
         while work.search.numbers[problem.BEST_RESIDUAL] > 1e-5:

@@ -204,12 +204,12 @@ def test_a_robot_that_diverges_in_a_run_that_is_cut_does_so_at_the_same_step(mon
     def run():
         simulation = engine.Simulation(model, 3, v=v, limits=False, on_divergence=how, integrator="rk4", dt=0.01)
         record = np.zeros((3, 41, model.nq)), None
-        told = ""
+        message = ""
         try:
             simulation.advance(40, record=record)
         except engine.Diverged as error:
-            told = str(error)
-        return told, simulation.steps, simulation.divergence(1), simulation.diverged.tolist(), record[0][[0, 2], :3]
+            message = str(error)
+        return message, simulation.steps, simulation.divergence(1), simulation.diverged.tolist(), record[0][[0, 2], :3]
 
     expected = run()
     assert "diverged" in (expected[2] or "")

@@ -185,7 +185,7 @@ def test_a_link_of_the_world_stays_and_says_how_far_it_is(arm7):
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("requested", "reported"),
     [
         ({"link": 99}, "has 9 links, numbered from 0"),
         ({"link": -1}, "link is -1"),
@@ -197,8 +197,8 @@ def test_a_link_of_the_world_stays_and_says_how_far_it_is(arm7):
         ({"iterations": -1}, "iterations is -1"),
     ],
 )
-def test_what_it_cannot_take_is_said_in_one_sentence(asked, told, arm7):
-    how = {"q": arm7.neutral(), "link": len(arm7.link_names) - 1, "target": [0.3, 0.0, 0.5], **asked}
-    with pytest.raises(ValueError, match=told) as refusal:
+def test_what_it_cannot_take_is_said_in_one_sentence(requested, reported, arm7):
+    how = {"q": arm7.neutral(), "link": len(arm7.link_names) - 1, "target": [0.3, 0.0, 0.5], **requested}
+    with pytest.raises(ValueError, match=reported) as refusal:
         engine.inverse_kinematics(arm7, **how)
     assert "\n" not in str(refusal.value)

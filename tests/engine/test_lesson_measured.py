@@ -26,16 +26,16 @@ def test_each_stage_that_computes_has_a_phase_of_the_engine(name: str) -> None:
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_lesson_shows_the_times_that_were_measured(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, asked = lesson(name, engine.chain(7)), []
+    made, requested = lesson(name, engine.chain(7)), []
 
     def step(_: engine.Model, algorithm: str, *_state: np.ndarray) -> dict[str, float]:
-        asked.append(algorithm)
+        requested.append(algorithm)
         return {phase: 1e-6 * (k + 1) for k, phase in enumerate(engine.PHASES["cpu"][algorithm])}
 
     assert not any(each.measured for each in made.steps)
     monkeypatch.setattr(measured, "step", step)
     made.measure()
-    assert sorted(asked) == sorted({SHOWN[name], "abia"})
+    assert sorted(requested) == sorted({SHOWN[name], "abia"})
     phases = engine.PHASES["cpu"][SHOWN[name]]
     total = sum(range(1, len(phases) + 1))
     for each in (each for each in made.steps if each.has_clock):
@@ -51,9 +51,9 @@ def test_a_lesson_shows_the_times_that_were_measured(name: str, monkeypatch: pyt
 def test_a_phase_that_the_engine_leaves_out_is_said() -> None:
     made = lesson("dca", engine.chain(3))
     stage = next(stage for stage in made.trace.stages if stage.part == "beyond")
-    said = measured.phase_text("dca", {"kinematics": 2e-6}, {"kinematics": 1e-6}, stage)
-    assert said.endswith("on so few processors it makes one part of so few links.")
-    assert "a step takes 2 µs, by the ABA 1 µs" in said
+    text = measured.phase_text("dca", {"kinematics": 2e-6}, {"kinematics": 1e-6}, stage)
+    assert text.endswith("on so few processors it makes one part of so few links.")
+    assert "a step takes 2 µs, by the ABA 1 µs" in text
 
 
 @pytest.mark.parametrize("algorithm", ["abia", "dca", "cfa"])

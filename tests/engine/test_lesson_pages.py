@@ -184,12 +184,12 @@ def test_the_measured_crossing_is_where_the_engine_chooses_dca_from_then_on(monk
     assert question.is_right(made.facts["measured_crossing"])
     assert len(question.choices) == len(subjects.MEASURED) + 1
     found_before = ([3, 2, 3, 2, 1, 1, 1, 1, 1, 1], "32"), ([1] * 10, "2")
-    for times, said in (*found_before, *(([time] * 10, subjects.NOWHERE) for time in (9, np.nan))):
+    for times, output in (*found_before, *(([time] * 10, subjects.NOWHERE) for time in (9, np.nan))):
         three = np.array([[2.0] * 10, times, [9] * 10])
         monkeypatch.setattr(subjects, "measured_over_links", lambda three=three: three)
         found = lesson("crossing", engine.chain(5))
-        assert found.facts["measured_crossing"] == said
-        assert found.steps[-1].question.answer == said
+        assert found.facts["measured_crossing"] == output
+        assert found.steps[-1].question.answer == output
         drawn = {step.picture(pages.DARK) for step in found.steps if step.section.keys.get("picture") == "measured"}
         assert [each.count("<circle") for each in drawn] == [20 + int(np.isfinite(times).sum())]
 
@@ -235,14 +235,14 @@ def test_the_parallel_algorithms_do_more_work_in_fewer_steps(name: str) -> None:
 
 def test_a_number_is_near_enough_within_a_tenth_where_the_lesson_says_so() -> None:
     question = LessonQuestion("How high?", (), "294", "Think.", 0.1)
-    assert all(question.is_right(said) for said in ("294", "300", "323", "265.0"))
-    assert not any(question.is_right(said) for said in ("324", "264", "-294", "high"))
+    assert all(question.is_right(output) for output in ("294", "300", "323", "265.0"))
+    assert not any(question.is_right(output) for output in ("324", "264", "-294", "high"))
 
 
 def test_a_number_is_an_answer_however_it_is_written() -> None:
     question = lesson("elimination", engine.chain(4)).steps[-1].question
-    assert all(question.is_right(said) for said in ("10", " 10 ", "10.0", "1e1"))
-    assert not any(question.is_right(said) for said in ("9", "", "ten", "1 0"))
+    assert all(question.is_right(output) for output in ("10", " 10 ", "10.0", "1e1"))
+    assert not any(question.is_right(output) for output in ("9", "", "ten", "1 0"))
 
 
 # The text of the lessons.
@@ -314,9 +314,9 @@ def test_a_page_needs_nothing_from_elsewhere(folder: Path, name: str) -> None:
     assert {link.removesuffix(".html") for link in links} == linked(name)
     assert re.findall(r"(?:https?:)?//[\w.]+", source.replace("http://www.w3.org/2000/svg", "")) == []
     made = lesson(name, engine.load(engine.ROBOTS / "arm7.urdf"))
-    sections, told = list(page.iter("section")), [step for step in made.steps if not step.is_continuation]
-    assert len(sections) == len(told)
-    for section, step in zip(sections, told, strict=True):
+    sections, reported = list(page.iter("section")), [step for step in made.steps if not step.is_continuation]
+    assert len(sections) == len(reported)
+    for section, step in zip(sections, reported, strict=True):
         robot, cost = bool(step.lit.any()) or step is made.steps[0], step.index < 0 and step.has_clock
         assert len(section.findall(".//svg")) == step.has_picture + (robot or cost)
         text = section.findall(".//pre")
@@ -325,9 +325,9 @@ def test_a_page_needs_nothing_from_elsewhere(folder: Path, name: str) -> None:
         lines = [words.strip() for words in step.all_words if words.startswith("    ")]
         assert len(section.xpath(".//math[@display='block']")) == sum(len(re.split(" {2,}", line)) for line in lines)
     assert "{" not in "".join(section.text_content() for section in sections if not section.findall(".//pre"))
-    forms, asked = list(page.iter("form")), [step.question for step in made.steps if step.question]
-    assert [form.get("data-answer") for form in forms] == [question.answer for question in asked]
-    for form, question in zip(forms, asked, strict=True):
+    forms, requested = list(page.iter("form")), [step.question for step in made.steps if step.question]
+    assert [form.get("data-answer") for form in forms] == [question.answer for question in requested]
+    for form, question in zip(forms, requested, strict=True):
         kinds = [field.get("type") for field in form.iter("input")]
         radios = [] if question.dragged else ["radio"] * len(question.choices)
         assert kinds == (["range", "hidden"] if question.dragged else radios or [None])
@@ -380,9 +380,9 @@ def test_colours_are_those_of_both_themes(folder: Path) -> None:
 
 def test_pages_of_a_robot_that_no_lesson_is_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["lessons", "--robot", "humanoid", "--out", str(tmp_path / "pages"), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["lessons"] == ["dca", "contact"]
-    assert all("open arm7" in reason for reason in said["refused"].values())
+    output = json.loads(capsys.readouterr().out)
+    assert output["lessons"] == ["dca", "contact"]
+    assert all("open arm7" in reason for reason in output["refused"].values())
     assert "open arm7" in (tmp_path / "pages" / pages.INDEX).read_text("utf-8")
 
 

@@ -99,14 +99,14 @@ def test_known_links_are_lit_and_stay() -> None:
 def test_what_is_zero_is_said_and_rounding_is_not_drawn() -> None:
     model = engine.load(engine.ROBOTS / "arm7.urdf")
     zero = np.zeros(7)
-    said = {}
+    message = {}
     for step in Lesson("inverse", model, model.neutral(), zero, zero).steps:
         if step.has_picture:
-            said[step.section.title.partition(":")[0]] = step.picture(pages.DARK)
-    assert "the robot is at rest" in said["Velocities"]
-    assert "for a moment" in said["Velocities"]
-    assert "but for rounding" in said["The torques"]
-    assert "magnitude, the largest" in said["Accelerations"]
+            message[step.section.title.partition(":")[0]] = step.picture(pages.DARK)
+    assert "the robot is at rest" in message["Velocities"]
+    assert "for a moment" in message["Velocities"]
+    assert "but for rounding" in message["The torques"]
+    assert "magnitude, the largest" in message["Accelerations"]
     join = next(
         step for step in lesson("inverse", model).steps if step.section.keys.get("stage") == "join of velocities"
     )
@@ -141,10 +141,10 @@ def test_links_are_lit_where_a_stage_is_about_links() -> None:
 
 @pytest.mark.parametrize("name", ["crossing", "contact"])
 def test_a_question_about_the_last_picture_shows_it(name: str) -> None:
-    *_, last, asked = lesson(name, engine.chain(5)).steps
-    assert asked.question is not None
-    assert asked.picture(pages.DARK) == last.picture(pages.DARK) != ""
-    assert not asked.lit.any()
+    *_, last, requested = lesson(name, engine.chain(5)).steps
+    assert requested.question is not None
+    assert requested.picture(pages.DARK) == last.picture(pages.DARK) != ""
+    assert not requested.lit.any()
 
 
 def test_what_is_zero_in_a_matrix_has_neither_colour() -> None:

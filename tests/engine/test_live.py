@@ -119,10 +119,10 @@ def test_a_robot_that_is_no_longer_finite_comes_as_it_was_before(freezes: bool) 
         np.testing.assert_array_equal(ours, known)
     np.testing.assert_array_equal(at.tau, 0.0)
     np.testing.assert_array_equal(at.divergences, [[0, 20], [0, 1]])
-    told = (
+    given = (
         f"the simulation diverged at 0.02 s, first in {model.coordinate_names[1]} of robot 1; halve dt (it is 0.001 s)"
     )
-    assert reader.divergence == ("" if freezes else told)
+    assert reader.divergence == ("" if freezes else given)
     simulation.tau[:] = 0
     simulation.reset()
     simulation.step(1)
@@ -314,13 +314,13 @@ def test_links_are_for_this_user_only_and_those_of_old_scripts_go(runtime: Path)
 
 
 @pytest.mark.parametrize(
-    ("missing", "told"),
+    ("missing", "given"),
     [
         ("screen", "there is no screen, neither DISPLAY nor WAYLAND_DISPLAY is set"),
         ("PyQt6", "PyQt6 is not installed here"),
     ],
 )
-def test_where_no_window_can_be_opened_show_says_why(monkeypatch: pytest.MonkeyPatch, missing: str, told: str) -> None:
+def test_where_no_window_can_be_opened_show_says_why(monkeypatch: pytest.MonkeyPatch, missing: str, given: str) -> None:
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
     if missing == "PyQt6":
@@ -329,7 +329,7 @@ def test_where_no_window_can_be_opened_show_says_why(monkeypatch: pytest.MonkeyP
     with pytest.raises(RuntimeError) as refusal:
         engine.show(simulation)
     assert str(refusal.value) == (
-        f"no window can be opened: {told}; engine.show(simulation, window=False) goes without one"
+        f"no window can be opened: {given}; engine.show(simulation, window=False) goes without one"
     )
     with pytest.raises(ValueError, match="robot is 1 and the batch 1"):
         engine.show(simulation, robot=1, window=False)

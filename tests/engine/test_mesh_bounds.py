@@ -328,7 +328,7 @@ def test_check_tells_of_meshes_that_run_refuses(joint, code, severity, tmp_path,
     (tmp_path / "count.gltf").write_text(ATTACKS["count.gltf"](tmp_path))
     (tmp_path / "robot.urdf").write_text(ROBOT.format("count.gltf", joint))
     assert main(["check", str(tmp_path / "robot.urdf"), "--json"]) == code
-    (told,) = json.loads(capsys.readouterr().out)[str(tmp_path / "robot.urdf")]
-    assert (told["severity"], told["element"]) == (severity, "link 'base'")
-    assert "count.gltf cannot be read: it takes more memory" in told["problem"]
+    (reported,) = json.loads(capsys.readouterr().out)[str(tmp_path / "robot.urdf")]
+    assert (reported["severity"], reported["element"]) == (severity, "link 'base'")
+    assert "count.gltf cannot be read: it takes more memory" in reported["problem"]
     assert main(["run", str(tmp_path / "robot.urdf"), "--seconds", "0.002"]) == 2 * code

@@ -282,11 +282,11 @@ def _summed_twice(x, few, many):
 @pytest.mark.parametrize("at_once", [False, True])
 def test_parts_are_made_while_what_calls_them_is_written(monkeypatch, at_once):
     """By other threads, quickly, and then in the style that they want; at once where no process does that later."""
-    made, original, asked = [], machine.compiled, []
+    made, original, requested = [], machine.compiled, []
     for name, nothing in (("_codes", {}), ("_loaded", {False: set(), True: set()}), ("_slow", [])):
         monkeypatch.setattr(parts, name, nothing)
     monkeypatch.setattr(background, "POSSIBLE", not at_once)
-    monkeypatch.setattr(background, "request", lambda wanted, _made: asked.extend(wanted().items()))
+    monkeypatch.setattr(background, "request", lambda wanted, _made: requested.extend(wanted().items()))
 
     def compiled(text, style=machine.Style.LOOPS):
         made.append((threading.current_thread() is threading.main_thread(), style))
@@ -301,7 +301,7 @@ def test_parts_are_made_while_what_calls_them_is_written(monkeypatch, at_once):
         assert Counter(made) == {(False, style.ONE_ROBOT): 1, (False, style.LOOPS): 2}
     else:
         assert Counter(made) == {(False, style.QUICK): 3}
-        assert Counter(how for _, (_, how) in asked) == {style.ONE_ROBOT.name: 1, style.LOOPS.name: 2}
+        assert Counter(how for _, (_, how) in requested) == {style.ONE_ROBOT.name: 1, style.LOOPS.name: 2}
 
 
 def test_what_llvm_refuses_is_told_to_who_calls(monkeypatch):

@@ -33,7 +33,7 @@ def call(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         ("run pendulum --seconds 1e300", "are 1e+303 steps; expected at most 1e+12"),
         ("run pendulum --dt 1e-300", "are 1e+301 steps; expected at most 1e+12"),
@@ -56,17 +56,17 @@ def call(capsys, tmp_path):
         ("generate chain -5", "got -5 links; expected 1 or more\n"),
     ],
 )
-def test_a_command_tells_what_it_cannot_mean(call, words, told):
-    code, said = call(words)
+def test_a_command_tells_what_it_cannot_mean(call, words, reported):
+    code, message = call(words)
     assert code == 2
-    assert told in said
-    assert "Traceback" not in said
+    assert reported in message
+    assert "Traceback" not in message
 
 
 @pytest.mark.parametrize("number", ["-9.81e0", "-9.81E+00", "-.981e1", "-9.81"])
 def test_negative_numbers_are_no_options_however_they_are_written(call, number):
-    code, said = call(f"run pendulum --seconds 0.01 --gravity 0 0 {number} --v {number} --q {number} --json")
-    assert code == 0, said
+    code, message = call(f"run pendulum --seconds 0.01 --gravity 0 0 {number} --v {number} --q {number} --json")
+    assert code == 0, message
     assert call(f"run quadruped --seconds 0.01 --slope {number} --json")[0] == 0
 
 
@@ -111,14 +111,14 @@ def test_steps_without_end_are_refused_at_once():
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "reported"),
     [
         ({"dt": 1e-12}, "declares 1 steps from each state to the next, and its times of 1000000000 steps of 1e-12 s"),
         ({"dt": 1e-300}, "its time step is 1e-300"),
         ({"dt": 1e-12, "every": 10**9}, r"has 1e\+11 steps; at most 1e\+10 can be repeated"),
     ],
 )
-def test_a_run_that_tells_of_steps_without_end_is_not_repeated(call, tmp_path, changed, told):
+def test_a_run_that_tells_of_steps_without_end_is_not_repeated(call, tmp_path, changed, reported):
     out = tmp_path / "run.npz"
     assert call(f"run pendulum --seconds 0.1 --dt 0.001 --out {out}")[0] == 0
     with np.load(out) as file:
@@ -127,9 +127,9 @@ def test_a_run_that_tells_of_steps_without_end_is_not_repeated(call, tmp_path, c
     arrays["setup"] = np.array(json.dumps({**setup, "dt": changed["dt"]}))
     arrays["settings"] = np.array(json.dumps({**settings, **changed}))
     np.savez(out, **arrays)
-    code, said = call(f"repeat {out}")
+    code, message = call(f"repeat {out}")
     assert code == 2
-    assert told.replace("\\", "") in said
+    assert reported.replace("\\", "") in message
 
 
 NAME = "r\u202eevil\x1b]0;x\x07\u2066\u200f&#10;error: none"
@@ -149,16 +149,16 @@ def test_names_that_command_a_terminal_are_shown_as_they_are_written(call, tmp_p
     marks = {"\u202e", "\u2066", "\u200f", "\x1b"}
     for words in (f"info {robot}", f"check {robot}", f"run {robot} --seconds 0.01 --out {out}", f"repeat {out}",
                   f"compare {robot} --seconds 0.001 --algorithm abia"):  # fmt: skip
-        code, said = call(words)
-        assert code == 0, said
-        assert not marks & set(said), words
-        assert not any(line.startswith("error: none") for line in said.splitlines()), words
+        code, message = call(words)
+        assert code == 0, message
+        assert not marks & set(message), words
+        assert not any(line.startswith("error: none") for line in message.splitlines()), words
     robot.write_text(robot.read_text("utf-8").replace('link="a"', 'link="\u202eb"'), "utf-8")
     for words in (f"info {robot}", f"check {robot}", f"run {robot}"):
-        code, said = call(words)
+        code, message = call(words)
         assert code == 1
-        assert "\\u202e" in said
-        assert not marks & set(said), words
+        assert "\\u202e" in message
+        assert not marks & set(message), words
 
 
 @unix

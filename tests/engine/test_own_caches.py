@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
-from foreign_code import OTHER, doubled, halve, mode, owned, poisoned, told
+from foreign_code import OTHER, doubled, halve, logged, mode, owned, poisoned
 
 from engine import compilation, files, ownership
 from engine.bench.suites import measure
@@ -177,7 +177,7 @@ def test_what_chmod_mends_in_the_cache_is_said_with_all_below_it(place, monkeypa
     entry.chmod(0o664)
     assert doubled() == 6.0
     cure = f"chmod -R go-w '{place}/a place/catena'"
-    assert f"run {cure}:" in told(caplog)
+    assert f"run {cure}:" in logged(caplog)
     assert doubled() == 6.0
     subprocess.run(cure, shell=True, check=True)
     assert doubled() == 9.0
@@ -191,7 +191,7 @@ def test_a_home_that_a_group_can_write_to_is_named(place, monkeypatch, caplog):
     place.chmod(0o775)
     assert [doubled(), doubled()] == [6.0, 6.0]
     assert list(place.iterdir()) == []
-    assert f"run chmod go-w {place}:" in told(caplog)
+    assert f"run chmod go-w {place}:" in logged(caplog)
     place.chmod(0o755)
     doubled(halve)
     assert mode(place / ".cache") == 0o700
@@ -206,8 +206,8 @@ def test_in_a_folder_like_tmp_ones_own_folders_are_trusted_and_files_are_not(pla
     assert doubled() == 9.0
     assert caplog.messages == []
     assert timings.load().rows == ()
-    assert "(mode 1777)" in told(caplog)
-    assert "let CATENA_CACHE_DIR name a folder of your own" in told(caplog)
+    assert "(mode 1777)" in logged(caplog)
+    assert "let CATENA_CACHE_DIR name a folder of your own" in logged(caplog)
     with pytest.raises(PermissionError, match="mode 1777"):
         timings.Measurements(timings.table_path(), (ROW,)).save()
     assert mode(cache) == 0o1777

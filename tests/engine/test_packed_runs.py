@@ -47,7 +47,7 @@ def test_zeros_beside_a_run_are_not_unpacked(tmp_path, recorded, taken):  # noqa
     ):
         taken(lambda: engine.read_run(path))
     assert taken.most < 50e6
-    for bad, told in (
+    for bad, reported in (
         ({"frame_more": np.zeros((10**12, 0))}, "has the shape"),
         ({"frame_more": np.zeros(2, "V0")}, "holds values of type"),
         ({"settings": np.array("x" * 3_000_000)}, "text would take 12 MB"),
@@ -59,7 +59,7 @@ def test_zeros_beside_a_run_are_not_unpacked(tmp_path, recorded, taken):  # noqa
         ),
     ):
         np.savez_compressed(path, **{**whole, **bad})
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=reported):
             engine.read_run(path)
 
 
@@ -110,9 +110,9 @@ def test_a_run_that_an_earlier_version_packed_is_read_once_it_is_unpacked(tmp_pa
     assert all(np.array_equal(found.arrays[name], x) for name, x in arrays.items())
     assert len(engine.recording_of(found, model).runs[0]) == samples
     (tmp_path / "half.npz").write_bytes(old.read_bytes()[:-1000])
-    for name, told in (("half", "cannot be unpacked: File is not a zip file"), ("none", "No such file"), ("", "")):
-        monkeypatch.setattr(unpack_command, "LARGEST", 2**30 if name else 1_000_000)
+    for name, reported in (("half", "cannot be unpacked: File is not a zip file"), ("none", "No such file"), ("", "")):
+        monkeypatch.setattr(unpack_command, "MAX_BYTES", 2**30 if name else 1_000_000)
         before = plain.read_bytes()
         assert cli.main(["unpack", str(tmp_path / f"{name or 'old'}.npz"), str(plain)]) == 2
-        assert (told or "its arrays take 0.0 GB, and at most 0 are read") in capsys.readouterr().err
+        assert (reported or "its arrays take 0.0 GB, and at most 0 are read") in capsys.readouterr().err
         assert plain.read_bytes() == before

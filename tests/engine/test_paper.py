@@ -222,14 +222,14 @@ def test_the_page_says_it_all_in_words(tmp_path):
         return wrong if (candidate.algorithm, size) == ("cfa", 4096) else as_in_the_paper(experiment, candidate, size)
 
     data = page.write(tmp_path, Measured(GPU, rows_of(GPU, law)), MACHINE)
-    told = (tmp_path / page.PAGE).read_text("utf-8")
+    reported = (tmp_path / page.PAGE).read_text("utf-8")
     for words in (
         "on a GPU; a processor, 16 cores", "| 1 | CFA is the fastest", "**holds**", "**does not hold**",
         "- CFA at 4096, wrong: its residual is 0.5, and 1e-11 is allowed.", "![robots of 10 links](fig3a.svg)",
         "main.py paper --out FOLDER --device cuda --seed 0", "on the GPU, by its own clock",
     ):  # fmt: skip
-        assert words in told
-    assert "not tested here" not in told
+        assert words in reported
+    assert "not tested here" not in reported
     assert json.loads((tmp_path / page.DATA).read_text("utf-8")) == json.loads(json.dumps(data))
     with (tmp_path / page.TABLE).open(encoding="utf-8", newline="") as file:
         table = list(csv.DictReader(file))
@@ -245,8 +245,8 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("short") / "papers"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PaperPlan, "seconds", 0.02)
-        patch.setattr(experiments, "LONGEST", 0.03)
-        patch.setattr(aba_batch, "MOST_BODIES", 0)  # each length would be compiled for itself
+        patch.setattr(experiments, "MAX_CALL", 0.03)
+        patch.setattr(aba_batch, "MAX_BODIES", 0)  # each length would be compiled for itself
         return folder, main.main(["paper", "--short", "--device", "cpu", "--out", str(folder)])
 
 
@@ -298,12 +298,12 @@ def test_another_plan_or_a_damaged_file_is_refused_and_left_alone(made, capsys, 
 def test_an_interrupt_keeps_what_is_measured_and_the_next_call_goes_on(monkeypatch, capsys, tmp_path):
     words = ["paper", "--short", "--device", "cpu", "--out", str(tmp_path / "papers")]
     plan = PaperPlan("cpu", True, 0)
-    rows, asked = rows_of(plan, lambda *x: 10.0 * x[-1]), []
+    rows, requested = rows_of(plan, lambda *x: 10.0 * x[-1]), []
 
     def measure(_plan, finished):
-        asked.append([*finished])
+        requested.append([*finished])
         yield from rows[len(finished) :][:2]
-        if len(asked) == 1:
+        if len(requested) == 1:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(experiments, "measure", measure)
@@ -313,7 +313,7 @@ def test_an_interrupt_keeps_what_is_measured_and_the_next_call_goes_on(monkeypat
     monkeypatch.setattr(page, "write", lambda _folder, measured, _machine: {"claims": [], "rows": measured.rows})
     monkeypatch.setattr(command, "_show", lambda *_: None)
     assert main.main(words) == 0
-    assert asked == [[], ["fig2-10", "fig2-30"]]
+    assert requested == [[], ["fig2-10", "fig2-30"]]
     kept = [json.loads(line) for line in (tmp_path / "papers" / "rows.jsonl").read_text("utf-8").splitlines()[1:]]
     assert kept == rows[:4]
 

@@ -86,7 +86,7 @@ def test_bench_draws_and_prints_data_in_one_call(capsys, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--picture", "a.svg"), "--picture goes with --suite threads | algorithms"),
         (("--measure-choice", "--suite", "threads", "--picture", "a.svg"), "not with --measure-choice"),
@@ -94,10 +94,10 @@ def test_bench_draws_and_prints_data_in_one_call(capsys, monkeypatch, tmp_path):
         (("--suite", "threads", "--picture", "nowhere/a.svg"), "there is no folder 'nowhere'"),
     ],
 )
-def test_a_picture_that_cannot_be_is_refused_before_anything_is_measured(capsys, words, said):
+def test_a_picture_that_cannot_be_is_refused_before_anything_is_measured(capsys, words, message):
     assert main.main(["bench", *words]) == 2
     captured = capsys.readouterr()
-    assert said in captured.err
+    assert message in captured.err
     assert captured.out == ""
 
 

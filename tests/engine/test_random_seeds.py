@@ -31,7 +31,7 @@ def test_a_finding_is_told_with_its_seed(capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["night.py", "--seed", "1", "--one"])
     monkeypatch.setattr(night, "faults", lambda _: ["a number was lost"])
     assert night.main() == 1
-    said = capsys.readouterr().out
-    assert said.startswith("seed 1 (")
-    assert "a number was lost" in said
-    assert "1 runs in " in said
+    output = capsys.readouterr().out
+    assert output.startswith("seed 1 (")
+    assert "a number was lost" in output
+    assert "1 runs in " in output

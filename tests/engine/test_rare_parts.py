@@ -36,7 +36,7 @@ print(len(made), _clipped(np.full(2, 3.0), 2.0), len(made))
 """
 
 
-def _said(then: str = "") -> list[str]:
+def _printed(then: str = "") -> list[str]:
     run = [sys.executable, "-c", _IN_A_NEW_PROCESS.format(then=then)]
     return subprocess.run(run, capture_output=True, text=True, check=True).stdout.split()
 
@@ -44,12 +44,12 @@ def _said(then: str = "") -> list[str]:
 @pytest.mark.usefixtures("cache")
 def test_what_few_calls_need_is_made_by_the_first_of_them_and_kept():
     """If another process has compiled it, none does."""
-    assert [_said(), _said()] == [["-1.0", "1", "1", "4.0", "2"], ["-1.0", "0", "0", "4.0", "0"]]
+    assert [_printed(), _printed()] == [["-1.0", "1", "1", "4.0", "2"], ["-1.0", "0", "0", "4.0", "0"]]
 
 
 @pytest.mark.usefixtures("cache")
 def test_what_loaded_code_may_call_is_made_beforehand_where_that_is_asked_for():
-    assert _said("parts.make_rare()") == ["-1.0", "1", "2", "4.0", "2"]
+    assert _printed("parts.make_rare()") == ["-1.0", "1", "2", "4.0", "2"]
 
 
 @pytest.mark.usefixtures("cache")

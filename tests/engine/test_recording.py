@@ -110,13 +110,13 @@ def test_a_checkpoint_of_another_scene_is_refused_and_nothing_is_changed():
     simulation.step(20)
     before = simulation.checkpoint()
     flying = engine.Simulation(simulation.model).checkpoint()
-    for other, said in (
+    for other, text in (
         (flying, "made in another scene, or on another device"),
         (kept._replace(contact=kept.contact[:-1]), "made in another scene, or on another device"),
         (kept._replace(contact=(kept.contact[0][:, :-1], *kept.contact[1:])), "made in another scene"),
         (kept._replace(wrench=np.zeros((1, 2, 6))), r"the checkpoint's wrench has shape \(1, 2, 6\)"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=text):
             simulation.restore(other)
         assert_same(simulation.checkpoint(), before)
     assert not simulation.takes_wrenches
@@ -280,8 +280,8 @@ def test_what_acts_between_two_frames_is_told():
         simulation.step(5)
     recording.add(simulation)
     (run,) = recording.runs
-    told = recording.changes(run, 1)
-    assert [(steps, tau[0, 3]) for steps, tau, _, _ in told] == [(0, 1.0), (5, 2.0)]
+    reported = recording.changes(run, 1)
+    assert [(steps, tau[0, 3]) for steps, tau, _, _ in reported] == [(0, 1.0), (5, 2.0)]
     assert recording.frame(run, 1).checkpoint.tau[0, 3] == 2.0
 
 

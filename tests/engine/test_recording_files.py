@@ -236,10 +236,10 @@ def test_a_run_that_no_reader_takes_is_not_written(tmp_path, recorded, monkeypat
     with np.load(path) as found:
         arrays = {name: found[name].nbytes for name in found.files}
     before = path.read_bytes()
-    monkeypatch.setattr(run_files, "LARGEST", sum(arrays.values()) - 1)
+    monkeypatch.setattr(run_files, "MAX_BYTES", sum(arrays.values()) - 1)
     with pytest.raises(ValueError, match=r"the run's arrays take .* are read again; export a shorter run"):
         save(path, recorded)
-    monkeypatch.setattr(run_files, "LARGEST", sum(arrays.values()) // 2)
+    monkeypatch.setattr(run_files, "MAX_BYTES", sum(arrays.values()) // 2)
     monkeypatch.setattr(run_files, "_put_packed", lambda *_: pytest.fail("it was built before its size was known"))
     with pytest.raises(ValueError, match=r"the run's arrays take"):
         save(path, recorded)
@@ -270,7 +270,7 @@ def changed(path, **arrays: object):
 
 
 @pytest.mark.parametrize(
-    ("arrays", "said"),
+    ("arrays", "message"),
     [
         ({"q": None}, "it lacks the array 'q'"),
         ({"time": np.array([0.0, 1.0])}, "its times are not in order, or not as many as its states"),
@@ -287,17 +287,17 @@ def changed(path, **arrays: object):
         ({"frame_contact0_0_numbers": np.full(3, 10**6)}, "its simulation settings are invalid"),
     ],
 )  # fmt: skip
-def test_what_is_no_run_is_refused_in_a_sentence(tmp_path, recorded, arrays, said):
+def test_what_is_no_run_is_refused_in_a_sentence(tmp_path, recorded, arrays, message):
     path = changed(save(tmp_path / "run.npz", recorded), **arrays)
     with pytest.raises(ValueError, match=r".") as refusal:
         opened(path, "quadruped")
-    assert said in str(refusal.value)
+    assert message in str(refusal.value)
     assert "\n" not in str(refusal.value)
     assert str(refusal.value).startswith("run.npz ")
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("message", "reported"),
     [
         ({"batch": 10**9, "parameters": True}, "its batch is 1000000000, and it has states of 1"),
         ({"batch": float("inf")}, "its batch is inf"),
@@ -315,14 +315,14 @@ def test_what_is_no_run_is_refused_in_a_sentence(tmp_path, recorded, arrays, sai
         ({"contact_shapes": [[1, "24", 3]] * 6}, "cannot be interpreted as an integer"),
     ],
 )
-def test_what_a_file_says_of_its_simulation_is_held_against_what_there_is(tmp_path, recorded, said, told):
+def test_what_a_file_says_of_its_simulation_is_held_against_what_there_is(tmp_path, recorded, message, reported):
     path = save(tmp_path / "run.npz", recorded)
     texts = json.loads(str(np.load(path)["setups"]))
     for text in texts:
-        text |= said
+        text |= message
     with pytest.raises(ValueError, match=r"^run\.npz contains no run: its simulation settings") as refusal:
         opened(changed(path, setups=np.array(json.dumps(texts))), "quadruped")
-    assert told in str(refusal.value)
+    assert reported in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -416,7 +416,7 @@ def test_a_small_file_cannot_ask_for_much_memory(tmp_path, recorded, monkeypatch
     with pytest.raises(ValueError, match=r"its array frame_bomb\.npy is not whole"):
         engine.read_run(path)
     save(path, recorded)
-    monkeypatch.setattr(run_files, "LARGEST", 1000)
+    monkeypatch.setattr(run_files, "MAX_BYTES", 1000)
     with pytest.raises(ValueError, match="its arrays take"):
         engine.read_run(path)
 

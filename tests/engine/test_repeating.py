@@ -45,10 +45,10 @@ def test_the_file_of_a_run_runs_again_to_the_same_bits(call, tmp_path, name):
     assert call("run", *RUNS[name], "--out", out)[0] == 0
     code, text, error = call("repeat", out, "--json")
     assert (code, error) == (0, "")
-    said = json.loads(text)
-    assert said["same"]
-    assert said["steps"] > 50
-    assert said["samples"] > 3
+    message = json.loads(text)
+    assert message["same"]
+    assert message["steps"] > 50
+    assert message["samples"] > 3
 
 
 @pytest.mark.parametrize("driven", ["controls", "controller"])

@@ -162,6 +162,6 @@ def test_a_batch_has_efforts_of_each_robot_and_too_much_is_refused(rng, monkeypa
     made = engine.resample(recording, run)
     assert made.effort.shape[0] == 3
     assert np.ptp(made.effort[:, -1], axis=0).max() > 0.01
-    monkeypatch.setattr(engine.recording.resampling, "MOST", 20_000)
+    monkeypatch.setattr(engine.recording.resampling, "LIMIT", 20_000)
     with pytest.raises(ValueError, match="export it at a longer interval"):
         engine.resample(recording, run)

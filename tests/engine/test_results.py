@@ -78,23 +78,23 @@ def header():
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "output"),
     [
         ("half a header", "is damaged at line 1 (it is no header)"),
         (header() + '{"key": "a"}\n{"key": \n{"key": "c"}\n', "is damaged at line 3"),
     ],
 )
-def test_a_damaged_file_is_told_and_left_as_it_is(path, content, said):
+def test_a_damaged_file_is_told_and_left_as_it_is(path, content, output):
     """Damage of other kinds is in tests/broken."""
     path.write_bytes(content.encode("latin-1"))
     with pytest.raises(ValueError, match="mend it, move it, or name another file") as error:
         Results(path, PLAN, MACHINE)
-    assert said in str(error.value)
+    assert output in str(error.value)
     assert path.read_bytes() == content.encode("latin-1")
 
 
 @pytest.mark.parametrize(
-    ("plan", "machine", "said"),
+    ("plan", "machine", "output"),
     [
         ({**PLAN, "seconds": 2.0}, MACHINE, "another plan (seconds: 1.0 there, 2.0 here)"),
         ({"suite": "cpu"}, MACHINE, "another plan (seconds: 1.0 there, None here)"),
@@ -104,12 +104,12 @@ def test_a_damaged_file_is_told_and_left_as_it_is(path, content, said):
         ),
     ],
 )
-def test_rows_of_another_plan_or_machine_are_not_mixed_with(path, plan, machine, said):
+def test_rows_of_another_plan_or_machine_are_not_mixed_with(path, plan, machine, output):
     fill(path, [{"key": "a"}])
     before = path.read_bytes()
     with pytest.raises(ValueError, match="name another file, or measure as that one was") as error:
         Results(path, plan, machine)
-    assert said in str(error.value)
+    assert output in str(error.value)
     assert path.read_bytes() == before
 
 
@@ -300,10 +300,10 @@ def test_what_got_slower_beyond_noise_is_said_and_answers_no(capsys, monkeypatch
     monkeypatch.setitem(command.SUITES, "cpu", suite)
     now = NOW
     assert main.main(["bench", "--against", str(path)]) == 1
-    said = capsys.readouterr().err
-    assert "slow, us: 2.00 times slower, 4 after 2" in said
-    assert "fast, us: 2.50 times faster, 2 after 5" in said
-    assert said.endswith("1 slower and 1 faster beyond noise, of 4 shared rows\n")
+    output = capsys.readouterr().err
+    assert "slow, us: 2.00 times slower, 4 after 2" in output
+    assert "fast, us: 2.50 times faster, 2 after 5" in output
+    assert output.endswith("1 slower and 1 faster beyond noise, of 4 shared rows\n")
     monkeypatch.setitem(
         command.SUITES, "cpu", suite._replace(run=lambda _seconds, finished: iter(NOW if not finished else BEFORE))
     )

@@ -23,20 +23,20 @@ def simulation(links=2, batch=1):
 
 def test_one_is_told_how_far_it_is_about_as_often_as_asked(clock):
     clock.append(simulation())
-    recorder, told = Recorder(clock[0], 700, every=7), []
-    recorder.run(told.append, seconds=0.05)
-    strides = np.diff([0, *told])
+    recorder, reported = Recorder(clock[0], 700, every=7), []
+    recorder.run(reported.append, seconds=0.05)
+    strides = np.diff([0, *reported])
     assert strides[0] == 7
     assert set(strides[1:-1]) <= {42, 49}
-    assert told[-1] == 700
-    assert len(told) >= 15
+    assert reported[-1] == 700
+    assert len(reported) >= 15
 
 
 def test_one_is_told_at_least_at_every_sample_however_slow_a_step(clock):
     clock.append(simulation())
-    recorder, told = Recorder(clock[0], 21, every=7), []
-    recorder.run(told.append, seconds=1e-3)
-    assert told == [7, 14, 21]
+    recorder, reported = Recorder(clock[0], 21, every=7), []
+    recorder.run(reported.append, seconds=1e-3)
+    assert reported == [7, 14, 21]
 
 
 class Pushing:
@@ -60,9 +60,9 @@ class Pushing:
 def test_a_controller_is_told_of_and_kept_as_its_steps_are_done(clock):
     clock.append(simulation())
     controller = Pushing()
-    recorder, told = Recorder(clock[0], 100, every=4, controller=controller), []
-    recorder.run(told.append, seconds=0.02)
-    assert told == [21, 42, 63, 84, 100]
+    recorder, reported = Recorder(clock[0], 100, every=4, controller=controller), []
+    recorder.run(reported.append, seconds=0.02)
+    assert reported == [21, 42, 63, 84, 100]
     times = np.array([time for time, _, _ in controller.asked])
     np.testing.assert_allclose(times, 3e-3 * np.arange(34), atol=1e-15)
     held = np.repeat(times, 3)[:100]
@@ -87,7 +87,7 @@ def test_keep_leaves_out_columns_and_changes_no_other():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         ({"steps": 10, "every": 0}, "every is 0 and steps 10"),
         ({"steps": 0}, "every is 1 and steps 0"),
@@ -100,9 +100,9 @@ def test_keep_leaves_out_columns_and_changes_no_other():
         ({"steps": 4, "keep": ("x",)}, "keep"),
     ],
 )
-def test_what_cannot_be_rolled_out_is_refused(words, said):
+def test_what_cannot_be_rolled_out_is_refused(words, text):
     model = engine.chain(2)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=text):
         engine.rollout(model, model.neutral(), **words)
 
 

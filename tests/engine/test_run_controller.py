@@ -53,9 +53,9 @@ def test_it_drives_the_robot_bit_for_bit_and_the_efforts_run_it_again(capsys, tm
 def test_what_fails_is_told_and_what_was_done_is_kept(capsys, tmp_path):
     path = tmp_path / "mine.py"
     path.write_text("def control(t, q, v):\n    return q / (t < 0.1)\n", encoding="utf-8")
-    code, result, said = run(capsys, "--controller", str(path), "--dt", "0.001", "--out", str(tmp_path / "part.npz"))
+    code, result, message = run(capsys, "--controller", str(path), "--dt", "0.001", "--out", str(tmp_path / "part.npz"))
     assert code == 1
-    assert "control returned" in said
+    assert "control returned" in message
     assert result["failure"]
     with np.load(tmp_path / "part.npz") as part:
         assert len(part["q"]) == result["steps"] + 1 == 101
@@ -64,7 +64,7 @@ def test_what_fails_is_told_and_what_was_done_is_kept(capsys, tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
 @pytest.mark.parametrize(
-    ("text", "told", "rows"),
+    ("text", "reported", "rows"),
     [
         ("def control(t, q, v):\n    while t > 0.0095:\n        pass\n    return 0 * q\n", LATE_CALL, 11),
         ("while True:\n    pass\n", LATE_LOADING, 0),
@@ -72,13 +72,13 @@ def test_what_fails_is_told_and_what_was_done_is_kept(capsys, tmp_path):
     ids=["in a call", "while it is loaded"],
 )
 @pytest.mark.usefixtures("ctrl_c_is_heard")
-def test_one_that_does_not_return_is_told_of_and_ctrl_c_ends_it(tmp_path, text, told, rows):
+def test_one_that_does_not_return_is_told_of_and_ctrl_c_ends_it(tmp_path, text, reported, rows):
     path, out = tmp_path / "hang.py", tmp_path / "part.npz"
     path.write_text(text, encoding="utf-8")
     words = ["run", "double_pendulum", "--dt", "0.001", "--seconds", "1", "--controller", path, "--out", out]
     whole = [sys.executable, "main.py", *map(str, words)]
     with subprocess.Popen(whole, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
-        assert program.stderr.readline() == f"{told.format('hang.py')}; Ctrl+C ends the run\n"
+        assert program.stderr.readline() == f"{reported.format('hang.py')}; Ctrl+C ends the run\n"
         program.send_signal(signal.SIGINT)
         assert program.communicate()[1] == "interrupted\n"
     assert program.returncode == 130
@@ -96,7 +96,7 @@ def test_without_a_file_no_efforts_are_kept(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--controller", "nowhere.py"], "no such file"),
         (["--controller", EXAMPLE, "--batch", "2"], "drives one robot"),
@@ -104,7 +104,7 @@ def test_without_a_file_no_efforts_are_kept(capsys, monkeypatch):
         (["--controller", EXAMPLE, "--dt", "0.003"], "no whole number of time steps"),
     ],
 )
-def test_calls_that_are_wrong_are_refused(capsys, words, said):
+def test_calls_that_are_wrong_are_refused(capsys, words, message):
     code, _, err = run(capsys, *words)
     assert code == 2
-    assert said in err
+    assert message in err

@@ -10,7 +10,7 @@ from engine.algorithms import abia
 from engine.algorithms.chain import Chain
 from engine.compile import machine
 from engine.compile.known import digest_of
-from engine.cpu.rigid_body.aba_batch import LOOP_UP_TO, MOST_BODIES
+from engine.cpu.rigid_body.aba_batch import LOOP_UP_TO, MAX_BODIES
 from engine.kernels.robot import constants, pattern, robot_of, with_constants
 from engine.model import Model
 
@@ -75,6 +75,6 @@ def test_a_pattern_has_only_entries_that_are_zero_or_one(quadruped):
 
 def test_larger_robots_keep_loops(monkeypatch, rng):
     monkeypatch.setattr("engine.cpu.rigid_body.aba_batch.specialise_for", lambda *_: pytest.fail("written out"))
-    model = engine.chain(MOST_BODIES + 1)
+    model = engine.chain(MAX_BODIES + 1)
     fd = engine.ForwardDynamics(model, 1, "abia", "cpu")
     assert np.all(np.isfinite(fd(*(x[0] for x in state(model, 1, rng, "float64")))))

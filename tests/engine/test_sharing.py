@@ -111,8 +111,8 @@ def test_forward_dynamics_that_were_pickled_or_copied_have_buffers_of_their_own(
     other = travel(fd)
     assert (other.why, other.algorithm) == (fd.why, fd.algorithm)
     expected = {fd(*ones).tobytes(), fd(*others).tobytes()}
-    answers, told = crowd_of([lambda: fd(*ones).tobytes(), lambda: other(*others).tobytes()], times=30)
-    assert (set(answers), told) == (expected, [])
+    answers, reported = crowd_of([lambda: fd(*ones).tobytes(), lambda: other(*others).tobytes()], times=30)
+    assert (set(answers), reported) == (expected, [])
 
 
 @every_way
@@ -247,7 +247,7 @@ def crowd(work, threads=6):
 
 def crowd_of(works, times=150):
     """Return the results of one thread for each of `works`, and the messages."""
-    answers, told, ready = [], [], threading.Barrier(len(works))
+    answers, reported, ready = [], [], threading.Barrier(len(works))
 
     def one(work):
         ready.wait()
@@ -255,14 +255,14 @@ def crowd_of(works, times=150):
             try:
                 answers.append(work())
             except RuntimeError as error:
-                told.append(str(error))
+                reported.append(str(error))
 
     members = [threading.Thread(target=one, args=(work,)) for work in works]
     for member in members:
         member.start()
     for member in members:
         member.join()
-    return answers, told
+    return answers, reported
 
 
 def test_threads_that_share_forward_dynamics_are_told_and_no_answer_is_wrong(rng):
@@ -270,10 +270,10 @@ def test_threads_that_share_forward_dynamics_are_told_and_no_answer_is_wrong(rng
     q, v, tau = rng.uniform(-1, 1, (3, 40, 300)) * 0.1
     fd = engine.ForwardDynamics(model, 40, "abia", "cpu", threads=1)
     expected = fd(q, v, tau)
-    answers, told = crowd(lambda: fd(q, v, tau).tobytes(), threads=3)
+    answers, reported = crowd(lambda: fd(q, v, tau).tobytes(), threads=3)
     assert set(answers) == {expected.tobytes()}
-    assert set(told) <= {"another thread is using this ForwardDynamics; make one for each thread"}
-    assert told, "no two threads met: the test shows nothing"
+    assert set(reported) <= {"another thread is using this ForwardDynamics; make one for each thread"}
+    assert reported, "no two threads met: the test shows nothing"
     with pytest.raises(ValueError, match="q has shape"):
         fd(q[:, 1:], v, tau)
     np.testing.assert_array_equal(fd(q, v, tau), expected)  # also after a refusal
@@ -282,8 +282,8 @@ def test_threads_that_share_forward_dynamics_are_told_and_no_answer_is_wrong(rng
 def test_threads_that_share_a_simulation_are_told_and_every_step_is_one():
     model = engine.load(engine.find_robot("arm7"))
     shared, alone = (engine.Simulation(model, 64, v=np.ones(7), threads=1) for _ in range(2))
-    answers, told = crowd(lambda: shared.step(5), threads=3)
-    assert set(told) == {"another thread is stepping this simulation; make one for each thread"}
+    answers, reported = crowd(lambda: shared.step(5), threads=3)
+    assert set(reported) == {"another thread is stepping this simulation; make one for each thread"}
     alone.step(5 * len(answers))
     assert shared.steps == alone.steps
     np.testing.assert_array_equal(shared.q, alone.q)

@@ -40,7 +40,7 @@ def pairs(*names: str) -> tuple[tuple[int, int], ...]:
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("message", "expected"),
     [
         ("", ()),
         ('<disable_collisions link1="c" link2="a" reason="Never"/>', pairs("ac")),
@@ -50,8 +50,8 @@ def pairs(*names: str) -> tuple[tuple[int, int], ...]:
         ('<group name="g"><link name="nobody"/></group><disable_collisions link1=" a " link2="d"/>', pairs("ad")),
     ],
 )
-def test_it_says_which_links_never_touch(load, said, expected):
-    model = load(f'<?xml version="1.0"?>\n<robot name="r">{said}</robot>')
+def test_it_says_which_links_never_touch(load, message, expected):
+    model = load(f'<?xml version="1.0"?>\n<robot name="r">{message}</robot>')
     assert model.disabled_collisions == expected
     assert [entry for entry in model.diagnostics if "srdf" in entry.element] == []
 
@@ -62,10 +62,10 @@ def test_a_link_that_is_none_is_told_once(load):
         '<disable_collisions link1="a" link2="b"/></robot>'
     )
     assert model.disabled_collisions == pairs("ab")
-    (told,) = model.diagnostics
-    assert (told.severity, told.line) == ("warning", 2)
-    assert told.problem == "the robot has no link 'hand' (named 2 times)"
-    assert "r.srdf" in str(told)
+    (reported,) = model.diagnostics
+    assert (reported.severity, reported.line) == ("warning", 2)
+    assert reported.problem == "the robot has no link 'hand' (named 2 times)"
+    assert "r.srdf" in str(reported)
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_a_real_robots_file_disables_what_it_says(example_robots: list[Path]):
     urdf = next(path for path in example_robots if path.name == "panda.urdf")
     path = urdf.parents[1] / "srdf" / "panda.srdf"
     model = engine.load(urdf, srdf=path)
-    said = {frozenset((e.get("link1"), e.get("link2"))) for e in ET.parse(path).getroot().iter("disable_collisions")}
+    message = {frozenset((e.get("link1"), e.get("link2"))) for e in ET.parse(path).getroot().iter("disable_collisions")}
     found = {frozenset((model.link_names[i], model.link_names[j])) for i, j in model.disabled_collisions}
-    assert found == said
+    assert found == message
     assert len(found) > 20
 
 
@@ -120,17 +120,17 @@ ARM = """<robot name="arm"><link name="base">{body}</link><link name="upper">{bo
 def arm(tmp_path):
     """An arm of three joints with an SRDF that holds these elements, beside it."""
 
-    def load(said: str, wrist: str = "continuous", mimic: str = "", **how: object) -> engine.Model:
+    def load(message: str, wrist: str = "continuous", mimic: str = "", **how: object) -> engine.Model:
         (tmp_path / "arm.urdf").write_text(ARM.format(body=BODY, wrist=wrist, mimic=mimic))
-        (tmp_path / "arm.srdf").write_text(f'<robot name="arm">\n{said}\n</robot>')
+        (tmp_path / "arm.srdf").write_text(f'<robot name="arm">\n{message}\n</robot>')
         return engine.load(tmp_path / "arm.urdf", **{"srdf": "beside", **how})
 
     return load
 
 
 def state(name: str, group: str = "all", **joints: object) -> str:
-    told = "".join(f'<joint name="{joint}" value="{value}"/>' for joint, value in joints.items())
-    return f'<group_state name="{name}" group="{group}">{told}</group_state>'
+    reported = "".join(f'<joint name="{joint}" value="{value}"/>' for joint, value in joints.items())
+    return f'<group_state name="{name}" group="{group}">{reported}</group_state>'
 
 
 def test_it_names_poses_with_the_neutral_one_among_them(arm):
@@ -160,18 +160,18 @@ def test_two_groups_may_have_a_pose_of_one_name(arm):
 
 def test_a_free_base_and_a_ball_are_posed_by_their_coordinates(arm):
     base = '<virtual_joint name="fixed_to" type="floating" parent_frame="world" child_link="base"/>'
-    said = base + state("up", fixed_to="1 2 3 0 0 2 0", wrist="0 0.6 0 0.8")
-    model = arm(said, wrist="spherical", floating=True)
+    message = base + state("up", fixed_to="1 2 3 0 0 2 0", wrist="0 0.6 0 0.8")
+    model = arm(message, wrist="spherical", floating=True)
     np.testing.assert_allclose(model.poses["up"], [1, 2, 3, 0, 0, 1, 0, 0.2, 0, 0.6, 0, 0.8, 0])
-    assert arm(said, wrist="spherical").poses["up"].tolist() == [0.2, 0, 0.6, 0, 0.8, 0]
+    assert arm(message, wrist="spherical").poses["up"].tolist() == [0.2, 0, 0.6, 0, 0.8, 0]
     zero = arm(state("up", shoulder=1, wrist="0 0 0 0"), wrist="spherical", srdf=Path(model.options["srdf"]))
     assert zero.poses["up"].tolist() == [1, 0, 0, 0, 1, 0]
     assert [each.problem for each in zero.diagnostics] == ["its quaternion is zero"]
 
 
 def test_what_is_wrong_with_a_pose_is_told_and_left_out(arm, tmp_path, capsys):
-    said = state("home", shoulder=1, elbow=2) + state("home", wrist=1) + state("bent", wrist="1 2")
-    model = arm(said, srdf=tmp_path / "arm.srdf")
+    message = state("home", shoulder=1, elbow=2) + state("home", wrist=1) + state("bent", wrist="1 2")
+    model = arm(message, srdf=tmp_path / "arm.srdf")
     assert list(model.poses) == ["neutral", "home (all)"]
     assert [each.problem for each in model.diagnostics] == [
         "the robot has no joint 'elbow' that moves",
@@ -179,13 +179,13 @@ def test_what_is_wrong_with_a_pose_is_told_and_left_out(arm, tmp_path, capsys):
         'value="1 2" has 2 numbers',
     ]
     assert all("arm.srdf" in str(each) for each in model.diagnostics)
-    (told,) = arm(said).diagnostics  # of one that nobody has named
-    assert str(told) == (
+    (reported,) = arm(message).diagnostics  # of one that nobody has named
+    assert str(reported) == (
         "warning: arm.srdf: it has 3 problems: line 2: the robot has no joint 'elbow' that moves; its named poses and"
         " the links that never touch are read without what they concern"
     )
     assert main.main(["check", str(tmp_path / "arm.urdf")]) == 0
-    assert str(told) in capsys.readouterr().out
+    assert str(reported) in capsys.readouterr().out
 
 
 def test_composed_poses_bear_the_parts_prefixes(arm):
@@ -223,9 +223,9 @@ def test_the_file_beside_is_found_by_its_name_or_its_robots(tmp_path, place):
 
 def test_a_broken_file_beside_is_left_out_with_a_warning(arm):
     model = arm("<disable_collisions/>")
-    (told,) = model.diagnostics
-    assert (told.severity, told.element) == ("warning", "arm.srdf")
-    assert told.problem == "it has 2 errors: line 2: no link1"
+    (reported,) = model.diagnostics
+    assert (reported.severity, reported.element) == ("warning", "arm.srdf")
+    assert reported.problem == "it has 2 errors: line 2: no link1"
     assert model.options["srdf"] is None
 
 

@@ -177,7 +177,7 @@ def test_on_the_gpu_every_algorithm_moves_as_abia(algorithm: str, dtype: str, in
 def test_what_it_does_not_step_it_refuses_in_one_sentence(algorithm: str, device: str) -> None:
     refused = [name for name in ROBOTS if not steps(algorithm, name, device)]
     for name in refused:
-        with pytest.raises(ValueError, match=r"^[^\n]*; use [^\n]*$") as told:
+        with pytest.raises(ValueError, match=r"^[^\n]*; use [^\n]*$") as reported:
             engine.Simulation(robot(name), algorithm=algorithm, device=device)
-        assert ". " not in str(told.value)
+        assert ". " not in str(reported.value)
     assert (refused == list(ROBOTS)) == (algorithm not in engine.SIMULATION_ALGORITHMS[device])

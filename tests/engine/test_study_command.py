@@ -23,8 +23,8 @@ def test_the_command_reports_writes_csv_and_refuses_to_resume_nothing(
     assert cli.main(["study", str(path), "--resume"]) == 2
     assert "--resume: there are no results in" in capsys.readouterr().err
     assert cli.main(["study", str(path), "--processes", "1", "--csv", str(table), "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert (said["done"], said["samples"], said["diverged"]) == (4, 4, 1)
+    output = json.loads(capsys.readouterr().out)
+    assert (output["done"], output["samples"], output["diverged"]) == (4, 4, 1)
     found = engine.Study.results(tmp_path / "s.results")
     rows = [line.split(",") for line in table.read_text().splitlines()]
     assert rows[0] == list(found)
@@ -33,12 +33,12 @@ def test_the_command_reports_writes_csv_and_refuses_to_resume_nothing(
         "" if np.isnan(x) else repr(float(x)) for x in found["elbow position"]
     ]
     sound = found["elbow position"][~found["diverged"]]
-    assert said["numbers"]["elbow position"] == {
+    assert output["numbers"]["elbow position"] == {
         "least": sound.min(),
         "median": np.median(sound),
         "greatest": sound.max(),
     }
-    assert said["predicates"]["bent"]["share"] == np.mean(sound > 0)
+    assert output["predicates"]["bent"]["share"] == np.mean(sound > 0)
     assert cli.main(["study", str(path)]) == 0
     assert "4 of 4 samples, 1 diverged" in capsys.readouterr().out
 
@@ -148,9 +148,9 @@ def test_the_command_draws_and_tells_columns_that_are_not_there(
     pytest.importorskip("matplotlib")
     words = ["study", str(named(tmp_path, SWUNG)), "--processes", "1", "--picture", str(tmp_path / "x.svg")]
     assert cli.main([*words, "--x", "shoulder velocitty"]) == 2
-    said = capsys.readouterr().err
-    assert "there is no column 'shoulder velocitty'; use one of" in said
-    assert "perhaps 'shoulder velocity' is meant" in said
+    output = capsys.readouterr().err
+    assert "there is no column 'shoulder velocitty'; use one of" in output
+    assert "perhaps 'shoulder velocity' is meant" in output
     assert not (tmp_path / "s.results").exists()
     assert cli.main(words) == 0
     assert "elbow position" in (tmp_path / "x.svg").read_text("utf-8")

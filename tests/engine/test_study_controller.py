@@ -125,9 +125,9 @@ def test_a_file_that_exits_prints_and_forks_ends_no_study(tmp_path: Path, alone:
 def test_a_controller_that_fails_is_told_with_its_sample_and_line(processes: int, tmp_path: Path) -> None:
     other = written(tmp_path, control=CONTROL.replace("assert total < 1e3", "assert KP < 1 or t < 0.1"))
     line = 1 + CONTROL.splitlines().index("    assert total < 1e3")
-    with pytest.raises(RuntimeError, match=rf"sample 6: control\.py, line {line}: AssertionError \(assert KP") as told:
+    with pytest.raises(RuntimeError, match=rf"sample 6: control\.py, line {line}: AssertionError \(assert KP") as shown:
         other.run(tmp_path / "other", processes=processes, batch=2)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(shown.value)
     assert engine.Study.results(tmp_path / "other")["sample"].tolist() == [0, 1, 2, 3, 4, 5]
 
 
@@ -175,11 +175,11 @@ FAULTS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "control", "said"), FAULTS, ids=range(len(FAULTS)))
-def test_a_fault_with_a_controller_gives_its_sentence(text: str, control: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(engine.StudyError) as told:
+@pytest.mark.parametrize(("text", "control", "words"), FAULTS, ids=range(len(FAULTS)))
+def test_a_fault_with_a_controller_gives_its_sentence(text: str, control: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(engine.StudyError) as shown:
         written(tmp_path, text, control)
-    assert str(told.value).startswith(f"s.toml: {said}"), str(told.value)
+    assert str(shown.value).startswith(f"s.toml: {words}"), str(shown.value)
 
 
 def test_what_is_no_number_is_not_replaced(tmp_path: Path) -> None:

@@ -214,9 +214,9 @@ def test_twenty_nodes_that_are_killed_and_a_head_that_is_lost(tmp_path: Path) ->
             made.remove_node(made.head_node, allow_graceful=False)
             os.killpg(program.pid, signal.SIGKILL)
             before = {path: path.read_bytes() for path in folder.glob("samples/part-*")}
-        _, said = program.communicate(timeout=1500)
+        _, message = program.communicate(timeout=1500)
         made.shutdown()
-    assert program.returncode == 0, said
+    assert program.returncode == 0, message
     assert 0 < len(before) < count // 2
     assert {path: path.read_bytes() for path in before} == before
     found = engine.Study.results(folder)
@@ -226,7 +226,7 @@ def test_twenty_nodes_that_are_killed_and_a_head_that_is_lost(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("on", "said"),
+    ("on", "message"),
     [
         ("ray://127.0.0.1:1", r"no cluster responds at ray://127\.0\.0\.1:1 \(.*\); start one with `ray start"),
         ("auto", r"no cluster responds at auto \(.*\); start one with `ray start --head`, or leave --on out"),
@@ -235,12 +235,12 @@ def test_twenty_nodes_that_are_killed_and_a_head_that_is_lost(tmp_path: Path) ->
     ids=["far", "none", "moon"],
 )
 def test_an_unusable_cluster_is_refused_in_one_sentence(
-    on: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    on: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for limit in ("INITIAL_TIMEOUT_SEC", "MAX_TIMEOUT_SEC"):
         monkeypatch.setattr(worker, limit, 0.1)
     monkeypatch.setattr(services, "find_gcs_addresses", lru_cache(set))  # other tests' clusters may run
     monkeypatch.setattr(services, "find_bootstrap_address", lambda _: None)
-    with pytest.raises(ValueError, match=said) as told:
+    with pytest.raises(ValueError, match=message) as reported:
         engine.Study.read(named(tmp_path, SWUNG)).run(tmp_path / "r", on=on)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(reported.value)

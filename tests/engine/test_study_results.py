@@ -48,13 +48,13 @@ def test_a_study_goes_on_where_it_was_and_a_sample_is_there_once(alone: dict[str
 def test_results_of_another_study_are_refused_and_stay(tmp_path: Path) -> None:
     engine.Study.read(named(tmp_path, SWUNG)).run(tmp_path / "r", processes=0)
     before = engine.Study.results(tmp_path / "r")
-    for change, said in (
+    for change, output in (
         (("0.3", "0.4"), r"study\.seconds: 0\.3 there, 0\.4 here"),
         (("1.0, 2.0", "1.0, 3.0"), r"study\.vary\.1\.values\.4: 2\.0 there, 3\.0 here"),
         (("1.0, 2.0", "1.0"), r"study\.vary\.1\.values: \[0\.0, 1000000000\.0, 1\.0, 2\.0\] there"),
         (('"elbow position"\n[[', '"elbow velocity"\n[['), r"study\.keep\.1\.quantity: 'elbow position' there"),
     ):
-        with pytest.raises(ValueError, match=rf"contains results of another study \({said}"):
+        with pytest.raises(ValueError, match=rf"contains results of another study \({output}"):
             engine.Study.read(named(tmp_path, SWUNG.replace(*change))).run(tmp_path / "r", processes=0)
     again = engine.Study.read(named(tmp_path, f'# a remark\ntitle = "Swung"\n{SWUNG}'))
     assert again.run(tmp_path / "r", processes=0).done == 4
@@ -182,8 +182,8 @@ def test_killed_at_random_and_run_again_it_comes_to_the_same_bits(alone: dict[st
     assert counts == sorted(counts)
     done = subprocess.run([*words, "--resume", "--json"], cwd=root, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert (said["done"], said["before"]) == (12, counts[-1])
+    output = json.loads(done.stdout)
+    assert (output["done"], output["before"]) == (12, counts[-1])
     assert counts[-1] >= 5
     assert same(engine.Study.results(folder), alone)
     assert len(list(folder.glob("samples/part-*.parquet"))) == 12
@@ -199,10 +199,10 @@ def test_ctrl_c_keeps_what_was_done_and_says_so(alone: dict[str, np.ndarray], tm
     while not list(folder.glob("samples/part-*")) and time.monotonic() < until:
         time.sleep(0.001)
     program.send_signal(signal.SIGINT)
-    said, told = program.communicate()
+    output, reported = program.communicate()
     kept = len(list(folder.glob("samples/part-*")))
-    assert (program.returncode, kept < 12) == (130, True), told
-    assert told == f"interrupted; {kept} of 12 samples are kept, and the same call continues from there\n"
-    assert f"{kept} of 12 samples, 0 diverged" in said
+    assert (program.returncode, kept < 12) == (130, True), reported
+    assert reported == f"interrupted; {kept} of 12 samples are kept, and the same call continues from there\n"
+    assert f"{kept} of 12 samples, 0 diverged" in output
     engine.Study.read(tmp_path / "s.toml").run(folder, processes=0)
     assert same(engine.Study.results(folder), alone)

@@ -156,8 +156,8 @@ def test_trajectories_that_are_kept_are_those_of_the_sample(tmp_path: Path) -> N
 def test_repeat_says_how_the_run_of_a_sample_is_repeated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     engine.Study.read(named(tmp_path)).run(tmp_path / "r", processes=0)
     assert cli.main(["repeat", str(tmp_path / "r" / "trajectory-0000000009.npz")]) == 2
-    said = capsys.readouterr().err
-    assert "was written by a study, without the inputs of its steps; repeat sample 9 by Open run" in said
+    output = capsys.readouterr().err
+    assert "was written by a study, without the inputs of its steps; repeat sample 9 by Open run" in output
 
 
 @pytest.mark.parametrize("processes", [0, 2])

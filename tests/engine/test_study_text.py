@@ -116,40 +116,40 @@ FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("change", "said"), FAULTS.items(), ids=lambda each: str(each)[:60])
-def test_a_study_fault_gives_its_sentence(change: tuple[str, str], said: tuple[str, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("change", "message"), FAULTS.items(), ids=lambda each: str(each)[:60])
+def test_a_study_fault_gives_its_sentence(change: tuple[str, str], message: tuple[str, ...], tmp_path: Path) -> None:
     assert change[0] in SOUND
     path = named(tmp_path, SOUND.replace(*change, 1))
-    if not said:
+    if not message:
         assert engine.Study.read(path).count == 80
         return
-    with pytest.raises(engine.StudyError) as told:
+    with pytest.raises(engine.StudyError) as reported:
         engine.Study.read(path)
-    lines = str(told.value).splitlines()
-    assert len(lines) == len(told.value.diagnostics) == len(said), lines
-    assert all(line.startswith(f"s.toml: {each}") for line, each in zip(lines, said, strict=True)), lines
+    lines = str(reported.value).splitlines()
+    assert len(lines) == len(reported.value.diagnostics) == len(message), lines
+    assert all(line.startswith(f"s.toml: {each}") for line, each in zip(lines, message, strict=True)), lines
 
 
 def test_problems_of_the_text_and_of_names_are_told_at_once(tmp_path: Path) -> None:
     text = SOUND.replace("0.5", "-1").replace('"damping"', '"dumping"').replace("total energy", "totl energy")
-    with pytest.raises(engine.StudyError) as told:
+    with pytest.raises(engine.StudyError) as reported:
         engine.Study.read(named(tmp_path, text))
-    assert [found.element for found in told.value.diagnostics] == ["seconds", "vary.1.what", "keep.1.quantity"]
-    with pytest.raises(engine.StudyError) as told:
+    assert [found.element for found in reported.value.diagnostics] == ["seconds", "vary.1.what", "keep.1.quantity"]
+    with pytest.raises(engine.StudyError) as reported:
         engine.Study.read(named(tmp_path, text.replace('robot = "pendulum"\n', "")))
-    assert [found.element for found in told.value.diagnostics] == ["robot", "seconds", "vary.1.what"]
+    assert [found.element for found in reported.value.diagnostics] == ["robot", "seconds", "vary.1.what"]
 
 
 def test_faults_of_pushes_are_told(tmp_path: Path) -> None:
-    for text, said in (
+    for text, message in (
         (PUSHED.replace('"rod"', '"trunk"'), "line 23: error: push.1.link: the robot has no link 'trunk'; use one of "),
         (PUSHED.replace('link = "rod"', "force = 3.0"), "line 22: error: push.1: it has no link; say which link is "),
         (PUSHED + '[[vary]]\nwhat = "force"\nof = "shove"\nvalues = [1.0]\n', "line 26: error: vary.5.of: there is "),
         (PUSHED + "at = [1.0]\n", "line 24: error: push.1.at: it is [1.0]; give 3 numbers, […, …, …]"),
     ):  # fmt: skip
-        with pytest.raises(engine.StudyError, match=r"^s\.toml: ") as told:
+        with pytest.raises(engine.StudyError, match=r"^s\.toml: ") as reported:
             engine.Study.read(named(tmp_path, text))
-        assert said in str(told.value)
+        assert message in str(reported.value)
 
 
 def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
@@ -231,13 +231,13 @@ def test_robots_of_installed_packages_are_found_when_the_study_is_read(
         pytest.skip("example-robot-data is not installed; it is part of the dev group (not on Windows)")
     _, plan = planned(named(tmp_path, text))
     assert plan.robots["example-robot-data:panda_description/urdf/panda.urdf"].name == "panda"
-    for change, said in (
+    for change, message in (
         ("panda.urdf", "the package 'example-robot-data' has no file 'panda_description/urdf/pandas.urdf'; name a"),
         ("example-robot-data", "the package 'example-robot-dates' is not installed; install it with pip install "
          "example-robot-dates, or list other robots; name a valid file or a robot that ships"),
     ):  # fmt: skip
         other = change.replace(".urdf", "s.urdf").replace("data", "dates")
-        with pytest.raises(engine.StudyError, match=re.escape(said)):
+        with pytest.raises(engine.StudyError, match=re.escape(message)):
             engine.Study.read(named(tmp_path, text.replace(change, other)))
     monkeypatch.setattr(metadata, "files", lambda _: None)  # as of a package without a record
     with pytest.raises(engine.StudyError, match="has no file"):

@@ -63,10 +63,10 @@ def test_what_a_file_says_of_a_link_is_read(load, inside, beside, expected):
 )
 def test_an_invalid_surface_value_gives_one_warning_and_is_ignored(load, inside, beside, fault, cure):
     model = load(inside, beside)
-    (told,) = model.diagnostics
-    assert told.severity == "warning"
-    assert fault in told.problem
-    assert cure in told.fix
+    (reported,) = model.diagnostics
+    assert reported.severity == "warning"
+    assert fault in reported.problem
+    assert cure in reported.fix
     (shape,) = model.collisions
     assert shape.restitution is None
     assert shape.friction == (0.5 if "mu2" in beside else None)

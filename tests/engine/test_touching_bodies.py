@@ -72,9 +72,9 @@ def test_momentum_is_kept_to_rounding_where_bodies_strike(tmp_path, rng, integra
     simulation = simulated(model, scene, q, v=v, batch=batch, dt=1e-2, integrator=integrator)
     simulation.step()
     found = simulation.contacts
-    told = np.arange(found.gap.shape[1]) < found.number[:, None]
-    struck = np.max(np.where(told, np.abs(found.impulse).sum(-1), 0), 1) > 1e-3
-    apart = np.min(np.where(told, found.gap, np.inf), 1) > 0  # what overlaps is moved
+    reported = np.arange(found.gap.shape[1]) < found.number[:, None]
+    struck = np.max(np.where(reported, np.abs(found.impulse).sum(-1), 0), 1) > 1e-3
+    apart = np.min(np.where(reported, found.gap, np.inf), 1) > 0  # what overlaps is moved
     assert np.sum(struck & apart) > 20
     for k in np.flatnonzero(struck & apart):
         before, after = (engine.momentum(model, *state) for state in ((q[k], v[k]), (simulation.q[k], simulation.v[k])))

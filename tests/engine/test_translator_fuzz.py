@@ -63,7 +63,7 @@ def compare(seed: int, text: str, found: list[Any], expected: list[Any], within:
     assert not wrong, "\n".join([f"seed {seed}", *wrong, text])
 
 
-def told(seed: int, text: str, call: Callable[[], Any]) -> Any:
+def called(seed: int, text: str, call: Callable[[], Any]) -> Any:
     """Return a call's result; an exception is raised with the text."""
     try:
         return call()
@@ -77,7 +77,7 @@ def check_ordinary(seed: int, folder: Path) -> None:
     text, arguments, within = drawn(ordinary, seed, partial(bounds, real=real))
     expected = run(python(text, None), arguments, float)
     numbers = [_single(x) if real is Single else x for x in arguments]
-    answer = told(seed, text, lambda: loaded(text, folder).main(*numbers))
+    answer = called(seed, text, lambda: loaded(text, folder).main(*numbers))
     compare(seed, text, flat([numbers, answer]), expected, within)
 
 
@@ -118,7 +118,7 @@ def check_written_out(seed: int, folder: Path) -> None:
     main, expected = loaded(text, folder).main, pythons_rows(text, robot, arrays)
     for dtype in UNITS:
         numbers = [array.astype(dtype) for array in arrays]
-        told(seed, text, partial(on_host, main, robot, numbers))
+        called(seed, text, partial(on_host, main, robot, numbers))
         compare(seed, text, flat(list(zip(*numbers, strict=True))), expected, within[dtype])
 
 

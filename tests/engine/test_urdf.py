@@ -174,9 +174,9 @@ def test_a_floating_joint_carries_seven_coordinates(tmp_path: Path) -> None:
     np.testing.assert_allclose(engine.link_poses(model, model.neutral())[1, :3, 3], [0, 0, 1])
     with pytest.raises(
         ModelError, match="already carries the robot by a floating joint; load it without adding"
-    ) as said:
+    ) as text:
         engine.load(path, floating=True)
-    assert len(said.value.diagnostics) == 1
+    assert len(text.value.diagnostics) == 1
 
 
 def test_a_spherical_joint_turns_about_any_axis(tmp_path: Path) -> None:
@@ -280,8 +280,8 @@ def test_a_link_is_as_heavy_as_what_is_fixed_to_it(tmp_path: Path) -> None:
               joint("turns", "a", "b"), joint("holds", "b", "c", "fixed"), joint("on", "c", "d"))
         for name, inside in (("light", ""), ("heavy", INERTIAL))
     )  # fmt: skip
-    told = [entry.problem for entry in engine.load(light).diagnostics]
-    assert "it moves, and neither it nor what is fixed to it has mass" in told
+    reported = [entry.problem for entry in engine.load(light).diagnostics]
+    assert "it moves, and neither it nor what is fixed to it has mass" in reported
     assert engine.load(heavy).diagnostics == ()
 
 

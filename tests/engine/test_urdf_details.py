@@ -20,8 +20,8 @@ def faults(tmp_path, *lines):
 @pytest.mark.parametrize(("count", "end"), [(6, "'l5'"), (7, "'l5' …")])
 def test_six_roots_are_named_and_more_are_hinted_at(tmp_path, count, end):
     names = [f"l{i}" for i in range(count)]
-    (said,) = [fault for _, fault in faults(tmp_path, *map(LINK.format, names)) if "roots" in fault]
-    assert said == f"there are {count} roots: " + ", ".join(map(repr, names[:5])) + f", {end}"
+    (message,) = [fault for _, fault in faults(tmp_path, *map(LINK.format, names)) if "roots" in fault]
+    assert message == f"there are {count} roots: " + ", ".join(map(repr, names[:5])) + f", {end}"
 
 
 def test_hyphens_at_either_end_of_a_comment_are_seen(tmp_path):
@@ -61,8 +61,8 @@ def test_a_joint_of_two_elementary_ones_is_a_row_of_the_table(tmp_path, monkeypa
     for name, text in (("one", one), ("two", two)):
         (tmp_path / f"{name}.urdf").write_text(text)
         models.append(engine.load(tmp_path / f"{name}.urdf"))
-    told = [(x.name, x.type.nq, x.type.nv, x.type.angular) for x in models[0].joints]
-    assert told == [("j", 2, 2, (False, True)), ("k", 1, 1, (True,))]
+    reported = [(x.name, x.type.nq, x.type.nv, x.type.angular) for x in models[0].joints]
+    assert reported == [("j", 2, 2, (False, True)), ("k", 1, 1, (True,))]
     q, v, tau = rng.normal(size=(3, 3))
     found, expected = (engine.forward_dynamics(model, q, v, tau, "abia", "cpu") for model in models)
     np.testing.assert_allclose(found, expected, rtol=1e-13)

@@ -278,19 +278,19 @@ def measured(read: Callable[[Path], None], path: Path) -> tuple[float, float, fl
     """Seconds of work, megabytes beside the process's own, the longest hold of the lock, and what was raised."""
     into, out = os.pipe()
     if not (child := os.fork()):
-        told: tuple[float, float, float, str] = (0, 0, 0, "ended early")
+        reported: tuple[float, float, float, str] = (0, 0, 0, "ended early")
         try:
-            told = _measured(read, path)
+            reported = _measured(read, path)
         except BaseException as fault:
-            told = (0, 0, 0, repr(fault)[:500])
+            reported = (0, 0, 0, repr(fault)[:500])
         finally:
-            os.write(out, json.dumps(told).encode())
+            os.write(out, json.dumps(reported).encode())
             os._exit(0)
     os.close(out)
     with os.fdopen(into, "rb") as pipe:
-        said = pipe.read()
+        message = pipe.read()
     os.waitpid(child, 0)
-    seconds, megabytes, held, fault = json.loads(said)
+    seconds, megabytes, held, fault = json.loads(message)
     return seconds, megabytes, held, fault
 
 

@@ -122,11 +122,11 @@ def beyond_bounds(names: tuple[str, ...], folder: str) -> dict[str, str]:
             _, megabytes, held, fault = measured(read_urdf, path)
             after = resource.getrusage(resource.RUSAGE_CHILDREN)  # of the reading process, and of the one that expands
             seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-            told = f"{seconds:.2f} s, {megabytes:.0f} MB, {1000 * held:.0f} ms {fault}"
+            reported = f"{seconds:.2f} s, {megabytes:.0f} MB, {1000 * held:.0f} ms {fault}"
             if os.environ.get("WORST_TOLD"):
-                print(f"{name}: {told}")
+                print(f"{name}: {reported}")
             if not fault and seconds < SECONDS and megabytes < MEGABYTES and held < allowed(held):
                 break
         else:
-            beyond[name] = told
+            beyond[name] = reported
     return beyond

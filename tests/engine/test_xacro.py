@@ -239,8 +239,8 @@ def test_faults_name_their_file_and_line(tmp_path: Path) -> None:
         return str(refused.value), refused.value.line
 
     inner = write(tmp_path / "inner.xacro", "", '<link name="${1 / 0}"/>')
-    said, line = fault("", '<xacro:include filename="inner.xacro"/>')
-    assert f"({inner}, line 4): division by zero" in said
+    message, line = fault("", '<xacro:include filename="inner.xacro"/>')
+    assert f"({inner}, line 4): division by zero" in message
     assert line is None
     assert fault("", "", "<xacro:unknown/>") == ("xacro cannot expand r.xacro: unknown macro name: xacro:unknown", 5)
     assert fault("", '<xacro:property name="p" value="${1 / 0}"/>', '<link name="${p}"/>')[1] == 4

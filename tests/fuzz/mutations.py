@@ -147,8 +147,8 @@ def _of_text(text: str, chance: Chance) -> str:
 
 def _written_otherwise(text: bytes, chance: Chance) -> bytes:
     codec = chance.choice(("utf-16", "utf-16-le", "utf-16-be", "utf-32", "latin-1", "utf-8-sig", "cp037", "shift_jis"))
-    said = f"<?xml version='1.0' encoding='{chance.choice((codec, 'utf-8'))}'?>" if chance.randrange(2) else ""
-    return (said + text.decode()).encode(codec, "replace")
+    message = f"<?xml version='1.0' encoding='{chance.choice((codec, 'utf-8'))}'?>" if chance.randrange(2) else ""
+    return (message + text.decode()).encode(codec, "replace")
 
 
 def of_json(data: bytes, chance: Chance) -> bytes:

@@ -43,7 +43,7 @@ class Target:
     """Folders, beside the product's, whose lines are looked at."""
 
 
-def _told(found: Iterable[engine.Diagnostic]) -> None:
+def _require_text(found: Iterable[engine.Diagnostic]) -> None:
     for entry in found:
         if not (entry.element and entry.problem and entry.fix):
             raise Broken(f"a diagnostic says nothing: {entry}")
@@ -71,7 +71,7 @@ def _sound(model: engine.Model) -> None:
 def _import(path: Path, data: bytes) -> None:
     choice = len(data) % 8
     model, found = load.examine(path, content=data, floating=choice == 1, mimic=choice != 2)
-    _told(found)
+    _require_text(found)
     if any(entry.severity == "error" for entry in found):
         raise Refused
     if model is None:
@@ -114,15 +114,15 @@ def _joints() -> tuple[Joint, ...]:
 def _srdf(path: Path, data: bytes) -> None:
     path.write_bytes(data)
     pairs, states, found = srdf.read(path, _links(), _joints())
-    _told(found)
+    _require_text(found)
     if any(entry.severity == "error" for entry in found):
         raise Refused
     if any(not 0 <= a < b < len(_links()) for a, b in pairs):
         raise Broken(f"pairs of links that are none: {pairs}")
     width = {joint.name: joint.type.nq for joint in _joints()}
-    told = [(joint, values) for state in states.values() for joint, values in state.items()]
-    if any(len(values) != width.get(joint) or not np.all(np.isfinite(values)) for joint, values in told):
-        raise Broken(f"poses of joints that are none: {told}")
+    reported = [(joint, values) for state in states.values() for joint, values in state.items()]
+    if any(len(values) != width.get(joint) or not np.all(np.isfinite(values)) for joint, values in reported):
+        raise Broken(f"poses of joints that are none: {reported}")
 
 
 def _srdfs(_: Path) -> dict[str, list[bytes]]:
@@ -255,7 +255,7 @@ def _study(path: Path, data: bytes) -> None:
     try:
         found = engine.Study.read(path)
     except engine.StudyError as fault:
-        _told(fault.diagnostics)
+        _require_text(fault.diagnostics)
         raise
     for name, values in found.values([0, found.count - 1]).items():
         if values.dtype.kind == "f" and not np.all(np.isfinite(values)):

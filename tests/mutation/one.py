@@ -81,17 +81,17 @@ def main() -> None:
     if arguments.count:
         random.Random(f"{arguments.seed} {arguments.path}").shuffle(chosen)
         del chosen[arguments.count :]
-    told: list[score.Outcome] = []
+    reported: list[score.Outcome] = []
     with tempfile.TemporaryDirectory() as folder:
         shadow = Path(folder) / "mutant.py"
         if not passes(files, None, text, module, shadow):
             parser.error("these tests fail as the module is")
         for mutant in chosen:
             fate = "survived" if passes(files, mutant, text, module, shadow) else "killed"
-            told.append(score.Outcome(arguments.path, mutant, fate, ", ".join(arguments.tests), len(files), True))
+            reported.append(score.Outcome(arguments.path, mutant, fate, ", ".join(arguments.tests), len(files), True))
             if fate == "survived":
-                told[-1].show()
-    print(score.table(told, {}))
+                reported[-1].show()
+    print(score.table(reported, {}))
 
 
 if __name__ == "__main__":

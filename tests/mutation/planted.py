@@ -34,7 +34,7 @@ def nearest(root: Path, file: str, folders: list[str]) -> list[str]:
     return [path for _, path in sorted(found)[:NEAREST]]
 
 
-def asked(root: Path, room: str, file: str) -> list[list[str]]:
+def arguments(root: Path, room: str, file: str) -> list[list[str]]:
     """Return pytest's arguments, in sequence until a test fails."""
     laws = sorted(path.relative_to(root).as_posix() for path in (root / "tests/differential").glob("test_*_laws.py"))
     window = sorted(path.relative_to(root).as_posix() for path in (root / "tests/app").glob("test_laws_of_*.py"))
@@ -56,10 +56,10 @@ def verdict(root: Path, bug: dict[str, str]) -> str:
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     path.write_text(sound.replace(bug["old"], bug["new"]), "utf-8")
     try:
-        for words in filter(None, asked(root, bug["room"], bug["file"])):
+        for words in filter(None, arguments(root, bug["room"], bug["file"])):
             call = [sys.executable, "-m", "pytest", "-q", "-n0", "--maxfail=1", "-p", "no:cacheprovider", *words]
-            said = subprocess.run(call, cwd=root, env=environment, capture_output=True, text=True, check=False).stdout
-            if failed := re.search(r"^(?:FAILED|ERROR) (.*)$", said, re.MULTILINE):
+            output = subprocess.run(call, cwd=root, env=environment, capture_output=True, text=True, check=False).stdout
+            if failed := re.search(r"^(?:FAILED|ERROR) (.*)$", output, re.MULTILINE):
                 return f"found by {failed[1]}"
     finally:
         path.write_text(sound, "utf-8")

@@ -53,7 +53,7 @@ def sample(room: str, count: int, seed: str, modules: Sequence[str] = ("*",)) ->
     return taken, len(every)
 
 
-def job_of(room: str, mutant: making.Mutant, selection: seen.Selection, work: Path, told: list[score.Outcome]) -> Job:
+def job_of(room: str, mutant: making.Mutant, selection: seen.Selection, work: Path, shown: list[score.Outcome]) -> Job:
     """Run the tests that cover a mutant, and report whether it was detected."""
     tests, come_by = selection.of(room, mutant)
     order = {name: place for place, name in enumerate(tests)}
@@ -71,7 +71,7 @@ def job_of(room: str, mutant: making.Mutant, selection: seen.Selection, work: Pa
         if fate == "killed" and not by:
             by = "the import" if code in (1, 2, 3, 4, 99) else "no test" if code == 5 else f"signal {-code}"
         fate = "survived" if by == "no test" else fate
-        told.append(score.Outcome(room, mutant, fate, by, len(tests), come_by))
+        shown.append(score.Outcome(room, mutant, fate, by, len(tests), come_by))
 
     kernels = "/cpu/" in mutant.path
     return Job(meet, 25 + 6 * selection.seconds(tests) + 45 * kernels, done)
@@ -84,7 +84,7 @@ def main() -> None:
     for module in BEFORE:
         __import__(module)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # with the counts so far
-    told, sizes = score.Tally(), dict[str, int]()
+    shown, sizes = score.Tally(), dict[str, int]()
     chosen: list[tuple[str, making.Mutant]] = []
     if arguments.again:
         chosen = list(_again(arguments.again, arguments.all))
@@ -111,16 +111,16 @@ def main() -> None:
         chosen = left
     else:
         selection = seen.Selection(tests, arguments.most)
-    jobs = [job_of(room, mutant, selection, arguments.work, told) for room, mutant in chosen]
+    jobs = [job_of(room, mutant, selection, arguments.work, shown) for room, mutant in chosen]
     random.Random(arguments.seed).shuffle(jobs)  # one that is interrupted has seen some of every room
     cut = 0
     try:
         cut = run_jobs(jobs, arguments.processes, arguments.work, began + arguments.seconds)
     finally:
-        print(f"{len(told)} of {len(jobs)} mutants tried in {time.monotonic() - began:.0f} s; {cut} were under way")
-        print(score.table(told, sizes))
+        print(f"{len(shown)} of {len(jobs)} mutants tried in {time.monotonic() - began:.0f} s; {cut} were under way")
+        print(score.table(shown, sizes))
         if arguments.out:
-            score.write(arguments.out, told, sizes, arguments.seed)
+            score.write(arguments.out, shown, sizes, arguments.seed)
 
 
 def _arguments() -> argparse.Namespace:

@@ -102,15 +102,15 @@ def by(outcomes: list[Outcome], what: str = "room") -> dict[str, dict[str, float
 
 def write(path: Path, outcomes: list[Outcome], sizes: dict[str, int], seed: str) -> None:
     """All that is known, for `read` and for people."""
-    told = [{**outcome._asdict(), "mutant": outcome.mutant._asdict()} for outcome in outcomes]
-    document = {"seed": seed, "mutants": sizes, "rooms": by(outcomes), "outcomes": told}
+    reported = [{**outcome._asdict(), "mutant": outcome.mutant._asdict()} for outcome in outcomes]
+    document = {"seed": seed, "mutants": sizes, "rooms": by(outcomes), "outcomes": reported}
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def read(path: Path) -> list[Outcome]:
     """The outcomes that `write` wrote."""
-    told = json.loads(path.read_text("utf-8"))["outcomes"]
-    return [Outcome(**{**outcome, "mutant": Mutant(**outcome["mutant"])}) for outcome in told]
+    reported = json.loads(path.read_text("utf-8"))["outcomes"]
+    return [Outcome(**{**outcome, "mutant": Mutant(**outcome["mutant"])}) for outcome in reported]
 
 
 def found_again(mutant: Mutant) -> Mutant | None:

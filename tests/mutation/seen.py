@@ -72,9 +72,9 @@ def look(files: list[str], work: Path, processes: int, given: Path | None = None
     new = [file for file in others if not kept(file).exists()]
     run_jobs([job(file) for file in new], processes, work)
     for file in filter(lambda file: kept(file).exists(), others):
-        told = json.loads(kept(file).read_text("utf-8"))
-        tests |= {name: (seconds, set(symbols)) for name, (seconds, symbols) in told["tests"].items()}
-        for name in told["failed"]:
+        reported = json.loads(kept(file).read_text("utf-8"))
+        tests |= {name: (seconds, set(symbols)) for name, (seconds, symbols) in reported["tests"].items()}
+        for name in reported["failed"]:
             print(f"not counted, since it fails as it is: {name}")
     print(f"{len(tests)} tests; those of {len(new)} files watched in {time.monotonic() - began:.0f} s", flush=True)
     return tests
@@ -97,11 +97,11 @@ def save(path: Path, tests: Tests) -> None:
 
 def _read(path: Path) -> dict[str, tuple[str, Tests]]:
     """Return each test file's digest and tests, as written by `save`."""
-    told = json.loads(gzip.decompress(path.read_bytes()))
-    groups = [{told["symbols"][place] for place in group} for group in told["groups"]]
+    reported = json.loads(gzip.decompress(path.read_bytes()))
+    groups = [{reported["symbols"][place] for place in group} for group in reported["groups"]]
     return {
         file: (digest, {f"{file}::{test}": (seconds, groups[group]) for test, (seconds, group) in rows.items()})
-        for file, (digest, rows) in told["files"].items()
+        for file, (digest, rows) in reported["files"].items()
     }
 
 

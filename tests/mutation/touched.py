@@ -100,12 +100,12 @@ class Watch:
         sys.setprofile(None)
         threading.setprofile(None)
         fine = self._passed - self._failed
-        told = {
+        reported = {
             name: [round(seconds, 3), sorted(f"{path}:{symbol}" for path, symbol in seen | self._shared)]
             for name, (seconds, seen) in self._tests.items()
             if name in fine
         }
-        self._note.write_text(json.dumps({"tests": told, "failed": sorted(self._failed)}), "utf-8")
+        self._note.write_text(json.dumps({"tests": reported, "failed": sorted(self._failed)}), "utf-8")
 
 
 def _unwatched(module: Any, name: str) -> None:

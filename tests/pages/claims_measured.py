@@ -144,11 +144,11 @@ def robots_of_others() -> Iterator[str]:
     """The tables beside MuJoCo and MuJoCo Warp, and the runs with the largest residuals."""
     found, on_a_gpu, ways = rows("real-robots-2-cores"), rows("real-robots-h100"), real_robots.WAYS
     assert not any(each["diverged"] or each["blown"] for each in found.values())
-    told = "{0} | {{{0}, @[us]:.1f}} ({{{0}, @[ratio]:.2f}})"
-    yield "\n".join(row(told.format(name), found, ways) for name in real_robots.ROBOTS)
-    told, names = "{0} | {{{0}, @[rate]:3/1e6}} ({{{0}, @[ratio]:.2f}})", {key.split(",")[0]: 0 for key in on_a_gpu}
+    reported = "{0} | {{{0}, @[us]:.1f}} ({{{0}, @[ratio]:.2f}})"
+    yield "\n".join(row(reported.format(name), found, ways) for name in real_robots.ROBOTS)
+    reported, names = "{0} | {{{0}, @[rate]:3/1e6}} ({{{0}, @[ratio]:.2f}})", {key.split(",")[0]: 0 for key in on_a_gpu}
     ways_on_a_gpu = [f"{way}, {batch}" for batch in (8192, 65536) for way in ways]
-    yield "\n".join(row(told.format(name), on_a_gpu, ways_on_a_gpu, gap="–") for name in names)
+    yield "\n".join(row(reported.format(name), on_a_gpu, ways_on_a_gpu, gap="–") for name in names)
     yield "MuJoCo Warp | standing, 8192 | walking | falling | standing, 65536 | walking | falling |"
     mujoco = runs()["real-robots-2-cores"]["version"]
     yield f"MuJoCo {mujoco.rpartition('.')[0]} takes pyramidal cones, Newton and implicitfast."
@@ -170,9 +170,9 @@ def growth() -> Iterator[str]:
     """Growth of calls and steps."""
     calls, steps = rows("growth-h200"), rows("step-growth-h200")
     names = {"dca": "DCA-ABA", "abia-hybrid": "hybrid ABIA", "cfa": "CFA"}
-    told = "{1} | {{links from which[{0} is faster than @]:.0f}}"
+    reported = "{1} | {{links from which[{0} is faster than @]:.0f}}"
     others = ("abia", "jsiia", "abia-hybrid", "pinocchio")
-    yield "\n".join(row(told.format(*each), calls, others) for each in names.items())
+    yield "\n".join(row(reported.format(*each), calls, others) for each in names.items())
     chain, many = steps["cuda over cpu"]
     yield "from {from} links on, {at last} times at 10⁴;".format_map(chain)
     yield "many chains of ten links from {from} on, {at last} times at 2²⁰.".format_map(many)

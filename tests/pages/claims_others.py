@@ -18,7 +18,7 @@ from engine.bench.paper import experiments
 from engine.bench.suites import lengths
 from engine.cuda.chains import dca
 from engine.cuda.rigid_body import written_out
-from engine.cuda.stepping.written_out_stepper import MOST_NUMBERS
+from engine.cuda.stepping.written_out_stepper import MAX_NUMBERS
 from engine.lessons import drawing, pull
 from engine.live import records, show
 from engine.model import features
@@ -45,12 +45,12 @@ def _size(n: int) -> str:
 def papers() -> Iterable[str]:
     """Sizes, statuses, options and the rules of judgement."""
     rows = {each.key: each for each in experiments.EXPERIMENTS}
-    told = {
+    reported = {
         "fig2": "[Y] Fig. 2 | the links of one robot",
         "fig3a": f"[Y] Fig. 3a | the number of robots of {rows['fig3a'].fixed} links",
         "fig3b": f"[Y] Fig. 3b | the number of robots of {rows['fig3b'].fixed} links",
     }
-    for key, start in told.items():
+    for key, start in reported.items():
         sizes, largest = rows[key].sizes, rows[key].largest
         yield f"| {start} | {'10' if key == 'fig2' else '1'} … {largest} | {_size(sizes[0])} … {_size(sizes[-1])} |"
     many = rows["speedup"].sizes
@@ -66,7 +66,7 @@ def papers() -> Iterable[str]:
         f"wrong result; {wrong}: invalid call; {statuses()[3]}: interrupted."
     )
     yield f"their {100 * intervals.CONFIDENCE:.1f} % interval (of order statistics) excludes equality"
-    assert experiments.LONGEST == 0.25
+    assert experiments.MAX_CALL == 0.25
     yield "that would take more than a quarter of a second a call, extrapolated from the previous size"
     yield "`fig2`, `fig3a`, `fig3b`, `speedup` | the pictures, each as `.svg` and `.png`"
     assert [each.key for each in experiments.EXPERIMENTS] == ["fig2", "fig3a", "fig3b", "speedup"]
@@ -99,8 +99,8 @@ def _cells(row: capabilities.Algorithm) -> tuple[str, ...]:
 @page_text.of(ON_A_GPU)
 def kernels() -> Iterable[str]:
     """Sizes that kernels have."""
-    yield f"up to {word(dca.LARGEST_CLUSTER)} blocks are a cluster"
-    yield f"Forward and inverse dynamics of robots of up to {written_out.MOST_BODIES} bodies, and steps"
+    yield f"up to {word(dca.MAX_CLUSTER)} blocks are a cluster"
+    yield f"Forward and inverse dynamics of robots of up to {written_out.MAX_BODIES} bodies, and steps"
     bits = constants("chains/sub_chain.cuh")["LOST"].partition("0x1p-40")[1].removeprefix("0x1p-")
     yield f"where $X$ is not 1 to within $2^{{-{bits}}}$"
 
@@ -108,7 +108,7 @@ def kernels() -> Iterable[str]:
 @page_text.of(KERNELS_MEASURED)
 def written_out_robots() -> Iterable[str]:
     """Which robots' steps are written out."""
-    single, double = MOST_NUMBERS["float32"], MOST_NUMBERS["float64"]
+    single, double = MAX_NUMBERS["float32"], MAX_NUMBERS["float64"]
     yield f"takes robots of up to {single} constants that are not zero ({double} in double precision)"
 
 
@@ -154,8 +154,8 @@ def length(path: str, name: str) -> int:
 @page_text.of(ROBUST)
 def counted() -> Iterable[str]:
     """The numbers of tested cases."""
-    said = tomllib.loads((ROOT / "tests" / "engine" / "dialects" / "expected.toml").read_text("utf-8"))
-    yield f"| robots (URDF) | `tests/engine/dialects`: {len(said)} files, one problem each"
+    text = tomllib.loads((ROOT / "tests" / "engine" / "dialects" / "expected.toml").read_text("utf-8"))
+    yield f"| robots (URDF) | `tests/engine/dialects`: {len(text)} files, one problem each"
     taken, whole, refused, calls = (
         length("engine/test_array_kinds.py", name) for name in ("TAKEN", "WHOLE", "REFUSED", "CALLS")
     )

@@ -233,7 +233,7 @@ def interior() -> None:
 )
 def residual() -> None:
     off = R.impulse + 0.1 * R.random.normal(size=12)
-    u, told = R.G @ off + R.b, contact_law.distances(R.rows, R.G, off)
+    u, reported = R.G @ off + R.b, contact_law.distances(R.rows, R.G, off)
     for i, mu in enumerate(R.mu):
         k = slice(3 * i, 3 * i + 3)
         r = 3 / np.trace(R.G[k, k])
@@ -241,7 +241,7 @@ def residual() -> None:
         p = contact_law.project(z, mu)
         assert norm(p[1:]) <= mu * p[0] + 1e-12 and mu * norm((p - z)[1:]) <= (p - z)[0] + 1e-12  # noqa: PT018
         same((p - z) @ p, 0.0)  # so p is the nearest
-        same(told[i], norm(off[k] - p) / r)
+        same(reported[i], norm(off[k] - p) / r)
 
 
 def _onto_the_disk(z: np.ndarray, mu: float) -> np.ndarray:

@@ -175,8 +175,8 @@ def odd_even() -> None:
 def articulated_bodies() -> None:
     for i in range(N):
         same(F[6 * i : 6 * i + 6], JHAT[i] @ R.A[i] + P[i])
-        told = abia.joint(R.S[i], JHAT[i], P[i], R.tau[i])
-        same(told.U, U[i]), same(told.D, D[i]), same(told.u, u[i])
+        reported = abia.joint(R.S[i], JHAT[i], P[i], R.tau[i])
+        same(reported.U, U[i]), same(reported.D, D[i]), same(reported.u, u[i])
         before = R.X[i] @ (R.A[i - 1] if i else R.a0) + c[i]
         same(R.a[i], (u[i] - U[i].T @ before) / D[i])
         same(R.A[i], before + R.S[i] * R.a[i])
@@ -254,8 +254,8 @@ def constraint_forces() -> None:
     Fc = solve(A, -B @ R.delta)
     same(S @ R.a, H @ (S @ R.delta + W @ Fc), atol=1e-7)
     same(R.a, S.T @ H @ (S @ R.delta + W @ Fc), atol=1e-7)
-    told = cfa.System.of(R.chain, R.X[None])
-    same(told.H(R.chain.along(R.delta[None]))[0].ravel(), H @ S @ R.delta)
+    reported = cfa.System.of(R.chain, R.X[None])
+    same(reported.H(R.chain.along(R.delta[None]))[0].ravel(), H @ S @ R.delta)
     own, J_inv = A.reshape(N, 5, N, 5), inv(R.J)
     for i in range(N):
         second = R.X[i] @ J_inv[i - 1] @ R.X[i].T if i else 0
@@ -315,8 +315,8 @@ def runs() -> None:
         Phi2 @ Nm @ (b1 - Y1 @ p2) + b2,
         p1 + Phi1.T @ (I2 @ Nm @ (b1 - Y1 @ p2) + p2),
     )
-    for own, told in zip(joined, dca.join(one[2], one[3]), strict=True):
-        same(own, told)
+    for own, reported in zip(joined, dca.join(one[2], one[3]), strict=True):
+        same(own, reported)
     assert np.linalg.det(np.eye(6) + Y1 @ I2) >= 1
     I_hat, Phi, Y, b, p = joined
     force = F.reshape(N, 6)

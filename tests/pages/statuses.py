@@ -19,13 +19,13 @@ BROKEN = '<robot name="r"><link name="a"/><joint name="j" type="revolute"><paren
 
 def called(*words: object) -> tuple[int, str, str]:
     """The status of a headless command with what it said on both streams."""
-    said, told = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(told), patch.object(cli, "parser", _parser):
+    text, reported = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(text), contextlib.redirect_stderr(reported), patch.object(cli, "parser", _parser):
         try:
             status = cli.main([str(each) for each in words])
         except SystemExit as ended:
             status = int(ended.code or 0)
-    return status, said.getvalue(), told.getvalue()
+    return status, text.getvalue(), reported.getvalue()
 
 
 @cache

@@ -52,8 +52,8 @@ def test_info_tells_what_the_model_has(robot: str, options: Sequence[str], folde
         return
     model = engine.load(path, *given)
     chosen, unserved, changes = choice.choose(model), capabilities.reasons_against(model), choice.changes(model)
-    status, said, errors = called("info", name, *options, "--json")
-    found, warnings = json.loads(said), [str(each) for each in model.diagnostics]
+    status, text, errors = called("info", name, *options, "--json")
+    found, warnings = json.loads(text), [str(each) for each in model.diagnostics]
     rows = found.pop("joints")
     assert (status, errors.splitlines()) == (0, warnings)
     assert found == plain({
@@ -71,24 +71,24 @@ def test_info_tells_what_the_model_has(robot: str, options: Sequence[str], folde
         assert places == [range(x.start, x.stop) for x in (getattr(j, what) for j in model.joints if not j.leader)]
         assert [i for place in places for i in place] == list(range(width))
     for joint, row in zip(model.joints, rows, strict=True):
-        told = [row[name] for name in ("position", "velocity", "effort", "damping", "friction")]
+        listed = [row[name] for name in ("position", "velocity", "effort", "damping", "friction")]
         if joint.leader:
-            assert told == [f"{joint.multiplier:g} × {joint.leader} {joint.offset:+g}", "", "", "", ""]
+            assert listed == [f"{joint.multiplier:g} × {joint.leader} {joint.offset:+g}", "", "", "", ""]
             assert not row["q"] + row["v"]
             continue
         for i in range(joint.v.start, joint.v.stop):
             limits = (model.velocity_limit[i], model.effort_limit[i])
             bounds, rest = (model.lower[i], model.upper[i]), (model.damping[i], model.friction[i])
             free = "free" if joint.v.stop - joint.v.start == 1 else ""
-            assert told == [
+            assert listed == [
                 f"{bounds[0]:.4g} … {bounds[1]:.4g}" if np.any(np.isfinite(bounds)) else free,
                 *(f"{x:.4g}" if np.isfinite(x) else "∞" for x in limits), *(f"{x:.4g}" for x in rest),
             ]  # fmt: skip
-    status, said, errors = called("info", name, *options)
+    status, text, errors = called("info", name, *options)
     assert (status, errors.splitlines()) == (0, warnings)
     sizes = [f"choice by size, for robots like this one: {choice.describe(changes)}"] if changes else []
-    told, _, table = said.partition("\njoint ")
-    assert told.splitlines() == [
+    listed, _, table = text.partition("\njoint ")
+    assert listed.splitlines() == [
         f"{model.name}: {found['links']} links in {len(model.parent)} moving bodies, {sum(model.mass):.4g} kg moving",
         f"nq {model.nq}, nv {model.nv}, {found['visuals']} shapes to draw, {found['collisions']} that collide",
         chosen.why, *sizes,
@@ -114,8 +114,8 @@ def test_generate_writes_the_robot_of_its_arguments(tmp_path: Path, chance: np.r
             model = make(links, **given)
             words = [x for name, value in given.items() for x in (f"--{name}", value) if x is not True]
             assert called("generate", kind, links, *words) == (0, engine.to_urdf(model) + "\n", "")
-            status, said, _ = called("generate", kind, links, *words, "--out", out, "--json")
-            assert (status, json.loads(said)) == (0, {"robot": model.name, "links": links, "file": str(out)})
+            status, text, _ = called("generate", kind, links, *words, "--out", out, "--json")
+            assert (status, json.loads(text)) == (0, {"robot": model.name, "links": links, "file": str(out)})
             assert called("generate", kind, links, *words, "--out", out) == (0, "", "")
             assert out.read_text() == engine.to_urdf(model)
             made.add(out.read_text())
@@ -131,7 +131,7 @@ def test_generate_writes_the_robot_of_its_arguments(tmp_path: Path, chance: np.r
             assert called("generate", kind, *wrong)[0] == 2, wrong
 
 
-def told(name: object, found: list[engine.Diagnostic]) -> list[str]:
+def listed(name: object, found: list[engine.Diagnostic]) -> list[str]:
     """Return the output of `check` for a file."""
     kinds = [each.severity for each in found]
     counts = (f"{kinds.count(x)} {x}{'' if kinds.count(x) == 1 else 's'}" for x in ("error", "warning"))
@@ -148,20 +148,20 @@ def test_check_tells_all_that_the_engine_finds(tmp_path: Path, options: Sequence
     errors = {name for name, found in findings.items() if any(each.severity == "error" for each in found)}
     assert errors == {"broken.urdf", "nowhere.urdf"}
     for some in (names, names[::-1], names[::2], names[:2], names[1:3], names[3:], *((name,) for name in names)):
-        status, said, _ = called("check", *some, *options)
+        status, text, _ = called("check", *some, *options)
         assert status == int(bool(errors & set(some)))
-        assert said.splitlines() == [line for name in some for line in told(name, findings[name])]
-        status, said, _ = called("check", *some, *options, "--json")
+        assert text.splitlines() == [line for name in some for line in listed(name, findings[name])]
+        status, text, _ = called("check", *some, *options, "--json")
         assert status == int(bool(errors & set(some)))
-        assert json.loads(said) == plain({name: [asdict(each) for each in findings[name]] for name in some})
+        assert json.loads(text) == plain({name: [asdict(each) for each in findings[name]] for name in some})
     for name in names[:4]:
         copy, fixed = tmp_path / "copy.urdf", tmp_path / "fixed.urdf"
         count, left = engine.repair(paths[name], copy, options[1:], overwrite=True)
-        status, said, _ = called("check", name, "--fix", fixed, "--overwrite", *options)
+        status, text, _ = called("check", name, "--fix", fixed, "--overwrite", *options)
         assert fixed.read_bytes() == copy.read_bytes()
         assert status == int(any(each.severity == "error" for each in left))
         written = f"{count} repair{'' if count == 1 else 's'} written to"
-        assert said.splitlines() == [*told(name, findings[name]), written, *told(fixed, left)]
+        assert text.splitlines() == [*listed(name, findings[name]), written, *listed(fixed, left)]
         again = called("check", name, "--fix", fixed, "--overwrite", *options, "--json")
         both = {name: findings[name], str(fixed): left}
         assert (again[0], json.loads(again[1])) == (
@@ -202,16 +202,16 @@ def test_run_tells_the_same_in_words_and_how_long_each_part_took(tmp_path: Path,
             0.0204,
             *(("--out", out) if out else ()),
         )
-        status, said, _ = called(*words, "--json")
-        x = json.loads(said)
+        status, text, _ = called(*words, "--json")
+        x = json.loads(text)
         assert (status, x["steps"], x["phases_us"]) == (0, 20, pytest.approx({"bias": 1.5, "solve": 2000}))
         assert x["seconds"] == pytest.approx(takes if out else takes | {"write": 0})
         assert x["trajectory"] == (str(out) if out else None)
         assert x["wall_seconds"] == pytest.approx(0.004)
         assert x["simulated_per_wall_second"] == pytest.approx(0.02 / 0.004)
         assert x["robot_steps_per_second"] == pytest.approx(batch * 20 / 0.004)
-        status, said, _ = called(*words)
-        assert (status, [line.split() for line in said.splitlines()]) == (0, [line.split() for line in (
+        status, text, _ = called(*words)
+        assert (status, [line.split() for line in text.splitlines()]) == (0, [line.split() for line in (
             f"arm7: 0.02 s in 0.004 s of wall time, 5 times real time ({x['integrator']}, dt {x['dt']:g} s)", x["why"],
             f"energy: {x['energy_start_J']:.6g} J at the start, {x['energy_end_J']:.6g} J at the end, "
             f"change {x['energy_drift_J']:+.3g} J",
@@ -230,8 +230,8 @@ def test_repeat_tells_where_a_run_differs_first_and_by_how_much(tmp_path: Path):
     x = {"run": str(run), "robot": "shod", "same": True, "samples": 6, "steps": 20, "first_difference_s": None,
          "difference": 0.0, "device": "cpu", "not_compared": 0, "written_by": engine.__version__,
          "catena": engine.__version__}  # fmt: skip
-    status, said, _ = called("repeat", run, "--json")
-    assert (status, json.loads(said)) == (0, x)
+    status, text, _ = called("repeat", run, "--json")
+    assert (status, json.loads(text)) == (0, x)
     assert called("repeat", run) == (0, "run.npz: 6 states after 20 steps, the same to the bit\n", "")
     arrays = dict(np.load(run))
     arrays["v"][3, 5] += 0.5
@@ -241,11 +241,11 @@ def test_repeat_tells_where_a_run_differs_first_and_by_how_much(tmp_path: Path):
         of = {name: value for name, value in settings.items() if name != "catena"}
         np.savez(run, **arrays | {"settings": json.dumps(of | ({"catena": version} if version else {}))})
         by = version or "an unknown version"
-        status, said, _ = called("repeat", run, "--json")
+        status, text, _ = called("repeat", run, "--json")
         other = {"same": False, "first_difference_s": 0.012, "difference": pytest.approx(0.5), "written_by": by}
-        assert (status, json.loads(said)) == (1, x | other)
-        status, said, errors = called("repeat", run)
-        assert (status, said) == (1, "")
+        assert (status, json.loads(text)) == (1, x | other)
+        status, text, errors = called("repeat", run)
+        assert (status, text) == (1, "")
         assert errors.startswith("run.npz: the state at 0.012 s differs by 0.5; ")
         later = f"; it was written by Catena {by}, and this is {engine.__version__}\n"
         assert errors.endswith(later) == (version != engine.__version__)
@@ -267,9 +267,9 @@ def test_a_file_that_asks_for_trust_gets_it_from_the_option_alone(tmp_path: Path
 @pytest.mark.parametrize("command", ["info", "run"])
 @pytest.mark.usefixtures("folder")
 def test_a_broken_robot_is_told_as_check_tells_it(command: str):
-    status, said, errors = called(command, "broken.urdf", "--json")
+    status, text, errors = called(command, "broken.urdf", "--json")
     found = engine.check("broken.urdf")
-    assert (status, json.loads(said)) == (1, plain({"robot": "broken.urdf", "diagnostics": [asdict(x) for x in found]}))
+    assert (status, json.loads(text)) == (1, plain({"robot": "broken.urdf", "diagnostics": [asdict(x) for x in found]}))
     assert [line.strip() for line in errors.splitlines()[1:]] == [str(x) for x in found if x.severity == "error"]
     assert called(command, "broken.urdf") == (1, "", errors)
 
@@ -288,16 +288,16 @@ def test_a_run_that_diverges_says_no_and_why():
     """And null for energies beyond all numbers."""
     words = ("--v", 1e200, "--dt", 0.1, "--integrator", "semi-implicit", "--no-limits")
     for batch in (1, 3):
-        status, said, errors = called("run", "double_pendulum", *words, "--batch", batch, "--json")
-        assert (status, json.loads(said)["failure"]) == (1, errors.rstrip())
+        status, text, errors = called("run", "double_pendulum", *words, "--batch", batch, "--json")
+        assert (status, json.loads(text)["failure"]) == (1, errors.rstrip())
         assert "diverged at " in errors
-        assert json.loads(said)["energy_start_J"] is None
+        assert json.loads(text)["energy_start_J"] is None
 
 
 def test_json_is_alone_on_the_standard_output_of_a_terminal_too(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    _, said, errors = called("run", "arm7", "--seconds", 0.01, "--json")
-    assert json.loads(said)["steps"] == 10
+    _, text, errors = called("run", "arm7", "--seconds", 0.01, "--json")
+    assert json.loads(text)["steps"] == 10
     assert "simulating" in errors
 
 
@@ -305,11 +305,11 @@ def test_json_is_alone_on_the_standard_output_of_a_terminal_too(monkeypatch: pyt
 def test_render_draws_as_many_pixels_as_asked_for_and_what_each_option_says(tmp_path: Path):
     seen, out = set(), tmp_path / "x.png"
     for options in ((), ("--q", -0.7), ("--azimuth", 100), ("--elevation", 60), ("--transparent",)):
-        status, said, _ = called(
+        status, text, _ = called(
             "render", "pendulum", "--out", tmp_path / "x.png", "--size", "48x32", *options, "--json"
         )
         x = {"robot": "pendulum", "picture": str(tmp_path / "x.png"), "width": 48, "height": 32, "diagnostics": []}
-        assert (status, json.loads(said)) == (0, x)
+        assert (status, json.loads(text)) == (0, x)
         with Image.open(out) as picture:
             assert picture.size == (48, 32)
             seen.add(picture.tobytes())
@@ -320,8 +320,8 @@ def test_bench_gives_medians_in_microseconds_and_their_quotients(monkeypatch: py
     times = np.array([[2.0, 9, 3, 4, 5, 1, 6, 8, 7], [4.0, 27, 9, 8, 5, 4, 6, 16, 28]]) * 1e-6
     monkeypatch.setattr(cpu, "alternate", lambda candidates, _: list(times[: len(candidates)]))
     monkeypatch.setattr(cpu, "CASES", cpu.CASES[:1])
-    status, said, _ = called("bench", "--json", "--seconds", 3)
-    (row,), plan = json.loads(said)["rows"], json.loads(said)["plan"]
+    status, text, _ = called("bench", "--json", "--seconds", 3)
+    (row,), plan = json.loads(text)["rows"], json.loads(text)["plan"]
     assert (status, plan, row["catena_us"]) == (0, {"suite": "cpu", "seconds": 3}, pytest.approx(5))
     if "pinocchio_us" in row:
         assert row["pinocchio_us"] == pytest.approx(8)

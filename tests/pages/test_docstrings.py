@@ -19,8 +19,8 @@ ARRAYS = re.compile(r"\b(?:Array|ArrayLike|NDArray|Indices)\b")
 def fields(kind: type) -> str:
     """The names of a class's properties, and those of fields with a docstring below them."""
     body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0].body  # type: ignore[attr-defined]
-    told = [a.target.id for a, b in pairwise(body) if isinstance(a, ast.AnnAssign) and is_text(b)]
-    return " ".join([*told, *(name for name, value in vars(kind).items() if isinstance(value, property))])
+    reported = [a.target.id for a, b in pairwise(body) if isinstance(a, ast.AnnAssign) and is_text(b)]
+    return " ".join([*reported, *(name for name, value in vars(kind).items() if isinstance(value, property))])
 
 
 def is_text(node: ast.stmt) -> bool:
@@ -51,21 +51,21 @@ def test_a_docstring_names_arguments_shapes_and_errors(value: Callable[..., Any]
     counts as its own."""
     own = docstring(value)
     referred = [getattr(engine, each) for each in re.findall(r"`(?:engine\.)?(\w+)`", own) if each in engine.__all__]
-    told = " ".join([own, *(inspect.getdoc(each) or "" for each in referred)])
+    reported = " ".join([own, *(inspect.getdoc(each) or "" for each in referred)])
     try:
         signature = inspect.signature(value)
     except ValueError:
         return  # an exception without a constructor of its own
     types = {each.name: str(each.annotation) for each in signature.parameters.values() if each.kind not in (2, 4)}
-    asked = {
+    requested = {
         argument
         for argument, kind in types.items()
         if argument not in ("self", "cls") and argument[0] != "_" and "Path" not in kind
         and not set(re.findall(r"\w+", kind)) & set(engine.__all__)
     }  # fmt: skip
-    assert {each for each in asked if not re.search(rf"(?<![\w.]){each}(?!\w)", told)} == set()
+    assert {each for each in requested if not re.search(rf"(?<![\w.]){each}(?!\w)", reported)} == set()
     if ARRAYS.search(" ".join([*types.values(), str(signature.return_annotation)])):
-        assert SHAPE.search(told), "it gives no shape"
+        assert SHAPE.search(reported), "it gives no shape"
     tree = ast.parse(textwrap.dedent(inspect.getsource(value)))
     if not isinstance(value, type) and any(isinstance(node, ast.Raise) for node in ast.walk(tree)):
         assert re.search(r"[Rr]aise|Error", own), "it does not say what it raises"

@@ -50,9 +50,9 @@ def test_equations_hold(check: equations.Check) -> None:
 
 @pytest.mark.parametrize("page", [*MANY, "docs/step.md"])
 def test_every_displayed_equation_is_in_the_table_and_every_entry_on_its_page(page: str) -> None:
-    shown, within, told = equations.displayed(page), equations.inline(page), formulas(page)
-    assert [each for each in shown if each not in told] == []
-    assert [each for each in told if each not in shown and each not in within] == []
+    shown, within, reported = equations.displayed(page), equations.inline(page), formulas(page)
+    assert [each for each in shown if each not in reported] == []
+    assert [each for each in reported if each not in shown and each not in within] == []
 
 
 @pytest.mark.parametrize("page", LETTERS)
@@ -95,7 +95,7 @@ def test_every_equation_is_one_that_github_typesets(page: str) -> None:
 @pytest.mark.parametrize("page", [*MANY, "docs/step.md"])
 def test_every_formula_in_a_sentence_that_states_a_law_is_in_the_table(page: str) -> None:
     """All with a sign of relation, and all that are long, but those that name a case, a size or a count."""
-    told = {*formulas(page), *CASES.get(page, ())}
+    reported = {*formulas(page), *CASES.get(page, ())}
     within = equations.inline(page)
-    assert [each for each in within if (equations.states(each) or len(each) > 12) and each not in told] == []
+    assert [each for each in within if (equations.states(each) or len(each) > 12) and each not in reported] == []
     assert [each for each in CASES.get(page, ()) if each not in within] == []

@@ -106,8 +106,8 @@ def test_every_comment_is_listed_and_every_entry_stands_on_a_page() -> None:
         for language, lines in found.items() if page not in ("CONTRIBUTING.md", "docs/testing.md") else ():
             examples = "\n".join(blocks(page, language)).splitlines()
             lines += [line for line in examples if re.search(r"\S.*#", line)]
-    said = {sentence for _, sentences, _ in test_words.SAYS for sentence in sentences}
-    assert [line for line in found["python"] if line not in COMMENTS and page_text.flat(line) not in said] == []
+    message = {sentence for _, sentences, _ in test_words.SAYS for sentence in sentences}
+    assert [line for line in found["python"] if line not in COMMENTS and page_text.flat(line) not in message] == []
     assert [line for line in found["sh"] if line not in OF_A_GPU and line not in OF_THE_SHELL] == []
     everything = [*found["python"], *found["sh"]]
     assert [line for line in (*COMMENTS, *OF_A_GPU, *OF_THE_SHELL) if line not in everything] == []
@@ -131,8 +131,8 @@ def test_the_line_that_the_page_of_kernels_follows_is_in_the_file_that_it_names(
     _, example = blocks("docs/kernels.md", "python")
     where, line = example.strip().splitlines()
     assert line in (ROOT / where.removeprefix("# ").split(",")[0]).read_text("utf-8")
-    single, double = (written_out.MOST_TILTED[dtype] for dtype in ("float32", "float64"))
-    most = f"up to {written_out.MOST_BODIES} bodies, of whose revolute joints at most {single}"
+    single, double = (written_out.MAX_TILTED[dtype] for dtype in ("float32", "float64"))
+    most = f"up to {written_out.MAX_BODIES} bodies, of whose revolute joints at most {single}"
     assert f"{most} ({double} in double precision)" in " ".join(page_text.source("docs/kernels.md").split())
 
 
@@ -173,7 +173,7 @@ def test_the_law_of_the_page_of_friction_does_what_its_test_asks(tmp_path):
     """In a copy of the engine, whose functions become the page's."""
     shutil.copytree(ROOT / "engine", tmp_path / "engine", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "robots").symlink_to(ROOT / "robots")
-    *laws, asked = (example.partition("\n")[2].rstrip() for example in blocks("docs/friction.md", "python"))
+    *laws, requested = (example.partition("\n")[2].rstrip() for example in blocks("docs/friction.md", "python"))
     for name, law in zip(("kernels/joint_constraints.py", "algorithms/step.py"), laws, strict=True):
         path = tmp_path / "engine" / name
         own = law[law.index("def ") : law.index("(")]
@@ -181,7 +181,7 @@ def test_the_law_of_the_page_of_friction_does_what_its_test_asks(tmp_path):
         changed, count = re.subn(old, lambda _, law=law: law, path.read_text("utf-8"), count=1, flags=re.DOTALL)
         assert count == 1
         path.write_text(changed, "utf-8")
-    (tmp_path / "test_own_friction.py").write_text(asked, "utf-8")
+    (tmp_path / "test_own_friction.py").write_text(requested, "utf-8")
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_own_friction.py"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

@@ -77,20 +77,20 @@ def test_keys_that_pages_name_do_what_they_say_and_no_other_is_named(keys):
         own = [(entry or panel, key) for entry, panel, key in re.findall(NAMED, page_text.page_text(page))]
         assert [each for each in own if each[1] not in keys.get(each[0], keys.get(f"{each[0]} › File", []))] == [], page
         if page in BY_PAGE:
-            told = [key for each in sentences for key in re.findall(rf"`({KEY})`", each)]
-            assert sorted(named) == sorted([*told, *(key for _, key in own)]), page
+            reported = [key for each in sentences for key in re.findall(rf"`({KEY})`", each)]
+            assert sorted(named) == sorted([*reported, *(key for _, key in own)]), page
         assert {key for key in named if re.search(r"\+|F\d|..", key)} <= every, page
 
 
 def test_the_key_in_an_actions_tip_is_its_own(window):
-    told = 0
+    reported = 0
     for action in window.findChildren(QAction):
         for key in re.findall(rf"\(({KEY})\)", action.toolTip()):
             own = [each.toString(QKeySequence.SequenceFormat.NativeText) for each in action.shortcuts()]
             step = {"→"} if action.text() == "&Forward" else set()  # which goes by the key that steps
             assert key in {ARROWS.get(each, each) for each in own} | set(own) | step, action.text()
-            told += 1
-    assert told > 15
+            reported += 1
+    assert reported > 15
 
 
 def test_the_sheet_tells_of_the_mouse_what_the_readme_tells():

@@ -113,6 +113,6 @@ def test_entries_of_menus_that_pages_name_are_there(window, tmp_path):
         ways |= {(name,)} | entries(top.menu(), (name,))
     ends = {way[-1] for way in ways} | {" › ".join(way[-2:]) for way in ways}
     for page in page_text.PAGES:
-        for told in re.findall(r"\*((?:[A-Z][\w ]+ › )+[A-Z][\w ]+…?)\*", page_text.page_text(page)):
-            assert " › ".join(told.rstrip("…").split(" › ")) in ends, f"{page}: {told}"
+        for reported in re.findall(r"\*((?:[A-Z][\w ]+ › )+[A-Z][\w ]+…?)\*", page_text.page_text(page)):
+            assert " › ".join(reported.rstrip("…").split(" › ")) in ends, f"{page}: {reported}"
     assert len(ways) > 60

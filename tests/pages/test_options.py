@@ -25,8 +25,8 @@ def test_an_srdf_by_a_relative_name_is_found_from_another_folder(tmp_path, monke
     (here / "own.srdf").write_text('<robot name="humanoid"/>')
     monkeypatch.chdir(here)
     words = ("--self-collision", "--srdf", "own.srdf", "--seconds", 0.01, "--out", there / "run.npz")
-    status, _, told = called("run", "humanoid", *words)
-    assert status == 0, told
+    status, _, reported = called("run", "humanoid", *words)
+    assert status == 0, reported
     monkeypatch.chdir(there)
     with np.load(there / "run.npz") as arrays:
         kept = next(json.loads(str(arrays[name])) for name in ("settings", "settings.json") if name in arrays)
@@ -114,11 +114,11 @@ def test_every_option_that_pages_name_exists():
 def test_options_in_a_row_of_the_page_of_the_shell_are_that_commands():
     rows = re.findall(r"^\| `main\.py (\w+)[^|]*\|(.*)\|$", page_text.source("docs/shell.md"), re.MULTILINE)
     assert len(rows) == len(page_text.commands()) + 3
-    for name, told in rows:
+    for name, reported in rows:
         if name in ("view", "connect", "lesson"):
             continue
         known = {option for action in page_text.actions(page_text.commands()[name]) for option in action.option_strings}
-        named = set(re.findall(r"`(--[a-z-]+)", told))
+        named = set(re.findall(r"`(--[a-z-]+)", reported))
         named |= set(re.findall(rf"^\| `{name} (--[a-z-]+)", page_text.source("docs/shell.md"), re.MULTILINE))
         assert named <= known, name
 

@@ -111,11 +111,11 @@ def test_a_lesson_opens_the_window_at_a_step(reached: Called, capsys) -> None:
     assert reached("lesson", "dca") == ("window", "arm7", [], False, "", ("dca", 0))
     words = ("lesson", "aba", "--stage", "3", "--robot", "x.urdf", "--trust-xacro", "--package-dir", "a")
     assert reached(*words) == ("window", "x.urdf", ["a"], True, "", ("aba", 2))
-    for wrong, said in ((("none",), "invalid choice: 'none'"), (("dca", "--stage", "0"), "--stage is 0; expected")):
+    for wrong, text in ((("none",), "invalid choice: 'none'"), (("dca", "--stage", "0"), "--stage is 0; expected")):
         with pytest.raises(SystemExit) as ended:
             main.main(["lesson", *wrong])
         assert ended.value.code == 2
-        assert said in capsys.readouterr().err
+        assert text in capsys.readouterr().err
 
 
 def test_headless_commands_and_wrong_words_do_not(reached: Called) -> None:

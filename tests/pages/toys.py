@@ -30,9 +30,9 @@ DRIVE = "def control(t, q, v):\n    return 30 * t + 0.5 - 0.125 * v\n"
 def write(folder: Path) -> Path:
     """toy; shod, with meshes of a package elsewhere; loose, with a free joint too; and chain, too fast for 1 ms."""
     for name, left_out, shape in (("toy", "free", SPHERE), ("shod", "free", MESH), ("loose", "", SPHERE)):
-        told = {joint: told for joint, told in JOINTS.items() if joint != left_out}
-        links = LINK.format("base", "") + "".join(LINK.format(f"{joint}s", shape) for joint in told)
-        joints = "".join(JOINT.format(joint, *each) for joint, each in told.items())
+        reported = {joint: reported for joint, reported in JOINTS.items() if joint != left_out}
+        links = LINK.format("base", "") + "".join(LINK.format(f"{joint}s", shape) for joint in reported)
+        joints = "".join(JOINT.format(joint, *each) for joint, each in reported.items())
         (folder / f"{name}.urdf").write_text(f'<robot name="{name}">{links}{joints}</robot>')
     (folder / "elsewhere" / "parts").mkdir(parents=True)
     (folder / "elsewhere" / "parts" / "tip.obj").write_text(TIP)

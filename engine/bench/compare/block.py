@@ -17,7 +17,7 @@ from engine.bench.compare.candidate import Candidate, Verdict, sample_states
 from engine.bench.timer import SLOT
 from engine.validation import Array
 
-MOST_ROUNDS = 2000
+MAX_ROUNDS = 2000
 MIN_TURNS = 3
 """Minimum number of turns per process, however long a turn takes."""
 PAUSE = 0.05
@@ -57,7 +57,7 @@ def measure_block(group: Sequence[Candidate], seed: int, process: int, seconds: 
         where = f"{candidate.label} on {candidate.device} in {candidate.dtype}"
         doing = f"preparing {candidate.title}: {where} ({place + 1} of {len(group)})"
         yield _progress(group, doing, place, PREPARATION_SHARE * place / len(group))
-        candidate.attempt(partial(candidate.prepare, at, max(SLOT, seconds / MOST_ROUNDS)))
+        candidate.attempt(partial(candidate.prepare, at, max(SLOT, seconds / MAX_ROUNDS)))
     yield from _timed_rounds(group, np.random.default_rng([seed, process]), seconds)
     for candidate in group:
         if candidate.verdict == "ok":
@@ -69,7 +69,7 @@ def measure_block(group: Sequence[Candidate], seed: int, process: int, seconds: 
 def _timed_rounds(group: Sequence[Candidate], rng: np.random.Generator, seconds: float) -> Iterator[Progress]:
     """Yield the rounds with all turns evenly distributed."""
     ready = [candidate for candidate in group if candidate.verdict == "ok"]
-    turns = [int(np.clip(seconds / c.cost, MIN_TURNS, MOST_ROUNDS)) for c in ready]
+    turns = [int(np.clip(seconds / c.cost, MIN_TURNS, MAX_ROUNDS)) for c in ready]
     rounds, doing = max(turns, default=0), f"timing {group[0].title}"
     all_of_it, spent = sum(n * c.cost for n, c in zip(turns, ready, strict=True)), 0.0
     yield _progress(group, doing, None, PREPARATION_SHARE)

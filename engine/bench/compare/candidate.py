@@ -28,8 +28,8 @@ Verdict = Literal["waiting", "ok", "wrong", "refused", "failed"]
 Call = Callable[[], Any]
 CHECKED = 4096
 """Number of robots of a batch, evenly spaced, whose results are checked."""
-PROBE_ROBOTS, LONGEST = 16, 2.0
-"""A candidate not requested by name is skipped if a call takes `LONGEST` s, extrapolated from `PROBE_ROBOTS`."""
+PROBE_ROBOTS, MAX_SECONDS = 16, 2.0
+"""A candidate not requested by name is skipped if a call takes `MAX_SECONDS` s, extrapolated from `PROBE_ROBOTS`."""
 
 MIN_UNDISTURBED_SECONDS = 0.1
 """Seconds: shorter measurements may be disturbed, and are repeated twice."""
@@ -163,7 +163,7 @@ class Candidate:
         self._wait()
         finish_compiling()
         seconds = self.timed(call) * self.batch / PROBE_ROBOTS
-        if seconds > LONGEST:
+        if seconds > MAX_SECONDS:
             raise Refused(f"one call would take about {seconds:.0f} s; name it to have it measured")
 
     def _on_gpu(self, call: Call, ours: bool) -> None:

@@ -28,7 +28,7 @@ from engine.selection import capabilities
 from engine.selection.choice import MAX_RESIDUAL
 
 DTYPE = "float64"
-LONGEST = 0.25
+MAX_CALL = 0.25
 """Seconds of one call, beyond which a candidate is skipped at a point."""
 MEMORY = 4 << 30
 """Bytes on the host, beyond which it is skipped; on the GPU its memory is the limit."""
@@ -45,7 +45,7 @@ INPUTS, MAX_INPUT_BODIES = 16, 1 << 20
 ROUNDS = 25
 SLOW = 0.02
 """Seconds of a call that make launches negligible, so that GPU timing needs no graph."""
-LONG, MOST_CALLS = 2e-3, 20
+LONG, MAX_CALLS = 2e-3, 20
 """Seconds between two GPU events that make their cost negligible; maximum number of calls between them."""
 
 
@@ -198,7 +198,7 @@ class Point:
 
     def _take_turns(self, calls: list[tuple[dict[str, Any], _Call]]) -> None:
         seconds = self._plan.seconds * len(calls)
-        rounds = int(np.clip(seconds / sum(call.once for _, call in calls), intervals.FEWEST, ROUNDS))
+        rounds = int(np.clip(seconds / sum(call.once for _, call in calls), intervals.MIN_TURNS, ROUNDS))
         samples = alternate([(call, 1) for _, call in calls], seconds, rounds)
         for (facts, call), times in zip(calls, samples, strict=True):
             facts["call_us"], facts["calls"] = float(np.median(times)) * 1e6, call.count
@@ -223,10 +223,10 @@ class Point:
             return times[size].get("left_out")
         exponent = EXPONENTS.get((candidate.algorithm, self._experiment.axis), 1)
         expected = times[size]["call_us"] * 1e-6 * (self._size / size) ** exponent
-        if expected <= LONGEST:
+        if expected <= MAX_CALL:
             return None
         sort = "links" if self._experiment.axis == "links" else "robots"
-        return f"a call would take some {expected:.3g} s, by that for {size} {sort}; the limit here is {LONGEST:g} s"
+        return f"a call would take some {expected:.3g} s, by that for {size} {sort}; the limit here is {MAX_CALL:g} s"
 
 
 def row_data(row: Mapping[str, Any], candidate: Candidate) -> dict[str, Any] | None:
@@ -282,7 +282,7 @@ class _Call:
             return {}
         q, v, tau = self._inputs[0]
         call = partial(self._fd, q, v, tau, self._out)
-        inner = int(np.clip(LONG / self.once, 1, MOST_CALLS))
+        inner = int(np.clip(LONG / self.once, 1, MAX_CALLS))
         rounds = int(np.clip(seconds / (inner * self.once), 3, ROUNDS))
         times, captured = quartiles(call, inner, rounds, capture=self.once < SLOW)
         low, middle, high = (x * 1e6 for x in times)

@@ -11,7 +11,7 @@ from typing import Any
 from engine import figures, files
 from engine.bench.paper import pictures
 from engine.bench.paper.claims import NAMES, UNTIMED, Claim, Measured, claims, further_findings
-from engine.bench.paper.experiments import DTYPE, EXPERIMENTS, INPUTS, LONGEST, MEMORY, PROCESSORS, Experiment
+from engine.bench.paper.experiments import DTYPE, EXPERIMENTS, INPUTS, MAX_CALL, MEMORY, PROCESSORS, Experiment
 from engine.selection import capabilities
 from engine.selection.choice import in_words
 
@@ -143,7 +143,7 @@ Like the papers, it times a call until its result is available. On a GPU inputs 
 time by its own clock is given too: of a captured graph of calls, which the host cannot delay, or of queued calls if the
 host takes part, as in the hybrid. The paper's sizes are shaded; a band is an interval.
 
-A candidate that would take more than {LONGEST:g} s a call, extrapolated from the previous size, or more than
+A candidate that would take more than {MAX_CALL:g} s a call, extrapolated from the previous size, or more than
 {MEMORY >> 30} GiB on the host, is skipped and listed."""
     ]
     return [*lines, "", "This is the short version: fewer sizes, fewer calls."] if short else lines

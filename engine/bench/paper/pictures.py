@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.bench.paper.claims import NAMES, OF_YANG, SPEEDUP, Measured
-from engine.bench.paper.experiments import LONGEST, PROCESSORS, Candidate, Experiment
+from engine.bench.paper.experiments import MAX_CALL, PROCESSORS, Candidate, Experiment
 from engine.figures import MARKS, SEQUENCE
 from engine.selection import capabilities
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 AXES = {"links": "Link Number", "batch": "Group Number"}
-LIMIT = f"{LONGEST:g} s a call, the limit here"
+LIMIT = f"{MAX_CALL:g} s a call, the limit here"
 CLOCKS = {"call_us": "a call, until its result is available", "device_us": "of that on the GPU, by its own clock"}
 
 
@@ -53,7 +53,7 @@ def times(measured: Measured, experiment: Experiment, machine: str) -> Figure:
         panel.spines[["top", "right"]].set_visible(False)
     rows = [facts for x in candidates for facts in measured.facts(experiment, x).values()]
     if any("the limit here" in facts.get("left_out", "") for facts in rows):
-        panels[0].axhline(LONGEST * 1e3, color="0.3", linestyle=":", linewidth=0.9, label=LIMIT)
+        panels[0].axhline(MAX_CALL * 1e3, color="0.3", linestyle=":", linewidth=0.9, label=LIMIT)
     figure.legend(
         *panels[0].get_legend_handles_labels(), fontsize=8, loc="outside lower center", ncols=3, frameon=False
     )

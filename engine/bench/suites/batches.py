@@ -29,7 +29,7 @@ CASES = tuple((robot, batch) for robot in ("arm7", "humanoid", "chain10") for ba
 ROBOTS, STEPS = 4096, 100
 """Of the rollout, whose states are all stored."""
 ROLLOUT = f"rollout of {ROBOTS} arms, {STEPS} steps"
-MOST_ROWS = len(CASES) + 1
+MAX_ROWS = len(CASES) + 1
 
 
 def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:

@@ -19,7 +19,7 @@ from engine.model import Model, generate
 
 THREADS = (1, 2, 4, 8, 16)
 LINKS = (500, 1000, 2000, 4000, 8000)
-LARGEST_PEER = 500
+MAX_PEER = 500
 """Links beyond which Pinocchio is skipped: its model's memory grows with their cube."""
 
 
@@ -42,7 +42,7 @@ def _measure(model: Model, threads: tuple[int, ...], seconds: float) -> dict[str
     solvers = [ForwardDynamics(model, algorithm="abia")]
     solvers += [ForwardDynamics(model, algorithm="dca", threads=count) for count in threads]
     calls: list[Callable[[], Any]] = [partial(fd, q, v, tau, out) for fd in solvers]
-    peer = pinocchio.pinocchio_aba(model) if model.nv <= LARGEST_PEER else None
+    peer = pinocchio.pinocchio_aba(model) if model.nv <= MAX_PEER else None
     if peer is not None:
         calls.append(partial(peer.aba, *peer.states(q, v, tau)))
     times = alternate([(repeater(call), 1) for call in calls], seconds)

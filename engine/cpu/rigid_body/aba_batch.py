@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.compile import address_for, specialise, specialise_for
 from engine.cpu.rigid_body import aba
-from engine.cpu.rigid_body.aba_threads import MOST, Blocks
+from engine.cpu.rigid_body.aba_threads import MAX_THREADS, Blocks
 from engine.cpu.rigid_body.workspace import EIGHT
 from engine.cpu.runtime.arrays import Array, admit
 from engine.cpu.runtime.cores import check_threads, cores
@@ -20,7 +20,7 @@ from engine.kernels.status import FITS, WRONG_SHAPE
 from engine.model import Model
 from engine.model.layout import pack
 
-MOST_BODIES = 32
+MAX_BODIES = 32
 """The maximum number of bodies of a robot with written-out code: larger ones take seconds to compile."""
 LOOP_UP_TO = 3
 """The number of robots up to which the loop over robots is faster than a block's lanes, where loops are kept."""
@@ -35,7 +35,7 @@ def for_one(model: Model, dtype: str) -> Callable[..., Any]:
 
 def _serves(model: Model) -> bool:
     """Whether a robot has written-out code."""
-    return 0 < len(model.parent) <= MOST_BODIES and not model.has_mimic
+    return 0 < len(model.parent) <= MAX_BODIES and not model.has_mimic
 
 
 @lru_cache(maxsize=64)
@@ -55,7 +55,7 @@ class Abia:
     """
 
     def __init__(self, model: Model, dtype: str, threads: int | None):
-        self._most, self._dtype, self._model = min(check_threads(threads), cores(), MOST), dtype, model
+        self._most, self._dtype, self._model = min(check_threads(threads), cores(), MAX_THREADS), dtype, model
         self._packed, self._bodies = pack(model, dtype), len(model.parent)
         self._blocks: Blocks | None = None
 

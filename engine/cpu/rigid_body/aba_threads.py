@@ -32,7 +32,7 @@ from engine.per_process import OnePerProcess
 
 RUNS = 4
 """Runs of blocks per thread: enough that a late thread still finds some."""
-MOST = 255
+MAX_THREADS = 255
 """The maximum number of threads."""
 BUSY = 3
 """The status where another thread leads the pool."""
@@ -153,7 +153,7 @@ class _Pool:
     def __init__(self) -> None:
         self.control = _control()
         run_thread = partial(_run_thread, specialise(_attend, self.control, 1), self.control)
-        self.threads = ThreadPool(run_thread, min(cores(), MOST) - 1, self.control, "batch")
+        self.threads = ThreadPool(run_thread, min(cores(), MAX_THREADS) - 1, self.control, "batch")
         atexit.register(self.threads.dismiss)
 
 

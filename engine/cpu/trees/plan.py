@@ -25,7 +25,7 @@ from engine.cpu.trees.rows import Rows
 
 L = 8
 """The number of lanes."""
-MOST = 63
+MAX_THREADS = 63
 """The maximum number of threads: a thread keeps the blocks that it has claimed in the bits of an integer."""
 LEAST = 4
 """The number of rows of the shortest chunk."""
@@ -79,7 +79,7 @@ def best(rows: Rows, threads: int, costs: Costs | None = None) -> TreePlan | Non
     costs, n = costs or COSTS, len(rows.parent)
     shortest, cheapest = n * costs.aba * 1e-9, None
     size = _sizes(rows)
-    counts = sorted({min(threads, 2**k, MOST) for k in range(7)} | {min(threads, MOST)})
+    counts = sorted({min(threads, 2**k, MAX_THREADS) for k in range(7)} | {min(threads, MAX_THREADS)})
     for blocks in counts:
         if blocks > 1 and n < 2 * L * blocks:
             break

@@ -11,7 +11,7 @@ THREAD_GROUP_KERNEL(BLOCKS)
                  int kept, int shared, Real* memory, char* outside, const Real* constants, const int* revolute,
                  Real* tau_delta) {
     extern __shared__ __align__(16) char numbers[];
-    __shared__ __align__(16) char inside[2 * MOST_THREADS / WARP * STATE_BYTES];
+    __shared__ __align__(16) char inside[2 * MAX_THREADS / WARP * STATE_BYTES];
     const ChainArrays<Real> chain = {constants, revolute, q, v, tau};
     ThreadGroup<Real, BLOCKS, LINKS> group({batch, n, threads, links, fields, kept, shared}, memory, numbers, inside,
                                            outside);
@@ -42,7 +42,7 @@ FUNCTION void store(Real* to, Vector<Real> a, Vector<Real> b) {
 
 // Ψ = (1 − S Uᵀ/D) X (batch, n, 6, 6), and Π τ_δ: the wrench Xᵀ U τ_δ/D of the next joint on each link (batch, n, 6).
 template <typename Real>
-__global__ void __launch_bounds__(MOST_THREADS)
+__global__ void __launch_bounds__(MAX_THREADS)
     prepare(const Real* q, const Real* constants, const int* revolute, int batch, int n, const Real* U,
             const Real* tau_delta, Real* Psi, Real* push) {
     const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(MOST_THREADS)
 
 // S ν (batch, n, 6) with ν = (τ_δ − Sᵀz)/D.
 template <typename Real>
-__global__ void __launch_bounds__(MOST_THREADS)
+__global__ void __launch_bounds__(MAX_THREADS)
     divide(const int* revolute, int batch, int n, const Real* U, const Real* tau_delta, const Real* z, Real* drive) {
     const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (at >= (size_t)batch * n) return;
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(MOST_THREADS)
 
 // q̈ = ν − (U/D)ᵀ X a_before
 template <typename Real>
-__global__ void __launch_bounds__(MOST_THREADS)
+__global__ void __launch_bounds__(MAX_THREADS)
     finish(const Real* q, Real* out, const Real* constants, const int* revolute, int batch, int n, const Real* U,
            const Real* drive, const Real* a) {
     const size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;

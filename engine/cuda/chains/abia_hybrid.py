@@ -10,7 +10,7 @@ import numpy as np
 from engine.cuda.chains.block_solvers import Bidiagonal, Graph
 from engine.cuda.chains.thread_group import (
     CHAIN_FIELDS,
-    MOST_THREADS,
+    MAX_THREADS,
     PREAMBLE,
     ChainArrays,
     ThreadGroupKernels,
@@ -79,9 +79,9 @@ class AbiaHybrid:
             (0, (revolute, *sizes, U, tau_delta, self._y, self._x)),
             (2, (constants, revolute, *sizes, U, self._x, self._y)),
         )
-        grid = -(-batch * n // MOST_THREADS)
+        grid = -(-batch * n // MAX_THREADS)
         self._prepare, self._divide, self._finish = (
-            compiler.Launch(kernel, grid, MOST_THREADS, given, rest)
+            compiler.Launch(kernel, grid, MAX_THREADS, given, rest)
             for kernel, (given, rest) in zip(self._between, rests, strict=True)
         )
         self._q, self._U_host = _pinned((batch, n), self._dtype), _pinned((batch, n, 6), self._dtype)

@@ -6,7 +6,7 @@
 // of runs are systems in the same layout, in scan order.
 #include "rigid_body/spatial.cuh"
 
-// block_solvers.py defines M, the rows of a block, and MOST_THREADS.
+// block_solvers.py defines M, the rows of a block, and MAX_THREADS.
 
 template <typename Real> struct Systems {
     const Real* A;
@@ -71,7 +71,7 @@ struct Ignored {
 
 // The maps (A, b) of runs of `run` links: (batch, runs, 6, 6) and (batch, runs, 6, columns).
 template <typename Real, bool TRANSPOSED>
-__global__ void __launch_bounds__(MOST_THREADS)
+__global__ void __launch_bounds__(MAX_THREADS)
     reduce(const Real* A, const Real* b, int batch, int n, int columns, int run, int runs, Real* A_runs, Real* b_runs) {
     const Systems<Real> s = {A, b, batch, n, columns};
     const int width = M + columns;
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(MOST_THREADS)
 
 // x in each run of `run` links, from the state `starts` (batch, runs, 6, columns) at the end of the run before.
 template <typename Real, bool TRANSPOSED>
-__global__ void __launch_bounds__(MOST_THREADS)
+__global__ void __launch_bounds__(MAX_THREADS)
     apply(const Real* A, const Real* b, Real* __restrict__ x, int batch, int n, int columns, int run, int runs,
           const Real* starts) {
     const Systems<Real> s = {A, b, batch, n, columns};
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(MOST_THREADS)
 
 // The whole solution for a chain that fits one block: `lanes` threads, a power of two, for each run.
 template <typename Real, bool TRANSPOSED>
-__global__ void __launch_bounds__(MOST_THREADS)
+__global__ void __launch_bounds__(MAX_THREADS)
     solve(const Real* A, const Real* b, Real* __restrict__ x, int batch, int n, int columns, int run, int lanes) {
     const Systems<Real> s = {A, b, batch, n, columns};
     extern __shared__ __align__(16) char memory[];

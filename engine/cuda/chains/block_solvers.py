@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.cuda.chains.thread_group import MOST_THREADS, WARP
+from engine.cuda.chains.thread_group import MAX_THREADS, WARP
 from engine.cuda.runtime import arrays, compiler, device, header
 
 M = 6
@@ -53,11 +53,11 @@ class Bidiagonal:
             raise ValueError(f"columns is {columns}; a system takes 1 to {WARP - M} right-hand sides at a time")
         real, flag = compiler.REAL[dtype], str(transposed).lower()
         names = [f"{kernel}<{real}, {flag}>" for kernel in ("reduce", "apply", "solve")]
-        preamble = "\n".join(header.numbers({"M": M, "MOST_THREADS": MOST_THREADS}))
+        preamble = "\n".join(header.numbers({"M": M, "MAX_THREADS": MAX_THREADS}))
         module = compiler.load("chains/bidiagonal.cu", names, preamble)
         reduce, apply, solve = (module.function(name) for name in names)
         lanes = 1 << (M + columns - 1).bit_length()
-        most_runs = MOST_THREADS // lanes
+        most_runs = MAX_THREADS // lanes
         busy = batch * columns >= 2 * WARP * device.properties()["multiProcessorCount"]
         in_block = n <= most_runs * _RUN
         if busy:
@@ -95,5 +95,5 @@ class Bidiagonal:
 
 def _spread(threads: int) -> tuple[int, int]:
     """Return grid and block for `threads` independent threads, spread over all multiprocessors."""
-    block = MOST_THREADS if threads > MOST_THREADS * device.properties()["multiProcessorCount"] else 2 * WARP
+    block = MAX_THREADS if threads > MAX_THREADS * device.properties()["multiProcessorCount"] else 2 * WARP
     return -(-threads // block), block

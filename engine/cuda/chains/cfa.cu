@@ -7,7 +7,7 @@ THREAD_GROUP_KERNEL(BLOCKS)
         int kept, int shared, Real* memory, char* outside, const Real* constants, const int* revolute,
         const Real* J_inverse, int* steps, Real* residuals, int refinements, Real tolerance, Real least) {
     extern __shared__ __align__(16) char numbers[];
-    __shared__ __align__(16) char inside[2 * MOST_THREADS / WARP * STATE_BYTES];
+    __shared__ __align__(16) char inside[2 * MAX_THREADS / WARP * STATE_BYTES];
     const ChainArrays<Real> chain = {constants, revolute, q, v, tau};
     ThreadGroup<Real, BLOCKS, LINKS> group({batch, n, threads, links, fields, kept, shared}, memory, numbers, inside,
                                            outside);

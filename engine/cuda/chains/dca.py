@@ -16,7 +16,7 @@ from engine.model import PRISMATIC, REVOLUTE, Model
 from engine.model.layout import CONSTANTS, pack
 
 LANES = 32
-LARGEST_CLUSTER = 16
+MAX_CLUSTER = 16
 SHORT = 8
 """Links of a chunk, at most, while there is room for more chunks."""
 _LINK, ELEMENT, MAP, _TRAVEL, SCRATCH = 72, 120, 42, 18, 36
@@ -66,9 +66,9 @@ def cut(n: int, batch: int, size: int, processors: int, most: int, clusters: boo
     Each has `most` bytes of shared memory. Raises ValueError for a chain too long for any group.
     """
     share, blocks = max(1, processors // batch), 1
-    while clusters and 2 * blocks <= min(share, LARGEST_CLUSTER) and n > SHORT * 4 * blocks:
+    while clusters and 2 * blocks <= min(share, MAX_CLUSTER) and n > SHORT * 4 * blocks:
         blocks *= 2
-    while blocks <= (LARGEST_CLUSTER if clusters else 1):
+    while blocks <= (MAX_CLUSTER if clusters else 1):
         for chunks in (4, 8, 16):
             candidate = Cut(blocks, blocks > 1, chunks, additions)
             if candidate.fits(n, size, most):

@@ -7,7 +7,7 @@ THREAD_GROUP_KERNEL(BLOCKS)
     jsiia(const Real* q, const Real* v, const Real* tau, Real* out, int batch, int n, int threads, int links,
           int fields, int kept, int shared, Real* memory, char* outside, const Real* constants, const int* revolute,
           Real* matrices, long long matrix_share) {
-    __shared__ __align__(16) char inside[2 * MOST_THREADS / WARP * STATE_BYTES];
+    __shared__ __align__(16) char inside[2 * MAX_THREADS / WARP * STATE_BYTES];
     extern __shared__ __align__(16) char dynamic[];
     const ChainArrays<Real> chain = {constants, revolute, q, v, tau};
     const Dense<Real> dense = {matrices + blockIdx.x / BLOCKS * matrix_share,

@@ -8,14 +8,14 @@
 // and sums depends on its length only.
 #pragma once
 
-// thread_group.py defines WARP, MOST_THREADS of a block, and STATE_BYTES, the exchange buffer of a warp.
+// thread_group.py defines WARP, MAX_THREADS of a block, and STATE_BYTES, the exchange buffer of a warp.
 constexpr unsigned ALL = 0xffffffffu;
 
 // The declaration of a kernel of groups; GPUs without clusters have groups of one block.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-#define THREAD_GROUP_KERNEL(blocks) __global__ void __launch_bounds__(MOST_THREADS)
+#define THREAD_GROUP_KERNEL(blocks) __global__ void __launch_bounds__(MAX_THREADS)
 #else
-#define THREAD_GROUP_KERNEL(blocks) __global__ void __launch_bounds__(MOST_THREADS) __cluster_dims__(blocks, 1, 1)
+#define THREAD_GROUP_KERNEL(blocks) __global__ void __launch_bounds__(MAX_THREADS) __cluster_dims__(blocks, 1, 1)
 #endif
 
 template <typename State> __device__ __forceinline__ State shuffled(const State& x, int lane) {

@@ -12,7 +12,7 @@ from engine.cuda.runtime import arrays, compiler, device, header
 from engine.model import REVOLUTE, Model
 from engine.model.layout import pack
 
-WARP, MOST_THREADS, MOST_BLOCKS = 32, 256, 16
+WARP, MAX_THREADS, MAX_BLOCKS = 32, 256, 16
 CHAIN_FIELDS = 42
 """The first fields of each link, those of chain.cuh."""
 _LINKS, _DENSE_LINKS = 128, 64  # of a block, above which twice the blocks are faster
@@ -21,7 +21,7 @@ _STATE_BYTES = 128
 _RESERVED, _CLUSTERS_SINCE, _PORTABLE = 8 * 1024, 9, 8
 PREAMBLE = "\n".join(
     header.numbers(
-        {"WARP": WARP, "MOST_THREADS": MOST_THREADS, "STATE_BYTES": _STATE_BYTES, "CHAIN_FIELDS": CHAIN_FIELDS}
+        {"WARP": WARP, "MAX_THREADS": MAX_THREADS, "STATE_BYTES": _STATE_BYTES, "CHAIN_FIELDS": CHAIN_FIELDS}
     )
 )
 """The preamble of thread_group.cuh and chain.cuh."""
@@ -56,15 +56,15 @@ class ThreadGroups(NamedTuple):
             threads = 1 << (n - 1).bit_length()
             block = WARP if batch * threads <= 4 * WARP * processors else 2 * WARP
         else:
-            most = MOST_BLOCKS if device.properties()["major"] >= _CLUSTERS_SINCE else 1
-            while blocks < most and (n > MOST_THREADS * blocks or _pays(batch, n, blocks, processors, dense)):
+            most = MAX_BLOCKS if device.properties()["major"] >= _CLUSTERS_SINCE else 1
+            while blocks < most and (n > MAX_THREADS * blocks or _pays(batch, n, blocks, processors, dense)):
                 blocks *= 2
-            block = MOST_THREADS if dense else min(WARP * -(-n // (WARP * blocks)), MOST_THREADS)
+            block = MAX_THREADS if dense else min(WARP * -(-n // (WARP * blocks)), MAX_THREADS)
             if blocks > 1:
                 block = 1 << (block - 1).bit_length()
             threads = block * blocks
         needed = -(-batch * threads // (block * blocks))
-        most_resident = max(processors * max(MOST_THREADS // block, 1) // blocks, 1)
+        most_resident = max(processors * max(MAX_THREADS // block, 1) // blocks, 1)
         return cls(batch, n, blocks, block, threads, -(-n // threads), min(needed, most_resident))
 
 

@@ -28,13 +28,13 @@ _SHAPE = {"FIRST": 1, "COUNT": 1, "LINK": 1, "FRICTION": 1, "ROTATION": 9, "POSI
 _POINT = {"POSITION": 3, "RADIUS": 1, "AXIS": 3, "RIM": 1}
 _SEEN = {name: getattr(workspace, name) for name in ("PLACE", "NORMAL", "GAP", "IMPULSE", "SLIP", "WRENCH")}
 """The first column of each quantity of a reported contact."""
-_MOST_VELOCITIES = 64  # of robots solved by several lanes
+_MAX_VELOCITIES = 64  # of robots solved by several lanes
 _FEW = 32  # their most contacts
 _TOLERANCES = (
     "CONTACT_MARGIN", "LIMIT_MARGIN", "ERP", "GAP_TOLERANCE_SINGLE", "OVERLAP_TOLERANCE_SINGLE", "RESIDUAL_TOLERANCE",
     "RESIDUAL_TOLERANCE_SINGLE", "ACCEPTED_RESIDUAL_SINGLE", "VELOCITY_FLOOR", "VELOCITY_FLOOR_SINGLE",
 )  # fmt: skip
-_LARGEST_INDEX = 2**31 - 1  # kernels index a block's workspace by int
+_MAX_INDEX = 2**31 - 1  # kernels index a block's workspace by int
 
 
 def touches_something(settings: StepSettings) -> bool:
@@ -51,7 +51,7 @@ def lanes(settings: StepSettings) -> int:
     few = found.capacity <= _FEW and np.max(np.diff(found.first), initial=0) < WALKED
     plain = np.all(found.friction > 0) and not np.any(found.restitution > 0) and not settings.pairs.capacity
     euler = settings.algorithm == "abia" and settings.integrator != "rk4"
-    if not (few and plane and plain and euler) or model.nv > _MOST_VELOCITIES:
+    if not (few and plane and plain and euler) or model.nv > _MAX_VELOCITIES:
         return 1
     if limbs(model):
         return LANES if np.all(np.diff(found.first)[found.body > 0] <= KEPT) else 1
@@ -109,7 +109,7 @@ class PlaneContacts:
 
     def _refuse_beyond(self, room: int) -> None:
         C, name = self.capacity, self._model.name
-        if room > _LARGEST_INDEX:
+        if room > _MAX_INDEX:
             raise ValueError(
                 f"{name} may have {C} contacts at a time, more than a GPU's indices reach; give fewer shapes, or use "
                 "device='cpu' and dtype='float64'"

@@ -10,7 +10,7 @@ from engine.model import FREE, PRISMATIC, REVOLUTE, Model
 
 LANES = 4
 """Lanes of a robot with limbs."""
-_LONGEST = 4
+_MAX_BODIES = 4
 """The most joints of a limb that fit a lane's registers."""
 _SHARE = 0.5
 """The largest limb, as a fraction of the robot's bodies, for which lanes are faster than one thread."""
@@ -38,9 +38,9 @@ def limbs(model: Model) -> tuple[int, ...] | None:
 
 
 def has_even_limbs(model: Model) -> bool:
-    """Return whether each of `LANES` lanes has one chain of revolute joints, all equally long, at most `_LONGEST`."""
+    """Return whether each of `LANES` lanes has one chain of revolute joints, all equally long, up to `_MAX_BODIES`."""
     ends = limbs(model)
-    if ends is None or len(set(np.diff(ends))) > 1 or ends[1] - ends[0] > _LONGEST:
+    if ends is None or len(set(np.diff(ends))) > 1 or ends[1] - ends[0] > _MAX_BODIES:
         return False
     above = np.arange(len(model.parent)) - 1
     above[list(ends[:-1])] = 0

@@ -18,8 +18,8 @@ from engine.kernels import aba, rnea
 from engine.kernels.robot import TILTED, robot_of
 from engine.model import REVOLUTE, Model
 
-MOST_BODIES = 40
-MOST_TILTED = {"float32": 16, "float64": 12}
+MAX_BODIES = 40
+MAX_TILTED = {"float32": 16, "float64": 12}
 """The most revolute joints with a full home rotation, by number type: they take the most registers."""
 BLOCK = 64
 
@@ -52,10 +52,10 @@ def spread(batch: int) -> tuple[int, int]:
 
 def serves(model: Model, dtype: str) -> bool:
     """Return whether kernels are unrolled for a robot in that number type."""
-    if len(model.parent) > MOST_BODIES or model.has_mimic:
+    if len(model.parent) > MAX_BODIES or model.has_mimic:
         return False
     tilted = robot_of(model).tree[model.kind == REVOLUTE, TILTED]
-    return bool(tilted.sum() <= MOST_TILTED[dtype])
+    return bool(tilted.sum() <= MAX_TILTED[dtype])
 
 
 def forward_dynamics(model: Model, dtype: str) -> WrittenOut | thread_per_robot.Abia:

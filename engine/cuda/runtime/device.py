@@ -9,7 +9,7 @@ from typing import Any
 EXTRA = 'install the extra that fits the driver, pip install "catena[cuda13]" or "catena[cuda12]"'
 LEAST_CAPABILITY = (7, 0)
 MIB = 1 << 20
-MOST_ROBOTS = 1 << 30
+MAX_ROBOTS = 1 << 30
 
 
 class NoGpu(RuntimeError):
@@ -132,8 +132,8 @@ def describe() -> dict[str, Any]:
 
 def require_count(batch: int) -> None:
     """Raise ValueError for more robots than kernels can index."""
-    if batch > MOST_ROBOTS:
-        raise ValueError(f"a batch of {batch} robots is too large for one launch; expected at most {MOST_ROBOTS}")
+    if batch > MAX_ROBOTS:
+        raise ValueError(f"a batch of {batch} robots is too large for one launch; expected at most {MAX_ROBOTS}")
 
 
 def require_memory(needed: int, what: str) -> None:

@@ -87,7 +87,7 @@ THREAD_GROUP_KERNEL(BLOCKS)
                    unsigned long long* diverged, volatile int* alarm, long long* phases, const Real* wrenches,
                    Real* places, Joint<Real>* joints, Real* numbers, long long* frozen) {
     extern __shared__ __align__(16) char dynamic[];
-    __shared__ __align__(16) char inside[2 * MOST_THREADS / WARP * STATE_BYTES];
+    __shared__ __align__(16) char inside[2 * MAX_THREADS / WARP * STATE_BYTES];
     using Group = ThreadGroup<Real, BLOCKS, LINKS>;
     Group group({batch, n, threads, links, fields, kept, shared}, memory, dynamic, inside, outside);
     const size_t size = (size_t)batch * n;

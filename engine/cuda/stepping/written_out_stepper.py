@@ -16,7 +16,7 @@ from engine.kernels.step_arguments import State, step_arguments
 from engine.kernels.step_state import KnownSettings
 from engine.step_settings import StepSettings
 
-MOST_NUMBERS = {"float32": 400, "float64": 300}
+MAX_NUMBERS = {"float32": 400, "float64": 300}
 """The most nonzero constants of a robot, by number type, measured on an H200.
 
 For more, `robot_step.cuh` is faster, since a longer text mostly waits for instruction fetches
@@ -29,7 +29,7 @@ def serves(settings: StepSettings) -> bool:
     model, dtype = settings.model, settings.dtype
     of_one_kind = settings.parameters is None and len(settings.joints) == 1 and settings.scene is None
     by_aba = settings.algorithm == "abia" and settings.integrator != "rk4"
-    fits = written_out.serves(model, dtype) and np.count_nonzero(robot_of(model).bodies) <= MOST_NUMBERS[dtype]
+    fits = written_out.serves(model, dtype) and np.count_nonzero(robot_of(model).bodies) <= MAX_NUMBERS[dtype]
     return bool(of_one_kind and by_aba and fits)
 
 

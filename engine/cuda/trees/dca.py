@@ -38,7 +38,7 @@ def fields(balls: bool) -> dict[str, int]:
 def blocks(n: int, batch: int, processors: int, clusters: bool) -> int:
     """Return the blocks of a group for one of `batch` robots of n bodies."""
     count = 1
-    while clusters and 2 * count <= min(chains.LARGEST_CLUSTER, processors // batch) and n > BODIES * count:
+    while clusters and 2 * count <= min(chains.MAX_CLUSTER, processors // batch) and n > BODIES * count:
         count *= 2
     return count
 

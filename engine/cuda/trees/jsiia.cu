@@ -309,7 +309,7 @@ template <typename Number> __device__ __forceinline__ void bring(Number* to, con
 // if they do not fit in `workspace`, per block; the tables, with their counts of reals and integers, are in shared
 // memory if STAGED.
 template <typename Real, bool MIMIC, bool STAGED>
-__global__ void __launch_bounds__(MOST_THREADS)
+__global__ void __launch_bounds__(MAX_THREADS)
 tree_jsiia(const Real* __restrict__ q, const Real* __restrict__ v, const Real* __restrict__ tau, Real* __restrict__ out,
            const Real* __restrict__ reals, const int* __restrict__ whole, int count_reals, int count_whole, int n,
            int tree_nq, int tree_nv, int nq, int nv, int entries, int depths, int levels, int batch, Real* workspace,

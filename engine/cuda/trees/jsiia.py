@@ -21,7 +21,7 @@ BODY_NUMBERS, WRENCH = 28, 6
 """Numbers of a body, and of a velocity of the tree, in a block's workspace."""
 _THREADS = ((0, 64), (256, 128), (1024, 256), (16384, 512))
 """The threads of a block, by the entries of M from which they pay."""
-_MOST_THREADS = _THREADS[-1][1]
+_MAX_THREADS = _THREADS[-1][1]
 _RESERVED = 1024
 """Bytes of shared memory reserved in every block."""
 _MANY, _MANY_CHAINS = ((16, 1), (64, 12)), ((24, 32),)
@@ -34,7 +34,7 @@ Made = TypeVar("Made", bound="BlockPerRobot | chains.Jsiia | thread_per_robot.Js
 def in_threads(model: Model, batch: int) -> bool:
     """Return whether JSIIA is faster by a thread a robot for a batch."""
     limits = _MANY_CHAINS if features.serial(model) else _MANY
-    many = next((many for most, many in limits if model.nv <= most), device.MOST_ROBOTS)
+    many = next((many for most, many in limits if model.nv <= most), device.MAX_ROBOTS)
     return batch >= many * int(device.properties()["multiProcessorCount"])
 
 
@@ -211,5 +211,5 @@ def _copied(made: Made) -> Made:
 @lru_cache(maxsize=8)
 def _kernel(dtype: str, mimic: bool, staged: bool) -> compiler.Kernel:
     name = f"tree_jsiia<{compiler.REAL[dtype]}, {str(mimic).lower()}, {str(staged).lower()}>"
-    numbers = header.numbers({"BODY_NUMBERS": BODY_NUMBERS, "MOST_THREADS": _MOST_THREADS})
+    numbers = header.numbers({"BODY_NUMBERS": BODY_NUMBERS, "MAX_THREADS": _MAX_THREADS})
     return compiler.load("trees/jsiia.cu", [name], "\n".join(numbers)).function(name)
