@@ -353,7 +353,7 @@ def test_numbers_and_picture_are_saved(qtbot, panel, tmp_path, monkeypatch):
         numbers.trigger()
     assert reported.args[0] == f"Saved {tmp_path / 'run.csv'}"
     rows = list(csv.reader((tmp_path / "run.csv").read_text().splitlines()))
-    assert rows[0] == ["time [s]", "joint1 position [rad]", "joint2 torque [N m]", "total energy [J]"]
+    assert rows[0] == ["time [s]", "joint1 position [rad]", "joint2 torque [N m]", "energy drift [J]"]
     table = np.array(rows[1:], float)
     np.testing.assert_array_equal(table[:, 0], np.arange(0.0, 1.0, 0.01))
     np.testing.assert_array_equal(table[:, 1], np.sin(table[:, 0]))
