@@ -21,7 +21,7 @@ from app.plotting.series import Series
 DASHES = ((Qt.PenStyle.SolidLine, "━"), (Qt.PenStyle.DashLine, "╍"), (Qt.PenStyle.DotLine, "┅"))
 """Line styles, used in turn once all colours are taken, and the characters that show them beside the names."""
 STYLES = theme.CURVE_COUNT * len(DASHES)
-LEAST_HEIGHT = 100  # px, below the names
+LEAST_HEIGHT, NAMES = 100, 24  # px: of the canvas, and of the names above it
 MARGIN = 0.06  # share of the values' span, added above and below
 WORD_JOINER, AS_IT_IS = "\u2060", "white-space:pre-wrap"  # else lines would break at slashes and figure spaces
 WIDTH = 5  # characters reserved for a value beside its name, so that the text does not shift
@@ -48,6 +48,7 @@ class NamedPlot(QWidget):
         self.names.linkActivated.connect(lambda link: self.removed.emit(curves[int(link)]))
         vertical(self.names, (self.canvas, 1), of=self, margins=NO_MARGINS, spacing=0)
         self._least = height
+        self._keep_height()
         self.canvas.zoomed.connect(self._zoomed)
         self.canvas.live_asked.connect(self.fit)
 
@@ -69,7 +70,7 @@ class NamedPlot(QWidget):
 
     def _keep_height(self) -> None:
         """Leave the canvas its height below names of several lines, for which a splitter does not ask."""
-        self.setMinimumHeight(self._least + self.names.heightForWidth(self.width()))
+        self.setMinimumHeight(self._least + max(self.names.heightForWidth(self.width()), NAMES))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -31,15 +31,21 @@ class PlotStack(QSplitter):
     def __init__(self) -> None:
         super().__init__(Qt.Orientation.Vertical)
         self.setChildrenCollapsible(False)
-        self.area, self._count = QScrollArea(), 0
+        self.area, self._count, self._at_last = QScrollArea(), 0, False
         self.area.setWidget(self)
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.area.verticalScrollBar().actionTriggered.connect(self._leave_last)
+
+    def _leave_last(self, _: int) -> None:
+        """Stay where the user scrolls to."""
+        self._at_last = False
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         before, self._count = self._count, self.count()
-        if self._count > before:
+        self._at_last = self._count > before or (self._at_last and self._count == before)
+        if self._at_last:  # also once its names have taken their lines
             self.area.ensureWidgetVisible(self.widget(self._count - 1))
 
 

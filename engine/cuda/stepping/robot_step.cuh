@@ -15,7 +15,7 @@ __constant__ __align__(16) unsigned char joint_table_memory[JOINT_TABLE_BYTES];
 
 // A robot's constants without gravity.
 template <class Robot> struct Weightless : Robot {
-    __device__ __forceinline__ auto gravity() const { return decltype(this->vector(0, 0)){}; }
+    __device__ __forceinline__ auto gravity() const { return decltype(Robot::gravity()){}; }
 };
 
 constexpr bool MODES_IN_FLIGHT = LANES == 32;  // joints need modes only in steps without contacts
