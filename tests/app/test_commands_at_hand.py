@@ -69,7 +69,6 @@ WORDS = {
     "View › Compare": ("benchmark",),
     "Simulation › Terrain › Height field": ("hfield",),
     "Simulation › Ground": ("plane",),
-    "Edit › Remove object": ("delete object",),
     "Simulation › Floating base": ("fixed base",),
     "View › Overlays › Collision shapes": ("geoms",),
     "View › Overlays › Link frames": ("tf",),
@@ -131,15 +130,6 @@ def test_every_disabled_command_says_why(qtbot, window, opened):
     wait(qtbot, lambda: fixed.workbench.replay.active)
     assert unexplained(fixed) == []
     assert unexplained(opened(engine.find_robot("double_pendulum"))) == []
-
-
-def test_an_open_palette_offers_what_can_be_once_a_robot_is_there(qtbot, window):
-    view = window.features[PaletteView]
-    view.show()
-    view.palette.line.setText("play")
-    assert view.palette.list.topLevelItem(0).text(1) == NO_ROBOT.split(":")[0]
-    window.open(engine.find_robot("pendulum"))
-    wait(qtbot, lambda: not view.palette.list.topLevelItem(0).isDisabled())
 
 
 def test_the_palette_says_why_there_is_no_height_field(qtbot, arm):
@@ -411,16 +401,6 @@ def test_things_of_the_scene_have_menus(qtbot, arm):
     qtbot.mouseClick(arm.viewport, RIGHT, pos=QPoint(3, arm.viewport.height() - 3))
     wait(qtbot, lambda: menus.shown.isVisible() and "Fit" in names(menus.shown))
     menus.shown.close()
-
-
-def test_a_right_click_where_no_menu_is_offered_does_nothing(qtbot, arm):
-    """The window, to which such a click is passed on, was taken for a watched widget."""
-    scene = arm.features[SceneView]
-    scene.action.trigger()
-    wait(qtbot, scene.panel.isVisible)
-    for widget in (scene.panel.note, scene.panel.surface, arm.statusBar(), arm.features[TimeView].bar, arm):
-        qtbot.mouseClick(widget, RIGHT, pos=QPoint(2, 2))
-        assert QApplication.activePopupWidget() is None
 
 
 def test_a_joint_has_a_menu(qtbot, arm):

@@ -7,6 +7,7 @@ from PyQt6.QtCore import Qt
 from windows import wait
 
 import engine
+from app.desktop.actions import NO_ROBOT
 from app.features.lesson_view import LessonView
 from app.features.palette import NOTHING, Palette, PaletteView
 
@@ -84,3 +85,12 @@ def test_the_palette_finds_a_command_by_words_with_typing_errors(qtbot, arm):
         assert name in palette.list.topLevelItem(0).text(0), text
     palette.line.setText("qwertz")
     assert palette.list.topLevelItem(0).text(0) == NOTHING
+
+
+def test_an_open_palette_offers_what_can_be_once_a_robot_is_there(qtbot, window):
+    view = window.features[PaletteView]
+    view.show()
+    view.palette.line.setText("play")
+    assert view.palette.list.topLevelItem(0).text(1) == NO_ROBOT.split(":")[0]
+    window.open(engine.find_robot("pendulum"))
+    wait(qtbot, lambda: not view.palette.list.topLevelItem(0).isDisabled())

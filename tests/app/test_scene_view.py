@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtGui import QColor
-from PyQt6.QtWidgets import QColorDialog
+from PyQt6.QtWidgets import QApplication, QColorDialog
 from windows import case, name_file, started, type_in, wait
 
 import engine
-from app.features.attaching import GroundView, Placing, SceneView, Sessions
+from app.features.attaching import GroundView, Placing, SceneView, Sessions, TimeView
 
 RIGHT, SHIFT, CTRL = Qt.MouseButton.RightButton, Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
 
@@ -61,7 +61,6 @@ def moved(window, at: QPoint, keys) -> None:
     """As `mouseMove`, which knows no keys."""
     from PyQt6.QtCore import QEvent
     from PyQt6.QtGui import QMouseEvent
-    from PyQt6.QtWidgets import QApplication
 
     none = Qt.MouseButton.NoButton
     where = window.viewport.mapToGlobal(at)
@@ -320,6 +319,13 @@ def test_a_file_that_is_no_robot_is_told_of_in_one_sentence(qtbot, arm, tmp_path
     arm.features[SceneView].add_robot(str(path), free=True)
     reported = "cube.obj, line 1: XML: the file is a mesh; give the URDF that names it"
     wait(qtbot, lambda: arm.statusBar().currentMessage() == reported)
+
+
+def test_a_right_click_where_no_menu_is_offered_does_nothing(qtbot, window, scene):
+    """The window, to which such a click is passed on, was taken for a watched widget."""
+    for widget in (scene.panel.note, scene.panel.surface, window.statusBar(), window.features[TimeView].bar, window):
+        qtbot.mouseClick(widget, RIGHT, pos=QPoint(2, 2))
+        assert QApplication.activePopupWidget() is None
 
 
 @pytest.fixture

@@ -109,18 +109,18 @@ SUITES: Mapping[str, Suite] = {
         _accuracy, ROWS_A_LENGTH * len(accuracy.LENGTHS),
         lambda rows: accuracy.markdown(_residuals(rows)), lambda rows: pictures.accuracy(_residuals(rows)),
     ),
-    "steps": _by_lines(steps.run, steps.MOST_ROWS, steps.line),
+    "steps": _by_lines(steps.run, steps.MAX_ROWS, steps.line),
     "trees": _by_lines(trees.run, len(trees.CASES), trees.line),
-    "tree-threads": _by_lines(tree_threads.run, tree_threads.MOST_ROWS, tree_threads.line),
-    "rounds": Suite(rounds.run, rounds.MOST_ROWS, rounds.table, pictures.rounds_of_trees),
-    "contact": Suite(contact.run, contact.MOST_ROWS, contact.markdown, None, contact.line),
-    "contact-gpu": _by_lines(contact_gpu.run, contact_gpu.MOST_ROWS, contact_gpu.line),
-    "real-robots": _by_lines(real_robots.run, real_robots.MOST_ROWS, real_robots.line),
-    real_robots_gpu.NAME: _by_lines(real_robots_gpu.run, real_robots_gpu.MOST_ROWS, real_robots_gpu.line),
+    "tree-threads": _by_lines(tree_threads.run, tree_threads.MAX_ROWS, tree_threads.line),
+    "rounds": Suite(rounds.run, rounds.MAX_ROWS, rounds.table, pictures.rounds_of_trees),
+    "contact": Suite(contact.run, contact.MAX_ROWS, contact.markdown, None, contact.line),
+    "contact-gpu": _by_lines(contact_gpu.run, contact_gpu.MAX_ROWS, contact_gpu.line),
+    "real-robots": _by_lines(real_robots.run, real_robots.MAX_ROWS, real_robots.line),
+    real_robots_gpu.NAME: _by_lines(real_robots_gpu.run, real_robots_gpu.MAX_ROWS, real_robots_gpu.line),
     "regret": Suite(regret.run, len(regret.CASES), regret.table, None, regret.line),
-    "growth": Suite(growth.run, growth.MOST_ROWS, growth.markdown, pictures.grown, growth.line),
+    "growth": Suite(growth.run, growth.MAX_ROWS, growth.markdown, pictures.grown, growth.line),
     "step-growth": Suite(
-        step_growth.run, step_growth.MOST_ROWS, step_growth.markdown, pictures.steps_grown, growth.line
+        step_growth.run, step_growth.MAX_ROWS, step_growth.markdown, pictures.steps_grown, growth.line
     ),
 }  # fmt: skip
 """By name: the measurement, the maximum number of rows, and the display."""

@@ -114,7 +114,7 @@ def _parts(seconds: float) -> list[tuple[str, Callable[[], dict[str, Any]]]]:
     ]
 
 
-MOST_ROWS = len(_parts(1.0))
+MAX_ROWS = len(_parts(1.0))
 
 
 def _box_beside(_seconds: float) -> dict[str, Any]:

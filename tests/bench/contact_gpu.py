@@ -53,7 +53,7 @@ WORKS = (
     *(ContactCase(name, "plain", 65536, "float32") for name in ("quadruped", "humanoid")),
 )
 """In order of priority, in case a run is interrupted."""
-MOST_ROWS = len(WORKS) + 1
+MAX_ROWS = len(WORKS) + 1
 GOALS: Mapping[str, Goal] = {
     **{work.key: Goal("ratio", 4.0, 10.0) for work in WORKS if work.dtype == "float32" and work.how != "plain"},
     "quadruped-standing-8192-float32": Goal("rate", 60e6, 120e6),

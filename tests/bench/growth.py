@@ -32,7 +32,7 @@ PEERS: Mapping[str, tuple[Measure, dict[str, tuple[int, ...]]]] = {
 """The sizes for each peer: Pinocchio's models grow with the cube of the links, and MuJoCo Warp compiles for each
 number.
 """
-MOST_ROWS = (
+MAX_ROWS = (
     len(capabilities.ALGORITHMS) * (len(LINKS) + len(BATCHES))
     + sum(len(found) for _, sizes in PEERS.values() for found in sizes.values())
     + 1

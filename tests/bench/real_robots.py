@@ -47,7 +47,7 @@ ROBOTS = {
     "simple humanoid": "simple_humanoid_description/urdf/simple_humanoid.urdf",
 }
 WAYS = ("standing", "walking", "falling")
-MOST_ROWS = len(ROBOTS) * len(WAYS)
+MAX_ROWS = len(ROBOTS) * len(WAYS)
 DT, FRICTION, STEPS, TOGETHER = 2e-3, 0.8, 1000, 25
 """s, μ, steps of a run, and those between new targets for those that walk."""
 SWING, HEIGHT = 0.25, 0.3

@@ -41,7 +41,7 @@ SETS = 8
 """Sets of targets, which follow one another in a ring."""
 LIMIT = 240.0
 """Seconds that one side may take for a row, compilation included."""
-MOST_WORDS = 500
+MAX_WORDS = 500
 """Characters of a row's failure."""
 DTYPE = {"cuda": "float32", "cpu": "float64"}
 OPTIONS = ("robots", "ways", "batches", "no_peers", "from_folder", "steps", "limit", "device")
@@ -90,7 +90,7 @@ class RobotCase(NamedTuple):
 
 
 ALL = Plan()
-MOST_ROWS = len(ALL.works)
+MAX_ROWS = len(ALL.works)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -225,7 +225,7 @@ def _reason(fault: BaseException) -> str:
     """Return an exception's message; of a traceback the end, from the line that names the exception."""
     lines = str(fault).strip().splitlines() or [type(fault).__name__]
     named = [place for place, text in enumerate(lines) if re.match(r"[A-Za-z_][\w.]*: ", text)]
-    return " ".join(" ".join(lines[named[-1] if named else 0 :]).split())[:MOST_WORDS]
+    return " ".join(" ".join(lines[named[-1] if named else 0 :]).split())[:MAX_WORDS]
 
 
 def ours(work: RobotCase, folder: Path) -> Iterator[dict[str, Any]]:

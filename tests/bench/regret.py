@@ -21,12 +21,12 @@ from engine.selection.timings import Case, Work
 
 MUST = 1.25
 LINKS, BATCHES = (3, 12, 50, 200, 700, 3000), (1, 10, 100, 1000)
-MOST_BODIES = 200_000
+MAX_BODIES = 200_000
 WORKS: tuple[Work, ...] = ("call", "step")
 CASES = tuple(
     Case("tree" if branches else "chain", links, batch, "float64")
     for branches, links, batch in product((False, True), LINKS, BATCHES)
-    if links * batch <= MOST_BODIES
+    if links * batch <= MAX_BODIES
 )
 
 

@@ -14,7 +14,7 @@ SHAPES = ("binary", "random", "snake", "caterpillar", "comb", "legs", "star")
 BODIES = tuple(1 << power for power in range(4, 15, 2))
 WARPS = 128
 """Warps of a cluster of sixteen blocks."""
-MOST_ROWS = len(SHAPES) * len(BODIES)
+MAX_ROWS = len(SHAPES) * len(BODIES)
 
 
 def run(_seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:

@@ -20,9 +20,9 @@ BATCHES = tuple(1 << power for power in range(0, 21, 2))
 SIZES = {"links": LINKS, "batch": BATCHES}
 HOPELESS = 0.2
 """Seconds of one step, from which on a curve is not followed further."""
-FOR_A_RUN, MOST_STEPS, RUNS = 0.02, 500, 3
+FOR_A_RUN, MAX_STEPS, RUNS = 0.02, 500, 3
 """Seconds that a run of steps takes, the steps of one at most, and the runs whose median counts."""
-MOST_ROWS = 2 * len(capabilities.ALGORITHMS) * (len(LINKS) + len(BATCHES)) + 1
+MAX_ROWS = 2 * len(capabilities.ALGORITHMS) * (len(LINKS) + len(BATCHES)) + 1
 """The findings among them."""
 
 
@@ -63,7 +63,7 @@ def _measured(model: Any, q: Array, algorithm: str, where: str) -> dict[str, Any
     simulation.step()
     simulation.check()
     once = steps.run_seconds(simulation, q, 1, where)
-    count = int(np.clip(FOR_A_RUN / once, 1, MOST_STEPS))
+    count = int(np.clip(FOR_A_RUN / once, 1, MAX_STEPS))
     times = [steps.run_seconds(simulation, q, count, where) for _ in range(RUNS if once < HOPELESS else 1)]
     simulation.check()
     return {"us": float(np.median(times)) / count * 1e6, "steps": count}

@@ -36,11 +36,11 @@ ROBOTS = 1 << 16
 STEPS, RUNS, DT = 1000, 5, 1e-5
 WALKED = 50
 """Steps of a run in which a thread walks the chain, or a core does."""
-LARGEST_WALKED = 1000
+MAX_WALKED = 1000
 """Bodies beyond which no thread of the GPU walks: it takes milliseconds, and its kernel long to compile."""
 LONG = 0.1
 """Maximum seconds of a run: slow steps are fewer."""
-MOST_ROWS = len(CHAINS) + 2 * len(TREES) + 2 * len(BATCHES) + 1
+MAX_ROWS = len(CHAINS) + 2 * len(TREES) + 2 * len(BATCHES) + 1
 SAME_WAY = {"float64": 1e-6, "float32": 1e-2}
 """The relative tolerance of a peer's velocities after `WALKED` steps: in single precision the mass matrix of 200 links
 leaves 3e-3.
@@ -128,7 +128,7 @@ def candidates(model: Model, where: str) -> list[str]:
         for name in advancing(model)[where]
         if capabilities.reason(name, model, where) is None
         if len(model.parent) <= (rows[name].largest or np.inf)
-        if (name, where) != ("abia", "cuda") or len(model.parent) <= LARGEST_WALKED
+        if (name, where) != ("abia", "cuda") or len(model.parent) <= MAX_WALKED
     ]
 
 

@@ -22,7 +22,7 @@ SHAPES = ("binary", "random", "snake", "star", "caterpillar", "comb", "legs")
 BODIES = (16, 64, 256, 1024, 4096)
 GAIN = 1.05
 """The minimum speed-up of DCA-ABA to count as faster: below its smallest size it is the ABA."""
-MOST_ROWS = len(SHAPES) * len(BODIES) + 1
+MAX_ROWS = len(SHAPES) * len(BODIES) + 1
 
 
 def run(seconds: float, finished: Rows = NONE) -> Iterator[dict[str, Any]]:

@@ -49,7 +49,7 @@ CASES = (
 )
 MUST = {"binary-4096x1-float64": 150.0}
 """µs a call."""
-LARGEST_WALKED = 4096
+MAX_WALKED = 4096
 """Bodies beyond which a thread is not asked: it takes milliseconds, and its kernel long to compile."""
 
 
@@ -66,7 +66,7 @@ def _measure(case: Case, seconds: float) -> dict[str, Any]:
     model = case.model()
     at = state(model, np.random.default_rng(case.bodies), case.batch)
     robots = OnDevice.of(model, at, case.dtype)
-    names = ("dca", "abia") if case.bodies <= LARGEST_WALKED else ("dca",)
+    names = ("dca", "abia") if case.bodies <= MAX_WALKED else ("dca",)
     row: dict[str, Any] = {name: gpu_timing.time_algorithm(robots, name, seconds).row() for name in names}
     fd = ForwardDynamics(model, case.batch, "abia", "cpu", threads=1)
     call = partial(fd, *at, out=np.empty_like(at.v)) if case.batch > 1 else partial(fd, *(x[0] for x in at))

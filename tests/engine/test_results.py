@@ -209,7 +209,7 @@ def test_finished_points_of_growth_are_answered_as_they_are(monkeypatch):
     *kept, findings = growth.run(0.01, rows)
     assert sorted(map(str, kept)) == sorted(map(str, rows.values()))
     assert findings["key"] == "findings"
-    assert len(rows) < growth.MOST_ROWS
+    assert len(rows) < growth.MAX_ROWS
 
 
 TWO_PROCESSES = """import sys

@@ -14,6 +14,7 @@ import toys
 from statuses import called
 
 import engine
+from engine.controller import LATE_LOADING
 from engine.recording.files import how_made
 from engine.recording.run_format import FORMAT
 
@@ -199,7 +200,10 @@ def held_to_the_engine(robot: Path, given: dict[str, Any], out: Path) -> dict[st
     if isinstance(scene, str):
         assert (status, said, out.exists()) == (2, "", False)
         return None
-    assert (status, errors.splitlines()) == (0, [str(found) for found in model.diagnostics])
+    # On a busy machine a controller that starts late is reported, and it changes the time alone.
+    late = of["controller"] and LATE_LOADING.format(Path(str(of["controller"])).name)
+    lines = [line for line in errors.splitlines() if not (late and line.startswith(late))]
+    assert (status, lines) == (0, [str(found) for found in model.diagnostics])
     simulation = simulation_of(model, scene, of)
     expected, tells = stepped(simulation, of, out)
     expected |= how_made(simulation)
