@@ -6,6 +6,7 @@ import json
 import math
 import re
 from dataclasses import asdict, replace
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -28,9 +29,12 @@ from app.plotting.plot_files import table
 from app.plotting.series import Series
 from app.recording import run_files
 from app.simulation.batch_spread import MAX_ROBOTS, BatchSpread
+from app.simulation.ghost import GhostSettings
 from app.simulation.messages import Settings
 from app.simulation.recorder import Recorder
 from app.simulation.second_robot import SavedSecondRobot
+
+GHOST = GhostSettings("cfa", "rk4", "float64", Fraction(1, 4))
 
 
 def a_scene(rng) -> engine.Scene:
@@ -91,7 +95,7 @@ def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
     robot.floating, robot.initial = bool(rng.random() < 0.5), model.random(rng)
     bench = SimpleNamespace(
         path=model.source, speed=float(rng.uniform(0.1, 10)), controller=SimpleNamespace(path=""), robot=robot,
-        xacro_args=lambda path: {"size": path[-3:]},
+        opening=SimpleNamespace(xacro_args=lambda path: {"size": path[-3:]}),
     )  # fmt: skip
     camera = Camera(rng.normal(size=3) * 9, *rng.uniform(0.1, 1.5, 3).tolist(), parallel=bool(rng.random() < 0.5))
     kept = SavedSecondRobot(
@@ -103,7 +107,9 @@ def session_of(model, rng) -> tuple[dict, SimpleNamespace]:
     two = {"path": model.source, **{name: list(x) if isinstance(x, tuple) else x for name, x in asdict(kept).items()}}
     window = SimpleNamespace(
         viewport=SimpleNamespace(camera=camera),
-        feature=lambda _: SimpleNamespace(path="", kept={"name": "dca", "step": 4}),  # of the ghost, and of the lesson
+        feature=lambda _: SimpleNamespace(  # of the ghost, and of the lesson
+            path="", panel=SimpleNamespace(settings=GHOST), kept={"name": "dca", "step": 4}
+        ),
         saveState=lambda: SimpleNamespace(toBase64=lambda: SimpleNamespace(data=lambda: b"QUJD")),
     )
     keys = [[catalogue(model)[int(k)].key for k in rng.integers(0, 40, 3)] for _ in range(2)]
@@ -137,6 +143,7 @@ def test_a_session_is_read_as_it_was_written(chance, tmp_path):
         assert session_text.lesson({}) is None
         assert session_text.second_robot(session) == (model.source, was.kept)
         assert (session_text.speed(session, 1.0), session_text.layout(session)) == (bench.speed, "QUJD")
+        assert session_text.simulated_ghost(session) == GHOST
         assert session_text.xacro_args(session) == bench.opening.xacro_args(bench.path)
         assert (session["robot"]["path"], session["robot"]["floating"]) == (bench.path, bench.robot.floating)
 
