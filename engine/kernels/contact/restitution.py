@@ -57,10 +57,7 @@ def _added_energy(count, joints, p):
 
 @inline
 def accept_or_reduce_restitution(count, joints, contact):
-    """Whether the impulses of rebounds add no energy; otherwise reduce the fraction of the restitution.
-
-    This needs no tolerance for rounding, also where e = 1: damped steps leave rebounds a little too slow.
-    """
+    """Whether the impulses of rebounds add no energy; otherwise reduce the fraction of the restitution."""
     search = contact.solver.search
     if search.counts[HAS_RESTITUTION] == 0 or _added_energy(count, joints, contact.solver.problem) <= 0.0:
         return True
