@@ -21,6 +21,7 @@ from engine.kernels.contact import body_pairs, mimics
 from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact.loaded_bodies import LEFT_OUT
 from engine.kernels.contact.newton_matrix import add_wrenches, contact_step, eliminate, joint_step, set_up_pairs
+from engine.kernels.contact.problem import contacts_from
 from engine.kernels.contact.recursion import (
     carried_twist,
     inward_wrench,
@@ -95,23 +96,20 @@ def relative_mobilities(contacts, inertia, topology, bodies, solver):
     set_up_pairs(True, tree, p)
     eliminate(0.0, topology, bodies, tree, p)
     for j in range(pairs.counts[body_pairs.TOUCH]):
-        k, place, (E, F, H) = pairs.contact[j], load3(pairs.arm[j]), body_pairs.mobility(j, pairs)
-        while k >= 0:
+        place, (E, F, H) = load3(pairs.arm[j]), body_pairs.mobility(j, pairs)
+        for k in contacts_from(pairs.contact[j], p):
             A = mobility_at(E, F, H, sub(load3(p.arm[k]), place))
             p.r[k] = 3.0 / (A[0] + A[4] + A[8])
-            k = p.next_contact[k]
 
 
 @inline
 def _move_pairs(tree, p):
     """Compute δu and δλ of contacts between bodies."""
     for j in range(tree.pairs.counts[body_pairs.TOUCH]):
-        k = tree.pairs.contact[j]
-        while k >= 0:
+        for k in contacts_from(tree.pairs.contact[j], p):
             motion = body_pairs.relative_velocity(j, k, tree.step, p, tree.pairs)
             store3(p.motion[k], motion)
             store3(p.change[k], sub(load3(p.s[k]), mul(load9(p.omega[k]), motion)))
-            k = p.next_contact[k]
 
 
 @compiled_apart
@@ -150,12 +148,10 @@ def direction(contacts, joints, length, r_scale, eps, inertia, topology, bodies,
             store_twist(i, omega, velocity, tree)
             store3(tree.step[i], omega)
             store3(tree.step[i], velocity, 3)
-            k = p.head[i]
-            while k >= 0:
+            for k in contacts_from(p.head[i], p):
                 motion = velocity_at(omega, velocity, load3(p.arm[k]), load9(p.frame[k]))
                 store3(p.motion[k], motion)
                 store3(p.change[k], sub(load3(p.s[k]), mul(load9(p.omega[k]), motion)))
-                k = p.next_contact[k]
     if body_pairs.any_touch(tree):
         _move_pairs(tree, p)
     for j in parallel_range(joints):
@@ -183,11 +179,11 @@ def _pair_wrenches(pairs, p):
     """Compute the wrenches of impulses between bodies."""
     body_pairs.clear_pair_wrenches(pairs)
     for j in range(pairs.counts[body_pairs.TOUCH]):
-        n, f, k = ZERO, ZERO, pairs.contact[j]
-        while k >= 0:
+        n, f = ZERO, ZERO
+        for k in contacts_from(pairs.contact[j], p):
             impulse = mul_t(load9(p.frame[k]), load3(p.impulse[k]))
             r = sub(load3(p.arm[k]), load3(pairs.arm[j]))
-            n, f, k = add(n, cross(r, impulse)), add(f, impulse), p.next_contact[k]
+            n, f = add(n, cross(r, impulse)), add(f, impulse)
         body_pairs.add_pair_wrench(j, n, f, pairs)
 
 
@@ -207,11 +203,9 @@ def respond(contacts, joints, topology, bodies, solver, out):
             if tree.loaded[i, TO_PARENT] == LEFT_OUT:
                 continue
             n, f = with_waiting_wrenches(i, n, f, tree.loaded, tree)
-            k = p.head[i]
-            while k >= 0:
+            for k in contacts_from(p.head[i], p):
                 impulse = mul_t(load9(p.frame[k]), load3(p.impulse[k]))
                 n, f = sub(n, cross(load3(p.arm[k]), impulse)), sub(f, impulse)
-                k = p.next_contact[k]
             n, f = body_pairs.with_pair_wrench(i, n, f, tree)
             n, f = inward_wrench(i, n, f, p.rhs, topology, bodies, tree)
             n, f = pass_wrench(i, tree.loaded[i, TO_PARENT], n, f, topology, bodies, tree)
@@ -225,18 +219,14 @@ def respond(contacts, joints, topology, bodies, solver, out):
             store_twist(i, omega, velocity, tree)
             store3(tree.moved[i], omega)
             store3(tree.moved[i], velocity, 3)
-            k = p.head[i]
-            while k >= 0:
+            for k in contacts_from(p.head[i], p):
                 motion = velocity_at(omega, velocity, load3(p.arm[k]), load9(p.frame[k]))
                 store3(p.u[k], add(load3(p.free[k]), motion))
-                k = p.next_contact[k]
     if body_pairs.any_touch(tree):
         for j in range(tree.pairs.counts[body_pairs.TOUCH]):
-            k = tree.pairs.contact[j]
-            while k >= 0:
+            for k in contacts_from(tree.pairs.contact[j], p):
                 motion = body_pairs.relative_velocity(j, k, tree.moved, p, tree.pairs)
                 store3(p.u[k], add(load3(p.free[k]), motion))
-                k = p.next_contact[k]
     for j in parallel_range(joints):
         p.joint_u[j] = p.joint_free[j] + out[p.joint[j]]
     clear_step(contacts, joints, p, tree)

@@ -13,6 +13,7 @@ from engine.kernels.bodies import ZERO
 from engine.kernels.contact import body_pairs, mimics
 from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact.loaded_bodies import LEFT_OUT, composite_at, momentum
+from engine.kernels.contact.problem import contacts_from
 from engine.kernels.contact.recursion import pass_wrench, with_waiting_wrenches
 from engine.kernels.contact.recursion_workspace import (
     HAS_WAITING,
@@ -79,20 +80,11 @@ def contact_step(i, r_scale, eps, p):
         store3(s, (s0, a * along - b * across, b * along + a * across))
         coupling, slip_stiffness = mu * normal, curve * r / (1.0 + eps - curve)
         mixed = -slip_stiffness * a * b
-        store9(
-            omega,
-            (
-                normal,
-                0.0,
-                0.0,
-                a * coupling,
-                slip_stiffness * b * b,
-                mixed,
-                b * coupling,
-                mixed,
-                slip_stiffness * a * a,
-            ),
-        )
+        store9(omega, (
+            normal, 0.0, 0.0,
+            a * coupling, slip_stiffness * b * b, mixed,
+            b * coupling, mixed, slip_stiffness * a * a,
+        ))  # fmt: skip
 
 
 @inline
@@ -111,14 +103,13 @@ def joint_step(j, r_scale, eps, p):
 @inline
 def _with_contacts(i, p, body):
     """Add the inertias and wrenches of body i's contacts to its own."""
-    (a, b, c, d, n, f), k = body, p.head[i]
-    while k >= 0:
+    a, b, c, d, n, f = body
+    for k in contacts_from(p.head[i], p):
         F, r = load9(p.frame[k]), load3(p.arm[k])
         w, x, y, z = damping_at(r, matmul(transpose(F), matmul(load9(p.omega[k]), F)))
         a, b, c, d = plus(a, w), plus(b, x), plus(c, y), plus(d, z)
         impulse = mul_t(F, add(load3(p.s[k]), load3(p.impulse[k])))
         n, f = sub(n, cross(r, impulse)), sub(f, impulse)
-        k = p.next_contact[k]
     return a, b, c, d, n, f
 
 
@@ -354,9 +345,9 @@ def set_up_pairs(whole, tree, p):
     body_pairs.clear(pairs)
     for j in range(pairs.counts[body_pairs.TOUCH]):
         has_unknowns, n, f, moment, force = whole, ZERO, ZERO, ZERO, ZERO
-        k, place = pairs.contact[j], load3(pairs.arm[j])
+        place = load3(pairs.arm[j])
         body_pairs.clear_stiffness(j, pairs)
-        while k >= 0:
+        for k in contacts_from(pairs.contact[j], p):
             F, r, omega = load9(p.frame[k]), sub(load3(p.arm[k]), place), load9(p.omega[k])
             impulse, s = mul_t(F, load3(p.impulse[k])), mul_t(F, load3(p.s[k]))
             n, f = add(n, cross(r, impulse)), add(f, impulse)
@@ -365,7 +356,6 @@ def set_up_pairs(whole, tree, p):
                 has_unknowns = True
                 a, b, c, d = damping_at(r, matmul(transpose(F), matmul(omega, F)))
                 body_pairs.add_stiffness(pairs.stiffness[j], a, b, c, d)
-            k = p.next_contact[k]
         if has_unknowns:
             body_pairs.add_unknowns(j, moment, force, pairs)
         else:

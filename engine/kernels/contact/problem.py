@@ -162,6 +162,14 @@ def impulse_workspace(
 
 
 @inline
+def contacts_from(k, p):
+    """The contacts of the list that begins with contact k."""
+    while k >= 0:
+        yield k
+        k = p.next_contact[k]
+
+
+@inline
 def largest_velocity(contacts, joints, p):
     """The largest velocity component without impulses and without the target velocities of open gaps."""
     largest = velocity_floor(p.free[0, 0])

@@ -10,6 +10,7 @@ from engine.kernels.contact.body_pairs import TOUCH, UNKNOWNS, add_contact, rela
 from engine.kernels.contact.immobile_contacts import leave_out_immobile
 from engine.kernels.contact.loaded_bodies import LEFT_OUT, leave_out_unloaded
 from engine.kernels.contact.newton import relative_mobilities
+from engine.kernels.contact.problem import contacts_from
 from engine.kernels.contact.properties import bodies_of, coefficients_of
 from engine.kernels.contact.recursion import (
     carried_twist,
@@ -128,15 +129,13 @@ def _mobilities(joints, topology, contact):
                 store6(sums, E)
                 store9(sums, F, 6)
                 store6(sums, H, 15)
-            k = p.head[i]
-            while k >= 0:
+            for k in contacts_from(p.head[i], p):
                 arm = load3(p.arm[k])
                 A = mobility_at(E, F, H, arm)
                 p.r[k] = 3.0 / (A[0] + A[4] + A[8])
                 u = velocity_at(omega, velocity, arm, load9(p.frame[k]))
                 p.normal_velocity[k] = u[0]
                 store3(p.free[k], u)
-                k = p.next_contact[k]
     for j in range(joints):
         p.g[j] = p.dv[p.joint[j]]
 
@@ -146,12 +145,10 @@ def _pair_rows(count, inertia, topology, contact):
     """Compute the mobilities and velocities of contacts between bodies, after `_mobilities`."""
     p, pairs, twists = contact.solver.problem, contact.solver.tree.pairs, contact.solver.tree.step
     for j in range(pairs.counts[TOUCH]):
-        k = pairs.contact[j]
-        while k >= 0:
+        for k in contacts_from(pairs.contact[j], p):
             u = relative_velocity(j, k, twists, p, pairs)
             p.normal_velocity[k] = u[0]
             store3(p.free[k], u)
-            k = p.next_contact[k]
     if pairs.counts[TOUCH] > 0:
         relative_mobilities(count, inertia, topology, contact.bodies, contact.solver)
 
