@@ -89,13 +89,13 @@ class Probe(Attachment):
         self.change(partial(self.begin, quantities))
 
     def send(self) -> None:
-        """Send the pending samples without waiting for more."""
-        self.change(self.flush)
+        """Sample the state that steps ended at, and send the pending samples without waiting for more."""
+        self.change(self._finish)
 
     @property
     def waits(self) -> bool:
-        """Whether there are samples that have not been sent."""
-        return bool(self._pending)
+        """Whether there are samples that have not been sent, or steps since the last one."""
+        return bool(self.quantities) and (bool(self._pending) or self._steps > 0)
 
     # In the simulation's thread.
 
@@ -153,6 +153,11 @@ class Probe(Attachment):
         self._before = _Sample(running, *self._wants, self._before)
         self._pending.append(self._before)
         self._spent += time.perf_counter() - began
+
+    def _finish(self, running: Running) -> None:
+        if self.quantities and self._steps > 0:
+            self._sample(running)
+        self.flush(running)
 
     def flush(self, running: Running) -> None:  # noqa: ARG002, as `change` has it
         """Evaluate the pending samples, of the robot as it was sampled, and send them."""

@@ -256,3 +256,17 @@ def test_the_panel_fits_the_window(qtbot, opened, width, height):
         assert corner.x() <= width
         assert corner.y() <= height
     assert panel.map.height() >= 60
+
+
+def test_plots_end_at_the_state_at_which_steps_end(qtbot, arm):
+    """Also where a sample is not due: at a high speed, or on a busy machine, one is taken of several steps."""
+    bench, plots = arm.workbench, arm.features[PlotsView]
+    plots.action.trigger()
+    plots.panel.plot(next(each for each in catalogue(bench.robot.model) if each.label == "total energy"))
+    wait(qtbot, lambda: len(bench.probe.quantities) == 1)
+    bench.set_speed(10.0)
+    for _ in range(7):
+        bench.step()
+    wait(qtbot, lambda: bench.robot.time == pytest.approx(7 * bench.robot.settings.dt))
+    (live,) = plots.panel.sampled.values()
+    wait(qtbot, lambda: len(live) and live.time[-1] == pytest.approx(bench.robot.time))
