@@ -154,6 +154,7 @@ def test_one_that_has_failed_is_read_again_at_a_reset(qtbot, shown, choose):
     wait(qtbot, lambda: bool(bench.controller.problem))
     press(qtbot, window, window.run.reset)
     wait(qtbot, lambda: view.label.text() == "mine.py")
+    bench.set_speed(0.1)  # half a second of frames before it fails again
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: bench.robot.newest.tau.tolist() == [1, 1])
 
