@@ -17,7 +17,7 @@ FUNCTIONS = {
     ("joint_constraints.py", "constraints/contact_law.cuh"): ("joint_law",),
     ("active_set.py", "constraints/joint_constraints.cuh"): ("set_feasible", "take_step", "release"),
     ("active_set.py", "constraints/active_set_rounds.cuh"): ("take_step",),
-    ("joint_rows.py", "constraints/joint_constraints.cuh"): ("added_inertia",),
+    ("gains_and_damping.py", "constraints/joint_constraints.cuh"): ("added_inertia",),
     ("contact/cone_algebra.py", "constraints/interior_rows.cuh"): ("jordan", "divided", "to_boundary"),
     ("contact/interior.py", "constraints/interior_rows.cuh"): ("friction_damping", "damping", "length_to_boundary"),
     ("contact/interior.py", "constraints/interior_point.cuh"): ("mean_complementarity",),
