@@ -42,7 +42,7 @@ def test_a_process_of_its_own_reads_the_same(load, tmp_path):
     assert apart.diagnostics == here.diagnostics
     np.testing.assert_array_equal(apart.meshes[0].vertices, here.meshes[0].vertices)
     assert apart.meshes[1] is scene.MISSING
-    assert reported == [True, True, False]  # two files, and what stands for the ball where it is small
+    assert reported == [True, True, False]  # two files, and the coarse ball for small pictures
     refined = apart.content.levels[0]
     assert len(refined) == len(levels.SHARES)
     assert not any(level.crude for level in refined)

@@ -259,7 +259,7 @@ def test_what_was_recorded_goes_by_a_key_alone(qtbot, opened, file, monkeypatch,
     assert recording.runs == (run,)
     window.statusBar().clearMessage()
     reloading.poll()
-    assert not message(window), "it is told once"
+    assert not message(window), "it is reported once"
     monkeypatch.undo()
     qtbot.keyClick(window, Qt.Key.Key_F5)
     wait(qtbot, lambda: bench.robot.model is not before)

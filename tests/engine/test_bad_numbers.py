@@ -60,7 +60,7 @@ def faults(model, q, v, given) -> tuple[list[str], int]:
     for robot in range(BATCH):
         text = simulation.divergence(robot)
         if simulation.diverged[robot] != (text is not None and f"of robot {robot}; halve dt" in text):
-            found.append(f"robot {robot} is told to be {text!r}")
+            found.append(f"robot {robot} is reported as {text!r}")
     if given.get("integrator") == "implicit" and not np.any(v) and ("kp" in given or "kd" in given):
         found += [f"gains made {k} diverge" for k in np.flatnonzero(simulation.diverged)]
     return found, int(np.count_nonzero(simulation.diverged))
