@@ -29,8 +29,8 @@ def compiled(monkeypatch):
 
 def test_what_play_waits_for_is_said_over_the_picture_until_the_robot_moves(qtbot, window, compiled):
     window.open(engine.find_robot("quadruped"))
-    wait(qtbot, lambda: window.workbench.computation.compiling > 0)
-    waiting = window.features[Waiting]
+    bench, waiting = window.workbench, window.features[Waiting]
+    wait(qtbot, lambda: bench.robot.model is not None and bench.computation.compiling > 0)
     assert not waiting.note.isVisible()
     window.run.play.trigger()
     wait(qtbot, waiting.note.isVisible)
@@ -44,7 +44,7 @@ def test_what_play_waits_for_is_said_over_the_picture_until_the_robot_moves(qtbo
     window.run.play.trigger()
     wait(qtbot, waiting.note.isVisible)
     compiled.append(True)
-    wait(qtbot, lambda: window.workbench.robot.time > 0)
+    wait(qtbot, lambda: bench.robot.time > 0)
     wait(qtbot, lambda: not waiting.note.isVisible())
 
 
