@@ -288,12 +288,8 @@ def _pass_on(i, parent, arm, passed, mimics):
         if mimics.action[i, k] == PASSED_ON:
             source, target = _index(i, k, mimics), _index(parent_body, mimics.parent_slot[i, k], mimics)
             u, w = passed.u[target], passed.w[target]
-            x, y, z, v = (
-                load3(passed.u[source]),
-                load3(passed.u[source], 3),
-                load3(passed.w[source]),
-                load3(passed.w[source], 3),
-            )
+            x, y = load3(passed.u[source]), load3(passed.u[source], 3)
+            z, v = load3(passed.w[source]), load3(passed.w[source], 3)
             store3(u, add(load3(u), add(x, cross(arm, y))))
             store3(u, add(load3(u, 3), y), 3)
             store3(w, add(load3(w), add(z, cross(arm, v))))
