@@ -13,6 +13,7 @@ from typing import cast
 import numpy as np
 from PyQt6.QtCore import QEvent, QModelIndex, QPointF, QRect, QRectF, Qt, pyqtSignal
 from PyQt6.QtGui import (
+    QAction,
     QActionGroup,
     QContextMenuEvent,
     QFocusEvent,
@@ -98,9 +99,8 @@ class Painter(QStyledItemDelegate):
         painter.setBrush(theme.color("edge"))
         painter.drawRoundedRect(groove, 2, 2)
         painter.setBrush(tint)
-        painter.drawRoundedRect(
-            QRectF(QPointF(min(start, end), groove.top()), QPointF(max(start, end), groove.bottom())), 2, 2
-        )
+        ends = QPointF(min(start, end), groove.top()), QPointF(max(start, end), groove.bottom())
+        painter.drawRoundedRect(QRectF(*ends), 2, 2)
         if row.leader is None:
             painter.setBrush(theme.color("text") if hovered else tint.lighter(125))
             painter.drawEllipse(QPointF(end, groove.center().y()), HANDLE, HANDLE)
@@ -227,22 +227,28 @@ class JointPanel(QTableView):
         self.viewport().update()
 
     def _fit(self) -> None:
-        """Give the names what the sliders can spare, which get the rest; those that do not fit lose their ending."""
-        for column, least in ((DRIVE, NARROW), (VELOCITY, WIDE), (EFFORT, WIDE)):
-            self.setColumnHidden(column, self.width() < least)
+        """Give the names what the sliders can spare, which get the rest; those that do not fit lose their ending.
+
+        Columns that no row fills are hidden, and others beside which not even names without their ending would fit.
+        """
+        (ending, widths, (*_, least), _), rows = self._names, self.table.rows
+        filled, width = any(row.driveable for row in rows), -1
+        for column, room in ((EFFORT, WIDE), (VELOCITY, WIDE), (DRIVE, NARROW)):
+            self.setColumnHidden(column, self.width() < room or not filled)
+        for column in (SLIDER, EFFORT, VELOCITY, DRIVE):
+            if width < least:
+                self.setColumnHidden(column, column != SLIDER)
+                width = self._width_of_names()
+        self.setColumnWidth(NAME, width + CELL)
+        self.table.shorten({name for name, needed in widths.items() if needed > width}, ending)
+
+    def _width_of_names(self) -> int:
+        """Return the width, px, that the names get beside the columns that are shown."""
         numbers = sum(self.columnWidth(column) for column in (VALUE, DRIVE, VELOCITY, EFFORT))  # 0 for hidden columns
-        room, (ending, widths, wanted, shorts) = self.viewport().width() - numbers - CELL, self._names
+        room, (_, _, wanted, shorts) = self.viewport().width() - numbers - CELL, self._names
         spared = [min(WIDEST_NAME, room - slider) for slider in (SLIDER_WIDE, *3 * (SLIDER_FAIR,), SLIDER_LEAST)]
         most = max([spared[1], *(each for each in shorts if each <= spared[-1])])  # where not even all of these fit
-        width = next((each for each, limit in zip(wanted, spared, strict=True) if each <= limit), most)
-        width = max(LEAST_NAME, width)
-        self.setColumnWidth(NAME, width + CELL)
-        bases = any(name.startswith(BASE) and needed > width for name, needed in widths.items())
-        self.table.short = {
-            name: shortened(name, ending)
-            for name, needed in widths.items()
-            if needed > width or (bases and name.startswith(BASE))
-        }
+        return max(LEAST_NAME, next((each for each, limit in zip(wanted, spared, strict=True) if each <= limit), most))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -333,10 +339,8 @@ class JointPanel(QTableView):
         menu = QMenu(self)
         either = QActionGroup(menu)
         for text, by_effort in (("Hold position", False), ("Drive by effort", True)):
-            action = menu.addAction(text)
-            action.setCheckable(True)
-            either.addAction(action)
-            action.setChecked(by_effort == (row not in self.table.held))
+            action = QAction(text, either, checkable=True, checked=by_effort == (row not in self.table.held))
+            menu.addAction(action)
             action.triggered.connect(lambda _, by_effort=by_effort: self.mode_asked.emit(row, by_effort))
         return menu
 
@@ -360,8 +364,7 @@ class JointPanel(QTableView):
 
     def move_to(self, index: int, value: float) -> None:
         """Show a row at a value, rad or m, and request it."""
-        row = self.table.rows[index]
-        row.put(self.table.q, value)
+        self.table.rows[index].put(self.table.q, value)
         self.moved.emit(index, value)
         self.viewport().update()
 
