@@ -17,6 +17,8 @@ from engine.step_settings import INTEGRATORS
 
 FREQUENCY = 20.0  # rad/s: the least natural frequency of each joint with what it carries
 SAG = (0.004, 0.0005)  # rad and m: the most that a joint sinks under what it carries, or that its friction leaves
+SHARE = 0.02  # of the travel between a joint's limits, if it is short: the most that the joint sinks
+LEAST = 1e-3  # of `SAG`, to which a joint of a still shorter travel is held
 FULL_EFFORT = 0.02  # rad: the deflection at which a joint that supports the robot gives its full effort
 LEVEL = 0.01  # m above the lowest shape, within which other shapes count as on the ground
 EXPLICIT = (0.1, 0.2)  # of kp dt² μ and kd dt μ for explicit gains; μ is the joint's mobility
@@ -29,8 +31,9 @@ def holding_gains(
 
     With M_ii the inertia that joint i carries, the diagonal of the mass matrix, and G_i the largest moment of its
     weight about the axis, or its friction if that is more: ``kp = max(20² M_ii, G_i / 0.004 rad)``, or 0.5 mm for a
-    prismatic joint, so that no joint sinks further under gravity, or is left further from its setpoint by its friction,
-    and ``kd = 2 √(kp M_ii)``, critical damping. N m/rad, N m s/rad; N/m, N s/m.
+    prismatic joint, or 2 % of the travel between its limits if that is less, so that no joint sinks further under
+    gravity, or is left further from its setpoint by its friction, and ``kd = 2 √(kp M_ii)``, critical damping. N m/rad,
+    N m s/rad; N/m, N s/m.
 
     A robot with a free base is supported by the joints above its lowest shapes, see `support`. They carry the rest of
     it: they give their full effort at `FULL_EFFORT`, and their damping is that of an inertia between the two. An effort
@@ -49,7 +52,9 @@ def holding_gains(
     sliding = np.zeros(model.nv, bool)
     sliding[model.coupling.v_index[model.v_start[model.kind == PRISMATIC]]] = True
     held = model.q_of_v >= 0
-    load = np.maximum(weight, model.friction) / np.where(sliding, SAG[1], SAG[0])
+    sag, travel = np.where(sliding, SAG[1], SAG[0]), model.upper - model.lower
+    sag = np.where(travel > 0, np.clip(SHARE * travel, LEAST * sag, sag), sag)
+    load = np.maximum(weight, model.friction) / sag
     kp = np.where(held, np.maximum(FREQUENCY**2 * inertia, load), 0.0)
     standing, moment, root = support(model, pose[0])
     legs = np.isfinite(model.effort_limit) & held & standing & ~sliding

@@ -95,8 +95,11 @@ class Coordinate:
 
     @property
     def more_digits(self) -> int:
-        """Decimals that its numbers need beyond those in degrees or mm."""
-        return ANGLES.more_digits if self.angular else 0
+        """Decimals that its numbers need beyond those in degrees or mm, for a hundredth of a short travel."""
+        if self.angular:
+            return ANGLES.more_digits
+        travel = self.scale * (self.upper - self.lower)
+        return math.ceil(max(0.0, 1.0 - math.log10(travel))) if self.limited and travel > 0 else 0
 
     def unit_of(self, mode: str) -> str:
         """Return the display unit of a drive's value, in one of `drives.MODES`."""

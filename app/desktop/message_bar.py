@@ -26,7 +26,7 @@ class MessageBar(QStatusBar):
         super().__init__(parent)
         self._yielding: Sequence[QWidget] = ()
         self._standing: Sequence[QWidget] = ()
-        self._mentioned = self.progress = ""
+        self._mentioned = self._advice = self.progress = ""
         """`progress`: the last message of how far something is, which the next one replaces."""
         notes = QWidget(self)
         self._notes = horizontal(of=notes, margins=NO_MARGINS)
@@ -38,6 +38,16 @@ class MessageBar(QStatusBar):
         if self.currentMessage() in ("", self._mentioned):
             self._mentioned = text
             self.showMessage(text, MESSAGE)
+
+    def advise(self, text: str) -> None:
+        """Show a message of what Play would do, until `drop_advice`."""
+        self._advice = text
+        self.showMessage(text, MESSAGE)
+
+    def drop_advice(self) -> None:
+        """Remove the message of `advise`, if it is still shown."""
+        if self.currentMessage() == self._advice:
+            self.clearMessage()
 
     def show_progress(self, text: str) -> None:
         """Show how far something is, until another message replaces that."""

@@ -50,7 +50,7 @@ class Dragging(QObject):
 
     def __init__(self, window: Window):
         super().__init__(window)
-        self._bench, self._viewport, self._status = window.workbench, window.viewport, window.statusBar()
+        self._bench, self._viewport, self._status = window.workbench, window.viewport, window.bar
         self.hold: Hold | None = None
         self.layer = SpringLayer(self._viewport)
         self._viewport.installEventFilter(self)
@@ -110,7 +110,7 @@ class Dragging(QObject):
         if hold.over:
             return
         if not self._bench.robot.playing:  # a click opens a menu
-            self._status.showMessage("The spring acts while the simulation runs: press Space", MESSAGE)
+            self._status.advise("The spring acts while the simulation runs: press Space")
         hold.cursor = cursor
         hold.target = viewport.at_depth(cursor.x(), cursor.y(), hold.depth)
         self._bench.forces.pull(hold.target)

@@ -95,6 +95,7 @@ class RunControls(QObject):
 
     def _toggle(self) -> None:
         self.begun.emit()
+        self._bar.drop_advice()
         self._bench.toggle()
         if self._bench.robot.playing and self._bench.robot.overloaded:
             self._bar.showMessage(too_heavy(self._bench.robot.overloaded), MESSAGE)

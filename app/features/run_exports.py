@@ -133,7 +133,7 @@ class RunExports:
         bench, recording, run = self._bench, self._bench.replay.recording, self._bench.replay.chosen
         model = bench.robot.model
         robot, floating, folders = bench.path, bench.robot.floating, bench.opening.package_dirs
-        seen = self._window.feature(TimeView).keyframes.seen_in(run, bench.replay.runs)
+        seen = self._window.feature(TimeView).keyframes.seen_in(run)
         first, end = recording.span(run) if span is None else span
         named = [[run.number, each.frame.time, each.name] for each in seen if first <= each.frame.time <= end]
         selected, which = bench.replay.robot, run_files.identify(run, bench.replay.runs)

@@ -46,7 +46,9 @@ class TimeView:
         self._settings, self._due, self._played, self._full = window.settings, 0.0, False, False
         self._replay.recording.budget = max(setting(self._settings, "recording_megabytes", DEFAULT_BUDGET), 1) * 2**20
         self._make_actions()
-        self.keyframes = Keyframes(window, self._jump, self._start_from, self._store_keyframes)
+        self.keyframes = Keyframes(
+            window, lambda: self._replay.runs, self._jump, self._start_from, self._store_keyframes
+        )
         self.keyframe_button = QToolButton()
         self.keyframe_button.setText("Keyframes")
         self.keyframe_button.setIcon(theme.icon("keyframe"))
@@ -122,7 +124,7 @@ class TimeView:
 
     def _put_entries(self, menu: QMenu, clicked: Clicked) -> None:
         track, seconds = self.bar.track, clicked.seconds
-        for each in self.keyframes.seen_in(self._replay.chosen, self._replay.runs):
+        for each in self.keyframes.seen_in(self._replay.chosen):
             if abs(track.place(each.frame.time) - track.place(seconds)) <= PICK_DISTANCE:
                 self.keyframes.put_entries(menu.addMenu(each.name.replace("&", "&&")), each)
         menu.addAction("&Show this frame", lambda: self._seek(seconds))
@@ -183,11 +185,11 @@ class TimeView:
             return
         frame = self._replay.frame
         missing = self._bench.branch()
-        bar = self._window.statusBar()
+        bar = self._window.bar
         if frame is not None and missing:
             bar.showMessage(f"a new run starts at {frame.time:.3f} s; {UNDRIVEN.format(missing)}")
         elif frame is not None:
-            bar.showMessage(f"a new run starts at {frame.time:.3f} s; Play continues it from there", MESSAGE)
+            bar.advise(f"a new run starts at {frame.time:.3f} s; Play continues it from there")
         self._window.refresh()
 
     def _add_keyframe(self) -> None:
@@ -225,7 +227,7 @@ class TimeView:
         if run is None:
             return None
         here = replay.frame.time if replay.frame is not None else replay.recording.span(run)[1]
-        seen = self.keyframes.seen_in(run, replay.runs)
+        seen = self.keyframes.seen_in(run)
         keyframes = [each for each in seen if (each.frame.time > here if on else each.frame.time < here)]
         return (keyframes[0] if on else keyframes[-1]) if keyframes else None
 
@@ -270,7 +272,7 @@ class TimeView:
         self._show_marks()
 
     def _show_marks(self) -> None:
-        seen = self.keyframes.seen_in(self._replay.chosen, self._replay.runs)
+        seen = self.keyframes.seen_in(self._replay.chosen)
         self.bar.track.show_marks([each.frame.time for each in seen])
         for action, on in zip(self.jumps, (False, True), strict=True):
             offer(

@@ -78,11 +78,14 @@ def _mass_section(model: engine.Model, link: int) -> Section:
         held = ", ".join(others)
         rows.append(Row("of the body", f"with {held}", f"fixed joints hold them together: one mass for all ({held})"))
     if found.mass > 0 or np.any(found.principal):
+        I, size = found.inertia, float(np.abs(found.principal).max())
+        radius = 1e3 * math.sqrt(size / found.mass) if found.mass > 0 else 0.0  # of gyration, mm
+        own = "principal moments of inertia about the centre of mass"
         rows += [
-            Row("CoM in link, mm", _vector(1000 * found.center, 4), "the centre of mass, in the link's frame"),
-            Row("I₁ I₂ I₃, kg m²", _vector(found.principal), "principal moments of inertia about the centre of mass"),
-            Row("Ixx Iyy Izz, kg m²", _vector(np.diag(found.inertia)), f"moments of inertia {ABOUT}"),
-            Row("Ixy Ixz Iyz, kg m²", _vector(found.inertia[[0, 0, 1], [1, 2, 2]]), f"products of inertia {ABOUT}"),
+            Row("CoM in link, mm", _vector(1e3 * found.center, radius, 4), "the centre of mass, in the link's frame"),
+            Row("I₁ I₂ I₃, kg m²", _vector(found.principal, size), own),
+            Row("Ixx Iyy Izz, kg m²", _vector(np.diag(I), size), f"moments of inertia {ABOUT}"),
+            Row("Ixy Ixz Iyz, kg m²", _vector(I[[0, 0, 1], [1, 2, 2]], size), f"products of inertia {ABOUT}"),
         ]
     return Section("Mass", tuple(rows))
 
@@ -219,7 +222,7 @@ def number_text(value: float, digits: int = 4) -> str:
     """Format a number with `digits` significant digits, without an exponent for common magnitudes."""
     if not math.isfinite(value):
         return "∞" if value > 0 else "−∞" if value < 0 else "–"
-    if abs(value) < 1e-9:
+    if value == 0:
         return "0"
     if 1e-3 <= abs(value) < 1e5:
         return f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
@@ -231,7 +234,7 @@ def _fixed(values: np.ndarray | float, digits: int = 2) -> str:
     return " ".join(f"{round(float(value), digits) + 0.0:.{digits}f}" for value in np.atleast_1d(values))
 
 
-def _vector(values: np.ndarray, digits: int = 3) -> str:
-    """Format numbers in a row, with `digits` digits; values far below the largest are shown as 0."""
-    least = 1e-6 * float(np.abs(values).max(initial=0.0))
+def _vector(values: np.ndarray, size: float, digits: int = 3) -> str:
+    """Format numbers in a row, with `digits` digits; values far below the largest or `size` are shown as 0."""
+    least = 1e-6 * max(size, float(np.abs(values).max(initial=0.0)))
     return " ".join(number_text(float(value) if abs(value) > least else 0.0, digits) for value in values)

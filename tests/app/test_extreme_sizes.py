@@ -8,6 +8,8 @@ import engine
 from app.gl import offscreen
 from app.gl.camera import MAX_DISTANCE, MIN_DISTANCE, Camera
 from app.gl.scene import Scene
+from app.panels.inspection import fixed_facts
+from app.panels.joints import VALUE
 
 ROBOT = """<robot name="robot">
   <link name="base"><visual><geometry><box size="{0} {0} {1}"/></geometry></visual></link>
@@ -17,6 +19,18 @@ ROBOT = """<robot name="robot">
   </link>
   <joint name="turn" type="continuous">
     <parent link="base"/><child link="arm"/><origin xyz="0 0 {1}"/><axis xyz="0 0 1"/>
+  </joint>
+</robot>
+"""
+LIFT = """<robot name="lift">
+  <link name="base"/>
+  <link name="slide"><inertial>
+    <origin xyz="0 0 5e-5" rpy="0 0 1"/><mass value="1e-4"/>
+    <inertia ixx="1e-12" ixy="0" ixz="0" iyy="1e-12" iyz="0" izz="2e-12"/>
+  </inertial></link>
+  <joint name="up" type="prismatic">
+    <parent link="base"/><child link="slide"/><axis xyz="0 0 1"/>
+    <limit lower="-4e-4" upper="4e-4" effort="200" velocity="2"/>
   </joint>
 </robot>
 """
@@ -76,3 +90,21 @@ def test_a_robot_without_joints_plays_steps_and_is_reset(qtbot, opened, tmp_path
     window.run.reset.trigger()
     wait(qtbot, lambda: bench.robot.time == 0.0 and bench.robot.newest.time == 0.0)
     assert window.statusBar().currentMessage() == ""
+
+
+def test_a_tiny_robot_is_held_and_its_numbers_are_no_zeros(qtbot, opened, tmp_path):
+    """A slide of 0.8 mm, which sank to the ground as one of any travel may, and was shown to 0.1 mm."""
+    path = tmp_path / "lift.urdf"
+    path.write_text(LIFT)
+    window = opened(path)
+    bench, panel = window.workbench, window.joints
+    assert bench.robot.settings.held
+    window.run.play.trigger()
+    wait(qtbot, lambda: bench.robot.time > 0.2)
+    window.run.play.trigger()
+    wait(qtbot, lambda: panel.table.index(0, VALUE).data() == "-0.016 mm")
+    assert bench.robot.newest.q[0] == pytest.approx(-1.6e-5, rel=0.03)
+    reported = {row.label: row.text for section in fixed_facts(bench.robot.model, 1) for row in section.rows}
+    assert reported["CoM in link, mm"] == "0 0 0.05000"
+    assert reported["I₁ I₂ I₃, kg m²"] == "1.00e-12 1.00e-12 2.00e-12"
+    assert reported["Ixy Ixz Iyz, kg m²"] == "0 0 0"

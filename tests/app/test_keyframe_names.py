@@ -134,7 +134,7 @@ def test_names_that_are_given_where_a_branch_begins_are_kept_without_a_step_of_i
         wait(qtbot, lambda number=number: (run := recording.runs[-1]).number == number and run.left is not None)
     qtbot.keyClick(window, Key.Key_K)
     (moment,) = window.features[TimeView].keyframes.all
-    assert moment in window.features[TimeView].keyframes.seen_in(recording.runs[-1], recording.runs)
+    assert moment in window.features[TimeView].keyframes.seen_in(recording.runs[-1])
     time = moment.frame.time
     window.close()
     open_last(qtbot, window := start())

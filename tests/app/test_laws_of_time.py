@@ -232,7 +232,8 @@ def test_keyframes_are_seen_in_every_run_that_has_their_moment(chance):
                 recording.note(made)
                 made.step(5)
                 recording.add(made)
-        runs, frames = recording.runs, Keyframes(None, print, print, lambda: None)
+        runs = recording.runs
+        frames = Keyframes(None, lambda runs=runs: runs, print, print, lambda: None)
         for run in runs:
             for index in chance.choice(np.arange(run.first, run.last + 1), 4).tolist():
                 frames.add(run, recording.frame(run, index)).name = f"«{run.number}» &\n{index}"
@@ -242,10 +243,10 @@ def test_keyframes_are_seen_in_every_run_that_has_their_moment(chance):
                 each for each in frames.all if each.run.number in of
                 and own.get(each.frame.index) == id(recording.stored(each.run)[each.frame.index].q)
             ]  # fmt: skip
-            found = frames.seen_in(run, runs)
+            found = frames.seen_in(run)
             assert sorted(map(id, found)) == sorted(map(id, seen))
             assert np.all(np.diff([each.frame.time for each in found]) >= 0)
-        entries, again = frames.entries, Keyframes(None, print, print, lambda: None)
+        entries, again = frames.entries, Keyframes(None, lambda runs=runs: runs, print, print, lambda: None)
         again.restore(recording, entries)
         assert again.entries == entries
         assert [each.frame.index for each in again.all] == [each.frame.index for each in frames.all]

@@ -174,3 +174,25 @@ def test_a_model_without_joints_has_a_step_and_no_gains():
     model = dataclasses.replace(engine.chain(1), friction=np.zeros(1))
     assert engine.suggested_step(model).dt == timestep.MAX_STEP
     assert [len(gains) for gains in engine.holding_gains(model)] == [1, 1]
+
+
+SLIDER = """<robot name="slider"><link name="base"/><link name="slide">
+  <inertial><mass value="{}"/><inertia ixx="1e-6" ixy="0" ixz="0" iyy="1e-6" iyz="0" izz="1e-6"/></inertial></link>
+  <joint name="lift" type="prismatic"><parent link="base"/><child link="slide"/><axis xyz="0 0 1"/>
+    <limit lower="0" upper="{}" effort="1000" velocity="1"/></joint></robot>"""
+
+
+@pytest.mark.parametrize(("travel", "most"), [(0.0, 5e-4), (1e-9, 5e-7), (8e-4, 1.6e-5), (0.2, 5e-4)])
+@pytest.mark.parametrize("mass", [1e-4, 5.0])
+def test_a_short_slide_sinks_by_a_small_share_of_its_travel(tmp_path, mass, travel, most):
+    """One of 0.8 mm sank by 0.4 mm to its end, as stiff as one of any travel."""
+    path = tmp_path / "slider.urdf"
+    path.write_text(SLIDER.format(mass, travel), "utf-8")
+    model = engine.load(path)
+    kp, kd = engine.holding_gains(model)
+    assert most / 1.001 <= 9.81 * mass / kp[0] <= most * 1.001
+    middle = np.array([[travel / 2]])
+    simulation = engine.Simulation(model, q=middle, integrator="implicit", kp=kp, kd=kd)
+    simulation.target[:] = middle
+    simulation.step(1000)
+    assert 0 <= travel / 2 - simulation.q[0, 0] <= most * 1.001
