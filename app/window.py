@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 from PyQt6.QtCore import QByteArray, QEvent, QObject, QSettings, QSize, Qt, QTimer, pyqtSignal
-from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent, QShowEvent
+from PyQt6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PyQt6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -33,7 +33,7 @@ from app.desktop.menus import Menus
 from app.desktop.message_bar import MessageBar
 from app.desktop.settings import setting
 from app.features.attaching import FEATURES
-from app.features.robot_files import RECENT_FILES, RobotFiles, dropped_files
+from app.features.robot_files import RECENT_FILES, RobotFiles
 from app.features.run_controls import RunControls
 from app.features.selection import NONE, Selection
 from app.features.view_controls import ViewControls
@@ -41,6 +41,7 @@ from app.panels.joint_column import JointColumn
 from app.panels.joints import JointPanel
 from app.panels.number_box import DecimalBox, WholeBox, is_for_window
 from app.panels.speed import SpeedControl
+from app.picture.note import PictureNote
 from app.picture.pictures import renderer_name
 from app.picture.viewport import Viewport
 from app.simulation.messages import Configured, Event, LimitsReached, Loaded, Snapshot
@@ -81,6 +82,7 @@ class Window(QMainWindow):
         self.setStatusBar(self.bar)  # before Qt creates a default one
         self.setCentralWidget(self.viewport)
         self.setAcceptDrops(True)
+        self._drop_note = PictureNote(self.viewport)
         self.menus = Menus(self)
         self.files = RobotFiles(self, self.workbench, self.menus, settings, package_dirs, self.refresh)
         self.run = RunControls(self)
@@ -240,10 +242,13 @@ class Window(QMainWindow):
             self.bar.showMessage(str(refusal), MESSAGE)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if dropped_files(event):
-            event.acceptProposedAction()
+        self._drop_note.say(self.files.offer(event))
+
+    def dragLeaveEvent(self, _: QDragLeaveEvent) -> None:
+        self._drop_note.say("")
 
     def dropEvent(self, event: QDropEvent) -> None:
+        self._drop_note.say("")
         self.files.drop(event)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

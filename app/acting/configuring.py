@@ -98,7 +98,7 @@ class Configuring:
         """Return to the suggested time step and integrator."""
         self.configure(replace(self._robot.settings, automatic=True))
 
-    @undoable(lambda _, name: "Automatic algorithm" if name == "auto" else f"Algorithm {name}")
+    @undoable(lambda _, name: "Automatic algorithm" if name == "auto" else f"Algorithm {engine.ALGORITHM_NAMES[name]}")
     def set_algorithm(self, name: str) -> None:
         """Set the algorithm, one of `ALGORITHMS` or "auto"; also during play."""
         self.configure(replace(self._robot.settings, algorithm=name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -90,6 +90,11 @@ class Opening:
     def xacro_args(self, path: str | Path) -> dict[str, str]:
         """Return the values given for the arguments of a xacro file, by name."""
         return self._xacro_args.get(resolved(path), {})
+
+    def reader_of(self, path: str | Path, floating: bool = False) -> Callable[[], engine.Model]:
+        """Return a function, for any thread, that reads another robot's file as `open` does, and raises its errors."""
+        given = self.package_dirs, floating
+        return partial(engine.load, resolved(path), *given, srdf="beside", xacro_args=self.xacro_args(path))
 
     def set_xacro_args(self, path: str | Path, values: Mapping[str, str]) -> None:
         """Open that file, or a run with its robot, with these arguments of a xacro file."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -188,13 +188,6 @@ def resolved(path: str | Path) -> str:
         return str(Path(path).expanduser().resolve())
     except (ValueError, RuntimeError, OSError):  # a zero in it, an unknown user's home, a cycle of links
         return str(path)
-
-
-def read_other_robot(
-    path: str | Path, package_dirs: Iterable[str], xacro_args: Mapping[str, str], floating: bool = False
-) -> engine.Model:
-    """Read the file of another robot as `Workbench.open` reads the first one's. Raises the errors of `engine.load`."""
-    return engine.load(resolved(path), package_dirs, floating, srdf="beside", xacro_args=xacro_args)
 
 
 def loader_with_parts(load: Load, parts: Parts) -> Load:

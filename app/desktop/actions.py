@@ -119,7 +119,6 @@ def algorithm_name(algorithm: str) -> str:
 
 def algorithm_words(text: str) -> str:
     """Replace the engine's names of algorithms and devices in a sentence by the window's."""
-    text = text.replace("asked for", "chosen by you")
     text = re.sub(
         rf"\b({'|'.join(engine.ALGORITHM_NAMES)})\b(?!-)", lambda match: engine.ALGORITHM_NAMES[match[1]], text
     )

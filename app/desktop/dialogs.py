@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from mimetypes import MimeTypes
 from pathlib import Path
@@ -19,6 +19,7 @@ from PyQt6.QtWidgets import (
     QHeaderView,
     QInputDialog,
     QLabel,
+    QListWidget,
     QMessageBox,
     QSpinBox,
     QToolButton,
@@ -96,6 +97,20 @@ def ask_name(
         if not accepted or not why:
             return taken if accepted else None
         label = f"{why[0].upper()}{why[1:]}.\n{asked}"
+
+
+def ask_one(parent: QWidget, title: str, text: str, names: Sequence[str]) -> str:
+    """Return which of some names the user selects in a list; empty if cancelled."""
+    choices = QDialogButtonBox.StandardButton
+    dialog, buttons = QDialog(parent, windowTitle=title), QDialogButtonBox(choices.Open | choices.Cancel)
+    shown = QListWidget()
+    shown.addItems(names)
+    shown.setCurrentRow(0)
+    shown.itemActivated.connect(dialog.accept)  # by a double click or Return
+    buttons.accepted.connect(dialog.accept)
+    buttons.rejected.connect(dialog.reject)
+    vertical(QLabel(text), shown, buttons, of=dialog)
+    return shown.currentItem().text() if dialog.exec() == QDialog.DialogCode.Accepted else ""
 
 
 def ask(

@@ -1,13 +1,28 @@
-"""Format numbers for display: three digits and a unit with its prefix."""
+"""Numbers as text: shown with three digits and a prefixed unit, and typed as a term with a unit. Free of Qt."""
 
 from __future__ import annotations
 
+import ast
 import math
+import operator
 import re
+from decimal import Decimal
 
 PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G"}
-_POWERS = {"s": 0, "ms": -3, "us": -6, "µs": -6}
-_TYPED = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)\s*(s|ms|us|µs)")
+BEGUN = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d*)?")
+"""A number alone, or the beginning of one."""
+TERM = re.compile(r"(?!.*\d\.\d*\.)[\d.eE+\-*/() πpi]*")
+"""What a term is made of; no number has two points."""
+_WITH_UNIT = re.compile(r"(.*(?:[\d.)π]|(?<![^\W\d_])pi(?![^\W\d_])))\s*((?:(?![eE])[^\W\d_]|[°%])\D*)")
+_TURN = math.pi / 180
+_UNITS = (
+    {"rad": 1.0, "deg": _TURN, "°": _TURN},
+    {"mm": 1e-3, "cm": 1e-2, "m": 1.0},
+    {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "us": 1e-6},
+    {"kg": 1.0, "g": 1e-3},
+)
+"""Units that may be typed where one of the same kind is shown, in SI units."""
+_SIGNS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 SECONDS = (("ns", 1e9), ("µs", 1e6), ("ms", 1e3), ("s", 1.0))
 """Units of time, and their number per second."""
 
@@ -40,15 +55,59 @@ def duration(seconds: float) -> str:
     return f"{number:.{0 if number >= 99.95 else 1 if number >= 9.995 else 2}f} {unit}"
 
 
+def parted(text: str) -> tuple[str, str]:
+    """Return the term and the unit of what was typed, a comma read as a point, and without the = of a spreadsheet."""
+    plain = text.strip().removeprefix("=").replace(",", ".").replace("\N{MINUS SIGN}", "-").replace("\u03bc", "µ")
+    found = _WITH_UNIT.fullmatch(plain)
+    return (plain, "") if found is None else (found[1], found[2].strip())
+
+
+def number_of(text: str, shown: str = "") -> float:
+    """Return a typed number, such as "12,5", "3*pi/2" or "90 deg", in the unit `shown`, "" where there is none.
+
+    Raises ValueError with a sentence. 0.4 ms are 0.0004 s to the last bit.
+    """
+    (plain, unit), units = parted(text), _units_of(shown)
+    if unit and unit not in units:
+        known = f"type {' or '.join(units)}" if units else "type a number alone"
+        raise ValueError(f"{unit[:20]} is not a unit of this number; {known}")
+    scale = units[unit] / units[shown] if unit and unit != shown else 1.0
+    try:
+        if BEGUN.fullmatch(plain):
+            return float(Decimal(plain) * Decimal(repr(scale)))
+        return _value(ast.parse(plain, mode="eval").body) * scale
+    except (ValueError, SyntaxError, ArithmeticError, RecursionError) as error:
+        raise ValueError(f"{plain[:20]} has no value; type a number, or a term such as 2*pi/3") from error
+
+
+def _units_of(shown: str) -> dict[str, float]:
+    return next((units for units in _UNITS if shown in units), {shown: 1.0} if shown else {})
+
+
+def _value(node: ast.expr) -> float:
+    """Evaluate a term of numbers, π and + − · /; raises ValueError for any other."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return float(node.value)
+    if isinstance(node, ast.Name) and node.id in ("pi", "π"):
+        return math.pi
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd | ast.USub):
+        return (-1.0 if isinstance(node.op, ast.USub) else 1.0) * _value(node.operand)
+    if isinstance(node, ast.BinOp) and type(node.op) in _SIGNS:
+        return float(_SIGNS[type(node.op)](_value(node.left), _value(node.right)))
+    raise ValueError(ast.dump(node))
+
+
 def seconds_of(text: str, least: float, most: float) -> float:
     """Return a duration, s, typed with its unit, such as "0.4 ms" or "250 us". Raises ValueError with a sentence."""
-    match = _TYPED.fullmatch(text.strip().replace(",", ".").replace("\u03bc", "µ"))
-    if match is None:
-        raise ValueError(f"{text.strip()[:20]!r} is no time with its unit; type a number and s, ms or µs, as in 0.4 ms")
-    mantissa, _, power = match[1].lower().partition("e")
-    seconds = float(f"{mantissa}e{int(power or 0) + _POWERS[match[2]]}")  # 0.4 ms is 0.0004 to the last bit
+    typed = text.strip()
+    try:
+        seconds = number_of(typed, "s") if parted(typed)[1] else math.nan
+    except ValueError:
+        seconds = math.nan
+    if math.isnan(seconds):
+        raise ValueError(f"{typed[:20]!r} is no time with its unit; type a number and s, ms or µs, as in 0.4 ms")
     if not least <= seconds <= most:
-        raise ValueError(f"{match[0]} is outside {duration(least)} to {duration(most)}; type a time between them")
+        raise ValueError(f"{typed} is outside {duration(least)} to {duration(most)}; type a time between them")
     return seconds
 
 

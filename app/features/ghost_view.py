@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ import engine
 from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.desktop.dialogs import ask_file
 from app.desktop.docks import RIGHT, Dock
+from app.features.file_reader import FileReader
 from app.features.window_type import Window
 from app.panels.ghost import COMING, PAST, RECORDING_TIP, GhostPanel, tints
 from app.reasons import unreadable
@@ -32,8 +32,6 @@ class GhostView(QObject):
     """Requests a ghost from the workbench, and shows the one in the snapshots."""
 
     _reported = pyqtSignal(str)
-    _read = pyqtSignal(object, object, str)
-    """A `RecordedGhost` or the reason why it cannot be read, with its model and path; from another thread."""
 
     def __init__(self, window: Window):
         super().__init__(window)
@@ -45,6 +43,7 @@ class GhostView(QObject):
         self.recording = make_action(window, "G&host from a recording…", self._ask_recording, tip=tip)
         window.menus.file.put(self.recording)
         self._recorded: RecordedGhost | None = None
+        self._reader = FileReader(window, unreadable)
         self.path = ""
         """The file of the recorded ghost, also while it is being read; empty if there is none."""
         self._due, self._drawn = 0.0, False
@@ -52,7 +51,6 @@ class GhostView(QObject):
         self._reported.connect(self.panel.refusal.setText)
         self.panel.requested.connect(self._ask)
         self.panel.recording.clicked.connect(self.recording.trigger)
-        self._read.connect(self._take_recording)
         self.panel.reset_asked.connect(self._bench.ghost.reset_to_robot)
         window.loaded.connect(self._on_loaded)
         window.framed.connect(self._show)
@@ -87,6 +85,7 @@ class GhostView(QObject):
 
     def end_recording(self) -> None:
         """Remove a recorded ghost, also while it is being read; one that is simulated stays."""
+        self._reader.drop()
         shown, self._recorded, self.path = self._recorded, None, ""
         self.panel.show_reading("")
         if shown is not None:
@@ -104,28 +103,20 @@ class GhostView(QObject):
 
     def open(self, path: str) -> None:
         """Read a run of the robot in a thread, and show it as the ghost; another robot's is refused."""
-        model, source, self.path = self._bench.robot.model, self._bench.source, path
+        self.path = path
         self.panel.show_reading(Path(path).name)
+        self._reader.drop()
+        get = partial(RecordedGhost, path, self._bench.robot.model, self._bench.source)
+        self._reader.read(path, get, self._take_recording, self._refuse_recording)
 
-        def read() -> None:
-            try:
-                ghost: RecordedGhost | str = RecordedGhost(path, model, source)
-            except (ValueError, OSError, MemoryError) as error:
-                ghost = unreadable(path, error)
-            with suppress(RuntimeError):  # the window is closed
-                self._read.emit(ghost, model, path)
-
-        threading.Thread(target=read, name="recorded ghost", daemon=True).start()
-
-    def _take_recording(self, ghost: RecordedGhost | str, model: engine.Model, path: str) -> None:
-        if model is not self._bench.robot.model or path != self.path:
-            return
+    def _refuse_recording(self, problem: str) -> None:
+        self.path = "" if self._recorded is None else self._recorded.path
         self.panel.show_reading("")
-        if isinstance(ghost, str):
-            self.path = "" if self._recorded is None else self._recorded.path
-            self.panel.refusal.setText(ghost)
-            self._window.statusBar().showMessage(ghost, MESSAGE)
-            return
+        self.panel.refusal.setText(problem)
+        self._window.statusBar().showMessage(problem, MESSAGE)
+
+    def _take_recording(self, ghost: RecordedGhost) -> None:
+        self.panel.show_reading("")
         self._bench.ghost.set(None)
         self._recorded = ghost
         self.panel.take_recording(True)

@@ -43,6 +43,14 @@ def box_of_robot(model: engine.Model) -> Box:
     return scene.content.bounds(engine.link_poses(model, first_pose(model)))
 
 
+def box_of_mesh(path: str) -> NDArray[np.float64]:
+    """Return the corners (2, 3) of a box around a mesh. Raises ValueError if it is empty, and as `engine.read_mesh`."""
+    corners = np.concatenate([np.zeros((0, 3)), *(part.vertices for part in engine.read_mesh(path))])
+    if not len(corners):
+        raise ValueError("holds no triangles; select a mesh that has some")
+    return np.array([corners.min(0), corners.max(0)])
+
+
 def is_clear(at: NDArray[np.float64], half: NDArray[np.float64], others: Iterable[Box]) -> bool:
     """Whether a rectangle at (2,) with half the edges (2,) overlaps no box, seen from above."""
     return not any(np.all(np.abs(at - (low + high)[:2] / 2) < half + (high - low)[:2] / 2) for low, high in others)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
-from PyQt6.QtCore import QSettings, QTimer
+from PyQt6.QtCore import QSettings, Qt, QTimer
 from PyQt6.QtGui import QDropEvent, QKeySequence
 from PyQt6.QtWidgets import QMenu
 
@@ -68,8 +68,20 @@ class RobotFiles:
         self.package_menu.changed.connect(self._set_package_dirs)
 
     def open(self, path: str | Path, floating: bool = False, trust_xacro: bool = False) -> None:
-        """Load a robot's file without blocking the window. `trust_xacro` lets a xacro file run any Python."""
-        self.start(partial(self._open, path, floating, trust_xacro))
+        """Load a robot's file without blocking the window. `trust_xacro` lets a xacro file run any Python.
+
+        Of a folder it loads the robot in it, of several the one that the user selects.
+        """
+        robots = robots_in(path)
+        if len(robots) > 1:
+            QTimer.singleShot(0, partial(self._select, Path(path), robots))  # a drop waits for no answer
+        else:
+            self.start(partial(self._open, robots[0] if robots else path, floating, trust_xacro))
+
+    def _select(self, folder: Path, robots: list[Path]) -> None:
+        names = [str(path.relative_to(folder)) for path in robots]
+        if name := dialogs.ask_one(self._window, f"Robots in {folder.name}", "Open:", names):
+            self.open(folder / name)
 
     def start(self, act: Callable[[], None], doing: str = "Open another robot") -> None:
         """Call `act`, which replaces the robot, unless something is in the way of which the user is asked first.
@@ -97,7 +109,7 @@ class RobotFiles:
 
         Files of other kinds are named; only where there is nothing else is the first of them opened, to say what it is.
         """
-        event.acceptProposedAction()
+        accept_copy(event)
         files = [(path, self._taker(path)) for path in dropped_files(event)]
         taken = [path for path, take in files if take is not None]
         others = sorted((path for path, take in files if take is None), key=self._opens, reverse=True)
@@ -125,6 +137,15 @@ class RobotFiles:
                 take(path)
         if others:
             self._window.statusBar().showMessage(_not_taken(others), MESSAGE)
+
+    def offer(self, event: QDropEvent) -> str:
+        """Accept a drag of local files over the window; return what letting go would do, empty for other drags."""
+        if not (files := dropped_files(event)):
+            return ""
+        accept_copy(event)
+        first, taken = max(files, key=self._opens), [path for path in files if self._taker(path) is not None]
+        opens = self._opens(first) or not taken
+        return f"Release to {'open' if opens else 'add'} {Path(first).name if opens else _named(taken)}"
 
     def _open_dropped_too(self, event: Loaded) -> None:
         """Take the file that was dropped with the robot which is open now."""
@@ -165,6 +186,18 @@ class RobotFiles:
         folders = self._bench.opening.package_dirs = self.package_menu.folders
         self.start(partial(self._bench.set_package_dirs, folders), RELOADING)
         self._refresh()
+
+
+def robots_in(folder: str | Path) -> list[Path]:
+    """Return the URDFs in a folder or its subfolders, sorted; without one, the xacro files; [] of a file."""
+    found = ([*Path(folder).glob(f"*{end}"), *Path(folder).glob(f"*/*{end}")] for end in (".urdf", ".xacro"))
+    return sorted(next(filter(None, found), [])) if Path(folder).is_dir() else []
+
+
+def accept_copy(event: QDropEvent) -> None:
+    """Accept dragged files as copies: after a move, the program that they come from might delete them."""
+    event.setDropAction(Qt.DropAction.CopyAction)
+    event.accept()
 
 
 def _not_taken(files: list[str]) -> str:

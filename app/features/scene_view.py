@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import QObject, QPoint, Qt, QTimer, pyqtSignal
+from PyQt6.QtCore import QObject, QPoint, Qt, QTimer
 from PyQt6.QtGui import QAction
 from PyQt6.QtWidgets import QMenu
 
@@ -21,7 +19,6 @@ import engine
 from app.acting import scene_objects
 from app.acting.loaded_robot import alone
 from app.acting.scene_objects import SceneObject, body_of
-from app.acting.surroundings import read_other_robot
 from app.acting.undoing import State
 from app.desktop.actions import MESSAGE, NO_ROBOT, give_reason, make_action, offer
 from app.desktop.context_menus import LINK, OBJECT, SPACE, Clicked
@@ -30,10 +27,10 @@ from app.desktop.docks import LEFT, Dock
 from app.desktop.numbers import round_length
 from app.features import object_places
 from app.features.edits_in_turn import EditsInTurn
+from app.features.file_reader import FileReader
 from app.features.state_transfer import Before, restore_state
 from app.features.window_type import Window
 from app.panels.scene import ScenePanel
-from app.reasons import refusal
 from app.simulation.messages import Loaded, Snapshot
 from app.simulation.running import can_stand
 
@@ -56,11 +53,6 @@ ROBOTS = "Robots (*.urdf *.xacro *.xml);;All files (*)"
 class SceneView(QObject):
     """Adds the dock, and passes its edits to the workbench."""
 
-    _read = pyqtSignal(object, object)
-    """A model and a box around it, or why it failed to load, and the robot to join; emitted from the loading thread."""
-    _mesh_read = pyqtSignal(str, object, object)
-    """A mesh file, its corners (2, 3) or the reason why it failed to load, and the robot beside it."""
-
     def __init__(self, window: Window):
         super().__init__(window)
         self._window, self._bench, self._overlays = window, window.workbench, window.viewport.overlays
@@ -75,13 +67,12 @@ class SceneView(QObject):
         self.action = window.docks.add(Dock("Scene", self.panel, LEFT, "Robot", "scene", "O", TIP, sideways=False))
         window.toolbar.addAction(self.action)
         window.menus.simulation.put(self.adding)
+        self._reader = FileReader(window)
         self._before: Before | None = None
         self._plays = False  # whether play was pressed while parts are being added
         self._due = 0.0
         self._corners: dict[str, np.ndarray] = {}  # (2, 3) of the meshes that were added, by file
         window.files.dropped |= dict.fromkeys(MESH_SUFFIXES, self.add_mesh)
-        self._read.connect(self._put_robot)
-        self._mesh_read.connect(self._put_mesh)
         self.panel.chosen.connect(self._follow)
         self.panel.changed.connect(lambda *edit: self.turns.add(partial(self.change, *edit)))
         window.selection.changed.connect(self._follow_link)
@@ -357,30 +348,13 @@ class SceneView(QObject):
 
     def add_mesh(self, path: str) -> None:
         """Read a mesh's file in a thread and add it as an obstacle where the camera looks."""
-        beside = self._robot
+        put = partial(self._put_mesh, path, self._robot)
+        self._reader.read(path, partial(object_places.box_of_mesh, path), put, self._show_refusal)
 
-        def read() -> None:
-            try:
-                corners = np.concatenate([np.zeros((0, 3)), *(part.vertices for part in engine.read_mesh(path))])
-                if not len(corners):
-                    raise ValueError("holds no triangles; select a mesh that has some")
-                found: np.ndarray | str = np.array([corners.min(0), corners.max(0)])
-            except (ValueError, OSError) as error:
-                found = refusal(path, error)
-            with suppress(RuntimeError):  # the window is closed
-                self._mesh_read.emit(path, found, beside)
-
-        self._window.statusBar().showMessage(f"Reading {Path(path).name} …", MESSAGE)
-        threading.Thread(target=read, name="mesh of an obstacle", daemon=True).start()
-
-    def _put_mesh(self, path: str, found: np.ndarray | str, beside: engine.Model) -> None:
+    def _put_mesh(self, path: str, beside: engine.Model, found: np.ndarray) -> None:
         """Put a mesh with these corners on the ground, clear of the robot and the other objects, and into view."""
-        if isinstance(found, str):
-            self._show_refusal(found)
+        if self._waits(partial(self._put_mesh, path, beside, found), beside):
             return
-        if self._waits(partial(self._put_mesh, path, found, beside), beside):
-            return
-        self._window.statusBar().clearMessage()
         viewport, settings = self._window.viewport, self._bench.robot.settings
         self._corners[path] = found
         others = [viewport.robot_bounds, *self._boxes()]
@@ -408,32 +382,22 @@ class SceneView(QObject):
 
     def add_robot(self, path: str, free: bool) -> None:
         """Load a robot's file in a thread and add it to the scene, on a fixed or a free base."""
-        beside, files = self._robot, self._bench.opening
+        load = self._bench.opening.reader_of(path, free)
 
-        def read(package_dirs: tuple[str, ...], xacro_args: dict[str, str]) -> None:
-            try:
-                model = read_other_robot(path, package_dirs, xacro_args, free)
-                found: tuple[engine.Model, object_places.Box] | str = model, object_places.box_of_robot(model)
-            except (ValueError, OSError) as error:
-                found = refusal(path, error)
-            with suppress(RuntimeError):  # the window is closed
-                self._read.emit(found, beside)
+        def read() -> tuple[engine.Model, object_places.Box]:
+            return (model := load()), object_places.box_of_robot(model)
 
-        self._window.statusBar().showMessage(f"Reading {Path(path).name} …", MESSAGE)
-        threading.Thread(None, read, "robot beside", (files.package_dirs, files.xacro_args(path)), daemon=True).start()
+        self._reader.read(path, read, partial(self._put_robot, self._robot), self._show_refusal)
 
     def _show_refusal(self, problem: str) -> None:
         """Show why a file was refused, in one line."""
         line = " ".join(problem.split())
         self._window.statusBar().showMessage(line if len(line) <= LINE else f"{line[: LINE - 1]}…", MESSAGE)
 
-    def _put_robot(self, found: tuple[engine.Model, object_places.Box] | str, beside: engine.Model) -> None:
-        """Add a loaded robot unless another one was opened meanwhile, or show why loading failed."""
-        if isinstance(found, str):
-            self._show_refusal(found)
-        elif not self._waits(partial(self._put_robot, found, beside), beside):
+    def _put_robot(self, beside: engine.Model, found: tuple[engine.Model, object_places.Box]) -> None:
+        """Add a loaded robot unless another one was opened meanwhile."""
+        if not self._waits(partial(self._put_robot, beside, found), beside):
             (model, (low, high)), pose, room = found, np.eye(4), OBSTACLE / 2 * self._window.viewport.robot_size
             name = scene_objects.free_name(model.name, [each.name for each in self.objects])
             pose[:3, 3] = self._place(low - room, high + room)
             self._add_part(lambda: engine.Part(model, pose, f"{name}/"), name)
-            self._window.statusBar().clearMessage()

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import QEvent, QObject, QPointF, QTimer, pyqtSignal
+from PyQt6.QtCore import QEvent, QObject, QPointF, pyqtSignal
 from PyQt6.QtGui import QMouseEvent
 from PyQt6.QtWidgets import QMenu
 
 import engine
 from app.acting.loaded_robot import alone
-from app.acting.surroundings import read_other_robot
 from app.desktop import dialogs
 from app.desktop.actions import MESSAGE, NO_ROBOT, algorithm_name, make_action, offer
 from app.desktop.context_menus import SECOND
 from app.desktop.docks import RIGHT, Dock
 from app.features.diagnostics_view import DiagnosticsView
 from app.features.dragging import is_pull
+from app.features.file_reader import FileReader
 from app.features.window_type import Window
 from app.gl.batch import Box
 from app.gl.picking import Hit, pick, ray
 from app.gl.scene import Scene
-from app.jobs.background import Background
 from app.panels.second_robot import ALGORITHMS, EMPTY, SecondRobotPanel
 from app.plotting.quantities import own_energy
-from app.reasons import refusal
 from app.simulation.messages import Loaded, Snapshot
 from app.simulation.second_robot import SavedSecondRobot, SecondRobotRequest, is_free
 from app.simulation.starting import first_pose
 
-POLL_INTERVAL = 30  # ms between two checks whether the file is loaded
 REFRESH = 0.1  # s between two updates of the numbers while it plays
 UNRECORDED = "The second robot is not recorded: it stays at its last live state"
 UNBEGUN = "A recording has no second robot: press Branch here (Ctrl+B), and both are simulated from this frame"
@@ -44,15 +40,6 @@ UNTOUCHED = "{} is simulated for comparison only: to pull or pose it, open it fi
 CROWDED = "The second robot is hidden while a batch is shown"
 GAP = 0.12  # of the larger robot's size
 TIP = "Load a second robot and simulate both side by side"
-
-
-@dataclass(frozen=True)
-class Read:
-    """The result of reading a file."""
-
-    model: engine.Model | None
-    problem: str = ""
-    over: bool = True
 
 
 class SecondRobotView(QObject):
@@ -80,8 +67,7 @@ class SecondRobotView(QObject):
         self._placed = self._fit_due = False  # `_fit_due`: fit both robots in view once the second is drawn
         self._first = ""  # the first robot's file
         self._pressed, self._dragged, self._due, self._link = QPointF(), False, 0.0, -1
-        self._reading = _reading()
-        self._timer = QTimer(self, timeout=self._poll)
+        self._reader = FileReader(window)
         self.panel = SecondRobotPanel()
         self.action = window.docks.add(Dock("Second robot", self.panel, RIGHT, "Timing", "robot", "Shift+B", TIP))
         self._make_menu()
@@ -139,32 +125,19 @@ class SecondRobotView(QObject):
         """
         if self._bench.robot.model is None:
             return
-        folders, self._opening, self._reading = self._bench.opening.package_dirs, (str(path), kept), _reading()
-        self._bench.second_robot.expect(kept is not None or not self._bench.robot.playing)
-        xacro_args = self._bench.opening.xacro_args(path)
-
-        def work(_: threading.Event) -> Read:
-            try:
-                return Read(read_other_robot(path, folders, xacro_args))
-            except (engine.ModelError, OSError, ValueError) as error:
-                return Read(None, refusal(str(path), error))
-
-        self._reading.run(work)
-        self._window.statusBar().showMessage(f"reading {Path(path).name} …")
-        self._timer.start(POLL_INTERVAL)
-
-    def _poll(self) -> None:
-        if (read := self._reading.poll()) is None:
-            return
-        path, kept = self._opening
         self._drop_reading()
-        if read.model is None:
-            self._bench.second_robot.expect(False)
-            text = f"the second robot was not loaded: {read.problem}"
-            self._window.statusBar().showMessage(text, MESSAGE)
-            return
+        self._opening = str(path), kept
+        self._bench.second_robot.expect(kept is not None or not self._bench.robot.playing)
+        self._reader.read(path, self._bench.opening.reader_of(path), partial(self._take, str(path), kept), self._refuse)
+
+    def _refuse(self, problem: str) -> None:
+        self._opening = None
+        self._bench.second_robot.expect(False)
+        self._window.statusBar().showMessage(f"the second robot was not loaded: {problem}", MESSAGE)
+
+    def _take(self, path: str, kept: SavedSecondRobot | None, model: engine.Model) -> None:
         self._remove()
-        self.model, self.path, self._kept = read.model, path, kept
+        self.model, self.path, self._kept = model, path, kept
         self._algorithm = "auto" if kept is None else kept.algorithm
         self._placed, self._fit_due = False, kept is None
         self._scene = Scene(self.model)
@@ -236,10 +209,8 @@ class SecondRobotView(QObject):
 
     def _drop_reading(self) -> None:
         """Discard the file being read, if any."""
-        if self._opening is not None:
-            self._opening, self._reading = None, _reading()
-            self._timer.stop()
-            self._window.statusBar().clearMessage()
+        self._opening = None
+        self._reader.drop()
 
     def _set_note(self, note: str) -> None:
         self._note, bar = note, self._window.statusBar()
@@ -276,8 +247,6 @@ class SecondRobotView(QObject):
 
     def _end(self) -> None:
         self._bench.second_robot.listen(lambda _: None)
-        self._timer.stop()
-        self._reading.close()
         if self._scene is not None:
             self._scene.close()
 
@@ -382,11 +351,6 @@ class SecondRobotView(QObject):
         x, y, z = drawn[1][link, :3, 3]
         where = f"at ({x:.3f}, {y:.3f}, {z:.3f}) m"
         self.panel.link.setText(f"{model.name}, {model.link_names[link]}: {mass}, {where}")
-
-
-def _reading() -> Background[Read]:
-    """Return a reader for one file; each request has its own."""
-    return Background("second robot", lambda problem: Read(None, problem))
 
 
 def shift_beyond(one: Box, other: Box, axis: np.ndarray) -> float:

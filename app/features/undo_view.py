@@ -12,7 +12,7 @@ from PyQt6.QtGui import QKeySequence, QUndoCommand, QUndoStack
 import engine
 from app.acting.loaded_robot import alone
 from app.acting.undoing import Action, State
-from app.desktop.actions import MESSAGE, UNDRIVEN, algorithm_words, offer
+from app.desktop.actions import MESSAGE, UNDRIVEN, offer
 from app.features.floating_base import FloatingBase
 from app.features.scene_view import CHANGING, SceneView
 from app.features.state_transfer import restore_state
@@ -132,7 +132,7 @@ class _ActionCommand(_Command):
 
     def __init__(self, action: Action, put: Callable[[State, str], None]):
         super().__init__(
-            algorithm_words(action.text),
+            action.text,
             lambda reported: put(self.action.before, reported),
             lambda reported: put(self.action.after, reported),
         )

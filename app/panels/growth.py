@@ -14,7 +14,7 @@ from PyQt6.QtWidgets import QLabel, QWidget
 
 import engine
 from app.desktop import theme
-from app.desktop.actions import algorithm_words
+from app.desktop.actions import algorithm_name, device_name
 from app.desktop.layouts import NO_MARGINS, vertical
 from app.panels.bars import duration, hover
 
@@ -57,7 +57,7 @@ class GrowthPlot(pg.PlotWidget):
         self.showGrid(x=True, y=True, alpha=0.12)
         self.note = pg.TextItem()
         self.note.setZValue(10)
-        self._curves: dict[str, pg.PlotDataItem] = {}
+        self._curves: dict[tuple[str, str], pg.PlotDataItem] = {}  # by algorithm and device
         self._points: tuple[engine.Point, ...] = ()
         self._marks: list[pg.GraphicsObject] = []
         self.scene().sigMouseMoved.connect(self._point_at)
@@ -81,19 +81,19 @@ class GrowthPlot(pg.PlotWidget):
         curves = growth.curves()
         if set(self._curves) - set(curves):
             self._forget()
-        both = any(name.endswith(" on cuda") for name in curves)
-        for name, curve in curves.items():
-            if name not in self._curves:
-                tint = _tint(name)
-                style = Qt.PenStyle.DashLine if both and name.endswith(" on cpu") else Qt.PenStyle.SolidLine
-                self._curves[name] = self.plot(
+        both = any(device == "cuda" for _, device in curves)
+        for of, curve in curves.items():
+            if of not in self._curves:
+                tint = _tint(of)
+                style = Qt.PenStyle.DashLine if both and of.device == "cpu" else Qt.PenStyle.SolidLine
+                self._curves[of] = self.plot(
                     pen=pg.mkPen(tint, width=2, style=style), symbol="o", symbolSize=7, symbolBrush=tint, symbolPen=None
                 )
             sizes = sorted(curve)
-            self._curves[name].setData(np.array(sizes, float), np.array([curve[size] for size in sizes]))
+            self._curves[of].setData(np.array(sizes, float), np.array([curve[size] for size in sizes]))
         self._points = tuple(point for point in growth.points if point.result.host is not None)
         self._sizes.show_sizes(sorted({point.size for point in growth.points}))
-        self._mark(growth, curves)
+        self._mark(growth)
 
     def _forget(self) -> None:
         for curve in self._curves.values():
@@ -101,11 +101,11 @@ class GrowthPlot(pg.PlotWidget):
         self._curves.clear()
         self.hide_note()
 
-    def _mark(self, growth: engine.Growth, curves: dict[str, dict[int, float]]) -> None:
+    def _mark(self, growth: engine.Growth) -> None:
         """Mark the crossings of curves with a dot and the size, lowest first."""
         for mark in self._marks:
             self.removeItem(mark)
-        self._marks = []
+        self._marks, curves = [], growth.curves()
         places = sorted((time_at(curves[each.faster], each.size), each) for each in growth.crossings())
         for seconds, crossing in places[:CROSSINGS]:
             place = (math.log10(crossing.size), math.log10(seconds))
@@ -181,7 +181,7 @@ class GrowthView(QWidget):
         self._growth = growth
         self.plot.show_growth(growth)
         curves = dict.fromkeys(point.curve for point in growth.points)
-        dots = (f'<span style="color:{_tint(name)}">●</span>&nbsp;{escape(algorithm_words(name))}' for name in curves)
+        dots = (f'<span style="color:{_tint(of)}">●</span>&nbsp;{escape(_name(of))}' for of in curves)
         self.names.setText(" &nbsp; ".join(dots))
 
     def picture(self) -> QPixmap:
@@ -193,17 +193,19 @@ class GrowthView(QWidget):
         return pixmap
 
 
-def _tint(curve: str) -> str:
-    return theme.legible(engine.algorithm_color(curve.rpartition(" on ")[0]))
+def _tint(curve: tuple[str, str]) -> str:
+    return theme.legible(engine.algorithm_color(curve[0]))
+
+
+def _name(curve: tuple[str, str]) -> str:
+    return f"{algorithm_name(curve[0])} on {device_name(curve[1])}"
 
 
 def crossing_text(crossing: engine.Crossing, axis: str) -> str:
     """Describe a crossing; `axis` is "links" or "batch"."""
     words = crossing.words()
     unit = {"links": "link", "batch": "robot"}[axis] + ("" if words == "about 1" else "s")
-    return (
-        f"{algorithm_words(crossing.faster)} is faster than {algorithm_words(crossing.slower)} from {words} {unit} on"
-    )
+    return f"{_name(crossing.faster)} is faster than {_name(crossing.slower)} from {words} {unit} on"
 
 
 def time_at(curve: dict[int, float], size: float) -> float:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import cast
 
 from PyQt6.QtCore import QSignalBlocker, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QStandardItemModel
-from PyQt6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QLabel, QPushButton, QToolButton, QWidget
+from PyQt6.QtWidgets import QCheckBox, QComboBox, QLabel, QPushButton, QToolButton, QWidget
 
 from app.acting.coordinates import Coordinate
 from app.acting.drives import MODES, PERIOD, WAVES, Drive
 from app.desktop import theme
-from app.desktop.layouts import horizontal
+from app.desktop.layouts import horizontal, vertical
 from app.panels.number_box import PlainBox
 
 LIMIT = 1e6
@@ -48,7 +49,7 @@ class JointForm(QWidget):
                 "kd: effort per velocity error")  # fmt: skip
         self.value, self.amplitude, self.period, self.kp, self.kd = (PlainBox(-LIMIT, LIMIT, 2, tip) for tip in tips)
         self.quantity, self.kp_name, self.kd_name = QLabel(), QLabel(), QLabel()
-        self.weight, self.suited = QCheckBox("Gravity compensation"), QPushButton("Automatic gains")
+        self.weight, self.suited = QCheckBox("Gravity compensation"), QPushButton("Automatic")
         self.away = QToolButton()
         self.away.setIcon(theme.icon("close"))
         self.away.setIconSize(QSize(10, 10))
@@ -59,7 +60,8 @@ class JointForm(QWidget):
             box.setRange(0.0, 1e9)
         for widget, tip in ((self.mode, MODE_TIP), (self.wave, WAVE_TIP), (self.weight, WEIGHT_TIP)):
             widget.setToolTip(tip)
-        self.suited.setToolTip("Use the gains computed for this robot")
+        self.suited.setToolTip("Automatic gains: those computed for this robot")
+        self.suited.setAccessibleName("Automatic gains")
         for button in (self.away, self.weight, self.suited):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._row: Coordinate | None = None
@@ -77,24 +79,20 @@ class JointForm(QWidget):
     def _arrange(self) -> None:
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setAttribute(Qt.WidgetAttribute.WA_NoMousePropagation)  # else a slider above takes clicks beside controls
-        rows = QGridLayout(self)
-        rows.setContentsMargins(10, 6, 10, 8)
-        rows.setHorizontalSpacing(6)
-        rows.setVerticalSpacing(2)
         theme.tint(self.motion, "faint")
-        head = horizontal((self.motion, 1), self.away)
-        rows.addLayout(head, 0, 0, 1, 3)
         lines: tuple[tuple[tuple[QLabel, QWidget], ...], ...] = (
-            ((QLabel("Drive"), self.mode), (self.quantity, self.value), (QLabel(), self.weight)),
+            ((QLabel("Drive"), self.mode), (self.quantity, self.value)),
             ((QLabel("Wave"), self.wave), (QLabel("Amplitude"), self.amplitude), (QLabel("Period"), self.period)),
             ((self.kp_name, self.kp), (self.kd_name, self.kd), (QLabel(), self.suited)),
         )
-        for line, pairs in enumerate(lines):
-            for column, (label, widget) in enumerate(pairs):
-                theme.tint(label, "faint")
-                rows.addWidget(label, 2 * line + 1, column)
-                rows.addWidget(widget, 2 * line + 2, column)
-                rows.setColumnStretch(column, 1)
+        for label, _ in chain.from_iterable(lines):
+            theme.tint(label, "faint")
+        drive, wave, gains = (
+            horizontal(*((vertical(*pair, spacing=2), 1) for pair in line), spacing=6)  # each as wide as it asks
+            for line in lines
+        )
+        head = horizontal((self.motion, 1), self.away)
+        vertical(head, drive, self.weight, wave, gains, of=self, margins=(10, 6, 10, 8), spacing=4)
 
     @property
     def controls(self) -> tuple[QWidget, ...]:

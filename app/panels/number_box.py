@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-import ast
-import math
-import operator
 import re
 from collections.abc import Callable
 from typing import Any, cast
@@ -17,6 +14,7 @@ from PyQt6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QResizeEvent, QShowE
 from PyQt6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox, QToolTip, QWidget
 
 from app.desktop.actions import MESSAGE
+from app.desktop.numbers import BEGUN, TERM, number_of, parted
 
 WIDTH = 56  # px, the least width
 NO_NUMBERS = (Qt.Key.Key_Space, Qt.Key.Key_S, Qt.Key.Key_R)
@@ -30,32 +28,7 @@ CLIPBOARD = (Qt.Key.Key_A, Qt.Key.Key_C, Qt.Key.Key_V, Qt.Key.Key_X)
 MAX_TYPED = 100  # largest number of characters typed
 MAX_DIGITS = 9  # most significant digits of a number for which there is no room
 LINE_MARGIN = 2  # px, Qt's, on both sides of a text that is edited
-BEGINNINGS = "0123456789.,+-\N{MINUS SIGN}(πp"
-_BEGUN = re.compile(r"[+-]?\d*(\.\d*)?([eE][+-]?\d*)?")
-_TERM = re.compile(r"(?!.*\d\.\d*\.)[\d.eE+\-*/() πpi]*")  # no number with two points
-_WITH_UNIT = re.compile(r"(.*(?:[\d.)π]|(?<![^\W\d_])pi(?![^\W\d_])))\s*((?:(?![eE])[^\W\d_]|[°%])\D*)")
-_TURN = math.pi / 180
-_UNITS = (
-    {"rad": 1.0, "deg": _TURN, "°": _TURN},
-    {"mm": 1e-3, "cm": 1e-2, "m": 1.0},
-    {"ms": 1e-3, "s": 1.0},
-    {"kg": 1.0, "g": 1e-3},
-)
-"""Units that may be typed where the box shows one of the same kind, in SI units."""
-_SIGNS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
-
-
-def _value(node: ast.expr) -> float:
-    """Evaluate a term of numbers, π and + − · /; raises ValueError for any other."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        return float(node.value)
-    if isinstance(node, ast.Name) and node.id in ("pi", "π"):
-        return math.pi
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd | ast.USub):
-        return (-1.0 if isinstance(node.op, ast.USub) else 1.0) * _value(node.operand)
-    if isinstance(node, ast.BinOp) and type(node.op) in _SIGNS:
-        return float(_SIGNS[type(node.op)](_value(node.left), _value(node.right)))
-    raise ValueError(ast.dump(node))
+BEGINNINGS = "=0123456789.,+-\N{MINUS SIGN}(πp"
 
 
 def _state(box: Any, possible: object, number: float | None) -> QValidator.State:
@@ -77,15 +50,19 @@ def _corrected(box: Any, text: str, form: str, write: Callable[[Any], str]) -> s
 
     The status bar says, by `form`, what replaced it.
     """
-    typed, unknown = box._number(text), box.unknown_unit(text)
-    number = box.value() if typed is None else typed
+    number, problem = box.value(), ""
+    if box._plain(text):
+        try:
+            number = box._read(text)
+        except ValueError as error:
+            problem = str(error)
     taken = _taken(box, number)
     box.corrected, window = "", box.parentWidget()
     while window is not None and not isinstance(window, QMainWindow):
         window = window.parentWidget()
     name, unit = f"{box.accessibleName()}: " if box.accessibleName() else "", box.suffix()
-    if unknown and window is not None:
-        box.corrected = f"{name}{unknown[:20]} is not a unit of this number; {box.units}; {taken:{form}}{unit} is kept"
+    if problem and window is not None:
+        box.corrected = f"{name}{problem}; {taken:{form}}{unit} is kept"
         window.statusBar().showMessage(box.corrected, MESSAGE)
     elif number != taken and window is not None:
         which = "not a whole number" if box.minimum() <= number <= box.maximum() else "below the minimum"
@@ -189,44 +166,24 @@ class _Terms:
             cast(Any, super()).setSuffix(suffix)
 
     def _plain(self: Any, text: str) -> str:
-        """Return the text between prefix and suffix, with a point in place of a comma."""
-        text = text.removeprefix(self.prefix()).removesuffix(self.suffix()).strip()
-        return text.replace(",", ".").replace("\N{MINUS SIGN}", "-")
+        """Return the text between prefix and suffix."""
+        return text.removeprefix(self.prefix()).removesuffix(self.suffix()).strip()
 
-    def _parted(self: Any, text: str) -> tuple[str, str]:
-        """Return the typed number and the unit after it, which may be another than those that the box takes."""
-        found = _WITH_UNIT.fullmatch(self._plain(text))
-        return (self._plain(text), "") if found is None else (found[1], found[2].strip())
-
-    @property
-    def _units(self: Any) -> dict[str, float]:
-        own = self.suffix().strip()
-        return next((units for units in _UNITS if own in units), {own: 1.0} if own else {})
-
-    def unknown_unit(self: Any, text: str) -> str:
-        """Return the unit of a typed text if the box does not take it."""
-        unit = self._parted(text)[1]
-        return "" if unit in self._units else unit
-
-    @property
-    def units(self: Any) -> str:
-        """Say which units can be typed."""
-        return f"type {' or '.join(self._units)}" if self._units else "type a number alone"
+    def _read(self: Any, text: str) -> float:
+        """Return the number that a text has in the box's unit. Raises ValueError with a sentence."""
+        return number_of(self._plain(text), self.suffix().strip())
 
     def _number(self: Any, text: str) -> float | None:
-        (plain, unit), units = self._parted(text), self._units
-        if unit and unit not in units:
-            return None
+        """Return the number that a text has in the box's unit; None if it has none."""
         try:
-            number = float(plain) if _BEGUN.fullmatch(plain) else _value(ast.parse(plain, mode="eval").body)
-            return number * units[unit] / units[self.suffix().strip()] if unit else number
-        except (ValueError, SyntaxError, ArithmeticError, RecursionError):
+            return self._read(text)
+        except ValueError:
             return None
 
     def validate(self: Any, text: str | None, place: int) -> tuple[QValidator.State, str, int]:
         text = text or ""
-        plain, unit = self._parted(text)
-        possible, complete = (_TERM.fullmatch(plain) and len(plain) <= MAX_TYPED, not unit and _BEGUN.fullmatch(plain))
+        plain, unit = parted(self._plain(text))
+        possible, complete = (TERM.fullmatch(plain) and len(plain) <= MAX_TYPED, not unit and BEGUN.fullmatch(plain))
         return _state(self, possible, self._number(text) if complete else None), text, place
 
 
@@ -299,10 +256,10 @@ class DecimalBox(_Terms, QDoubleSpinBox):
             return True
         return super().event(event)
 
-    def _number(self, text: str) -> float | None:
+    def _read(self, text: str) -> float:
         if not self.lineEdit().isModified() and text == self._shown():
             return self.value()  # with the digits that there is no room for
-        return super()._number(text)
+        return super()._read(text)
 
     def fixup(self, text: str | None) -> str:
         return _corrected(self, text or "", "g", self._whole)

@@ -48,11 +48,8 @@ def under(ground: Plane | HeightField, x: Array) -> ContactPoint:
         return ContactPoint(x, n, float(n @ x) - ground.offset)
     j, i = np.floor((x[:2] - ground.corner[:2]) / ground.cell).astype(int)
     s, t = (x[:2] - ground.corner[:2]) / ground.cell - (j, i)
-    a, d, b = (
-        _corner(ground, i, j),
-        _corner(ground, i + 1, j + 1),
-        _corner(ground, *((i + 1, j) if t > s else (i, j + 1))),
-    )
+    a, d = _corner(ground, i, j), _corner(ground, i + 1, j + 1)
+    b = _corner(ground, i + 1, j) if t > s else _corner(ground, i, j + 1)
     n = np.cross(b - a, d - a)
     n *= np.sign(n[2]) / np.linalg.norm(n)
     return ContactPoint(x, n, float(n @ (x - a)))

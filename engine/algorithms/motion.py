@@ -41,13 +41,8 @@ def motion(model: Model, q: Array, v: Array) -> Motion:
     """Return the poses and twists of all bodies at q (nq,) and v (nv,)."""
     n, coupling = len(model.parent), model.coupling
     tree_q, G = coupling.expand_q(q), coupling.G
-    R, p, J, V, drift = (
-        np.zeros((n, 3, 3)),
-        np.zeros((n, 3)),
-        np.zeros((n, 6, model.nv)),
-        np.zeros((n, 6)),
-        np.zeros((n, 6)),
-    )
+    R, p = np.zeros((n, 3, 3)), np.zeros((n, 3))
+    J, V, drift = np.zeros((n, 6, model.nv)), np.zeros((n, 6)), np.zeros((n, 6))
     for i, parent in enumerate(model.parent.tolist()):
         joint = BODY_JOINTS[int(model.kind[i])]
         rotation, displacement = joint_pose(int(model.kind[i]), tree_q[model.q_start[i] : model.q_start[i] + joint.nq])

@@ -11,7 +11,7 @@ reference on random robots. Numbers in parentheses are the equations of docs/con
    v_f = v + dt M̃⁻¹ (τ − h)                                                             (C5)        `free_velocity`
 4. *Contacts*, and a Jacobian row J for each constrained direction                                   `rows_of`
 5. *The law* for λ, with u = G λ + b, G = J M̃⁻¹ Jᵀ, b = J v_f + c (C6)                   (C2), (C3)  `contact_law`
-   Restitution is halved while the impulses would add energy                             (C4)
+   Restitution is reduced while the impulses would add energy                            (C4)
 6. *The next state.* v⁺ = v_f + M̃⁻¹ Jᵀ λ and q⁺ = q ⊕ dt v⁺, with overlaps reduced      (C7)        `integrate`
 
 A free joint's velocity is a twist in its body's frame, which rotates during the step. Steps 3 to 6 express its linear
@@ -43,7 +43,8 @@ GAP_TOLERANCE = 1e-8  # m, or rad or m of a joint: tolerance of gaps, overlaps a
 LIMIT_TOLERANCE = 1e-12  # that tolerance for a joint without contact
 IMMOBILE = 1e-5  # m/rad: contacts whose normal motion is smaller are omitted
 ERP = 0.5  # β: the share of an overlap corrected per step
-HALVINGS = 4  # of the restitution, before it is set to zero
+RESTITUTION_ATTEMPTS = 4  # to reduce the restitution, before it is set to zero
+RESTITUTION_MARGIN = 1.25  # by which it is reduced more than would suffice at constant impulses
 NO_WORK = 1e-12  # relative to an impact's energy: rounding tolerance of "adds none"
 
 
@@ -262,26 +263,32 @@ def joint_laws(model: Model, q: Array, v: Array, settings: StepSetup, at_limit: 
 
 def solve_contact(problem: ContactProblem, settings: StepSetup) -> tuple[ContactProblem, Array]:
     """Return the problem with as much restitution as adds no energy, and impulses that obey its law."""
-    for fraction in (*(0.5**k for k in range(HALVINGS + 1)), 0.0):
+    fraction = 1.0
+    for attempt in range(RESTITUTION_ATTEMPTS + 2):
         trial, rebounds = with_restitution(problem, settings, fraction)
         impulses = contact_law.solve(trial.rows, trial.G)
-        if not rebounds or energy_gain(trial, impulses) <= NO_WORK * kinetic_energy(trial):
+        added = energy_gain(trial, impulses)
+        if not rebounds or added <= NO_WORK * kinetic_energy(trial):
             break
+        by_rebounds = float(impulses[trial.normal] @ np.maximum(-trial.c[trial.normal], 0.0))
+        reduced = max(by_rebounds - RESTITUTION_MARGIN * added, 0.0)
+        fraction = fraction * reduced / by_rebounds if reduced > 0 and attempt < RESTITUTION_ATTEMPTS else 0.0
     return trial, impulses
 
 
 def with_restitution(problem: ContactProblem, settings: StepSetup, fraction: float) -> tuple[ContactProblem, bool]:
     """Return the problem with this fraction of the restitution for fast closing contacts, and whether there are any.
 
-    A rebound lasts the whole step and must not add energy: u² − 2 s u = (e u⁻)², with s the decrease of speed by weight
-    in that time. With semi-implicit integration s is 0, since the flight compensates for it.
+    A contact approaches with its velocity before the step or that without impulses, whichever is slower. A rebound
+    lasts the whole step and must not add energy: u² − 2 s u = (e u⁻)², with s the decrease of speed by weight in that
+    time. With semi-implicit integration s is 0, since the flight compensates for it.
     """
     c, rebounds, free = problem.c.copy(), False, problem.rows.J @ problem.free
     for x, k in zip(problem.contacts, problem.normal, strict=True):
-        closes = x.gap + settings.dt * free[k] <= 0
-        if fraction * x.restitution > 0 and problem.before[k] < -RESTITUTION_SPEED and closes:
+        approach, closes = max(problem.before[k], free[k]), x.gap + settings.dt * free[k] <= 0
+        if fraction * x.restitution > 0 and approach < -RESTITUTION_SPEED and closes:
             rebounds, decrease = True, min(free[k] - problem.before[k], 0.0) if settings.integrator == "rk4" else 0.0
-            c[k] = min(c[k], -decrease - np.hypot(fraction * x.restitution * problem.before[k], decrease))
+            c[k] = min(c[k], -decrease - np.hypot(fraction * x.restitution * approach, decrease))
     return problem._replace(rows=problem.rows._replace(b=free + c), c=c), rebounds
 
 

@@ -111,11 +111,8 @@ class Frame(Expressions):
     def _loop_over(self, statement: ast.For, generator: Callable[..., Any], arguments: list[Any]) -> None:
         """Write an inline generator, with the body of the loop over it in place of its yield."""
         frame = Frame(self.emitted, self.builder, generator, arguments)
-        frame._inlined, frame._caller, frame._caller_branches = (
-            True,
-            (self, statement),
-            self._caller_branches + self._branches,
-        )
+        frame._inlined, frame._caller = True, (self, statement)
+        frame._caller_branches = self._caller_branches + self._branches
         frame.run()
 
     def _Assign(self, statement: ast.Assign) -> None:

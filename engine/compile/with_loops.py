@@ -228,10 +228,8 @@ def _robot(builder: Builder, batch: Any, layout: Layout) -> tuple[Any, Any]:
     )
     number = builder.add(builder.mul(block, size), thread)
     warp, lane = (f(number, ir.Constant(short, WARP)) for f in (builder.udiv, builder.urem))
-    slot, robots_of_warp = (
-        builder.udiv(lane, ir.Constant(short, layout.threads)),
-        ir.Constant(short, layout.robots_of_warp),
-    )
+    slot = builder.udiv(lane, ir.Constant(short, layout.threads))
+    robots_of_warp = ir.Constant(short, layout.robots_of_warp)
     robot = builder.add(builder.mul(warp, robots_of_warp), slot)
     exists = builder.and_(builder.icmp_unsigned("<", slot, robots_of_warp), builder.icmp_unsigned("<", robot, batch))
     return builder.zext(builder.select(exists, robot, ir.Constant(short, 0)), INT), exists

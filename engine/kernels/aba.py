@@ -47,7 +47,7 @@ def _column(A, B, C, axis):
 
 
 @inline
-def _without_axis(A, B, C, axis):
+def _with_axis_zeroed(A, B, C, axis):
     """I − U Uᵀ/D, with exact zeros in the row and column of the axis."""
     if axis == 0:
         return (0.0, 0.0, 0.0, A[3], A[4], A[5]), (0.0, 0.0, 0.0, B[3], B[4], B[5], B[6], B[7], B[8]), C
@@ -75,7 +75,7 @@ def _inertia_past_axis(forces, k, axis, to_parent, n, f, A, B, C, factors):
     else:
         a_axis = u * inverse
         A, B, C = minus_rank_one(A, B, C, y, z, inverse)
-        A, B, C = _without_axis(A, B, C, axis)
+        A, B, C = _with_axis_zeroed(A, B, C, axis)
     return add(n, scale(a_axis, y)), add(f, scale(a_axis, z)), A, B, C
 
 

@@ -103,13 +103,8 @@ def _copy(x, out):
 @kernel
 def _take_stages(robot, loads):
     """Take RK4's stages: v_f is their velocity, and M is taken at their coordinates."""
-    state, forces, contact, stages = (
-        robot.workspace.state,
-        robot.workspace.forces,
-        robot.contact_state.contact,
-        robot.workspace.stages,
-    )
-    q, v = state.q[0], state.v[0]
+    state, forces, stages = robot.workspace.state, robot.workspace.forces, robot.workspace.stages
+    contact, q, v = robot.contact_state.contact, state.q[0], state.v[0]
     rk4.begin_stages(q, v, 0, stages)
     for stage in range(4):
         joint_forces(state, stages.q, stages.v, robot.rows, forces, False)
@@ -199,11 +194,8 @@ def _end(accepted, fixed, robot, timed, phases):
 @inline
 def _block_stage(stage):
     """The stage that the threads of a block take together; `DONE` after the last step of all robots."""
-    searching, ending, beginning = (
-        count_threads(stage == SEARCH),
-        count_threads(stage == END),
-        count_threads(stage == BEGIN),
-    )
+    searching = count_threads(stage == SEARCH)
+    ending, beginning = count_threads(stage == END), count_threads(stage == BEGIN)
     if SEARCH_ONE_IN * searching > searching + ending + beginning:
         return SEARCH
     if ending > 0:
@@ -219,12 +211,8 @@ def advance(number, exists, batch, given, fixed, robot):
     """
     steps, record, every, last = given.steps, given.record, given.record.every, given.steps.last
     state, before = robot.workspace.state, robot.workspace.before
-    stage, step, sample, countdown = (
-        DONE,
-        steps.first,
-        number * (steps.total // every + 1),
-        every - steps.first % every,
-    )
+    stage, step = DONE, steps.first
+    sample, countdown = number * (steps.total // every + 1), every - steps.first % every
     end_sample, accepted = sample + last // every + 1, False
     if exists:
         _copy(given.state.q, state.q)

@@ -244,11 +244,8 @@ def minus_rank_one(A, B, C, x, y, d):
         C[0] - h[0] * y[0], C[1] - h[0] * y[1], C[2] - h[0] * y[2],
         C[3] - h[1] * y[1], C[4] - h[1] * y[2], C[5] - h[2] * y[2],
     )  # fmt: skip
-    b0, b1, b2 = (
-        sub((B[0], B[1], B[2]), scale(g[0], y)),
-        sub((B[3], B[4], B[5]), scale(g[1], y)),
-        sub((B[6], B[7], B[8]), scale(g[2], y)),
-    )
+    b0, b1 = sub((B[0], B[1], B[2]), scale(g[0], y)), sub((B[3], B[4], B[5]), scale(g[1], y))
+    b2 = sub((B[6], B[7], B[8]), scale(g[2], y))
     return A, (b0[0], b0[1], b0[2], b1[0], b1[1], b1[2], b2[0], b2[1], b2[2]), C
 
 

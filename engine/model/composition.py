@@ -68,10 +68,8 @@ def compose(*parts: Model | Part, name: str = "") -> Model:
                 f"{models[0].name} falls by {models[0].gravity.tolist()} m/s² and {model.name} by "
                 f"{model.gravity.tolist()}; compose models of one gravity"
             )
-    bodies, links, q, v = (
-        _starts(counts)
-        for counts in zip(*((len(m.parent), len(m.link_names), m.nq, m.nv) for m in models), strict=True)
-    )
+    counts = [(len(m.parent), len(m.link_names), m.nq, m.nv) for m in models]
+    bodies, links, q, v = map(_starts, zip(*counts, strict=True))
     prefixes = [part.prefix or "" for part in flat]
     _require_distinct("link", [f"{p}{name}" for p, m in zip(prefixes, models, strict=True) for name in m.link_names])
     _require_distinct("joint", [f"{p}{each.name}" for p, m in zip(prefixes, models, strict=True) for each in m.joints])

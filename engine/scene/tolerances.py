@@ -23,8 +23,10 @@ LIMIT_MARGIN = 10.0
 """rad/s or m/s around the contact-free velocity, within which a joint's limit is active."""
 ERP = 0.5
 """β: the share of an overlap corrected per step."""
-HALVINGS = 4
-"""How often restitution that would add energy is halved before it is set to zero."""
+RESTITUTION_ATTEMPTS = 4
+"""How often restitution that would add energy is reduced before it is set to zero."""
+RESTITUTION_MARGIN = 1.25
+"""The factor by which restitution is reduced more than would suffice at constant impulses."""
 MAX_CONTACTS = 4000
 """The number of contacts that a robot may have at a time however many pairs of its bodies may touch."""
 STICKING_SPEED = 1e-6

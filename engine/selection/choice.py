@@ -135,7 +135,7 @@ def choose(
                 f"{algorithm} does not step {model.name} on {capabilities.resolve_device(device)}, but gives its "
                 f"accelerations (engine.ForwardDynamics); use {' or '.join(among)}"
             )
-        return Choice(algorithm, f"{algorithm}: asked for")
+        return Choice(algorithm, f"{algorithm}: chosen by you")
     names = candidates(model, device, among)
     if not names:
         why = next(

@@ -103,7 +103,7 @@ class Document:
         except OSError as problem:
             reason, fix = problem.strerror or str(problem), "give the path of a URDF file"
             if self.path.is_dir():
-                there = sorted(each.name for each in (*self.path.glob("*.urdf"), *self.path.glob("urdf/*.urdf")))
+                there = sorted(each.name for each in (*self.path.glob("*.urdf"), *self.path.glob("*/*.urdf")))
                 reason, fix = "it is a folder", f"give a URDF file in it{_listed(there)}"
             self.report("error", None, f"cannot be read: {reason}", fix, "file")
             return

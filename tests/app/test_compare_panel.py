@@ -311,12 +311,12 @@ def test_growth_with_the_links(qtbot, panel, tmp_path, monkeypatch):
     assert panel.pages.currentWidget() is panel.growth
     plot = panel.growth.plot
     curves = panel.report.found.curves()
-    assert {name: sorted(curve) for name, curve in curves.items()} == {
-        "abia on cpu": [1, 2, 4, 8, 16], "jsiia on cpu": [1, 2, 4, 8, 16],
+    assert {of: sorted(curve) for of, curve in curves.items()} == {
+        ("abia", "cpu"): [1, 2, 4, 8, 16], ("jsiia", "cpu"): [1, 2, 4, 8, 16],
     }  # fmt: skip
     assert "--over links" in panel.report.command
     box = plot.getPlotItem().vb
-    place = QPointF(math.log10(4), math.log10(curves["jsiia on cpu"][4]))
+    place = QPointF(math.log10(4), math.log10(curves["jsiia", "cpu"][4]))
     plot.scene().sigMouseMoved.emit(box.mapViewToScene(place) + QPointF(2, 2))
     assert plot.note.toPlainText().startswith("CRBA on CPU, float64, chain4")
     plot.scene().sigMouseMoved.emit(QPointF(-500, -500))
@@ -335,7 +335,7 @@ def test_growth_with_the_batch(qtbot, panel):
     form.links.setValue(2 * 16)
     form.batch.setValue(20)
     measure(qtbot, panel)
-    assert sorted(panel.report.found.curves()["abia on cpu"]) == [1, 4, 16, 20]
+    assert sorted(panel.report.found.curves()["abia", "cpu"]) == [1, 4, 16, 20]
 
 
 def test_a_crossing_is_marked_with_its_size(qtbot):
@@ -371,10 +371,8 @@ def test_a_crossing_is_marked_with_its_size(qtbot):
     ("size", "axis", "words"), [(35.1, "links", "about 35 links on"), (1.2, "batch", "about 1 robot on")]
 )
 def test_a_crossing_in_words(size, axis, words):
-    assert (
-        crossing_text(engine.Crossing(size, "dca", "abia", size, size), axis)
-        == f"DCA-ABA is faster than ABA from {words}"
-    )
+    crossing = engine.Crossing(size, ("dca", "cuda"), ("abia", "cpu"), size, size)
+    assert crossing_text(crossing, axis) == f"DCA-ABA on GPU is faster than ABA on CPU from {words}"
 
 
 @pytest.mark.parametrize("part", ["robots", "algorithms"])

@@ -56,7 +56,7 @@ def test_a_click_on_a_name_drives_nothing(qtbot, opened):
     bench, stack = window.workbench, window.features[UndoView].stack
     for row in (2, 3):
         window.joints.moved.emit(row, 0.3)
-    wait(qtbot, lambda: bench.robot.newest.target[3] == 0.3)
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.target[3] == 0.3)
     done = stack.count()
     assert choose(qtbot, window, 2).value.value() == pytest.approx(math.degrees(0.3), abs=0.006)
     assert (stack.count(), bench.robot.drive_of(2).value) == (done, 0.3), "the form had another range of periods"
@@ -82,6 +82,16 @@ def test_a_list_that_was_clicked_keeps_the_focus_for_tab(qtbot, arm):
     form.mode.setFocus()
     qtbot.keyClick(form.mode, Qt.Key.Key_E)
     wait(qtbot, arm.viewport.hasFocus)  # the Forces are in front, and Return would open a list out of sight
+
+
+def test_the_forms_controls_are_whole_beside_an_open_dock(qtbot, arm):
+    arm.resize(1000, 650)
+    arm.docks.show_in_front("Scene")
+    wait(qtbot, lambda: arm.joints.width() < 300)
+    form = choose(qtbot, arm, 1)
+    assert form.minimumSizeHint().width() <= form.width() == arm.joints.viewport().width()
+    for control in (form.weight, form.suited, form.kp_name, form.kd_name, form.mode, form.wave):
+        assert control.width() >= control.minimumSizeHint().width(), control.text()
 
 
 def test_the_row_of_a_free_base_opens_no_form_and_closes_that_of_another(qtbot, opened):

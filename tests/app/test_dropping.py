@@ -1,7 +1,12 @@
 """Files dropped onto a window that shows a robot: meshes, controllers, several robots."""
 
+import shutil
+
 import numpy as np
 import pytest
+from PyQt6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PyQt6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
+from PyQt6.QtWidgets import QApplication, QDialog, QListWidget
 from test_scene_view import far_mesh, settled
 from test_window import drop
 from windows import number_typed, wait
@@ -11,6 +16,7 @@ from app.features.controller_view import DROPPED
 from app.features.ground_view import NO_GROUND_TIP
 from app.features.robot_files import NO_KIND
 from app.features.scene_view import LEFT_ONE, SceneView
+from app.picture.note import PictureNote
 
 __all__ = ["far_mesh"]
 ARM6, SCARA = engine.find_robot("arm6"), engine.find_robot("scara")
@@ -25,6 +31,63 @@ def test_a_dropped_mesh_is_an_obstacle_beside_the_robot(qtbot, arm, far_mesh):
     assert {each.mesh for each in scene.obstacles} == {str(far_mesh), str(upper)}
     assert arm.workbench.robot.model.name == "arm7"
     assert not np.array_equal(*(each.pose for each in scene.obstacles))
+
+
+def dragged(window, *paths, of=QDragEnterEvent):
+    """Drag files, which their program would rather move, over the window or let go of them; return the event."""
+    data, actions = QMimeData(), Qt.DropAction.CopyAction | Qt.DropAction.MoveAction
+    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    place = QPointF(200, 200) if of is QDropEvent else QPoint(200, 200)
+    event = of(place, actions, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier)
+    assert event.proposedAction() == Qt.DropAction.MoveAction
+    QApplication.sendEvent(window, event)
+    return event
+
+
+def test_dropped_files_are_copied_and_what_will_be_done_is_said_before(qtbot, arm, far_mesh):
+    def notes():
+        return [each.text() for each in arm.viewport.findChildren(PictureNote) if each.isVisible()]
+
+    assert dragged(arm, far_mesh).dropAction() == Qt.DropAction.CopyAction
+    assert notes() == ["Release to add far.obj"]
+    dragged(arm, far_mesh, ARM6, SCARA)
+    assert notes() == ["Release to open arm6.urdf"]
+    QApplication.sendEvent(arm, QDragLeaveEvent())
+    assert notes() == []
+    dragged(arm, ARM6)
+    assert dragged(arm, ARM6, of=QDropEvent).dropAction() == Qt.DropAction.CopyAction
+    assert "Release to open arm6.urdf" not in notes()
+    wait(qtbot, lambda: arm.workbench.robot.model.name == "arm6")
+
+
+def test_of_a_dropped_folder_the_robot_opens(qtbot, arm, tmp_path):
+    (tmp_path / "urdf").mkdir()
+    (tmp_path / "urdf" / "macros.xacro").write_text("")
+    copy = shutil.copy(ARM6, tmp_path / "urdf")
+    assert drop(arm, tmp_path)
+    wait(qtbot, lambda: arm.workbench.robot.model.name == "arm6")
+    assert arm.workbench.path == copy
+
+
+def test_of_a_dropped_folder_of_several_robots_the_user_selects_one(qtbot, arm, tmp_path, monkeypatch):
+    for path in (ARM6, SCARA):
+        shutil.copy(path, tmp_path)
+    listed = []
+
+    def select(dialog):
+        view = dialog.findChild(QListWidget)
+        listed.extend(view.model().index(k, 0).data() for k in range(view.model().rowCount()))
+        view.setCurrentIndex(view.model().index(1, 0))
+        return answers.pop()
+
+    answers = [QDialog.DialogCode.Accepted, QDialog.DialogCode.Rejected]
+    monkeypatch.setattr(QDialog, "exec", select)
+    assert drop(arm, tmp_path)
+    wait(qtbot, lambda: len(listed) == 2)
+    assert (arm.workbench.robot.model.name, arm.workbench.opening.loading) == ("arm7", "")
+    assert drop(arm, tmp_path)
+    wait(qtbot, lambda: arm.workbench.robot.model.name == "scara")
+    assert listed == ["arm6.urdf", "scara.urdf"] * 2
 
 
 def test_a_mesh_dropped_without_a_robot_is_told_to_be_one(qtbot, window, far_mesh):

@@ -281,12 +281,12 @@ def test_a_recorded_run_is_the_ghost_beside_the_present_one(qtbot, recorded, mon
     view, bench, plain = window.features[GhostView], window.workbench, pixels(window)
     name_file(monkeypatch, path)
     view.recording.trigger()
-    wait(qtbot, lambda: "saved.npz, 0.000 to 0.4" in view.panel.by.text())
+    run = engine.read_run(path).trajectory
+    wait(qtbot, lambda: f"saved.npz, 0.000 to {run.time[-1]:.3f}" in view.panel.by.text())
     assert "Recording" in [label.text() for label in view.panel.findChildren(QLabel)]
     assert view.panel.isVisible()
     assert view.panel.on.isChecked()
     assert not view.panel.algorithm.isEnabled()
-    run = engine.read_run(path).trajectory
 
     def as_recorded(time: float) -> bool:
         q = run.q[np.searchsorted(run.time, time + 1e-9) - 1]

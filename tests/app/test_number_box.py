@@ -67,12 +67,31 @@ def test_terms_are_computed_when_they_are_typed_to_their_end(qtbot):
     assert typed(qtbot, box, "x2") == 2.0  # other letters are not taken
 
 
+def test_a_term_without_a_value_is_refused_and_the_number_kept(qtbot):
+    """Without a word 1/0 left the number before, as if it had been taken."""
+    window, messages, box = QMainWindow(), [], WholeBox()
+    qtbot.addWidget(window)
+    box.setSuffix(" px")
+    box.setKeyboardTracking(False)
+    window.setCentralWidget(box)
+    window.show()
+    window.statusBar().messageChanged.connect(messages.append)
+    assert typed(qtbot, box, "=64/2") == 32
+    assert messages == []
+    for text in ("=1/0", "3*", "(2"):
+        assert typed(qtbot, box, text) == 32
+    term = "has no value; type a number, or a term such as 2*pi/3; 32 px is kept"
+    assert messages == [f"1/0 {term}", f"3* {term}", f"(2 {term}"]
+    assert typed(qtbot, box, "2.7") == 3
+    assert messages[-1] == "2.7 px is not a whole number; 3 px is set instead"
+
+
 def test_a_unit_may_be_typed_where_one_of_its_kind_is_shown(qtbot):
     typed_in = {
         " °": {"90 deg": 90.0, "45°": 45.0, "pi/2 rad": 90.0, "1,5708rad": 90.0, "1e1 deg": 10.0, "7 °": 7.0},
         " mm": {"2 cm": 20.0, "0.02 m": 20.0, "5 mm": 5.0, "12": 12.0, "-1 m": -100.0},
         " rad": {"90 deg": 1.571, "1 rad": 1.0},
-        " s": {"250 ms": 0.25, "2 s": 2.0},
+        " s": {"250 ms": 0.25, "2 s": 2.0, "7000 us": 0.007},
         " kg": {"500 g": 0.5, "3 kg": 3.0},
     }
     for suffix, texts in typed_in.items():

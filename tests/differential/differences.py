@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.optimize import brentq, nnls
 
 import engine
 from engine import lie
@@ -242,7 +242,7 @@ def _law(
     """They obey the law at the largest restitution that gives no energy, as well as the residual says."""
     u_rounding = float(np.max(np.abs(ready.rows.J) @ np.linalg.solve(ready.M, np.diag(rounding)).sum(1), initial=0.0))
     results = []
-    for share in (*(0.5**k for k in range(step.HALVINGS + 1)), 0.0):
+    for share in (1.0, *_restitution_shares(ready, settings, impulses), 0.0):
         tried, springs = step.with_restitution(ready, settings, share)
         size = max(float(np.max(np.abs(tried.rows.b), initial=0.0)), VELOCITY_FLOOR)
         results.append((contact_law.residual(tried.rows, tried.G, impulses), share, tried, size))
@@ -265,12 +265,27 @@ def _law(
     gain, energy = step.energy_gain(tried, impulses), step.kinetic_energy(tried)
     if len(results) > 1 and gain > 1e-6 * energy and share > 0:
         yield f"the impulses add {gain / 2:.3e} J to {energy:.3e} J"
-    if len(results) > 1 and 0 < share < 1:
-        full, _ = step.with_restitution(ready, settings, 2 * share)
+    if len(results) > 1 and 0 < share < 0.99:
+        full, _ = step.with_restitution(ready, settings, min(2 * share, 1.0))
         solved = contact_law.solve(full.rows, full.G)
         known = contact_law.residual(full.rows, full.G, solved) <= 1e-9
         if known and step.energy_gain(full, solved) < -1e-6 * energy:
-            yield f"restitution is taken {share} times though {2 * share} times adds no energy"
+            yield f"restitution is taken {share} times though {min(2 * share, 1.0)} times adds no energy"
+
+
+def _restitution_shares(ready: ContactProblem, settings: StepSetup, impulses: Array) -> Iterator[float]:
+    """The share of the restitution with which the contact of the largest impulse rebounds, if it does."""
+    whole, _ = step.with_restitution(ready, settings, 1.0)
+    rebounding = ready.normal[(whole.c[ready.normal] < 0) & (impulses[ready.normal] > 0)]
+    if len(rebounding):
+        k = rebounding[np.argmax(impulses[rebounding])]
+        velocity = float(ready.rows.J[k] @ step.velocity(ready, impulses))
+
+        def excess(share: float) -> float:
+            return velocity + float(step.with_restitution(ready, settings, share)[0].c[k])
+
+        if excess(1.0) < 0 < excess(1e-9):
+            yield float(brentq(excess, 1e-9, 1.0, xtol=1e-14))
 
 
 def _way(model: engine.Model, before: Array, after: Array, dt: float) -> Array:

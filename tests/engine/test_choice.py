@@ -172,7 +172,7 @@ def test_the_only_algorithm_that_serves_needs_no_measurement(tmp_path):
 
 
 def test_what_was_asked_for_is_taken_or_refused():
-    assert choice.choose(engine.chain(4), "cfa") == ("cfa", "cfa: asked for")
+    assert choice.choose(engine.chain(4), "cfa") == ("cfa", "cfa: chosen by you")
     with pytest.raises(ValueError, match=r"cfa does not support tree12: link .* carries several branches; use abia"):
         choice.choose(engine.tree(12), "cfa")
 

@@ -153,6 +153,45 @@ def test_no_impact_gives_energy(body, restitution):
     assert simulation.contacts.residual.max() <= 1e-8
 
 
+@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
+def test_rotating_boxes_rebound_wholly_without_friction(body, integrator):
+    """Gyroscopic moments change the approach within the step, which must not cost restitution."""
+    rng, batch = np.random.default_rng(5), 100
+    model = dataclasses.replace(body('<box size="0.3 0.2 0.1"/>'), gravity=np.zeros(3))
+    q, v = thrown(rng, model, batch)
+    scene, parameters = engine.Scene(restitution=1.0, friction=0.0), engine.Parameters(model, batch)
+    parameters.inertia[:] = np.diag([0.01, 0.02, 0.025])
+    simulation = engine.Simulation(
+        model, batch, 1e-4, integrator, q=q, v=v, scene=scene, parameters=parameters, algorithm="abia"
+    )
+    before, _ = simulation.energy()
+    simulation.step(200)
+    after, _ = simulation.energy()
+    assert np.count_nonzero(np.abs(simulation.v - v).max(1) > 0.1) > batch / 3
+    np.testing.assert_allclose(after, before, rtol=2e-3)
+
+
+def test_restitution_is_reduced_little_more_than_energy_requires(body):
+    """Where e = 1 would add energy with friction, boxes rebound with most of their normal speed."""
+    rng, batch = np.random.default_rng(6), 3000
+    model = dataclasses.replace(body('<box size="0.3 0.2 0.1"/>'), gravity=np.zeros(3))
+    q, v = thrown(rng, model, batch)
+    scene = engine.Scene(restitution=1.0)
+    simulation = engine.Simulation(model, batch, 1e-9, q=q, v=v, scene=scene, algorithm="abia")
+    simulation.step()
+    rotation = engine.link_poses(model, q)[:, 0, :3, :3]
+    arm = np.einsum("bji,bj->bi", rotation, simulation.contacts.point[:, 0] - q[:, :3])
+    before, after = (
+        np.einsum("bj,bj->b", rotation[:, 2], x[:, 3:] + np.cross(x[:, :3], arm)) for x in (v, simulation.v)
+    )
+    rebounds = (simulation.contacts.number == 1) & (before < -0.1)
+    taken = -after[rebounds] / before[rebounds]
+    reduced = taken[taken < 0.999]
+    assert len(reduced) > batch / 20
+    assert np.median(reduced) > 0.8
+    assert np.min(reduced) > 0.5
+
+
 def test_thrown_boxes_obey_the_law_until_they_rest(body):
     rng, model, batch = np.random.default_rng(4), body('<box size="0.3 0.2 0.1"/>'), 30
     q, v = thrown(rng, model, batch)

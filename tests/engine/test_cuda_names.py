@@ -23,20 +23,18 @@ FUNCTIONS = {
     ("contact/interior.py", "constraints/interior_point.cuh"): ("mean_complementarity",),
     ("contact/interior.py", "constraints/interior_by_paths.cuh"): ("mean_complementarity",),
     ("contact/interior.py", "constraints/limb_interior.cuh"): ("mean_complementarity",),
-    ("contact/newton_matrix.py", "constraints/contact_law.cuh"): ("joint_step",),
+    ("contact/newton_matrix.py", "constraints/contact_law.cuh"): ("linearise_joint",),
+    ("contact/newton_matrix.py", "constraints/limb_newton.cuh"): ("linearise_contact",),
 }  # fmt: skip
 """By the two files, the functions that both define."""
 SYMBOLS = {
     ("joint_constraints.py", "velocity_bounds", "constraints/active_set.cuh", "velocity_bounds"): {"q"},
-    ("contact/newton_matrix.py", "contact_step", "constraints/contact_law.cuh", "sliding"): set(),
-    ("contact/newton_matrix.py", "joint_step", "constraints/contact_law.cuh", "joint_step"): {"low", "high", "slides"},
-    ("active_set.py", "take_step", "constraints/active_set.cuh", "blocking_step"): {
-        "within",
-        "f",
-        "has_friction",
-        "forward",
-    },
-}
+    ("contact/newton_matrix.py", "linearise_contact", "constraints/contact_law.cuh", "sliding"): set(),
+    ("contact/newton_matrix.py", "linearise_joint", "constraints/contact_law.cuh", "linearise_joint"):
+        {"low", "high", "slides"},
+    ("active_set.py", "take_step", "constraints/active_set.cuh", "blocking_step"):
+        {"within", "f", "has_friction", "forward"},
+}  # fmt: skip
 """By two functions that compute the same, the names that only the second has."""
 PAIRS = "contact/interior.py", "constraints/interior_rows.cuh"
 MODES = "joint_constraints.py", "constraints/active_set.cuh"

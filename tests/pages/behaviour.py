@@ -73,9 +73,9 @@ def steps_alike(one: str, other: str, height: float) -> bool:
 
 @cache
 def restitution_shares() -> list[float]:
-    """The shares of the restitution that a step tries after the whole, while rebounds add energy."""
-    push, none = np.array([[1.0, 0.0, 0.0]]), np.zeros((1, 3))
-    adds_energy = SimpleNamespace(impulse=push, u=push, free=none, offset=none[:, 0])
+    """The shares of the restitution that a step tries after the whole, while rebounds add a tenth of their work."""
+    push = np.array([[1.0, 0.0, 0.0]])
+    adds_energy = SimpleNamespace(impulse=push, u=0.0 * push, free=-1.9 * push, offset=-push[:, 0])
     search = SimpleNamespace(counts=np.zeros(problem.COUNTS, int), numbers=np.zeros(problem.NUMBERS))
     search.counts[problem.HAS_RESTITUTION], search.numbers[problem.RESTITUTION_FRACTION] = 1, 1.0
     contact, shares = SimpleNamespace(solver=SimpleNamespace(problem=adds_energy, search=search)), []

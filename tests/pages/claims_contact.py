@@ -45,9 +45,13 @@ def relaxed_law() -> Iterable[str]:
 def restitution_and_gaps() -> Iterable[str]:
     """Rebounds, active contacts, and corrected overlaps."""
     yield f"that approaches faster than {g(tolerances.RESTITUTION_SPEED)} m/s and closes within"
-    *halved, last = restitution_shares()
-    assert (halved, last) == ([0.5 ** (1 + k) for k in range(len(halved))], 0.0)
-    yield f"system is solved again, up to {word(len(halved))} times; then $e = 0$"
+    *reduced, last = restitution_shares()
+    margin = (1 - reduced[0]) / 0.1
+    assert last == 0.0
+    np.testing.assert_allclose(reduced, [(1 - 0.1 * margin) ** (1 + k) for k in range(len(reduced))])
+    yield f"$e$ is multiplied by $1 - {margin:.4g} \\Delta T / \\Delta T_r$"
+    yield f"and the system is solved again, up to {word(len(reduced))} times; then $e = 0$"
+    yield f"the factor {margin:.4g} anticipates"
     yield f"zero for joints and for closed contacts, to {tolerances.GAP_TOLERANCE * 1e9:g} nm"
     yield (
         f"An open contact with gap $\\phi$ is active when it is within {tolerances.CONTACT_MARGIN * 1e3:g} mm, or "

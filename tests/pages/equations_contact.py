@@ -264,7 +264,7 @@ def by_the_inertias_of_bodies() -> None:
         k = slice(3 * i, 3 * i + 3)
         problem.mu[i], problem.r[i] = mu, 3 / np.trace(R.G[k, k])
         problem.impulse[i], problem.u[i] = impulse[k], u[k]
-        newton_matrix.contact_step(i, 1.0, eps, problem)
+        newton_matrix.linearise_contact(i, 1.0, eps, problem)
         z = impulse[k] - problem.r[i] * u[k]
         A = np.stack([(_onto_the_disk(z + d, mu) - _onto_the_disk(z - d, mu)) / 2e-6 for d in 1e-6 * np.eye(3)], 1)
         damped = inv((1 + eps) * np.eye(3) - A)

@@ -18,32 +18,17 @@ ARROWS = {
     "Up": "↑",
     "Down": "↓",
 }
-KEY = r"(?:(?:Ctrl|Shift|Alt)\+)*(?:F\d+|[A-Z0-9]|Space|End|Home|Left|Right|[←→↓])"
+KEY = r"(?:(?:Ctrl|Shift|Alt)\+)*(?:F\d+|[A-Z0-9,]|Space|End|Home|Left|Right|[←→↓])"
 NAMED = rf"(?:\*(?:[\w ]+ › )?([\w ]+)\*|(\w+) (?:panel|dock)) \(`({KEY})`\)"
 """The key of an entry, a panel or a dock: «*File › Open study* (`Ctrl+Alt+S`)», «the Plots dock (`P`)»."""
+ROW = re.compile(r"^\| (.+?) \|(.*?)\| .+? \|$", re.MULTILINE)
+"""A row of a table: its action and its key."""
 WINDOW = (
     "opens held by its gains (*Hold*, `{Hold}`)",
-    "`{Fit}` to fit the robot and the objects around it in the view; `{Standard views › Front}`, "
-    "`{Standard views › Right}`, `{Standard views › Top}`, "
-    "`{Standard views › Isometric}` standard views, `{Orthographic}` without perspective, `{Full screen}` "
-    "full screen.",
-    "`{Play}` plays and pauses, `{Step}` steps, `{Reset}` resets.",
-    "`{Reset}` returns to the pose.",
-    "scrub, `{Back}` `{Step:1}` frame by frame, `{Play}` plays it back, `{Go to end}` returns to the live simulation, "
-    "or "
-    "to the last "
-    "frame of a run from a file; `{Add keyframe}` marks a keyframe;",
-    "which the panels show; it waits for `{Play}`.",
-    "- **Find a key**: `{Keyboard shortcuts}` lists them all;",
-    "`{Duplicate object}` duplicates the selected one on a free place beside it, `Delete` removes all selected ones;",
-    "`{Undo}` undoes poses, drives, forces of the panel, settings, obstacles, bodies, a floating base, saved poses and "
-    "views, "
-    "`{Redo}` redoes them.",
-    "- **Find a command**: `{Command palette}` finds any by its name",
     "A ghost (`{Ghost}`) takes the same steps",
     "it waits for `{Reload}`.",
 )
-"""Other sentences of docs/window.md, each by its action's name; a number behind selects the second of two keys."""
+"""Sentences of docs/window.md below its table, each by its action's name."""
 LESSONS = ("`{Lessons › Next step}` and `{Lessons › Previous step}` go from step to step, "
            "`{Lessons › Play or pause}` plays;",)  # fmt: skip
 STUDIES = ("The run can be continued from any frame (`{Branch here}`).",)
@@ -52,13 +37,13 @@ BY_PAGE = {"docs/lessons.md": LESSONS, "docs/studies.md": STUDIES, "docs/window.
 
 def filled(sentence: str, keys: dict[str, list[str]]) -> str:
     """The sentence with the keys of the window in it."""
+    return re.sub(r"\{(.+?)\}", lambda found: ARROWS.get(keys[found[1]][0], keys[found[1]][0]), sentence)
 
-    def key(found: re.Match[str]) -> str:
-        name, _, number = found[1].partition(":")
-        own = keys[name][int(number or 0)]
-        return ARROWS.get(own, own)
 
-    return re.sub(r"\{(.+?)\}", key, sentence)
+def rows(page: str) -> list[tuple[list[str], list[str]]]:
+    """The names of each row's action and the keys beside it."""
+    found = ROW.findall(page_text.source(page))
+    return [(re.findall(r"\*(.+?)\*", action), re.findall(rf"`({KEY})`", key)) for action, key in found]
 
 
 @pytest.fixture
@@ -76,9 +61,14 @@ def test_keys_that_pages_name_do_what_they_say_and_no_other_is_named(keys):
         named = re.findall(rf"`({KEY})`", page_text.page_text(page))
         own = [(entry or panel, key) for entry, panel, key in re.findall(NAMED, page_text.page_text(page))]
         assert [each for each in own if each[1] not in keys.get(each[0], keys.get(f"{each[0]} › File", []))] == [], page
+        beside = []
+        for names, shown in rows(page) if page == "docs/window.md" else ():
+            for name, key in zip(names, shown, strict=True):
+                assert key in {ARROWS.get(each, each) for each in keys[name]}, name
+            beside += shown
         if page in BY_PAGE:
             reported = [key for each in sentences for key in re.findall(rf"`({KEY})`", each)]
-            assert sorted(named) == sorted([*reported, *(key for _, key in own)]), page
+            assert sorted(named) == sorted([*reported, *beside, *(key for _, key in own)]), page
         assert {key for key in named if re.search(r"\+|F\d|..", key)} <= every, page
 
 

@@ -107,11 +107,12 @@ def over_sizes(growth: Growth) -> Figure:
     figure = figures.figure(width=6.4)
     panel = figure.subplots()
     curves = growth.curves()
-    for name, curve in curves.items():
-        color, marker = figures.mark(name.rpartition(" on ")[0])
+    both = any(of.device == "cuda" for of in curves)
+    for of, curve in curves.items():
+        color, marker = figures.mark(of.algorithm)
         us = [seconds * 1e6 for seconds in curve.values()]
-        line = "--" if name.endswith(" on cpu") and any(key.endswith(" on cuda") for key in curves) else "-"
-        panel.loglog([*curve], us, color=color, marker=marker, markersize=4, linestyle=line, label=name)
+        line = "--" if both and of.device == "cpu" else "-"
+        panel.loglog([*curve], us, color=color, marker=marker, markersize=4, linestyle=line, label=str(of))
     for above, crossing in enumerate(growth.crossings()):
         curve = curves[crossing.faster]
         height = np.exp(np.interp(np.log(crossing.size), np.log([*curve]), np.log([*curve.values()]))) * 1e6

@@ -20,12 +20,22 @@ LINKS = tuple(1 << power for power in range(1, 11))
 BATCHES = tuple(1 << power for power in range(0, 13, 2))
 
 
+class Curve(NamedTuple):
+    """The algorithm and the device whose times a curve has; as text "abia on cpu"."""
+
+    algorithm: str
+    device: str
+
+    def __str__(self) -> str:
+        return f"{self.algorithm} on {self.device}"
+
+
 class Crossing(NamedTuple):
-    """From about this size on, one curve lies below the other; `faster` than `slower`, named as in "abia on cpu"."""
+    """From about this size on, one curve lies below the other: `faster` than `slower`."""
 
     size: float
-    faster: str
-    slower: str
+    faster: Curve
+    slower: Curve
     low: float | None = None
     """The smallest size at which this is possible, by the times' intervals; None: all sizes."""
     high: float | None = None
@@ -50,9 +60,9 @@ class Point(NamedTuple):
     result: AlgorithmResult
 
     @property
-    def curve(self) -> str:
-        """The name of its curve."""
-        return f"{self.result.algorithm} on {self.result.device}"
+    def curve(self) -> Curve:
+        """The curve that it is on."""
+        return Curve(self.result.algorithm, self.result.device)
 
 
 @dataclass(frozen=True)
@@ -65,9 +75,9 @@ class Growth:
     left: float | None
     doing: str
 
-    def curves(self) -> dict[str, dict[int, float]]:
-        """Return the seconds of a call by size, for each algorithm and device, by name."""
-        curves: dict[str, dict[int, float]] = {}
+    def curves(self) -> dict[Curve, dict[int, float]]:
+        """Return the seconds of a call by size, for each algorithm and device."""
+        curves: dict[Curve, dict[int, float]] = {}
         for point in self.points:
             if point.result.host is not None:
                 curves.setdefault(point.curve, {})[point.size] = point.result.host
@@ -85,9 +95,9 @@ class Growth:
                 crossings.append(Crossing(size, faster, slower, early and early[0], late and late[0]))
         return tuple(sorted(crossings, key=lambda each: each[:3]))
 
-    def _bounds(self) -> dict[str, tuple[dict[int, float], dict[int, float]]]:
+    def _bounds(self) -> dict[Curve, tuple[dict[int, float], dict[int, float]]]:
         """Return the lower and upper bounds of `curves`; without an interval, the times themselves."""
-        bounds: dict[str, tuple[dict[int, float], dict[int, float]]] = {}
+        bounds: dict[Curve, tuple[dict[int, float], dict[int, float]]] = {}
         for point in self.points:
             if (host := point.result.host) is not None:
                 low, _, high = point.result.host_interval or (host,) * 3

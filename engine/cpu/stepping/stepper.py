@@ -206,11 +206,8 @@ class Stepper:
         contact_state = self._contact_state
         if contact_state is None or len(contact_state.summary) > 1:
             return self.memory()
-        number, which, key = (
-            int(contact_state.summary[0, CONTACT_COUNT]),
-            contact_state.which.copy(),
-            contact_state.key.copy(),
-        )
+        number = int(contact_state.summary[0, CONTACT_COUNT])
+        which, key = contact_state.which.copy(), contact_state.key.copy()
         which[0, number:] = key[0, number:] = 0
         return workspace.of_steps(contact_state._replace(which=which, key=key, seen=contact_state.seen[:, :number]))
 

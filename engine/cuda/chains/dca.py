@@ -160,16 +160,9 @@ class Dca:
         meetings = arrays.to_device(np.zeros((1 if alone else robots, 2), np.uint32))
         sent = arrays.empty((1 if alone else robots * cut.sent,), self._type.name)
         rest = (self._constants, *self._gravity, meetings, sent, np.int32(self._n), np.int32(cut.longest(self._n)))
+        made, shared = _kernel(cut, self._type.name), cut.shared(self._n, self._type.itemsize)
         launches = (
-            compiler.Launch(
-                _kernel(cut, self._type.name),
-                cut.blocks * count,
-                cut.chunks * LANES,
-                4,
-                rest,
-                cut.shared(self._n, self._type.itemsize),
-                together=not alone,
-            )
+            compiler.Launch(made, cut.blocks * count, cut.chunks * LANES, 4, rest, shared, together=not alone)
             for count in (robots, batch % robots or robots)
         )
         self._plans[batch] = _Launches(robots, *launches)

@@ -61,17 +61,17 @@ template <typename Real> __device__ __forceinline__ Real joint_law(Real y, Real 
     return clip(y > gf ? y - gf : y < -gf ? y + gf : Real(0), low, high);
 }
 
-// Ω and s of dλ = s − Ω du in a Newton step (S1): of a contact, and of a joint row.
-template <typename Real> struct ContactStep {
+// The linear law dλ = s − Ω du of a Newton step (S1): of a contact, and of a joint row.
+template <typename Real> struct LinearContact {
     Matrix<Real> Omega;
     Vector<Real> s;
 };
-template <typename Real> struct JointStep { Real Omega, s; };
+template <typename Real> struct LinearJoint { Real Omega, s; };
 
 // Those of a sliding contact with impulse x and velocity u, whose friction follows the normal impulse; ε/r is added to
 // the diagonal of G.
 template <typename Real>
-__device__ __forceinline__ ContactStep<Real> sliding(Vector<Real> x, Vector<Real> u, Real mu, Real r, Real eps) {
+__device__ __forceinline__ LinearContact<Real> sliding(Vector<Real> x, Vector<Real> u, Real mu, Real r, Real eps) {
     const Vector<Real> z = x - r * u;
     const Real t = sqrt(z.y * z.y + z.z * z.z), a = z.y / t, b = z.z / t, disk = mu * z.x, curve = disk / t;
     const Real normal = r * reciprocal(eps), s = -normal * u.x, weight = reciprocal(1 - (1 - eps) * curve);
@@ -85,7 +85,8 @@ __device__ __forceinline__ ContactStep<Real> sliding(Vector<Real> x, Vector<Real
 
 // Those of a joint row with its law, impulse x and velocity u; ε g is added to the diagonal of G.
 template <typename Real>
-__device__ __forceinline__ JointStep<Real> joint_step(Real g, Real f, Real low, Real high, Real x, Real u, Real eps) {
+__device__ __forceinline__ LinearJoint<Real> linearise_joint(Real g, Real f, Real low, Real high, Real x, Real u,
+                                                             Real eps) {
     const Real y = u - g * x, u_next = joint_law(y, g * f, low, high), stiffness = reciprocal(eps * g);
     const bool slides = fabs(y) > g * f && low < u_next && u_next < high;
     return {slides ? Real(0) : stiffness, slides ? (y > 0 ? -f : f) - x : stiffness * (u_next - u)};

@@ -65,7 +65,7 @@ template <typename Real, class Workspace> struct HeldRows {
             r = u() - contact.w, r.x += contact.saxce(mu, smooth), Omega = contact.Omega(mu, smooth);
             step = contact.s(mu, target, {0, 0, 0}) - Omega.times(r);
             const Matrix<Real> columns = {d * d * Omega.n, d * d * Omega.first, d * d * Omega.second};
-            put_step(ws, i, ContactStep<Real>{transpose(columns), d * size * (contact.impulse + step)});
+            put_linear_contact(ws, i, LinearContact<Real>{transpose(columns), d * size * (contact.impulse + step)});
         }
         if (acts()) {
             joint_u = u_of_joint(), joint_step = joint.s(joint_u, target);

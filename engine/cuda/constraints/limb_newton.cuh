@@ -124,7 +124,7 @@ __device__ __forceinline__ void solve_arrow(const Arrow<Real>& arrow, Real (&x)[
 
 // Ω and s of contact c: open, sticking or sliding by z = λ − r u.
 template <typename Real, int N>
-__device__ __forceinline__ void set_contact_step(const LimbRows<Real, N>& rows, const LimbImpulses<Real, N>& x,
+__device__ __forceinline__ void linearise_contact(const LimbRows<Real, N>& rows, const LimbImpulses<Real, N>& x,
                                                  const Real (&u)[ROWS_OF<N>], Real eps, int c,
                                                  LimbStep<Real, N>& by) {
     const int k = row_of(c);
@@ -141,10 +141,10 @@ __device__ __forceinline__ void set_contact_step(const LimbRows<Real, N>& rows, 
         for (int j = 0; j < 3; ++j) Omega[i][j] = i == j && !open ? stiffness : Real(0);
     }
     if (!slides) return;
-    const ContactStep<Real> step = sliding(x_of_c, u_of_c, mu, r, eps);  // its first row is that of a sticking one
-    by.s[k + 1] = step.s.y, by.s[k + 2] = step.s.z;
-    Omega[1][0] = step.Omega.y.x, Omega[1][1] = step.Omega.y.y, Omega[1][2] = step.Omega.y.z;
-    Omega[2][0] = step.Omega.z.x, Omega[2][1] = step.Omega.z.y, Omega[2][2] = step.Omega.z.z;
+    const LinearContact<Real> linear = sliding(x_of_c, u_of_c, mu, r, eps);  // its first row is that of a sticking one
+    by.s[k + 1] = linear.s.y, by.s[k + 2] = linear.s.z;
+    Omega[1][0] = linear.Omega.y.x, Omega[1][1] = linear.Omega.y.y, Omega[1][2] = linear.Omega.y.z;
+    Omega[2][0] = linear.Omega.z.x, Omega[2][1] = linear.Omega.z.y, Omega[2][2] = linear.Omega.z.z;
 }
 
 // The fraction of a step by `change` at which a sticking joint or contact begins to slide, or a contact opens, which
@@ -245,12 +245,12 @@ __device__ __forceinline__ void newton_step(const LimbRows<Real, N>& rows, LimbI
                                             const Group& group, bool leads = false, bool stalled = false) {
     LimbStep<Real, N> by;
 #pragma unroll WRITTEN_OUT<N>
-    for (int c = 0; c < rows.contacts(); ++c) set_contact_step(rows, x, u, eps, c, by);
+    for (int c = 0; c < rows.contacts(); ++c) linearise_contact(rows, x, u, eps, c, by);
 #pragma unroll WRITTEN_OUT<N>
     for (int k = 0; k < LIMB; ++k) {
-        const JointStep<Real> step =
-            joint_step(rows.own[k], rows.friction[k], rows.low[k], rows.high[k], x.of[k], u[k], eps);
-        by.joint_Omega[k] = rows.acts[k] ? step.Omega : Real(0), by.s[k] = rows.acts[k] ? step.s : Real(0);
+        const auto [Omega, s] =
+            linearise_joint(rows.own[k], rows.friction[k], rows.low[k], rows.high[k], x.of[k], u[k], eps);
+        by.joint_Omega[k] = rows.acts[k] ? Omega : Real(0), by.s[k] = rows.acts[k] ? s : Real(0);
     }
     take_step<false>(rows, by, x, searching, group, leads, stalled);
 }

@@ -21,24 +21,24 @@ constexpr double FAR_OFF = 1e-2;
 
 // Ω and s of all rows in their slots, by the active sets of the current iterate.
 template <typename Real, class Workspace>
-__device__ __forceinline__ void put_steps(const System<Real, Workspace>& system, Real eps, const Group& group) {
+__device__ __forceinline__ void linearise_rows(const System<Real, Workspace>& system, Real eps, const Group& group) {
     const Workspace& ws = system.ws;
 #pragma unroll 1
     for (int i = group.rank; i < system.contacts; i += LANES) {
         const int k = 3 * i;
         const Real r = 1 / system.size(k), mu = system.mu(i), stiffness = r / eps;
         const Vector<Real> x = system.impulses(k), u = system.velocities(k), z = x - r * u;
-        ContactStep<Real> step = {{{stiffness, 0, 0}, {0, stiffness, 0}, {0, 0, stiffness}}, -stiffness * u};
-        if (z.x <= 0) step = {{}, -x};
-        else if (z.y * z.y + z.z * z.z > mu * mu * z.x * z.x) step = sliding(x, u, mu, r, eps);
-        put_step(ws, i, step);
+        LinearContact<Real> linear = {{{stiffness, 0, 0}, {0, stiffness, 0}, {0, 0, stiffness}}, -stiffness * u};
+        if (z.x <= 0) linear = {{}, -x};
+        else if (z.y * z.y + z.z * z.z > mu * mu * z.x * z.x) linear = sliding(x, u, mu, r, eps);
+        put_linear_contact(ws, i, linear);
     }
 #pragma unroll 1
     for (int j = group.rank; j < system.joints; j += LANES) {
         const int k = 3 * system.contacts + j;
-        const JointStep<Real> step = joint_step(system.own(k), system.law(j, 0), system.law(j, 1), system.law(j, 2),
+        const auto [Omega, s] = linearise_joint(system.own(k), system.law(j, 0), system.law(j, 1), system.law(j, 2),
                                                 system.impulse(k), system.u(k), eps);
-        ws(Workspace::JOINT_OMEGA + j) = step.Omega, ws(Workspace::S + k) = step.s;
+        ws(Workspace::JOINT_OMEGA + j) = Omega, ws(Workspace::S + k) = s;
     }
     group.sync();
 }
@@ -48,7 +48,7 @@ template <typename Real, class Workspace>
 __device__ __noinline__ void step_by_paths(Workspace ws, RowsOf rows, Real eps, Group group) {
     ws.assume_memory();
     const auto system = rows.system<Real>(ws);
-    put_steps(system, fmin(fmax(MIN_EPSILON_BY_PATHS<Real>, eps), Real(1)), group);
+    linearise_rows(system, fmin(fmax(MIN_EPSILON_BY_PATHS<Real>, eps), Real(1)), group);
     solve_by_paths<Real>(ws, rows, Real(0), group);
 #pragma unroll 1
     for (int i = group.rank; i < system.contacts; i += LANES) {

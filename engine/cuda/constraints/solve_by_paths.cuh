@@ -80,10 +80,10 @@ __device__ __forceinline__ Matrix<Real> Omega_of(const Workspace& ws, int i) {
     return {ws.vector(slot), ws.vector(slot + 3), ws.vector(slot + 6)};
 }
 template <typename Real, class Workspace>
-__device__ __forceinline__ void put_step(const Workspace& ws, int i, const ContactStep<Real>& step) {
+__device__ __forceinline__ void put_linear_contact(const Workspace& ws, int i, const LinearContact<Real>& linear) {
     const int slot = Workspace::OMEGA + 9 * i;
-    ws.store(slot, step.Omega.x), ws.store(slot + 3, step.Omega.y), ws.store(slot + 6, step.Omega.z);
-    ws.store(Workspace::S + 3 * i, step.s);
+    ws.store(slot, linear.Omega.x), ws.store(slot + 3, linear.Omega.y), ws.store(slot + 6, linear.Omega.z);
+    ws.store(Workspace::S + 3 * i, linear.s);
 }
 
 // D + Wᵀ Ω W, and its right-hand side Wᵀ s − share D y.

@@ -64,9 +64,8 @@ class ChainGroupStepper(Stepper):
         numbers = header.numbers({"INTEGRATOR": integrator, "JOINT_NUMBERS": _JOINT_NUMBERS})
         preamble = "\n".join([self._solver.preamble, *header.flags(self._facts), *numbers])
         source = f"stepping/{self._algorithm}_step.cu"
-        (self._kernel,) = ThreadGroupKernels(source, ["advance_groups<"], self._settings.dtype, preamble).of(
-            self._groups
-        )
+        kernels = ThreadGroupKernels(source, ["advance_groups<"], self._settings.dtype, preamble)
+        (self._kernel,) = kernels.of(self._groups)
 
     def _launch(self, steps: tuple[Any, ...], state: tuple[Any, ...]) -> None:
         work = self._workspace

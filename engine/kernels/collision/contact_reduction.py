@@ -81,22 +81,16 @@ def best_near_point(chosen, count, near, tilt):
     reduced by its height above the deepest point over this angle. The ground stops the deepest point, so that its
     descent does not count.
     """
-    best, best_gain, deepest_gap, descent = (
-        chosen,
-        -1e30 if chosen == 0 else 0.0,
-        near.gap[0],
-        near.gap[0] - near.next_gap[0],
-    )
+    best, best_gain = chosen, (-1e30 if chosen == 0 else 0.0)
+    deepest_gap, descent = near.gap[0], near.gap[0] - near.next_gap[0]
     n, a = load3(near.normal[0]), load3(near.position[0])
     per_tilt, b, c = (1.0 / tilt if tilt > 0.0 else 0.0), load3(near.position[1]), load3(near.position[2])
     orientation = _orientation(chosen, a, b, c, n)
     for k in range(chosen, count):
         penalty = per_tilt * max(min(near.next_gap[k] + descent, near.gap[k]) - deepest_gap, 0.0)
-        gain = (
-            -near.gap[k]
-            if chosen == 0
-            else _gain(chosen, load3(near.position[k]), a, b, c, n, orientation, tilt) - penalty
-        )
+        gain = -near.gap[k]
+        if chosen > 0:
+            gain = _gain(chosen, load3(near.position[k]), a, b, c, n, orientation, tilt) - penalty
         if _is_better(gain, k, best_gain, best, near):
             best, best_gain = k, gain
     return best if best_gain > (-1e30 if chosen == 0 else 0.0) else -1
@@ -135,15 +129,9 @@ def _best_candidate(ws, candidates, i0, i1, i2, chosen):
 @inline
 def _store_contact(contacts, slot, k, frame, o):
     """Store a candidate as a contact."""
-    x = add(o, mul_t(frame, load3(contacts.workspace.candidate[k])))
-    put(
-        contacts,
-        slot,
-        x,
-        (frame[6], frame[7], frame[8]),
-        contacts.workspace.candidate[k, 3],
-        contacts.workspace.candidate_feature[k],
-    )
+    ws, n = contacts.workspace, (frame[6], frame[7], frame[8])
+    x = add(o, mul_t(frame, load3(ws.candidate[k])))
+    put(contacts, slot, x, n, ws.candidate[k, 3], ws.candidate_feature[k])
 
 
 @inline

@@ -188,9 +188,8 @@ def near_sphere(field, x, radius, margin, nearest):
     count, best, closest = 0, NONE, n
     for i in range(low[0], high[0] + 1):
         for j in range(low[1], high[1] + 1):
-            a, b, c, d = (
-                _corner(field, i, j), _corner(field, i, j + 1), _corner(field, i + 1, j), _corner(field, i + 1, j + 1)
-            )  # fmt: skip
+            a, b = _corner(field, i, j), _corner(field, i, j + 1)
+            c, d = _corner(field, i + 1, j), _corner(field, i + 1, j + 1)
             if max(max(a[2], b[2]), max(c[2], d[2])) < x[2] - reach:
                 continue
             for upper in range(2):

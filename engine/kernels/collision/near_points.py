@@ -219,10 +219,8 @@ def _near_corners(s, points, motion, dt, surface, near):
     near.lowest[s] = k
     _is_new(k, first, near)
     corner = load3(points.position[k])
-    descent, height = (
-        _descent(corner, rate, dt),
-        plane[1] + dot(plane[0], corner) + TILT_RATE * dt * 2.0 * points.bound[s, 3],
-    )
+    descent = _descent(corner, rate, dt)
+    height = plane[1] + dot(plane[0], corner) + TILT_RATE * dt * 2.0 * points.bound[s, 3]
     lowest = _Lowest(corner, descent, tilt_angle(s, points, descent), height)
     count = _add_corner_if_near(0, k, corner, plane, rate, motion, dt, surface, lowest, near)
     k = _lowest(k, add(plane[0], scale(dt, rate[0])), points)

@@ -62,14 +62,8 @@ def _cylinder(k, side, shapes, R, p, e, frame, ws):
         end = 1.0 if e[2] >= 0.0 else -1.0
         c, s = 1.0, 0.0
         for k in range(RIM):
-            _put(
-                ws,
-                side,
-                k,
-                add(p, mul(R, (radius * c, end * radius * s, end * half))),
-                frame,
-                k + (RIM if end > 0.0 else 0),
-            )
+            x = add(p, mul(R, (radius * c, end * radius * s, end * half)))
+            _put(ws, side, k, x, frame, k + (RIM if end > 0.0 else 0))
             c, s = _EIGHTH * (c - s), _EIGHTH * (c + s)
         m = mul(R, (0.0, 0.0, end))
         _put_plane(ws, side, m, add(p, scale(half, m)), frame, radius)

@@ -221,7 +221,7 @@ def store_column(i, k, x, y, reciprocal, pairs):
 
 
 @kernel
-def eliminate(i, kind, e, x, y, z, w, reciprocal, q, row, pairs):
+def eliminate_axis_from_pairs(i, kind, e, x, y, z, w, reciprocal, q, row, pairs):
     """Eliminate an axis e of body i, rotation or translation, from the terms that pairs pass on.
 
     (x, y) is I S, (z, w) Sᵀ I/D. `row` is the velocity whose α and β other joints of the coordinate have left, or −1.

@@ -284,7 +284,7 @@ def _length_to_boundary(contacts, joints, unit, smooth, follows_slip, target, p)
 
 
 @inline
-def _take_step(contacts, joints, length, unit, p):
+def _advance_iterate(contacts, joints, length, unit, p):
     """Advance the iterate, its impulses and velocities by `length` of the step."""
     for i in parallel_range(contacts):
         impulse, w = p.cones.impulse[i], p.cones.w[i]
@@ -337,7 +337,7 @@ def take_interior_step(slip_held, contacts, joints, p, numbers, counts):
     length = min(
         1.0, min(_MAX_FRACTION_HELD if slip_held else _MAX_FRACTION, max(0.9, 1.0 - complementarity)) * longest
     )
-    _take_step(contacts, joints, length, unit, p)
+    _advance_iterate(contacts, joints, length, unit, p)
     numbers[INTERIOR_STEP], numbers[STEP_FRACTION] = length, length
     counts[STALLED_STEPS] = counts[STALLED_STEPS] + 1 if length < _BLOCKED_LENGTH or slip_held else 0
     if counts[STALLED_STEPS] == (_IDLE if slip_held else _BLOCKED_STEPS):

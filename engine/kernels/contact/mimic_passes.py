@@ -117,15 +117,15 @@ def add_axis(i, kind, s, forces, passed, mimics):
 
 
 @inline
-def eliminate(i, o, rhs, added, passed, mimics):
+def eliminate_coordinate(i, o, rhs, added, passed, mimics):
     """Eliminate the coordinate in slot o of body i from its other ones; return 1/d and q. u and w/d remain."""
-    q = _eliminate(i, o, rhs, added, passed, mimics)
+    q = _eliminate_coordinate(i, o, rhs, added, passed, mimics)
     return passed.d[_index(i, o, mimics), o], q
 
 
 @kernel
-def _eliminate(i, o, rhs, added, passed, mimics):
-    """`eliminate`, which returns q alone."""
+def _eliminate_coordinate(i, o, rhs, added, passed, mimics):
+    """`eliminate_coordinate`, which returns q alone."""
     j = _index(i, o, mimics)
     reciprocal = 1.0 / (passed.d[j, o] + added)
     q = reciprocal * (rhs - passed.force[j, R])
@@ -195,15 +195,15 @@ def joint_load(i, matrix, tree, out):
 
 
 @inline
-def eliminate_axis(i, k, kind, e, factors, matrix, tree):
+def eliminate_axis_from_coordinates(i, k, kind, e, factors, matrix, tree):
     """Eliminate axis k of a joint with several, e, from the coordinates that body i passes on; `factors` (I S, Sᵀ I/D,
     1/D, q)."""
     if has_shared_coordinates(i, tree):
-        _eliminate_axis(i, k, kind, e, factors, _passed(matrix, tree), tree.mimics)
+        _eliminate_axis_from_coordinates(i, k, kind, e, factors, _passed(matrix, tree), tree.mimics)
 
 
 @kernel
-def _eliminate_axis(i, k, kind, e, factors, passed, mimics):
+def _eliminate_axis_from_coordinates(i, k, kind, e, factors, passed, mimics):
     x, y, z, w, reciprocal, q = factors
     offset = 0 if kind == REVOLUTE else 3
     for slot in range(mimics.action.shape[1]):
@@ -226,7 +226,7 @@ def _eliminate_axis(i, k, kind, e, factors, passed, mimics):
 
 
 @inline
-def eliminate_axis_in_pairs(i, k, reciprocal, tree):
+def eliminate_axis_from_cross_terms(i, k, reciprocal, tree):
     """Eliminate axis k of a joint with several from the cross terms of coordinates and pairs."""
     if has_shared_coordinates(i, tree):
         mimics, newton = tree.mimics, tree.mimics.newton
@@ -288,12 +288,8 @@ def _pass_on(i, parent, arm, passed, mimics):
         if mimics.action[i, k] == PASSED_ON:
             source, target = _index(i, k, mimics), _index(parent_body, mimics.parent_slot[i, k], mimics)
             u, w = passed.u[target], passed.w[target]
-            x, y, z, v = (
-                load3(passed.u[source]),
-                load3(passed.u[source], 3),
-                load3(passed.w[source]),
-                load3(passed.w[source], 3),
-            )
+            x, y = load3(passed.u[source]), load3(passed.u[source], 3)
+            z, v = load3(passed.w[source]), load3(passed.w[source], 3)
             store3(u, add(load3(u), add(x, cross(arm, y))))
             store3(u, add(load3(u, 3), y), 3)
             store3(w, add(load3(w), add(z, cross(arm, v))))
@@ -312,10 +308,11 @@ def eliminate_coordinates_symmetric(i, rhs, added, body, tree):
         mimics, passed = tree.mimics, tree.mimics.mass
         for k in range(mimics.action.shape[1]):
             if mimics.action[i, k] == ELIMINATED:
-                reciprocal, q = eliminate(i, k, rhs[mimics.v_index[i, k]], added[mimics.v_index[i, k]], passed, mimics)
-                x, y = column_at(i, k, passed, mimics)
-                A, B, C = minus_rank_one(A, B, C, x, y, reciprocal)
-                n, f = add(n, scale(q, x)), add(f, scale(q, y))
+                y = mimics.v_index[i, k]
+                reciprocal, q = eliminate_coordinate(i, k, rhs[y], added[y], passed, mimics)
+                x, z = column_at(i, k, passed, mimics)
+                A, B, C = minus_rank_one(A, B, C, x, z, reciprocal)
+                n, f = add(n, scale(q, x)), add(f, scale(q, z))
     return A, B, C, n, f
 
 
@@ -328,18 +325,18 @@ def eliminate_coordinates(i, rhs, added, body, tree):
         for k in range(mimics.action.shape[1]):
             if mimics.action[i, k] == ELIMINATED:
                 y = mimics.v_index[i, k]
-                reciprocal, q = eliminate(i, k, rhs[y], added[y], passed, mimics)
+                reciprocal, q = eliminate_coordinate(i, k, rhs[y], added[y], passed, mimics)
                 (x, v), (z, w) = column_at(i, k, passed, mimics), row_at(i, k, passed, mimics)
                 a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, v, z), minus_outer(d, v, w)
                 n, f = add(n, scale(q, x)), add(f, scale(q, v))
                 if body_pairs.have_unknowns(tree):
-                    body_pairs.eliminate(i, REVOLUTE, ZERO, x, v, z, w, reciprocal, q, y, tree.pairs)
-                    eliminate_in_pairs(i, k, reciprocal, passed, tree)
+                    body_pairs.eliminate_axis_from_pairs(i, REVOLUTE, ZERO, x, v, z, w, reciprocal, q, y, tree.pairs)
+                    eliminate_coordinate_from_cross_terms(i, k, reciprocal, passed, tree)
     return a, b, c, d, n, f
 
 
 @inline
-def eliminate_in_pairs(i, o, reciprocal, passed, tree):
+def eliminate_coordinate_from_cross_terms(i, o, reciprocal, passed, tree):
     """Eliminate slot o of body i from the cross terms of its other coordinates and pairs, after `body_pairs`."""
     mimics = tree.mimics
     for k in range(mimics.action.shape[1]):

@@ -17,10 +17,9 @@ from __future__ import annotations
 from engine.compile import compiled_apart, inline, kernel
 from engine.compile.operations import parallel_range
 from engine.kernels.bodies import ZERO
-from engine.kernels.contact import body_pairs, mimics
+from engine.kernels.contact import body_pairs, mimics, newton_matrix
 from engine.kernels.contact import mimic_passes as passes
 from engine.kernels.contact.loaded_bodies import LEFT_OUT
-from engine.kernels.contact.newton_matrix import add_wrenches, contact_step, eliminate, joint_step, set_up_pairs
 from engine.kernels.contact.problem import contacts_from
 from engine.kernels.contact.recursion import (
     carried_twist,
@@ -93,8 +92,8 @@ def relative_mobilities(contacts, inertia, topology, bodies, solver):
         p.added[j], p.rhs[j] = inertia[j], 0.0
     for k in range(contacts):
         store9(p.omega[k], ZERO9)
-    set_up_pairs(True, tree, p)
-    eliminate(0.0, topology, bodies, tree, p)
+    newton_matrix.set_up_pairs(True, tree, p)
+    newton_matrix.eliminate_joints(0.0, topology, bodies, tree, p)
     for j in range(pairs.counts[body_pairs.TOUCH]):
         place, (E, F, H) = load3(pairs.arm[j]), body_pairs.mobility(j, pairs)
         for k in contacts_from(pairs.contact[j], p):
@@ -125,18 +124,18 @@ def direction(contacts, joints, length, r_scale, eps, inertia, topology, bodies,
         p.added[j], p.rhs[j] = inertia[j], -inertia[j] * p.total[j]
     for j in parallel_range(joints):
         if r_scale > 0.0:
-            joint_step(j, r_scale, eps, p)
+            newton_matrix.linearise_joint(j, r_scale, eps, p)
         p.added[p.joint[j]] += p.joint_omega[j]
         p.rhs[p.joint[j]] += p.joint_s[j] + p.joint_impulse[j]
     if r_scale > 0.0:
         for i in parallel_range(contacts):
-            contact_step(i, r_scale, eps, p)
+            newton_matrix.linearise_contact(i, r_scale, eps, p)
     if body_pairs.any_touch(tree):
-        set_up_pairs(False, tree, p)
-    eliminate(length, topology, bodies, tree, p)
+        newton_matrix.set_up_pairs(False, tree, p)
+    newton_matrix.eliminate_joints(length, topology, bodies, tree, p)
     if body_pairs.have_unknowns(tree):
         body_pairs.solve(tree.pairs)
-        add_wrenches(topology, bodies, tree, p)
+        newton_matrix.add_wrenches(topology, bodies, tree, p)
     passes.eliminated_velocities(topology.shape[0], ZERO, ZERO, "newton", tree, p.dv)
     for limb in outward(limbs):
         omega, velocity = ZERO, ZERO

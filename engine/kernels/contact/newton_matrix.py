@@ -57,7 +57,7 @@ ZERO_BODY = ZERO9, ZERO9, ZERO9, ZERO9, ZERO, ZERO
 
 
 @inline
-def contact_step(i, r_scale, eps, p):
+def linearise_contact(i, r_scale, eps, p):
     """Ω and s of a contact, in its frame."""
     mu, r = p.mu[i], r_scale * p.r[i]
     x, u, s, omega = load3(p.impulse[i]), load3(p.u[i]), p.s[i], p.omega[i]
@@ -88,7 +88,7 @@ def contact_step(i, r_scale, eps, p):
 
 
 @inline
-def joint_step(j, r_scale, eps, p):
+def linearise_joint(j, r_scale, eps, p):
     """Ω and s of a joint row."""
     g, f, x, u = p.g[j] / r_scale, p.law[j, 0], p.joint_impulse[j], p.joint_u[j]
     y = u - g * x
@@ -141,9 +141,9 @@ def _without_axis(i, k, kind, e, forces, rhs, added, body, tree):
     reciprocal = 1.0 / (D + added)
     factors = x, y, scale(reciprocal, z), scale(reciprocal, w), reciprocal, reciprocal * (rhs - force)
     body = _minus_axis(i, k, kind, e, factors, -1, body, tree)
-    passes.eliminate_axis(i, k, kind, e, factors, "newton", tree)
+    passes.eliminate_axis_from_coordinates(i, k, kind, e, factors, "newton", tree)
     if body_pairs.have_unknowns(tree):
-        passes.eliminate_axis_in_pairs(i, k, reciprocal, tree)
+        passes.eliminate_axis_from_cross_terms(i, k, reciprocal, tree)
     return body
 
 
@@ -159,7 +159,7 @@ def _minus_axis(i, k, kind, e, factors, row, body, tree):
     tree.t[i, k] = q
     if body_pairs.have_unknowns(tree):
         body_pairs.store_column(i, k, x, y, reciprocal, tree.pairs)
-        body_pairs.eliminate(i, kind, e, x, y, z, w, reciprocal, q, row, tree.pairs)
+        body_pairs.eliminate_axis_from_pairs(i, kind, e, x, y, z, w, reciprocal, q, row, tree.pairs)
     a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, y, z), minus_outer(d, y, w)
     return a, b, c, d, add(n, scale(q, x)), add(f, scale(q, y))
 
@@ -202,12 +202,12 @@ def _eliminate_mimic_joint(i, kind, e, forces, rhs, added, body, tree):
     passed, start, o = tree.mimics.newton, tree.mimics.v_index[i, tree.mimics.joint_slot[i]], tree.mimics.joint_slot[i]
     passes.add_axis(i, kind, e, forces, passed, tree.mimics)
     if mimics.eliminated_with_joint(i, tree):
-        reciprocal, q = passes.eliminate(i, o, rhs, added, passed, tree.mimics)
+        reciprocal, q = passes.eliminate_coordinate(i, o, rhs, added, passed, tree.mimics)
         (x, y), (z, w) = passes.column_at(i, o, passed, tree.mimics), passes.row_at(i, o, passed, tree.mimics)
         shared_row = start if o < tree.mimics.action.shape[1] - 1 else -1
         body = _minus_axis(i, 0, kind, e, (x, y, z, w, reciprocal, q), shared_row, body, tree)
         if body_pairs.have_unknowns(tree):
-            passes.eliminate_in_pairs(i, o, reciprocal, passed, tree)
+            passes.eliminate_coordinate_from_cross_terms(i, o, reciprocal, passed, tree)
     elif body_pairs.have_unknowns(tree):
         body_pairs.store_coordinate(i, kind, e, start, tree.pairs)
     return body
@@ -249,7 +249,7 @@ def _with_limbs(i, body, tree):
 
 
 @kernel
-def eliminate(length, topology, bodies, tree, p):
+def eliminate_joints(length, topology, bodies, tree, p):
     """Eliminate Newton's matrix, with Ω of all rows: G and t into `tree`.
 
     Twists advance by `length` of the last step.
@@ -304,7 +304,7 @@ def _add_axis_force(i, k, force, n, f, tree):
 
 @kernel
 def add_wrenches(topology, bodies, tree, p):
-    """Add the wrenches `body_wrench` to t, after `eliminate`, in a pass of their own: they are small beside the
+    """Add the wrenches `body_wrench` to t, after `eliminate_joints`, in a pass of their own: they are small beside the
     impulses."""
     limbs = tree.limbs
     passes.clear_r("newton", tree)

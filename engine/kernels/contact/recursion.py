@@ -137,7 +137,7 @@ def _without_axis(i, kind, tau, added, bodies, tree, body):
         mass = tree.mimics.mass
         passes.add_axis(i, kind, e, (x, y, x, y, d, along), mass, tree.mimics)
         if mimics.eliminated_with_joint(i, tree):
-            k, w = passes.eliminate(i, tree.mimics.joint_slot[i], tau, added, mass, tree.mimics)
+            k, w = passes.eliminate_coordinate(i, tree.mimics.joint_slot[i], tau, added, mass, tree.mimics)
             x, y = passes.column_at(i, tree.mimics.joint_slot[i], mass, tree.mimics)
     return _minus_axis(i, 0, x, y, k, w, tree, body) if mimics.eliminated_with_joint(i, tree) else body
 
@@ -166,7 +166,7 @@ def _without_ball(i, tau, added, start, bodies, tree, body):
         r = 1.0 / (d + added[start + k])
         w = r * (tau[start + k] - along)
         body = _minus_axis(i, k, x, y, r, w, tree, body)
-        passes.eliminate_axis(i, k, REVOLUTE, e, (x, y, scale(r, x), scale(r, y), r, w), "mass", tree)
+        passes.eliminate_axis_from_coordinates(i, k, REVOLUTE, e, (x, y, scale(r, x), scale(r, y), r, w), "mass", tree)
     return body
 
 

@@ -8,9 +8,9 @@ from engine.compile import inline
 from engine.compile.operations import parallel_range, thread_max
 from engine.kernels.contact.problem import HAS_RESTITUTION, RESTITUTION_ATTEMPT, RESTITUTION_FRACTION
 from engine.kernels.contact.properties import coefficients_of
-from engine.kernels.contact.rounding import closing_gap
+from engine.kernels.contact.rounding import closing_gap, residual_tolerance
 from engine.kernels.spatial import add, dot, load3
-from engine.scene.tolerances import HALVINGS, RESTITUTION_SPEED
+from engine.scene.tolerances import RESTITUTION_ATTEMPTS, RESTITUTION_MARGIN, RESTITUTION_SPEED
 
 
 @inline
@@ -28,41 +28,50 @@ def rebound_velocity(speed, gravity_change):
 def restitution_offsets(count, restitution, dt, keeps_energy, contact):
     """Set the target velocities by gaps and by `restitution` of the restitution; return whether any contact rebounds.
 
-    `keeps_energy`: the integrator conserves the energy of free flight, see `rebound_velocity`; semi-implicit steps need
-    no correction.
+    A contact approaches with the velocity at the start of the step or with that of v_f, whichever is slower: the
+    faster one would add energy. `keeps_energy`: the integrator conserves the energy of free flight, see
+    `rebound_velocity`; semi-implicit steps need no correction.
     """
     touching, p, rebounds = contact.contacts, contact.solver.problem, 0.0
     for i in parallel_range(count):
-        gap, before = touching.gap[i], contact.before[i]
+        gap, before, free = touching.gap[i], contact.before[i], p.normal_velocity[i]
         c = closing_gap(gap, load3(touching.frame[i]), load3(touching.position[i])) / dt
-        e = restitution * coefficients_of(touching.shape[i], contact)[1]
-        if e > 0.0 and before < -RESTITUTION_SPEED and gap + dt * p.normal_velocity[i] <= 0.0:
+        e, approach = restitution * coefficients_of(touching.shape[i], contact)[1], max(before, free)
+        if e > 0.0 and approach < -RESTITUTION_SPEED and gap + dt * free <= 0.0:
             rebounds = 1.0
-            c = min(c, -rebound_velocity(e * before, p.normal_velocity[i] - before) if keeps_energy else e * before)
-        p.offset[i], p.free[i, 0] = c, p.normal_velocity[i] + c
+            c = min(c, -rebound_velocity(e * approach, free - before) if keeps_energy else e * approach)
+        p.offset[i], p.free[i, 0] = c, free + c
     return thread_max(rebounds) > 0.0
 
 
 @inline
 def _added_energy(count, joints, p):
-    """Twice the kinetic energy that the impulses add."""
-    total = 0.0
+    """Twice the kinetic energy that the impulses add, (C4), and the part of it due to rebound velocities."""
+    total, rebounds = 0.0, 0.0
     for i in range(count):
         x, u, b = load3(p.impulse[i]), load3(p.u[i]), load3(p.free[i])
         total += dot(x, add(u, b)) - 2.0 * x[0] * p.offset[i]
+        rebounds += x[0] * max(-p.offset[i], 0.0)
     for j in range(joints):
         total += p.joint_impulse[j] * (p.joint_u[j] + p.joint_free[j])
-    return total
+    return total, rebounds
 
 
 @inline
 def accept_or_reduce_restitution(count, joints, contact):
-    """Whether the impulses of rebounds add no energy; otherwise reduce the fraction of the restitution."""
+    """Whether the impulses of rebounds add no energy; otherwise reduce the fraction of the restitution.
+
+    With constant impulses, a reduction by the share of the added energy in that of the rebounds would suffice.
+    """
     search = contact.solver.search
-    if search.counts[HAS_RESTITUTION] == 0 or _added_energy(count, joints, contact.solver.problem) <= 0.0:
+    if search.counts[HAS_RESTITUTION] == 0:
+        return True
+    added, rebounds = _added_energy(count, joints, contact.solver.problem)
+    if added <= 0.0:
         return True
     search.counts[RESTITUTION_ATTEMPT] += 1
-    search.numbers[RESTITUTION_FRACTION] = (
-        0.5 * search.numbers[RESTITUTION_FRACTION] if search.counts[RESTITUTION_ATTEMPT] <= HALVINGS else 0.0
-    )
-    return search.counts[RESTITUTION_ATTEMPT] > HALVINGS + 1
+    factor = 0.0
+    if rebounds > 0.0 and search.counts[RESTITUTION_ATTEMPT] <= RESTITUTION_ATTEMPTS:
+        factor = max(1.0 - RESTITUTION_MARGIN * added / rebounds - residual_tolerance(added), 0.0)
+    search.numbers[RESTITUTION_FRACTION] *= factor
+    return search.counts[RESTITUTION_ATTEMPT] > RESTITUTION_ATTEMPTS + 1

@@ -83,10 +83,6 @@ def closing_gap(gap, n, position):
     In single precision it is reduced by the error of the coordinates, so that a robot at rest does not sink in jumps.
     """
     if is_single(gap):
-        return max(
-            gap
-            - GAP_TOLERANCE_SINGLE
-            * (1.0 + abs(n[0] * position[0]) + abs(n[1] * position[1]) + abs(n[2] * position[2])),
-            0.0,
-        )
+        size = 1.0 + abs(n[0] * position[0]) + abs(n[1] * position[1]) + abs(n[2] * position[2])
+        return max(gap - GAP_TOLERANCE_SINGLE * size, 0.0)
     return gap if gap > GAP_TOLERANCE else 0.0

@@ -67,7 +67,7 @@ _VIOLATING = 0.1  # of the largest violation: a contact that is held open next h
 
 
 @inline
-def _take_step(contacts, joints, length, p):
+def _advance_impulses(contacts, joints, length, p):
     """Advance λ and u by `length` of the step."""
     for i in parallel_range(contacts):
         store3(p.impulse[i], add(load3(p.impulse[i]), scale(length, load3(p.change[i]))))
@@ -327,7 +327,7 @@ def _take_newton_step(contacts, joints, eps, p, numbers, counts):
     if length == 0.0 or counts[STALLED_STEPS] == _MAX_STALLED:
         counts[STEPS_LEFT] = 0
     else:
-        _take_step(contacts, joints, length, p)
+        _advance_impulses(contacts, joints, length, p)
         if best_merit < _SMALL_MERIT and 0.9 * best_merit < merit_after and merit_after < 1.1 * best_merit:
             eps = max(stalled_damping(unit), 0.1 * eps)
         elif merit_after < best_merit:
