@@ -134,6 +134,37 @@ def test_a_long_chain_is_looked_at_once(qtbot, monkeypatch):
     assert panel._names[2][0] == max(metrics.horizontalAdvance(row.name) for row in rows)
 
 
+def test_drives_give_way_to_names_and_sliders(qtbot):
+    """Of rows that a search hides, neither names nor numbers count."""
+    model, panel = engine.chain(3), JointPanel()
+    qtbot.addWidget(panel)
+    panel.show()
+    names = ("arm0_joint_with_a_long_name", "arm1_joint_with_a_long_name", "hip")
+    panel.set_rows(
+        rows := [replace(row, name=name) for row, name in zip(coordinates(model), names, strict=True)], model.neutral()
+    )
+
+    def columns(width: int) -> list[bool]:
+        panel.resize(width, 600)
+        qtbot.waitUntil(lambda: panel.viewport().width() > width - 40)
+        assert panel.columnWidth(SLIDER) >= SLIDER_FAIR
+        shown = [panel.table.index(k, NAME).data() for k in range(len(rows))]
+        assert [shown[k] for k in range(len(rows)) if not panel.isRowHidden(k)] == [
+            name for k, name in enumerate(names) if not panel.isRowHidden(k)
+        ]
+        return [not panel.isColumnHidden(column) for column in (DRIVE, VELOCITY, EFFORT)]
+
+    assert columns(380) == [False, False, False]
+    assert columns(460) == [True, False, False]
+    assert columns(560) == [True, False, False]
+    assert columns(660) == [True, True, True]
+    for k in (0, 1):
+        panel.setRowHidden(k, True)
+    panel.show_units()
+    assert columns(380) == [True, False, False]
+    assert columns(560) == [True, True, True]
+
+
 def test_long_names_of_followers_take_no_room_from_names_and_sliders(qtbot):
     """Nor does a name lose an ending for which its column has room."""
     model, panel = engine.load(engine.find_robot("arm7")), JointPanel()
