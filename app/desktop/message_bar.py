@@ -33,6 +33,9 @@ class MessageBar(QStatusBar):
         self.addPermanentWidget(notes)
         self.messageChanged.connect(self._make_room)
 
+    def showMessage(self, text: str | None, msecs: int = 0) -> None:
+        super().showMessage((text or "").replace("\n", " "), msecs)
+
     def mention(self, text: str) -> None:
         """Show a message of what may happen often, unless one of another sort is still to be read."""
         if self.currentMessage() in ("", self._mentioned):

@@ -104,6 +104,7 @@ class DiagnosticsView:
         self._run_stopped = True
         self.panel.show_file(refused.path, f"{Path(refused.path).name} was not loaded", list(refused.diagnostics))
         self._open(self._bar.currentMessage())
+        self._window.refresh()
 
     def show_controller_problem(self, message: str) -> None:
         """Show why a controller stopped driving the robot."""

@@ -113,7 +113,6 @@ class Sessions:
     def _try_open(self, path: str) -> None:
         if (error := self._show_result(self._start, path)) is not None:
             self._window.feature(DiagnosticsView).show_refused(Refused.because(path, error))
-            self._window.refresh()
 
     def _save(self, path: str) -> str:
         with_run = self.save(path)

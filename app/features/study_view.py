@@ -16,12 +16,13 @@ from app.desktop import dialogs, theme
 from app.desktop.actions import MESSAGE, make_action
 from app.desktop.dialogs import ask_path
 from app.desktop.docks import BOTTOM, Dock
+from app.features.diagnostics_view import DiagnosticsView
 from app.features.run_exports import RunExports
 from app.features.window_type import Window
 from app.jobs.study_opening import Opened, SampleRun, StudyOpening, folder_of
 from app.panels.study import StudyPanel
 from app.recording.run_files import KEPT_SUFFIX
-from app.simulation.messages import Loaded
+from app.simulation.messages import Loaded, Refused
 
 CHECK_INTERVAL = 1000  # ms between two checks for more results of a study that runs, and RARER times a reading at least
 RARER = 10
@@ -37,11 +38,12 @@ class StudyView(QObject):
 
     def __init__(self, window: Window):
         super().__init__(window)
-        self._window = window
+        self._window, self._findings = window, window.feature(DiagnosticsView)
         self.panel, self._opening, self._running = StudyPanel(), StudyOpening(), SampleRun()
         self._folder = tempfile.TemporaryDirectory(suffix=KEPT_SUFFIX, ignore_cleanup_errors=True)
         self._path = self._read = ""  # of the study that is wanted, and of that which is being read
         self._low = False  # the dock has a message alone
+        self._wrong = False  # Diagnostics lists problems of the file that was read last
         self._parts = 0  # files with its results, as it was last read
         self._began = 0.0
         self._trusted = ""  # the folder whose controller may run
@@ -158,8 +160,13 @@ class StudyView(QObject):
             self.panel.show_results(opened.results)
         elif before is None:
             self.panel.show_none(opened.problem)
-        else:
+        if opened.problem and (before is not None or opened.diagnostics):
             bar.showMessage(f"the study was not opened: {opened.problem}", MESSAGE)
+        if opened.diagnostics:
+            self._findings.show_refused(Refused(self._read, opened.diagnostics))
+        elif self._wrong:
+            self._findings.forget_stop()
+        self._wrong = bool(opened.diagnostics)
         if opened.grows and (opened.results is not None or before is None):
             took = time.perf_counter() - self._began
             self._checking.start(max(CHECK_INTERVAL, int(1000 * RARER * took)))

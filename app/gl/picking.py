@@ -71,11 +71,30 @@ def way_to(camera: Camera, size: tuple[float, float], bodies: ArrayLike) -> Vect
 
 
 def way_to_tiny(camera: Camera, size: tuple[float, float], bodies: ArrayLike) -> Vector | None:
-    """Return the direction, as of `way_to`, to bodies that are together less than `TINY` in a picture; else None."""
-    corners = seen_at(camera, size, np.reshape(bodies, (-1, 3)))
-    toward = corners.mean(0) - np.array(size) / 2
-    tiny = np.ptp(corners, axis=0).max() < TINY  # not if a corner is behind the eye, and so nan
-    return toward / max(float(np.linalg.norm(toward)), 1e-9) if tiny else None
+    """Return the direction, as of `way_to`, to bodies that are together less than `TINY` in a picture; else None.
+
+    Also to bodies so far apart that they have less than `TINY` pixels.
+    """
+    points = np.asarray(bodies, float)
+    corners = seen_at(camera, size, points.reshape(-1, 3)).reshape(*points.shape[:2], 2)
+    outside = np.all(corners < 0, axis=1) | np.all(corners > size, axis=1) | np.all(np.isnan(corners), axis=1)
+    areas = np.where(outside.any(1), 0.0, np.ptp(corners, axis=1).prod(1))
+    tiny = np.ptp(corners, axis=(0, 1)).max() < TINY  # not if a corner is behind the eye, and so nan
+    if not (tiny or (points.shape[1] > 1 and areas.sum() < TINY)):
+        return None
+    ahead = corners[np.isfinite(corners).all(2)]
+    toward = ahead.mean(0) - np.array(size) / 2 if len(ahead) else np.array([0.0, 1.0])
+    return toward / max(float(np.linalg.norm(toward)), 1e-9)
+
+
+def fit_until_seen(camera: Camera, size: tuple[float, float], bodies: ArrayLike) -> None:
+    """Show bodies, as of `way_to`, that are tiny: all of them, or else the nearest to their middle that can be seen."""
+    points = np.asarray(bodies, float)
+    aside = np.linalg.norm(points.mean(1) - np.median(points.mean(1), axis=0), axis=1)
+    nearest, count = points[np.argsort(aside, kind="stable")], len(points)
+    while count and way_to_tiny(camera, size, points) is not None:
+        camera.fit(nearest[:count].min((0, 1)), nearest[:count].max((0, 1)))
+        count //= 2
 
 
 def pick(content: Content, link_poses: ArrayLike, eye: ArrayLike, direction: ArrayLike) -> Hit | None:

@@ -15,15 +15,18 @@ from app.jobs.background import Background
 from app.reasons import reason, unreadable
 
 MANIFEST = "study.json"
-LISTED = 5  # problems of a study's file
 
 
 @dataclass(frozen=True)
 class Opened:
-    """The results, or the reason why they could not be read; `grows` where a run of the study may add to them."""
+    """The results, or the reason why they could not be read; `grows` where a run of the study may add to them.
+
+    `diagnostics` are all problems of a study's file, with their lines.
+    """
 
     results: engine.StudyResults | None = None
     problem: str = ""
+    diagnostics: tuple[engine.Diagnostic, ...] = ()
     grows: bool = False
     over: bool = True
 
@@ -80,9 +83,9 @@ def _read(path: str, _: threading.Event) -> Opened:
         results = engine.StudyResults(folder)
         return Opened(results, grows=results.study is not None and len(results.columns["sample"]) < results.study.count)
     except engine.StudyError as error:
-        lines = str(error).splitlines()
-        more = [f"and {len(lines) - LISTED} more: main.py study {path}"] * (len(lines) > LISTED)
-        return Opened(problem="\n".join([*lines[:LISTED], *more]))
+        first, *others = str(error).splitlines()
+        more = f" (and {len(others)} more, listed in Diagnostics)" if others else ""
+        return Opened(problem=first + more, diagnostics=error.diagnostics)
     except (OSError, ValueError, MemoryError) as error:
         return Opened(problem=unreadable(path, error), grows=begun and not engine.StudyResults.parts(folder))
 

@@ -15,7 +15,7 @@ import engine
 from app.gl.batch import Batch, Box
 from app.gl.camera import Camera
 from app.gl.contact_marks import Marks
-from app.gl.picking import Hit, corners_at, pick, ray, way_to, way_to_tiny
+from app.gl.picking import Hit, corners_at, fit_until_seen, pick, ray, way_to, way_to_tiny
 from app.gl.renderer import DETAILS
 from app.gl.scene import REACH, Scene
 from app.gl.view import View
@@ -196,8 +196,7 @@ class Viewport(SteeredView):
     @property
     def robot_size(self) -> float:
         """The diagonal of the robot's bounding box in its pose, m."""
-        lower, upper = self.robot_bounds
-        return float(np.linalg.norm(upper - lower))
+        return float(np.linalg.norm(np.subtract(*self.robot_bounds)))
 
     def set_poses(
         self, link_poses: ArrayLike, batch: Batch | None = None, robot: int = 0, contacts: Contacts | None = None
@@ -237,6 +236,8 @@ class Viewport(SteeredView):
             self.camera.fit(*self.overlays.around(self._batch.bounds(self._scene.content.reach), self._batch))
         elif self._scene is not None and self._poses is not None:
             self.camera.fit(*self.overlays.around(self.robot_bounds))
+            links = self._scene.content.of_links(self._poses, range(self._own))
+            fit_until_seen(self.camera, (self.width(), self.height()), links)
         else:
             self.camera = Camera(parallel=self.camera.parallel)
         self._change()
@@ -338,8 +339,7 @@ class Viewport(SteeredView):
             self._move()
             return
         view = self.view()
-        moved = view.pixels_from(self._requested)
-        if moved < UNSEEN:
+        if (moved := view.pixels_from(self._requested)) < UNSEEN:
             return
         if self._still.isActive() or self._screen.detail or moved >= 1.0:
             self._move(view)

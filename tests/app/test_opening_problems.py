@@ -19,6 +19,7 @@ from app.features.attaching import DiagnosticsView, RunExports, SceneView, Sessi
 from app.features.study_view import StudyView
 from app.simulation.messages import Loaded, Refused
 
+KEPT = '[[vary]]\nwhat = "damping"\nof = "all"\nvalues = [0.0, 0.5]\n[[keep]]\nquantity = "shoulder position"\n'
 PENDULUM = engine.find_robot("double_pendulum")
 
 
@@ -214,14 +215,26 @@ def test_what_is_still_being_read_comes_beside_a_body_that_was_added_meanwhile(
     assert (len(scene.obstacles), len(bench.robot.parts)) == (not robot, 1 + robot)
 
 
-def test_what_is_wrong_with_a_studys_file_is_listed_before_it_is_run(qtbot, window, tmp_path):
-    view, path = window.features[StudyView], tmp_path / "own.toml"
-    path.write_text('robot = "double_pendulum"\nseconds = -1\n' + "".join(f"word{k} = 1\n" for k in range(9)))
+def test_what_is_wrong_with_a_studys_file_is_listed_before_it_is_run(qtbot, arm, tmp_path):
+    """In the status bar, on one line, is the first problem of many."""
+    window, view, path = arm, arm.features[StudyView], tmp_path / "own.toml"
+    path.write_text('robot = "double_pendulum"\nseconds = -1\n' + "".join(f"word{k} = 1\n" for k in range(9)) + KEPT)
     window.open(path)
-    wait(qtbot, lambda: "own.toml: line 2" in view.panel.summary.text())
-    *listed, more = view.panel.summary.text().splitlines()
-    assert len(listed) == 5
-    assert more == f"and {len(str(told(path)).splitlines()) - 5} more: main.py study {path}"
+    wait(qtbot, lambda: view.panel.summary.text().endswith("(and 9 more, listed in Diagnostics)"))
+    panel = window.features[DiagnosticsView].panel
+    assert panel.isVisible()
+    assert panel.summary.text() == "own.toml was not loaded: 10 errors"
+    assert tuple(panel.diagnostics) == told(path).diagnostics
+    assert "seconds = -1" in panel.excerpt.toPlainText()
+    first = window.statusBar().currentMessage()
+    assert first.startswith("the study was not opened: own.toml: line 2: error: seconds: it is -1")
+    assert "\n" not in first
+    path.write_text('robot = "double_pendulum"\nseconds = 1.0\n' + KEPT)
+    engine.Study.read(path).run(tmp_path / "own.results", processes=0)
+    window.open(path)
+    wait(qtbot, lambda: view.panel.results is not None)
+    assert not panel.isVisible()
+    assert panel.summary.text() == "arm7.urdf: no problems"
 
 
 def told(path) -> engine.StudyError:

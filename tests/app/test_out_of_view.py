@@ -11,7 +11,7 @@ import engine
 from app.features.out_of_view import OutOfView
 from app.features.reloading import Reloading
 from app.gl.camera import Camera
-from app.gl.picking import seen_at, way_to
+from app.gl.picking import fit_until_seen, seen_at, way_to, way_to_tiny
 
 CUBE = np.array([list(np.ndindex(2, 2, 2))]) - 0.5
 
@@ -141,3 +141,56 @@ def test_a_robot_too_small_to_be_seen_is_told_too(qtbot, arm):
     assert button.text().startswith("←")
     arm.viewport.see(replace(camera, distance=20 * camera.distance))
     wait(qtbot, lambda: not button.isVisible())
+
+
+APART = """<robot name="apart"><link name="l0"><visual><geometry><box size="0.1 0.1 0.1"/></geometry></visual></link>{}
+</robot>"""
+SLIDE = """
+<link name="l{0}"><visual><geometry><box size="0.1 0.1 0.1"/></geometry></visual><inertial><mass value="1"/>
+<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+<joint name="j{0}" type="prismatic"><parent link="l0"/><child link="l{0}"/><axis xyz="{1}"/>
+<limit lower="-900" upper="900" effort="1" velocity="1"/></joint>"""
+
+
+def largest(window) -> float:
+    """The largest number of pixels across a link in the picture, as of its box of 0.1 m."""
+    viewport = window.viewport
+    size = viewport.width(), viewport.height()
+    at = window.workbench.robot.newest.link_poses[:, :3, 3]
+    places = [seen_at(viewport.camera, size, each + CUBE[0] / 10) for each in at]
+    return max(np.ptp(each, axis=0).max() for each in places if np.all((each > 0) & (each < size)))
+
+
+def test_a_robot_that_fell_apart_is_shown_in_part(qtbot, opened, tmp_path):
+    """Of four links over some 700 m, each has less than a pixel in a picture with all of them."""
+    path = tmp_path / "apart.urdf"
+    path.write_text(
+        APART.format("".join(SLIDE.format(k + 1, axis) for k, axis in enumerate(("1 0 0", "0 0 -1", "0 0 1"))))
+    )
+    window = opened(path)
+    button, viewport = window.features[OutOfView].button, window.viewport
+    wait(qtbot, lambda: window.workbench.robot.newest is not None and in_picture(window))
+    window.workbench.posing.pose(np.array([300.0, 300.0, 400.0]))
+    wait(qtbot, lambda: viewport.robot_size > 700)
+    camera = replace(viewport.camera)
+    camera.fit(*viewport.robot_bounds)
+    viewport.see(camera)
+    assert largest(window) < 1.0
+    wait(qtbot, button.isVisible)
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    wait(qtbot, lambda: not button.isVisible())
+    assert largest(window) > 8.0
+    viewport.see(replace(camera))
+    qtbot.keyClick(window, Qt.Key.Key_F)
+    assert largest(window) > 8.0
+
+
+def test_a_long_chain_of_which_each_link_is_less_than_a_pixel_is_seen():
+    camera = Camera(np.zeros(3), 5.0, azimuth=0.0, elevation=0.0)
+    chain = CUBE * [0.03, 0.1, 0.03] + np.array([[[0.0, 0.1 * (k - 500), 0.0]] for k in range(1000)])
+    camera.fit(chain.min((0, 1)), chain.max((0, 1)))
+    assert way_to_tiny(camera, (800, 500), chain) is None
+    before = replace(camera)
+    fit_until_seen(camera, (800, 500), chain)
+    assert camera.distance == before.distance
+    assert way_to_tiny(camera, (800, 500), chain[::100]) is not None
