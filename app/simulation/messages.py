@@ -28,6 +28,8 @@ class Snapshot:
     """The state at one time, in reused buffers; for a batch, that of the selected robot."""
 
     def __init__(self, model: engine.Model):
+        self.model = model
+        """The robot as it is simulated, with its own masses, friction and gravity."""
         self.time = 0.0
         """Simulated time, s."""
         self.q = np.zeros(model.nq)
