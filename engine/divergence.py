@@ -1,4 +1,4 @@
-"""Reports of a robot whose state is no longer finite."""
+"""Divergence: its threshold, and reports of a robot whose state is no longer finite."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 
 from engine.step_settings import DAMPING, KD, KP, StepSettings
+
+DIVERGED = 1e12
+"""The divergence threshold: a velocity, rad/s or m/s, beyond every robot's."""
 
 
 class Diverged(ArithmeticError):

@@ -25,6 +25,7 @@ from engine.device_arrays import on_device, to_host
 from engine.kernels.status import FITS
 from engine.model import Model, poses
 from engine.model.layout import pack
+from engine.model.momentum import momentum as momentum_of_batch
 from engine.selection import capabilities, choice
 from engine.validation import Array
 
@@ -358,5 +359,5 @@ def energy(model: Model, q: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
 def momentum(model: Model, q: ArrayLike, v: ArrayLike) -> Array:
     """The whole robot's momentum as a wrench (n, f) about the world's origin, (6,): N m s, N s. q is (nq,), v (nv,)."""
     (q, v), single = validation.states(model, q=q, v=v)
-    total = poses.momentum(model, q, v)
+    total = momentum_of_batch(model, q, v)
     return total[0] if single else total

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from engine import validation
 from engine.checkpoint import Checkpoint
 from engine.device_arrays import on_device, to_host
-from engine.divergence import Diverged, described
+from engine.divergence import DIVERGED, Diverged, described
 from engine.frame import FrameReader
 from engine.kernels.collision.touching_pairs import touching_pairs
 from engine.model import Model
@@ -19,7 +19,7 @@ from engine.parameters import Parameters
 from engine.scene import Contacts, Scene
 from engine.scene.pairs import NO_PAIRS
 from engine.selection import capabilities, steppers
-from engine.step_settings import DIVERGED, INTEGRATORS, StepSettings, gains
+from engine.step_settings import INTEGRATORS, StepSettings, gains
 from engine.stepper import UNKNOWN, Stepper, fastest
 from engine.validation import Array
 

@@ -17,7 +17,6 @@ from engine.scene.pairs import NO_PAIRS
 from engine.validation import Array
 
 INTEGRATORS = ("semi-implicit", "rk4", "implicit")
-DIVERGED = 1e12  # a velocity beyond every robot's
 
 NO_POSITION, NO_ROW = -1, -2  # in `StepSettings.q_of_v`
 LOWER, UPPER, VELOCITY_LIMIT, EFFORT_LIMIT, DAMPING, FRICTION, KP, KD = range(8)  # rows of `StepSettings.joints`

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import engine
+from app.acting.coordinates import coordinates
 from app.recording.replay import Replay
 
 Pose = dict[str, tuple[str, list[float]]]
 """By joint name, the joint's kind and its coordinates, m or rad or a quaternion."""
 Poses = dict[str, dict[str, Pose]]
 """By robot name, the poses by their names."""
+SEEN = 1e-3  # rad or m; less beyond a limit is the rounding of files
 SLACK = 0.01  # share of a joint's range by which a simulated pose may be beyond a limit
 
 
@@ -74,6 +76,21 @@ def q_with_pose(model: engine.Model, pose: Pose, q: NDArray[np.floating]) -> NDA
                 values = np.clip(values, model.lower[joint.v], model.upper[joint.v])
             taken[joint.q] = values
     return taken
+
+
+def outside(robot: engine.Model, name: str) -> list[str]:
+    """Return a clause for each value outside the limits of a pose that comes with a robot, in the units of its rows."""
+    state, posed, clauses = robot.group_states.get(name, {}), robot.pose(name), []
+    given = {joint.q.start + k: (joint, x) for joint in robot.joints for k, x in enumerate(state.get(joint.name, ()))}
+    for row in coordinates(robot):
+        if row.q not in given or not row.direct or row.leader is not None:
+            continue
+        (joint, value), taken = given[row.q], float(posed[row.q])
+        beyond = math.remainder(value - taken, math.tau) if joint.kind == "revolute" else value - taken
+        if abs(beyond) > SEEN:
+            ends = f"{row.format(row.lower)} to {row.format(row.upper)}"
+            clauses.append(f"{row.label} {row.format(value)} is outside {ends}; {row.format(taken)} is set")
+    return clauses
 
 
 def _kind(joint: engine.Joint) -> str:

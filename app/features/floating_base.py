@@ -7,8 +7,10 @@ from functools import partial
 
 import numpy as np
 
+import engine
 from app.acting.undoing import Action, State, on_or_off
 from app.desktop.actions import MESSAGE
+from app.features.state_transfer import restore_state, transfer_pose
 from app.features.window_type import Window
 from app.simulation.messages import Event, Loaded, Refused
 
@@ -60,6 +62,7 @@ class FloatingBase:
         self._before, self._path = before if made and not arrived else None, event.path
         text = ""
         if before is not None and arrived:
+            self._take_over(before, event.start)
             text = (FREED if bench.robot.floating else FIXED) + KEPT * self._ran
             reported = f"Floating base {on_or_off(bench.robot.floating)}"
             bench.actions.report(Action(reported, before, replace(bench.actions.state, posed=True)))
@@ -68,6 +71,15 @@ class FloatingBase:
         if text:
             others = bar.currentMessage()
             bar.showMessage(f"{text}; {others}" if others else text, MESSAGE)
+
+    def _take_over(self, before: State, start: np.ndarray) -> None:
+        """Give the joints their pose and drives of before, on the ground if that is on; `start` (nq,) is the file's."""
+        bench = self._bench
+        model, settings, posed = bench.robot.model, bench.robot.settings, bool(np.all(np.isfinite(before.q)))
+        if posed and settings.ground:
+            start = engine.put_down(model, settings.scene, transfer_pose(before.model, before.q, model, start))
+        kept = {name: getattr(before.settings, name) for name in ("held", "driven", "by_velocity", "gains")}
+        restore_state(bench, replace(before, settings=replace(settings, **kept)), start, posed)
 
     def _is_in_the_air(self, event: Loaded) -> bool:
         """Whether several limbs hang from a root that its file fixes to the world, moving parts below the ground."""

@@ -85,6 +85,7 @@ class PoseMenu(QObject):
         for name in self._given:
             state = self._robot.group_states.get(name)
             tip = "Every joint at zero, or at its nearer limit" if state is None else _joints_of(state)
+            tip += "".join(f"; {each}" for each in saved_poses.outside(self._robot, name))
             self._add(self.menu, name, self._set, tip)
         saved = self._poses.get(self._robot.name, {})
         if saved:
@@ -115,13 +116,15 @@ class PoseMenu(QObject):
 
     def _set(self, name: str, posed: np.ndarray | None = None) -> None:
         """Put the robot into a pose, its own or `posed` (nq,); during play its drives move the held joints there."""
-        bench = self._bench
+        bench, limited = self._bench, saved_poses.outside(self._robot, name) if posed is None else []
         if not bench.robot.playing:
             bench.posing.set_pose(name, posed)
+            if limited:
+                self._say(f"pose {name!r}: {'; '.join(limited)}")
         else:
             try:
                 bench.joints.aim(name, bench.robot.model.pose(name, bench.robot.q) if posed is None else posed)
-                self._say(f"the drives move the joints to the pose {name!r}")
+                self._say("; ".join([f"the drives move the joints to the pose {name!r}", *limited]))
             except ValueError as refusal:
                 self._say(str(refusal))
         self._window.refresh()

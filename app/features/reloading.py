@@ -11,6 +11,7 @@ import engine
 from app.acting.undoing import State
 from app.desktop.actions import MESSAGE, check, make_action, offer
 from app.desktop.settings import setting
+from app.features.diagnostics_view import DiagnosticsView
 from app.features.robot_files import RELOADING
 from app.features.run_exports import RunExports
 from app.features.state_transfer import restore_state
@@ -101,6 +102,7 @@ class Reloading:
     def _report_change(self, file: str, changed: str, what_follows: str) -> None:
         """Report once that the file, or one beside it, has changed."""
         self._known |= {name: self._seen[name] for name in self._signatures(file)}
+        self._window.feature(DiagnosticsView).panel.show_outdated(file, changed)
         what = "it" if changed == file else "the robot"
         self._window.statusBar().showMessage(f"{Path(changed).name} has changed; F5 reloads {what}, {what_follows}")
 

@@ -59,7 +59,7 @@ class SceneView(QObject):
         self.turns = EditsInTurn(window, lambda: self.composing)
         self.adding = QMenu("&Add to the scene", window, toolTipsVisible=True)
         self._fill()
-        tips = "Add a copy of the selected object beside it", "Remove the selected objects"
+        tips = "Add a copy of each selected object beside it", "Remove the selected objects"
         self.duplicating = self._of_selected("&Duplicate object", self.duplicate, "Ctrl+D", tips[0])
         self.removing = self._of_selected("&Remove object", self.remove, Qt.Key.Key_Delete, tips[1])
         window.menus.edit.put(self.duplicating, self.removing, apart=True)
@@ -74,6 +74,7 @@ class SceneView(QObject):
         self._corners: dict[str, np.ndarray] = {}  # (2, 3) of the meshes that were added, by file
         window.files.dropped |= dict.fromkeys(MESH_SUFFIXES, self.add_mesh)
         self.panel.chosen.connect(self._follow)
+        self.panel.list.itemSelectionChanged.connect(self._highlight)
         self.panel.changed.connect(lambda *edit: self.turns.add(partial(self.change, *edit)))
         window.selection.changed.connect(self._follow_link)
         window.loaded.connect(self._on_loaded)
@@ -101,8 +102,8 @@ class SceneView(QObject):
         menu.addSeparator()
         edit = menu.addAction("&Edit…", lambda: self._window.docks.show_in_front("Scene"))
         edit.triggered.connect(lambda: self.choose(row))
-        menu.addAction("&Duplicate", lambda: self.turns.add(partial(self.duplicate, row)))
         rows = chosen if row in (chosen := self.panel.rows) else [row]
+        menu.addAction("&Duplicate", lambda: self.turns.add(partial(self.duplicate, *rows)))
         menu.addAction("&Remove", lambda: self.turns.add(partial(self.remove, *rows)))
 
     def _fill(self) -> None:
@@ -142,7 +143,14 @@ class SceneView(QObject):
         self.panel.usual = self._bench.robot.settings.scene.friction
         if there and (self.panel.isVisible() or self.panel.row >= 0):
             self._show_objects()
-        self._overlays.choose_obstacle(self.panel.row if self.panel.row < len(self.obstacles) else -1)
+        self._highlight()
+
+    def _highlight(self) -> None:
+        """Highlight all selected objects in the picture."""
+        count, root = len(self.obstacles), self._bench.surroundings.root_of_part
+        rows = [row for row in self.panel.rows if row < len(self.objects)]
+        bodies = [root(row - count) for row in rows if row >= count]
+        self._overlays.choose_objects([row for row in rows if row < count], bodies if len(rows) > 1 else [])
 
     def _show_objects(self) -> None:
         bench, replay = self._bench, self._bench.replay
@@ -161,7 +169,7 @@ class SceneView(QObject):
         """Select in the viewport the object selected in the list."""
         part = row - len(self.obstacles)
         self._window.selection.choose(self._bench.surroundings.root_of_part(part) if part >= 0 else -1)
-        self._overlays.choose_obstacle(row if part < 0 else -1)
+        self._highlight()
 
     def _follow_link(self, link: int) -> None:
         if link >= 0:
@@ -172,7 +180,7 @@ class SceneView(QObject):
         """Select a row of the list, −1 for none."""
         self._show_objects()
         self.panel.choose(row)
-        self._overlays.choose_obstacle(row if row < len(self.obstacles) else -1)
+        self._highlight()
 
     @property
     def _robot(self) -> engine.Model | None:
@@ -253,19 +261,36 @@ class SceneView(QObject):
         give_reason(action, "select an object in the Scene dock or in the picture first")
         return action
 
-    def duplicate(self, row: int) -> None:
-        """Add a copy of a row's object beside it."""
-        every, boxes = self.objects, self._boxes()
-        item, pose = every[row], every[row].pose.copy()
-        least = 0.0 if np.any(boxes[row][1] > boxes[row][0]) else OBSTACLE * self._window.viewport.robot_size
-        pose[1, 3] += object_places.beside(boxes.pop(row), boxes, least)
-        name = scene_objects.free_name(re.sub(r" \d+$", "", item.name), [x.name for x in every])
-        item = replace(item, pose=pose, name=name)
-        if item.shape:
-            self._put(item)
+    def duplicate(self, *rows: int) -> None:
+        """Add a copy of each of these rows' objects beside it, in one step."""
+        every, boxes, robots = self.objects, self._boxes(), [each.model for each in self._bench.robot.parts]
+        names, copies, count = [each.name for each in every], [], len(self.obstacles)
+        for row in rows:
+            (low, high), pose, item = boxes[row], every[row].pose.copy(), every[row]
+            least = 0.0 if np.any(high > low) else OBSTACLE * self._window.viewport.robot_size
+            shift = object_places.beside((low, high), [*boxes[:row], *boxes[row + 1 :]], least) * np.array([0, 1, 0])
+            pose[:3, 3] += shift
+            boxes.append((low + shift, high + shift))
+            names.append(scene_objects.free_name(re.sub(r" \d+$", "", item.name), names))
+            copies.append(replace(item, pose=pose, name=names[-1]))
+        parts = [
+            partial(body_of, item, item.pose)
+            if item.shape
+            else partial(engine.Part, robots[row - count], item.pose, f"{item.name}/")
+            for row, item in zip(rows, copies, strict=True)
+            if row >= count
+        ]
+        if len(copies) == 1 and not parts:
+            self._put(copies[0])
+            return
+        reported = f"Add {copies[0].name}" if len(copies) == 1 else f"Duplicate {len(copies)} objects"
+        obstacles = [*self.obstacles, *map(scene_objects.obstacle_of, copies[: len(copies) - len(parts)])]
+        if parts:
+            own = self._bench.robot.parts
+            last = len(obstacles) + len(own) + len(parts) - 1
+            self._set_parts(lambda: [*own, *(make() for make in parts)], last, reported, obstacles)
         else:
-            model = self._bench.robot.parts[row - len(self.obstacles)].model
-            self._add_part(lambda: engine.Part(model, pose, f"{item.name}/"), item.name)
+            self._set_obstacles(obstacles, len(obstacles) - 1, reported)
 
     def _set_obstacles(self, wanted: Sequence[engine.Obstacle | SceneObject], row: int, reported: str) -> None:
         try:

@@ -21,6 +21,7 @@ CHOSEN = (0.22, 0.58, 1.0, 0.55)
 class Appearance:
     """The appearance of a robot: `chosen` is the highlighted link, −1 for none; `opacity` of the whole robot.
 
+    `others` are links that are highlighted with it.
     `tints` (links, 4) are RGB in 0…1 and strength for each link, None for the links' own colours. For a robot with a
     ghost, `ghost` is the ghost's opacity, and links are those of both.
     """
@@ -30,6 +31,7 @@ class Appearance:
     wireframe: bool = False
     tints: NDArray[np.float32] | None = None
     ghost: float = 1.0
+    others: tuple[int, ...] = ()
 
     @property
     def solid(self) -> bool:
@@ -48,13 +50,12 @@ class Appearance:
         if self.tints is not None:
             tinted = instances.link < len(self.tints)
             tint[tinted] = self.tints[instances.link[tinted]]
-        if self.chosen >= 0:
-            tint[instances.link == self.chosen] = CHOSEN
+        tint[np.isin(instances.link, [each for each in (self.chosen, *self.others) if each >= 0])] = CHOSEN
         return color, tint
 
     def like(self, other: Appearance) -> bool:
         """Whether both are equal, apart from small differences in tints."""
-        mine, yours = ((one.chosen, one.opacity, one.wireframe, one.ghost) for one in (self, other))
+        mine, yours = ((x.chosen, x.others, x.opacity, x.wireframe, x.ghost) for x in (self, other))
         if mine != yours or (self.tints is None) != (other.tints is None):
             return False
         return self.tints is None or float(np.abs(self.tints - other.tints).max(initial=0.0)) < 0.02

@@ -29,8 +29,8 @@ from app.gl.ground_drawer import GroundDrawer
 from app.gl.overlay_drawer import OverlayDrawer
 from app.gl.scene import Content
 
-SAMPLES = 4
-DETAILS = ((1.0, SAMPLES), (1.0, 0), (1.5, 0), (2.0, 0))
+MSAA_SAMPLES = 4
+DETAILS = ((1.0, MSAA_SAMPLES), (1.0, 0), (1.5, 0), (2.0, 0))
 """From finest to fastest: the divisor of the resolution, and samples per pixel. All have shadows and smooth edges;
 all but the first limit meshes to visible triangles."""
 COSTS = (12.3, 2.7, 1.5, 1.0)

@@ -45,6 +45,7 @@ LEAST_DOCK = 150  # px
 WHOLE = 720  # px, the width in which most problems and fixes take two lines
 MANY = 40  # rows that do not fit on any screen
 AROUND = 7  # lines of text: the height of titles, buttons and the header
+OUTDATED = "{} has changed since, and F5 reads it: this list is of the file as it was"
 
 
 class Wrapped(QStyledItemDelegate):
@@ -167,6 +168,11 @@ class DiagnosticsPanel(QWidget):
         if self.diagnostics:  # an error, which is why the file was not loaded, is the first to be read
             first = next((row for row, each in enumerate(self.diagnostics) if each.severity == "error"), 0)
             self.list.setCurrentItem(self.list.topLevelItem(first))
+
+    def show_outdated(self, file: str, changed: str) -> None:
+        """Say that the list is of a file as it was before `changed`, the file or one beside it, was written."""
+        if file == self._path:
+            self._show_outcome(OUTDATED.format(Path(changed).name))
 
     def show_trust_button(self, on: bool) -> None:
         """Show or hide the button for a file that was refused for what only a trusted xacro file may do."""

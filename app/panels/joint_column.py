@@ -19,7 +19,7 @@ UNBOUNDED = 16_777_215  # px, Qt's QWIDGETSIZE_MAX
 MIN_HEIGHT = 150  # px, the least height of the facts; with less they are hidden
 AROUND = 12  # px around a text in place of rows
 MANY = 20  # rows; above more of them is a search
-NOTHING = "No joint has these letters"
+NOTHING = "No joint has these words in its name"
 MAX_SHARE = 0.45  # largest share of the height for the facts of a selected link, if rows leave no space
 
 
@@ -67,15 +67,18 @@ class JointColumn(QWidget):
         self._later.start(0)
 
     def _filter(self, text: str) -> bool:
-        """Show only rows whose name contains a text; return whether there are any."""
-        table, rows, any_shown = self._joints, self._joints.table.rows, False
+        """Show only rows whose name contains all words of a text; return whether there are any."""
+        table, rows, any_shown, words = self._joints, self._joints.table.rows, False, text.casefold().split()
+        before = [*map(table.isRowHidden, range(len(rows)))]
         for k, row in enumerate(rows):
-            hidden = text.casefold() not in row.label.casefold()
+            hidden = not all(word in row.label.casefold() for word in words)
             any_shown |= not hidden
             if hidden and table.rowHeight(k) > table.verticalHeader().defaultSectionSize():
                 table.close_row()
-            if hidden != table.isRowHidden(k):
+            if hidden != before[k]:
                 table.setRowHidden(k, hidden)
+        if before != [*map(table.isRowHidden, range(len(rows)))]:
+            table.show_units()
         table.nothing = "" if any_shown else NOTHING if rows else table.nothing
         self._later.start(0)
         table.viewport().update()

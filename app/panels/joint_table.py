@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,12 @@ class JointTable(QAbstractTableModel):
         self.beginResetModel()
         self.rows, self.q, self.marked = rows, q.copy(), frozenset()
         self.endResetModel()
+
+    def shorten(self, names: Collection[str], ending: str) -> None:
+        """Display these names without their ending, and where one is a free base's, all of those."""
+        bases = [row.label for row in self.rows if row.label.startswith(BASE)]
+        cut = [*names, *bases] if any(name.startswith(BASE) for name in names) else names
+        self.short = {name: shortened(name, ending) for name in cut}
 
     def rowCount(self, parent: QModelIndex | None = None) -> int:
         return 0 if parent is not None and parent.isValid() else len(self.rows)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 import numpy as np
-from PyQt6.QtCore import QEvent, QModelIndex, QPointF, QRect, QRectF, Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, Qt, pyqtSignal
 from PyQt6.QtGui import (
     QActionGroup,
     QContextMenuEvent,
@@ -20,25 +19,15 @@ from PyQt6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
-    QPen,
     QResizeEvent,
 )
-from PyQt6.QtWidgets import (
-    QAbstractItemView,
-    QDoubleSpinBox,
-    QHeaderView,
-    QMenu,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QTableView,
-    QWidget,
-)
+from PyQt6.QtWidgets import QAbstractItemView, QHeaderView, QMenu, QTableView, QWidget
 
 from app.acting.coordinates import Coordinate
 from app.acting.drives import Drive
 from app.desktop import theme
 from app.desktop.context_menus import JOINT, Clicked
+from app.panels.joint_sliders import ROW_HEIGHT, Painter, groove_of
 from app.panels.joint_table import (
     BASE,
     DRIVE,
@@ -51,12 +40,8 @@ from app.panels.joint_table import (
     common_ending,
     shortened,
 )
-from app.panels.number_box import DecimalBox
 
 NARROW, WIDE = 350, 560  # px, the least widths at which drives are shown, and velocities and efforts
-HANDLE = 6.0  # px, the radius of a slider's handle
-ROW_HEIGHT = 26  # px
-MAX_EFFORT = 1e5  # N m or N, the largest effort to type if a joint has no effort limit
 ENDS = {Qt.Key.Key_Home: -math.inf, Qt.Key.Key_End: math.inf}
 STEPS = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1, Qt.Key.Key_PageDown: -10, Qt.Key.Key_PageUp: 10} | ENDS
 """The keys that move a slider with the focus, and by how many steps."""
@@ -69,78 +54,6 @@ NO_ROBOT, NO_JOINTS = "The joints of the robot, each with its slider", "This rob
 SLIDER_LEAST = 62  # px, the least width of a slider; longer names are elided, with the full name in the tooltip
 SLIDER_FAIR = 80  # px, the least width for which names are shown with their ending
 SLIDER_WIDE = 110  # px, the least width for which names of joints that follow others are whole
-
-
-def _table(index: QModelIndex) -> JointTable:
-    return cast(JointTable, index.model())
-
-
-class Painter(QStyledItemDelegate):
-    """Paints the slider of a row; numbers are typed into a spin box in the row's unit."""
-
-    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex) -> None:
-        super().initStyleOption(option, index)
-        option.rect.setHeight(ROW_HEIGHT)  # only the first line of an opened row
-
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
-        super().paint(painter, option, index)
-        if index.column() != SLIDER:
-            return
-        table = _table(index)
-        row, groove = table.rows[index.row()], groove_of(option.rect)
-        at_rest = min(max(0.0, row.lower), row.upper)
-        start, end = (handle_place(row, value, groove) for value in (at_rest, row.value(table.q)))
-        hovered = bool(option.state & QStyle.StateFlag.State_MouseOver) and row.leader is None
-        tint = theme.color("faint" if row.leader else "warning" if row.at_limit(table.q) else "accent")
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(theme.color("edge"))
-        painter.drawRoundedRect(groove, 2, 2)
-        painter.setBrush(tint)
-        painter.drawRoundedRect(
-            QRectF(QPointF(min(start, end), groove.top()), QPointF(max(start, end), groove.bottom())), 2, 2
-        )
-        if row.leader is None:
-            painter.setBrush(theme.color("text") if hovered else tint.lighter(125))
-            painter.drawEllipse(QPointF(end, groove.center().y()), HANDLE, HANDLE)
-            if option.state & QStyle.StateFlag.State_HasFocus:
-                painter.setPen(QPen(theme.color("text"), 1.5))
-                painter.setBrush(Qt.BrushStyle.NoBrush)
-                painter.drawEllipse(QPointF(end, groove.center().y()), HANDLE + 2.5, HANDLE + 2.5)
-                painter.setPen(Qt.PenStyle.NoPen)
-        if index.row() in table.held and row.effort_v < len(table.target):
-            place = handle_place(row, float(table.target[row.effort_v]), groove)
-            painter.setBrush(theme.color("text"))
-            painter.drawRect(QRectF(place - 1.0, groove.center().y() - 9.0, 2.0, 18.0))
-        painter.restore()
-
-    def createEditor(self, parent: QWidget, _option: QStyleOptionViewItem, index: QModelIndex) -> QWidget:
-        row, unit = _table(index).rows[index.row()], _table(index).unit(index.row(), index.column())
-        box = DecimalBox(parent)
-        box.setAccessibleName(row.label)
-        box.setSuffix(f" {unit}")
-        box.setDecimals(2 + row.more_digits)
-        box.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
-        reach = (row.lower, row.upper) if row.limited else (-1e4, 1e4)
-        box.setRange(reach[0] * row.scale, reach[1] * row.scale)
-        mode = _table(index).mode(index.row())
-        if index.column() == DRIVE and mode != "target":
-            most = min(row.effort if mode == "effort" else row.velocity * row.scale, MAX_EFFORT)
-            box.setRange(-most, most)
-        return box
-
-
-def groove_of(cell: QRect) -> QRectF:
-    """Return the rectangle of a slider's groove in its cell."""
-    margin = HANDLE + 4
-    return QRectF(cell.left() + margin, cell.top() + ROW_HEIGHT // 2 - 2.5, max(cell.width() - 2 * margin, 1.0), 4.0)
-
-
-def handle_place(row: Coordinate, value: float, groove: QRectF) -> float:
-    """Return where on the groove, in px, a value of a row is."""
-    share = (value - row.lower) / (row.upper - row.lower) if row.upper > row.lower else 0.5
-    return groove.left() + min(max(share, 0.0), 1.0) * groove.width()
 
 
 SEEN = 1e-4  # rad or m: a smaller change is not shown
@@ -204,45 +117,52 @@ class JointPanel(QTableView):
         self.show_units()
 
     def show_units(self) -> None:
-        """Fit the columns to the rows' names and units, of which the units may have changed."""
-        rows, advance = self.table.rows, self.fontMetrics().horizontalAdvance
+        """Fit the columns to the names and units of the rows that are not hidden; the units may have changed."""
+        rows, advance = [*self._shown_rows().values()], self.fontMetrics().horizontalAdvance
         ending = common_ending([row.label for row in rows if row.driveable])
         widths = {row.label: advance(row.label) for row in rows}
         own = {row.label for row in rows if row.leader is None}
         base = {name for name in own if name.startswith(BASE)}
-        shorts = {widths.get(name) or advance(name) for name in {shortened(each, ending) for each in own - base}}
+        shorts = {widths.get(name) or advance(name) for name in {shortened(each, ending) for each in own}}
         short = max(shorts, default=0)
         every, owned, based = (max((widths[each] for each in names), default=0) for names in (widths, own, base))
         # What the column of names would rather hold: all, those of sliders, those with an ellipsis for their ending.
         self._names = ending, widths, [every, owned, max(short, based), short, short], shorts
         self._show_numbers()
 
+    def _shown_rows(self) -> dict[int, Coordinate]:
+        """Return the rows that no search hides, by their numbers."""
+        return {k: row for k, row in enumerate(self.table.rows) if not self.isRowHidden(k)}
+
     def _show_numbers(self) -> None:
         """Fit the columns of numbers to the widest that their rows can have."""
-        rows, advance = self.table.rows, self.fontMetrics().horizontalAdvance
-        drives = {self.table.widest_drive(k) for k, row in enumerate(rows) if row.driveable}
-        for column, widest in ((VALUE, {row.widest for row in rows}), (DRIVE, drives)):
+        rows, advance = self._shown_rows(), self.fontMetrics().horizontalAdvance
+        drives = {self.table.widest_drive(k) for k, row in rows.items() if row.driveable}
+        for column, widest in ((VALUE, {row.widest for row in rows.values()}), (DRIVE, drives)):
             self.setColumnWidth(column, max(map(advance, {*widest, LEAST})) + CELL)
         self._fit()
         self.viewport().update()
 
     def _fit(self) -> None:
-        """Give the names what the sliders can spare, which get the rest; those that do not fit lose their ending."""
-        for column, least in ((DRIVE, NARROW), (VELOCITY, WIDE), (EFFORT, WIDE)):
-            self.setColumnHidden(column, self.width() < least)
-        numbers = sum(self.columnWidth(column) for column in (VALUE, DRIVE, VELOCITY, EFFORT))  # 0 for hidden columns
-        room, (ending, widths, wanted, shorts) = self.viewport().width() - numbers - CELL, self._names
+        """Give the names what the sliders can spare, which get the rest; those that do not fit lose their ending.
+
+        Drives, velocities and efforts are shown where rows fill them and names and sliders have room beside them.
+        """
+        ending, widths, wanted, shorts = self._names
+        driven = any(row.driveable for row in self._shown_rows().values())
+        for least, hidden in ((WIDE, ()), (NARROW, (VELOCITY, EFFORT)), (0, (DRIVE, VELOCITY, EFFORT))):
+            for column in (DRIVE, VELOCITY, EFFORT):
+                self.setColumnHidden(column, column in hidden or not driven)
+            numbers = sum(self.columnWidth(column) for column in (VALUE, DRIVE, VELOCITY, EFFORT))  # 0 for hidden ones
+            room = self.viewport().width() - numbers - CELL
+            if self.width() >= least and room - SLIDER_FAIR >= min(wanted[3], WIDEST_NAME):
+                break
         spared = [min(WIDEST_NAME, room - slider) for slider in (SLIDER_WIDE, *3 * (SLIDER_FAIR,), SLIDER_LEAST)]
         most = max([spared[1], *(each for each in shorts if each <= spared[-1])])  # where not even all of these fit
         width = next((each for each, limit in zip(wanted, spared, strict=True) if each <= limit), most)
         width = max(LEAST_NAME, width)
         self.setColumnWidth(NAME, width + CELL)
-        bases = any(name.startswith(BASE) and needed > width for name, needed in widths.items())
-        self.table.short = {
-            name: shortened(name, ending)
-            for name, needed in widths.items()
-            if needed > width or (bases and name.startswith(BASE))
-        }
+        self.table.shorten({name for name, needed in widths.items() if needed > width}, ending)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

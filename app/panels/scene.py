@@ -114,7 +114,7 @@ class ScenePanel(QWidget):
 
     @property
     def rows(self) -> list[int]:
-        """All selected rows, which *Remove* takes."""
+        """All selected rows, which *Duplicate* and *Remove* take."""
         return sorted(index.row() for index in self.list.selectedIndexes())
 
     def choose(self, row: int) -> None:
@@ -149,9 +149,8 @@ class ScenePanel(QWidget):
         row = self.row
         there = 0 <= row < len(self._objects)
         self.form.setVisible(there)
-        for duplicate, remove in ((self.duplicate, self.remove), self._edits):
-            duplicate.setEnabled(len(self.rows) == 1)
-            remove.setEnabled(bool(self.rows))
+        for each in (self.duplicate, self.remove, *self._edits):
+            each.setEnabled(bool(self.rows))
         if not there:
             self.note.setText(EMPTY if not self._objects else "Select an object in the list or in the picture.")
             return

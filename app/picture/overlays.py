@@ -33,11 +33,15 @@ STILL, FAINT = 2e-5, 0.02
 
 
 class Selected(NamedTuple):
-    """What is highlighted: a link, a drawn link of another object, −1 for none; and the name of a batch's robot."""
+    """What is highlighted: a link, a drawn link of another object, −1 for none; and the name of a batch's robot.
+
+    `others` are the drawn links of further objects.
+    """
 
     link: int = -1
     beside: int = -1
     robot: str = ""
+    others: tuple[int, ...] = ()
 
 
 class Overlays(QObject):
@@ -63,7 +67,9 @@ class Overlays(QObject):
         self._ghost: tuple[np.ndarray, np.ndarray] | None = None  # poses and tints of its links
         self._lit: np.ndarray | None = None  # tints of the robot's own links
         self._second_robot: tuple[Content, np.ndarray] | None = None  # another robot, and its link poses
-        self._chosen_second_link = self._chosen_obstacle = -1
+        self._chosen_second_link = -1
+        self._chosen_obstacles: tuple[int, ...] = ()
+        self._chosen_bodies: tuple[int, ...] = ()
         self._robot_name = ""
         self._world: World | None = None
         self._joined: tuple[tuple[object, ...], Content] | None = None  # the joined content, with the key of its parts
@@ -217,10 +223,10 @@ class Overlays(QObject):
             poses[number] = pose
             self.set_world(replace(self._world, poses=poses))
 
-    def choose_obstacle(self, number: int) -> None:
-        """Highlight an obstacle, −1 for none."""
-        if number != self._chosen_obstacle:
-            self._chosen_obstacle = number
+    def choose_objects(self, obstacles: Sequence[int], bodies: Sequence[int]) -> None:
+        """Highlight obstacles by their numbers, and bodies by their links; each may be empty."""
+        if (wanted := (tuple(obstacles), tuple(bodies))) != (self._chosen_obstacles, self._chosen_bodies):
+            self._chosen_obstacles, self._chosen_bodies = wanted
             self._change()
 
     def set_second_robot(self, content: Content | None, poses: np.ndarray | None = None) -> None:
@@ -311,32 +317,33 @@ class Overlays(QObject):
         acting = pushes.of_links(wrench) if alone else self._pushes
         if not selected:
             return self._made(poses, center, alone, acting, Selected())
-        chosen = Selected(self._chosen, self._selected_other_link(len(poses), alone), self._robot_name)
+        chosen = Selected(self._chosen, *self._selected_others(len(poses), alone))
         self._known = poses, self._made(poses, center, alone, acting, chosen)
         return self._known[1]
 
-    def _selected_other_link(self, links: int, alone: bool) -> int:
-        """Return the drawn link of the second robot or of the obstacles that is selected, −1 for none."""
+    def _selected_others(self, links: int, alone: bool) -> tuple[int, str, tuple[int, ...]]:
+        """Return what `Selected` has besides the link: the last one of the selected obstacles is its `beside`."""
         before = links * (2 if self._ghost is not None and not alone else 1)
-        second = None if alone else self._second_robot
+        second, count = None if alone else self._second_robot, 0 if self._world is None else self._world.count
+        first = before + (0 if second is None else len(second[1]))
+        drawn = [first + number for number in self._chosen_obstacles if number < count]
         if self._chosen_second_link >= 0 and second is not None:
-            return before + self._chosen_second_link
-        if 0 <= self._chosen_obstacle < (0 if self._world is None else self._world.count):
-            return before + (0 if second is None else len(second[1])) + self._chosen_obstacle
-        return -1
+            drawn.append(before + self._chosen_second_link)
+        return drawn[-1] if drawn else -1, self._robot_name, (*drawn[:-1], *self._chosen_bodies)
 
     def _made(
         self, poses: np.ndarray, center: np.ndarray, alone: bool, acting: Sequence[pushes.Push], selected: Selected
     ) -> Extras:
-        link, beside, robot = selected
+        link, beside, robot, others = selected
         tints, ghost = self._lit, None if alone else self._ghost
         if ghost is not None:
             own = np.zeros((len(poses), 4), np.float32) if tints is None else tints
             tints = np.concatenate([own, ghost[1].astype(np.float32)])
         opacity = THROUGH if self._through else 1.0
         appearance = Appearance(
-            link if link >= 0 else beside, opacity, self._wireframe, tints, 1.0 if ghost is None else GHOST
-        )
+            link if link >= 0 else beside, opacity, self._wireframe, tints, 1.0 if ghost is None else GHOST,
+            (*others, beside) if link >= 0 <= beside else others,
+        )  # fmt: skip
         reported = tuple((each.link, each.wrench.tobytes(), each.world) for each in acting)
         kinds: tuple[object, ...] = (*sorted(self.kinds), link, self.hidden, self.distance, *reported)
         bare = not self.kinds and link < 0 and not acting and not self.distance

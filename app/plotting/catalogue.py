@@ -143,8 +143,8 @@ class Catalogue(Quantities):
         owners, slots, texts = self._of_slot
         by_name = everywhere = np.ones(len(self), bool)
         for word in words:
-            in_name = np.array([word in name for name in self._names])[owners]
-            in_label, in_words = (np.array([word in each[k] for each in texts])[slots] for k in (0, 1))
+            in_name = np.array([word in name for name in self._names], bool)[owners]
+            in_label, in_words = (np.array([word in each[k] for each in texts], bool)[slots] for k in (0, 1))
             by_name = by_name & (in_name | in_label)
             everywhere = everywhere & (in_name | in_label | in_words)
         return Quantities(self, np.concatenate([np.flatnonzero(by_name), np.flatnonzero(everywhere & ~by_name)]))

@@ -45,6 +45,7 @@ IMMOBILE = 1e-5  # m/rad: contacts whose normal motion is smaller are omitted
 ERP = 0.5  # β: the share of an overlap corrected per step
 RESTITUTION_ATTEMPTS = 4  # to reduce the restitution, before it is set to zero
 RESTITUTION_MARGIN = 1.25  # by which it is reduced more than would suffice at constant impulses
+SOLVED = 1e-6  # residual above which laws are taken to contradict each other, as rebounds and joint limits may
 NO_WORK = 1e-12  # relative to an impact's energy: rounding tolerance of "adds none"
 
 
@@ -267,12 +268,13 @@ def solve_contact(problem: ContactProblem, settings: StepSetup) -> tuple[Contact
     for attempt in range(RESTITUTION_ATTEMPTS + 2):
         trial, rebounds = with_restitution(problem, settings, fraction)
         impulses = contact_law.solve(trial.rows, trial.G)
-        added = energy_gain(trial, impulses)
-        if not rebounds or added <= NO_WORK * kinetic_energy(trial):
+        added, solved = energy_gain(trial, impulses), contact_law.residual(trial.rows, trial.G, impulses) <= SOLVED
+        if not rebounds or (solved and added <= NO_WORK * kinetic_energy(trial)):
             break
         by_rebounds = float(impulses[trial.normal] @ np.maximum(-trial.c[trial.normal], 0.0))
         reduced = max(by_rebounds - RESTITUTION_MARGIN * added, 0.0)
-        fraction = fraction * reduced / by_rebounds if reduced > 0 and attempt < RESTITUTION_ATTEMPTS else 0.0
+        reducible = solved and reduced > 0 and attempt < RESTITUTION_ATTEMPTS
+        fraction = fraction * reduced / by_rebounds if reducible else 0.0
     return trial, impulses
 
 

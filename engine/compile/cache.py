@@ -26,6 +26,7 @@ _SOURCES = (
     "kernels/**/*.py",
     "cpu/**/*.py",
     "algorithms/cfa.py",
+    "divergence.py",
     "model/joints.py",
     "model/layout.py",
     "model/model.py",

@@ -27,7 +27,7 @@ from engine.kernels.gains_and_damping import implicit_inertia, is_stiff, joint_f
 from engine.kernels.joint_rows import is_held, target_acceleration
 from engine.kernels.outward import enter
 from engine.kernels.robot import ENTER, KIND, PARENT, Q_START, V_START, with_constants
-from engine.kernels.spatial import add, dot, minus_rank_one, plus, scale, solve6, sub
+from engine.kernels.spatial import add, axis_column, dot, minus_rank_one, plus, scale, solve6, sub
 from engine.kernels.status import FITS, NOT_FINITE, WRONG_SHAPE
 from engine.kernels.step_state import GivenForces
 from engine.kernels.transforms import force_to_parent, inertia_in_parent, motion_to_child
@@ -35,15 +35,12 @@ from engine.model import FREE
 
 
 @inline
-def _column(A, B, C, axis):
-    """U = I S of an axis, and U without its own entry D."""
-    if axis == 0:
-        return (A[0], A[1], A[2], B[0], B[1], B[2]), (0.0, A[1], A[2], B[0], B[1], B[2])
-    if axis == 1:
-        return (A[1], A[3], A[4], B[3], B[4], B[5]), (A[1], 0.0, A[4], B[3], B[4], B[5])
-    if axis == 2:
-        return (A[2], A[4], A[5], B[6], B[7], B[8]), (A[2], A[4], 0.0, B[6], B[7], B[8])
-    return (B[2], B[5], B[8], C[2], C[4], C[5]), (B[2], B[5], B[8], C[2], C[4], 0.0)
+def _with_entry(a, axis, x):
+    """A tuple of six numbers with x at place `axis`."""
+    return (
+        x if axis == 0 else a[0], x if axis == 1 else a[1], x if axis == 2 else a[2],
+        x if axis == 3 else a[3], x if axis == 4 else a[4], x if axis == 5 else a[5],
+    )  # fmt: skip
 
 
 @inline
@@ -61,13 +58,13 @@ def _with_axis_zeroed(A, B, C, axis):
 @inline
 def _inertia_past_axis(forces, k, axis, to_parent, n, f, A, B, C, factors):
     """Pass p and I through a joint's axis; store U without the axis's entry, 1/D, u and that entry in `factors`."""
-    U, others = _column(A, B, C, axis)
+    y, z = axis_column(A, B, C, axis)
+    U = y[0], y[1], y[2], z[0], z[1], z[2]
     axis_inertia, u = U[axis], joint_force(forces, k) - (n[0], n[1], n[2], f[0], f[1], f[2])[axis]
     inverse = reciprocal(axis_inertia + implicit_inertia(forces, k) if is_stiff(forces, k) else axis_inertia)
-    factors[k] = others, inverse, u, axis_inertia
+    factors[k] = _with_entry(U, axis, 0.0), inverse, u, axis_inertia
     if not to_parent:
         return n, f, A, B, C
-    y, z = (U[0], U[1], U[2]), (U[3], U[4], U[5])
     if is_stiff(forces, k):
         held, target = is_held(forces, k), target_acceleration(forces, k)
         a_axis = target if held else u * inverse
@@ -104,15 +101,6 @@ def leave(robot, i, forces, numbers, inertia, force, factors):
         a, b, d = inertia[parent]
         inertia[parent] = plus(a, A), plus(b, B), plus(d, C)
         force[parent] = add(force[parent][0], n), add(force[parent][1], f)
-
-
-@inline
-def _with_entry(a, axis, x):
-    """A tuple of six numbers with x at place `axis`."""
-    return (
-        x if axis == 0 else a[0], x if axis == 1 else a[1], x if axis == 2 else a[2],
-        x if axis == 3 else a[3], x if axis == 4 else a[4], x if axis == 5 else a[5],
-    )  # fmt: skip
 
 
 @inline

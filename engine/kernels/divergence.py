@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.compile import inline
-from engine.step_settings import DIVERGED
+from engine.divergence import DIVERGED
 
 
 @inline

@@ -233,6 +233,18 @@ def inverse(A):
 
 
 @inline
+def axis_column(A, B, C, axis):
+    """U = I S = (x, y) of I = [A B; Bᵀ C] and an axis."""
+    if axis == 0:
+        return (A[0], A[1], A[2]), (B[0], B[1], B[2])
+    if axis == 1:
+        return (A[1], A[3], A[4]), (B[3], B[4], B[5])
+    if axis == 2:
+        return (A[2], A[4], A[5]), (B[6], B[7], B[8])
+    return (B[2], B[5], B[8]), (C[2], C[4], C[5])
+
+
+@inline
 def minus_rank_one(A, B, C, x, y, d):
     """[A B; Bᵀ C] − d U Uᵀ with U = (x, y): the articulated-body step."""
     g, h = scale(d, x), scale(d, y)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 JointKind = Literal["revolute", "continuous", "prismatic", "planar", "floating", "spherical"]
 
@@ -113,3 +114,12 @@ class Joint:
     def type(self) -> JointType:
         """The joint's row of the joint table."""
         return JOINT_TYPES[self.kind]
+
+    def turned(
+        self, x: NDArray[np.floating], lower: NDArray[np.floating], upper: NDArray[np.floating]
+    ) -> NDArray[np.floating]:
+        """Return its coordinates x (nq,), those of a revolute joint by whole turns within limits (nq,) if possible."""
+        if self.kind != "revolute":
+            return x
+        turned = x + 2 * np.pi * np.ceil((lower - x) / (2 * np.pi))
+        return np.where(((x < lower) | (x > upper)) & (turned <= upper), turned, x)

@@ -294,17 +294,10 @@ class Model:
         for _, quaternion in self.quaternions:
             posed[quaternion] /= np.linalg.norm(posed[quaternion])
         for joint in self.joints:
+            limits = self.lower[joint.v], self.upper[joint.v]
             if joint.leader is None and joint.type.quaternion is None:
-                posed[joint.q] = self._within(joint, posed[joint.q])
+                posed[joint.q] = joint.turned(posed[joint.q], *limits).clip(*limits)
         return posed
-
-    def _within(self, joint: Joint, x: Array) -> Array:
-        """Bring a joint's coordinates within limits, for a revolute joint by whole turns if possible."""
-        lower, upper = self.lower[joint.v], self.upper[joint.v]
-        if joint.kind == "revolute":
-            turned = x + 2 * np.pi * np.ceil((lower - x) / (2 * np.pi))
-            x = np.where(((x < lower) | (x > upper)) & (turned <= upper), turned, x)
-        return np.clip(x, lower, upper)
 
     def random(self, rng: np.random.Generator, batch: int | None = None) -> Array:
         """(nq,) or (batch, nq), by rng: uniform inside the limits, within ±π or ±1 m without; rotations uniform."""

@@ -77,7 +77,7 @@ def link_twists(model: Model, q: Array, v: Array) -> Array:
 
     The linear velocity is that of the link frame's origin.
     """
-    T, twist = _moving(model, q, v)
+    T, twist = moving_bodies(model, q, v)
     still = np.zeros((len(q), 1, 6))
     twist = np.concatenate([twist, still], 1)[:, model.link_body]  # index −1, the world, is the last
     T = np.concatenate([T, np.broadcast_to(np.eye(4), (len(q), 1, 4, 4))], 1)[:, model.link_body]
@@ -86,19 +86,7 @@ def link_twists(model: Model, q: Array, v: Array) -> Array:
     return twist
 
 
-def momentum(model: Model, q: Array, v: Array) -> Array:
-    """Return the robot's momentum as a wrench (n, f) about the world's origin, (batch, 6), at q (batch, nq), v."""
-    T, twist = _moving(model, q, v)
-    R, p = T[..., :3, :3], T[..., :3, 3]
-    omega, velocity = twist[..., :3], twist[..., 3:]
-    body_twist = np.concatenate([omega, velocity + np.cross(omega, p)], -1).reshape(*omega.shape[:-1], 2, 3)
-    body_twist = (body_twist @ R).reshape(twist.shape)  # Rᵀ of both halves
-    wrench = (model.J @ body_twist[..., None]).reshape(*omega.shape[:-1], 2, 3) @ np.swapaxes(R, -1, -2)
-    n, f = wrench[..., 0, :], wrench[..., 1, :]
-    return np.concatenate([(n + np.cross(p, f)).sum(1), f.sum(1)], -1)
-
-
-def _moving(model: Model, q: Array, v: Array) -> tuple[Array, Array]:
+def moving_bodies(model: Model, q: Array, v: Array) -> tuple[Array, Array]:
     """Return `body_poses`, and the bodies' twists about the world's origin in world axes, (batch, n, 6).
 
     In the world frame, twists add up along each branch, here by pointer doubling as in `body_poses`.

@@ -6,6 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engine.model import Joint
 from engine.text import shorten
 from engine.urdf import numerals
@@ -13,6 +16,7 @@ from engine.urdf.markup import MAX_QUANTITY, Document, Element
 from engine.urdf.spelling import Spelling
 
 States = dict[str, dict[str, tuple[float, ...]]]
+Limits = tuple[NDArray[np.floating], NDArray[np.floating]]
 BASE = "floating_base"
 """The free joint that `load` adds above the root link; in an SRDF it has the name of the <virtual_joint>."""
 ROOT_JOINT = "root_joint"
@@ -20,14 +24,17 @@ ROOT_JOINT = "root_joint"
 ROUND = 1e-6
 """The smallest norm of a quaternion that still defines an orientation."""
 
+ROUNDED = 1e-3
+"""rad or m: how far beyond a limit the rounding of files may put a value."""
 
-def read_states(document: Document, root: Element, joints: Sequence[Joint]) -> States:
+
+def read_states(document: Document, root: Element, joints: Sequence[Joint], limits: Limits | None) -> States:
     """Return the poses by name; if two groups use the same name, by "NAME (GROUP)".
 
     A pose holds its joints' coordinates, rad and m. Mimic joints are ignored, and so is a free base that the robot does
-    not have. Unusable entries are reported and omitted.
+    not have. Unusable entries are reported and omitted; values outside `limits` (nv,) are reported.
     """
-    reader = _Reader(document, root, joints)
+    reader = _Reader(document, root, joints, limits)
     elements = list(root.iterfind("group_state"))
     names = Counter(_name(element) for element in elements)
     states: States = {}
@@ -48,8 +55,8 @@ def _name(element: Element) -> str:
 
 
 class _Reader:
-    def __init__(self, document: Document, root: Element, joints: Sequence[Joint]):
-        self.document = document
+    def __init__(self, document: Document, root: Element, joints: Sequence[Joint], limits: Limits | None):
+        self.document, self.limits = document, limits
         self.joints = {joint.name: joint for joint in joints}
         self.spelling = Spelling(self.joints, "joint")
         self.reported: set[str] = set()
@@ -71,7 +78,24 @@ class _Reader:
                 if place is not None and math.hypot(*values[place:]) < ROUND:
                     self.document.warning(element, "its quaternion is zero", "it is left out")
                 else:
+                    if place is None and self.limits is not None:
+                        self._report_outside(element, joint, np.array(values), *self.limits)
                     yield name, values
+
+    def _report_outside(
+        self,
+        element: Element,
+        joint: Joint,
+        values: NDArray[np.floating],
+        lower: NDArray[np.floating],
+        upper: NDArray[np.floating],
+    ) -> None:
+        limits = lower[joint.v], upper[joint.v]
+        turned = joint.turned(values, *limits)
+        for value, low, high, angular in zip(turned, *limits, joint.type.angular, strict=True):
+            if not low - ROUNDED <= value <= high + ROUNDED:
+                problem = f"{value:g} is outside the joint's limits, {low:g} to {high:g} {'rad' if angular else 'm'}"
+                self.document.warning(element, problem, f"the pose has {np.clip(value, low, high):g}")
 
     def _report_unknown(self, element: Element, name: str) -> None:
         if name not in self.reported:

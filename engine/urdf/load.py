@@ -65,7 +65,7 @@ def load(
         srdf, semantics, srdf_diagnostics = read_beside(path, model, package_dirs)
         diagnostics += srdf_diagnostics
     elif srdf is not None:
-        semantics = read_srdf(srdf, model.link_names, model.joints, package_dirs, trust_xacro)
+        semantics = _read_srdf(srdf, model, package_dirs, trust_xacro)
         diagnostics += semantics.diagnostics
         if errors := [entry for entry in semantics.diagnostics if entry.severity == "error"]:
             raise ModelError(_report(srdf, errors), tuple(diagnostics))
@@ -89,7 +89,7 @@ def read_beside(
     srdf = find_srdf(path, model.name)
     if srdf is None:
         return None, None, []
-    semantics = read_srdf(srdf, model.link_names, model.joints, package_dirs)
+    semantics = _read_srdf(srdf, model, package_dirs)
     errors = [entry for entry in semantics.diagnostics if entry.severity == "error"]
     if errors:
         many = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
@@ -102,6 +102,11 @@ def read_beside(
     problem = f"it has {many}: line {warnings[0].line}: {warnings[0].problem}"
     fix = "its named poses and the links that never touch are read without what they concern"
     return srdf, semantics, [Diagnostic("warning", None, srdf.name, problem, fix)]
+
+
+def _read_srdf(srdf: PathName, model: Model, package_dirs: Iterable[PathName], trust_xacro: bool = False) -> Semantics:
+    limits = model.lower, model.upper
+    return read_srdf(srdf, model.link_names, model.joints, package_dirs, trust_xacro, limits)
 
 
 def check(

@@ -381,7 +381,13 @@ class Document:
         values = self.numbers(element, attribute, 1, math.inf)
         if values is None:
             return None
-        return values[0] if abs(values[0]) < UNLIMITED else none
+        if abs(value := values[0]) < UNLIMITED:
+            return value
+        if abs(value) != float(f"1e{round(math.log10(abs(value)))}"):  # a power of ten is meant as no limit
+            plain = NO_LIMIT if none > 0 else f"-{NO_LIMIT}"
+            used = f'no {attribute} limit is used; write {attribute}="{plain}" if that is meant, else a smaller one'
+            self.warning(element, f"{attribute} {value:g} is read as no limit, as from {UNLIMITED:g} on", used)
+        return none
 
 
 def _listed(names: Sequence[str]) -> str:

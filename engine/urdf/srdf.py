@@ -17,7 +17,7 @@ from typing import NamedTuple
 from engine import files
 from engine.model import Diagnostic, Joint
 from engine.urdf import foreign
-from engine.urdf.group_states import States, read_states
+from engine.urdf.group_states import Limits, States, read_states
 from engine.urdf.markup import Document, Element, TooMany
 from engine.urdf.mesh_paths import PathName
 from engine.urdf.spelling import Spelling
@@ -45,8 +45,9 @@ def read(
     joints: Sequence[Joint] = (),
     package_dirs: Iterable[PathName] = (),
     trust_xacro: bool = False,
+    limits: Limits | None = None,
 ) -> Semantics:
-    """Read an SRDF for a robot with these links and joints.
+    """Read an SRDF for a robot with these links and joints, of which `limits` are the lower and upper ones, (nv,) each.
 
     Each diagnostic names the file. Links and joints that the robot does not have are reported once each and ignored.
     """
@@ -55,7 +56,7 @@ def read(
     if root is not None and foreign.is_robot(document, root, "an SRDF"):
         with suppress(TooMany):
             pairs = _Links(document, root, link_names).pairs(root)
-            states = read_states(document, root, joints)
+            states = read_states(document, root, joints, limits)
     name = Path(path).name
     diagnostics = [
         dataclasses.replace(

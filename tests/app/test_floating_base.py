@@ -10,6 +10,7 @@ from test_out_of_view import in_picture
 from windows import PATIENCE, boxed, case, started, wait, wait_loaded
 
 import engine
+from app.acting.drives import Drive
 from app.features.floating_base import FIXED, FREED, IN_THE_AIR, KEPT
 from app.features.ground_view import FIXED_TIP, NO_GROUND_TIP, TIP, GroundView
 from app.features.run_controls import FREE_ALREADY_TIP, FREE_TIP, NO_FILE_TIP
@@ -144,6 +145,44 @@ def test_undo_fixes_the_base_again_in_its_pose_and_redo_frees_it(qtbot, arm):
     wait(qtbot, lambda: bench.robot.floating and not bench.opening.loading)
     assert (bench.robot.model.nq, len(bench.robot.parts)) == (freed.nq, 1)
     assert not undoing.redo.isEnabled()
+
+
+@pytest.mark.parametrize("played", [False, True])
+def test_the_joints_keep_their_pose_and_drives_where_the_base_is_freed_and_fixed(qtbot, arm, played):
+    bench = arm.workbench
+    wave = Drive("target", 0.3, "sine", 0.1, 2.0)
+    bench.joints.set_coordinate(1, 0.5)
+    bench.joints.set_gains(3, (777.0, 50.0))
+    bench.joints.set_joint_drive(3, wave)
+    bench.joints.set_joint_drive(4, Drive("effort", 2.0))
+    if played:
+        bench.play()
+        wait(qtbot, lambda: bench.robot.time > 0.2)
+        bench.pause()
+    wait(qtbot, lambda: bench.robot.newest.q[1] == pytest.approx(0.5, abs=0.1))
+    before = bench.actions.state
+    for floating in (True, False):
+        arm.run.floating.trigger()
+        wait(qtbot, lambda floating=floating: bench.robot.floating is floating and not bench.opening.loading)
+        now, first = bench.actions.state, 7 if floating else 0
+        np.testing.assert_allclose(now.q[first:], before.q)
+        assert now.drives == before.drives
+        assert bench.joints.gains(9 if floating else 3) == pytest.approx((777.0, 50.0))
+        assert len(now.settings.gains) == len(now.settings.driven) == 1
+    assert bench.robot.time == 0
+
+
+def test_a_legged_robot_that_is_freed_in_another_pose_stands_on_the_ground_in_it(qtbot, opened, example):
+    window = opened(example("solo12"))
+    bench = window.workbench
+    knees = [k for k, row in enumerate(bench.robot.coordinates) if row.name.endswith("KFE")]
+    for k in knees:
+        bench.joints.set_coordinate(k, 1.2)
+    window.run.floating.trigger()
+    wait(qtbot, lambda: bench.robot.floating and not bench.opening.loading and bench.robot.newest is not None)
+    model, q = bench.robot.model, bench.actions.state.q
+    assert [row.value(q) for row in bench.robot.coordinates if row.name.endswith("KFE")] == [1.2] * 4
+    np.testing.assert_allclose(engine.put_down(model, bench.robot.settings.scene, q), q, atol=1e-6)
 
 
 def test_undo_restores_the_setpoints_that_the_joints_had_not_reached(qtbot, arm):

@@ -10,9 +10,10 @@ from test_worker import opened, until
 import engine
 from app.acting.coordinates import coordinates
 from app.gl import skeleton
-from app.panels.joints import NAME, SLIDER, SLIDER_FAIR, SLIDER_LEAST, JointPanel
+from app.panels.joints import DRIVE, EFFORT, NAME, SLIDER, SLIDER_FAIR, SLIDER_LEAST, VELOCITY, JointPanel
 
 MODEL = engine.tree(4, seed=2, spherical=0.5)
+NUMBERS = DRIVE, VELOCITY, EFFORT
 
 
 def test_a_ball_joint_has_three_rows_that_turn_it(rng):
@@ -133,6 +134,37 @@ def test_a_long_chain_is_looked_at_once(qtbot, monkeypatch):
     assert panel._names[2][0] == max(metrics.horizontalAdvance(row.name) for row in rows)
 
 
+def test_drives_give_way_to_names_and_sliders(qtbot):
+    """Of rows that a search hides, neither names nor numbers count."""
+    model, panel = engine.chain(3), JointPanel()
+    qtbot.addWidget(panel)
+    panel.show()
+    names = ("arm0_joint_with_a_long_name", "arm1_joint_with_a_long_name", "hip")
+    panel.set_rows(
+        rows := [replace(row, name=name) for row, name in zip(coordinates(model), names, strict=True)], model.neutral()
+    )
+
+    def columns(width: int) -> list[bool]:
+        panel.resize(width, 600)
+        qtbot.waitUntil(lambda: panel.viewport().width() > width - 40)
+        assert panel.columnWidth(SLIDER) >= SLIDER_FAIR
+        shown = [panel.table.index(k, NAME).data() for k in range(len(rows))]
+        assert [shown[k] for k in range(len(rows)) if not panel.isRowHidden(k)] == [
+            name for k, name in enumerate(names) if not panel.isRowHidden(k)
+        ]
+        return [not panel.isColumnHidden(column) for column in (DRIVE, VELOCITY, EFFORT)]
+
+    assert columns(380) == [False, False, False]
+    assert columns(460) == [True, False, False]
+    assert columns(560) == [True, False, False]
+    assert columns(660) == [True, True, True]
+    for k in (0, 1):
+        panel.setRowHidden(k, True)
+    panel.show_units()
+    assert columns(380) == [True, False, False]
+    assert columns(560) == [True, True, True]
+
+
 def test_long_names_of_followers_take_no_room_from_names_and_sliders(qtbot):
     """Nor does a name lose an ending for which its column has room."""
     model, panel = engine.load(engine.find_robot("arm7")), JointPanel()
@@ -167,6 +199,31 @@ def test_names_are_whole_where_there_is_room_and_those_of_a_base_before_a_common
     assert names(quadruped, 430) == ["floating_base.x", "FL_thigh_joint"]
     assert names(humanoid, 430) == ["floating_base.x", "left_hip_roll_joint"]
     assert names(quadruped, 360) == ["…base.x", "FL_thigh…"]
+
+
+@pytest.mark.parametrize(("width", "columns"), [(360, ()), (430, (DRIVE,)), (800, NUMBERS)])
+def test_a_name_is_not_cut_twice_beside_columns_of_numbers(qtbot, width, columns):
+    """It lost its ending, and was elided again, where a column of drives took the room."""
+    panel, humanoid = JointPanel(), engine.load(engine.find_robot("humanoid"))
+    qtbot.addWidget(panel)
+    panel.show()
+    panel.resize(width, 600)
+    panel.set_rows(coordinates(humanoid), humanoid.neutral())
+    qtbot.waitUntil(lambda: panel.viewport().width() > width - 40)
+    names = [panel.table.index(k, NAME).data() for k in range(panel.table.rowCount())]
+    assert max(map(panel.fontMetrics().horizontalAdvance, names)) <= panel.columnWidth(NAME) - 10
+    assert tuple(each for each in NUMBERS if not panel.isColumnHidden(each)) == columns
+
+
+def test_columns_that_no_row_fills_are_hidden(qtbot):
+    panel, model = JointPanel(), engine.load(engine.find_robot("pendulum"), floating=True)
+    qtbot.addWidget(panel)
+    panel.resize(800, 600)
+    panel.show()
+    rows = coordinates(model)
+    for driven, shown in ((True, NUMBERS), (False, ())):
+        panel.set_rows([row for row in rows if driven or not row.driveable], model.neutral())
+        assert tuple(each for each in NUMBERS if not panel.isColumnHidden(each)) == shown
 
 
 def test_a_joint_that_is_put_where_it_is_leaves_nothing_to_undo(bench):

@@ -84,6 +84,12 @@ def test_a_search_leaves_the_joints_whose_names_have_the_letters(qtbot, opened):
     shown = [row.name for k, row in enumerate(table.table.rows) if k not in hidden(window)]
     assert shown == ["joint7", *(f"joint{k}" for k in range(70, 80))]
     assert not window.feature(DriveView).form.isVisible()
+    search.setText("7 NT joint")
+    assert [row.name for k, row in enumerate(table.table.rows) if k not in hidden(window)] == [
+        *(f"joint{k}" for k in (7, 17, 27, 37, 47, 57, 67)),
+        *(f"joint{k}" for k in range(70, 80)),
+    ]
+    search.setText("NT7")
     qtbot.keyClick(search, Qt.Key.Key_Return)
     assert QApplication.focusWidget() is table
     assert table.currentIndex() == table.table.index(6, SLIDER)

@@ -160,6 +160,13 @@ def test_the_list_is_searched_and_ticked_by_keys(panel):
     assert QApplication.focusWidget() in (view.search, None)
 
 
+def test_without_a_robot_nothing_is_found(qtbot, window):
+    qtbot.keyClick(window, Key.Key_P)
+    view = panel_of(window).list
+    QTest.keyClicks(view.search, "elbow torque")
+    assert view.count.text() == "0 quantities"
+
+
 def test_space_plays_from_the_list_and_return_ticks(qtbot, opened):
     window = opened()
     panel = panel_of(window)

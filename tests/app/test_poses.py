@@ -1,5 +1,6 @@
 """Named poses of an SRDF in the window: the menu, the button above the sliders, and in which one a robot begins."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -144,6 +145,30 @@ def test_what_is_beside_the_robot_stays_and_the_list_is_the_robots(qtbot, opened
     posed(window, "default")
     wait(qtbot, lambda: bench.robot.newest.q[1] == pytest.approx(-0.785398))
     np.testing.assert_allclose(bench.surroundings.part_pose(0), place, atol=1e-9)
+
+
+def test_a_pose_outside_the_limits_says_what_is_set_instead(qtbot, opened, tmp_path):
+    path = Path(shutil.copy(engine.find_robot("scara"), tmp_path))
+    joints = {"stroke": 5, "elbow": 1.0 + 4 * np.pi, "shoulder": -3}
+    named = "".join(f'<joint name="{name}" value="{value}"/>' for name, value in joints.items())
+    path.with_suffix(".srdf").write_text(
+        f'<robot name="scara"><group_state name="far" group="all">{named}</group_state></robot>'
+    )
+    window = opened(path)
+    bar, model = window.statusBar(), window.workbench.robot.model
+    stroke = "stroke 5000.0 mm is outside -210.0 mm to 0.0 mm; 0.0 mm is set"
+    shoulder = "shoulder -171.9 ° is outside -140.0 ° to 70.0 °; -140.0 ° is set"
+    (reported,) = model.diagnostics
+    assert reported.problem.startswith("it has 2 problems: line 1: 5 is outside the joint's limits, -0.21 to 0 m")
+    posed(window, "far")
+    reached(qtbot, window, "far")
+    assert bar.currentMessage() == f"pose 'far': {shoulder}; {stroke}"
+    (action,) = [each for each in window.features[PoseMenu].menu.actions() if each.text() == "far"]
+    assert action.toolTip() == f"A pose of 3 joints, by the robot's SRDF; {shoulder}; {stroke}"
+    window.run.play.trigger()
+    wait(qtbot, lambda: window.workbench.robot.playing)
+    posed(window, "far")
+    assert bar.currentMessage() == f"the drives move the joints to the pose 'far'; {shoulder}; {stroke}"
 
 
 def test_poses_are_in_the_palette_and_above_the_sliders(qtbot, opened, example):

@@ -256,6 +256,8 @@ def test_what_was_recorded_goes_by_a_key_alone(qtbot, opened, file, monkeypatch,
         reloading.poll()
     assert not bench.opening.loading
     assert message(window) == "own.urdf has changed; F5 reloads it, and discards the recording"
+    outcome = window.feature(DiagnosticsView).panel.outcome
+    assert outcome.text() == "own.urdf has changed since, and F5 reads it: this list is of the file as it was"
     assert recording.runs == (run,)
     window.statusBar().clearMessage()
     reloading.poll()
@@ -265,6 +267,7 @@ def test_what_was_recorded_goes_by_a_key_alone(qtbot, opened, file, monkeypatch,
     wait(qtbot, lambda: bench.robot.model is not before)
     assert bench.robot.model.joint_names[-1] == "wrist"
     assert run not in recording.runs
+    assert outcome.text() == ""
 
 
 def test_a_trusted_xacro_file_runs_again_by_a_key_alone(qtbot, window, tmp_path):

@@ -1,5 +1,6 @@
 """Keys that act on the object selected in the Scene dock or in the picture."""
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from windows import type_in, wait
 import engine
 from app.features.object_places import beside
 from app.features.shortcuts_sheet import shortcuts
+from app.features.undo_view import UndoView
 
 __all__ = ["scene"]
 
@@ -43,7 +45,7 @@ def test_delete_removes_all_that_are_selected_in_one_step(qtbot, window, scene):
     for _ in range(2):
         qtbot.keyClick(panel.list, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
     assert panel.rows == [1, 2, 3]
-    assert not scene.duplicating.isEnabled()
+    assert scene.duplicating.isEnabled()
     qtbot.keyClick(panel.list, Qt.Key.Key_Delete)
     wait(qtbot, lambda: len(bench.robot.parts) == 1)
     settled(qtbot, scene)
@@ -71,6 +73,34 @@ def test_ctrl_d_duplicates_the_selected_object_from_list_and_picture(qtbot, wind
     assert {("Duplicate object", "Ctrl+D"), ("Remove object", "Del")} <= {
         (each.name, each.keys) for each in shortcuts(window)
     }
+
+
+def test_several_selected_objects_are_highlighted_and_duplicated_in_one_step(qtbot, window, scene):
+    """One was highlighted, and none could be duplicated."""
+    bench, panel = window.workbench, scene.panel
+    for each in ("Obstacle: box", "Obstacle: ball", "Free body: cube"):
+        entry(scene, each)
+        settled(qtbot, scene)
+
+    def highlighted() -> int:
+        wait(qtbot, lambda: window.viewport.view().extras.world.count == len(scene.obstacles))
+        look = window.viewport.view().extras.appearance
+        return len({look.chosen, *look.others} - {-1})
+
+    scene.choose(0)
+    assert highlighted() == 1
+    panel.list.setFocus()
+    qtbot.keyClick(panel.list, Qt.Key.Key_A, CTRL)
+    assert highlighted() == 3
+    qtbot.keyClick(panel.list, Qt.Key.Key_D, CTRL)
+    wait(qtbot, lambda: len(bench.robot.parts) == 2)
+    settled(qtbot, scene)
+    before = ["Box 1", "Ball 2"]
+    assert [each.name for each in scene.objects] == [*before, "Box 3", "Ball 4", "cube", "cube 2"]
+    boxes = [(each.pose[1, 3] - each.extent[1], each.pose[1, 3] + each.extent[1]) for each in scene.objects]
+    assert all(one[1] <= other[0] or other[1] <= one[0] for one, other in itertools.combinations(boxes[2:4], 2))
+    window.features[UndoView].undo.trigger()
+    wait(qtbot, lambda: len(scene.objects) == 3)
 
 
 @pytest.mark.parametrize("name", ["Obstacle: box", "Free body: ball"])

@@ -18,7 +18,7 @@ from PyQt6.QtWidgets import QAbstractSpinBox, QApplication, QDialog, QFileDialog
 import engine
 from app.features.attaching import LessonView, Status, TimeView
 from app.features.autosaved_runs import AutosavedRuns
-from app.panels import joints
+from app.panels import joint_sliders
 from app.panels.joints import JointPanel
 from app.panels.lesson import LessonPanel
 from app.panels.run_dialog import INTERVAL, RunDialog
@@ -69,8 +69,8 @@ def shown_time(window: Window) -> str:
 
 def slider_position(panel: JointPanel, row: int, value: float) -> QPointF:
     """The handle's position in the viewport for a row's value, rad or m."""
-    groove = joints.groove_of(panel.visualRect(panel.table.index(row, joints.SLIDER)))
-    return QPointF(joints.handle_place(panel.table.rows[row], value, groove), groove.center().y())
+    groove = joint_sliders.groove_of(panel.visualRect(panel.table.index(row, joint_sliders.SLIDER)))
+    return QPointF(joint_sliders.handle_place(panel.table.rows[row], value, groove), groove.center().y())
 
 
 @contextmanager

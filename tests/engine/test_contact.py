@@ -1,12 +1,11 @@
 """Contact with the ground: closed forms, the law itself, and standing robots."""
 
-import dataclasses
 import re
 from functools import partial
 
 import numpy as np
 import pytest
-from free_bodies import BODY, free_body
+from free_bodies import BODY, free_body, simulated, thrown
 
 import engine
 from engine.kernels.contact import contact_step, workspace
@@ -21,14 +20,6 @@ G = 9.81
 @pytest.fixture(scope="module")
 def body(tmp_path_factory):
     return partial(free_body, tmp_path_factory)
-
-
-def simulated(model: Model, scene: engine.Scene, height: float, tilt: float = 0.0, **options) -> engine.Simulation:
-    """A body at rest on the slope, its origin so high above it."""
-    q = model.neutral()
-    q[:3] = height * np.array([np.sin(tilt), 0, np.cos(tilt)])
-    q[3:7] = [0, np.sin(tilt / 2), 0, np.cos(tilt / 2)]
-    return engine.Simulation(model, q=q, scene=scene, algorithm="abia", **options)
 
 
 def test_redundant_corners_share_a_load(body):
@@ -94,102 +85,6 @@ def test_the_stopping_distance_is_the_same_in_every_direction(body):
         distances.append(np.linalg.norm(simulation.q[0, :2]))
     assert np.ptp(distances) < 1e-6
     assert np.mean(distances) == pytest.approx(speed**2 / (2 * mu * G), rel=5e-3)
-
-
-@pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
-def test_a_ball_springs_back_as_high_as_its_restitution_says(body, restitution):
-    scene = engine.Scene(restitution=restitution)
-    simulation = simulated(body('<sphere radius="0.1"/>'), scene, 0.6, dt=1e-4)
-    before = 0.5
-    simulation.step(int(np.sqrt(2 * before / G) / 1e-4) + 20)
-    heights = []
-    for _ in range(40):
-        simulation.step(100)
-        heights.append(simulation.q[0, 2] - 0.1)
-    assert max(heights) == pytest.approx(restitution**2 * before, abs=0.01 * before)
-
-
-@pytest.mark.sample(2)
-@pytest.mark.parametrize("dt", [1e-3, 5e-3])
-@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
-def test_a_ball_that_springs_back_wholly_keeps_its_height_for_a_minute(body, integrator, dt):
-    scene = engine.Scene(restitution=1.0)
-    simulation = simulated(body('<sphere radius="0.1"/>'), scene, 1.1, dt=dt, integrator=integrator)
-    heights = []
-    for _ in range(round(60 / dt)):
-        simulation.step()
-        heights.append(simulation.q[0, 2] - 0.1)
-    before, here, after = np.array(heights[:-2]), np.array(heights[1:-1]), np.array(heights[2:])
-    peaks = here[(here > before) & (here >= after)]
-    assert len(peaks) in (66, 67)
-    assert np.all(peaks < 1.0)
-    assert np.all(np.diff(peaks) < dt * dt * G)  # of the highest state that a step ends at
-    assert peaks.min() > 0.99
-
-
-def thrown(rng, model: Model, batch: int) -> tuple[np.ndarray, np.ndarray]:
-    """Boxes turned at random with their lowest corner on the ground, and random twists."""
-    q, half = np.tile(model.neutral(), (batch, 1)), np.array([0.15, 0.1, 0.05])
-    q[:, 3:7] = rng.standard_normal((batch, 4))
-    q[:, 3:7] /= np.linalg.norm(q[:, 3:7], axis=1, keepdims=True)
-    rotation = engine.link_poses(model, q)[:, 0, :3, :3]
-    q[:, 2] = np.abs(rotation[:, 2] * half).sum(1) - 1e-9
-    return q, 2 * rng.standard_normal((batch, 6))
-
-
-@pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
-def test_no_impact_gives_energy(body, restitution):
-    """In a nanosecond nothing but the impact acts: 30 000 of them."""
-    rng, batch = np.random.default_rng(3), 30_000
-    model = dataclasses.replace(body('<box size="0.3 0.2 0.1"/>'), gravity=np.zeros(3))
-    q, v = thrown(rng, model, batch)
-    scene = engine.Scene(restitution=restitution)
-    simulation = engine.Simulation(model, batch, 1e-9, q=q, v=v, scene=scene, algorithm="abia")
-    before, _ = simulation.energy()
-    simulation.step()
-    after, _ = simulation.energy()
-    assert np.count_nonzero(simulation.contacts.impulse[:, 0, 2]) > batch / 3
-    assert np.all(after - before <= 1e-9 * before)
-    assert simulation.contacts.residual.max() <= 1e-8
-
-
-@pytest.mark.parametrize("integrator", engine.INTEGRATORS)
-def test_rotating_boxes_rebound_wholly_without_friction(body, integrator):
-    """Gyroscopic moments change the approach within the step, which must not cost restitution."""
-    rng, batch = np.random.default_rng(5), 100
-    model = dataclasses.replace(body('<box size="0.3 0.2 0.1"/>'), gravity=np.zeros(3))
-    q, v = thrown(rng, model, batch)
-    scene, parameters = engine.Scene(restitution=1.0, friction=0.0), engine.Parameters(model, batch)
-    parameters.inertia[:] = np.diag([0.01, 0.02, 0.025])
-    simulation = engine.Simulation(
-        model, batch, 1e-4, integrator, q=q, v=v, scene=scene, parameters=parameters, algorithm="abia"
-    )
-    before, _ = simulation.energy()
-    simulation.step(200)
-    after, _ = simulation.energy()
-    assert np.count_nonzero(np.abs(simulation.v - v).max(1) > 0.1) > batch / 3
-    np.testing.assert_allclose(after, before, rtol=2e-3)
-
-
-def test_restitution_is_reduced_little_more_than_energy_requires(body):
-    """Where e = 1 would add energy with friction, boxes rebound with most of their normal speed."""
-    rng, batch = np.random.default_rng(6), 3000
-    model = dataclasses.replace(body('<box size="0.3 0.2 0.1"/>'), gravity=np.zeros(3))
-    q, v = thrown(rng, model, batch)
-    scene = engine.Scene(restitution=1.0)
-    simulation = engine.Simulation(model, batch, 1e-9, q=q, v=v, scene=scene, algorithm="abia")
-    simulation.step()
-    rotation = engine.link_poses(model, q)[:, 0, :3, :3]
-    arm = np.einsum("bji,bj->bi", rotation, simulation.contacts.point[:, 0] - q[:, :3])
-    before, after = (
-        np.einsum("bj,bj->b", rotation[:, 2], x[:, 3:] + np.cross(x[:, :3], arm)) for x in (v, simulation.v)
-    )
-    rebounds = (simulation.contacts.number == 1) & (before < -0.1)
-    taken = -after[rebounds] / before[rebounds]
-    reduced = taken[taken < 0.999]
-    assert len(reduced) > batch / 20
-    assert np.median(reduced) > 0.8
-    assert np.min(reduced) > 0.5
 
 
 def test_thrown_boxes_obey_the_law_until_they_rest(body):

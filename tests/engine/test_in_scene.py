@@ -15,6 +15,7 @@ from engine.cuda.constraints.contacts import lanes
 from engine.cuda.stepping import scene_stepper
 from engine.cuda.stepping.scene_stepper import _robot as laid_out
 from engine.cuda.stepping.scene_stepper import arguments
+from engine.cuda.stepping.threads_per_robot import threads_of_robot
 from engine.device_arrays import to_host
 from engine.holding import holding_gains
 from engine.kernels import limbs, scene_steps
@@ -224,7 +225,7 @@ def test_threads_of_robots_fill_a_multiprocessor(dtype: str) -> None:
     room = 512 if dtype == "float32" else 256
     for robots in (1, 10, 60, 130, 500, 4000):
         for bodies in (13, 60):
-            threads, least = scene_stepper.threads_of_robot(robots, bodies, dtype), 4 if bodies == 60 else 1
+            threads, least = threads_of_robot(robots, bodies, dtype), 4 if bodies == 60 else 1
             assert threads == least or threads * robots <= room
             assert threads == 8 or 2 * threads * robots > room
 

@@ -195,6 +195,14 @@ def test_composed_poses_bear_the_parts_prefixes(arm):
     np.testing.assert_array_equal(both.poses["second/home"], [0.2, 0, 0, 1, 0, 0])
 
 
+def test_values_outside_the_limits_are_reported(arm):
+    assert not arm(state("near", shoulder=2.0005) + state("turned", shoulder=1 - 4 * np.pi, wrist=9)).diagnostics
+    (reported,) = arm(state("far", shoulder=9, grip=-1, wrist=9)).diagnostics
+    assert reported.severity == "warning"
+    assert reported.problem.startswith("it has 2 problems: line 2: ")
+    assert reported.problem.endswith("9 is outside the joint's limits, 0.2 to 2 rad")
+
+
 def test_poses_stay_with_copies_and_pickles(arm):
     model = pickle.loads(pickle.dumps(arm(state("home", shoulder=1))))
     assert model.with_gravity((0, 0, 0)).poses["home"].tolist() == [1, 0, 0]

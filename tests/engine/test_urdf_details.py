@@ -68,3 +68,14 @@ def test_a_joint_of_two_elementary_ones_is_a_row_of_the_table(tmp_path, monkeypa
     np.testing.assert_allclose(found, expected, rtol=1e-13)
     poses = [engine.link_poses(model, q)[-1] for model in models]
     np.testing.assert_allclose(*poses, atol=1e-13)
+
+
+def test_a_limit_too_large_to_be_one_is_reported_unless_it_is_a_power_of_ten(tmp_path):
+    def about(effort: str) -> list[str]:
+        limit = f'<limit lower="-1" upper="1" effort="{effort}" velocity="1e16"/>'
+        return [
+            problem for _, problem in faults(tmp_path, link("a"), link("b"), joint("j", "a", "b", "revolute", limit))
+        ]
+
+    assert about("1e10") == about("1000000000") == about("9.9e8") == []
+    assert about("4.096e11") == ["effort 4.096e+11 is read as no limit, as from 1e+09 on"]

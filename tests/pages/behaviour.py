@@ -71,16 +71,28 @@ def steps_alike(one: str, other: str, height: float) -> bool:
     return np.array_equal(*ends)
 
 
+def _rebounding(impulse: np.ndarray, u: np.ndarray, free: np.ndarray, offset: np.ndarray) -> SimpleNamespace:
+    """Contacts (n, 3), (n, 3), (n, 3), (n,) that rebound, for `accept_or_reduce_restitution`."""
+    search = SimpleNamespace(counts=np.zeros(problem.COUNTS, int), numbers=np.zeros(problem.NUMBERS))
+    search.counts[problem.HAS_RESTITUTION], search.numbers[problem.RESTITUTION_FRACTION] = 1, 1.0
+    rows = SimpleNamespace(impulse=impulse, u=u, free=free, offset=offset)
+    return SimpleNamespace(solver=SimpleNamespace(problem=rows, search=search))
+
+
+def reduced_restitution(impulse: np.ndarray, u: np.ndarray, free: np.ndarray, offset: np.ndarray) -> float:
+    """The fraction of the restitution that a step tries after the whole."""
+    contact = _rebounding(impulse, u, free, offset)
+    assert not restitution.accept_or_reduce_restitution(True, len(impulse), 0, contact)
+    return float(contact.solver.search.numbers[problem.RESTITUTION_FRACTION])
+
+
 @cache
 def restitution_shares() -> list[float]:
     """The shares of the restitution that a step tries after the whole, while rebounds add a tenth of their work."""
-    push = np.array([[1.0, 0.0, 0.0]])
-    adds_energy = SimpleNamespace(impulse=push, u=0.0 * push, free=-1.9 * push, offset=-push[:, 0])
-    search = SimpleNamespace(counts=np.zeros(problem.COUNTS, int), numbers=np.zeros(problem.NUMBERS))
-    search.counts[problem.HAS_RESTITUTION], search.numbers[problem.RESTITUTION_FRACTION] = 1, 1.0
-    contact, shares = SimpleNamespace(solver=SimpleNamespace(problem=adds_energy, search=search)), []
-    while not restitution.accept_or_reduce_restitution(1, 0, contact):
-        shares.append(float(search.numbers[problem.RESTITUTION_FRACTION]))
+    push, shares = np.array([[1.0, 0.0, 0.0]]), []
+    contact = _rebounding(push, 0.0 * push, -1.9 * push, -push[:, 0])
+    while not restitution.accept_or_reduce_restitution(True, 1, 0, contact):
+        shares.append(float(contact.solver.search.numbers[problem.RESTITUTION_FRACTION]))
     return shares
 
 

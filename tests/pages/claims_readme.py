@@ -146,14 +146,14 @@ def accuracy() -> Iterable[str]:
     """The tests' tolerances."""
     apart, left, held = (
         g(ast.literal_eval(page_text.assigned(f"engine/test_{module}.py", name)))
-        for module, name in (("dynamics", "APART"), ("dynamics", "LEFT"), ("simulation", "MOMENTUM_GAINED"))
+        for module, name in (("dynamics", "APART"), ("dynamics", "LEFT"), ("conservation", "MOMENTUM_GAINED"))
     )
     robots = example_robots()
     if robots:
         yield f"dynamics from Pinocchio's on the {len(robots) - 1} URDFs of `example-robot-data`"
     yield f"(`tests/engine/test_dynamics.py`) | {apart} |"
     yield f"of generated chains and trees up to 1000 links (the same file) | {left} |"
-    yield f"momentum over 5 s (`tests/engine/test_simulation.py`) | {held} | |"
+    yield f"momentum over 5 s (`tests/engine/test_conservation.py`) | {held} | |"
 
 
 exempt(

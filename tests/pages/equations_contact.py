@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import equations
 import numpy as np
+from behaviour import reduced_restitution
 from equations import same
 from numpy.linalg import inv, norm, solve
 
@@ -94,6 +95,8 @@ def joints() -> None:
     PAGE,
     r"\Delta T = \tfrac{1}{2} \lambda^T (u - c + J v_f) \tag{C4}",
     r"\Delta T \le 0",
+    r"1 - 1.25 \Delta T / \Delta T_r",
+    r"\Delta T_r = \tfrac{1}{2} \sum -\lambda_n c_n",
     r"v^+ = v_f + M^{-1} J^T \lambda",
 )
 def work() -> None:
@@ -105,6 +108,11 @@ def work() -> None:
     shut = R.rows._replace(b=R.J @ R.free)  # no restitution, and no gap
     impulse = contact_law.solve(shut, R.G)
     assert impulse @ (R.G @ impulse + 2 * shut.b) < 0
+    impulses, u, approach = np.array([[3.0, 1.0, -2.0], [4.0, 0.0, 1.0]]), np.zeros((2, 3)), np.array([-0.8, -0.95])
+    c, free = -np.ones(2), np.zeros((2, 3))
+    free[:, 0] = approach + c
+    work, by_rebounds = 0.5 * np.sum(impulses[:, 0] * (-c + approach)), 0.5 * np.sum(-impulses[:, 0] * c)
+    same(reduced_restitution(impulses, u, free, c), 1 - 1.25 * work / by_rebounds)
 
 
 @law(

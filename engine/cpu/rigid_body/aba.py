@@ -31,6 +31,7 @@ from engine.cpu.runtime.lanes import load3, load6, load9, put3, put6, put9
 from engine.kernels.robot import KIND, PARENT
 from engine.kernels.spatial import (
     add,
+    axis_column,
     dot,
     full,
     inertia_to_parent,
@@ -72,18 +73,6 @@ def _free(row, lanes):
 
 
 @inline
-def _column(A, B, C, axis):
-    """U = I S of an axis."""
-    if axis == 0:
-        return (A[0], A[1], A[2]), (B[0], B[1], B[2])
-    if axis == 1:
-        return (A[1], A[3], A[4]), (B[3], B[4], B[5])
-    if axis == 2:
-        return (A[2], A[4], A[5]), (B[6], B[7], B[8])
-    return (B[2], B[5], B[8]), (C[2], C[4], C[5])
-
-
-@inline
 def _entry(x, y, axis):
     return x[axis] if axis < 3 else y[axis - 3]
 
@@ -92,7 +81,7 @@ def _entry(x, y, axis):
 def _past_axis(row, places, axis, lanes, inertia, n, f):
     """Eliminate a joint's axis from inertia and bias; store its U, D, 1/D, u and u/D."""
     A, B, C = inertia
-    x, y = _column(A, B, C, axis)
+    x, y = axis_column(A, B, C, axis)
     D = _entry(x, y, axis) + load(row, places.E, lanes)
     u = load(row, places.TAU, lanes) - _entry(n, f, axis)
     locked, inverse = load(row, places.LOCK, lanes), 1.0 / D
@@ -283,9 +272,7 @@ def forward(topology, constants, w, lanes, q, v, tau, out):
 @kernel
 def forward_one(topology, constants, w, q, v, tau, out):
     """`forward` of one robot, with vectors as its state."""
-    one_q, one_v, one_tau, one = (
-        np.expand_dims(q, 0), np.expand_dims(v, 0), np.expand_dims(tau, 0), np.expand_dims(out, 0),
-    )  # fmt: skip
+    one_q, one_v, one_tau, one = tree_passes.as_batch(q, v, tau, out)
     return forward(topology, constants, w, at.ONE, one_q, one_v, one_tau, one)
 
 

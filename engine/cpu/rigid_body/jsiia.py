@@ -137,9 +137,7 @@ def forward(coupling, topology, constants, w, lanes, work, q, v, tau, out):
 @kernel
 def forward_one(coupling, topology, constants, w, work, q, v, tau, out):
     """`forward` of one robot, with vectors as its state."""
-    one_q, one_v, one_tau, one = (
-        np.expand_dims(q, 0), np.expand_dims(v, 0), np.expand_dims(tau, 0), np.expand_dims(out, 0),
-    )  # fmt: skip
+    one_q, one_v, one_tau, one = tree_passes.as_batch(q, v, tau, out)
     return forward(coupling, topology, constants, w, at.ONE, work, one_q, one_v, one_tau, one)
 
 

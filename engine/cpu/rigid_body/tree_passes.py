@@ -36,6 +36,12 @@ from engine.kernels.spatial import (
 from engine.model import FREE, PRISMATIC, REVOLUTE, SPHERICAL, layout
 
 
+@inline
+def as_batch(q, v, tau, out):
+    """The vectors of one robot as matrices with one row."""
+    return np.expand_dims(q, 0), np.expand_dims(v, 0), np.expand_dims(tau, 0), np.expand_dims(out, 0)
+
+
 @kernel
 def shapes_fit(topology, q, v, tau, out):
     """Whether q is (batch, tree_nq) and the others (batch, tree_nv), batch at least 1."""

@@ -14,6 +14,7 @@ from engine.cpu.constraints.active_set import solve_constrained
 from engine.cpu.rigid_body.wrenches import Links, on_bodies
 from engine.cpu.runtime.arrays import copy, copy_row, fill
 from engine.cpu.runtime.laps import lap
+from engine.divergence import DIVERGED
 from engine.kernels import active_set, rk4
 from engine.kernels.contact.contact_step import contact_velocity, integrate
 from engine.kernels.contact.detection import find_contacts
@@ -24,7 +25,7 @@ from engine.kernels.joint_motion import advance, to_start_frame
 from engine.kernels.joint_rows import JointRows
 from engine.kernels.step_state import ActiveSet, Robots
 from engine.phases import COLLISION, CONTACT, INTEGRATION
-from engine.step_settings import DIVERGED, Rotations
+from engine.step_settings import Rotations
 
 
 class Wrenches(NamedTuple):

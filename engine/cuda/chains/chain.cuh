@@ -35,8 +35,8 @@ FUNCTION Motion<Real> along(bool revolute, Vector<Real> x) {
     const Vector<Real> none = {0, 0, 0};
     return revolute ? Motion<Real>{x, none} : Motion<Real>{none, x};
 }
-FUNCTION Force<Real> turned(const Matrix<Real>& R, const Force<Real>& F) { return {mul(R, F.n), mul(R, F.f)}; }
-FUNCTION Motion<Real> turned_back(const Matrix<Real>& R, const Motion<Real>& a) {
+FUNCTION Force<Real> rotated(const Matrix<Real>& R, const Force<Real>& F) { return {mul(R, F.n), mul(R, F.f)}; }
+FUNCTION Motion<Real> rotated_back(const Matrix<Real>& R, const Motion<Real>& a) {
     return {mul_t(R, a.o), mul_t(R, a.v)};
 }
 
@@ -94,10 +94,10 @@ template <typename Group, typename Real> __device__ __noinline__ void kinematics
             // (2b)'s last term
             group.put(C, i, Motion<Real>{cross(V.o, Sv.o), cross(V.v, Sv.o) + cross(V.o, Sv.v)});
             // (2c)'s last term
-            const Motion<Real> here = turned_back(R, V);
+            const Motion<Real> here = rotated_back(R, V);
             const Force<Real> H = momentum(body(chain, n, i), here);
             const Force<Real> b = {cross(here.o, H.n) + cross(here.v, H.f), cross(here.o, H.f)};
-            group.put(B, i, turned(R, b));
+            group.put(B, i, rotated(R, b));
         });
 }
 
@@ -118,7 +118,7 @@ __device__ __noinline__ void forces(Group group, ChainArrays<Real> chain, bool b
             return drive;
         },
         [&](int i, const Matrix<Real>& R, const Motion<Real>& A) {
-            Force<Real> push = turned(R, momentum(body(chain, n, i), turned_back(R, A)));
+            Force<Real> push = rotated(R, momentum(body(chain, n, i), rotated_back(R, A)));
             if (bias) push = push + group.template get<Force<Real>>(B, i);
             group.put(F, i, push);
         });

@@ -107,7 +107,7 @@ template <typename Real, int PITCH_, Role ROLE> struct Joints : External<Real, H
         }
         return force;
     }
-    __device__ __forceinline__ bool locked(int k) const { return CONSTRAINED && is_held(mode(k)); }
+    __device__ __forceinline__ bool is_held(int k) const { return CONSTRAINED && ::is_held(mode(k)); }
     __device__ __forceinline__ Real target(int k) const {
         return CONSTRAINED ? (held_velocity(mode(k), bounds(k)) - at(V + k)) * rate : Real(0);
     }
@@ -122,7 +122,7 @@ template <typename Real, int PITCH_, Role ROLE> struct Joints : External<Real, H
                 const Interval<Real> within = bounds(k);
                 const Mode before = mode(k);
                 Mode then = before;
-                if (is_held(before)) {
+                if (::is_held(before)) {
                     next = held_velocity(before, within);
                     if (descending) reaction(i, k) = r;
                     else then = next_mode_of_held(before, r, within, friction(k), smooth(i, k));
@@ -207,7 +207,7 @@ template <typename Real, class Joints> __device__ __forceinline__ bool release(c
         if (follows(i)) continue;
         const int first = v_start(i);
         for (int k = first; k < first + (is_ball(i) ? 3 : 1); ++k) {
-            if (kind(i) == FREE || !joints.locked(k)) continue;
+            if (kind(i) == FREE || !joints.is_held(k)) continue;
             const Interval<Real> within = joints.bounds(k);
             const Real f = joints.friction(k), r = joints.reaction(i, k);
             const Mode mode = joints.mode(k), next = next_mode_of_held(mode, r, within, f, joints.smooth(i, k));
@@ -232,7 +232,7 @@ __device__ __noinline__ bool take_step(Joints joints, Feasible feasible) {
         if (follows(i)) continue;
         for (int j = 0; j < (is_ball(i) ? 3 : 1); ++j) {
             const int k = v_start(i) + j;
-            if (kind(i) == FREE || joints.locked(k)) continue;
+            if (kind(i) == FREE || joints.is_held(k)) continue;
             const Interval<Real> within = joints.bounds(k);
             const BlockingStep<Real> step =
                 blocking_step(joints.mode(k), feasible(k), joints.v_next(i, k), within, joints.friction(k));

@@ -49,7 +49,7 @@ template <typename Real, class Joints> __device__ __forceinline__ bool lock(cons
     const auto& at = joints.at;
     bool any = false;
     each_velocity([&](int i, int k) {
-        const bool held = kind(i) != FREE && joints.locked(k);
+        const bool held = kind(i) != FREE && joints.is_held(k);
         Real own = at(MATRIX + diagonal(k));
         if (kind(i) != FREE) own += joints.added_inertia(i, k);
         at(F + ROW_START[k]) = held ? joints.target(k) : at(MATRIX + ROW_START[k]) + joints.force(i, k);
@@ -59,11 +59,11 @@ template <typename Real, class Joints> __device__ __forceinline__ bool lock(cons
     if constexpr (Joints::CONSTRAINED) {
 #pragma unroll 1
         for (int k = 0; k < NV; ++k) {
-            const bool held = joints.locked(k);
+            const bool held = joints.is_held(k);
             const int b = F + ROW_START[k];
             each_before(k, [&](int e, int i) {
                 const Real entry = at(MATRIX + e);
-                const bool other = joints.locked(i);
+                const bool other = joints.is_held(i);
                 at(F + e) = held || other ? Real(0) : entry;
                 if (held && !other) at(F + ROW_START[i]) -= entry * at(b);
                 if (other && !held) at(b) -= entry * at(F + ROW_START[i]);
@@ -79,13 +79,13 @@ template <typename Real, class Joints> __device__ __forceinline__ void held_rows
     const auto& at = joints.at;
 #pragma unroll 1
     for (int k = 0; k < NV; ++k) {
-        const bool held = joints.locked(k);
+        const bool held = joints.is_held(k);
         const Real x = at(F + ROW_START[k]);
         Real sum = at(MATRIX + diagonal(k)) * x;
         each_before(k, [&](int e, int i) {
             const Real entry = at(MATRIX + e);
             if (held) sum += entry * at(F + ROW_START[i]);
-            if (joints.locked(i)) at(REACTION + i) += entry * x;
+            if (joints.is_held(i)) at(REACTION + i) += entry * x;
         });
         at(REACTION + k) = sum;
     }
@@ -105,7 +105,7 @@ __device__ __forceinline__ void joint_space_accelerations(const Joints& joints, 
         const Real qdd = at(F + ROW_START[k]);
         Real reaction = 0;
         if constexpr (Joints::CONSTRAINED) {
-            if (kind(i) != FREE && joints.locked(k))
+            if (kind(i) != FREE && joints.is_held(k))
                 reaction = at(REACTION + k) + joints.added_inertia(i, k) * qdd - at(MATRIX + ROW_START[k]) -
                     joints.force(i, k);
         }

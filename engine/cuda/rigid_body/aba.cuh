@@ -21,7 +21,7 @@
 //
 // If `Given` has HAS_WRENCHES, external wrenches external(i) act on the bodies and are subtracted from p.
 //
-// ADDITIONS, for simulation: added_inertia(i, k) is added to D; where locked(k) holds, the acceleration is target(k),
+// ADDITIONS, for simulation: added_inertia(i, k) is added to D; where is_held(k) holds, the acceleration is target(k),
 // and the reaction is the force required for it. A free joint has no additions.
 #pragma once
 
@@ -157,9 +157,9 @@ __device__ __forceinline__ void pass_ball(const Memory& at, const Given& given, 
         at(s + EFFORT + j) = u;
         if constexpr (ADDITIONS) {
             at(s + BALL_OWN_U + j) = own_U;
-            if (given.locked(k)) inverse = 0, rate = given.target(k);
+            if (given.is_held(k)) inverse = 0, rate = given.target(k);
         }
-        I = less_rank_one(I, U, inverse);
+        I = minus_rank_one(I, U, inverse);
         p = p + rate * U;
     }
 }
@@ -178,7 +178,7 @@ __device__ __forceinline__ void accelerate_ball(const Memory& at, const Given& g
         Real q, reaction = 0;
         if constexpr (ADDITIONS) {
             const Real own_U = at(s + BALL_OWN_U + j), Ua = others + own_U * along;
-            q = given.locked(k) ? given.target(k) : (u - Ua) * inverse;
+            q = given.is_held(k) ? given.target(k) : (u - Ua) * inverse;
             reaction = Ua + (own_U + given.added_inertia(i, k)) * q - u;
         } else {
             q = (u - others) * inverse - along;
@@ -233,10 +233,10 @@ __device__ __forceinline__ void inertia_recursion(const Memory& at, const Given&
             at(s + EFFORT) = u;
             if constexpr (ADDITIONS) {
                 at(s + OWN_U) = own_U;
-                if (given.locked(k)) inverse = 0, rate = given.target(k);
+                if (given.is_held(k)) inverse = 0, rate = given.target(k);
             }
             if (above >= 0) {
-                I = less_rank_one(I, U, inverse);
+                I = minus_rank_one(I, U, inverse);
                 p = force_to_parent(T, p + rate * U);
                 I = turns && !ADDITIONS ? turning_to_parent(T, I) : inertia_to_parent(T, I);
             }
@@ -245,7 +245,7 @@ __device__ __forceinline__ void inertia_recursion(const Memory& at, const Given&
     }
 }
 
-// q̈ of every joint, and the reactions of locked ones, from the base, passed to `put`.
+// q̈ of every joint, and the reactions of held ones, from the base, passed to `put`.
 template <typename Real, class Memory, class Given, class Robot, class Put>
 __device__ __forceinline__ void accelerations(const Memory& at, const Given& given, const Robot& robot,
                                               const Put& put) {
@@ -281,7 +281,7 @@ __device__ __forceinline__ void accelerations(const Memory& at, const Given& giv
             Real q, reaction = 0;
             if constexpr (ADDITIONS) {
                 const Real own_U = at(s + OWN_U), Ua = others + own_U * along;
-                q = given.locked(k) ? given.target(k) : (u - Ua) * inverse;
+                q = given.is_held(k) ? given.target(k) : (u - Ua) * inverse;
                 reaction = Ua + (own_U + given.added_inertia(i, k)) * q - u;
             } else {
                 q = (u - others) * inverse - along;

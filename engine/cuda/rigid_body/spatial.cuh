@@ -99,7 +99,7 @@ FUNCTION Inertia<Real> turning_to_parent(const Pose<Real>& T, const Inertia<Real
     return translate(T.p, A, B, rotate(R, I.C));
 }
 // I − d U Uᵀ: the articulated-body step.
-FUNCTION Inertia<Real> less_rank_one(const Inertia<Real>& I, const Force<Real>& U, Real d) {
+FUNCTION Inertia<Real> minus_rank_one(const Inertia<Real>& I, const Force<Real>& U, Real d) {
     const Force<Real> G = d * U;
     const Vector<Real> x = U.n, y = U.f, g = G.n, h = G.f;
     return {{I.A.xx - g.x * x.x, I.A.xy - g.x * x.y, I.A.xz - g.x * x.z, I.A.yy - g.y * x.y, I.A.yz - g.y * x.z,

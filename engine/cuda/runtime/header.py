@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import accumulate
 
-from engine import phases, step_settings
+from engine import divergence, phases, step_settings
 from engine.kernels import joint_constraints
 from engine.model import joints, layout
 
@@ -26,7 +26,7 @@ def text() -> str:
             *scope("joint_row", rows),
             *scope("integrator", {_identifier(name): k for k, name in enumerate(step_settings.INTEGRATORS)}),
             *scope("phase", {_identifier(name): k for k, name in enumerate((*phases.NAMES, "count"))}),
-            f"constexpr double DIVERGED = {step_settings.DIVERGED:g};",
+            f"constexpr double DIVERGED = {divergence.DIVERGED:g};",
             *numbers({name: getattr(joint_constraints, name) for name in ("BLOCK_PIVOTS", "ACTIVE_SET_STEPS")}),
             *map(_by_type, _TOLERANCES),
         ]

@@ -51,7 +51,7 @@ template <typename Group> struct GroupChain {
                 };
                 const Force<Real> w = {{part(0), part(1), part(2)}, {part(3), part(4), part(5)}};
                 const auto R = group.template get<Matrix<Real>>(WORLD, i);
-                group.put(B, i, group.template get<Force<Real>>(B, i) - turned(R, w));
+                group.put(B, i, group.template get<Force<Real>>(B, i) - rotated(R, w));
             });
         }
     }

@@ -287,17 +287,17 @@ template <typename Real, int PITCH> struct RobotContacts {
     __device__ __forceinline__ bool finish_step(const Workspace& ws, const Joints& joints, Real dt, bool overlaps,
                                                 const Group& group) const {
         const auto& at = joints.at;
-        bool sound = true;
+        bool bounded = true;
         group.sync();
         for (int v = group.rank; v < NV; v += LANES) {
             const Real next = ws(Workspace::FREE_V + v);
             ws(Workspace::DISPLACEMENT + v) = overlaps ? next + ws(Workspace::DISPLACEMENT + v) / dt : next;
-            sound &= fabs(next) < Real(DIVERGED);
+            bounded &= fabs(next) < Real(DIVERGED);
         }
-        sound = !group.any(!sound);
+        bounded = !group.any(!bounded);
         group.sync();
 #pragma unroll 1
-        for (int i = group.rank; i < (FREEZES && !sound ? 0 : BODIES); i += LANES) {
+        for (int i = group.rank; i < (FREEZES && !bounded ? 0 : BODIES); i += LANES) {
             const int k = v_start(i);
             const auto v = numbers(at, V + k);
             if (HAS_LIMITS && kind(i) != FREE) {  // no joint moves past its limit, whatever residual is left
@@ -313,7 +313,7 @@ template <typename Real, int PITCH> struct RobotContacts {
                                        v, dt);
         }
         group.sync();
-        return sound;
+        return bounded;
     }
 
     // Write the results of a launch's last step.

@@ -54,7 +54,7 @@ template <typename Real> struct Robot : OwnBodies<Real> {
     __device__ __forceinline__ void move(int kind, int at_q, int first) const {
         const auto here = [&](int j) -> Real& { return v[first + j]; };
         Vector<Real> more = {};
-        if (kind == FREE) more = unturned<Real>(here, dt);
+        if (kind == FREE) more = rotation_term<Real>(here, dt);
         for (int k = first; k < first + velocities(kind); ++k) v[k] = next(k);
         if (kind == FREE) here(3) += more.x, here(4) += more.y, here(5) += more.z;
         advance_joint<Real, BALLS>(kind, [&](int j) -> Real& { return q[at_q + j]; }, here, here, dt);
@@ -196,9 +196,9 @@ __global__ void __launch_bounds__(CHUNKS * LANES)
                     else if (stage < CORRECTION) own.add_stage(kind, at_q, at_v, stage);
                     else if constexpr (HAS_CONSTRAINTS) own.correct(kind, at_q, at_v);
                     if (stage < STAGES - 1) return;
-                    bool sound = true;
-                    for (int k = at_v; k < at_v + velocities(kind); ++k) sound &= fabs(u[k]) < Real(DIVERGED);
-                    if (!sound) {
+                    bool bounded = true;
+                    for (int k = at_v; k < at_v + velocities(kind); ++k) bounded &= fabs(u[k]) < Real(DIVERGED);
+                    if (!bounded) {
                         *state.stop = 1;
                         if constexpr (!FREEZES) {
                             atomicMin(diverged, (unsigned long long)(done + step + 1));

@@ -35,7 +35,7 @@ __device__ __forceinline__ Quaternion<Real> quaternion_step(const Quaternion<Rea
 }
 // Rᵀ x of the unit quaternion `turn`; the length of x is insensitive to rounding of the quaternion's.
 template <typename Real>
-__device__ __forceinline__ Vector<Real> turned_back(const Quaternion<Real>& turn, Vector<Real> x) {
+__device__ __forceinline__ Vector<Real> rotated_back(const Quaternion<Real>& turn, Vector<Real> x) {
     const Vector<Real> a = {turn.x, turn.y, turn.z}, t = Real(2) * cross(a, x);
     return x + (cross(a, t) - turn.w * t);
 }
@@ -67,13 +67,13 @@ __device__ __forceinline__ void advance_joint(int kind, const Q& q, const Rate& 
     const Vector<Real> shift = mul(rotation_from_quaternion(before), Vector<Real>{rate(3), rate(4), rate(5)});
     q(0) += dt * shift.x, q(1) += dt * shift.y, q(2) += dt * shift.z;
     store(q, 3, unit_product(before, turn));
-    const Vector<Real> u = turned_back(turn, Vector<Real>{v(3), v(4), v(5)});
+    const Vector<Real> u = rotated_back(turn, Vector<Real>{v(3), v(4), v(5)});
     v(3) = u.x, v(4) = u.y, v(5) = u.z;
 }
 
 // The term of a free joint's linear v⁺ beside v + dt v̇ in the frame at the start of the step: v̇ contains −ω × v, from
 // that frame's rotation.
-template <typename Real, class V> __device__ __forceinline__ Vector<Real> unturned(const V& v, Real dt) {
+template <typename Real, class V> __device__ __forceinline__ Vector<Real> rotation_term(const V& v, Real dt) {
     return dt * cross(Vector<Real>{v(0), v(1), v(2)}, Vector<Real>{v(3), v(4), v(5)});
 }
 

@@ -90,15 +90,15 @@ __device__ __forceinline__ bool whole_step(Touch& touch, const Joints& joints, c
     begin<Real>(joints, met);
     watch.lap(phase::KINEMATICS);
     const Touched found = touching_step(touch, joints, robot, watch, reports);
-    bool sound = found.sound;
+    bool bounded = found.bounded;
     if (!found.any) {
 #pragma unroll 1
         for (int number = 0; !group.lead([&] { return round<Real>(joints, robot, watch, number, feasible); });)
             ++number;
-        if constexpr (FREEZES) sound = is_next_sound(joints);
-        if (!FREEZES || sound) group.lead([&] { return euler_step(joints), true; });
+        if constexpr (FREEZES) bounded = is_next_bounded(joints);
+        if (!FREEZES || bounded) group.lead([&] { return euler_step(joints), true; });
     }
-    return FREEZES ? sound : is_sound<Real>(joints.at, group);
+    return FREEZES ? bounded : is_bounded<Real>(joints.at, group);
 }
 
 // A turn of steps of one kind, with at most N contacts per lane, or N = 0 for GENERAL; N sets the code and registers.

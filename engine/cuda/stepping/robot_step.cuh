@@ -89,27 +89,28 @@ __device__ __forceinline__ Numbers<Real, PITCH> numbers(const Slots<Real, PITCH>
 
 // Whether every velocity is finite and below the divergence threshold: v⁺ before it is taken, and v.
 template <typename Real, int PITCH>
-__device__ __forceinline__ bool is_next_sound(const Joints<Real, PITCH, Role::STEP>& joints) {
-    bool sound = true;
+__device__ __forceinline__ bool is_next_bounded(const Joints<Real, PITCH, Role::STEP>& joints) {
+    bool bounded = true;
     for (int i = 0; i < BODIES; ++i) {
         if (follows(i)) continue;
-        for (int k = v_start(i); k < v_start(i) + dofs(i); ++k) sound &= fabs(joints.v_next(i, k)) < Real(DIVERGED);
+        for (int k = v_start(i); k < v_start(i) + dofs(i); ++k) bounded &= fabs(joints.v_next(i, k)) < Real(DIVERGED);
     }
-    return sound;
+    return bounded;
 }
-template <typename Real, class Memory> __device__ __forceinline__ bool is_sound(const Memory& at) {
-    bool sound = true;
-    for (int k = 0; k < NV; ++k) sound &= fabs(at(V + k)) < Real(DIVERGED);
-    return sound;
+template <typename Real, class Memory> __device__ __forceinline__ bool is_bounded(const Memory& at) {
+    bool bounded = true;
+    for (int k = 0; k < NV; ++k) bounded &= fabs(at(V + k)) < Real(DIVERGED);
+    return bounded;
 }
-// `is_sound` by the lanes of a robot with a warp.
-template <typename Real, class Memory> __device__ __forceinline__ bool is_sound(const Memory& at, const Group& group) {
-    if constexpr (LANES < 32) return is_sound<Real>(at);
-    bool sound = true;
+// `is_bounded` by the lanes of a robot with a warp.
+template <typename Real, class Memory>
+__device__ __forceinline__ bool is_bounded(const Memory& at, const Group& group) {
+    if constexpr (LANES < 32) return is_bounded<Real>(at);
+    bool bounded = true;
     group.sync();
 #pragma unroll 1
-    for (int k = group.rank; k < NV; k += LANES) sound &= fabs(at(V + k)) < Real(DIVERGED);
-    return !group.any(!sound);
+    for (int k = group.rank; k < NV; k += LANES) bounded &= fabs(at(V + k)) < Real(DIVERGED);
+    return !group.any(!bounded);
 }
 
 // Semi-implicit Euler with known v⁺: q⁺ = q ⊕ dt v⁺.
@@ -121,7 +122,7 @@ __device__ __forceinline__ void euler_step(const Joints<Real, PITCH, Role::STEP>
         const int k = v_start(i);
         const auto v = numbers(joints.at, V + k);
         Vector<Real> more = {};
-        if (kind(i) == FREE) more = unturned<Real>(v, joints.dt);
+        if (kind(i) == FREE) more = rotation_term<Real>(v, joints.dt);
 #pragma unroll
         for (int j = 0; j < dofs(i); ++j) v(j) = joints.v_next(i, k + j);
         if (kind(i) == FREE) v(3) += more.x, v(4) += more.y, v(5) += more.z;
@@ -159,7 +160,7 @@ struct TouchesNothing {
 // A step under contacts, if there are any: whether there were, and whether the velocity is finite. `reports`: write the
 // contact report.
 struct Touched {
-    bool any, sound;
+    bool any, bounded;
 };
 template <class Touch, class Joints, class Robot>
 __device__ __forceinline__ Touched touching_step(Touch& touch, const Joints& joints, const Robot& robot,
@@ -170,9 +171,9 @@ __device__ __forceinline__ Touched touching_step(Touch& touch, const Joints& joi
         touch.clear();
         return {false, true};
     }
-    const bool sound = touch.step(joints, robot, count, reports);
+    const bool bounded = touch.step(joints, robot, count, reports);
     watch.lap(phase::CONTACT);
-    return {true, sound};
+    return {true, bounded};
 }
 
 // The classical Runge-Kutta step; quaternions by projection (Hairer, Lubich, Wanner 2006, IV.4). Constraints then
@@ -208,7 +209,7 @@ __device__ __forceinline__ bool rk4_step(const Joints<Real, PITCH, Role::STEP>& 
             if (kind(i) == FREE) continue;
             if constexpr (HAS_BALLS) {
                 if (is_ball(i)) {
-                    const bool held = correction.locked(k) || correction.locked(k + 1) || correction.locked(k + 2);
+                    const bool held = correction.is_held(k) || correction.is_held(k + 1) || correction.is_held(k + 2);
                     if (held)
                         store(at, Q_STAGE + q, quaternion_step(quaternion<Real>(at, Q + q), at.vector(V + k), dt));
                     continue;
@@ -217,11 +218,11 @@ __device__ __forceinline__ bool rk4_step(const Joints<Real, PITCH, Role::STEP>& 
             const Real there = at(Q_STAGE + q);
             const bool outside = HAS_LIMITS &&
                 !(step.table(joint_row::LOWER, k) <= there && there <= step.table(joint_row::UPPER, k));
-            if (correction.locked(k) || outside) at(Q_STAGE + q) = at(Q + q) + dt * at(V + k);
+            if (correction.is_held(k) || outside) at(Q_STAGE + q) = at(Q + q) + dt * at(V + k);
         }
     }
     if constexpr (FREEZES) {
-        if (!is_sound<Real>(at)) {
+        if (!is_bounded<Real>(at)) {
             for (int k = 0; k < NV; ++k) at(V + k) = at(V_SUM + k);
             return false;
         }
@@ -321,15 +322,15 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
                 watch.lap(phase::KINEMATICS);
             }
         }
-        bool settled = true, sound = true, touched = false;
+        bool settled = true, bounded = true, touched = false;
         const bool reports = step + 1 == last;
         if constexpr (HAS_STAGES) {
-            sound = rk4_step(joints, own_robot, watch, feasible);
+            bounded = rk4_step(joints, own_robot, watch, feasible);
         } else {
             if constexpr (Touch::ANY) {
                 if (number == 0) {
                     const Touched found = touching_step(touch, joints, own_robot, watch, reports);
-                    touched = found.any, sound = found.sound;
+                    touched = found.any, bounded = found.bounded;
                 }
             }
             if constexpr (MODES_IN_FLIGHT && HAS_CONSTRAINTS) {
@@ -342,14 +343,14 @@ advance_robot(int batch, int steps, int first, int last, long long done, Real dt
         if (settled) {
             if constexpr (!HAS_STAGES) {
                 if (!touched) {
-                    if constexpr (FREEZES) sound = is_next_sound(joints);
-                    if (!FREEZES || sound) group.lead([&] { return euler_step(joints), true; });
+                    if constexpr (FREEZES) bounded = is_next_bounded(joints);
+                    if (!FREEZES || bounded) group.lead([&] { return euler_step(joints), true; });
                 }
             }
             watch.stop();
             ++step;
-            if constexpr (!FREEZES) sound = is_sound<Real>(at, group);
-            if (!sound) {
+            if constexpr (!FREEZES) bounded = is_bounded<Real>(at, group);
+            if (!bounded) {
                 if constexpr (FREEZES) {
                     frozen[robot] = done + step;
                 } else {

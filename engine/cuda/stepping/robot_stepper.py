@@ -34,6 +34,10 @@ _KINDS = (
 )
 """The kinds of steps of robots with limbs."""
 _ENUMERATION = f"enum Kind : int {{{', '.join(_KINDS)}, KINDS}};"
+_RESERVED_BYTES = 1024
+"""Shared memory per block that CUDA keeps for itself."""
+_MAX_THREADS = {4: 512, 8: 256}
+"""Threads per multiprocessor, by the bytes of a number, that leave each the registers it needs."""
 _IN_TURNS = 1024
 """The most robots per block that are scheduled on its seats."""
 
@@ -118,13 +122,13 @@ def spread(robot_bytes: int, itemsize: int, batch: int) -> tuple[int, int, bool]
     Shared memory is used if it leaves work for six warps; global memory has more latency to hide, so more warps. The
     threads of a block copy its states together, which pads the slots by one number.
     """
-    processors, most = (device.properties()[name] for name in ("multiProcessorCount", "sharedMemPerMultiprocessor"))
-    counts, at_most = (64, 32) if batch > 64 * processors else (32,), 512 if itemsize == 4 else 256
-    fit = {n: min(most // (robot_bytes * (n + 1) + 1024), at_most // n) for n in counts}
+    processors, memory = (device.properties()[name] for name in ("multiProcessorCount", "sharedMemPerMultiprocessor"))
+    counts = (2 * WARP, WARP) if batch > 2 * WARP * processors else (WARP,)
+    fit = {n: min(memory // (robot_bytes * (n + 1) + _RESERVED_BYTES), _MAX_THREADS[itemsize] // n) for n in counts}
     threads = max(counts, key=lambda n: n * fit[n])
-    if fit[threads] * threads >= 192:
+    if fit[threads] * threads >= 6 * WARP:
         return threads, fit[threads], True
-    return counts[0], 512 // counts[0], False
+    return counts[0], _MAX_THREADS[4] // counts[0], False
 
 
 class _Sharing(NamedTuple):
@@ -144,7 +148,8 @@ def _sharing(contacts: PlaneContacts, slots: int, itemsize: int) -> _Sharing | N
     properties = device.properties()
 
     def most_shared(blocks: int) -> int:
-        return int(min(properties["sharedMemPerMultiprocessor"] // blocks - 1024, properties["sharedMemPerBlockOptin"]))
+        of_block = properties["sharedMemPerMultiprocessor"] // blocks - _RESERVED_BYTES
+        return int(min(of_block, properties["sharedMemPerBlockOptin"]))
 
     if contacts.even_limbs:
         for seats in _SEATS:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.compile.with_loops import WARP, Exists, Given, Layout, Number, Number32, OfBatch, Own, RobotNumber, Table
-from engine.cuda.runtime import arrays, compiler, device
+from engine.cuda.runtime import arrays, compiler
 from engine.cuda.stepping.stepper import Stepper, packed_constants
+from engine.cuda.stepping.threads_per_robot import WARPS, robots_of_multiprocessor, threads_of_robot
 from engine.device_arrays import to_host
 from engine.kernels import scene_steps
 from engine.kernels.collision import near_points
@@ -27,14 +28,10 @@ from engine.validation import Array
 
 _REGISTERS = {"float32": 128, "float64": 255}
 """Registers per thread, at most, measured on an H100: fewer leave more warps but spill more."""
-_WARPS = {"float32": 16, "float64": 8}
-"""Warps per block, at most: they fill the registers of a multiprocessor, and run the same instructions together."""
 _SCHEDULERS = 4
 """Warps per multiprocessor up to which each has a block of its own: warps of one block wait for each other."""
 _WHOLE_WARPS = 128
 """Robots per multiprocessor from which a warp has 32; else 16, in which robots wait less for each other."""
-_MANY, _LEAST = 40, 4
-"""A robot of more than `_MANY` bodies has at least `_LEAST` threads."""
 
 
 class SceneStepper(Stepper):
@@ -48,7 +45,7 @@ class SceneStepper(Stepper):
         together = WARP // 2 if each < _WHOLE_WARPS else WARP
         self._layout = layout = Layout(arguments(settings, self._robot, "none"), settings.dtype, threads, together)
         warps = -(-each // layout.robots_of_warp)
-        self._warps = min(_WARPS[settings.dtype], warps) if warps > _SCHEDULERS else 1
+        self._warps = min(WARPS[settings.dtype], warps) if warps > _SCHEDULERS else 1
         sizes = {name: layout.numbers_of(name) for name in (settings.dtype, "int32")}
         groups = -(-settings.batch // layout.robots_of_warp)
         super().__init__(
@@ -177,24 +174,6 @@ class SceneStepper(Stepper):
     @property
     def _on_ground(self) -> bool:
         return True
-
-
-def robots_of_multiprocessor(batch: int) -> int:
-    """Return the robots of a batch per multiprocessor."""
-    return -(-batch // int(device.properties()["multiProcessorCount"]))
-
-
-def threads_of_robot(robots: int, bodies: int, dtype: str) -> int:
-    """Return the threads per robot, by the registers of a multiprocessor with that many robots.
-
-    Small batches gain from more: a multiprocessor with a thread per robot waits for memory most of the time. The
-    workspace of many bodies exceeds caches in any batch. No robot has limbs for more than eight. Results do not depend
-    on it, bit for bit.
-    """
-    threads = 8
-    while threads > (_LEAST if bodies > _MANY else 1) and threads * robots > WARP * _WARPS[dtype]:
-        threads //= 2
-    return threads
 
 
 def arguments(

@@ -100,7 +100,7 @@ FUNCTION void absorb_axis(const Tree<Real>& tree, int i, int j, const Force<Real
     tree.put(GAIN + 7 * j, i, Gain<Real>{U, u});
     Real d = reciprocal(own + tree.added_inertia[k]), rate = d * u;
     if (tree.locked[k] != 0) d = 0, rate = tree.target[k];
-    I = less_rank_one(I, U, d);
+    I = minus_rank_one(I, U, d);
     p = p + rate * U;
 }
 FUNCTION void absorb_axes(const Tree<Real>& tree, int i, const Pose<Real>& T, Inertia<Real> I, Force<Real> p,
@@ -148,7 +148,7 @@ FUNCTION void absorb(const Tree<Real>& tree, int i) {
                                     : Force<Real>{{I.B.x.z, I.B.y.z, I.B.z.z}, {I.C.xz, I.C.yz, I.C.zz}};
         const Real d = reciprocal(turns ? U.n.z : U.f.z), u = effort[0] - (turns ? p.n.z : p.f.z);
         tree.put(GAIN, i, Gain<Real>{-d * U, d * (u - dot(U, c))});
-        const Inertia<Real> rest = less_rank_one(I, U, d);
+        const Inertia<Real> rest = minus_rank_one(I, U, d);
         to_parent(tree, i, T, rest, p + (d * u) * U + times(rest, c));
     }
 }

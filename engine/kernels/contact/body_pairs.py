@@ -220,49 +220,50 @@ def store_column(i, k, x, y, reciprocal, pairs):
     pairs.inverse[i, k] = reciprocal
 
 
-@kernel
-def eliminate_axis_from_pairs(i, kind, e, x, y, z, w, reciprocal, q, row, pairs):
-    """Eliminate an axis e of body i, rotation or translation, from the terms that pairs pass on.
-
-    (x, y) is I S, (z, w) Sᵀ I/D. `row` is the velocity whose α and β other joints of the coordinate have left, or −1.
-    """
-    offset, side = 0 if kind == REVOLUTE else 3, pairs.head[i]
-    while side >= 0:
-        base, u, v = pairs.begin[side // 2], pairs.u[side], pairs.w[side]
-        for c in range(pairs.first[side // 2], ALL):
-            a, b = dot(e, load3(u, 6 * c + offset)), dot(e, load3(v, 6 * c + offset))
-            if row >= 0:
-                a, b = a + pairs.passed_on[row, 0, base + c], b + pairs.passed_on[row, 1, base + c]
-            pairs.alpha[base + c], pairs.beta[base + c] = a, b
-            store3(u, sub(load3(u, 6 * c), scale(reciprocal * a, x)), 6 * c)
-            store3(u, sub(load3(u, 6 * c + 3), scale(reciprocal * a, y)), 6 * c + 3)
-            store3(v, sub(load3(v, 6 * c), scale(b, z)), 6 * c)
-            store3(v, sub(load3(v, 6 * c + 3), scale(b, w)), 6 * c + 3)
-        side = pairs.next_side[side]
+@inline
+def unknowns_at(i, pairs):
+    """The unknowns of pairs with a side at body i: side, component of F, and the index among all unknowns."""
     side = pairs.head[i]
     while side >= 0:
         base = pairs.begin[side // 2]
         for c in range(pairs.first[side // 2], ALL):
-            b, other = pairs.beta[base + c], pairs.head[i]
-            pairs.rho[base + c] += b * q
-            while other >= 0:
-                start = pairs.begin[other // 2]
-                for d in range(pairs.first[other // 2], ALL):
-                    pairs.Z[base + c, start + d] -= reciprocal * b * pairs.alpha[start + d]
-                other = pairs.next_side[other]
+            yield side, c, base + c
         side = pairs.next_side[side]
+
+
+@kernel
+def eliminate_axis_from_pairs(i, kind, e, factors, row, pairs):
+    """Eliminate an axis e of body i, rotation or translation, from the terms that pairs pass on.
+
+    `factors` are I S, Sᵀ I/D, 1/D and q. `row` is the velocity whose α and β other joints of the coordinate have left,
+    or −1.
+    """
+    x, y, z, w, reciprocal, q = factors
+    offset = 0 if kind == REVOLUTE else 3
+    for side, c, k in unknowns_at(i, pairs):
+        u, v = pairs.u[side], pairs.w[side]
+        a, b = dot(e, load3(u, 6 * c + offset)), dot(e, load3(v, 6 * c + offset))
+        if row >= 0:
+            a, b = a + pairs.passed_on[row, 0, k], b + pairs.passed_on[row, 1, k]
+        pairs.alpha[k], pairs.beta[k] = a, b
+        store3(u, sub(load3(u, 6 * c), scale(reciprocal * a, x)), 6 * c)
+        store3(u, sub(load3(u, 6 * c + 3), scale(reciprocal * a, y)), 6 * c + 3)
+        store3(v, sub(load3(v, 6 * c), scale(b, z)), 6 * c)
+        store3(v, sub(load3(v, 6 * c + 3), scale(b, w)), 6 * c + 3)
+    for _, _, k in unknowns_at(i, pairs):
+        b = pairs.beta[k]
+        pairs.rho[k] += b * q
+        for _, _, other in unknowns_at(i, pairs):
+            pairs.Z[k, other] -= reciprocal * b * pairs.alpha[other]
 
 
 @kernel
 def store_coordinate(i, kind, e, row, pairs):
     """Store α and β of a coordinate that moves body i along e and is eliminated at an ancestor."""
-    offset, side = 0 if kind == REVOLUTE else 3, pairs.head[i]
-    while side >= 0:
-        base = pairs.begin[side // 2]
-        for c in range(pairs.first[side // 2], ALL):
-            pairs.passed_on[row, 0, base + c] += dot(e, load3(pairs.u[side], 6 * c + offset))
-            pairs.passed_on[row, 1, base + c] += dot(e, load3(pairs.w[side], 6 * c + offset))
-        side = pairs.next_side[side]
+    offset = 0 if kind == REVOLUTE else 3
+    for side, c, k in unknowns_at(i, pairs):
+        pairs.passed_on[row, 0, k] += dot(e, load3(pairs.u[side], 6 * c + offset))
+        pairs.passed_on[row, 1, k] += dot(e, load3(pairs.w[side], 6 * c + offset))
 
 
 @kernel

@@ -86,7 +86,7 @@ def _accept_or_search(count, joints, dt, keeps_energy, inertia, contact):
     search.counts[RESTITUTION_ATTEMPT] = 0
     residual_now = _set_targets(count, joints, restitution, dt, keeps_energy, topology, contact)
     while residual_now <= extra_step_factor(count, residual_now) * residual_tolerance(residual_now):
-        if accept_or_reduce_restitution(count, joints, contact):
+        if accept_or_reduce_restitution(True, count, joints, contact):
             search.numbers[BEST_RESIDUAL] = residual_now
             return True
         restitution = search.numbers[RESTITUTION_FRACTION]
@@ -122,15 +122,15 @@ def _accept_or_search_again(count, joints, dt, keeps_energy, inertia, contact):
     if accepted and residual_now > acceptable_residual(residual_now) and search.counts[SEARCHES] < MAX_SEARCHES:
         _begin_search(count, joints, residual_now, inertia, topology, contact)
         return False
-    adds_no_energy = accept_or_reduce_restitution(count, joints, contact)
-    while not adds_no_energy:
+    final = accept_or_reduce_restitution(accepted, count, joints, contact)
+    while not final:
         residual_now = _set_targets(
             count, joints, search.numbers[RESTITUTION_FRACTION], dt, keeps_energy, topology, contact
         )
         if residual_now > extra_step_factor(count, residual_now) * residual_tolerance(residual_now):
             _begin_search(count, joints, residual_now, inertia, topology, contact)
             return False
-        adds_no_energy = accept_or_reduce_restitution(count, joints, contact)
+        final = accept_or_reduce_restitution(True, count, joints, contact)
     search.numbers[BEST_RESIDUAL] = residual_now
     return True
 

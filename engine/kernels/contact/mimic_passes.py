@@ -34,10 +34,21 @@ def _index(i, k, mimics):
 
 
 @inline
-def _remains(i, o, k, mimics):
-    """Whether slot k of body i is still to be eliminated once slot o is."""
-    action, is_eliminated = mimics.action[i, k], mimics.action[i, o] == ELIMINATED
-    return action == PASSED_ON or (is_eliminated and (action == WITH_JOINT or (action == ELIMINATED and k > o)))
+def _slots(i, action, mimics):
+    """The slots of body i with coordinates of this `Mimics.action`."""
+    for k in range(mimics.action.shape[1]):
+        if mimics.action[i, k] == action:
+            yield k
+
+
+@inline
+def _remaining(i, own, mimics):
+    """The slots of body i whose coordinates are still to be eliminated once that in slot `own` is."""
+    is_eliminated = mimics.action[i, own] == ELIMINATED
+    for k in range(mimics.action.shape[1]):
+        action = mimics.action[i, k]
+        if action == PASSED_ON or (is_eliminated and (action == WITH_JOINT or (action == ELIMINATED and k > own))):
+            yield k
 
 
 @inline
@@ -101,14 +112,14 @@ def add_drift(i, omega, velocity, tree):
 def add_axis(i, kind, s, forces, passed, mimics):
     """Add body i's joint, with motion s, to its coordinate: `forces` are I S, Iᵀ S, Sᵀ I S and Sᵀ p."""
     x, y, z, w, D, along = forces
-    offset, o = 0 if kind == REVOLUTE else 3, mimics.joint_slot[i]
-    j = _index(i, o, mimics)
+    offset, own = 0 if kind == REVOLUTE else 3, mimics.joint_slot[i]
+    j = _index(i, own, mimics)
     for k in range(mimics.action.shape[1]):
         other = _index(i, k, mimics)
-        if k != o and mimics.action[i, k] == PASSED_ON:
+        if k != own and mimics.action[i, k] == PASSED_ON:
             passed.d[j, k] += dot(s, load3(passed.u[other], offset))
-            passed.d[other, o] += dot(s, load3(passed.w[other], offset))
-    passed.d[j, o] += D + dot(s, load3(passed.u[j], offset)) + dot(s, load3(passed.w[j], offset))
+            passed.d[other, own] += dot(s, load3(passed.w[other], offset))
+    passed.d[j, own] += D + dot(s, load3(passed.u[j], offset)) + dot(s, load3(passed.w[j], offset))
     passed.force[j, R] += along
     store3(passed.u[j], add(load3(passed.u[j]), x))
     store3(passed.u[j], add(load3(passed.u[j], 3), y), 3)
@@ -117,35 +128,32 @@ def add_axis(i, kind, s, forces, passed, mimics):
 
 
 @inline
-def eliminate_coordinate(i, o, rhs, added, passed, mimics):
-    """Eliminate the coordinate in slot o of body i from its other ones; return 1/d and q. u and w/d remain."""
-    q = _eliminate_coordinate(i, o, rhs, added, passed, mimics)
-    return passed.d[_index(i, o, mimics), o], q
+def eliminate_coordinate(i, own, rhs, added, passed, mimics):
+    """Eliminate the coordinate in slot `own` of body i from its other ones; return 1/d and q. u and w/d remain."""
+    q = _eliminate_coordinate(i, own, rhs, added, passed, mimics)
+    return passed.inverse[_index(i, own, mimics)], q
 
 
 @kernel
-def _eliminate_coordinate(i, o, rhs, added, passed, mimics):
+def _eliminate_coordinate(i, own, rhs, added, passed, mimics):
     """`eliminate_coordinate`, which returns q alone."""
-    j = _index(i, o, mimics)
-    reciprocal = 1.0 / (passed.d[j, o] + added)
-    q = reciprocal * (rhs - passed.force[j, R])
+    y = _index(i, own, mimics)
+    reciprocal = 1.0 / (passed.d[y, own] + added)
+    q = reciprocal * (rhs - passed.force[y, R])
     for c in range(6):
-        passed.w[j, c] *= reciprocal
-    for k in range(mimics.action.shape[1]):
-        if _remains(i, o, k, mimics):
-            other = _index(i, k, mimics)
-            a, b = reciprocal * passed.d[j, k], passed.d[other, o]
-            for c in range(6):
-                passed.u[other, c] -= a * passed.u[j, c]
-                passed.w[other, c] -= b * passed.w[j, c]
-            for c in range(mimics.action.shape[1]):
-                if _remains(i, o, c, mimics):
-                    passed.d[other, c] -= reciprocal * b * passed.d[j, c]
-            passed.force[other, R] += b * q
-    for k in range(mimics.action.shape[1]):
-        if _remains(i, o, k, mimics):  # in the other columns is d_zy of those eliminated before
-            passed.d[j, k] *= reciprocal
-    passed.d[j, o], passed.force[j, T] = reciprocal, q
+        passed.w[y, c] *= reciprocal
+    for k in _remaining(i, own, mimics):
+        z = _index(i, k, mimics)
+        d_yz, d_zy = passed.d[y, k], passed.d[z, own]
+        for c in range(6):
+            passed.u[z, c] -= reciprocal * d_yz * passed.u[y, c]
+            passed.w[z, c] -= d_zy * passed.w[y, c]
+        for c in _remaining(i, own, mimics):
+            passed.d[z, c] -= reciprocal * d_zy * passed.d[y, c]
+        passed.force[z, R] += d_zy * q
+    for k in _remaining(i, own, mimics):  # in the other columns is d_zy of those eliminated before
+        passed.d[y, k] *= reciprocal
+    passed.inverse[y], passed.force[y, T] = reciprocal, q
     return q
 
 
@@ -153,19 +161,16 @@ def _eliminate_coordinate(i, o, rhs, added, passed, mimics):
 def _eliminate_free(i, tree):
     """Eliminate the floating joint of body i from the coordinates that it passes on, by the factors of M + d."""
     mimics, passed, D = tree.mimics, tree.mimics.mass, tree.inverse[i]
-    for k in range(mimics.action.shape[1]):
-        if mimics.action[i, k] == PASSED_ON:
-            for c in range(6):
-                passed.alpha[_index(i, k, mimics), c] = passed.u[_index(i, k, mimics), c]
-    for k in range(mimics.action.shape[1]):
-        if mimics.action[i, k] == PASSED_ON:
-            alpha, F = passed.alpha[_index(i, k, mimics)], load9(D, 9)
-            a, b = load3(alpha), load3(alpha, 3)
-            x, y = add(mul(load9(D), a), mul(F, b)), add(mul_t(F, a), mul(load9(D, 18), b))
-            for other in range(mimics.action.shape[1]):
-                if mimics.action[i, other] == PASSED_ON:
-                    to = passed.alpha[_index(i, other, mimics)]
-                    passed.d[_index(i, other, mimics), k] -= dot(load3(to), x) + dot(load3(to, 3), y)
+    for k in _slots(i, PASSED_ON, mimics):
+        for c in range(6):
+            passed.alpha[_index(i, k, mimics), c] = passed.u[_index(i, k, mimics), c]
+    for k in _slots(i, PASSED_ON, mimics):
+        alpha, F = passed.alpha[_index(i, k, mimics)], load9(D, 9)
+        a, b = load3(alpha), load3(alpha, 3)
+        x, y = add(mul(load9(D), a), mul(F, b)), add(mul_t(F, a), mul(load9(D, 18), b))
+        for other in _slots(i, PASSED_ON, mimics):
+            to = passed.alpha[_index(i, other, mimics)]
+            passed.d[_index(i, other, mimics), k] -= dot(load3(to), x) + dot(load3(to, 3), y)
     _clear_passed_on(i, passed, mimics)
     _add_free_joint(i, tree)
 
@@ -174,11 +179,10 @@ def _eliminate_free(i, tree):
 def _add_free_joint(i, tree):
     """Add the effect of t of the floating joint of body i to r of the coordinates that are passed on, by M + d."""
     mimics, passed, t = tree.mimics, tree.mimics.mass, tree.t[i]
-    for k in range(mimics.action.shape[1]):
-        if mimics.action[i, k] == PASSED_ON:
-            j = _index(i, k, mimics)
-            passed.force[j, R] += dot(load3(passed.alpha[j]), load3(t))
-            passed.force[j, R] += dot(load3(passed.alpha[j], 3), load3(t, 3))
+    for k in _slots(i, PASSED_ON, mimics):
+        j = _index(i, k, mimics)
+        passed.force[j, R] += dot(load3(passed.alpha[j]), load3(t))
+        passed.force[j, R] += dot(load3(passed.alpha[j], 3), load3(t, 3))
 
 
 @inline
@@ -187,10 +191,9 @@ def joint_load(i, matrix, tree, out):
     n, f = ZERO, ZERO
     if has_shared_coordinates(i, tree):
         mimics, passed = tree.mimics, _passed(matrix, tree)
-        for k in range(mimics.action.shape[1]):
-            if mimics.action[i, k] == PASSED_ON:
-                alpha, y = passed.alpha[_index(i, k, mimics)], out[mimics.v_index[i, k]]
-                n, f = add(n, scale(y, load3(alpha))), add(f, scale(y, load3(alpha, 3)))
+        for k in _slots(i, PASSED_ON, mimics):
+            alpha, y = passed.alpha[_index(i, k, mimics)], out[mimics.v_index[i, k]]
+            n, f = add(n, scale(y, load3(alpha))), add(f, scale(y, load3(alpha, 3)))
     return n, f
 
 
@@ -206,23 +209,20 @@ def eliminate_axis_from_coordinates(i, k, kind, e, factors, matrix, tree):
 def _eliminate_axis_from_coordinates(i, k, kind, e, factors, passed, mimics):
     x, y, z, w, reciprocal, q = factors
     offset = 0 if kind == REVOLUTE else 3
-    for slot in range(mimics.action.shape[1]):
-        if mimics.action[i, slot] == PASSED_ON:
-            j = _index(i, slot, mimics)
-            passed.alpha[j, k] = reciprocal * dot(e, load3(passed.u[j], offset))
-            passed.beta[j, k] = dot(e, load3(passed.w[j], offset))
-            passed.force[j, R] += passed.beta[j, k] * q
-    for slot in range(mimics.action.shape[1]):
-        if mimics.action[i, slot] == PASSED_ON:
-            j = _index(i, slot, mimics)
-            a, b, u, v = passed.alpha[j, k], passed.beta[j, k], passed.u[j], passed.w[j]
-            store3(u, sub(load3(u), scale(a, x)))
-            store3(u, sub(load3(u, 3), scale(a, y)), 3)
-            store3(v, sub(load3(v), scale(b, z)))
-            store3(v, sub(load3(v, 3), scale(b, w)), 3)
-            for other in range(mimics.action.shape[1]):
-                if mimics.action[i, other] == PASSED_ON:
-                    passed.d[j, other] -= b * passed.alpha[_index(i, other, mimics), k]
+    for slot in _slots(i, PASSED_ON, mimics):
+        j = _index(i, slot, mimics)
+        passed.alpha[j, k] = reciprocal * dot(e, load3(passed.u[j], offset))
+        passed.beta[j, k] = dot(e, load3(passed.w[j], offset))
+        passed.force[j, R] += passed.beta[j, k] * q
+    for slot in _slots(i, PASSED_ON, mimics):
+        j = _index(i, slot, mimics)
+        a, b, u, v = passed.alpha[j, k], passed.beta[j, k], passed.u[j], passed.w[j]
+        store3(u, sub(load3(u), scale(a, x)))
+        store3(u, sub(load3(u, 3), scale(a, y)), 3)
+        store3(v, sub(load3(v), scale(b, z)))
+        store3(v, sub(load3(v, 3), scale(b, w)), 3)
+        for other in _slots(i, PASSED_ON, mimics):
+            passed.d[j, other] -= b * passed.alpha[_index(i, other, mimics), k]
 
 
 @inline
@@ -230,21 +230,19 @@ def eliminate_axis_from_cross_terms(i, k, reciprocal, tree):
     """Eliminate axis k of a joint with several from the cross terms of coordinates and pairs."""
     if has_shared_coordinates(i, tree):
         mimics, newton = tree.mimics, tree.mimics.newton
-        for slot in range(mimics.action.shape[1]):
-            if mimics.action[i, slot] == PASSED_ON:
-                j = _index(i, slot, mimics)
-                along, across = newton.alpha[j, k], reciprocal * newton.beta[j, k]
-                _eliminate_cross_terms(i, mimics.v_index[i, slot], along, across, tree.pairs)
+        for slot in _slots(i, PASSED_ON, mimics):
+            j = _index(i, slot, mimics)
+            along, across = newton.alpha[j, k], reciprocal * newton.beta[j, k]
+            _eliminate_cross_terms(i, mimics.v_index[i, slot], along, across, tree.pairs)
 
 
 @inline
 def _clear_passed_on(i, passed, mimics):
     """Clear u and w of the coordinates that body i passes on, whose floating joint moves freely."""
-    for k in range(mimics.action.shape[1]):
-        if mimics.action[i, k] == PASSED_ON:
-            j = _index(i, k, mimics)
-            for c in range(6):
-                passed.u[j, c], passed.w[j, c] = 0.0, 0.0
+    for k in _slots(i, PASSED_ON, mimics):
+        j = _index(i, k, mimics)
+        for c in range(6):
+            passed.u[j, c], passed.w[j, c] = 0.0, 0.0
 
 
 @inline
@@ -253,9 +251,8 @@ def along_axis(i, k, matrix, tree, out):
     total = 0.0
     if has_shared_coordinates(i, tree):
         mimics, passed = tree.mimics, _passed(matrix, tree)
-        for slot in range(mimics.action.shape[1]):
-            if mimics.action[i, slot] == PASSED_ON:
-                total += passed.alpha[_index(i, slot, mimics), k] * out[mimics.v_index[i, slot]]
+        for slot in _slots(i, PASSED_ON, mimics):
+            total += passed.alpha[_index(i, slot, mimics), k] * out[mimics.v_index[i, slot]]
     return total
 
 
@@ -264,9 +261,8 @@ def add_along_axis(i, k, q, matrix, tree):
     """Add the effect of q along axis k of body i's joint to r of the coordinates that it passes on."""
     if has_shared_coordinates(i, tree):
         mimics, passed = tree.mimics, _passed(matrix, tree)
-        for slot in range(mimics.action.shape[1]):
-            if mimics.action[i, slot] == PASSED_ON:
-                passed.force[_index(i, slot, mimics), R] += passed.beta[_index(i, slot, mimics), k] * q
+        for slot in _slots(i, PASSED_ON, mimics):
+            passed.force[_index(i, slot, mimics), R] += passed.beta[_index(i, slot, mimics), k] * q
 
 
 @inline
@@ -284,20 +280,18 @@ def pass_to_parent(i, kind, parent, arm, matrix, tree):
 @kernel
 def _pass_on(i, parent, arm, passed, mimics):
     parent_body = parent if parent != WORLD else mimics.action.shape[0] - 1
-    for k in range(mimics.action.shape[1]):
-        if mimics.action[i, k] == PASSED_ON:
-            source, target = _index(i, k, mimics), _index(parent_body, mimics.parent_slot[i, k], mimics)
-            u, w = passed.u[target], passed.w[target]
-            x, y = load3(passed.u[source]), load3(passed.u[source], 3)
-            z, v = load3(passed.w[source]), load3(passed.w[source], 3)
-            store3(u, add(load3(u), add(x, cross(arm, y))))
-            store3(u, add(load3(u, 3), y), 3)
-            store3(w, add(load3(w), add(z, cross(arm, v))))
-            store3(w, add(load3(w, 3), v), 3)
-            passed.force[target, R] += passed.force[source, R]
-            for c in range(mimics.action.shape[1]):
-                if mimics.action[i, c] == PASSED_ON:
-                    passed.d[target, mimics.parent_slot[i, c]] += passed.d[source, c]
+    for k in _slots(i, PASSED_ON, mimics):
+        source, target = _index(i, k, mimics), _index(parent_body, mimics.parent_slot[i, k], mimics)
+        u, w = passed.u[target], passed.w[target]
+        x, y = load3(passed.u[source]), load3(passed.u[source], 3)
+        z, v = load3(passed.w[source]), load3(passed.w[source], 3)
+        store3(u, add(load3(u), add(x, cross(arm, y))))
+        store3(u, add(load3(u, 3), y), 3)
+        store3(w, add(load3(w), add(z, cross(arm, v))))
+        store3(w, add(load3(w, 3), v), 3)
+        passed.force[target, R] += passed.force[source, R]
+        for c in _slots(i, PASSED_ON, mimics):
+            passed.d[target, mimics.parent_slot[i, c]] += passed.d[source, c]
 
 
 @inline
@@ -306,13 +300,12 @@ def eliminate_coordinates_symmetric(i, rhs, added, body, tree):
     A, B, C, n, f = body
     if has_shared_coordinates(i, tree):
         mimics, passed = tree.mimics, tree.mimics.mass
-        for k in range(mimics.action.shape[1]):
-            if mimics.action[i, k] == ELIMINATED:
-                y = mimics.v_index[i, k]
-                reciprocal, q = eliminate_coordinate(i, k, rhs[y], added[y], passed, mimics)
-                x, z = column_at(i, k, passed, mimics)
-                A, B, C = minus_rank_one(A, B, C, x, z, reciprocal)
-                n, f = add(n, scale(q, x)), add(f, scale(q, z))
+        for k in _slots(i, ELIMINATED, mimics):
+            y = mimics.v_index[i, k]
+            reciprocal, q = eliminate_coordinate(i, k, rhs[y], added[y], passed, mimics)
+            x, z = column_at(i, k, passed, mimics)
+            A, B, C = minus_rank_one(A, B, C, x, z, reciprocal)
+            n, f = add(n, scale(q, x)), add(f, scale(q, z))
     return A, B, C, n, f
 
 
@@ -322,40 +315,35 @@ def eliminate_coordinates(i, rhs, added, body, tree):
     a, b, c, d, n, f = body
     if has_shared_coordinates(i, tree):
         mimics, passed = tree.mimics, tree.mimics.newton
-        for k in range(mimics.action.shape[1]):
-            if mimics.action[i, k] == ELIMINATED:
-                y = mimics.v_index[i, k]
-                reciprocal, q = eliminate_coordinate(i, k, rhs[y], added[y], passed, mimics)
-                (x, v), (z, w) = column_at(i, k, passed, mimics), row_at(i, k, passed, mimics)
-                a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, v, z), minus_outer(d, v, w)
-                n, f = add(n, scale(q, x)), add(f, scale(q, v))
-                if body_pairs.have_unknowns(tree):
-                    body_pairs.eliminate_axis_from_pairs(i, REVOLUTE, ZERO, x, v, z, w, reciprocal, q, y, tree.pairs)
-                    eliminate_coordinate_from_cross_terms(i, k, reciprocal, passed, tree)
+        for k in _slots(i, ELIMINATED, mimics):
+            y = mimics.v_index[i, k]
+            reciprocal, q = eliminate_coordinate(i, k, rhs[y], added[y], passed, mimics)
+            (x, v), (z, w) = column_at(i, k, passed, mimics), row_at(i, k, passed, mimics)
+            a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, v, z), minus_outer(d, v, w)
+            n, f = add(n, scale(q, x)), add(f, scale(q, v))
+            if body_pairs.have_unknowns(tree):
+                factors = x, v, z, w, reciprocal, q
+                body_pairs.eliminate_axis_from_pairs(i, REVOLUTE, ZERO, factors, y, tree.pairs)
+                eliminate_coordinate_from_cross_terms(i, k, reciprocal, passed, tree)
     return a, b, c, d, n, f
 
 
 @inline
-def eliminate_coordinate_from_cross_terms(i, o, reciprocal, passed, tree):
-    """Eliminate slot o of body i from the cross terms of its other coordinates and pairs, after `body_pairs`."""
+def eliminate_coordinate_from_cross_terms(i, own, reciprocal, passed, tree):
+    """Eliminate slot `own` of body i from the cross terms of its other coordinates and pairs, after `body_pairs`."""
     mimics = tree.mimics
-    for k in range(mimics.action.shape[1]):
-        if _remains(i, o, k, mimics):
-            along, across = passed.d[_index(i, o, mimics), k], reciprocal * passed.d[_index(i, k, mimics), o]
-            _eliminate_cross_terms(i, mimics.v_index[i, k], along, across, tree.pairs)
+    for k in _remaining(i, own, mimics):
+        along, across = passed.d[_index(i, own, mimics), k], reciprocal * passed.d[_index(i, k, mimics), own]
+        _eliminate_cross_terms(i, mimics.v_index[i, k], along, across, tree.pairs)
 
 
 @kernel
 def _eliminate_cross_terms(i, y, along, across, pairs):
     """Eliminate an axis or coordinate z from the cross terms of y and the pairs on body i; `along` is d_zy/d_zz and
     `across` d_yz/d_zz."""
-    side = pairs.head[i]
-    while side >= 0:
-        base = pairs.begin[side // 2]
-        for c in range(base + pairs.first[side // 2], base + body_pairs.ALL):
-            pairs.passed_on[y, 0, c] -= across * pairs.alpha[c]
-            pairs.passed_on[y, 1, c] -= along * pairs.beta[c]
-        side = pairs.next_side[side]
+    for _, _, k in body_pairs.unknowns_at(i, pairs):
+        pairs.passed_on[y, 0, k] -= across * pairs.alpha[k]
+        pairs.passed_on[y, 1, k] -= along * pairs.beta[k]
 
 
 @inline
@@ -365,19 +353,18 @@ def wrench_without_coordinates(i, n, f, tau, increment, matrix, tree):
     With `increment` 1, not 0, the wrench is an added one, without τ: its effect is added to the last t.
     """
     if has_shared_coordinates(i, tree):
-        for k in range(tree.mimics.action.shape[1]):
-            if tree.mimics.action[i, k] == ELIMINATED:
-                n, f = _wrench_without_slot(i, k, n, f, tau, increment, _passed(matrix, tree), tree.mimics)
+        for k in _slots(i, ELIMINATED, tree.mimics):
+            n, f = _wrench_without_slot(i, k, n, f, tau, increment, _passed(matrix, tree), tree.mimics)
     return n, f
 
 
 @inline
 def wrench_without_axis(i, along, n, f, tau, increment, matrix, tree):
     """`wrench_without_coordinates` for the joint with one axis of a body with shared coordinates; `along` is Sᵀ p."""
-    mimics, passed, o = tree.mimics, _passed(matrix, tree), tree.mimics.joint_slot[i]
-    passed.force[_index(i, o, mimics), R] += along
-    if mimics.action[i, o] == WITH_JOINT:
-        n, f = _wrench_without_slot(i, o, n, f, tau, increment, passed, mimics)
+    mimics, passed, own = tree.mimics, _passed(matrix, tree), tree.mimics.joint_slot[i]
+    passed.force[_index(i, own, mimics), R] += along
+    if mimics.action[i, own] == WITH_JOINT:
+        n, f = _wrench_without_slot(i, own, n, f, tau, increment, passed, mimics)
     return n, f
 
 
@@ -389,24 +376,22 @@ def pass_forces(i, kind, parent, matrix, tree):
         if kind == FREE and matrix == "mass":
             _add_free_joint(i, tree)
         parent_body = parent if parent != WORLD else mimics.action.shape[0] - 1
-        for k in range(mimics.action.shape[1]):
-            if mimics.action[i, k] == PASSED_ON:
-                source, target = _index(i, k, mimics), _index(parent_body, mimics.parent_slot[i, k], mimics)
-                passed.force[target, R] += passed.force[source, R]
-                passed.force[source, R] = 0.0
+        for k in _slots(i, PASSED_ON, mimics):
+            source, target = _index(i, k, mimics), _index(parent_body, mimics.parent_slot[i, k], mimics)
+            passed.force[target, R] += passed.force[source, R]
+            passed.force[source, R] = 0.0
 
 
 @inline
-def _wrench_without_slot(i, o, n, f, tau, increment, passed, mimics):
-    """Compute t of the coordinate eliminated in slot o of body i; return the wrench without it, and change r of the
+def _wrench_without_slot(i, own, n, f, tau, increment, passed, mimics):
+    """Compute t of the coordinate eliminated in slot `own` of body i; return the wrench without it, and change r of the
     others."""
-    force, (x, y) = passed.force[_index(i, o, mimics)], column_at(i, o, passed, mimics)
-    q = passed.d[_index(i, o, mimics), o] * ((1.0 - increment) * tau[mimics.v_index[i, o]] - force[R])
+    force, (x, y) = passed.force[_index(i, own, mimics)], column_at(i, own, passed, mimics)
+    q = passed.inverse[_index(i, own, mimics)] * ((1.0 - increment) * tau[mimics.v_index[i, own]] - force[R])
     force[R], force[T] = 0.0, force[T] + q if increment > 0.0 else q  # not NaN of a failed search
-    for k in range(mimics.action.shape[1]):
-        if _remains(i, o, k, mimics):
-            other = _index(i, k, mimics)
-            passed.force[other, R] += passed.d[other, o] * q
+    for k in _remaining(i, own, mimics):
+        other = _index(i, k, mimics)
+        passed.force[other, R] += passed.d[other, own] * q
     return add(n, scale(q, x)), add(f, scale(q, y))
 
 
@@ -423,13 +408,12 @@ def velocity(i, omega, v, unshared, matrix, tree, out):
 
 
 @inline
-def _velocity(i, o, omega, v, passed, mimics, out):
-    """The velocity of the coordinate eliminated in slot o of body i, whose twist is (ω, v), from those in `out`."""
-    j, (z, w) = _index(i, o, mimics), row_at(i, o, passed, mimics)
+def _velocity(i, own, omega, v, passed, mimics, out):
+    """The velocity of the coordinate eliminated in slot `own` of body i, whose twist is (ω, v), from those in `out`."""
+    j, (z, w) = _index(i, own, mimics), row_at(i, own, passed, mimics)
     y = passed.force[j, T] - (dot(z, omega) + dot(w, v))
-    for k in range(mimics.action.shape[1]):
-        if _remains(i, o, k, mimics):
-            y -= passed.d[j, k] * out[mimics.v_index[i, k]]
+    for k in _remaining(i, own, mimics):
+        y -= passed.d[j, k] * out[mimics.v_index[i, k]]
     return y
 
 

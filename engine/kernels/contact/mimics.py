@@ -40,13 +40,14 @@ R, T = 0, 1
 class Passed(NamedTuple):
     """The terms of shared coordinates that bodies pass on: row i · width + k is that of slot k of body i.
 
-    Where a coordinate y is eliminated, w/d_yy, 1/d_yy on the diagonal and, for each z eliminated later, d_yz/d_yy in
-    its row and d_zy in its column remain.
+    Where a coordinate y is eliminated, w/d_yy and, for each z eliminated later, d_yz/d_yy in its row and d_zy in its
+    column remain.
     """
 
     u: NDArray[np.floating]  # (…, 6)
     w: NDArray[np.floating]  # (…, 6)
     d: NDArray[np.floating]  # (…, width), by rows
+    inverse: NDArray[np.floating]  # (…,): 1/d_yy
     force: NDArray[np.floating]  # (…, 2): r and t
     alpha: NDArray[np.floating]  # (…, 6): (Sᵀ u)/D of a joint with several axes, Sᵀ u of a free one in `mass`
     beta: NDArray[np.floating]  # (…, 6): wᵀ S there
@@ -106,7 +107,8 @@ def mimics(model: Model) -> Mimics | tuple[()]:
 
 def _passed(n: int, width: int) -> Passed:
     size = (n + 1) * width
-    return Passed(*(np.zeros((size, columns)) for columns in (6, 6, width, 2, 6, 6)))
+    u, w, d, force, alpha, beta = (np.zeros((size, columns)) for columns in (6, 6, width, 2, 6, 6))
+    return Passed(u, w, d, np.zeros(size), force, alpha, beta)
 
 
 def _actions(model: Model) -> list[dict[int, tuple[int, bool]]]:
@@ -139,7 +141,8 @@ def _actions(model: Model) -> list[dict[int, tuple[int, bool]]]:
 def example() -> Mimics:
     """Return arrays of the types that kernels are compiled for."""
     whole, real = np.zeros(1, np.int64), np.zeros(1)
-    table, passed = whole[None], Passed(*(real[None] for _ in Passed._fields))
+    table, row = whole[None], real[None]
+    passed = Passed(row, row, row, real, row, row, row)
     return Mimics(whole, whole, table, table, table, real, passed, passed)
 
 
@@ -183,4 +186,4 @@ def eliminated_mobilities(tree, out):
         for i in range(mimics.action.shape[0]):
             for k in range(mimics.action.shape[1]):
                 if mimics.action[i, k] == ELIMINATED:
-                    out[mimics.v_index[i, k]] = mimics.mass.d[i * mimics.action.shape[1] + k, k]
+                    out[mimics.v_index[i, k]] = mimics.mass.inverse[i * mimics.action.shape[1] + k]

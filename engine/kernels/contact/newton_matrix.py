@@ -159,7 +159,7 @@ def _minus_axis(i, k, kind, e, factors, row, body, tree):
     tree.t[i, k] = q
     if body_pairs.have_unknowns(tree):
         body_pairs.store_column(i, k, x, y, reciprocal, tree.pairs)
-        body_pairs.eliminate_axis_from_pairs(i, kind, e, x, y, z, w, reciprocal, q, row, tree.pairs)
+        body_pairs.eliminate_axis_from_pairs(i, kind, e, factors, row, tree.pairs)
     a, b, c, d = minus_outer(a, x, z), minus_outer(b, x, w), minus_outer(c, y, z), minus_outer(d, y, w)
     return a, b, c, d, add(n, scale(q, x)), add(f, scale(q, y))
 
@@ -199,15 +199,16 @@ def _without_free(i, moment, force, body, tree):
 @inline
 def _eliminate_mimic_joint(i, kind, e, forces, rhs, added, body, tree):
     """Eliminate the joint of a body that passes coordinates on from its inertia and wrench, unless its own stays."""
-    passed, start, o = tree.mimics.newton, tree.mimics.v_index[i, tree.mimics.joint_slot[i]], tree.mimics.joint_slot[i]
+    passed, own = tree.mimics.newton, tree.mimics.joint_slot[i]
+    start = tree.mimics.v_index[i, own]
     passes.add_axis(i, kind, e, forces, passed, tree.mimics)
     if mimics.eliminated_with_joint(i, tree):
-        reciprocal, q = passes.eliminate_coordinate(i, o, rhs, added, passed, tree.mimics)
-        (x, y), (z, w) = passes.column_at(i, o, passed, tree.mimics), passes.row_at(i, o, passed, tree.mimics)
-        shared_row = start if o < tree.mimics.action.shape[1] - 1 else -1
+        reciprocal, q = passes.eliminate_coordinate(i, own, rhs, added, passed, tree.mimics)
+        (x, y), (z, w) = passes.column_at(i, own, passed, tree.mimics), passes.row_at(i, own, passed, tree.mimics)
+        shared_row = start if own < tree.mimics.action.shape[1] - 1 else -1
         body = _minus_axis(i, 0, kind, e, (x, y, z, w, reciprocal, q), shared_row, body, tree)
         if body_pairs.have_unknowns(tree):
-            passes.eliminate_coordinate_from_cross_terms(i, o, reciprocal, passed, tree)
+            passes.eliminate_coordinate_from_cross_terms(i, own, reciprocal, passed, tree)
     elif body_pairs.have_unknowns(tree):
         body_pairs.store_coordinate(i, kind, e, start, tree.pairs)
     return body

@@ -22,6 +22,8 @@ from engine.kernels.spatial import add, dot, load3, scale, sub
 
 (
     EPSILON,  # ε, the damping of Newton's steps
+    EPSILON_PER_MERIT,  # the plan's
+    R_SCALE,  # the plan's multiple of `ProblemArrays.r`
     BEST_MERIT,  # of the plan
     BEST_RESIDUAL_OF_PLAN,
     BEST_RESIDUAL,  # of all plans
@@ -35,10 +37,11 @@ from engine.kernels.spatial import add, dot, load3, scale, sub
     COMPLEMENTARITY,  # ν, the mean complementarity product
     COMPLEMENTARITY_TARGET,  # σν, at which the interior point's step aims
     NUMBERS,
-) = range(14)
+) = range(16)
 """Columns of `Search.numbers`, and their number."""
 (
     PLAN,  # see `search`
+    METHOD,  # the plan's
     STEPS_LEFT,  # of the plan
     FINAL_STEPS,  # taken with the final ε
     RESTITUTION_ATTEMPT,  # how often `RESTITUTION_FRACTION` was reduced
@@ -51,7 +54,7 @@ from engine.kernels.spatial import add, dot, load3, scale, sub
     JOINTS,  # rows of joints of the problem
     OVERLAPS,  # 1 where it is that of the overlap correction
     COUNTS,
-) = range(13)
+) = range(14)
 """Columns of `Search.counts`, and their number."""
 
 

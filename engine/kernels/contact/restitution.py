@@ -58,20 +58,21 @@ def _added_energy(count, joints, p):
 
 
 @inline
-def accept_or_reduce_restitution(count, joints, contact):
-    """Whether the impulses of rebounds add no energy; otherwise reduce the fraction of the restitution.
+def accept_or_reduce_restitution(solved, count, joints, contact):
+    """Whether the impulses of rebounds obey their laws and add no energy; otherwise reduce the restitution's fraction.
 
-    With constant impulses, a reduction by the share of the added energy in that of the rebounds would suffice.
+    With constant impulses, a reduction by the share of the added energy in that of the rebounds would suffice. Laws
+    that were not `solved` may contradict each other, as where a joint's limit prevents a rebound: then it is zero.
     """
     search = contact.solver.search
     if search.counts[HAS_RESTITUTION] == 0:
         return True
     added, rebounds = _added_energy(count, joints, contact.solver.problem)
-    if added <= 0.0:
+    if solved and added <= 0.0:
         return True
     search.counts[RESTITUTION_ATTEMPT] += 1
     factor = 0.0
-    if rebounds > 0.0 and search.counts[RESTITUTION_ATTEMPT] <= RESTITUTION_ATTEMPTS:
+    if solved and rebounds > 0.0 and search.counts[RESTITUTION_ATTEMPT] <= RESTITUTION_ATTEMPTS:
         factor = max(1.0 - RESTITUTION_MARGIN * added / rebounds - residual_tolerance(added), 0.0)
     search.numbers[RESTITUTION_FRACTION] *= factor
     return search.counts[RESTITUTION_ATTEMPT] > RESTITUTION_ATTEMPTS + 1

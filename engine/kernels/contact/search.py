@@ -5,6 +5,8 @@ It advances step by step, so that on a GPU robots that need more steps do not de
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from engine.compile import compiled_apart, inline, kernel
 from engine.compile.operations import is_single, parallel_range, thread_min
 from engine.kernels.bodies import ZERO
@@ -19,9 +21,12 @@ from engine.kernels.contact.problem import (
     CONTACTS,
     DETACHED,
     EPSILON,
+    EPSILON_PER_MERIT,
     FINAL_STEPS,
     LARGEST_VELOCITY,
+    METHOD,
     PLAN,
+    R_SCALE,
     STALLED_STEPS,
     STEP_FRACTION,
     STEPS_LEFT,
@@ -37,19 +42,23 @@ from engine.kernels.spatial import add, dot, load3, scale, store3
 
 (
     WARM_START,  # from the impulses of the step before
-    OVERLAP_START,  # from zero, for overlaps
-    COLD_START,  # from zero
-    POLISH_FIRST,  # by whole steps from the best impulses, if near: a line search stays at a kink of the map
-    INTERIOR,  # the interior point, which needs friction at all contacts
-    POLISH,  # from the best impulses
+    OVERLAP_START,  # for overlaps
+    COLD_START,
+    POLISH_FIRST,  # if near: a line search stays at a kink of the map
+    INTERIOR,  # which needs friction at all contacts
+    POLISH,
     HELD_SLIP_INTERIOR,  # each step with the slip of the one before: that of a convex problem
     POLISH_AGAIN,
-    DETACH,  # from the best impulses, with the least loaded contact that violates the law held open; then with another
-    COLD_SMALL_R,  # from zero, with a smaller r and then a larger one: bodies that are wedged, whose impulses are not
-    COLD_LARGE_R,  # unique, need one or the other
-    POLISH_LAST,  # by whole steps
+    DETACH,  # with the least loaded contact that violates the law held open; then with another
+    COLD_SMALL_R,  # bodies that are wedged, whose impulses are not unique, need a smaller r or a larger one
+    COLD_LARGE_R,
+    POLISH_LAST,
 ) = range(12)
-"""The plans: Newton's steps but for the interior point's."""
+"""The plans, in their order; see `_plan`."""
+_PRESENT, _ZERO, _BEST = range(3)
+"""The impulses that a plan begins from."""
+_NEWTON, _WHOLE_NEWTON, _INTERIOR_POINT = range(3)
+"""Newton's steps with a line search, those of a length of 1, and the interior point's."""
 _FINAL_EPSILON = 1e-4  # ε of a plan's final steps: rounding of some 1e-16/ε dominates there
 _MAX_FINAL_STEPS = 3
 _SMALL_MERIT = 1e-3  # below it a step without progress means that ε is too large, not that the iterate diverges
@@ -111,43 +120,34 @@ def _start_from_zero(contacts, joints, p, tree):
     clear_step(contacts, joints, p, tree)
 
 
-@inline
-def _is_interior(k):
-    """Whether plan k uses the interior point."""
-    return k == INTERIOR or k == HELD_SLIP_INTERIOR
+class _Plan(NamedTuple):
+    start: int
+    method: int
+    r_scale: float  # r as a multiple of `ProblemArrays.r`: 3 lets a contact stick at once where others share its load
+    max_steps: int  # single precision reaches its rounding in fewer
+    eps_per_merit: float  # the first ε per merit
 
 
 @inline
-def _takes_whole_steps(k):
-    """Whether plan k takes whole steps, of a length of 1."""
-    return k == POLISH_FIRST or k == POLISH_LAST
-
-
-@inline
-def _polishes(k):
-    """Whether plan k begins at the best iterate."""
-    return k == POLISH or k == POLISH_AGAIN or _takes_whole_steps(k)
-
-
-@inline
-def _plan(k, x):
-    """Return r as a multiple of `ProblemArrays.r`, the maximum number of steps, and the first ε per merit; x has the
-    number type.
-
-    r three times the inverse mobility lets a contact stick at once where others share its load.
-    """
+def _plan(k, single):
+    """Plan k, in single or double precision."""
     if k == WARM_START:  # few steps, hardly damped: the solution is near, or a cold start finds it sooner
-        return 3.0, 6, 0.03
+        return _Plan(_PRESENT, _NEWTON, 3.0, 6, 0.03)
     if k == OVERLAP_START:  # without friction the map is piecewise linear
-        return 3.0, 12, 1e-4
-    if k == COLD_START:  # single precision reaches its rounding in fewer
-        return 3.0, 16 if is_single(x) else 25, 0.1
-    if _is_interior(k):
-        max_steps = 40 if k == INTERIOR else 100
-        return 3.0, 20 if is_single(x) else max_steps, 1.0
-    if _polishes(k) or k == DETACH:  # whole steps may go astray and come back
-        return 3.0, 30 if k == POLISH_LAST else 12, 0.1
-    return 0.3 if k == COLD_SMALL_R else 30.0, 20, 1.0  # far from zero, wholly damped at first
+        return _Plan(_ZERO, _NEWTON, 3.0, 12, 1e-4)
+    if k == COLD_START:
+        return _Plan(_ZERO, _NEWTON, 3.0, 16 if single else 25, 0.1)
+    if k == INTERIOR:
+        return _Plan(_ZERO, _INTERIOR_POINT, 3.0, 20 if single else 40, 1.0)
+    if k == HELD_SLIP_INTERIOR:
+        return _Plan(_ZERO, _INTERIOR_POINT, 3.0, 20 if single else 100, 1.0)
+    if k == DETACH:
+        return _Plan(_PRESENT, _NEWTON, 3.0, 12, 0.1)
+    if k == COLD_SMALL_R or k == COLD_LARGE_R:  # far from zero, wholly damped at first
+        return _Plan(_ZERO, _NEWTON, 0.3 if k == COLD_SMALL_R else 30.0, 20, 1.0)
+    if k == POLISH_FIRST or k == POLISH_LAST:  # whole steps may go astray and come back
+        return _Plan(_BEST, _WHOLE_NEWTON, 3.0, 12 if k == POLISH_FIRST else 30, 0.1)
+    return _Plan(_BEST, _NEWTON, 3.0, 12, 0.1)
 
 
 @inline
@@ -245,32 +245,33 @@ def _attach(contacts, joints, topology, bodies, solver):
 
 
 @inline
-def _begin_plan(plan, contacts, joints, inertia, topology, bodies, solver):
-    """Initialise a plan."""
+def _begin_plan(k, contacts, joints, inertia, topology, bodies, solver):
+    """Begin plan k."""
     p, numbers, counts = solver.problem, solver.search.numbers, solver.search.counts
-    r_scale, max_steps, eps_per_merit = _plan(plan, numbers[LARGEST_VELOCITY])
-    near = plan == INTERIOR and numbers[BEST_RESIDUAL] < _KINK
-    if near:
+    unit = numbers[LARGEST_VELOCITY]
+    plan = _plan(k, is_single(unit))
+    near = k == INTERIOR and numbers[BEST_RESIDUAL] < _KINK
+    restores = near
+    if plan.start == _BEST:
+        respond(contacts, joints, topology, bodies, solver, p.total)
+        restores = not residual(contacts, joints, p, unit) < numbers[BEST_RESIDUAL]
+    if restores:
         _restore_best(contacts, joints, p)
         respond(contacts, joints, topology, bodies, solver, p.total)
-    elif _polishes(plan):
-        respond(contacts, joints, topology, bodies, solver, p.total)
-        if not residual(contacts, joints, p, numbers[LARGEST_VELOCITY]) < numbers[BEST_RESIDUAL]:
-            _restore_best(contacts, joints, p)
-            respond(contacts, joints, topology, bodies, solver, p.total)
-    elif plan != WARM_START and plan != DETACH:
+    elif plan.start == _ZERO:
         _start_from_zero(contacts, joints, p, solver.tree)
-    if not is_single(numbers[LARGEST_VELOCITY]) and plan == DETACH:
+    if not is_single(unit) and k == DETACH:
         _detach(contacts, joints, topology, bodies, solver)
-    if _is_interior(plan):
+    if plan.method == _INTERIOR_POINT:
         nu = max(_MIN_START_PRODUCTS, _START_PRODUCTS * numbers[BEST_RESIDUAL]) if near else 0.0
         begin_interior(nu, contacts, joints, inertia, topology, bodies, solver)
-    residual_now = residual(contacts, joints, p, numbers[LARGEST_VELOCITY])
-    merit_now = merit(contacts, joints, p, r_scale, 0.0, numbers[LARGEST_VELOCITY])
-    counts[PLAN], counts[STEPS_LEFT], counts[FINAL_STEPS], counts[STALLED_STEPS] = plan, max_steps, 0, 0
+    residual_now = residual(contacts, joints, p, unit)
+    merit_now = merit(contacts, joints, p, plan.r_scale, 0.0, unit)
+    counts[PLAN], counts[METHOD], counts[STEPS_LEFT], counts[FINAL_STEPS] = k, plan.method, plan.max_steps, 0
+    counts[STALLED_STEPS], numbers[R_SCALE], numbers[EPSILON_PER_MERIT] = 0, plan.r_scale, plan.eps_per_merit
     numbers[BEST_MERIT], numbers[BEST_RESIDUAL_OF_PLAN], numbers[STEP_FRACTION] = merit_now, residual_now, 0.0
-    numbers[EPSILON] = max(least_damping(merit_now), eps_per_merit * min(1.0, merit_now))
-    if residual_now < numbers[BEST_RESIDUAL] and plan != DETACH:
+    numbers[EPSILON] = max(least_damping(merit_now), plan.eps_per_merit * min(1.0, merit_now))
+    if residual_now < numbers[BEST_RESIDUAL] and k != DETACH:
         numbers[BEST_RESIDUAL] = residual_now
         _store_best(contacts, joints, p)
 
@@ -297,7 +298,7 @@ def _is_over(numbers, counts):
     """Whether the plan is over."""
     near = (
         _switch_residual(numbers[LARGEST_VELOCITY])
-        if _is_interior(counts[PLAN])
+        if counts[METHOD] == _INTERIOR_POINT
         else extra_step_factor(counts[CONTACTS], numbers[EPSILON]) * numbers[TOLERANCE]
     )
     return counts[STEPS_LEFT] == 0 or counts[FINAL_STEPS] == _MAX_FINAL_STEPS or numbers[BEST_RESIDUAL_OF_PLAN] <= near
@@ -306,16 +307,15 @@ def _is_over(numbers, counts):
 @inline
 def _is_done(numbers, counts):
     """Whether no plan follows."""
-    accepted = numbers[BEST_RESIDUAL] <= numbers[ACCEPTED_RESIDUAL] and not _is_interior(counts[PLAN])
+    accepted = numbers[BEST_RESIDUAL] <= numbers[ACCEPTED_RESIDUAL] and counts[METHOD] != _INTERIOR_POINT
     return accepted or counts[PLAN] == POLISH_LAST
 
 
 @inline
 def _take_newton_step(contacts, joints, eps, p, numbers, counts):
     """Take a step along Newton's direction for this ε, and choose the next ε."""
-    unit, best_merit = numbers[LARGEST_VELOCITY], numbers[BEST_MERIT]
-    r_scale, _, eps_per_merit = _plan(counts[PLAN], unit)
-    whole_steps = _takes_whole_steps(counts[PLAN])
+    unit, best_merit, r_scale = numbers[LARGEST_VELOCITY], numbers[BEST_MERIT], numbers[R_SCALE]
+    whole_steps = counts[METHOD] == _WHOLE_NEWTON
     if whole_steps:
         length, merit_after = 1.0, merit(contacts, joints, p, r_scale, 1.0, unit)
     else:
@@ -331,7 +331,7 @@ def _take_newton_step(contacts, joints, eps, p, numbers, counts):
         if best_merit < _SMALL_MERIT and 0.9 * best_merit < merit_after and merit_after < 1.1 * best_merit:
             eps = max(stalled_damping(unit), 0.1 * eps)
         elif merit_after < best_merit:
-            eps = max(least_damping(unit), min(eps_per_merit * merit_after, 0.3 * eps))
+            eps = max(least_damping(unit), min(numbers[EPSILON_PER_MERIT] * merit_after, 0.3 * eps))
         else:
             eps = min(1.0, max(2.0 * eps, 1e-6))
         if whole_steps:
@@ -354,12 +354,12 @@ def advance(contacts, joints, inertia, topology, bodies, solver, step_counts):
             return True
         following = _next_plan(counts[PLAN], counts[ALL_FRICTIONAL], counts[DETACHED], numbers[BEST_RESIDUAL])
         _begin_plan(following, contacts, joints, inertia, topology, bodies, solver)
-    interior, slip_held = _is_interior(counts[PLAN]), counts[PLAN] == HELD_SLIP_INTERIOR
+    interior, slip_held = counts[METHOD] == _INTERIOR_POINT, counts[PLAN] == HELD_SLIP_INTERIOR
     r_scale, eps = 0.0, numbers[EPSILON]
     if interior:
         prepare_interior(slip_held, contacts, joints, p, numbers)
     else:
-        r_scale = _plan(counts[PLAN], eps)[0]
+        r_scale = numbers[R_SCALE]
         if numbers[BEST_RESIDUAL_OF_PLAN] <= numbers[TOLERANCE]:
             counts[FINAL_STEPS], eps = counts[FINAL_STEPS] + 1, _FINAL_EPSILON
     direction(contacts, joints, numbers[STEP_FRACTION], r_scale, eps, inertia, topology, bodies, solver)
