@@ -11,7 +11,7 @@ import engine
 from app.desktop.docks import BOTTOM, Dock
 from app.features.window_type import Window
 from app.panels.diagnostics import WHOLE, DiagnosticsPanel
-from app.simulation.messages import Event, Refused, Stopped
+from app.simulation.messages import ControllerChanged, Event, Refused, Stopped
 
 IMPLICIT = "implicit"  # the integrator, if a simulation that diverged advises it
 
@@ -106,11 +106,13 @@ class DiagnosticsView:
         problem, _, advice = message.partition("; ")
         self._show_one(f"The run of {script} stopped", script, problem, f"in the script, {advice}", sentence)
 
-    def _show_one(self, title: str, element: str, problem: str, fix: str, sentence: str) -> None:
-        """Show one problem of something else than the file, until the next run."""
+    def _show_one(
+        self, title: str, element: str, problem: str, fix: str, sentence: str, path: str = "", line: int | None = None
+    ) -> None:
+        """Show one problem of a run, until the next one; of the robot's file, unless another `path` is given."""
         self._run_stopped = True
-        diagnostic = engine.Diagnostic("error", None, element, problem, fix)
-        self.panel.show_file(self._bench.path, title, [diagnostic])
+        diagnostic = engine.Diagnostic("error", line, element, problem, fix)
+        self.panel.show_file(path or self._bench.path, title, [diagnostic])
         self._open(sentence)
 
     def show_refused(self, refused: Refused) -> None:
@@ -120,11 +122,12 @@ class DiagnosticsView:
         self._open(self._bar.currentMessage())
         self._window.refresh()
 
-    def show_controller_problem(self, message: str) -> None:
-        """Show why a controller stopped driving the robot."""
+    def show_controller_problem(self, event: ControllerChanged) -> None:
+        """Show why a controller stopped driving the robot, with the line of its file."""
         fix = "fix the file and save it, or reset: it is reloaded; until then the controller applies no efforts"
         title = "The controller failed"
-        self._show_one(title, "controller", message, fix, f"{title}: {message}")
+        said = f"{title}: {event.problem}"
+        self._show_one(title, "controller", event.problem, fix, said, event.path, event.line)
 
     def forget_stop(self) -> bool:
         """Show the file's problems again after a run stopped by itself; return whether one had."""

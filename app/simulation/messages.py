@@ -311,7 +311,7 @@ class Stopped:
 
 @dataclass(frozen=True)
 class ControllerChanged:
-    """The controller file in use, "" for none; if it failed, the error and its traceback.
+    """The controller file in use, "" for none; if it failed, the error, its traceback, and its line of the file.
 
     `late`: it has not returned for a second, and the simulation waits; `loading`: its file is still being executed.
     """
@@ -321,6 +321,7 @@ class ControllerChanged:
     detail: str = ""
     late: bool = False
     loading: bool = False
+    line: int | None = None
 
 
 @dataclass(frozen=True)
