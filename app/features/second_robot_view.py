@@ -286,8 +286,8 @@ class SecondRobotView(QObject):
         if self.panel.isVisible() and (now > self._due or not self._bench.robot.playing):
             self._due = now + REFRESH
             for column, (model, seconds, name, energy) in enumerate((
-                (self._bench.robot.model, frame.time, self._bench.computation.algorithm,
-                 own_energy(self._bench.robot.model, frame.q, frame.v, frame.link_poses)),
+                (frame.model, frame.time, self._bench.computation.algorithm,
+                 own_energy(frame.model, frame.q, frame.v, frame.link_poses)),
                 (state.model, state.time, state.algorithm, own_energy(state.model, state.q, state.v, state.link_poses)),
             )):  # fmt: skip
                 prefix, per_joule = prefix_for(typical_work(float(alone(model).mass.sum())))

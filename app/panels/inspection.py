@@ -125,8 +125,7 @@ def _joint_sections(model: engine.Model, link: int) -> tuple[Section, ...]:
 def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
     """Return the facts about a whole robot: size, energy, the joint nearest to its effort limit, contact.
 
-    Free bodies and other robots around it do not count. Without what the model's masses give where another robot of a
-    batch is shown, which may have others.
+    Free bodies and other robots around it do not count.
     """
     own = alone(model)
     mass = float(own.mass.sum())
@@ -138,10 +137,8 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
         Row("kinetic energy", _about(of_work, kinetic, "J")),
         Row("potential energy", _about(of_work, potential, "J"), "zero at the height of the world's origin"),
     ]
-    if frame.robot:
-        energy = math.nan if frame.batch is None else frame.batch.energy[frame.robot]
-        now = [Row("energy", _about(of_work, energy, "J"), "kinetic and potential")] if math.isfinite(energy) else []
-    elif mass > 0:
+    now = now if math.isfinite(kinetic + potential) else []  # of a robot that diverged
+    if mass > 0:
         now.insert(0, _place("CoM", center_of_mass(model, frame.link_poses), ROBOTS_COM))
     shares = np.abs(frame.effort[: own.nv]) / np.where(own.effort_limit > 0, own.effort_limit, np.inf)
     if np.any(shares > 0):  # NaN where no efforts were sampled
@@ -153,8 +150,8 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
         now.append(Row("contact", f"{_count(count, 'point')}, {_about(of_force, total, 'N')} in all"))
     if frame.batch is not None and frame.batch.diverged[frame.robot]:
         now.insert(0, Row("diverged", "as last drawn", "its state is no longer finite; the one before is shown"))
-    titles = ("Model of robot 0", f"State of robot {frame.robot}") if frame.robot else ("Model", "State")
-    return tuple(Section(title, tuple(some)) for title, some in zip(titles, (rows, now), strict=True) if some)
+    of = "" if frame.batch is None else f" of robot {frame.robot}"
+    return Section(f"Model{of}", tuple(rows)), Section(f"State{of}", tuple(now))
 
 
 def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section, ...]:
