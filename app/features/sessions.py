@@ -308,7 +308,7 @@ class Sessions:
         if "ghost" in session:
             ghost.end_recording()
         if "simulated ghost" in session:
-            ghost.panel.put(session_text.simulated_ghost(session))
+            ghost.put(session_text.simulated_ghost(session))
         if path := session_text.ghost(session):
             ghost.open(path)
 
