@@ -122,8 +122,9 @@ class Palette(QDialog):
         self.list.itemClicked.connect(self._run)
         for each in (self.line, self.list.viewport()):
             each.installEventFilter(self)
+        self._most = min(HEIGHT, window.height() - ABOVE - 20) - self.line.sizeHint().height() - 3 * 8
+        self.resize(min(WIDTH, window.width() - 40), 0)
         self._fill("")
-        self.resize(min(WIDTH, window.width() - 40), min(HEIGHT, window.height() - ABOVE - 20))
         self.move(window.mapToGlobal(QPoint((window.width() - self.width()) // 2, ABOVE)))
 
     def _fill(self, text: str) -> None:
@@ -145,6 +146,9 @@ class Palette(QDialog):
         if not self.list.topLevelItemCount():
             QTreeWidgetItem(self.list, [NOTHING]).setDisabled(True)
         self.list.setCurrentItem(None)
+        rows = self.list.topLevelItemCount() * self.list.sizeHintForRow(0) + 2 * self.list.frameWidth()
+        self.list.setFixedHeight(min(rows, self._most))
+        self.setFixedHeight(self.layout().totalMinimumSize().height())
         self._share_room()
         if not self.list.topLevelItem(0).isDisabled():  # else Return says why
             self._step(1)
@@ -247,7 +251,7 @@ def _also(name: str, action: QAction) -> str:
 def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -> list[Command]:
     """Return commands with all words of a text: enabled ones and those that it names first, then those of just this
     name, then those whose name begins with it, the shortest first, then those with words, also those of `ALSO`, that
-    begin with its words, then in menu order.
+    begin with its words, then those that show its words, then in menu order.
 
     A text names a command if it is its name, or begins it and is `MEANT` of it. If no command has all words, return
     those with these words in the tooltip, too, else those with words similar to these, else those whose own name
@@ -267,7 +271,7 @@ def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -
 
     query = " ".join(words)
 
-    def rank(command: Command) -> tuple[bool, bool, bool, int, int, bool]:
+    def rank(command: Command) -> tuple[bool, bool, bool, int, int, int, bool]:
         name = _own(command)
         menus = command.name.split("›")
         exact = any(words == _words("›".join(menus[k:])) for k in range(len(menus)))
@@ -280,6 +284,7 @@ def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -
             not whole,
             len(name) if whole else 0,
             -begins,
+            -sum(word in name for word in words),
             not name.startswith(words[0]),
         )
 

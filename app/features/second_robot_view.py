@@ -19,6 +19,7 @@ from app.desktop import dialogs
 from app.desktop.actions import MESSAGE, NO_ROBOT, algorithm_name, make_action, offer
 from app.desktop.context_menus import SECOND
 from app.desktop.docks import RIGHT, Dock
+from app.desktop.numbers import prefix_for
 from app.features.diagnostics_view import DiagnosticsView
 from app.features.dragging import is_pull
 from app.features.file_reader import FileReader
@@ -27,7 +28,7 @@ from app.gl.batch import Box
 from app.gl.picking import Hit, pick, ray
 from app.gl.scene import Scene
 from app.panels.second_robot import ALGORITHMS, EMPTY, SecondRobotPanel
-from app.plotting.quantities import own_energy
+from app.plotting.quantities import own_energy, typical_work
 from app.simulation.messages import Loaded, Snapshot
 from app.simulation.second_robot import SavedSecondRobot, SecondRobotRequest, is_free
 from app.simulation.starting import first_pose
@@ -289,7 +290,9 @@ class SecondRobotView(QObject):
                  own_energy(frame.model, frame.q, frame.v, frame.link_poses)),
                 (state.model, state.time, state.algorithm, own_energy(state.model, state.q, state.v, state.link_poses)),
             )):  # fmt: skip
-                reported = [f"{seconds:.3f} s", *(f"{each:.3f} J" for each in energy), algorithm_name(name)]
+                prefix, per_joule = prefix_for(typical_work(float(alone(model).mass.sum())))
+                energies = (f"{per_joule * each:.3f} {prefix}J" for each in energy)
+                reported = [f"{seconds:.3f} s", *energies, algorithm_name(name)]
                 self.panel.show_column(column, [*_facts(model), *reported])
             self._show_algorithms(state.scene)
             self._show_link_note()

@@ -31,6 +31,7 @@ def opened_palette(qtbot, window) -> Palette:
         ("free box", "Simulation › Add to the scene › Free body: cube"),
         ("free body: box", "Simulation › Add to the scene › Free body: cube"),
         ("obstacle sphere", "Simulation › Add to the scene › Obstacle: ball"),
+        ("cube", "Simulation › Add to the scene › Free body: cube"),
         ("delete", "Edit › Remove object"),
         ("obstacle: mesh...", "Simulation › Add to the scene › Obstacle: mesh"),
     ],
@@ -60,6 +61,20 @@ def test_a_command_that_is_named_and_disabled_is_first_and_return_says_why(qtbot
         qtbot.keyClick(palette.line, Qt.Key.Key_Down)
         assert not palette.list.currentItem().isDisabled()
         palette.close()
+
+
+def test_the_list_is_as_high_as_what_it_holds(qtbot, arm):
+    palette = opened_palette(qtbot, arm)
+    most = palette.height()
+    for text, rows in (("free body: cube", 1), ("no such thing", 1), ("obstacle: b", 5)):
+        palette.line.setText(text)
+        assert palette.list.topLevelItemCount() == rows
+        last = palette.list.visualItemRect(palette.list.topLevelItem(rows - 1))
+        assert 0 <= palette.list.viewport().height() - last.bottom() < 3
+        assert palette.list.geometry().bottom() < palette.height() < most / 2
+    palette.line.clear()
+    assert palette.height() == most
+    assert palette.list.verticalScrollBar().maximum() > 0
 
 
 def test_a_long_reason_leaves_the_name_its_room(qtbot, arm):
