@@ -70,6 +70,7 @@ class GhostView(QObject):
         lower, upper = self._viewport.robot_bounds
         self.panel.legend.size_of_robot = float(np.linalg.norm(upper - lower))
         self.panel.show_state(None, ())
+        self.panel.refusal.clear()  # of the robot before
         path = self.path
         if self._recorded is None:
             self._bench.ghost.set(self.panel.settings)
