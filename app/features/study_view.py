@@ -81,6 +81,17 @@ class StudyView(QObject):
         self._path = path
         self._start()
 
+    @property
+    def kept(self) -> str:
+        """The results folder of the study that is shown, for a session; empty if none is."""
+        return "" if self.panel.results is None else str(self.panel.results.folder.resolve())
+
+    def restore(self, path: str) -> None:
+        """Show a study's results where the session's layout has them; none for ""."""
+        if path and path != self.kept:
+            self._path = path
+            self._start()
+
     def _start(self) -> None:
         """Read the study that is wanted, after one that is being read."""
         self._checking.stop()
