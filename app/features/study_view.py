@@ -163,7 +163,7 @@ class StudyView(QObject):
     def _show_opened(self, opened: Opened) -> None:
         before, bar = self.panel.results, self._window.statusBar()
         low, self._low = self._low, opened.results is None and before is None
-        if low != self._low and self.panel.isVisible():
+        if low != self._low and self.panel.isVisible() and not opened.diagnostics:  # which take its place
             self._window.docks.open_refilled("Study")
         if before is not None:
             bar.clearMessage()
