@@ -24,8 +24,8 @@ MAX_LABELS = 300  # largest number of names in a picture
 def paint(painter: QPainter, view: View, scale: float, font: QFont, handles: QRectF | None = None) -> None:
     """Draw the names of a view; `scale` is the painter's units per pixel of the view.
 
-    The selected link's is put beside its `handles`, in the painter's units, if there are any. One that would cover another is left out: first come the selected link's, then numbers, then names from the nearest
-    to the camera.
+    The selected link's is put beside its `handles`, in the painter's units, if there are any. One that would cover
+    another is left out: first come the selected link's, then numbers, then names from the nearest to the camera.
     """
     if not view.extras.labels:
         return

@@ -1,5 +1,7 @@
 """Posing the robot by hand in the window: links that are dragged, and the handles of the selected one."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from PyQt6.QtCore import QPoint, QPointF, QRectF, Qt
@@ -348,5 +350,5 @@ def test_the_name_of_the_selected_link_is_written_beside_its_handles(qtbot, arm,
     name = QRectF(left, top, right - left, bottom - top)
     for handle, line in posing.handles.shape.lines.items():
         steps = np.linspace(0, 1, 50)[:, None]
-        for start, end in zip(line[:-1], line[1:], strict=True):
+        for start, end in pairwise(line):
             assert not any(name.contains(QPointF(*point)) for point in start + steps * (end - start)), handle
