@@ -190,8 +190,15 @@ class RobotFiles:
 
 
 def robots_in(folder: str | Path) -> list[Path]:
-    """Return the URDFs in a folder or its subfolders, sorted; without one, the xacro files; [] of a file or a run."""
-    if not Path(folder).is_dir() or Path(folder).suffix == KEPT_SUFFIX:
+    """Return the URDFs in a folder or its subfolders, sorted; without one, the xacro files.
+
+    None of a file, of a folder that a run is kept in, and of "", "." and "/", which name no robot's folder.
+    """
+    try:
+        is_folder = Path(folder).is_dir()
+    except (OSError, ValueError):
+        return []
+    if not is_folder or not Path(folder).name or Path(folder).suffix == KEPT_SUFFIX:
         return []
     found = ([*Path(folder).glob(f"*{end}"), *Path(folder).glob(f"*/*{end}")] for end in (".urdf", ".xacro"))
     return sorted(next(filter(None, found), []))
