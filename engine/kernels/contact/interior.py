@@ -191,13 +191,6 @@ def _damping(j, rows):
 
 
 @inline
-def _friction_step(j, u, target, rows):
-    """The step of a joint row's friction to complementarity products of `target`, at the velocity u after it."""
-    x = rows.x[j]
-    return -_friction_damping(j, rows) * (u - target / x[_UP] + target / x[_DOWN])
-
-
-@inline
 def _velocity(i, unit, p):
     """The scaled velocity u' of a contact."""
     return scale(np.sqrt(p.r[i]) / unit, load3(p.u[i]))
@@ -250,7 +243,7 @@ def _targets(contacts, joints, unit, smooth, target, p):
         active, law, x = p.joint_pairs.active[j], p.joint_pairs.law[j], p.joint_pairs.x[j]
         u = p.joint_u[j] / (np.sqrt(p.g[j]) * unit)
         mismatch = p.joint_pairs.impulse[j] - (x[_UP] - x[_DOWN]) / 2.0 - x[_BELOW] + x[_ABOVE]
-        c = _friction_step(j, u, target, p.joint_pairs)
+        c = -_friction_damping(j, p.joint_pairs) * (u - target / x[_UP] + target / x[_DOWN])
         c += active[_LOWER] * (target - x[_BELOW] * (u - law[_LOWER])) / x[_TO_LOWER]
         c -= active[_UPPER] * (target + x[_ABOVE] * (u - law[_UPPER])) / x[_TO_UPPER]
         p.joint_pairs.impulse_step[j] = c - mismatch
@@ -258,48 +251,32 @@ def _targets(contacts, joints, unit, smooth, target, p):
 
 
 @inline
-def _contact_step(i, unit, smooth, follows_slip, p):
-    """Compute the steps of a contact's impulse and w."""
-    mu, d, w = p.mu[i], np.sqrt(p.r[i]), load3(p.cones.w[i])
-    t = np.sqrt(w[1] * w[1] + w[2] * w[2] + smooth * smooth)
-    du = add(scale(d / unit, load3(p.motion[i])), _residual_of_w(i, unit, smooth, p))
-    slip_rate = follows_slip * mu * (w[1] * du[1] + w[2] * du[2]) / t if t > 0.0 else 0.0
-    store3(p.cones.impulse_step[i], scale(1.0 / (unit * d), load3(p.change[i])))
-    store3(p.cones.w_step[i], (du[0] + slip_rate, du[1], du[2]))
-
-
-@inline
-def _row_step(j, unit, target, p):
-    """Compute the steps of a joint row's impulse and pairs."""
-    active, law, x, step = p.joint_pairs.active[j], p.joint_pairs.law[j], p.joint_pairs.x[j], p.joint_pairs.step[j]
-    u = (p.joint_u[j] + p.joint_motion[j]) / (np.sqrt(p.g[j]) * unit)
-    friction_step = _friction_step(j, u, target, p.joint_pairs)
-    step[_UP], step[_DOWN] = friction_step, -friction_step
-    step[_BETA] = active[_FRICTION] * ((target - x[_BETA] * friction_step) / x[_UP] - x[_BETA])
-    step[_ALPHA] = active[_FRICTION] * ((target + x[_ALPHA] * friction_step) / x[_DOWN] - x[_ALPHA])
-    step[_TO_LOWER] = active[_LOWER] * (u - law[_LOWER] - x[_TO_LOWER])
-    step[_TO_UPPER] = active[_UPPER] * (law[_UPPER] - u - x[_TO_UPPER])
-    step[_BELOW] = active[_LOWER] * ((target - x[_BELOW] * step[_TO_LOWER]) / x[_TO_LOWER] - x[_BELOW])
-    step[_ABOVE] = active[_UPPER] * ((target - x[_ABOVE] * step[_TO_UPPER]) / x[_TO_UPPER] - x[_ABOVE])
-    p.joint_pairs.impulse_step[j] = p.joint_change[j] * np.sqrt(p.g[j]) / unit
-
-
-@inline
 def _length_to_boundary(contacts, joints, unit, smooth, follows_slip, target, p):
-    """Compute the steps of all rows; return the step length at which the first impulse or w is on its cone's boundary.
-
-    One loop does both, while a row's steps are in registers.
-    """
+    """Compute the steps of impulses, w and pairs; return the step length to the boundary."""
     longest = INFINITE
     for i in parallel_range(contacts):
-        _contact_step(i, unit, smooth, follows_slip, p)
-        mu, x, w = p.mu[i], load3(p.cones.impulse[i]), load3(p.cones.w[i])
-        dx, dw = load3(p.cones.impulse_step[i]), load3(p.cones.w_step[i])
-        longest = min(longest, to_boundary((mu * x[0], x[1], x[2]), (mu * dx[0], dx[1], dx[2])))
-        longest = min(longest, to_boundary((w[0] / mu, w[1], w[2]), (dw[0] / mu, dw[1], dw[2])))
+        mu, d, x, w = p.mu[i], np.sqrt(p.r[i]), load3(p.cones.impulse[i]), load3(p.cones.w[i])
+        step = scale(1.0 / (unit * d), load3(p.change[i]))
+        t = np.sqrt(w[1] * w[1] + w[2] * w[2] + smooth * smooth)
+        du = add(scale(d / unit, load3(p.motion[i])), _residual_of_w(i, unit, smooth, p))
+        dw = (du[0] + (follows_slip * mu * (w[1] * du[1] + w[2] * du[2]) / t if t > 0.0 else 0.0), du[1], du[2])
+        store3(p.cones.impulse_step[i], step)
+        store3(p.cones.w_step[i], dw)
+        dp, dq = (mu * step[0], step[1], step[2]), (dw[0] / mu, dw[1], dw[2])
+        longest = min(longest, to_boundary((mu * x[0], x[1], x[2]), dp))
+        longest = min(longest, to_boundary((w[0] / mu, w[1], w[2]), dq))
     for j in parallel_range(joints):
-        _row_step(j, unit, target, p)
-        x, step = p.joint_pairs.x[j], p.joint_pairs.step[j]
+        active, law, x, step = p.joint_pairs.active[j], p.joint_pairs.law[j], p.joint_pairs.x[j], p.joint_pairs.step[j]
+        u = (p.joint_u[j] + p.joint_motion[j]) / (np.sqrt(p.g[j]) * unit)
+        d0 = -_friction_damping(j, p.joint_pairs) * (u - target / x[_UP] + target / x[_DOWN])
+        step[_UP], step[_DOWN] = d0, -d0
+        step[_BETA] = active[_FRICTION] * ((target - x[_BETA] * d0) / x[_UP] - x[_BETA])
+        step[_ALPHA] = active[_FRICTION] * ((target + x[_ALPHA] * d0) / x[_DOWN] - x[_ALPHA])
+        step[_TO_LOWER] = active[_LOWER] * (u - law[_LOWER] - x[_TO_LOWER])
+        step[_TO_UPPER] = active[_UPPER] * (law[_UPPER] - u - x[_TO_UPPER])
+        step[_BELOW] = active[_LOWER] * ((target - x[_BELOW] * step[_TO_LOWER]) / x[_TO_LOWER] - x[_BELOW])
+        step[_ABOVE] = active[_UPPER] * ((target - x[_ABOVE] * step[_TO_UPPER]) / x[_TO_UPPER] - x[_ABOVE])
+        p.joint_pairs.impulse_step[j] = p.joint_change[j] * np.sqrt(p.g[j]) / unit
         for k in range(8):
             if x[k] > 0.0 and step[k] < 0.0:
                 longest = min(longest, -x[k] / step[k])
