@@ -108,7 +108,7 @@ class Configuring:
         """Set the algorithm, one of `ALGORITHMS` or "auto"; also during play."""
         self.configure(replace(self._robot.settings, algorithm=name))
 
-    @undoable(lambda _, name: "Automatic device" if name == "auto" else f"Steps on {name}")
+    @undoable(lambda _, name: {"auto": "Automatic device", "cpu": "Steps on CPU", "cuda": "Steps on GPU"}[name])
     def set_device(self, name: str) -> None:
         """Set the device, one of `DEVICES`; also during play. Reset an algorithm it does not support to "auto"."""
         robot, settings = self._robot, replace(self._robot.settings, device=name)

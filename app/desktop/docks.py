@@ -305,6 +305,13 @@ class Docks(QObject):
         if window.corner(Qt.Corner.BottomRightCorner) is not area:
             window.setCorner(Qt.Corner.BottomRightCorner, area)
 
+    def set_column_width(self, title: str, width: int) -> None:
+        """Set the width, px, of all docks at a dock's side of the window, also while that one is closed."""
+        window, side = self._window, self._window.dockWidgetArea(self._docks[title])
+        docks = [each for each in self._docks.values() if window.dockWidgetArea(each) is side]
+        shown = [each for each in docks if each.isVisible() and not each.isFloating()]
+        window.resizeDocks(shown, [width] * len(shown), Qt.Orientation.Horizontal)
+
     def share(self, orientation: Qt.Orientation, sizes: dict[str, int]) -> None:
         """Set the sizes of docks, px, along one direction."""
         self._window.resizeDocks([self._docks[title] for title in sizes], list(sizes.values()), orientation)

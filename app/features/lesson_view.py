@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from PyQt6.QtCore import QObject, Qt, QTimer
+from PyQt6.QtCore import QObject, QTimer
 from PyQt6.QtGui import QColor
 from PyQt6.QtWidgets import QMenu
 
@@ -23,7 +23,7 @@ ROBOT = "arm7"
 """The robot of a lesson that is opened in an empty window."""
 COMPUTING = "Computing the lesson: {} …"
 POLL_INTERVAL = 30  # ms between two checks whether a lesson is ready
-PRESENTED, USUAL = 0.6, 430  # of the window, in presentation size; otherwise px of the dock
+PRESENTED = 0.6  # of the window's width, in presentation size
 STRENGTH = 1.0
 """The opacity of a highlight over a link's own colour, of which no hue remains: chains have blue links."""
 
@@ -63,6 +63,7 @@ class LessonView(QObject):
         self.panel.requested.connect(self.open)
         self.panel.robot_requested.connect(lambda name: window.open(engine.find_robot(name)))
         window.selection.changed.connect(self._pick)
+        self._beside = 0  # px, the width to which the dock returns from presentation size; 0 while it has its own
         self._in_sight = False  # Qt also reports a dock behind another tab as visible
         self._dock.visibilityChanged.connect(self._on_visible)
         theme.signals.changed.connect(self._apply_theme)
@@ -104,8 +105,16 @@ class LessonView(QObject):
         self.panel.present(on)
         if on:
             self._window.docks.show_in_front("Lesson")
-        width = round(PRESENTED * self._window.width()) if on else USUAL
-        self._window.resizeDocks([self._dock], [width], Qt.Orientation.Horizontal)
+        self._share_width()
+
+    def _share_width(self) -> None:
+        """Widen the dock for a presentation while it is in front of the others, which keep the user's width."""
+        wide = self.large.isChecked() and self._in_sight
+        if wide == bool(self._beside):
+            return
+        back, self._beside = self._beside, self._dock.width() if wide else 0
+        width = round(PRESENTED * self._window.width()) if wide else back
+        self._window.docks.set_column_width("Lesson", width)
 
     def _open_again(self) -> None:
         if self.panel.lesson is not None:
@@ -166,6 +175,7 @@ class LessonView(QObject):
 
     def _on_visible(self, seen: bool) -> None:
         self._in_sight = seen
+        QTimer.singleShot(0, self._share_width)  # once the tab in front is known
         self._light(self.panel.step)
 
     def _apply_theme(self) -> None:

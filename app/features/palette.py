@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from PyQt6.QtCore import QEvent, QObject, QPoint, QSize, Qt
 from PyQt6.QtGui import QAction, QIcon, QKeyEvent, QPixmap
-from PyQt6.QtWidgets import QDialog, QDockWidget, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem
+from PyQt6.QtWidgets import QDialog, QDockWidget, QHeaderView, QLabel, QLineEdit, QTreeWidget, QTreeWidgetItem
 
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, is_offered, make_action, reason_of
@@ -107,6 +107,9 @@ class Palette(QDialog):
         super().__init__(window, Qt.WindowType.Popup)
         self._window, self._find, self._last = window, find, list(last)
         self.line, self.list = QLineEdit(placeholderText="Type a command"), QTreeWidget()
+        self.why = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.why.hide()
+        theme.tint(self.why, "warning")
         self.list.setColumnCount(2)
         self.list.setHeaderHidden(True)
         self.list.setRootIsDecorated(False)
@@ -116,7 +119,8 @@ class Palette(QDialog):
         self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.Fixed)
         self.list.setIconSize(QSize(ICON, ICON))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        vertical(self.line, self.list, of=self, margins=(8, 8, 8, 8))
+        vertical(self.line, self.why, self.list, of=self, margins=(8, 8, 8, 8))
+        self.line.textChanged.connect(self.why.hide)
         self.line.textChanged.connect(self._fill)
         self.line.returnPressed.connect(self._run)
         self.list.itemClicked.connect(self._run)
@@ -184,6 +188,9 @@ class Palette(QDialog):
         if event.type() == QEvent.Type.Resize:
             self._share_room()
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            if event.keyCombination() == self._window.feature(PaletteView).action.shortcut()[0]:
+                self.line.selectAll()
+                return True
             by = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1}.get(Qt.Key(event.key()))
             if by is not None:
                 self._step(by)
@@ -205,7 +212,13 @@ class Palette(QDialog):
             else:
                 command.action.trigger()
         elif reason := reason_of(command.action):
-            self._window.statusBar().showMessage(f"{_last(command.name)}: {' '.join(reason.split())}", MESSAGE)
+            said = f"{_last(command.name)}: {' '.join(reason.split())}"
+            self._window.statusBar().showMessage(said, MESSAGE)
+            self.why.setText(said)
+            self.why.setFixedHeight(self.why.heightForWidth(self.line.width()))
+            self.why.show()
+            self.setFixedHeight(self.layout().totalMinimumSize().height())
+            self.line.selectAll()  # for other words
 
     @property
     def last(self) -> list[str]:

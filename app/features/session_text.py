@@ -163,6 +163,14 @@ def ghost(session: dict[str, Any]) -> str:
     return path
 
 
+def study(session: dict[str, Any]) -> str:
+    """Return the results folder of the study that is shown; empty if none is."""
+    path = str(_part(session, "study", ""))
+    if path and not Path(path).is_dir():
+        raise ValueError(f"the results of the study are missing: {path:.200}")
+    return path
+
+
 def ghost_entry(settings: GhostSettings | None) -> dict[str, str]:
     """Return the entry of a simulated ghost; empty for none."""
     return {} if settings is None else {name: str(value) for name, value in vars(settings).items()}

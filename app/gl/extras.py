@@ -38,6 +38,10 @@ class Appearance:
         """Whether only parts that are themselves translucent can be seen through."""
         return self.opacity == 1.0 and self.ghost == 1.0 and not self.wireframe
 
+    def seen_through(self, content: Content | None) -> bool:
+        """Whether anything of a robot, if there is one, can be seen through."""
+        return content is not None and (content.see_through or not self.solid)
+
     def colors(self, content: Content) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return the colour and the tint of each copy of a mesh, (I, 4) each."""
         instances = content.instances

@@ -131,7 +131,8 @@ class Renderer:
         self._programs = {
             name: shaders.load(name, taps) for name in ("backdrop", "ground", "robot", "shadow", "terrain")
         }
-        self._programs["screen door"] = shaders.load("robot", {**taps, "SCREEN_DOOR": 1})
+        doors = {f"{name} door": shaders.load(name, {**taps, "SCREEN_DOOR": 1}) for name in ("robot", "shadow")}
+        self._programs |= doors
         self._programs["shaded"] = shaders.load("ground", {**taps, "SHADED": 1})
         for program in self._programs.values():
             block = GL.glGetUniformBlockIndex(program, "Frame")
@@ -140,7 +141,6 @@ class Renderer:
             GL.glUseProgram(program)
             GL.glUniform1i(GL.glGetUniformLocation(program, "shadow_map"), 0)
         GL.glUseProgram(0)
-        self._light_clip = GL.glGetUniformLocation(self._programs["shadow"], "light_clip")
         self._frame, self._copies = (int(name) for name in GL.glGenBuffers(2))
         self._empty = int(GL.glGenVertexArrays(1))
 
@@ -400,16 +400,17 @@ class Renderer:
         GL.glViewport(0, 0, shadow.map.size, shadow.map.size)
         GL.glEnable(GL.GL_DEPTH_TEST)
         GL.glClear(GL.GL_DEPTH_BUFFER_BIT)
-        light = self._light.astype(np.float32)
+        doors = self._batch is None and self._appearance.seen_through(self._content)
+        light, name = self._light.astype(np.float32), "shadow door" if doors else "shadow"
         if self._batch is not None:
             self._drawer.set_light(light)
         else:
-            GL.glUseProgram(self._programs["shadow"])
-            GL.glUniformMatrix4fv(self._light_clip, 1, True, light)
+            GL.glUseProgram(program := self._programs[name])
+            GL.glUniformMatrix4fv(GL.glGetUniformLocation(program, "light_clip"), 1, True, light)
         GL.glEnable(GL.GL_POLYGON_OFFSET_FILL)
         GL.glEnable(GL.GL_DEPTH_CLAMP)  # what is nearer to the light than the box casts its shadow into it
         GL.glPolygonOffset(1.5, 2.0)
-        yield from self._draw(picked, draft, "shadow")
+        yield from self._draw(picked, draft, name)
         GL.glDisable(GL.GL_DEPTH_CLAMP)
         GL.glDisable(GL.GL_POLYGON_OFFSET_FILL)
         shadow.content, shadow.poses, shadow.batch = self._content, poses, self._batch
@@ -432,11 +433,10 @@ class Renderer:
         # A translucent surface covers some of each pixel's samples, so that no sorting is needed.
         GL.glEnable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)
         GL.glColorMask(True, True, True, self.transparent)
-        seen_through = self._content is not None and (self._content.see_through or not self._appearance.solid)
-        doors = not canvas.samples and seen_through and self._batch is None
+        doors = not canvas.samples and self._batch is None and self._appearance.seen_through(self._content)
         GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_LINE if self._appearance.wireframe else GL.GL_FILL)
         GL.glDepthFunc(GL.GL_LEQUAL)  # a collision shape is seen on a visual that coincides, which is drawn before it
-        yield from self._draw(picked, draft, "screen door" if doors else "robot")
+        yield from self._draw(picked, draft, "robot door" if doors else "robot")
         GL.glDepthFunc(GL.GL_LESS)
         GL.glPolygonMode(GL.GL_FRONT_AND_BACK, GL.GL_FILL)
         GL.glDisable(GL.GL_SAMPLE_ALPHA_TO_COVERAGE)

@@ -30,7 +30,7 @@ PLACEHOLDER = 0.1
 MISSING = mesh.cross(PLACEHOLDER, (255, 120, 30, 255))
 COLLIDING = (0.10, 0.85, 0.45, 0.5)
 """The translucent colour of collision shapes."""
-OUTLINE = (0.47, 0.50, 0.55, 0.6)
+OUTLINE = (0.47, 0.50, 0.55, 1.0)
 """The colour of the bars shown for links whose meshes are missing or not yet read."""
 THICK = 1.8
 """The thickness of these bars, relative to those of a skeleton, which replaces the whole robot."""

@@ -68,6 +68,8 @@ class LessonPanel(QWidget):
             self.tabs.addTab(widget, name)
         self.pull.setToolTip("Pull a joint by 1 N m, or N: orange is what that changes")
         self.pull.setAccessibleName("pulled joint")
+        self.pull.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.pull.setMinimumContentsLength(len("Pull no joint"))
         self.pull.currentIndexChanged.connect(self._show)
         self.tabs.setCornerWidget(self.pull)
         self._parts, self._moved = QSplitter(Qt.Orientation.Vertical, childrenCollapsible=False), False

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QPainter, QPaintEvent
-from PyQt6.QtWidgets import QSplitter
 
 from app.desktop import theme, type_scale
 from app.desktop.type_scale import FIGURE_SPACE, MINUS
 from app.panels.axes import BELOW, LINE
 from app.panels.canvas import Canvas, Curve
 from app.panels.chart import AS_IT_IS, WORD_JOINER, NamedPlot, fit_range, in_unit
+from app.panels.plot_tools import PlotStack
 from app.plotting.catalogue import Catalogue
 from app.plotting.phase import common_samples
 from app.plotting.quantities import Quantity, Unit
@@ -163,9 +163,12 @@ def phases_of_joints(quantities: Catalogue) -> list[Pair]:
 
 
 class PhasePlots:
-    """The phase plots of a panel, below its other plots in `stack`; `changed` is called once a curve was removed."""
+    """The phase plots of a panel, above the other plots in `stack`, below which the time axis is.
 
-    def __init__(self, stack: QSplitter, changed: Callable[[], None]) -> None:
+    `changed` is called once a curve was removed.
+    """
+
+    def __init__(self, stack: PlotStack, changed: Callable[[], None]) -> None:
         self._stack, self._changed = stack, changed
         self.all: list[PhasePlot] = []
 
@@ -185,7 +188,7 @@ class PhasePlots:
                 plot = PhasePlot(group)
                 plot.removed.connect(partial(self._remove, plot))
                 self.all.append(plot)
-                self._stack.addWidget(plot)
+                self._stack.put(plot, len(self.all) - 1)
 
     def clear(self) -> None:
         """Remove all."""

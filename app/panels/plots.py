@@ -246,7 +246,7 @@ class PlotsPanel(QWidget):
         canvas.seek_requested.connect(self.seek_requested)
         canvas.live_asked.connect(self._show_latest_range)
         self.charts.append(chart)
-        self.stack.addWidget(chart)
+        self.stack.put(chart, self.stack.count())
         self.current = chart
         return chart
 

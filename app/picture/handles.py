@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from PyQt6.QtCore import QPointF, Qt
+from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen, QPolygonF
 from PyQt6.QtWidgets import QWidget
 
@@ -45,6 +45,14 @@ class Shape:
     lines: dict[Handle, np.ndarray]
     behind: dict[Handle, np.ndarray]
     """A mask (points,) for each ring of the points on its far side."""
+
+    @property
+    def box(self) -> QRectF | None:
+        """The rectangle around all handles, px; None if a line leaves the picture through the eye's plane."""
+        points = np.concatenate([np.zeros((0, 2)), *self.lines.values()])
+        if not len(points) or not np.isfinite(points).all():
+            return None
+        return QRectF(QPointF(*points.min(0)), QPointF(*points.max(0))).adjusted(-HEAD, -HEAD, HEAD, HEAD)
 
 
 def shape(frame: np.ndarray, camera: Camera, picture: tuple[float, float]) -> Shape | None:
@@ -157,6 +165,7 @@ class HandleLayer(QWidget):
             placed[:3, 3] += viewport.center
             seen = shape(placed, viewport.camera, (viewport.width(), viewport.height()))
         before, self.shape = self.shape, seen
+        viewport.labels.keep_clear(None if seen is None else seen.box)
         if seen is None:
             self.marked = None
             if before is not None:

@@ -21,11 +21,11 @@ MARGIN, BESIDE = 5.0, 14.0  # px: the padding of a text beside a point, and its 
 MAX_LABELS = 300  # largest number of names in a picture
 
 
-def paint(painter: QPainter, view: View, scale: float, font: QFont) -> None:
+def paint(painter: QPainter, view: View, scale: float, font: QFont, handles: QRectF | None = None) -> None:
     """Draw the names of a view; `scale` is the painter's units per pixel of the view.
 
-    One that would cover another is left out: first come the selected link's, then numbers, then names from the nearest
-    to the camera.
+    The selected link's is put beside its `handles`, in the painter's units, if there are any. One that would cover
+    another is left out: first come the selected link's, then numbers, then names from the nearest to the camera.
     """
     if not view.extras.labels:
         return
@@ -43,6 +43,8 @@ def paint(painter: QPainter, view: View, scale: float, font: QFont) -> None:
         at = scale * QPointF((0.5 + 0.5 * x / w) * width, (0.5 - 0.5 * y / w) * height)
         size = metrics.boundingRect(label.text).size()
         box = QRectF(at.x() + AWAY, at.y() - AWAY - size.height(), size.width() + 2 * PAD, size.height() + PAD)
+        if label.chosen and handles is not None:
+            box = _beside(box, handles, QRectF(0, 0, scale * width, scale * height))
         if any(box.intersects(other) for other in taken):
             continue
         taken.append(box.adjusted(-APART, -APART, APART, APART))
@@ -55,6 +57,18 @@ def _rank(placed: tuple[Label, np.ndarray]) -> tuple[bool, bool, float]:
     return not chosen, is_name, float(z)
 
 
+def _beside(box: QRectF, handles: QRectF, picture: QRectF) -> QRectF:
+    """Return a name's box moved below or above the handles, or to a side of them, where the picture has room for it."""
+    middle = handles.center()
+    down, aside = (handles.height() + box.height()) / 2 + APART, (handles.width() + box.width()) / 2 + APART
+    for dx, dy in ((0, down), (0, -down), (aside, 0), (-aside, 0)):
+        moved = QRectF(box)
+        moved.moveCenter(middle + QPointF(dx, dy))
+        if picture.contains(moved):
+            return moved
+    return box
+
+
 def _write(
     painter: QPainter, name: str, at: QPointF, box: QRectF, chosen: bool, colors: Mapping[str, str]
 ) -> None:  # fmt: skip
@@ -62,7 +76,8 @@ def _write(
     back = QColor(colors["chosen" if chosen else "ground"])
     back.setAlphaF(0.92 if chosen else 0.72)
     painter.setPen(accent if chosen else QColor(colors["faint"]))
-    painter.drawLine(at, box.bottomLeft())
+    if box.bottomLeft() == at + QPointF(AWAY, -AWAY):
+        painter.drawLine(at, box.bottomLeft())
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(back)
     painter.drawRoundedRect(box, 3, 3)
@@ -95,7 +110,14 @@ class LabelLayer(QWidget):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._view: View | None = None
+        self._handles: QRectF | None = None
         self.hide()
+
+    def keep_clear(self, handles: QRectF | None) -> None:
+        """Set the rectangle, px, of the selected link's handles, which its name leaves free; None without handles."""
+        if handles != self._handles:
+            self._handles = handles
+            self.update()
 
     def show_view(self, view: View | None) -> None:
         """Show the names of the view that is now drawn beneath."""
@@ -110,5 +132,5 @@ class LabelLayer(QWidget):
     def paintEvent(self, _: QPaintEvent) -> None:
         if self._view is not None:
             painter = QPainter(self)
-            paint(painter, self._view, self.width() / self._view.size[0], self.font())
+            paint(painter, self._view, self.width() / self._view.size[0], self.font(), self._handles)
             painter.end()

@@ -90,7 +90,7 @@ class Viewport(SteeredView):
         self._screen: Screen = (ProcessorScreen if processor_draws() else CardScreen)(self)
         self._screen.shown.connect(self._shown)
         self._screen.painted.connect(self._painted)
-        self._labels = LabelLayer(self)
+        self.labels = LabelLayer(self)
         self._problem = DrawingProblem(self)
         self._problem.again.connect(self._draw_again)
         self._problem.lasting.connect(self._report_problem)
@@ -377,7 +377,7 @@ class Viewport(SteeredView):
     def _shown(self, seconds: float) -> None:
         """Report the time of a frame that has arrived, and draw later changes."""
         self._problem.forget()
-        self._labels.show_view(self._screen.view)
+        self.labels.show_view(self._screen.view)
         self._next = time.perf_counter() + min(MODEST * seconds, SLOWEST - seconds)
         self.drawn.emit(seconds)
         self._review()
@@ -428,7 +428,7 @@ class Viewport(SteeredView):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._screen.setGeometry(self.rect())
-        self._labels.setGeometry(self.rect())
+        self.labels.setGeometry(self.rect())
         self._problem.setGeometry(self.rect().adjusted(24, 24, -24, -24))
         self._change()
 

@@ -10,7 +10,7 @@ from test_gl import project
 import engine
 from app.desktop import theme
 from app.features.appearance import Appearance
-from app.gl import contact_marks, context, glyphs, pushes
+from app.gl import contact_marks, context, glyphs, offscreen, pushes
 from app.gl.backdrop import DARK, KNEE, LIGHT
 from app.gl.camera import Camera
 from app.gl.extras import Extras
@@ -147,3 +147,40 @@ def test_a_shadow_on_the_ground_has_a_soft_edge(detail):
     shade = away / np.median(away[-50:])
     edge = np.count_nonzero((shade > 0.1) & (shade < 0.9)) * pixel / texel
     assert 5.0 < edge < 11.0
+
+
+@pytest.mark.usefixtures("gl")
+@pytest.mark.parametrize("detail", [0, 1])
+def test_the_shadow_of_what_is_translucent_is_lighter_and_even(tmp_path, detail):
+    """Of a board above a camera that looks at the ground: half the samples of its shadow map, or three quarters."""
+    camera, seen = Camera(np.array([-0.75, 0.15, 0.0]), 0.5, -np.pi / 2, np.pi / 2 - 1e-3), {}
+    for opacity in (0.2, 0.6, 0.8, 1.0):
+        path = tmp_path / f"{opacity}.urdf"
+        path.write_text(
+            '<robot name="board"><link name="board"><visual><origin xyz="0 0 1"/><geometry><box size="1 1 0.02"/>'
+            f'</geometry><material name="m"><color rgba="1 1 1 {opacity}"/></material></visual></link></robot>',
+            "utf-8",
+        )
+        model = engine.load(path)
+        poses = engine.link_poses(model, model.neutral())
+        seen[opacity] = offscreen.draw(Scene(model), poses, 120, 90, camera, detail=detail)[..., :3].astype(float)
+    away = {opacity: (seen[0.2] - drawn)[20:70, 30:90] for opacity, drawn in seen.items()}
+    dark = np.median(away[1.0])
+    assert dark > 15
+    for opacity, share in ((0.6, 0.5), (0.8, 0.75), (1.0, 1.0)):
+        assert np.median(away[opacity]) / dark == pytest.approx(share, abs=0.1), opacity
+        assert away[opacity].mean(2).std() < 0.1 * dark, opacity
+
+
+def test_the_bars_of_a_link_whose_mesh_is_read_are_opaque(tmp_path):
+    """Else they are dotted where a pixel has one sample, above a full shadow."""
+    path = tmp_path / "waiting.urdf"
+    path.write_text(
+        '<robot name="waiting"><link name="a"><visual><geometry><mesh filename="none.stl"/></geometry></visual></link>'
+        '<link name="b"/><joint name="j" type="fixed"><parent link="a"/><child link="b"/><origin xyz="0 0 1"/></joint>'
+        "</robot>",
+        "utf-8",
+    )
+    content = Scene(engine.load(path)).content
+    assert len(content.instances.color)
+    assert np.all(content.instances.color[:, 3] == 1.0)

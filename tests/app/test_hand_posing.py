@@ -1,8 +1,12 @@
 """Posing the robot by hand in the window: links that are dragged, and the handles of the selected one."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from PyQt6.QtCore import QPoint, Qt
+from PyQt6.QtCore import QPoint, QPointF, QRectF, Qt
+from PyQt6.QtGui import QImage
+from PyQt6.QtWidgets import QWidget
 from test_dragging import place_of
 from windows import wait
 
@@ -12,6 +16,7 @@ from app.features.hand_posing import HandPosing, left_text
 from app.gl.camera import Camera
 from app.gl.picking import ray, seen_at
 from app.picture.handles import ARROW, RING, Drag, Handle, shape, under
+from app.picture.labels import LabelLayer
 from app.simulation.batch_spread import BatchSpread
 
 LEFT, RIGHT, CTRL = Qt.MouseButton.LeftButton, Qt.MouseButton.RightButton, Qt.KeyboardModifier.ControlModifier
@@ -327,3 +332,23 @@ def test_an_arrow_stays_under_the_cursor(rng, parallel):
             eye, way = ray(camera, picture, to)
             on_line = frame[:3, 3] + frame[:3, handle.axis] * (held._first + amount)
             assert np.linalg.norm(np.cross(on_line - eye, way)) < 1e-3 * np.linalg.norm(on_line - eye)
+
+
+@pytest.mark.parametrize("link", [3, 6])
+def test_the_name_of_the_selected_link_is_written_beside_its_handles(qtbot, arm, link):
+    arm.selection.choose(link)
+    layer, posing = arm.viewport.findChild(LabelLayer), arm.features[HandPosing]
+    wait(qtbot, lambda: layer.isVisible() and posing.handles.isVisible())
+    image = QImage(layer.size(), QImage.Format.Format_RGBA8888)
+    image.fill(Qt.GlobalColor.transparent)
+    layer.render(image, flags=QWidget.RenderFlag.DrawChildren)  # without what is beneath
+    seen = np.frombuffer(image.constBits().asarray(image.sizeInBytes()), np.uint8).reshape(image.height(), -1, 4)
+    written = seen[..., 3] > 0
+    y, x = np.nonzero(written & (written.sum(1) > 20)[:, None])  # of wide rows: not the dot at the link's frame
+    left, right, top, bottom = x.min(), x.max(), y.min(), y.max()
+    assert bottom - top > 10
+    name = QRectF(left, top, right - left, bottom - top)
+    for handle, line in posing.handles.shape.lines.items():
+        steps = np.linspace(0, 1, 50)[:, None]
+        for start, end in pairwise(line):
+            assert not any(name.contains(QPointF(*point)) for point in start + steps * (end - start)), handle

@@ -1,11 +1,13 @@
 """The size of lessons in the window: no step has to be scrolled, and all type can be read."""
 
 import pytest
+from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QApplication, QSplitter
 from windows import case, show_lesson, wait
 
 import engine
 from app.desktop import theme
+from app.desktop.docks import SIDE_WIDTH
 from app.panels.lesson import PICTURED, WORDS, LessonPanel
 
 NAMES = engine.Lesson.names()
@@ -91,3 +93,39 @@ def test_words_have_the_room_that_pictures_leave_until_it_is_set(qtbot, window, 
     panel.go(7)
     QApplication.processEvents()
     assert parts.sizes()[0] / sum(parts.sizes()) == pytest.approx(own, abs=0.01)
+
+
+def test_presentation_size_widens_the_lesson_only_and_gives_the_column_its_width_back(qtbot, window, taught):
+    view, docks = taught("dca", engine.chain(8), 3), window.docks
+    window.resize(1280, 800)
+    window.resizeDocks([docks["Lesson"]], [380], Qt.Orientation.Horizontal)
+    wait(qtbot, lambda: docks["Lesson"].width() == 380)
+    view.large.setChecked(True)
+    wait(qtbot, lambda: docks["Lesson"].width() > 700)
+    docks.show_in_front("Joints")
+    wait(qtbot, lambda: docks["Joints"].width() == 380)
+    docks.show_in_front("Lesson")
+    wait(qtbot, lambda: docks["Lesson"].width() > 700)
+    docks["Lesson"].hide()
+    wait(qtbot, lambda: docks["Joints"].isVisible() and docks["Joints"].width() == 380)
+    docks.show_in_front("Lesson")
+    wait(qtbot, lambda: docks["Lesson"].width() > 700)
+    view.large.setChecked(False)
+    wait(qtbot, lambda: docks["Lesson"].width() == 380)
+
+
+def test_a_lesson_on_joints_with_long_names_is_no_wider_than_the_column(qtbot, window, taught, tmp_path):
+    solid = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+    links = "".join(f'<link name="l{k}">{solid}</link>' for k in range(8))
+    joints = (
+        f'<joint name="{"long_" * 16}{k}" type="continuous"><parent link="l{k}"/><child link="l{k + 1}"/>'
+        '<origin xyz="0 0 1"/><axis xyz="1 0 0"/></joint>'
+        for k in range(7)
+    )
+    robot = tmp_path / "long.urdf"
+    robot.write_text(f'<robot name="long">{links}{"".join(joints)}</robot>', "utf-8")
+    window.resize(1000, 650)
+    panel = taught("dca", robot, 15).panel
+    wait(qtbot, lambda: panel.pull.isVisible())
+    assert panel.minimumSizeHint().width() <= SIDE_WIDTH
+    assert panel.pull.width() < panel.tabs.width() - panel.tabs.tabBar().sizeHint().width()

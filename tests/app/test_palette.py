@@ -57,6 +57,15 @@ def test_a_command_that_is_named_and_disabled_is_first_and_return_says_why(qtbot
         assert first.data(0, Qt.ItemDataRole.UserRole) == "Simulation › Algorithm › DCA-ABA"
         qtbot.keyClick(palette.line, Qt.Key.Key_Return)
         assert "mimics" in window.statusBar().currentMessage()
+        assert palette.why.isVisible()
+        assert palette.why.text() == window.statusBar().currentMessage()
+        assert palette.list.geometry().bottom() < palette.height()
+        assert palette.line.selectedText() == words  # so that other words replace it
+        palette.line.deselect()
+        qtbot.keyClick(
+            palette.line, Qt.Key.Key_P, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+        )
+        assert palette.line.selectedText() == words
         assert window.features[LessonView].panel.lesson is None
         qtbot.keyClick(palette.line, Qt.Key.Key_Down)
         assert not palette.list.currentItem().isDisabled()

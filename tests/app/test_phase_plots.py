@@ -270,3 +270,18 @@ def test_phase_plots_are_saved_as_numbers_and_in_the_picture(panel, tmp_path):
     both = plot_saving.picture(panel).toImage()
     plot = panel.phases.all[0]
     assert both.height() == 2 * (panel.charts[0].height() + panel.axis.height() + plot.height())
+
+
+def test_the_time_axis_is_below_the_plots_over_time(panel):
+    """A phase plot that is added last was between them and their axis, as if that were its own second one."""
+    panel.resize(700, 420)
+    panel.show()
+    panel.plot_group("joint", ("velocity",))
+    panel.plot_phases()
+    panel.plot_group("robot", ("energy drift",))
+    panel.plot_phases([Pair(named(panel, "robot//kinetic energy/"), named(panel, "joint/joint1/position/"))])
+    fill(panel)
+    QApplication.processEvents()
+    heights = [each.mapTo(panel, QPoint()).y() for each in (*panel.phases.all, *panel.charts, panel.axis)]
+    assert heights[:-1] == sorted(heights[:-1])
+    assert not panel.phases.all[-1].visibleRegion().isEmpty(), "what was added is scrolled to"

@@ -266,3 +266,19 @@ def test_numbers_have_a_point_in_every_language(qapp):
     theme.apply(qapp, theme.is_dark())
     box = DecimalBox()
     assert box.textFromValue(1.5) == "1.50"
+
+
+def test_a_disabled_field_has_the_ground_of_its_panel_and_no_arrow(qtbot, dressed):
+    """So that it is seen at once not to take anything, also in the light theme."""
+    for make in (QComboBox, QSpinBox, QDoubleSpinBox, DecimalBox, QLineEdit):
+        box, grounds = make(), []
+        qtbot.addWidget(box)
+        if isinstance(box, QComboBox):
+            box.addItem("Flat")
+        box.resize(140, 30)
+        for on in (True, False):
+            box.setEnabled(on)
+            image = box.grab().toImage()
+            grounds.append({image.pixelColor(x, 15).name() for x in range(100, 138)})
+        assert PALETTES[dressed]["ground"] in grounds[0]
+        assert grounds[1] == {PALETTES[dressed]["panel"]}, make.__name__
