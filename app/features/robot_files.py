@@ -69,15 +69,16 @@ class RobotFiles:
         self.package_menu.changed.connect(self._set_package_dirs)
 
     def open(self, path: str | Path, floating: bool = False, trust_xacro: bool = False) -> None:
-        """Load a robot's file without blocking the window. `trust_xacro` lets a xacro file run any Python.
+        """Load a robot's file without blocking the window. `trust_xacro` lets a xacro file run any Python."""
+        self.start(partial(self._open, path, floating, trust_xacro))
 
-        Of a folder it loads the robot in it, of several the one that the user selects.
-        """
-        robots = robots_in(path)
+    def _open_dropped(self, path: str) -> None:
+        """Open a file, or the robot in a folder, of several the one that the user selects."""
+        robots = robots_in(Path(path))
         if len(robots) > 1:
             QTimer.singleShot(0, partial(self._select, Path(path), robots))  # a drop waits for no answer
         else:
-            self.start(partial(self._open, robots[0] if robots else path, floating, trust_xacro))
+            self.open(robots[0] if robots else path)
 
     def _select(self, folder: Path, robots: list[Path]) -> None:
         names = [str(path.relative_to(folder)) for path in robots]
@@ -116,7 +117,7 @@ class RobotFiles:
         others = sorted((path for path, take in files if take is None), key=self._opens, reverse=True)
         if others and (self._opens(others[0]) or not taken):
             first, *left = others + taken
-            self.open(first)
+            self._open_dropped(first)
             belongs = self.with_robot if Path(first).suffix.lower() in ROBOTS else ()
             if second := next((path for path in left if Path(path).suffix.lower() in belongs), ""):
                 self._dropped_too = first, second
@@ -189,18 +190,14 @@ class RobotFiles:
         self._refresh()
 
 
-def robots_in(folder: str | Path) -> list[Path]:
+def robots_in(folder: Path) -> list[Path]:
     """Return the URDFs in a folder or its subfolders, sorted; without one, the xacro files.
 
-    None of a file, of a folder that a run is kept in, and of "", "." and "/", which name no robot's folder.
+    None of a file, of a kept run, which is a folder, and of the root, whose subfolders are no robot's.
     """
-    try:
-        is_folder = Path(folder).is_dir()
-    except (OSError, ValueError):
+    if not folder.is_dir() or folder.suffix == KEPT_SUFFIX or folder == folder.parent:
         return []
-    if not is_folder or not Path(folder).name or Path(folder).suffix == KEPT_SUFFIX:
-        return []
-    found = ([*Path(folder).glob(f"*{end}"), *Path(folder).glob(f"*/*{end}")] for end in (".urdf", ".xacro"))
+    found = ([*folder.glob(f"*{end}"), *folder.glob(f"*/*{end}")] for end in (".urdf", ".xacro"))
     return sorted(next(filter(None, found), []))
 
 
