@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from PyQt6.QtCore import QEvent, QObject, QPoint, QSize, Qt
-from PyQt6.QtGui import QAction, QIcon, QKeyEvent, QPixmap
-from PyQt6.QtWidgets import QDialog, QDockWidget, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem
+from PyQt6.QtGui import QAction, QIcon, QKeyEvent, QKeySequence, QPixmap
+from PyQt6.QtWidgets import QDialog, QDockWidget, QHeaderView, QLabel, QLineEdit, QTreeWidget, QTreeWidgetItem
 
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, is_offered, make_action, reason_of
@@ -17,7 +17,8 @@ from app.desktop.layouts import vertical
 from app.features.shortcuts_sheet import keys_of, of_menus
 from app.features.window_type import Window
 
-WIDTH, HEIGHT, ABOVE, ICON = 560, 380, 90, 16  # px
+WIDTH, HEIGHT, ABOVE, BELOW, ICON = 560, 330, 90, 70, 16  # px, the height of the list, at most
+KEYS = "Ctrl+Shift+P"
 ALSO = {
     "Picture (.png)": "screenshot image snapshot",
     "Video of the run (.mp4)": "record movie film",
@@ -116,15 +117,22 @@ class Palette(QDialog):
         self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.Fixed)
         self.list.setIconSize(QSize(ICON, ICON))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        vertical(self.line, self.list, of=self, margins=(8, 8, 8, 8))
-        self.line.textChanged.connect(self._fill)
+        self.reason = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.reason.hide()
+        theme.tint(self.reason, "warning")
+        vertical(self.line, self.reason, self.list, 1, of=self, margins=(8, 8, 8, 8))
+        self.line.textChanged.connect(self._type)
         self.line.returnPressed.connect(self._run)
         self.list.itemClicked.connect(self._run)
         for each in (self.line, self.list.viewport()):
             each.installEventFilter(self)
+        self.resize(min(WIDTH, window.width() - 40), 0)
         self._fill("")
-        self.resize(min(WIDTH, window.width() - 40), min(HEIGHT, window.height() - ABOVE - 20))
         self.move(window.mapToGlobal(QPoint((window.width() - self.width()) // 2, ABOVE)))
+
+    def _type(self, text: str) -> None:
+        self.reason.hide()
+        self._fill(text)
 
     def _fill(self, text: str) -> None:
         self.list.clear()
@@ -145,6 +153,7 @@ class Palette(QDialog):
         if not self.list.topLevelItemCount():
             QTreeWidgetItem(self.list, [NOTHING]).setDisabled(True)
         self.list.setCurrentItem(None)
+        self._fit_height()
         self._share_room()
         if not self.list.topLevelItem(0).isDisabled():  # else Return says why
             self._step(1)
@@ -157,6 +166,15 @@ class Palette(QDialog):
         for item in map(self.list.topLevelItem, range(self.list.topLevelItemCount())):
             if name is not None and item.data(0, Qt.ItemDataRole.UserRole) == name:
                 self.list.setCurrentItem(item)
+
+    def _fit_height(self) -> None:
+        """Make the list as high as its commands, and the palette as high as both and a reason."""
+        rows = self.list.topLevelItemCount() * self.list.sizeHintForRow(0) + 2 * self.list.frameWidth()
+        self.list.setFixedHeight(min(rows, HEIGHT, self._window.height() - ABOVE - BELOW))
+        layout = self.layout()
+        layout.activate()  # else the palette would keep its former least height
+        flows = layout.hasHeightForWidth()
+        self.resize(self.width(), layout.totalHeightForWidth(self.width()) if flows else layout.sizeHint().height())
 
     def _share_room(self) -> None:
         """Give keys and reasons the room that names leave, and a third of it at least."""
@@ -184,6 +202,9 @@ class Palette(QDialog):
             if by is not None:
                 self._step(by)
                 return True
+            if QKeySequence(event.keyCombination()).toString() == KEYS:
+                self.line.selectAll()
+                return True
         return super().eventFilter(watched, event)
 
     def _run(self) -> None:
@@ -201,7 +222,10 @@ class Palette(QDialog):
             else:
                 command.action.trigger()
         elif reason := reason_of(command.action):
-            self._window.statusBar().showMessage(f"{_last(command.name)}: {' '.join(reason.split())}", MESSAGE)
+            self.reason.setText(f"{_last(command.name)}: {' '.join(reason.split())}")
+            self.reason.show()
+            self._fit_height()
+            self._window.statusBar().showMessage(self.reason.text(), MESSAGE)
 
     @property
     def last(self) -> list[str]:
@@ -215,7 +239,7 @@ class PaletteView:
     def __init__(self, window: Window):
         self._window = window
         tip = "Find any command by its name"
-        self.action = make_action(window, "&Command palette…", self.show, "Ctrl+Shift+P", tip=tip)
+        self.action = make_action(window, "&Command palette…", self.show, KEYS, tip=tip)
         window.menus.help.put(self.action)
         self.palette: Palette | None = None
         window.refreshed.connect(self._refresh)

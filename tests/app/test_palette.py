@@ -94,3 +94,37 @@ def test_an_open_palette_offers_what_can_be_once_a_robot_is_there(qtbot, window)
     assert view.palette.list.topLevelItem(0).text(1) == NO_ROBOT.split(":")[0]
     window.open(engine.find_robot("pendulum"))
     wait(qtbot, lambda: not view.palette.list.topLevelItem(0).isDisabled())
+
+
+def test_it_is_as_high_as_its_commands(qtbot, arm):
+    palette = opened_palette(qtbot, arm)
+    wait(qtbot, lambda: palette.list.verticalScrollBar().maximum() > 0)  # of all commands
+    tall = palette.height()
+    for words in ("batch", "qwertz"):
+        palette.line.setText(words)
+        rows = palette.list.topLevelItemCount()
+        assert palette.list.height() < (rows + 0.5) * palette.list.sizeHintForRow(0) + 4
+        wait(qtbot, lambda: palette.height() < tall - 100)
+        assert palette.list.verticalScrollBar().maximum() == 0
+    palette.line.clear()
+    wait(qtbot, lambda: palette.height() == tall)
+
+
+def test_its_keys_select_what_was_typed(qtbot, arm):
+    palette = opened_palette(qtbot, arm)
+    qtbot.keyClicks(palette.line, "ghost")
+    qtbot.keyClick(palette.line, Qt.Key.Key_P, CTRL | SHIFT)
+    qtbot.keyClicks(palette.line, "batch")
+    assert palette.line.text() == "batch"
+
+
+def test_the_reason_of_a_disabled_command_stands_below_its_words(qtbot, window):
+    palette = opened_palette(qtbot, window)
+    qtbot.keyClicks(palette.line, "play")
+    assert palette.reason.isHidden()
+    qtbot.keyClick(palette.line, Qt.Key.Key_Return)
+    assert palette.reason.isVisible()
+    assert NO_ROBOT in palette.reason.text()
+    wait(qtbot, lambda: palette.reason.height() >= palette.reason.heightForWidth(palette.reason.width()))
+    qtbot.keyClicks(palette.line, "b")
+    assert palette.reason.isHidden()
