@@ -32,7 +32,6 @@ from app.plotting.probe import Probe
 from app.recording import run_files
 from app.recording.autosave import Autosave
 from app.recording.replay import Replay
-from app.simulation.batch_spread import recorded_model
 from app.simulation.ghost import Ghost, GhostControls
 from app.simulation.messages import (
     Compiling,
@@ -243,11 +242,8 @@ class Workbench:
 
     @property
     def shown_model(self) -> engine.Model | None:
-        """The robot, with the gravity that acts in the state that is shown; None without a robot."""
-        recorded, robot = self.replay.frame, self.robot
-        if recorded is not None or robot.model is None:
-            return None if recorded is None else recorded_model(recorded.setup, self.replay.robot)
-        return robot.settings.under_gravity(robot.model)
+        """The robot as it is simulated in the state that is shown, see `Snapshot.model`; None without a state."""
+        return None if self.shown is None else self.shown.model
 
     def poll(self) -> list[Event]:
         """Process the events since the last call, and return them in order."""

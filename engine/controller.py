@@ -434,6 +434,8 @@ def _failure(error: BaseException, path: str) -> _Failure:
         wording = _short(f"SyntaxError: {error.msg}: {(error.text or '').strip()}")
         return _Failure(f"{name}, line {error.lineno}: {wording}", error.lineno, detail)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    if not frames and isinstance(error, OSError) and error.filename == path:
+        wording = f"it cannot be read: {error.strerror}; put the file back, or load another one"
     if not frames:
         return _Failure(f"{name}: {wording}", None, detail)
     line = frames[-1].lineno

@@ -64,10 +64,15 @@ class Configuring:
         """Let the robot's links touch each other, or pass through."""
         self.configure(replace(self._robot.settings, scene=replace(self._robot.settings.scene, self_collision=on)))
 
-    @undoable(lambda _, friction, restitution: f"Friction {friction:g}, restitution {restitution:g}")
     def set_surfaces(self, friction: float, restitution: float) -> None:
         """Set the scene's friction and restitution."""
-        scene = replace(self._robot.settings.scene, friction=friction, restitution=restitution)
+        before = self._robot.settings.scene
+        after = replace(before, friction=friction, restitution=restitution)
+        changed = [name for name in ("friction", "restitution") if getattr(before, name) != getattr(after, name)]
+        self._set_surfaces(after, ", ".join(f"{name} {getattr(after, name):g}" for name in changed).capitalize())
+
+    @undoable(lambda _, __, text: text)
+    def _set_surfaces(self, scene: engine.Scene, text: str) -> None:  # noqa: ARG002, of Undo
         self.configure(replace(self._robot.settings, scene=scene))
 
     @undoable(lambda _, on: f"Gravity {on_or_off(on)}")
@@ -103,7 +108,7 @@ class Configuring:
         """Set the algorithm, one of `ALGORITHMS` or "auto"; also during play."""
         self.configure(replace(self._robot.settings, algorithm=name))
 
-    @undoable(lambda _, name: "Automatic device" if name == "auto" else f"Steps on {name}")
+    @undoable(lambda _, name: {"auto": "Automatic device", "cpu": "Steps on CPU", "cuda": "Steps on GPU"}[name])
     def set_device(self, name: str) -> None:
         """Set the device, one of `DEVICES`; also during play. Reset an algorithm it does not support to "auto"."""
         robot, settings = self._robot, replace(self._robot.settings, device=name)

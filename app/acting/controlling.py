@@ -107,7 +107,7 @@ class Controlling(Attachment):
     def _fail(self, error: engine.ControllerError, running: Running) -> None:
         self.close()
         running.set_all("tau", np.zeros_like(running.tau))
-        self.send_event(ControllerChanged(self._path, str(error), error.detail))
+        self.send_event(ControllerChanged(self._path, str(error), error.detail, line=error.line))
 
     def after_jump(self, running: Running) -> None:
         """Execute the file again at time zero, so that a run repeats; otherwise continue from the new state.

@@ -30,20 +30,12 @@ def pose_of(model: engine.Model, q: NDArray[np.floating]) -> Pose:
     return {each.name: (_kind(each), q[each.q].tolist()) for each in joints_of_robot(model)}
 
 
-def shown_q(replay: Replay, q: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return q (nq,) of the recorded frame that is shown, else the live `q`."""
+def shown(replay: Replay, *live: NDArray[np.floating]) -> list[NDArray[np.floating]]:
+    """Return q (nq,) and v (nv,), as many as given, of the recorded frame that is shown, else the live ones."""
     if replay.frame is None:
-        return q
-    every = replay.frame.checkpoint.q
-    return np.asarray(every[replay.robot if replay.robot < len(every) else 0], float)
-
-
-def shown_v(replay: Replay, v: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Return v (nv,) of the recorded frame that is shown, else the live `v`."""
-    if replay.frame is None:
-        return v
-    every = replay.frame.checkpoint.v
-    return np.asarray(every[replay.robot if replay.robot < len(every) else 0], float)
+        return list(live)
+    every = replay.frame.checkpoint.q, replay.frame.checkpoint.v
+    return [np.asarray(x[replay.robot if replay.robot < len(x) else 0], float) for x in every[: len(live)]]
 
 
 def misfit(model: engine.Model, pose: Pose) -> str:

@@ -157,7 +157,7 @@ def ask_path(parent: QWidget, title: str, name: str, kinds: str, suffix: str) ->
     """Return the path to save to, empty if cancelled; `suffix` is appended if the user types none.
 
     The dialog appends it itself, so that it asks before overwriting the file that will really be written. It asks again
-    after a name of another kind of file.
+    after a name of another kind of file, and with the suffix where what follows a point is none, as in "run 0.5".
     """
     own = f".{suffix.removeprefix('.')}"
     while True:
@@ -167,18 +167,16 @@ def ask_path(parent: QWidget, title: str, name: str, kinds: str, suffix: str) ->
         dialog.setDefaultSuffix(suffix)
         dialog.selectFile(name)
         path = Path(selected) if (selected := _selected_path(dialog)) else Path()
-        if (ending := path.suffix.lower()) != own and (ending in WRITTEN or _is_picture(ending)):
+        if (ending := path.suffix.lower()) == own or not selected:
+            return selected
+        if ending in WRITTEN or any(ending in types for types in MimeTypes().types_map):
             text = OTHER.format(path.name, WRITTEN.get(ending, f"a {ending} file"), WRITTEN[own], own)
             QMessageBox.warning(parent, title, text)
             name = path.with_suffix(own).name
+        elif not path.with_name(path.name + own).exists():
+            return f"{selected}{own}"
         else:
-            return selected
-
-
-def _is_picture(ending: str) -> bool:
-    """Return whether names with this ending are pictures or videos, or documents that others save pictures as."""
-    known = [types.get(ending, "") for types in MimeTypes().types_map]
-    return any(each.startswith(("image/", "video/", "application/pdf", "application/postscript")) for each in known)
+            name = path.name + own
 
 
 def save_asked(parent: QWidget, title: str, name: str, kinds: str, save: Callable[[str], None]) -> tuple[str, str]:

@@ -96,7 +96,7 @@ class MessageBar(QStatusBar):
         shown = [each for each in self._yielding if not each.isHidden()]
         room = self.width() - 2 * EDGE - sum(map(_width, (*lasting, *shown, *self._standing)))
         for widget in self._standing:
-            hides = " ".join(two_lines(text, room, QFontMetrics(type_scale.font("small")))) != text
+            hides = bool(text) and " ".join(two_lines(text, room, QFontMetrics(type_scale.font("small")))) != text
             room += _width(widget) if hides else 0
             if widget.isHidden() != hides:
                 widget.setHidden(hides)

@@ -41,6 +41,16 @@ def span(low: float, high: float, unit: str, digits: int = 3) -> str:
     return f"{first} … {last} {PREFIXES[power]}{unit}"
 
 
+def prefix_for(typical: float) -> tuple[str, float]:
+    """Return the prefix for changing numbers of a typical size, and their number per plain unit; none from 0.1 to 1e5.
+
+    A prefix that followed the numbers themselves would flicker, and show the rounding of a robot at rest in pJ.
+    """
+    power = 0 if 0.1 <= typical < 1e5 or not 0 < typical < math.inf else 3 * math.floor(math.log10(typical) / 3)
+    power = min(max(power, min(PREFIXES)), max(PREFIXES))
+    return PREFIXES[power], 10.0**-power
+
+
 def time_unit(seconds: float) -> tuple[str, float]:
     """Return the largest unit in which a time has at most three digits before its point, and the number per second."""
     return next((unit, scale) for unit, scale in SECONDS if seconds * scale < 999.5 or unit == "s")

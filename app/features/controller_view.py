@@ -107,7 +107,7 @@ class ControllerView(QObject):
         elif bar.currentMessage() == self._reported:
             bar.clearMessage()
         if event.problem:
-            self._findings.show_controller_problem(event.problem)
+            self._findings.show_controller_problem(event)
         elif not event.late:
             self._findings.forget_stop()
         self._show()

@@ -40,8 +40,8 @@ class Copying:
 
     def _copy(self, with_v: bool) -> None:
         bench, robot = self._bench, self._bench.robot
-        q = saved_poses.shown_q(bench.replay, bench.actions.state.q)
-        v = saved_poses.shown_v(bench.replay, np.zeros(robot.model.nv) if robot.newest is None else robot.newest.v)
+        live = np.zeros(robot.model.nv) if robot.newest is None else robot.newest.v
+        q, v = saved_poses.shown(bench.replay, bench.actions.state.q, live)
         QGuiApplication.clipboard().setText(q_text.text_of(q, v if with_v else None))
         self._say(f"copied q{' and v' if with_v else ''}: {len(q)}{f' and {len(v)}' if with_v else ''} numbers")
 

@@ -11,7 +11,9 @@ import engine
 from app.desktop.docks import BOTTOM, Dock
 from app.features.window_type import Window
 from app.panels.diagnostics import WHOLE, DiagnosticsPanel
-from app.simulation.messages import Event, Refused, Stopped
+from app.simulation.messages import ControllerChanged, Event, Refused, Stopped
+
+IMPLICIT = "implicit"  # the integrator, if a simulation that diverged advises it
 
 
 class DiagnosticsView:
@@ -90,14 +92,28 @@ class DiagnosticsView:
 
     def show_stop(self, message: str, detail: str) -> None:
         """Show why a run stopped by itself; `detail` is the traceback of an internal error."""
-        self._run_stopped = True
-        fix = "press Reset, then try a smaller time step"
+        problem, _, advice = message.partition("; ")  # to those who write scripts
+        settings = self._bench.robot.settings
+        fix = f"press Reset, then select a time step below {1e3 * settings.dt:g} ms"
+        fix += f", or the {IMPLICIT} integrator, which is stable for any damping and gains" * (IMPLICIT in advice)
         if detail:
             print(detail, file=sys.stderr)
-            fix = "this is a bug in Catena: please report it with the terminal's output"
-        diagnostic = engine.Diagnostic("error", None, "simulation", message, fix)
-        self.panel.show_file(self._bench.path, "The run stopped", [diagnostic])
-        self._open(message)
+            problem, fix = message, "this is a bug in Catena: please report it with the terminal's output"
+        self._show_one("The run stopped", "simulation", problem, fix, problem)
+
+    def show_script_stop(self, script: str, message: str, sentence: str) -> None:
+        """Show why a script's simulation diverged, by a message with advice; the status bar has `sentence`."""
+        problem, _, advice = message.partition("; ")
+        self._show_one(f"The run of {script} stopped", script, problem, f"in the script, {advice}", sentence)
+
+    def _show_one(
+        self, title: str, element: str, problem: str, fix: str, sentence: str, path: str = "", line: int | None = None
+    ) -> None:
+        """Show one problem of a run, until the next one; of the robot's file, unless another `path` is given."""
+        self._run_stopped = True
+        diagnostic = engine.Diagnostic("error", line, element, problem, fix)
+        self.panel.show_file(path or self._bench.path, title, [diagnostic])
+        self._open(sentence)
 
     def show_refused(self, refused: Refused) -> None:
         """Show why a file without a robot was rejected, until the next run; the status bar already says so."""
@@ -106,13 +122,12 @@ class DiagnosticsView:
         self._open(self._bar.currentMessage())
         self._window.refresh()
 
-    def show_controller_problem(self, message: str) -> None:
-        """Show why a controller stopped driving the robot."""
-        self._run_stopped = True
+    def show_controller_problem(self, event: ControllerChanged) -> None:
+        """Show why a controller stopped driving the robot, with the line of its file."""
         fix = "fix the file and save it, or reset: it is reloaded; until then the controller applies no efforts"
-        diagnostic = engine.Diagnostic("error", None, "controller", message, fix)
-        self.panel.show_file(self._bench.path, "The controller failed", [diagnostic])
-        self._open(f"The controller failed: {message}")
+        title = "The controller failed"
+        said = f"{title}: {event.problem}"
+        self._show_one(title, "controller", event.problem, fix, said, event.path, event.line)
 
     def forget_stop(self) -> bool:
         """Show the file's problems again after a run stopped by itself; return whether one had."""

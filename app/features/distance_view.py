@@ -78,7 +78,8 @@ class DistanceView(QObject):
         world = viewport.overlays.world
         eye, sight = ray(viewport.camera, (viewport.width(), viewport.height()), place)
         eye = eye - viewport.center
-        ground = np.inf if world is None else pick_ground(world.plane, world.terrain, eye, sight)
+        plane, terrain = ((0, 0, 1, viewport.floor), None) if world is None else (world.plane, world.terrain)
+        ground = pick_ground(plane, terrain, eye, sight)
         nearest = min(ground, *(np.inf if each is None else each.distance for each in (hit, obstacle, second)))
         if hit is not None and hit.distance == nearest:
             return End(fixed_to(self._bench.shown.link_poses[hit.link], hit.point), link=hit.link)

@@ -16,6 +16,7 @@ from PyQt6.QtWidgets import QWidget
 
 from app.desktop import theme
 from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
+from app.desktop.numbers import si_text
 from app.features.window_type import Window
 from app.picture.labels import draw_text_at
 from app.simulation.messages import Loaded, Snapshot
@@ -153,8 +154,7 @@ def is_pull(event: QMouseEvent) -> bool:
 
 def force_text(force: np.ndarray) -> str:
     """Format a force (3,), N, with three digits."""
-    strength = float(np.linalg.norm(force))
-    return f"{strength / 1e3:.3g} kN" if strength >= 999.5 else f"{strength:.3g} N"
+    return si_text(float(np.linalg.norm(force)), "N")
 
 
 class SpringLayer(QWidget):

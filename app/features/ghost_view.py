@@ -14,6 +14,7 @@ from app.desktop.actions import MESSAGE, NO_ROBOT, make_action, offer
 from app.desktop.dialogs import ask_file
 from app.desktop.docks import RIGHT, Dock
 from app.features.file_reader import FileReader
+from app.features.undo_view import UndoView
 from app.features.window_type import Window
 from app.panels.ghost import COMING, PAST, RECORDING_TIP, GhostPanel, tints
 from app.reasons import unreadable
@@ -46,6 +47,8 @@ class GhostView(QObject):
         self._reader = FileReader(window, unreadable)
         self.path = ""
         """The file of the recorded ghost, also while it is being read; empty if there is none."""
+        self._before: GhostSettings | None = None  # as last requested
+        self._restoring = False
         self._due, self._drawn = 0.0, False
         self._bench.ghost.listen(self._reported.emit)  # from other threads
         self._reported.connect(self.panel.refusal.setText)
@@ -63,9 +66,11 @@ class GhostView(QObject):
 
     def _on_loaded(self, event: Loaded) -> None:
         self.panel.set_algorithms(engine.simulation_algorithms(event.model, "cpu"))
+        self._before = None if self._recorded is not None else self.panel.settings
         lower, upper = self._viewport.robot_bounds
         self.panel.legend.size_of_robot = float(np.linalg.norm(upper - lower))
         self.panel.show_state(None, ())
+        self.panel.refusal.clear()  # of the robot before
         path = self.path
         if self._recorded is None:
             self._bench.ghost.set(self.panel.settings)
@@ -78,10 +83,23 @@ class GhostView(QObject):
             offer(control, (self._bench.robot.model is not None, NO_ROBOT))
 
     def _ask(self, settings: GhostSettings | None) -> None:
+        before, self._before = self._before, settings
         if self._recorded is not None:
+            self._before = None
             self.end_recording()
-        else:
-            self._bench.ghost.set(settings)
+            return
+        self._bench.ghost.set(settings)
+        if before != settings and not self._restoring:
+            undo = self._window.feature(UndoView)
+            undo.add(_change(before, settings), partial(self.put, before), partial(self.put, settings))
+
+    def put(self, settings: GhostSettings | None) -> bool:
+        """Show a simulated ghost of these settings, or none, as a session or Undo has it; return True."""
+        self.end_recording()
+        self._restoring = True
+        self.panel.put(settings)
+        self._restoring = False
+        return True
 
     def end_recording(self) -> None:
         """Remove a recorded ghost, also while it is being read; one that is simulated stays."""
@@ -118,7 +136,7 @@ class GhostView(QObject):
     def _take_recording(self, ghost: RecordedGhost) -> None:
         self.panel.show_reading("")
         self._bench.ghost.set(None)
-        self._recorded = ghost
+        self._recorded, self._before = ghost, None
         self.panel.take_recording(True)
         self._show_again()
 
@@ -139,3 +157,11 @@ class GhostView(QObject):
             self._due = now + REFRESH
             why = CROWDED if frame.batch is not None else PAST if frame.recorded else COMING
             self.panel.show_state(ghost, self._bench.robot.model.link_names, why)
+
+
+def _change(before: GhostSettings | None, after: GhostSettings | None) -> str:
+    """Return the text of Undo for other settings of the ghost."""
+    if before is None or after is None:
+        return "Ghost off" if after is None else "Ghost on"
+    changed = [name for name, value in vars(after).items() if value != vars(before)[name]]
+    return f"Ghost's {', '.join(changed)}".replace("step", "time step")

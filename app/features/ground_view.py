@@ -225,7 +225,8 @@ class GroundView:
             self._present = settings.scene, self._of(settings.scene)[1]
         terrain = self._present[1]
         (*self.shapes, self.from_file)[grounds.KINDS.index(terrain.kind)].setChecked(True)
-        self.form.show_terrain(terrain)
+        why = "" if self.form.isEnabled() or not there else str(self.form.property(REASON))
+        self.form.show_terrain(replace(terrain, note=why or terrain.note))
         self.surface.setEnabled(self._bench.robot.model is not None)
         self.surface.show_scene(settings.scene)
         frame = self._bench.replay.frame

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from PyQt6.QtCore import QEvent, QObject
 from PyQt6.QtWidgets import QMenu, QPushButton
@@ -11,6 +12,7 @@ from app.acting.loaded_robot import alone
 from app.desktop.actions import make_action, offer
 from app.desktop.context_menus import LINK, SPACE, Clicked
 from app.features.robot_view import RobotView
+from app.features.undo_view import UndoView
 from app.features.window_type import Window
 from app.panels.robot import LinkTree
 from app.simulation.messages import Loaded
@@ -33,7 +35,7 @@ class LinkHiding(QObject):
         self._robot: tuple[str, tuple[str, ...]] = "", ()  # its name, and its own links
         self.hide_chosen = make_action(window, "&Hide selected link", self._hide_chosen)
         tip = "Show the links that are hidden"
-        self.show_all = make_action(window, "Show &all links", lambda: self.hide(()), "Shift+H", tip=tip)
+        self.show_all = make_action(window, "Show &all links", self._show_all, "Shift+H", tip=tip)
         self.hide_rest = make_action(window, "Hide &others", lambda: self.hide_others(window.selection.link))
         window.menus.view.put(self.hide_chosen, self.hide_rest, self.show_all, apart=True)
         self.button = QPushButton(self._viewport, objectName="note", toolTip=self.show_all.toolTip())
@@ -79,14 +81,30 @@ class LinkHiding(QObject):
 
     def toggle(self, link: int) -> None:
         """Hide a link, or show it again."""
-        self.hide(self.hidden ^ {link})
+        self._change(self.hidden ^ {link}, f"{'Show' if link in self.hidden else 'Hide'} {self._names[link]}")
 
     def hide_others(self, link: int) -> None:
         """Show this link only."""
-        self.hide(other for other in range(len(self._names)) if other != link)
+        others = frozenset(range(len(self._names))) - {link}
+        self._change(others, f"Hide all links but {self._names[link]}")
 
     def _hide_chosen(self) -> None:
-        self.hide(self.hidden | {self._window.selection.link})
+        self.toggle(self._window.selection.link)  # one that is hidden is not selected
+
+    def _show_all(self) -> None:
+        self._change(frozenset(), "Show all links")
+
+    def _change(self, links: frozenset[int], text: str) -> None:
+        """Hide these links by an action that can be undone."""
+        before = self.names
+        self.hide(links)
+        if self.names != before:
+            again = partial(self._put, self.names)
+            self._window.feature(UndoView).add(text, partial(self._put, before), again)
+
+    def _put(self, names: list[str]) -> bool:
+        self.hide_named(names)
+        return True
 
     def _on_loaded(self, event: Loaded) -> None:
         """Hide the links of the same names if the same file was loaded again, or the same robot, as from a script."""

@@ -14,6 +14,7 @@ import engine
 from app.desktop.actions import MESSAGE, algorithm_name, device_name, give_reason, make_action
 from app.features.batch_view import BatchView
 from app.features.controller_view import ControllerView
+from app.features.diagnostics_view import DiagnosticsView
 from app.features.drive_view import DriveView
 from app.features.gravity_view import GravityView
 from app.features.ground_view import GroundView
@@ -99,11 +100,13 @@ class LiveView(QObject):
             return
         if follows and not replay.follows:
             replay.show(run.last, run)
+        why = reader.divergence.partition("; ")[0]
+        said = f"{reader.script}: {why}"
         if reader.ended:
-            why = f": {reader.divergence}" if reader.divergence else ""
-            self._end(f"{reader.script} has ended{why}; its run stays on the timeline")
-        elif reader.divergence and not diverged:
-            self._show_message(f"{reader.script}: {reader.divergence}")
+            said = f"{reader.script} has ended{f': {why}' if why else ''}; its run stays on the timeline"
+            self._end(said)
+        if why and not diverged:
+            self._window.feature(DiagnosticsView).show_script_stop(reader.script, reader.divergence, said)
 
     def _end(self, message: str) -> None:
         """Finish the script: keep its run, and wait for another script."""

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 from PyQt6.QtCore import QEvent, QObject, QPoint, QSize, Qt
-from PyQt6.QtGui import QAction, QIcon, QKeyEvent, QKeySequence, QPixmap
+from PyQt6.QtGui import QAction, QIcon, QKeyEvent, QPixmap
 from PyQt6.QtWidgets import QDialog, QDockWidget, QHeaderView, QLabel, QLineEdit, QTreeWidget, QTreeWidgetItem
 
 from app.desktop import theme
@@ -17,8 +17,7 @@ from app.desktop.layouts import vertical
 from app.features.shortcuts_sheet import keys_of, of_menus
 from app.features.window_type import Window
 
-WIDTH, HEIGHT, ABOVE, BELOW, ICON = 560, 330, 90, 70, 16  # px, the height of the list, at most
-KEYS = "Ctrl+Shift+P"
+WIDTH, HEIGHT, ABOVE, ICON = 560, 380, 90, 16  # px
 ALSO = {
     "Picture (.png)": "screenshot image snapshot",
     "Video of the run (.mp4)": "record movie film",
@@ -108,6 +107,9 @@ class Palette(QDialog):
         super().__init__(window, Qt.WindowType.Popup)
         self._window, self._find, self._last = window, find, list(last)
         self.line, self.list = QLineEdit(placeholderText="Type a command"), QTreeWidget()
+        self.why = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.why.hide()
+        theme.tint(self.why, "warning")
         self.list.setColumnCount(2)
         self.list.setHeaderHidden(True)
         self.list.setRootIsDecorated(False)
@@ -117,22 +119,17 @@ class Palette(QDialog):
         self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.Fixed)
         self.list.setIconSize(QSize(ICON, ICON))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.reason = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-        self.reason.hide()
-        theme.tint(self.reason, "warning")
-        vertical(self.line, self.reason, self.list, 1, of=self, margins=(8, 8, 8, 8))
-        self.line.textChanged.connect(self._type)
+        vertical(self.line, self.why, self.list, of=self, margins=(8, 8, 8, 8))
+        self.line.textChanged.connect(self.why.hide)
+        self.line.textChanged.connect(self._fill)
         self.line.returnPressed.connect(self._run)
         self.list.itemClicked.connect(self._run)
         for each in (self.line, self.list.viewport()):
             each.installEventFilter(self)
+        self._most = min(HEIGHT, window.height() - ABOVE - 20) - self.line.sizeHint().height() - 3 * 8
         self.resize(min(WIDTH, window.width() - 40), 0)
         self._fill("")
         self.move(window.mapToGlobal(QPoint((window.width() - self.width()) // 2, ABOVE)))
-
-    def _type(self, text: str) -> None:
-        self.reason.hide()
-        self._fill(text)
 
     def _fill(self, text: str) -> None:
         self.list.clear()
@@ -153,7 +150,9 @@ class Palette(QDialog):
         if not self.list.topLevelItemCount():
             QTreeWidgetItem(self.list, [NOTHING]).setDisabled(True)
         self.list.setCurrentItem(None)
-        self._fit_height()
+        rows = self.list.topLevelItemCount() * self.list.sizeHintForRow(0) + 2 * self.list.frameWidth()
+        self.list.setFixedHeight(min(rows, self._most))
+        self.setFixedHeight(self.layout().totalMinimumSize().height())
         self._share_room()
         if not self.list.topLevelItem(0).isDisabled():  # else Return says why
             self._step(1)
@@ -166,15 +165,6 @@ class Palette(QDialog):
         for item in map(self.list.topLevelItem, range(self.list.topLevelItemCount())):
             if name is not None and item.data(0, Qt.ItemDataRole.UserRole) == name:
                 self.list.setCurrentItem(item)
-
-    def _fit_height(self) -> None:
-        """Make the list as high as its commands, and the palette as high as both and a reason."""
-        rows = self.list.topLevelItemCount() * self.list.sizeHintForRow(0) + 2 * self.list.frameWidth()
-        self.list.setFixedHeight(min(rows, HEIGHT, self._window.height() - ABOVE - BELOW))
-        layout = self.layout()
-        layout.activate()  # else the palette would keep its former least height
-        flows = layout.hasHeightForWidth()
-        self.resize(self.width(), layout.totalHeightForWidth(self.width()) if flows else layout.sizeHint().height())
 
     def _share_room(self) -> None:
         """Give keys and reasons the room that names leave, and a third of it at least."""
@@ -198,12 +188,12 @@ class Palette(QDialog):
         if event.type() == QEvent.Type.Resize:
             self._share_room()
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            if event.keyCombination() == self._window.feature(PaletteView).action.shortcut()[0]:
+                self.line.selectAll()
+                return True
             by = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1}.get(Qt.Key(event.key()))
             if by is not None:
                 self._step(by)
-                return True
-            if QKeySequence(event.keyCombination()).toString() == KEYS:
-                self.line.selectAll()
                 return True
         return super().eventFilter(watched, event)
 
@@ -222,10 +212,13 @@ class Palette(QDialog):
             else:
                 command.action.trigger()
         elif reason := reason_of(command.action):
-            self.reason.setText(f"{_last(command.name)}: {' '.join(reason.split())}")
-            self.reason.show()
-            self._fit_height()
-            self._window.statusBar().showMessage(self.reason.text(), MESSAGE)
+            said = f"{_last(command.name)}: {' '.join(reason.split())}"
+            self._window.statusBar().showMessage(said, MESSAGE)
+            self.why.setText(said)
+            self.why.setFixedHeight(self.why.heightForWidth(self.line.width()))
+            self.why.show()
+            self.setFixedHeight(self.layout().totalMinimumSize().height())
+            self.line.selectAll()  # for other words
 
     @property
     def last(self) -> list[str]:
@@ -239,7 +232,7 @@ class PaletteView:
     def __init__(self, window: Window):
         self._window = window
         tip = "Find any command by its name"
-        self.action = make_action(window, "&Command palette…", self.show, KEYS, tip=tip)
+        self.action = make_action(window, "&Command palette…", self.show, "Ctrl+Shift+P", tip=tip)
         window.menus.help.put(self.action)
         self.palette: Palette | None = None
         window.refreshed.connect(self._refresh)
@@ -271,7 +264,7 @@ def _also(name: str, action: QAction) -> str:
 def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -> list[Command]:
     """Return commands with all words of a text: enabled ones and those that it names first, then those of just this
     name, then those whose name begins with it, the shortest first, then those with words, also those of `ALSO`, that
-    begin with its words, then in menu order.
+    begin with its words, then those that show its words, then in menu order.
 
     A text names a command if it is its name, or begins it and is `MEANT` of it. If no command has all words, return
     those with these words in the tooltip, too, else those with words similar to these, else those whose own name
@@ -291,7 +284,7 @@ def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -
 
     query = " ".join(words)
 
-    def rank(command: Command) -> tuple[bool, bool, bool, int, int, bool]:
+    def rank(command: Command) -> tuple[bool, bool, bool, int, int, int, bool]:
         name = _own(command)
         menus = command.name.split("›")
         exact = any(words == _words("›".join(menus[k:])) for k in range(len(menus)))
@@ -304,6 +297,7 @@ def rank_commands(commands: Sequence[Command], text: str, last: Sequence[str]) -
             not whole,
             len(name) if whole else 0,
             -begins,
+            -sum(word in name for word in words),
             not name.startswith(words[0]),
         )
 

@@ -163,7 +163,7 @@ class PoseMenu(QObject):
     def keep(self, name: str) -> None:
         """Save the pose that is shown under a name, replacing a saved pose of that name."""
         bench = self._bench
-        pose = saved_poses.pose_of(bench.robot.model, saved_poses.shown_q(bench.replay, bench.actions.state.q))
+        pose = saved_poses.pose_of(bench.robot.model, *saved_poses.shown(bench.replay, bench.actions.state.q))
         there = name.strip()[:MAX_NAME] in self._poses.get(self._robot.name, {})
         done = "pose replaced, and Undo (Ctrl+Z) brings the one before back" if there else "pose saved"
         self._name(name, lambda poses, name: poses | {name: pose}, done, "Save pose {}")

@@ -12,7 +12,7 @@ from app.acting.coordinates import rows_of
 from app.desktop.context_menus import LINK, Clicked
 from app.desktop.docks import LEFT, Dock
 from app.features.window_type import Window
-from app.panels.inspection import Section, fixed_facts, live_facts, robot_facts
+from app.panels.inspection import fixed_facts, live_facts, robot_facts
 from app.panels.robot import LINK as LINK_ROLE
 from app.panels.robot import RobotPanel
 from app.panels.robot_tree import joint_of_link
@@ -32,7 +32,6 @@ class RobotView:
         self.action = window.docks.add(Dock("Robot", self.panel, LEFT, icon="robot", key="L", tip=TIP))
         window.toolbar.addAction(self.action)
         window.docks.share(Qt.Orientation.Horizontal, {"Robot": WIDTH})
-        self._fixed: tuple[Section, ...] = ()
         self._due, self._column, self._facts = 0.0, window.joint_column, window.joint_column.facts
         self._name = ""  # of the robot loaded last
         self._listed: engine.Model | None = None  # the robot in the tree, which is filled only while visible
@@ -76,7 +75,6 @@ class RobotView:
         self._viewport.overlays.choose(link)
         self.panel.tree.choose(link)
         model = self._bench.robot.model
-        self._fixed = fixed_facts(model, link) if link >= 0 else ()
         self._show_again()
         joint = joint_of_link(model, link) if link >= 0 else None
         self._column.mark(frozenset() if joint is None else rows_of(model, joint))
@@ -99,9 +97,9 @@ class RobotView:
         if not shown or (self._bench.robot.playing and now < self._due):
             return
         self._due = now + REFRESH
-        link = self.selection.link
-        of_link = (*live_facts(self._bench.robot.model, link, frame), *self._fixed) if link >= 0 else ()
-        robot = robot_facts(self._bench.shown_model, frame) if not of_link or len(shown) > 1 else ()
+        link, model = self.selection.link, frame.model
+        of_link = (*live_facts(model, link, frame), *fixed_facts(model, link)) if link >= 0 else ()
+        robot = robot_facts(model, frame) if not of_link or len(shown) > 1 else ()
         for each in shown:  # if both are visible, the link is beside the tree and the robot below its joints
             alone = len(shown) == 1
             each.show_sections((of_link or robot) if alone else robot if each is self._facts else of_link)

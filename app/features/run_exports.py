@@ -102,7 +102,7 @@ class RunExports:
         first = engine.first_resampled(replay.recording, run)
         start, rows = replay.recording.frame(run, first).time, run.last - first + 1
         loop = loop if (loop := replay.loop_of(run)) is not None and loop[1] > start else None
-        robots, sampled = setup.settings.batch, replay.recording.is_sampled(run)
+        robots, sampled = setup.settings.batch, replay.recording.is_sampled(run) or setup.watched
         one = f"A table holds one robot: robot {replay.robot} of {robots}. A trajectory (.npz) holds all."
         dialog = RunDialog(
             self._window, title, end - start, setup.settings.dt, rows, max(start - begin, 0.0), loop, sampled,

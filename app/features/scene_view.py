@@ -31,6 +31,7 @@ from app.features.file_reader import FileReader
 from app.features.state_transfer import Before, restore_state
 from app.features.window_type import Window
 from app.panels.scene import ScenePanel
+from app.simulation import grounds
 from app.simulation.messages import Loaded, Snapshot
 from app.simulation.running import can_stand
 
@@ -43,6 +44,7 @@ BELOW = "the ground stays off: {robot} reaches below it in its starting pose"
 CHANGING = "Change the objects"
 LEFT_ONE = "the object around {robot} was removed; Undo (Ctrl+Z) adds it here"
 LEFT_MANY = "{count} objects around {robot} were removed; Undo (Ctrl+Z) adds them here"
+STAYS = "{} stay{} as set for the robot before; the menu Simulation has others"
 HUGE = "{name} is {size:.4g} m large; if its file is in millimetres, set its scale to 0.001 in the Scene dock"
 OBSTACLE, BODY = 0.2, 0.06  # of the robot's size: edge lengths of new objects
 MESH_SUFFIXES = (".stl", ".obj", ".dae", ".ply", ".glb", ".gltf", ".off")
@@ -70,7 +72,7 @@ class SceneView(QObject):
         self._reader = FileReader(window)
         self._before: Before | None = None
         self._plays = False  # whether play was pressed while parts are being added
-        self._due = 0.0
+        self._due, self._path = 0.0, ""
         self._corners: dict[str, np.ndarray] = {}  # (2, 3) of the meshes that were added, by file
         window.files.dropped |= dict.fromkeys(MESH_SUFFIXES, self.add_mesh)
         self.panel.chosen.connect(self._follow)
@@ -332,10 +334,12 @@ class SceneView(QObject):
         before, self._before = self._before, None
         if before is None or alone(before.state.model) is not self._robot:  # another robot was opened meanwhile
             self.panel.choose(-1)
+            said = self._what_stays(event)
             if (left := self._bench.opening.left) is not None:
                 count = self._bench.surroundings.report_left(left)
-                text = LEFT_ONE if count == 1 else LEFT_MANY
-                self._window.statusBar().showMessage(text.format(robot=left.robot, count=count), MESSAGE)
+                said.insert(0, (LEFT_ONE if count == 1 else LEFT_MANY).format(robot=left.robot, count=count))
+            if said:
+                self._window.statusBar().showMessage("; ".join(said), MESSAGE)
             self.show()
             return
         bench = self._bench
@@ -350,6 +354,17 @@ class SceneView(QObject):
         self.choose(before.row)
         if len(bench.robot.parts) > max(len(before.state.model.parts) - 1, 0):
             self._bring_into_view(self.objects[before.row])
+
+    def _what_stays(self, event: Loaded) -> list[str]:
+        """Return a sentence on what was set for the robot before, of another file, and also acts on this one."""
+        before, self._path = self._path, event.path
+        if before in ("", event.path) or self._bench.replay.opened:
+            return []
+        settings, scene = event.settings, event.settings.scene
+        uneven = settings.ground and scene.ground is not None and grounds.terrain_of(scene.ground).kind != grounds.FLAT
+        step = [] if settings.automatic else [f"the time step of {settings.dt * 1e3:g} ms"]
+        stay = [*["the terrain"] * uneven, *step]
+        return [STAYS.format(" and ".join(stay), "s" if len(stay) == 1 else "")] if stay else []
 
     def _why_no_ground(self, before: State) -> str:
         """Return why the first free body has no ground, where the robot is the reason."""

@@ -19,6 +19,7 @@ from app.desktop import dialogs
 from app.desktop.actions import MESSAGE, NO_ROBOT, algorithm_name, make_action, offer
 from app.desktop.context_menus import SECOND
 from app.desktop.docks import RIGHT, Dock
+from app.desktop.numbers import prefix_for
 from app.features.diagnostics_view import DiagnosticsView
 from app.features.dragging import is_pull
 from app.features.file_reader import FileReader
@@ -27,7 +28,7 @@ from app.gl.batch import Box
 from app.gl.picking import Hit, pick, ray
 from app.gl.scene import Scene
 from app.panels.second_robot import ALGORITHMS, EMPTY, SecondRobotPanel
-from app.plotting.quantities import own_energy
+from app.plotting.quantities import own_energy, typical_work
 from app.simulation.messages import Loaded, Snapshot
 from app.simulation.second_robot import SavedSecondRobot, SecondRobotRequest, is_free
 from app.simulation.starting import first_pose
@@ -39,6 +40,9 @@ WAITS = "Play waits for the second robot, which is being prepared"
 UNTOUCHED = "{} is simulated for comparison only: to pull or pose it, open it first, or add it to the scene (O)"
 CROWDED = "The second robot is hidden while a batch is shown"
 GAP = 0.12  # of the larger robot's size
+IN_THE_AIR = (
+    "the file of {} fixes its root link to the world: Floating base, in its dock, frees it to stand on the ground"
+)
 TIP = "Load a second robot and simulate both side by side"
 
 
@@ -59,7 +63,7 @@ class SecondRobotView(QObject):
         self._kept: SavedSecondRobot | None = None  # its data in a session, until it is placed
         self._opening: tuple[str, SavedSecondRobot | None] | None = None
         """The file being read, and its data in a session."""
-        self._algorithm = "auto"
+        self._algorithm, self._floating = "auto", False
         self._note = EMPTY
         self._scene: Scene | None = None
         self._foot = 0.0  # m, the height that stands on the ground: below 0 where it hangs from its base
@@ -96,6 +100,7 @@ class SecondRobotView(QObject):
         self.panel.requested.connect(self.open_action.trigger)
         self.panel.closed.connect(self._dismiss)
         self.panel.algorithm_chosen.connect(self.set_algorithm)
+        self.panel.floating_asked.connect(self.set_floating)
         self._viewport.installEventFilter(self)
         self._viewport.clicked.connect(self._click)
         self._viewport.read_on.connect(lambda: self._draw(self._poses))  # the first's meshes may lower the ground
@@ -128,17 +133,19 @@ class SecondRobotView(QObject):
         self._drop_reading()
         self._opening = str(path), kept
         self._bench.second_robot.expect(kept is not None or not self._bench.robot.playing)
-        self._reader.read(path, self._bench.opening.reader_of(path), partial(self._take, str(path), kept), self._refuse)
+        reader = self._bench.opening.reader_of(path, kept is not None and kept.floating)
+        self._reader.read(path, reader, partial(self._take, str(path), kept), self._refuse)
 
     def _refuse(self, problem: str) -> None:
         self._opening = None
         self._bench.second_robot.expect(False)
         self._window.statusBar().showMessage(f"the second robot was not loaded: {problem}", MESSAGE)
+        self._show_base()
 
     def _take(self, path: str, kept: SavedSecondRobot | None, model: engine.Model) -> None:
         self._remove()
         self.model, self.path, self._kept = model, path, kept
-        self._algorithm = "auto" if kept is None else kept.algorithm
+        self._algorithm, self._floating = ("auto", False) if kept is None else (kept.algorithm, kept.floating)
         self._placed, self._fit_due = False, kept is None
         self._scene = Scene(self.model)
         self._set_note(f"{self.model.name} is being prepared …")
@@ -167,10 +174,13 @@ class SecondRobotView(QObject):
         place = shift_beyond(self._viewport.robot_bounds, bounds, right) * right
         self._foot = 0.0 if is_free(self.model) else min(0.0, float(bounds[0][2]))
         kept, self._kept = self._kept, None
+        if kept is None and self._is_in_the_air():
+            self._window.statusBar().showMessage(IN_THE_AIR.format(self.model.name), MESSAGE)
         kept = kept or SavedSecondRobot((), None, None, self._algorithm)
         self._requested = kept.of(self.model, place)
         self.panel.show_names(self._bench.robot.model.name, self.model.name)
         self._show_algorithms(None)
+        self._show_base()
         for column, model in enumerate((self._bench.robot.model, self.model)):
             self.panel.show_column(column, _facts(model))
         self._bench.second_robot.set(self._requested)
@@ -182,6 +192,19 @@ class SecondRobotView(QObject):
             self._requested = replace(self._requested, algorithm=name)
             self._set_note(f"The code for {algorithm_name(name)} is being prepared …")
             self._bench.second_robot.set_algorithm(name)
+
+    def set_floating(self, on: bool) -> None:
+        """Load it again with its file's root link free of the world, or fixed to it."""
+        self.open(self.path, kept=SavedSecondRobot((), None, None, self._algorithm, floating=on))
+
+    def _show_base(self) -> None:
+        if self.model is not None:
+            self.panel.show_base(self._floating, is_free(self.model) and not self._floating)
+
+    def _is_in_the_air(self) -> bool:
+        """Whether several limbs hang from a root that its file fixes to the world, and reach below that."""
+        limbs = int(np.count_nonzero(self.model.parent < 0))
+        return limbs > 1 and not is_free(self.model) and self._foot < 0
 
     def close(self) -> None:
         """Remove the second robot, and cancel any reading."""
@@ -241,7 +264,7 @@ class SecondRobotView(QObject):
             q_and_v = (state.q, state.v) if there else requested.state or ()
             q, v = (tuple(x.tolist()) for x in q_and_v) if q_and_v else (None, None)
             time_ = state.time if there else requested.time
-            kept = SavedSecondRobot(tuple(requested.place.tolist()), q, v, requested.algorithm, time_)
+            kept = SavedSecondRobot(tuple(requested.place.tolist()), q, v, requested.algorithm, time_, self._floating)
         values = {name: list(x) if isinstance(x, tuple) else x for name, x in asdict(kept).items()}
         return {"path": str(Path(path).expanduser().resolve()), **values}
 
@@ -285,11 +308,13 @@ class SecondRobotView(QObject):
         if self.panel.isVisible() and (now > self._due or not self._bench.robot.playing):
             self._due = now + REFRESH
             for column, (model, seconds, name, energy) in enumerate((
-                (self._bench.robot.model, frame.time, self._bench.computation.algorithm,
-                 own_energy(self._bench.robot.model, frame.q, frame.v, frame.link_poses)),
+                (frame.model, frame.time, self._bench.computation.algorithm,
+                 own_energy(frame.model, frame.q, frame.v, frame.link_poses)),
                 (state.model, state.time, state.algorithm, own_energy(state.model, state.q, state.v, state.link_poses)),
             )):  # fmt: skip
-                reported = [f"{seconds:.3f} s", *(f"{each:.3f} J" for each in energy), algorithm_name(name)]
+                prefix, per_joule = prefix_for(typical_work(float(alone(model).mass.sum())))
+                energies = (f"{per_joule * each:.3f} {prefix}J" for each in energy)
+                reported = [f"{seconds:.3f} s", *energies, algorithm_name(name)]
                 self.panel.show_column(column, [*_facts(model), *reported])
             self._show_algorithms(state.scene)
             self._show_link_note()

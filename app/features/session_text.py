@@ -151,7 +151,8 @@ def second_robot(session: dict[str, Any]) -> tuple[str, SavedSecondRobot] | None
     if algorithm not in ("auto", *engine.SIMULATION_ALGORITHMS["cpu"]):
         raise ValueError(f"the algorithm of the second robot is unknown: {algorithm!s:.20}")
     time = float(_of_kind("the time of the second robot", kept.get("time", 0.0), 0.0))
-    return path, SavedSecondRobot(place or (), q, v, algorithm, time)
+    floating = _of_kind("whether the base of the second robot floats", kept.get("floating", False), False)
+    return path, SavedSecondRobot(place or (), q, v, algorithm, time, bool(floating))
 
 
 def ghost(session: dict[str, Any]) -> str:
@@ -159,6 +160,14 @@ def ghost(session: dict[str, Any]) -> str:
     path = str(_part(session, "ghost", ""))
     if path and not _is_file(Path(path)):
         raise ValueError(f"the file of the ghost is missing: {path:.200}")
+    return path
+
+
+def study(session: dict[str, Any]) -> str:
+    """Return the results folder of the study that is shown; empty if none is."""
+    path = str(_part(session, "study", ""))
+    if path and not Path(path).is_dir():
+        raise ValueError(f"the results of the study are missing: {path:.200}")
     return path
 
 

@@ -32,6 +32,7 @@ from app.features.plots_view import PlotsView
 from app.features.run_exports import RunExports
 from app.features.second_robot_view import SecondRobotView
 from app.features.session_text import KEPT, VERSION, NoSession
+from app.features.study_view import StudyView
 from app.features.window_type import Window
 from app.file_signature import NO_FILE, signature
 from app.gl.camera import Camera
@@ -209,6 +210,7 @@ class Sessions:
             "controller": bench.controller.path,
             "beside": self._second_robot.kept,
             "ghost": ghost.path,
+            "study": window.feature(StudyView).kept,
             "simulated ghost": session_text.ghost_entry(None if ghost.path else ghost.panel.settings),
         }  # fmt: skip
 
@@ -259,6 +261,7 @@ class Sessions:
             lambda: window.feature(LessonView).restore(session_text.lesson(session)),
             lambda: self._put_second_robot(session),
             lambda: self._put_ghost(session),
+            lambda: window.feature(StudyView).restore(session_text.study(session)),
         )
         with bench.actions.unnoted():
             problems = [problem for problem in (opening.problem, *map(_problem, restored)) if problem]
@@ -308,7 +311,7 @@ class Sessions:
         if "ghost" in session:
             ghost.end_recording()
         if "simulated ghost" in session:
-            ghost.panel.put(session_text.simulated_ghost(session))
+            ghost.put(session_text.simulated_ghost(session))
         if path := session_text.ghost(session):
             ghost.open(path)
 

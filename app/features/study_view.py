@@ -81,6 +81,17 @@ class StudyView(QObject):
         self._path = path
         self._start()
 
+    @property
+    def kept(self) -> str:
+        """The results folder of the study that is shown, for a session; empty if none is."""
+        return "" if self.panel.results is None else str(self.panel.results.folder.resolve())
+
+    def restore(self, path: str) -> None:
+        """Show a study's results where the session's layout has them; none for ""."""
+        if path and path != self.kept:
+            self._path = path
+            self._start()
+
     def _start(self) -> None:
         """Read the study that is wanted, after one that is being read."""
         self._checking.stop()
@@ -152,7 +163,7 @@ class StudyView(QObject):
     def _show_opened(self, opened: Opened) -> None:
         before, bar = self.panel.results, self._window.statusBar()
         low, self._low = self._low, opened.results is None and before is None
-        if low != self._low and self.panel.isVisible():
+        if low != self._low and self.panel.isVisible() and not opened.diagnostics:  # which take its place
             self._window.docks.open_refilled("Study")
         if before is not None:
             bar.clearMessage()

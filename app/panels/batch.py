@@ -26,6 +26,7 @@ STEPS = 12  # slider steps per power of two
 PAUSE = 250  # ms without a change, after which the batch is requested
 SMOOTH = 1 / 15  # s per frame, up to which motion looks smooth
 POSE = "Initial pose: maximum offset of each joint from robot 0, of a prismatic one {:.3g} m"
+MM = 1000.0  # per m
 FRICTION = "Friction and damping of each joint: maximum deviation from robot 0, percent"
 ARRANGED = "Side by side, or all in one place"
 ON_TERRAIN = "All in one place: a height field is drawn once, where all robots touch it"
@@ -55,6 +56,7 @@ class BatchPanel(QWidget):
         self.slider.setRange(0, round(math.log2(MAX_ROBOTS) * STEPS))
         self.pose, self.mass, self.friction = (_number(*of) for of in ((180, 5, 1), (90, 5, 0), (100, 10, 0)))
         self._pose = 0.0  # rad or m; the box rounds
+        self._slides = False  # all joints are prismatic
         self.mass.setSuffix(" %")
         self.friction.setSuffix(" %")
         self.seed, self.again = WholeBox(), QPushButton("New seed")
@@ -142,6 +144,9 @@ class BatchPanel(QWidget):
     def set_model(self, model: engine.Model | None) -> None:
         """Set the robot that the batch copies."""
         self.setEnabled(model is not None)
+        joints = () if model is None else model.joints
+        turns = {turns for each in joints if each.kind not in ("floating", "spherical") for turns in each.type.angular}
+        self._slides = turns == {False}
         self.show_units()
         rubs = model is not None and bool(np.any(model.friction > 0) or np.any(model.damping > 0))
         self.friction.setEnabled(rubs)
@@ -149,14 +154,19 @@ class BatchPanel(QWidget):
         self.show_state(np.zeros(1), np.zeros(1), np.zeros(1, bool), 0)
 
     def show_units(self) -> None:
-        """Show the offset of the poses in the unit of angles."""
+        """Show the offset of the poses in the unit of angles, or in mm where all joints are prismatic."""
         with QSignalBlocker(self.pose):
-            self.pose.setDecimals(1 + ANGLES.more_digits)
-            self.pose.setMaximum(math.pi * ANGLES.scale)
-            self.pose.setSingleStep(0.05 if ANGLES.radians else 5)
-            self.pose.setSuffix(f" {ANGLES.name}")
-        self.pose.put(self._pose * ANGLES.scale)
+            self.pose.setDecimals(1 if self._slides else 1 + ANGLES.more_digits)
+            self.pose.setMaximum(math.pi * self._scale)
+            self.pose.setSingleStep(0.05 if ANGLES.radians and not self._slides else 5)
+            self.pose.setSuffix(" mm" if self._slides else f" {ANGLES.name}")
+        self.pose.put(self._pose * self._scale)
         self.pose.setToolTip(POSE.format(self._pose))
+
+    @property
+    def _scale(self) -> float:
+        """Displayed units per rad or m."""
+        return MM if self._slides else ANGLES.scale
 
     def show_spread(self, spread: BatchSpread) -> None:
         """Show the current batch, unless a change by the user is pending."""
@@ -223,7 +233,7 @@ class BatchPanel(QWidget):
         self._due.start()
 
     def _take_pose(self, value: float) -> None:
-        self._pose = value / ANGLES.scale
+        self._pose = value / self._scale
         self.pose.setToolTip(POSE.format(self._pose))
 
     def _take_slider(self, value: int) -> None:

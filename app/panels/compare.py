@@ -177,7 +177,7 @@ class ComparePanel(QWidget):
             self._show_error(refusal)
         elif path:
             self._show_report()
-        self.message.emit(f"Written: {path}")
+            self.message.emit(f"Written: {path}")
 
     def _poll(self) -> None:
         """Take and show the measuring thread's latest report."""

@@ -10,10 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 import engine
+from app.acting.coordinates import IN_METRES_FROM
+from app.acting.forces import EARTH
 from app.acting.loaded_robot import alone
 from app.desktop.angles import ANGLES
+from app.desktop.numbers import prefix_for
 from app.panels.robot_tree import joint_of_link
-from app.plotting.quantities import center_of_mass, own_energy
+from app.plotting.quantities import center_of_mass, own_energy, typical_work
 from app.simulation.messages import Snapshot
 
 FIXED = "fixed to the world: no moving mass"
@@ -122,23 +125,21 @@ def _joint_sections(model: engine.Model, link: int) -> tuple[Section, ...]:
 def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
     """Return the facts about a whole robot: size, energy, the joint nearest to its effort limit, contact.
 
-    Free bodies and other robots around it do not count. Without what the model's masses give where another robot of a
-    batch is shown, which may have others.
+    Free bodies and other robots around it do not count.
     """
     own = alone(model)
     mass = float(own.mass.sum())
     kinetic, potential = own_energy(model, frame.q, frame.v, frame.link_poses)
     size = f"{_count(len(own.link_names), 'link')}, {_count(len(own.joints), 'joint')}, {own.nv} DoF"
     rows = [Row("size", size), Row("moving mass", f"{number_text(mass)} kg")]
+    of_work, of_force = typical_work(mass), mass * EARTH
     now = [
-        Row("kinetic energy", f"{_fixed(kinetic)} J"),
-        Row("potential energy", f"{_fixed(potential)} J", "zero at the height of the world's origin"),
+        Row("kinetic energy", _about(of_work, kinetic, "J")),
+        Row("potential energy", _about(of_work, potential, "J"), "zero at the height of the world's origin"),
     ]
-    if frame.robot:
-        energy = math.nan if frame.batch is None else frame.batch.energy[frame.robot]
-        now = [Row("energy", f"{_fixed(energy)} J", "kinetic and potential")] if math.isfinite(energy) else []
-    elif mass > 0:
-        now.insert(0, Row("CoM, mm", _fixed(1000 * center_of_mass(model, frame.link_poses)), ROBOTS_COM))
+    now = now if math.isfinite(kinetic + potential) else []  # of a robot that diverged
+    if mass > 0:
+        now.insert(0, _place("CoM", center_of_mass(model, frame.link_poses), ROBOTS_COM))
     shares = np.abs(frame.effort[: own.nv]) / np.where(own.effort_limit > 0, own.effort_limit, np.inf)
     if np.any(shares > 0):  # NaN where no efforts were sampled
         most = int(np.nanargmax(shares))
@@ -146,11 +147,11 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
     if frame.contacts is not None:
         force = frame.contacts.force[frame.contacts.link < len(own.link_names)]
         total, count = float(np.linalg.norm(force.sum(0))), len(force)
-        now.append(Row("contact", f"{_count(count, 'point')}, {total:.2f} N in all"))
+        now.append(Row("contact", f"{_count(count, 'point')}, {_about(of_force, total, 'N')} in all"))
     if frame.batch is not None and frame.batch.diverged[frame.robot]:
         now.insert(0, Row("diverged", "as last drawn", "its state is no longer finite; the one before is shown"))
-    titles = ("Model of robot 0", f"State of robot {frame.robot}") if frame.robot else ("Model", "State")
-    return tuple(Section(title, tuple(some)) for title, some in zip(titles, (rows, now), strict=True) if some)
+    of = "" if frame.batch is None else f" of robot {frame.robot}"
+    return Section(f"Model{of}", tuple(rows)), Section(f"State{of}", tuple(now))
 
 
 def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section, ...]:
@@ -159,7 +160,7 @@ def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section
     twist = engine.link_twists(model, frame.q, frame.v)[link]
     unit, scale, digits = ANGLES.name, ANGLES.scale, 2 + ANGLES.more_digits
     motion = [
-        Row("position, mm", _fixed(1000 * pose[:3, 3]), "of the link's frame, in the world"),
+        _place("position", pose[:3, 3], "of the link's frame, in the world"),
         Row(
             f"roll pitch yaw, {unit}",
             _fixed(scale * roll_pitch_yaw(pose[:3, :3]), digits),
@@ -173,7 +174,7 @@ def live_facts(model: engine.Model, link: int, frame: Snapshot) -> tuple[Section
     found = mass_of(model, link)
     if found is not None and found.mass > 0:
         center = pose[:3, :3] @ found.center + pose[:3, 3]
-        motion.insert(2, Row("CoM, mm", _fixed(1000 * center), "the centre of mass of its body, in the world"))
+        motion.insert(2, _place("CoM", center, "the centre of mass of its body, in the world"))
     sections = [Section("Motion in the world", tuple(motion))]
     if rows := _joint_state(model, link, frame):
         sections.insert(0, Section("Joint state", rows))
@@ -232,6 +233,18 @@ def number_text(value: float, digits: int = 4) -> str:
 def _fixed(values: np.ndarray | float, digits: int = 2) -> str:
     """Format changing numbers to as many decimals, so that their width stays steady."""
     return " ".join(f"{round(float(value), digits) + 0.0:.{digits}f}" for value in np.atleast_1d(values))
+
+
+def _about(typical: float, value: float, unit: str) -> str:
+    """Format a changing number with its unit, whose prefix is that of a typical one."""
+    prefix, per_unit = prefix_for(typical)
+    return f"{_fixed(per_unit * value)} {prefix}{unit}"
+
+
+def _place(name: str, x: np.ndarray, tip: str) -> Row:
+    """Return the row of a position (3,), m, in the unit that the joints' rows have for such lengths."""
+    far = np.abs(x).max() >= IN_METRES_FROM
+    return Row(f"{name}, {'m' if far else 'mm'}", _fixed(x if far else 1000 * x), tip)
 
 
 def _vector(values: np.ndarray, size: float, digits: int = 3) -> str:

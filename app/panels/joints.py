@@ -56,7 +56,7 @@ SLIDER_FAIR = 80  # px, the least width for which names are shown with their end
 SLIDER_WIDE = 110  # px, the least width for which names of joints that follow others are whole
 
 
-SEEN = 1e-4  # rad or m: a smaller change is not shown
+SEEN = 1e-4  # rad or m: a smaller change is not shown, unless a short travel has more digits
 
 
 class JointPanel(QTableView):
@@ -83,6 +83,7 @@ class JointPanel(QTableView):
         self.setItemDelegate(Painter(self))
         self.table.edited.connect(self.move_to)
         self._held: tuple[int, float] | None = None
+        self._seen = SEEN
         self._shown = np.zeros(0)  # (nq,): the last state shown
         self._names: tuple[str, dict[str, int], list[int], set[int]] = "", {}, 5 * [0], set()  # see `show_units`
         self.live = True
@@ -113,6 +114,7 @@ class JointPanel(QTableView):
         self._held, self._shown = None, q.copy()
         self.close_row()
         self.table.set_rows(rows, q)
+        self._seen = SEEN * 10.0 ** -max((row.more_digits for row in rows if not row.angular), default=0)
         self.nothing = "" if rows else NO_JOINTS
         self.show_units()
 
@@ -270,7 +272,7 @@ class JointPanel(QTableView):
         """Show the state q, (nq,), setpoints and efforts, (nv,). A dragged row requests its value again."""
         self._shown = q.copy()
         same = np.array_equal(target, self.table.target) and np.array_equal(tau, self.table.tau)
-        if self._held is None and same and np.abs(q - self.table.q).max(initial=0.0) < SEEN:
+        if self._held is None and same and np.abs(q - self.table.q).max(initial=0.0) < self._seen:
             return
         self.table.q[:] = q
         self.table.target, self.table.tau = target.copy(), tau.copy()

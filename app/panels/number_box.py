@@ -11,7 +11,16 @@ from typing import Any, cast
 
 from PyQt6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt
 from PyQt6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QResizeEvent, QShowEvent, QValidator
-from PyQt6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QLineEdit, QMainWindow, QSpinBox, QToolTip, QWidget
+from PyQt6.QtWidgets import (
+    QAbstractSpinBox,
+    QDoubleSpinBox,
+    QLineEdit,
+    QMainWindow,
+    QSpinBox,
+    QStatusBar,
+    QToolTip,
+    QWidget,
+)
 
 from app.desktop.actions import MESSAGE
 from app.desktop.numbers import BEGUN, TERM, number_of, parted
@@ -28,6 +37,7 @@ CLIPBOARD = (Qt.Key.Key_A, Qt.Key.Key_C, Qt.Key.Key_V, Qt.Key.Key_X)
 MAX_TYPED = 100  # largest number of characters typed
 MAX_DIGITS = 9  # most significant digits of a number for which there is no room
 LINE_MARGIN = 2  # px, Qt's, on both sides of a text that is edited
+REFUSED = "only a number can be typed here, or a term such as 2*pi/3"
 BEGINNINGS = "=0123456789.,+-\N{MINUS SIGN}(πp"
 
 
@@ -56,20 +66,32 @@ def _corrected(box: Any, text: str, form: str, write: Callable[[Any], str]) -> s
             number = box._read(text)
         except ValueError as error:
             problem = str(error)
-    taken = _taken(box, number)
-    box.corrected, window = "", box.parentWidget()
-    while window is not None and not isinstance(window, QMainWindow):
-        window = window.parentWidget()
-    name, unit = f"{box.accessibleName()}: " if box.accessibleName() else "", box.suffix()
-    if problem and window is not None:
-        box.corrected = f"{name}{problem}; {taken:{form}}{unit} is kept"
-        window.statusBar().showMessage(box.corrected, MESSAGE)
-    elif number != taken and window is not None:
+    taken, unit, box.corrected = _taken(box, number), box.suffix(), ""
+    if problem:
+        box.corrected = _say(box, f"{problem}; {taken:{form}}{unit} is kept")
+    elif number != taken:
         which = "not a whole number" if box.minimum() <= number <= box.maximum() else "below the minimum"
         which = "above the maximum" if number > box.maximum() else which
-        box.corrected = f"{name}{number:{form}}{unit} is {which}; {taken:{form}}{unit} is set instead"
-        window.statusBar().showMessage(box.corrected, MESSAGE)
+        box.corrected = _say(box, f"{number:{form}}{unit} is {which}; {taken:{form}}{unit} is set instead")
     return f"{box.prefix()}{write(taken)}{box.suffix()}"
+
+
+def _bar(box: QWidget) -> QStatusBar | None:
+    """Return the status bar of the main window around a box, or behind its dialog."""
+    window: QWidget | None = box
+    while window is not None and not isinstance(window, QMainWindow):
+        window = window.parentWidget()
+    return None if window is None else window.statusBar()
+
+
+def _say(box: QWidget, words: str) -> str:
+    """Show words on what was typed in the status bar, and beside a box in a dialog; return them with its name."""
+    said = f"{box.accessibleName()}: {words}" if box.accessibleName() else words
+    if box.window().isModal():
+        QToolTip.showText(box.mapToGlobal(box.rect().bottomLeft()), said, box, box.rect(), MESSAGE)
+    if (bar := _bar(box)) is not None:
+        bar.showMessage(said, MESSAGE)
+    return said
 
 
 def _short(box: QDoubleSpinBox, value: float, digits: int) -> str:
@@ -105,8 +127,10 @@ class _Typing(QObject):
     def __init__(self, box: Any) -> None:
         super().__init__(box)
         self._box, self._before = box, None  # the number when typing began
+        self._said = ""  # of what was typed before
         box.setLineEdit(_Line(box))
         box.lineEdit().textEdited.connect(self._begin)
+        box.lineEdit().inputRejected.connect(self._refuse)
         box.editingFinished.connect(self._end)
         box.installEventFilter(self)
 
@@ -114,7 +138,15 @@ class _Typing(QObject):
         self._box.entered = False
         self._before = self._box.value() if self._before is None else self._before
 
+    def _refuse(self) -> None:
+        self._said = _say(self._box, REFUSED)
+
     def _end(self) -> None:
+        """Withdraw what was said of a number typed before once another is taken as it is."""
+        bar, said = _bar(self._box), self._box.corrected
+        if self._before is not None and not said and bar is not None and bar.currentMessage() == self._said:
+            bar.clearMessage()
+        self._said = said or self._said
         self._before, self._box.corrected = None, ""
         self._box.lineEdit().setModified(False)
 

@@ -25,7 +25,7 @@ from app.plotting.series import Series
 
 POINTS = 8000  # of a curve
 PLAIN = 1e-4, 1e6  # shown ranges whose numbers have decimals, others powers of ten
-LEAST_HEIGHT = 220  # px, below the names
+LEAST_HEIGHT = 204  # px, below the names
 TITLED = BELOW + 2 * LINE - 4  # px below the curves for numbers and title of the x axis
 FEW = 2  # curves, beside whose values their units are repeated
 DOT = 4.0  # px, radius of the mark of the newest sample, or of the one at the cursor
@@ -165,7 +165,10 @@ def phases_of_joints(quantities: Catalogue) -> list[Pair]:
 
 
 class PhasePlots:
-    """The phase plots of a panel, below its other plots in `stack`; `changed` is called once a curve was removed."""
+    """The phase plots of a panel, above the other plots in `stack`, below which the time axis is.
+
+    `changed` is called once a curve was removed.
+    """
 
     def __init__(self, stack: PlotStack, changed: Callable[[], None]) -> None:
         self._stack, self._changed = stack, changed
@@ -187,7 +190,7 @@ class PhasePlots:
                 plot = PhasePlot(group)
                 plot.removed.connect(partial(self._remove, plot))
                 self.all.append(plot)
-                self._stack.add(plot)
+                self._stack.put(plot, len(self.all) - 1)
 
     def clear(self) -> None:
         """Remove all."""

@@ -32,16 +32,16 @@ class PlotStack(QSplitter):
         super().__init__(Qt.Orientation.Vertical)
         self.setChildrenCollapsible(False)
         self.area, self._count, self._at_last = QScrollArea(), 0, False
-        self._last = QWidget()  # the one that was added last
+        self._newest: QWidget | None = None
         self.area.setWidget(self)
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QScrollArea.Shape.NoFrame)
         self.area.verticalScrollBar().actionTriggered.connect(self._leave_last)
 
-    def add(self, plot: QWidget, place: int | None = None) -> None:
-        """Add a plot at that place, by default below the others."""
-        self.insertWidget(self.count() if place is None else place, plot)
-        self._last = plot
+    def put(self, plot: QWidget, at: int) -> None:
+        """Insert a plot at an index, and scroll to it."""
+        self._newest = plot
+        self.insertWidget(at, plot)
 
     def _leave_last(self, _: int) -> None:
         """Stay where the user scrolls to."""
@@ -51,8 +51,8 @@ class PlotStack(QSplitter):
         super().resizeEvent(event)
         before, self._count = self._count, self.count()
         self._at_last = self._count > before or (self._at_last and self._count == before)
-        if self._at_last:  # also once its names have taken their lines
-            self.area.ensureWidgetVisible(self._last)
+        if self._at_last and self._newest is not None:  # also once its names have taken their lines
+            self.area.ensureWidgetVisible(self._newest)
 
 
 class PlotTools(QToolBar):

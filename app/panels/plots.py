@@ -68,8 +68,9 @@ class PlotsPanel(QWidget):
         self.phases = PhasePlots(self.stack, self._forget_unused)
         self.area, self.axis = self.stack.area, TimeAxis()
         plots = QWidget()
-        tools = self._make_tools()
-        self._below = vertical(tools, (self.welcome, 1), (self.area, 1), of=plots, margins=NO_MARGINS, spacing=0)
+        vertical(
+            self._make_tools(), (self.welcome, 1), (self.area, 1), self.axis, of=plots, margins=NO_MARGINS, spacing=0
+        )
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(self.list)
         split.addWidget(plots)
@@ -245,7 +246,7 @@ class PlotsPanel(QWidget):
         canvas.seek_requested.connect(self.seek_requested)
         canvas.live_asked.connect(self._show_latest_range)
         self.charts.append(chart)
-        self.stack.add(chart, len(self.charts) - 1)  # above the phase plots
+        self.stack.put(chart, self.stack.count())
         self.current = chart
         return chart
 
@@ -269,10 +270,6 @@ class PlotsPanel(QWidget):
         some = bool(self.charts or self.phases.all)
         self.welcome.setVisible(not some)
         self.area.setVisible(some)
-        if not self.phases.all:
-            self._below.addWidget(self.axis)
-        elif self.charts:  # below those over time, or it would be taken for another axis of a phase plot
-            self.stack.insertWidget(len(self.charts), self.axis)
         self.axis.setVisible(bool(self.charts))
         for button in (self.clear_all, self.save, self.follow, self.fit, self.add_plot):
             button.setEnabled(some)

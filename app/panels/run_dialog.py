@@ -17,15 +17,16 @@ from PyQt6.QtWidgets import (
 from app.panels.number_box import DecimalBox
 
 STEPS, INTERVAL, RECORDED = range(3)
-SAMPLED = "The run's file has states at these times alone, without the inputs with which it could be simulated again."
+SAMPLED = "The run has states at these times alone: what acted between them is not known, and so it has no other rows."
+NEAREST = "at the steps nearest to it, about {:,} rows"
 
 
 class RunDialog(QDialog):
     """Offers each step, an interval, or the recorded frames; `duration` and `dt` in s.
 
     The first `left_out` s of the run are not exported, since the number of robots was different then.
-    With a `loop`, from and to in s, that span alone can be exported. Of a run that is `sampled`, see
-    `Recording.is_sampled`, only the frames can be. `note` is said in addition.
+    With a `loop`, from and to in s, that span alone can be exported. Of a run that is `sampled`, by a file, see
+    `Recording.is_sampled`, or by a script's link, only the frames can be. `note` is said in addition.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class RunDialog(QDialog):
         self.interval.setRange(max(1e3 * dt, 0.01), max(1e3 * duration, 1.0))
         self.interval.setValue(10.0)
         self.interval.setSuffix(" ms")
+        self.nearest, self._duration = QLabel(), duration
         steps = round(duration / dt) + 1
         spaced = "one for each step" if frames == steps else "at the times of its frames"
         texts = (
@@ -55,13 +57,15 @@ class RunDialog(QDialog):
             row.addWidget(button)
             if choice == INTERVAL:
                 row.addWidget(self.interval)
-            for widget in (button, self.interval):
+                row.addWidget(self.nearest)
+            for widget in (button, self.interval, self.nearest):
                 widget.setDisabled(sampled)
             row.addStretch(1)
             layout.addLayout(row)
         self.choices.button(RECORDED if sampled else STEPS).setChecked(True)
         self.choices.button(RECORDED).setEnabled(True)
-        self.interval.valueChanged.connect(lambda: self.choices.button(INTERVAL).setChecked(True))
+        self.interval.valueChanged.connect(self._take_interval)
+        self.nearest.setText(NEAREST.format(self._rows))
         self.loop, self._loop = QCheckBox(self), loop
         self.loop.setVisible(loop is not None)
         if loop is not None:
@@ -86,6 +90,15 @@ class RunDialog(QDialog):
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         layout.addWidget(buttons)
+
+    @property
+    def _rows(self) -> int:
+        """The number of rows of the whole run at the interval."""
+        return round(self._duration / (1e-3 * self.interval.value())) + 1
+
+    def _take_interval(self) -> None:
+        self.choices.button(INTERVAL).setChecked(True)
+        self.nearest.setText(NEAREST.format(self._rows))
 
     def _take_loop(self, alone: bool) -> None:
         """The recorded frames are exported as a whole only, unless the file has no others."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QStandardItemModel
 from PyQt6.QtWidgets import (
+    QCheckBox,
     QComboBox,
     QFormLayout,
     QHeaderView,
@@ -25,6 +26,8 @@ from app.desktop.layouts import vertical
 ROWS = ("links", "degrees of freedom", "moving mass", "time", "kinetic energy", "potential energy", "algorithm")
 EMPTY = "No second robot is open"
 ALGORITHMS = engine.SIMULATION_ALGORITHMS["cpu"]
+FREE_TIP = "Set the root link that its file fixes to the world free; the second robot starts again"
+FREE_ALREADY_TIP = "Its root link is free already: the robot's file has a floating joint"
 HINT = "Click a link of either robot to see its properties"
 
 
@@ -37,6 +40,8 @@ class SecondRobotPanel(QWidget):
     """The user wants to close the second robot."""
     algorithm_chosen = pyqtSignal(str)
     """The user has chosen the second robot's algorithm, "auto" or one of `ALGORITHMS`."""
+    floating_asked = pyqtSignal(bool)
+    """The user wants the second robot's root link free of the world, or fixed to it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,6 +68,8 @@ class SecondRobotPanel(QWidget):
         self._form = QFormLayout()
         self._form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         self._form.addRow("Algorithm of the second", self.algorithm)
+        self.floating = QCheckBox("Floating base of the second", clicked=self.floating_asked)
+        self._form.addRow(self.floating)
         self.link, self.note = (QLabel(text, textFormat=Qt.TextFormat.PlainText) for text in (HINT, EMPTY))
         self.close_button = QPushButton("Close the second robot")
         for label in (self.link, self.note):
@@ -82,7 +89,8 @@ class SecondRobotPanel(QWidget):
         for widget in (self.table, self.link, self.close_button):
             widget.setVisible(bool(second))
         self.open_button.setVisible(not second)
-        self._form.setRowVisible(self.algorithm, bool(second))
+        for widget in (self.algorithm, self.floating):
+            self._form.setRowVisible(widget, bool(second))
         self.link.setText(HINT)
 
     def show_algorithms(self, chosen: str, refusals: Mapping[str, str]) -> None:
@@ -98,6 +106,12 @@ class SecondRobotPanel(QWidget):
             item.setEnabled(name not in refusals)
             item.setToolTip(refusals.get(name) or ALGORITHM_TIPS.get(name, algorithm_name(name)))
         box.setToolTip(ALGORITHM_TIPS.get(chosen, algorithm_name(chosen)))
+
+    def show_base(self, floating: bool, by_file: bool) -> None:
+        """Show whether the second robot's base floats; `by_file`: its file has a floating joint, which stays."""
+        self.floating.setChecked(floating or by_file)
+        self.floating.setEnabled(not by_file)
+        self.floating.setToolTip(FREE_ALREADY_TIP if by_file else FREE_TIP)
 
     def show_note(self, text: str) -> None:
         """Show a note on the second robot, above all why it could not be opened."""

@@ -27,7 +27,7 @@ class TerrainForm(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.kind = QComboBox()
+        self.kind = QComboBox(placeholderText="None")
         self.kind.addItems(KINDS)
         self.kind.setAccessibleName("Terrain")
         self.labels = [QLabel() for _ in range(MAX_NUMBERS)]
@@ -47,8 +47,8 @@ class TerrainForm(QWidget):
         self.kind.textActivated.connect(self.chosen)
 
     def show_terrain(self, terrain: Terrain) -> None:
-        """Show the current terrain."""
-        self.kind.setCurrentText(terrain.kind)
+        """Show the current terrain; none where the form is disabled."""
+        self.kind.setCurrentIndex(self.kind.findText(terrain.kind) if self.isEnabled() else -1)
         if terrain == self._shown:
             return
         self._shown = terrain

@@ -13,6 +13,8 @@ from app.panels.axes import label_place, numbers, ticks
 from app.panels.canvas import EDGE, WIDE, Canvas
 
 HEIGHT = 18  # px
+GAP = 22  # px between its name and its line, room for half a number
+_Right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop
 _Middle = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
 
 
@@ -39,6 +41,7 @@ class TimeAxis(QWidget):
     def _draw(self, painter: QPainter, canvas: Canvas) -> None:
         cursor_time = self.cursor_time(painter.fontMetrics())
         painter.setPen(theme.color("faint"))
+        painter.drawText(QRectF(0, 0, canvas.area.left() - GAP, HEIGHT), _Right, "time")
         times = ticks(*canvas.time, int(canvas.area.width() / WIDE))
         for time, digits in zip(times, numbers(times), strict=True):
             text = f"{digits} s"

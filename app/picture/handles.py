@@ -165,7 +165,7 @@ class HandleLayer(QWidget):
             placed[:3, 3] += viewport.center
             seen = shape(placed, viewport.camera, (viewport.width(), viewport.height()))
         before, self.shape = self.shape, seen
-        viewport.labels.keep_clear(seen and seen.box)
+        viewport.labels.keep_clear(None if seen is None else seen.box)
         if seen is None:
             self.marked = None
             if before is not None:

@@ -11,6 +11,7 @@ import numpy as np
 
 import engine
 from app.acting.coordinates import Coordinate, label_of
+from app.acting.forces import EARTH
 from app.acting.loaded_robot import alone
 from app.desktop.angles import ANGLES
 from app.plotting.series import Series
@@ -167,6 +168,11 @@ def own_energy(model: engine.Model, q: Array, v: Array, link_poses: Array) -> tu
     if robot is not model and robot.mass.any():  # its part may stand elsewhere than the file has it
         potential = -robot.mass.sum() * model.gravity @ center_of_mass(model, link_poses)
     return float(kinetic), float(potential)
+
+
+def typical_work(mass: float) -> float:
+    """Return the work, J, of lifting a mass, kg, by the edge of a cube of water that has it."""
+    return mass * EARTH * (mass / 1000) ** (1 / 3)
 
 
 def _part(vectors: Array, part: str) -> Array:

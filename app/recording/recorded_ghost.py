@@ -54,7 +54,9 @@ def _require_robot(saved: engine.SavedRun, model: engine.Model, source: str | No
     refused = f"{Path(saved.path).name} is a run of another robot: "
     names, named = saved.arrays.get("coordinate_names"), saved.settings.get("robot")
     if names is not None and tuple(names.tolist()) != tuple(model.coordinate_names):
-        raise ValueError(f"{refused}its joints are not those of {model.name}")
+        floats = tuple(names.tolist()) == tuple(model.coordinate_names[6:])
+        base = f"its base is fixed, and that of {model.name} floats; Simulation › Floating base fixes it again"
+        raise ValueError(f"{refused}{base if floats else f'its joints are not those of {model.name}'}")
     stored = saved.settings.get("xacro_args")
     given = stored if isinstance(stored, dict) else {}
     try:

@@ -9,7 +9,7 @@ import numpy as np
 
 import engine
 from app.link_extents import link_points
-from app.simulation.batch_spread import deviations
+from app.simulation.batch_spread import deviations, recorded_model
 from app.simulation.contacts import contacts_of
 from app.simulation.messages import BatchState, Snapshot
 
@@ -203,7 +203,7 @@ def snapshot(frame: engine.RecordedFrame, robot: int, sampled: bool = False) -> 
     """Convert a frame to a snapshot with the robot of that index selected; see `effort_in`."""
     model, at = frame.setup.model, frame.checkpoint
     robot = robot if robot < len(at.q) else 0
-    into = Snapshot(model)
+    into = Snapshot(recorded_model(frame.setup, robot))
     q, v = at.q.astype(float), at.v.astype(float)
     poses = engine.link_poses(model, q)
     into.time, into.robot, into.recorded = frame.time, robot, True

@@ -28,6 +28,8 @@ class Snapshot:
     """The state at one time, in reused buffers; for a batch, that of the selected robot."""
 
     def __init__(self, model: engine.Model):
+        self.model = model
+        """The robot as it is simulated, with its own masses, friction and gravity."""
         self.time = 0.0
         """Simulated time, s."""
         self.q = np.zeros(model.nq)
@@ -309,7 +311,7 @@ class Stopped:
 
 @dataclass(frozen=True)
 class ControllerChanged:
-    """The controller file in use, "" for none; if it failed, the error and its traceback.
+    """The controller file in use, "" for none; if it failed, the error, its traceback, and its line of the file.
 
     `late`: it has not returned for a second, and the simulation waits; `loading`: its file is still being executed.
     """
@@ -319,6 +321,7 @@ class ControllerChanged:
     detail: str = ""
     late: bool = False
     loading: bool = False
+    line: int | None = None
 
 
 @dataclass(frozen=True)

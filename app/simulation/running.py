@@ -250,7 +250,7 @@ class Running:
         self.simulation.check()
         self.q, self.v = frame.q.astype(float), frame.v.astype(float)
         self.time = self.time_before + frame.steps * self.simulation.dt
-        into.time, into.robot = self.time, self.robot
+        into.time, into.robot, into.model = self.time, self.robot, self.own_model
         into.q[:], into.v[:] = self.q[self.robot], self.v[self.robot]
         into.link_poses[:] = frame.link_poses[self.robot]
         into.batch = self._batch(frame.link_poses) if self.simulation.batch > 1 else None

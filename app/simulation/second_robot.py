@@ -37,13 +37,17 @@ class SecondRobotRequest:
 
 @dataclass(frozen=True)
 class SavedSecondRobot:
-    """The second robot's place (3,), m, and algorithm, saved in a session, and its state and time, s, if known."""
+    """The second robot's place (3,), m, and algorithm, saved in a session, and its state and time, s, if known.
+
+    `floating` is whether its file's root link is set free of the world.
+    """
 
     place: tuple[float, ...]
     q: tuple[float, ...] | None
     v: tuple[float, ...] | None
     algorithm: str = "auto"
     time: float = 0.0
+    floating: bool = False
 
     def of(self, model: engine.Model, place: np.ndarray) -> SecondRobotRequest:
         """Return a request for this robot. A state that does not fit is dropped, a bad place replaced by `place`."""

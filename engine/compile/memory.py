@@ -49,7 +49,7 @@ class Slot:
             same = leaf.type is like.type or leaf.type == like.type
             builder.store(leaf if same else arithmetic.converted(builder, leaf, like.type), pointer)
         if isinstance(value, Array):
-            self._like = replace(value, owners=self._like.owners | value.owners)
+            self._like = replace(self._like, owners=self._like.owners | value.owners)
 
     def load(self, builder: Builder) -> Any:
         """Load the present value."""

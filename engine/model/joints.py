@@ -118,7 +118,7 @@ class Joint:
     def turned(
         self, x: NDArray[np.floating], lower: NDArray[np.floating], upper: NDArray[np.floating]
     ) -> NDArray[np.floating]:
-        """Return its coordinates x (nq,), those of a revolute joint by whole turns within limits (nq,) if possible."""
+        """Return x (nq,), of a revolute joint by whole turns within `lower` and `upper` (nq,) if possible."""
         if self.kind != "revolute":
             return x
         turned = x + 2 * np.pi * np.ceil((lower - x) / (2 * np.pi))

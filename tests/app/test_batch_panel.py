@@ -226,3 +226,17 @@ def test_a_robot_without_friction_says_so(panel):
     panel.set_model(engine.load(engine.find_robot("arm7")))
     assert panel.friction.isEnabled()
     assert "percent" in panel.friction.toolTip()
+
+
+def test_poses_differ_by_mm_where_all_joints_slide(opened, tmp_path):
+    path = tmp_path / "gantry.urdf"
+    text = engine.find_robot("double_pendulum").read_text("utf-8")
+    path.write_text(
+        text.replace('type="revolute"', 'type="prismatic"').replace('type="continuous"', 'type="prismatic"')
+    )
+    panel = opened(engine.find_robot("double_pendulum")).features[BatchView].panel
+    assert panel.pose.suffix() == " °"
+    panel = opened(path).features[BatchView].panel
+    assert panel.pose.suffix() == " mm"
+    panel.pose.setValue(12.5)
+    assert panel.spread.pose == pytest.approx(0.0125)

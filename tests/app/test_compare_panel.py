@@ -418,12 +418,16 @@ def test_a_complaint_goes_once_what_it_was_about_is_over(qtbot, panel, own, tmp_
     choose(qtbot, panel.form.algorithms, "abia")
     measure(qtbot, panel)
     assert panel.findings.text() == ""
+    messages = []
+    panel.message.connect(messages.append)
     name_file(monkeypatch, tmp_path / "nowhere" / "times.csv")
     panel.csv_action.trigger()
     assert "was not written" in panel.findings.text()
+    assert messages == []
     name_file(monkeypatch, tmp_path / "times.csv")
     panel.csv_action.trigger()
     assert panel.findings.text() == ""
+    assert messages == [f"Written: {tmp_path / 'times.csv'}"]
     own("x = 1", "")
     click(qtbot, panel.form.own)
     assert "has no function" in panel.findings.text()

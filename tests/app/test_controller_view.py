@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PyQt6.QtWidgets import QPushButton
 from windows import answers, name_file, press, wait
 
 import engine
@@ -85,8 +86,11 @@ def test_a_fault_pauses_with_its_line_and_a_saved_file_goes_on(qtbot, shown, cho
     assert not bench.robot.playing
     assert view.label.text() == "mine.py has failed"
     assert "NameError" in view.label.toolTip()
-    shown = [each.problem for each in window.feature(DiagnosticsView).panel.diagnostics]
-    assert any("mine.py, line 2" in message for message in shown)
+    panel = window.feature(DiagnosticsView).panel
+    (told,) = panel.diagnostics
+    assert "mine.py, line 2" in told.problem
+    assert told.line == 2
+    assert "0.05 else missing" in panel.excerpt.toPlainText()  # of the controller, not of the robot's file
     path.write_text("def control(t, q, v):\n    return [2, -2]  # mended\n", encoding="utf-8")
     wait(qtbot, lambda: view.label.text() == "mine.py")
     press(qtbot, window, window.run.play)
@@ -100,6 +104,23 @@ def test_a_file_that_python_cannot_read_is_reported_with_its_line(qtbot, shown, 
     press(qtbot, window, window.run.play)
     wait(qtbot, lambda: bool(bench.controller.problem))
     assert "mine.py, line 1: SyntaxError" in bench.controller.problem
+
+
+def test_a_file_that_has_gone_is_told_in_a_sentence_and_cannot_be_opened(qtbot, shown, choose):
+    window = shown(ROBOT)
+    bench = window.workbench
+    path = choose(window, "def control(t, q, v):\n    return [2, -2]\n")
+    press(qtbot, window, window.run.play)
+    wait(qtbot, lambda: bench.robot.newest is not None and bench.robot.newest.tau.tolist() == [2, -2])
+    path.unlink()
+    press(qtbot, window, window.run.reset)
+    wait(qtbot, lambda: bool(bench.controller.problem))
+    why = "it cannot be read: No such file or directory; put the file back, or load another one"
+    assert bench.controller.problem == f"mine.py: {why}"
+    opens = [each for each in window.docks["Diagnostics"].findChildren(QPushButton) if each.text() == "Open file"]
+    assert not opens[0].isEnabled()
+    path.write_text("def control(t, q, v):\n    return [3, -3]\n", encoding="utf-8")
+    wait(qtbot, lambda: not bench.controller.problem)
 
 
 @pytest.mark.parametrize(

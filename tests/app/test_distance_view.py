@@ -73,6 +73,15 @@ def test_a_distance_from_a_link_to_the_ground_is_drawn_and_follows_the_robot(qtb
     assert not arm.viewport.view().extras.labels
 
 
+def test_where_the_ground_is_off_the_drawn_plane_is_measured(qtbot, arm):
+    at, below = place_of(qtbot, arm, arm.workbench.robot.model.link_names.index("hand")), ground_in(arm)
+    arm.workbench.configuring.set_ground(False)
+    arm.refresh()
+    wait(qtbot, lambda: arm.viewport.overlays.world is None)
+    first = arm.viewport.under(at.x(), at.y()).point
+    assert (first + measured(qtbot, arm, at, below))[2] == pytest.approx(arm.viewport.floor, abs=1e-9)
+
+
 def test_an_end_on_an_obstacle_follows_it_and_the_menu_removes_the_distance(qtbot, arm):
     scene, view = arm.features[SceneView], arm.features[DistanceView]
     entry(scene, "Obstacle: box")

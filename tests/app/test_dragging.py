@@ -107,6 +107,8 @@ def test_forces_are_written_in_three_digits():
     assert force_text(np.array([0.0, 3.0, 4.0])) == "5 N"
     assert force_text(np.array([12.345, 0.0, 0.0])) == "12.3 N"
     assert force_text(np.array([0.0, 0.0, 4321.0])) == "4.32 kN"
+    assert force_text(np.array([0.0, 2.84e8, 0.0])) == "284 MN"
+    assert force_text(np.array([1.93e-6, 0.0, 0.0])) == "1.93 µN"
 
 
 def test_a_reset_lets_go_and_the_rest_of_the_drag_moves_nothing(qtbot, opened):

@@ -108,3 +108,32 @@ def test_a_tiny_robot_is_held_and_its_numbers_are_no_zeros(qtbot, opened, tmp_pa
     assert reported["CoM in link, mm"] == "0 0 0.05000"
     assert reported["I₁ I₂ I₃, kg m²"] == "1.00e-12 1.00e-12 2.00e-12"
     assert reported["Ixy Ixz Iyz, kg m²"] == "0 0 0"
+
+
+SIZES = [(1e-2, "CoM, mm", "nJ"), (1.0, "CoM, mm", "J"), (1e2, "CoM, m", "MJ")]
+
+
+@pytest.mark.parametrize(("scale", "place", "unit"), SIZES)
+def test_energies_and_places_have_the_units_of_the_robots_size(qtbot, opened, tmp_path, scale, place, unit):
+    """A pendulum of a kilogramme and of 0.4 m, and others of its density."""
+    path, size, mass = tmp_path / "robot.urdf", 0.4 * scale, scale**3
+    inertial = f'<inertial><origin xyz="{size} 0 0"/><mass value="{mass}"/>' + (
+        '<inertia ixx="{0}" ixy="0" ixz="0" iyy="{0}" iyz="0" izz="{0}"/></inertial>'.format(0.01 * mass * size**2)
+    )
+    joint = '<joint name="turn" type="continuous"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/></joint>'
+    path.write_text(f'<robot name="r"><link name="base"/><link name="arm">{inertial}</link>{joint}</robot>')
+    window = opened(path)
+    bench, column = window.workbench, window.joint_column
+    column.ask(True)
+    row = bench.robot.coordinates[0]
+    bench.joints.set_coordinate(0, -0.5)
+    wait(qtbot, lambda: bench.robot.newest is not None and row.value(bench.robot.newest.q) == -0.5)
+    work, height = mass * 9.81 * size * np.sin(0.5), size * np.sin(0.5)
+    per = {"J": 1.0, "nJ": 1e-9, "MJ": 1e6}[unit]
+
+    def shown() -> dict[str, str]:
+        return dict(line.split("\t")[:2] for line in column.facts.text().splitlines() if "\t" in line)
+
+    wait(qtbot, lambda: shown().get("potential energy") == f"{work / per:.2f} {unit}")
+    assert shown()["kinetic energy"] == f"0.00 {unit}"
+    assert shown()[place].split()[-1] == f"{height if place.endswith(', m') else 1000 * height:.2f}"

@@ -80,8 +80,10 @@ def test_the_greyed_terrain_says_what_to_do(qtbot, opened, example):
 
     assert not ground.form.isEnabled()
     assert tips() == {FIXED_TIP}
+    assert (ground.form.kind.currentText(), ground.form.note.text()) == ("", FIXED_TIP)
     window.run.floating.trigger()
     wait(qtbot, ground.form.isEnabled)
+    assert (ground.form.kind.currentText(), ground.form.note.text()) == ("Flat", "")
     assert tips() == {TIP}
     window.run.ground.trigger()
     wait(qtbot, lambda: not ground.form.isEnabled())

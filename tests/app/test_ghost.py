@@ -386,6 +386,18 @@ def test_a_recording_of_another_robot_is_refused_in_a_sentence(qtbot, recorded, 
     wait(qtbot, lambda: view.panel.refusal.text().startswith("saved.npz contains no run"))
 
 
+def test_a_recording_of_a_fixed_base_is_refused_beside_a_floating_one_until_that_is_undone(qtbot, recorded):
+    window, path = recorded
+    view, bench = window.features[GhostView], window.workbench
+    view.open(str(path))
+    wait(qtbot, view.panel.on.isChecked)
+    window.run.floating.trigger()
+    wait(qtbot, lambda: "its base is fixed, and that of arm7 floats; " in view.panel.refusal.text())
+    qtbot.keyClick(window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    wait(qtbot, lambda: not bench.robot.floating and not bench.opening.loading)
+    wait(qtbot, lambda: view.panel.refusal.text() == "")
+
+
 def test_a_session_keeps_a_recorded_ghost_and_says_when_its_file_is_gone(qtbot, recorded, tmp_path, make_window):
     window, path = recorded
     window.features[GhostView].open(str(path))

@@ -101,7 +101,7 @@ def test_a_run_whose_parameters_set_it_shows_it_also_in_its_branch(qtbot, window
     assert (view.form.kind.currentText(), view.vector) == ("Moon", (0, 0, -1.62))
     for robot in (0, 1):
         bench.select_robot(robot)
-        assert bench.shown_model.gravity.tolist() == own.gravity[robot].tolist()
+        wait(qtbot, lambda robot=robot: bench.shown_model.gravity.tolist() == own.gravity[robot].tolist())
         assert bench.shown_model.mass.tolist() == own.mass[robot].tolist()
     qtbot.keyClick(window, "B", CTRL)
     wait(qtbot, lambda: not bench.replay.active)

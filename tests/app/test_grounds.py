@@ -233,6 +233,7 @@ def test_a_height_field_that_buries_a_fixed_base_is_said_and_which_it_is(qtbot, 
     assert "high where" not in window.statusBar().currentMessage()
     opened(engine.find_robot("scara"))
     wait(qtbot, lambda: "the height field is 0.6 m high where scara is" in window.statusBar().currentMessage())
+    assert "the terrain stays as set for the robot before" in window.statusBar().currentMessage()
     view.choose(grounds.FLAT)
     wait(qtbot, lambda: not view.form.note.isVisibleTo(window))
 

@@ -11,7 +11,7 @@ from windows import wait
 
 import engine
 from app.desktop.context_menus import LINK, Clicked
-from app.features.attaching import LinkHiding, OverlayView, PaletteView, RobotView, Sessions
+from app.features.attaching import LinkHiding, OverlayView, PaletteView, RobotView, Sessions, UndoView
 from app.panels.robot import EYE
 
 RIGHT, LEFT = Qt.MouseButton.RightButton, Qt.MouseButton.LeftButton
@@ -61,6 +61,27 @@ def test_all_other_links_are_hidden_and_the_palette_shows_them(qtbot, arm):
     qtbot.keyClick(palette.palette.line, Qt.Key.Key_Return)
     arm.viewport.fit()
     assert links_in(arm) >= every - {-1}
+
+
+def test_hiding_and_showing_links_is_undone(arm):
+    hiding, stack = arm.features[LinkHiding], arm.features[UndoView].stack
+    hand = arm.workbench.robot.model.link_names.index("hand")
+    hiding.toggle(hand)
+    hiding.hide_others(2)
+    hiding.hide_others(2)  # as they are already
+    hiding.show_all.trigger()
+    hidden = []
+    for text in ("Show all links", "Hide all links but link2", "Hide hand"):
+        assert stack.undoText() == text
+        arm.features[UndoView].undo.trigger()
+        hidden.append(hiding.hidden)
+    others = frozenset(range(len(arm.workbench.robot.model.link_names))) - {2}
+    assert hidden == [others, {hand}, frozenset()]
+    assert arm.statusBar().currentMessage() == "Undone: Hide hand"
+    for _ in hidden:
+        arm.features[UndoView].redo.trigger()
+    assert not hiding.hidden
+    assert not arm.features[UndoView].redo.isEnabled()
 
 
 def test_an_eye_of_the_tree_hides_its_link_and_nothing_is_selected(qtbot, arm):

@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QDialog
 from windows import frames_of, wait, wait_loaded
 
 import engine
@@ -16,6 +17,7 @@ import main
 from app.features import plots_view
 from app.features.autosaved_runs import AutosavedRuns
 from app.features.batch_view import BatchView
+from app.features.diagnostics_view import DiagnosticsView
 from app.features.drive_view import DriveView
 from app.features.gravity_view import GravityView
 from app.features.live_view import LiveView
@@ -26,6 +28,7 @@ from app.features.run_exports import RunExports
 from app.features.simulation_choices import SimulationChoices
 from app.features.status import Status
 from app.features.time_view import TimeView
+from app.panels.run_dialog import RunDialog
 from app.plotting.catalogue import catalogue
 from app.plotting.quantities import CONTACTS, EFFORTS
 from app.plotting.recorded_curves import Wanted, evaluate
@@ -146,7 +149,7 @@ def test_looking_back_stops_following_and_end_follows_again(qtbot, window, start
     assert replay.follows
 
 
-def test_its_run_is_plotted_exported_and_kept_like_any_other(qtbot, window, start, connect, tmp_path):
+def test_its_run_is_plotted_exported_and_kept_like_any_other(qtbot, window, start, connect, tmp_path, monkeypatch):
     saving = AutosavedRuns(window, tmp_path / "runs").autosave
     _, folder = start("quadruped", 500, "states")
     view, bench = connect(), window.workbench
@@ -159,6 +162,11 @@ def test_its_run_is_plotted_exported_and_kept_like_any_other(qtbot, window, star
     assert np.all(np.isfinite(values))
     assert np.any(values[:, 0])
     assert np.any(values[:, 1])
+    asked: list[RunDialog] = []
+    monkeypatch.setattr(RunDialog, "exec", lambda dialog: asked.append(dialog) or QDialog.DialogCode.Rejected)
+    window.features[RunExports].trajectory.trigger()
+    offered = [each.isEnabled() for each in asked[0].choices.buttons()]
+    assert (offered, asked[0].seconds) == ([False, False, True], None)  # the recorded frames alone
     window.features[RunExports].write(str(tmp_path / "run.npz"), "npz", 0.0)
     wait(qtbot, lambda: not window.features[RunExports].writing.running)
     wait(qtbot, (tmp_path / "run.npz").exists)
@@ -252,8 +260,13 @@ def test_a_script_whose_simulation_diverges_is_told_and_leaves_a_run_that_can_be
     wait(qtbot, lambda: view.reader is None)
     script.wait()
     message = window.statusBar().currentMessage()
-    why = r"the simulation diverged at 1\.50. s, first in \w+; halve dt .*"
+    why = r"the simulation diverged at 1\.50. s, first in \w+"
     assert re.fullmatch(rf"shown_script\.py has ended: {why}; its run stays on the timeline", message)
+    panel = window.features[DiagnosticsView].panel
+    assert panel.isVisible()
+    (told,) = panel.diagnostics
+    assert re.fullmatch(why, told.problem)
+    assert told.fix.startswith("in the script, halve dt (it is 0.001 s)")
     at = replay.frame.checkpoint
     assert np.isfinite(at.q).all()
     assert np.isfinite(at.v).all()

@@ -181,8 +181,11 @@ def test_without_a_loop_the_dialogs_offer_none(replayed):
 
 @pytest.mark.parametrize(("frames", "message"), [(60, "at the times of its frames"), (1001, "one for each step")])
 def test_the_dialog_says_at_which_times_a_run_was_recorded(window, frames, message):
-    text = RunDialog(window, "Export", 1.0, 1e-3, frames).choices.button(RECORDED).text()
+    dialog = RunDialog(window, "Export", 1.0, 1e-3, frames)
+    text = dialog.choices.button(RECORDED).text()
     assert text == f"As recorded: {frames:,} rows, {message}, without simulating again"
+    dialog.interval.setValue(3.7)
+    assert dialog.nearest.text() == "at the steps nearest to it, about 271 rows"
 
 
 def test_a_loop_begun_at_the_live_edge_ends_where_it_is_told_to_later(qtbot, opened):

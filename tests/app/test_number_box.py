@@ -5,6 +5,7 @@ from PyQt6.QtCore import QEvent, QLocale, QPoint, Qt
 from PyQt6.QtGui import QHelpEvent
 from PyQt6.QtWidgets import (
     QApplication,
+    QDialog,
     QDoubleSpinBox,
     QLineEdit,
     QMainWindow,
@@ -18,6 +19,7 @@ from windows import press, wait
 import engine
 from app.acting.coordinates import coordinates
 from app.acting.drives import Drive
+from app.desktop.layouts import vertical
 from app.features.attaching import BatchView, Generating
 from app.features.drive_view import DriveView
 from app.features.scene_view import SceneView
@@ -178,8 +180,31 @@ def test_a_number_beyond_the_limits_is_said_to_be(qtbot):
     assert messages == [
         "900 ° is above the maximum; 146 ° is set instead",
         "-11 ° is below the minimum; -10 ° is set instead",
+        "",  # it would contradict the next number
         "joint2: 1000 ° is above the maximum; 146 ° is set instead",
     ]
+
+
+def test_what_is_no_number_is_said_to_be_refused(qtbot):
+    """Beside the box in a dialog, which would hide the status bar."""
+    window, box = QMainWindow(), NumberBox(0.0, 10.0, 2, "Friction: of the ground")
+    qtbot.addWidget(window)
+    window.setCentralWidget(box)
+    window.show()
+    box.setValue(5.0)
+    words = "Friction: only a number can be typed here, or a term such as 2*pi/3"
+    for text in ("nan", "Inf", "abc"):
+        assert typed(qtbot, box, text) == 5.0
+        assert window.statusBar().currentMessage() == words
+    assert typed(qtbot, box, "7") == 7.0
+    assert window.statusBar().currentMessage() == ""
+    dialog = QDialog(window)
+    vertical(inside := NumberBox(0.0, 10.0, 2), of=dialog)
+    dialog.open()
+    typed(qtbot, inside, "11")
+    assert QToolTip.text() == "11 is above the maximum; 10 is set instead"
+    typed(qtbot, inside, "b")
+    assert QToolTip.text() == words.removeprefix("Friction: ")
 
 
 def test_the_form_of_a_joint_takes_no_value_beyond_its_limits(qtbot):
@@ -204,7 +229,7 @@ def test_a_whole_number_beyond_the_limits_is_said_to_be(qtbot):
     box.setSuffix(" px")
     window.setCentralWidget(box)
     window.show()
-    window.statusBar().messageChanged.connect(messages.append)
+    window.statusBar().messageChanged.connect(lambda text: text and messages.append(text))
     numbers = {"64": 64, "5000": 4096, "7": 7, "9" * 30: 4096, "1": 2, "-5": 2, "30 px": 30, "": 30, "x12": 12}
     numbers |= {"1e3": 1000, "2*16": 32, "1e9": 4096, "2,6": 3, "8e-1": 2}
     for text, number in numbers.items():
@@ -220,6 +245,7 @@ def test_a_whole_number_beyond_the_limits_is_said_to_be(qtbot):
         "1e+30 px is above the maximum; 4096 px is set instead",
         "1 px is below the minimum; 2 px is set instead",
         "-5 px is below the minimum; 2 px is set instead",
+        "only a number can be typed here, or a term such as 2*pi/3",  # x12
         "1000000000 px is above the maximum; 4096 px is set instead",
         "2.6 px is not a whole number; 3 px is set instead",
         "0.8 px is below the minimum; 2 px is set instead",

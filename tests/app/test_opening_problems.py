@@ -16,7 +16,7 @@ from windows import case, name_file, wait, wait_loaded
 import engine
 from app.features import reloading
 from app.features.attaching import DiagnosticsView, RunExports, SceneView, Sessions
-from app.features.study_view import StudyView
+from app.features.study_view import LOW, StudyView
 from app.simulation.messages import Loaded, Refused
 
 KEPT = '[[vary]]\nwhat = "damping"\nof = "all"\nvalues = [0.0, 0.5]\n[[keep]]\nquantity = "shoulder position"\n'
@@ -226,6 +226,8 @@ def test_what_is_wrong_with_a_studys_file_is_listed_before_it_is_run(qtbot, arm,
     assert panel.summary.text() == "own.toml was not loaded: 10 errors"
     assert tuple(panel.diagnostics) == told(path).diagnostics
     assert "seconds = -1" in panel.excerpt.toPlainText()
+    qtbot.wait(200)
+    assert panel.height() > 1.5 * LOW  # as high as its rows ask, not as the message in the Study panel
     first = window.statusBar().currentMessage()
     assert first.startswith("the study was not opened: own.toml: line 2: error: seconds: it is -1")
     assert "\n" not in first

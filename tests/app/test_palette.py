@@ -31,6 +31,7 @@ def opened_palette(qtbot, window) -> Palette:
         ("free box", "Simulation › Add to the scene › Free body: cube"),
         ("free body: box", "Simulation › Add to the scene › Free body: cube"),
         ("obstacle sphere", "Simulation › Add to the scene › Obstacle: ball"),
+        ("cube", "Simulation › Add to the scene › Free body: cube"),
         ("delete", "Edit › Remove object"),
         ("obstacle: mesh...", "Simulation › Add to the scene › Obstacle: mesh"),
     ],
@@ -56,10 +57,33 @@ def test_a_command_that_is_named_and_disabled_is_first_and_return_says_why(qtbot
         assert first.data(0, Qt.ItemDataRole.UserRole) == "Simulation › Algorithm › DCA-ABA"
         qtbot.keyClick(palette.line, Qt.Key.Key_Return)
         assert "mimics" in window.statusBar().currentMessage()
+        assert palette.why.isVisible()
+        assert palette.why.text() == window.statusBar().currentMessage()
+        assert palette.list.geometry().bottom() < palette.height()
+        assert palette.line.selectedText() == words  # so that other words replace it
+        palette.line.deselect()
+        qtbot.keyClick(
+            palette.line, Qt.Key.Key_P, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+        )
+        assert palette.line.selectedText() == words
         assert window.features[LessonView].panel.lesson is None
         qtbot.keyClick(palette.line, Qt.Key.Key_Down)
         assert not palette.list.currentItem().isDisabled()
         palette.close()
+
+
+def test_the_list_is_as_high_as_what_it_holds(qtbot, arm):
+    palette = opened_palette(qtbot, arm)
+    most = palette.height()
+    for text, rows in (("free body: cube", 1), ("no such thing", 1), ("obstacle: b", 5)):
+        palette.line.setText(text)
+        assert palette.list.topLevelItemCount() == rows
+        last = palette.list.visualItemRect(palette.list.topLevelItem(rows - 1))
+        assert 0 <= palette.list.viewport().height() - last.bottom() < 3
+        assert palette.list.geometry().bottom() < palette.height() < most / 2
+    palette.line.clear()
+    assert palette.height() == most
+    assert palette.list.verticalScrollBar().maximum() > 0
 
 
 def test_a_long_reason_leaves_the_name_its_room(qtbot, arm):
@@ -94,37 +118,3 @@ def test_an_open_palette_offers_what_can_be_once_a_robot_is_there(qtbot, window)
     assert view.palette.list.topLevelItem(0).text(1) == NO_ROBOT.split(":")[0]
     window.open(engine.find_robot("pendulum"))
     wait(qtbot, lambda: not view.palette.list.topLevelItem(0).isDisabled())
-
-
-def test_it_is_as_high_as_its_commands(qtbot, arm):
-    palette = opened_palette(qtbot, arm)
-    wait(qtbot, lambda: palette.list.verticalScrollBar().maximum() > 0)  # of all commands
-    tall = palette.height()
-    for words in ("batch", "qwertz"):
-        palette.line.setText(words)
-        rows = palette.list.topLevelItemCount()
-        assert palette.list.height() < (rows + 0.5) * palette.list.sizeHintForRow(0) + 4
-        wait(qtbot, lambda: palette.height() < tall - 100)
-        assert palette.list.verticalScrollBar().maximum() == 0
-    palette.line.clear()
-    wait(qtbot, lambda: palette.height() == tall)
-
-
-def test_its_keys_select_what_was_typed(qtbot, arm):
-    palette = opened_palette(qtbot, arm)
-    qtbot.keyClicks(palette.line, "ghost")
-    qtbot.keyClick(palette.line, Qt.Key.Key_P, CTRL | SHIFT)
-    qtbot.keyClicks(palette.line, "batch")
-    assert palette.line.text() == "batch"
-
-
-def test_the_reason_of_a_disabled_command_stands_below_its_words(qtbot, window):
-    palette = opened_palette(qtbot, window)
-    qtbot.keyClicks(palette.line, "play")
-    assert palette.reason.isHidden()
-    qtbot.keyClick(palette.line, Qt.Key.Key_Return)
-    assert palette.reason.isVisible()
-    assert NO_ROBOT in palette.reason.text()
-    wait(qtbot, lambda: palette.reason.height() >= palette.reason.heightForWidth(palette.reason.width()))
-    qtbot.keyClicks(palette.line, "b")
-    assert palette.reason.isHidden()

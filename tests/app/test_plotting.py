@@ -9,7 +9,6 @@ from plotted import colored, fill, make_panel, tick, wheel
 from PyQt6.QtCore import QPoint, QPointF, Qt
 from PyQt6.QtGui import QImage
 from PyQt6.QtTest import QTest
-from PyQt6.QtWidgets import QApplication
 from windows import name_file, wait
 
 import engine
@@ -133,56 +132,6 @@ def test_a_long_chain_sends_a_number_for_each_curve(qtbot, window):
     tick(panel, "joint500 position")
     wait(qtbot, lambda: count(panel) == 1)
     assert shapes == [(1, 1)]
-
-
-def test_the_list_is_searched_and_ticked_by_keys(panel):
-    view = panel.list
-    QTest.keyClicks(view.search, "weather")
-    assert view.count.text() == f"none of {len(view.model.quantities)} has these words"
-    view.search.clear()
-    QTest.keyClicks(view.search, "joint4 torque")
-    assert view.count.text() == f"1 of {len(view.model.quantities)}"
-    QTest.keyClick(view.search, Key.Key_Return)
-    assert [each.label for each in panel.quantities] == ["joint4 torque"]
-    view.search.clear()
-    QTest.keyClicks(view.search, "position joint")
-    QTest.keyClick(view.search, Key.Key_Down)
-    for key in (Key.Key_Return, Key.Key_Down, Key.Key_Return):
-        QTest.keyClick(view.view, key)
-    assert [each.label for each in panel.quantities] == ["joint4 torque", "joint1 position", "joint1 position setpoint"]
-    QTest.keyClick(view.view, Key.Key_Return)
-    assert [each.label for each in panel.quantities] == ["joint4 torque", "joint1 position"]
-    index = view.model.index(0)
-    assert view.model.data(index, Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked
-    assert "(°)" in view.model.data(index, Qt.ItemDataRole.ToolTipRole)
-    view.view.setCurrentIndex(index)
-    QTest.keyClick(view.view, Key.Key_Up)
-    assert QApplication.focusWidget() in (view.search, None)
-
-
-def test_without_a_robot_nothing_is_found(qtbot, window):
-    qtbot.keyClick(window, Key.Key_P)
-    view = panel_of(window).list
-    QTest.keyClicks(view.search, "elbow torque")
-    assert view.count.text() == "0 quantities"
-
-
-def test_space_plays_from_the_list_and_return_ticks(qtbot, opened):
-    window = opened()
-    panel = panel_of(window)
-    qtbot.keyClick(window, Key.Key_P)
-    tick(panel, "total energy")
-    view = panel.list.view
-    panel.list.search.clear()
-    view.setFocus()
-    qtbot.keyClick(view, Key.Key_Down)
-    qtbot.keyClick(view, Key.Key_Space)
-    wait(qtbot, lambda: window.workbench.robot.playing)
-    assert [each.label for each in panel.quantities] == ["total energy"]
-    qtbot.keyClick(view, Key.Key_Space)
-    wait(qtbot, lambda: not window.workbench.robot.playing)
-    qtbot.keyClick(view, Key.Key_Return)
-    assert len(panel.quantities) == 2
 
 
 def test_a_plot_has_one_unit_and_the_pressed_one_takes_the_next(panel):
@@ -448,10 +397,3 @@ def test_zero_has_no_prefix(panel):
     (chart,) = panel.charts
     assert chart.canvas.values == (-1.0, 1.0)
     assert chart.canvas.wording(0.0) == "0.00 N m"
-
-
-def test_the_list_of_quantities_is_wider_where_there_is_room(panel):
-    panel.resize(1500, 420)
-    assert 300 <= panel.list.width() <= 400
-    panel.resize(640, 420)
-    assert panel.list.width() <= 200

@@ -5,12 +5,13 @@ import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QDockWidget, QLabel, QStyle, QTabBar, QToolButton
 from test_overlays import robots_named
-from windows import press, shown_time, wait, wait_loaded
+from test_run_files import open_run
+from windows import in_simulation, press, shown_time, wait, wait_loaded
 
 import engine
-from app.features.attaching import BatchView, RobotView, SecondRobotView
+from app.features.attaching import BatchView, RobotView, SecondRobotView, TimeView
 from app.gl.glyphs import Explainer
-from app.panels.inspection import mass_of, robot_facts
+from app.panels.inspection import mass_of, number_text, robot_facts
 from app.simulation.batch_spread import BatchSpread
 from app.simulation.messages import Snapshot
 from app.window import Window
@@ -269,19 +270,44 @@ def test_the_potential_energy_is_that_of_the_gravity_that_acts(qtbot, opened):
     wait(qtbot, lambda: energy() > 5 * usual)
 
 
-def test_the_energy_of_another_robot_of_a_batch_is_that_of_its_own_masses(qtbot, arm):
-    """Which the model does not have: what would follow from the model's masses is left out."""
+def test_the_facts_on_another_robot_of_a_batch_are_those_of_its_own_masses(qtbot, arm):
+    """Which the model does not have; those of its links too."""
     wait(qtbot, lambda: "potential energy" in facts(arm))
     arm.workbench.configuring.set_spread(BatchSpread(9, mass=0.5))
     wait(qtbot, lambda: arm.workbench.shown.batch is not None)
     arm.feature(BatchView).panel.map.chosen.emit(4)
-    wait(qtbot, lambda: "energy" in facts(arm))
-    batch = arm.workbench.shown.batch
-    assert float(facts(arm)["energy"].split()[0]) == pytest.approx(batch.energy[4], abs=0.01)
+    wait(qtbot, lambda: "Model of robot 4" in arm.joint_column.facts.text())
+    batch, own = arm.workbench.shown.batch, in_simulation(arm.workbench, lambda running: running.own_model)
+
+    def number(label: str) -> float:
+        return float(facts(arm)[label].split()[0])
+
+    assert number("kinetic energy") + number("potential energy") == pytest.approx(batch.energy[4], abs=0.02)
     assert batch.energy[4] != pytest.approx(batch.energy[0], abs=0.1)
-    assert not {"potential energy", "CoM, mm"} & set(facts(arm))
-    arm.feature(BatchView).panel.map.chosen.emit(0)
-    wait(qtbot, lambda: "CoM, mm" in facts(arm))
+    assert number("moving mass") == pytest.approx(own.mass.sum(), abs=0.01)
+    assert own.mass.sum() != pytest.approx(arm.workbench.robot.model.mass.sum(), abs=0.1)
+    link = own.link_names.index("link4")
+    arm.selection.choose(link)
+    wait(qtbot, lambda: facts(arm).get("mass") == f"{number_text(mass_of(own, link).mass)} kg")
+
+
+LOADED = """robot = "double_pendulum"\nseconds = 0.1\n[[vary]]\nwhat = "payload"\nof = "lower"\nvalues = [7.5]
+[[keep]]\nquantity = "total energy"\n"""
+
+
+def test_a_payload_counts_in_the_facts_also_after_a_branch(qtbot, window, tmp_path):
+    """The simulation has it, and the numbers were those of the robot's file again."""
+    (tmp_path / "loaded.toml").write_text(LOADED)
+    engine.Study.read(tmp_path / "loaded.toml").save_run(0, tmp_path / "run.npz")
+    open_run(qtbot, window, tmp_path / "run.npz")
+    window.features[TimeView].last.trigger()
+    wait(qtbot, lambda: "moving mass" in facts(window))
+    before = facts(window)
+    own = window.workbench.robot.model.mass.sum()
+    assert float(before["moving mass"].split()[0]) == pytest.approx(own + 7.5, abs=0.01)
+    window.features[TimeView].branch.trigger()
+    wait(qtbot, lambda: window.workbench.shown is not None and not window.workbench.shown.recorded)
+    wait(qtbot, lambda: facts(window) == before)
 
 
 @pytest.mark.parametrize("name", ["arm7", "humanoid"])

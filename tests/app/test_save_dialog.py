@@ -71,7 +71,7 @@ def test_a_name_of_another_kind_of_file_is_refused(parent, tmp_path):
     assert requested == ["foo.PNG would be a picture; the name of a run ends in .npz"]
 
 
-@pytest.mark.parametrize("ending", ["jpg", "webp", "PDF"])
+@pytest.mark.parametrize("ending", ["jpg", "webp", "PDF", "txt"])
 def test_a_picture_is_not_written_under_the_name_of_another_format(parent, tmp_path, ending):
     requested: list[str] = []
     timer = answer(str(tmp_path / f"foo.{ending}"), requested, QMessageBox.StandardButton.Ok, str(tmp_path / "foo"))
@@ -81,7 +81,7 @@ def test_a_picture_is_not_written_under_the_name_of_another_format(parent, tmp_p
 
 
 def test_a_suffix_is_added_where_none_is_typed(parent, tmp_path):
-    for typed, path in (("foo", "foo.npz"), ("foo.txt", "foo.txt")):
+    for typed, path in (("foo", "foo.npz"), ("run 0.5", "run 0.5.npz")):
         timer = answer(str(tmp_path / typed), [], QMessageBox.StandardButton.Yes)
         assert ask(parent) == str(tmp_path / path)
         timer.stop()

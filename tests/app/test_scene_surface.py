@@ -27,9 +27,12 @@ def test_typed_coefficients_reach_the_simulation_are_undone_and_outlive_a_terrai
     view.choose(grounds.SLOPE)
     wait(qtbot, lambda: bench.robot.settings.scene.ground.normal[2] < 1)
     assert simulated() == (0.3, 0.5)
+    undone = []
     for expected in ((0.3, 0.5), (usual, 0.5), (usual, 0.0)):
         qtbot.keyClick(arm, Qt.Key.Key_Z, CTRL)
         wait(qtbot, lambda expected=expected: simulated() == expected)
+        undone.append(arm.statusBar().currentMessage())
+    assert undone[1:] == ["Undone: Friction 0.3", "Undone: Restitution 0.5"]  # what was changed alone
     assert (view.surface.friction.value(), view.surface.restitution.value()) == (usual, 0.0)
 
 

@@ -15,7 +15,7 @@ import engine
 from app.features.diagnostics_view import DiagnosticsView
 from app.features.run_exports import RunExports
 from app.features.scene_view import SceneView
-from app.features.second_robot_view import WAITS, SecondRobotView
+from app.features.second_robot_view import IN_THE_AIR, WAITS, SecondRobotView
 from app.features.sessions import Sessions
 from app.features.status import Status
 from app.gl.scene import Scene
@@ -127,6 +127,43 @@ def test_play_waits_no_longer_for_one_that_is_refused(qtbot, opened, make_window
     play_for(qtbot, again, 0.1)
 
 
+SPIDER = """<robot name="spider"><link name="body"><inertial><mass value="2"/>
+<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>{}</robot>"""
+LEG = """<link name="leg{0}"><inertial><mass value="1"/>
+<inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/>
+</inertial><collision><origin xyz="0 0 -0.3"/><geometry><sphere radius="0.1"/></geometry></collision></link>
+<joint name="hip{0}" type="revolute"><parent link="body"/><child link="leg{0}"/><origin xyz="{1} {2} 0"/>
+<axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="100" velocity="9"/></joint>"""
+
+
+def test_a_second_robot_is_freed_from_the_world_to_stand_on_the_ground(qtbot, opened, make_window, tmp_path):
+    path = tmp_path / "spider.urdf"
+    feet = [(0.3, 0.3), (0.3, -0.3), (-0.3, 0.3), (-0.3, -0.3)]
+    path.write_text(SPIDER.format("".join(LEG.format(k, *foot) for k, foot in enumerate(feet))))
+    window = opened(engine.find_robot("quadruped"))
+    view, box = window.features[SecondRobotView], window.features[SecondRobotView].panel.floating
+    view.open(path)
+    state = lambda window: window.workbench.robot.newest.second_robot  # noqa: E731
+    wait(qtbot, lambda: window.workbench.robot.newest is not None and state(window) is not None)
+    assert window.statusBar().currentMessage() == IN_THE_AIR.format("spider")
+    assert (box.isEnabled(), box.isChecked(), state(window).model.nv) == (True, False, 4)
+    box.click()
+    wait(qtbot, lambda: state(window) is not None and state(window).model.nv == 10)
+    wait(qtbot, lambda: state(window).link_poses[0, 2, 3] == pytest.approx(0.4, abs=1e-3))
+    assert box.isChecked()
+    window.features[Sessions].save(str(tmp_path / "two.catena"))
+    again = make_window()
+    again.features[Sessions].open(str(tmp_path / "two.catena"))
+    wait(qtbot, lambda: again.workbench.robot.newest is not None and state(again) is not None)
+    assert state(again).model.nv == 10
+    assert again.features[SecondRobotView].panel.floating.isChecked()
+    box.click()
+    wait(qtbot, lambda: state(window) is not None and state(window).model.nv == 4)
+    view.open(engine.find_robot("quadruped"))
+    wait(qtbot, lambda: state(window) is not None and state(window).model.nv > 10)
+    assert (box.isEnabled(), box.isChecked()) == (False, True)
+
+
 def test_of_two_files_the_one_opened_last_is_shown(qtbot, arm, monkeypatch):
     view, load, go_on = arm.features[SecondRobotView], engine.load, threading.Event()
     scara, pendulum, humanoid = map(engine.find_robot, ("scara", "pendulum", "humanoid"))
@@ -138,10 +175,11 @@ def test_of_two_files_the_one_opened_last_is_shown(qtbot, arm, monkeypatch):
 
     monkeypatch.setattr(engine, "load", slow)
     view.open(humanoid)
-    assert view.kept == {"path": str(humanoid), "place": [], "q": None, "v": None, "algorithm": "auto", "time": 0.0}
+    assert view.kept == {"path": str(humanoid), "place": [], "q": None, "v": None, "algorithm": "auto", "time": 0.0,
+                         "floating": False}  # fmt: skip
     view.open(scara, kept=SavedSecondRobot((1.0, 2.0, 0.0), (0.1,) * 4, (0.0,) * 4))
     message = {"path": str(scara), "place": [1.0, 2.0, 0.0], "q": [0.1] * 4, "v": [0.0] * 4, "algorithm": "auto"}
-    message["time"] = 0.0
+    message |= {"time": 0.0, "floating": False}
     assert view.kept == message
     wait(qtbot, lambda: view.model is not None)
     assert view.kept == message

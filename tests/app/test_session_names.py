@@ -14,6 +14,7 @@ from app.features.ghost_view import GhostView
 from app.features.lesson_view import LessonView
 from app.features.run_exports import RunExports
 from app.features.sessions import Sessions
+from app.features.study_view import StudyView
 from app.simulation.ghost import GhostSettings
 
 
@@ -74,6 +75,32 @@ def test_a_simulated_ghost_is_kept_with_its_settings(qtbot, session, make_window
     path.write_text(json.dumps(text | {"simulated ghost": text["simulated ghost"] | {"step": "3"}}))
     again.open(path)
     told = "part of the session cannot be read: the step of the ghost is unknown: 3"
+    wait(qtbot, lambda: again.statusBar().currentMessage() == told)
+
+
+STUDY = """robot = "double_pendulum"\nseconds = 0.1\n[[vary]]\nwhat = "damping"\nof = "all"\nvalues = [0.0, 0.5]
+[[keep]]\nquantity = "shoulder position"\n"""
+
+
+def test_a_study_that_is_shown_is_kept(qtbot, session, make_window, tmp_path):
+    """Else its panel is there again, empty, with the height of a chart."""
+    window, path = session
+    file, folder = tmp_path / "damped.toml", tmp_path / "damped.results"
+    file.write_text(STUDY, "utf-8")
+    engine.Study.read(file).run(folder, processes=0)
+    window.open(file)
+    wait(qtbot, lambda: window.features[StudyView].panel.results is not None)
+    save(qtbot, window)
+    window.close()
+    again = make_window()
+    again.open(path)
+    view = again.features[StudyView]
+    wait(qtbot, lambda: view.panel.results is not None)
+    assert view.kept == str(folder)
+    assert again.docks["Study"].isVisible()
+    folder.rename(tmp_path / "gone")
+    again.open(path)
+    told = f"part of the session cannot be read: the results of the study are missing: {folder}"
     wait(qtbot, lambda: again.statusBar().currentMessage() == told)
 
 

@@ -13,9 +13,10 @@ from windows import wait
 
 import engine
 from app.acting.drives import Drive
-from app.features.attaching import GroundView, RunExports, SceneView, Sessions, UndoView
+from app.features.attaching import GhostView, GroundView, RunExports, SceneView, Sessions, UndoView
 from app.features.shortcuts_sheet import ShortcutsSheet, shortcuts
 from app.simulation.batch_spread import BatchSpread
+from app.simulation.ghost import GhostSettings
 from app.simulation.messages import Snapshot
 
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
@@ -381,3 +382,26 @@ def test_a_run_opens_in_its_own_scene_and_undo_adds_the_other_objects(qtbot, win
     assert window.viewport.overlays.world.count == 3
     redo(qtbot, undoing)
     wait(qtbot, lambda: [each.size for each in scene.obstacles] == [box.size])
+
+
+def test_the_ghost_is_undone_before_what_was_set_earlier(qtbot, undoing):
+    """Undo took an older change, of the batch for one, and the ghost stayed as it was."""
+    window = undoing.undo.parent()
+    panel, bench = window.features[GhostView].panel, window.workbench
+    bench.configuring.set_dt(5e-4)
+    panel.on.click()
+    panel.step.setCurrentIndex(panel.step.count() - 1)
+    chosen = panel.settings
+    for text, settings in (("Ghost's time step", GhostSettings()), ("Ghost on", None)):
+        undo(qtbot, undoing)
+        assert window.statusBar().currentMessage() == f"Undone: {text}"
+        assert panel.settings == settings
+        assert bench.robot.settings.dt == 5e-4
+    wait(qtbot, lambda: bench.robot.newest.ghost is None)
+    for _ in range(2):
+        redo(qtbot, undoing)
+    assert panel.settings == chosen
+    wait(qtbot, lambda: bench.robot.newest.ghost is not None and bench.robot.newest.ghost.dt == 2e-3)
+    for _ in range(3):
+        undo(qtbot, undoing)
+    assert bench.robot.settings.dt != 5e-4

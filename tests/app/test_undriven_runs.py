@@ -102,6 +102,8 @@ def test_the_next_robot_does_not_take_the_steps_of_a_run(qtbot, driven, make_win
     window.open(engine.find_robot("scara"))
     wait(qtbot, lambda: window.workbench.robot.model.name == "scara")
     assert (window.workbench.robot.settings.automatic, window.workbench.robot.settings.dt) == (False, 4e-3)
+    stays = "the time step of 4 ms stays as set for the robot before; the menu Simulation has others"
+    assert stays in window.statusBar().currentMessage()
 
 
 def test_a_run_from_a_file_knows_its_controller_also_after_a_second_export(qtbot, driven, own, window, tmp_path):

@@ -107,3 +107,17 @@ def test_the_collision_mesh_that_is_read_is_named_while_a_robot_loads(qtbot, win
     wait(qtbot, lambda: window.workbench.robot.model is not None and window.workbench.robot.model.name == "two")
     wait_loaded(qtbot, window)
     assert engine.mesh_being_read() is None
+
+
+def test_what_is_loading_stays_in_a_narrow_status_bar_without_a_message(qtbot, arm):
+    """Also where it is wider than what is left beside the lists."""
+    arm.resize(960, 600)
+    label = arm.feature(Status).loading_label
+    label.setText(f"Loading so101.urdf … convex hull of {5 * 'motor_holder_'}so101_base_v1.stl, 5 of 13")
+    wait(qtbot, lambda: arm.width() == 960 and label.width() > arm.bar.width() / 3)
+    qtbot.wait(50)
+    assert label.isVisible()
+    arm.bar.showMessage("a message that is read first")
+    wait(qtbot, label.isHidden)
+    arm.bar.clearMessage()
+    wait(qtbot, label.isVisible)

@@ -306,7 +306,10 @@ def test_a_diverged_run_is_shown_and_reset_revives_it(qtbot, opened, tmp_path):
     qtbot.keyClick(window, Qt.Key.Key_Space)
     wait(qtbot, window.docks["Diagnostics"].isVisible)
     assert not window.workbench.robot.playing
-    assert "diverged" in window.feature(DiagnosticsView).panel.diagnostics[0].problem
+    (told,) = window.feature(DiagnosticsView).panel.diagnostics
+    assert "diverged" in told.problem
+    assert "dt" not in told.problem + told.fix  # as scripts have it
+    assert told.fix.startswith("press Reset, then select a time step below ")
     assert window.feature(Status).findings_button.isVisible()
     qtbot.keyClick(window, Qt.Key.Key_R)
     wait(qtbot, lambda: shown_time(window) == "0.000 s")

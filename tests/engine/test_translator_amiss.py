@@ -122,6 +122,7 @@ def most(n, of=7):
         return found""", (3,), ""),
     "end of a slice": Text("x", "return x[:-1].shape[0]", (FOUR,), "-1 long: an end from the end is not refused"),
     "long slice": Text("x", "return x[2:10].shape[0]", (FOUR,), "8 long: a slice is not cut where the array ends"),
+    "parameter as a row": Text("x", "x = np.expand_dims(x, 0)\nreturn x.shape[1]", (FOUR,), ""),
     "unequal tuples": Text("a, b", "return 1 if (a, b) != (b, a) else 0", (1, 1), "!= of tuples that run: known, True"),
     "keyword": Text("a, b", "return max(a, b, key=abs)", (1.0, -2.0), ""),
     "keywords of a tuple": Text("x", "return Pair(left=x, right=2.0).left", (3.0,), "", """
@@ -168,7 +169,7 @@ class Pair(NamedTuple):
         part = x
         if n > 0:
             part = x[1:3]
-        return part.shape[0]""", (FOUR, 0), "a name has the known length of the array that it was given last"),
+        return part.shape[0]""", (FOUR, 0), ""),
     "chained comparison": Text("counts, n", "return 1 if 3 < n < ticked(counts) else 0", (np.zeros(1, np.int64), 1),
         "the third of a chain is evaluated where the first two decide", TICKED),
     "division by known zero": Text("n", "return 1.0 / 0.0 if n > 7 else 2.0", (5,), ""),

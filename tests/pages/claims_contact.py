@@ -134,17 +134,13 @@ def plan_rows() -> Iterable[str]:
         if name == "OVERLAP_START":
             continue
         assert getattr(search, name) == k
-        (r, most, _), (_, single, _) = (search._plan.function(k, x) for x in (1.0, np.float32(1.0)))
-        how = "whole Newton steps" if search._takes_whole_steps.function(k) else "Newton's steps"
-        if search._is_interior.function(k):
-            how = (
-                "the [interior point](#the-interior-point)"
-                if name == "INTERIOR"
-                else "the interior point with the slip"
-            )
-            how, r = how + " held within a step" * (name != "INTERIOR"), None
-        bracket = f" ({single})" if single != most else ""
-        times = "–" if r is None else g(r)
+        plan, single = (search._plan.function(k, x) for x in (False, True))
+        most, interior = plan.max_steps, "the [interior point](#the-interior-point)"
+        how = ("Newton's steps", "whole Newton steps", interior)[plan.method]
+        if name == "HELD_SLIP_INTERIOR":
+            how = "the interior point with the slip held within a step"
+        bracket = f" ({single.max_steps})" if single.max_steps != most else ""
+        times = "–" if plan.method == search._INTERIOR_POINT else g(plan.r_scale)
         times_tried = f"`, up to {search._MAX_DETACHED} times" if name == "DETACH" else "`"
         how = f"{how} with contacts held open" if name == "DETACH" else how
         yield f"| `{name}{times_tried} | {how} | {begins.get(name, 'the best impulses')} | {times} | {most}{bracket} |"
@@ -160,7 +156,7 @@ def by_bodies() -> Iterable[str]:
         search.INTERIOR, search.COLD_SMALL_R
     )  # fmt: skip
     yield from plan_rows()
-    most = search._plan.function(search.OVERLAP_START, 1.0)[1]
+    most = search._plan.function(search.OVERLAP_START, False).max_steps
     yield f"Newton's steps from no impulses, at most {most}."
     yield (
         f"$\\epsilon$ follows the merit, down to {g(rounding.least_damping(1.0))}, and is "

@@ -1,0 +1,79 @@
+"""The list of quantities to plot: search, ticks by keys, and width."""
+
+import pytest
+from plotted import make_panel, tick
+from PyQt6.QtCore import Qt
+from PyQt6.QtTest import QTest
+from PyQt6.QtWidgets import QApplication
+from windows import wait
+
+from app.features.plots_view import PlotsView
+from app.panels.plots import PlotsPanel
+
+Key = Qt.Key
+
+
+def panel_of(window) -> PlotsPanel:
+    return window.features[PlotsView].panel
+
+
+@pytest.fixture
+def panel(qtbot) -> PlotsPanel:
+    return make_panel(qtbot)
+
+
+def test_the_list_is_searched_and_ticked_by_keys(panel):
+    view = panel.list
+    QTest.keyClicks(view.search, "weather")
+    assert view.count.text() == f"none of {len(view.model.quantities)} has these words"
+    view.search.clear()
+    QTest.keyClicks(view.search, "joint4 torque")
+    assert view.count.text() == f"1 of {len(view.model.quantities)}"
+    QTest.keyClick(view.search, Key.Key_Return)
+    assert [each.label for each in panel.quantities] == ["joint4 torque"]
+    view.search.clear()
+    QTest.keyClicks(view.search, "position joint")
+    QTest.keyClick(view.search, Key.Key_Down)
+    for key in (Key.Key_Return, Key.Key_Down, Key.Key_Return):
+        QTest.keyClick(view.view, key)
+    assert [each.label for each in panel.quantities] == ["joint4 torque", "joint1 position", "joint1 position setpoint"]
+    QTest.keyClick(view.view, Key.Key_Return)
+    assert [each.label for each in panel.quantities] == ["joint4 torque", "joint1 position"]
+    index = view.model.index(0)
+    assert view.model.data(index, Qt.ItemDataRole.CheckStateRole) == Qt.CheckState.Checked
+    assert "(°)" in view.model.data(index, Qt.ItemDataRole.ToolTipRole)
+    view.view.setCurrentIndex(index)
+    QTest.keyClick(view.view, Key.Key_Up)
+    assert QApplication.focusWidget() in (view.search, None)
+
+
+def test_without_a_robot_nothing_is_found(qtbot, window):
+    qtbot.keyClick(window, Key.Key_P)
+    view = panel_of(window).list
+    QTest.keyClicks(view.search, "elbow torque")
+    assert view.count.text() == "0 quantities"
+
+
+def test_space_plays_from_the_list_and_return_ticks(qtbot, opened):
+    window = opened()
+    panel = panel_of(window)
+    qtbot.keyClick(window, Key.Key_P)
+    tick(panel, "total energy")
+    view = panel.list.view
+    panel.list.search.clear()
+    view.setFocus()
+    qtbot.keyClick(view, Key.Key_Down)
+    qtbot.keyClick(view, Key.Key_Space)
+    wait(qtbot, lambda: window.workbench.robot.playing)
+    assert [each.label for each in panel.quantities] == ["total energy"]
+    qtbot.keyClick(view, Key.Key_Space)
+    wait(qtbot, lambda: not window.workbench.robot.playing)
+    qtbot.keyClick(view, Key.Key_Return)
+    assert len(panel.quantities) == 2
+
+
+def test_the_list_of_quantities_is_wider_where_there_is_room(panel):
+    panel.resize(1500, 420)
+    assert 300 <= panel.list.width() <= 400
+    panel.resize(640, 420)
+    assert panel.list.width() <= 200
