@@ -16,6 +16,7 @@ from app.desktop.actions import MESSAGE, make_action
 from app.desktop.menus import Menus, PackageMenu, RecentMenu
 from app.desktop.settings import setting
 from app.features.window_type import Window
+from app.recording.run_files import KEPT_SUFFIX
 from app.simulation.messages import Loaded
 from app.workbench import Workbench
 
@@ -189,9 +190,11 @@ class RobotFiles:
 
 
 def robots_in(folder: str | Path) -> list[Path]:
-    """Return the URDFs in a folder or its subfolders, sorted; without one, the xacro files; [] of a file."""
+    """Return the URDFs in a folder or its subfolders, sorted; without one, the xacro files; [] of a file or a run."""
+    if not Path(folder).is_dir() or Path(folder).suffix == KEPT_SUFFIX:
+        return []
     found = ([*Path(folder).glob(f"*{end}"), *Path(folder).glob(f"*/*{end}")] for end in (".urdf", ".xacro"))
-    return sorted(next(filter(None, found), [])) if Path(folder).is_dir() else []
+    return sorted(next(filter(None, found), []))
 
 
 def accept_copy(event: QDropEvent) -> None:
