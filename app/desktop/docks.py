@@ -28,6 +28,8 @@ CLOSABLE = 54  # px of a tab with a button that closes it, beside its title
 MIDDLE = 0.45  # of the window's width: where side docks leave less, those at both sides are narrowed
 TALLEST = 10_000  # px, of a height in a settings file
 HIGHEST = 0.45  # of the window's height, at most, for a bottom dock when it is shown
+LOWER = 0.36  # of it, where docks at both sides narrow the picture
+BESIDE = 540  # px, the least width of a bottom dock beside those on the left, which have the full height then
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class Docks(QObject):
         self._fitting.timeout.connect(self._fit_all)
         self._naming = QTimer(window, singleShot=True, timeout=self._name_once)
         self._sharing = QTimer(window, singleShot=True, timeout=self._narrow)
+        self._cornering = QTimer(window, singleShot=True, timeout=self._share_corner)
         self._widths, self._wanted = [0, 0], [0, 0]  # px, of the docks on each side as narrowed, and before
         window.installEventFilter(self)
         window.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, QTabWidget.TabPosition.North)
@@ -110,10 +113,10 @@ class Docks(QObject):
         self._menu.addAction(widget.toggleViewAction())
         widget.toggleViewAction().triggered.connect(widget.raise_)
         widget.visibilityChanged.connect(partial(self._seen, dock.title))
+        widget.installEventFilter(self)
         widget.topLevelChanged.connect(lambda _: self._naming.start(0))
         if dock.area is BOTTOM:
             self._heights[dock.title], self._wholes[dock.title] = dock.height, dock.whole
-            widget.installEventFilter(self)
         else:
             widget.toggleViewAction().toggled.connect(partial(self._opened, dock.title))
         if dock.icon:
@@ -149,8 +152,9 @@ class Docks(QObject):
         elif event.type() == QEvent.Type.Resize and isinstance(dock, QTabBar):
             self._naming.start(0)
         elif isinstance(event, QResizeEvent) and isinstance(dock, QDockWidget):
+            self._cornering.start(0)
             higher = event.size().height() - event.oldSize().height()
-            if self._drags and QApplication.mouseButtons() and higher:
+            if dock.windowTitle() in self._heights and self._drags and QApplication.mouseButtons() and higher:
                 self._dragged[dock.windowTitle()] = dock.height()
         return False
 
@@ -192,7 +196,10 @@ class Docks(QObject):
                 QTimer.singleShot(0, before[-1].raise_)
 
     def _opened(self, title: str, on: bool) -> None:
-        """Handle a dock at a side that was opened, and did not only come in front of others."""
+        """Handle a dock at a side that was opened or closed, and did not only come in front of others."""
+        if self._window.dockWidgetArea(self._docks[title]) is LEFT and title not in self._behind:
+            self._to_fit |= dict.fromkeys(each for each in self._heights if each in self._in_sight)
+            self._fitting.start(0)
         if on and title not in self._behind:
             self._to_fit[title] = None
             self._fitting.start(0)
@@ -268,7 +275,9 @@ class Docks(QObject):
         if not dock.isVisible() or dock.isFloating() or window.dockWidgetArea(dock) is not BOTTOM:
             return
         others = window.minimumSizeHint().height() - dock.minimumSizeHint().height()
-        most = min(round(HIGHEST * window.height()), window.height() - others)
+        sides = {window.dockWidgetArea(each) for each in self._docks.values() if each.isVisible()}
+        share = LOWER if {LEFT, RIGHT} <= sides else HIGHEST
+        most = min(round(share * window.height()), window.height() - others)
         own = self._heights[title]
         height = self._dragged.get(title, own() if callable(own) else own) or most
         if title in self._as_restored:
@@ -296,14 +305,23 @@ class Docks(QObject):
                 self._docks[title].raise_()
 
     def _share_corner(self) -> None:
-        """Let the docks at the bottom extend below those on the right where one would be too narrow beside them."""
+        """Let the docks at the bottom extend below those at a side where one would be too narrow beside them."""
         window = self._window
         shown = [dock for title, dock in self._docks.items() if title in self._in_sight and not dock.isFloating()]
-        beside = max((dock.width() for dock in shown if window.dockWidgetArea(dock) is RIGHT), default=0)
+        right, left = (
+            max((dock.width() for dock in shown if window.dockWidgetArea(dock) is side), default=0)
+            for side in (RIGHT, LEFT)
+        )
         low = [self._wholes[dock.windowTitle()] for dock in shown if window.dockWidgetArea(dock) is BOTTOM]
-        area = BOTTOM if max(low, default=0) > window.width() - beside else RIGHT
-        if window.corner(Qt.Corner.BottomRightCorner) is not area:
-            window.setCorner(Qt.Corner.BottomRightCorner, area)
+        least, room = max(low, default=0), window.width()
+        beside_right = least <= room - right
+        beside_left = max(least, BESIDE) <= room - left - (right if beside_right else 0)
+        for corner, area in (
+            (Qt.Corner.BottomRightCorner, RIGHT if beside_right else BOTTOM),
+            (Qt.Corner.BottomLeftCorner, LEFT if beside_left else BOTTOM),
+        ):
+            if window.corner(corner) is not area:
+                window.setCorner(corner, area)
 
     def set_column_width(self, title: str, width: int) -> None:
         """Set the width, px, of all docks at a dock's side of the window, also while that one is closed."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
-from html import escape
+from html import escape, unescape
 
 import numpy as np
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtGui import QResizeEvent
+from PyQt6.QtGui import QFontMetrics, QResizeEvent
 from PyQt6.QtWidgets import QLabel, QWidget
 
-from app.desktop import theme
+from app.desktop import theme, type_scale
 from app.desktop.layouts import NO_MARGINS, vertical
 from app.desktop.type_scale import FIGURE_SPACE
 from app.panels.canvas import FLOOR, Canvas, Curve
@@ -48,6 +49,7 @@ class NamedPlot(QWidget):
         self.names.linkActivated.connect(lambda link: self.removed.emit(curves[int(link)]))
         vertical(self.names, (self.canvas, 1), of=self, margins=NO_MARGINS, spacing=0)
         self._least = height
+        self._parts: tuple[Sequence[tuple[str, ...]], bool, str] = (), False, ""
         self._keep_height()
         self.canvas.zoomed.connect(self._zoomed)
         self.canvas.live_asked.connect(self.fit)
@@ -60,13 +62,44 @@ class NamedPlot(QWidget):
     def _zoomed(self, axis: int) -> None:
         self.fits = self.fits and axis == 0 and self.canvas.timed
 
-    def _show_names(self, parts: Sequence[str], removable: bool, before: str = "") -> None:
-        """Show a rich text for each curve, with a link that removes it if `removable`."""
-        link = f'&nbsp;<a href="%d" style="color:{theme.COLORS["faint"]};text-decoration:none" title="Remove">✕</a>'
-        text = "&nbsp;&nbsp; ".join(part + (link % k if removable else "") for k, part in enumerate(parts))
-        if (text := before + text) != self.names.text():
+    def _show_names(self, parts: Sequence[tuple[str, ...]], removable: bool, before: str = "") -> None:
+        """Show each curve's name and values, rich texts, with a link that removes it if `removable`.
+
+        They stand in a line, or in columns if that is too long.
+        """
+        self._parts = parts, removable, before
+        link = f'<a href="%d" style="color:{theme.COLORS["faint"]};text-decoration:none" title="Remove">✕</a>'
+        links = [f"&nbsp;{link % k}" if removable else "" for k in range(len(parts))]
+        cells = [(name, *(f'<b style="{AS_IT_IS}">{each}</b>' for each in values)) for name, *values in parts]
+        words = [(name, f'<b style="{AS_IT_IS}">{"&nbsp;".join(values)}</b>') for name, *values in parts]
+        text = before + "&nbsp;&nbsp; ".join(
+            f"{'&nbsp;'.join(each)}{end}" for each, end in zip(words, links, strict=True)
+        )
+        columns = self._columns(parts, text)
+        if columns:
+            rows = [
+                "".join(f'<td align="{"right" if k else "left"}">{each}&nbsp;</td>' for k, each in enumerate(cell))
+                + f"<td>{end}&nbsp;&nbsp;&nbsp;</td>"
+                for cell, end in zip(cells, links, strict=True)
+            ]
+            lines = ("".join(rows[k : k + columns]) for k in range(0, len(rows), columns))
+            text = f'{before}<table cellspacing="0">{"".join(f"<tr>{line}</tr>" for line in lines)}</table>'
+        if text != self.names.text():
             self.names.setText(text)
             self._keep_height()
+
+    def _columns(self, parts: Sequence[tuple[str, ...]], line: str) -> int:
+        """Return how many names fit beside each other; 0 if the line of all of them fits, or nothing would."""
+        margins = self.names.contentsMargins()
+        room = self.width() - margins.left() - margins.right()
+        metrics = QFontMetrics(type_scale.font(bold=True))
+
+        def width(html: str) -> int:
+            return metrics.horizontalAdvance(unescape(re.sub("<[^>]*>", "", html)))
+
+        if not parts or width(line) <= room:
+            return 0
+        return room // (sum(max(map(width, each)) for each in zip(*parts, strict=True)) + width("      ✕"))
 
     def _keep_height(self) -> None:
         """Leave the canvas its height below names of several lines, for which a splitter does not ask."""
@@ -74,6 +107,7 @@ class NamedPlot(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._show_names(*self._parts)
         self._keep_height()
 
 
@@ -162,8 +196,8 @@ class Chart(NamedPlot):
         `known` values at that time, SI, take precedence over the nearest samples.
         """
         faint = theme.COLORS["faint"]
+        parts: list[tuple[str, ...]] = []
         title = f'<span style="color:{faint}">{self.canvas.title}:</span>&nbsp; ' if self._titled else ""
-        parts = []
         for quantity in self.quantities:
             line, value = series[quantity], math.nan
             if len(line) or quantity in known:
@@ -172,9 +206,8 @@ class Chart(NamedPlot):
             number, _, unit = self.canvas.wording(value).partition(" ")
             room = FIGURE_SPACE * (WIDTH - len(number))
             wording = f"{room}{number}&nbsp;{unit}".replace(" ", "&nbsp;").replace("/", f"/{WORD_JOINER}")
-            words = escape(self._short(quantity)).replace(" ", "&nbsp;") + f'&nbsp;<b style="{AS_IT_IS}">{wording}</b>'
             dash = f'<span style="color:{self.tint(quantity)}">{self.dash(quantity)[1]}</span>&nbsp;'
-            parts.append(dash + words)
+            parts.append((dash + escape(self._short(quantity)).replace(" ", "&nbsp;"), wording))
         self._show_names(parts, removable, title if parts else f'<span style="color:{faint}">{EMPTY}</span>')
 
 

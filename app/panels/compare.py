@@ -31,7 +31,7 @@ from app.panels.compare_form import CompareForm
 from app.panels.growth import GrowthView, crossing_text
 
 REFRESH = 100  # ms between two polls of the measurement
-FORM_WIDTH = (325, 340)  # px, at least and at most
+FORM_WIDTH = (325, 400)  # px, at least and at most
 RESULT_WIDTH = 480  # px: for names, dots, medians and ratios
 LEFT_OUT = "not measured, since all was stopped"
 LISTED = 4  # number of errors, and of crossings, listed in text

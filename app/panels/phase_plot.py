@@ -16,7 +16,7 @@ from app.desktop import theme, type_scale
 from app.desktop.type_scale import FIGURE_SPACE, MINUS
 from app.panels.axes import BELOW, LINE
 from app.panels.canvas import Canvas, Curve
-from app.panels.chart import AS_IT_IS, WORD_JOINER, NamedPlot, fit_range, in_unit
+from app.panels.chart import WORD_JOINER, NamedPlot, fit_range, in_unit
 from app.panels.plot_tools import PlotStack
 from app.plotting.catalogue import Catalogue
 from app.plotting.phase import common_samples
@@ -25,8 +25,9 @@ from app.plotting.series import Series
 
 POINTS = 8000  # of a curve
 PLAIN = 1e-4, 1e6  # shown ranges whose numbers have decimals, others powers of ten
-LEAST_HEIGHT = 196  # px, below the names
+LEAST_HEIGHT = 204  # px, below the names
 TITLED = BELOW + 2 * LINE - 4  # px below the curves for numbers and title of the x axis
+FEW = 2  # curves, beside whose values their units are repeated
 DOT = 4.0  # px, radius of the mark of the newest sample, or of the one at the cursor
 KEY = "over:"  # begins a phase plot in a list of plots' keys
 _Middle = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop
@@ -128,12 +129,13 @@ class PhasePlot(NamedPlot):
     def show_values(self, removable: bool = True) -> None:
         """Show the names and the values at the marks; `removable` adds a remove link to each."""
         parts, titled = [], bool(self.canvas.x_title and self.canvas.title)
+        canvas, many = self.canvas, titled and len(self._wording) > FEW
+        units = (Unit(""), Unit("")) if many else (canvas.x_unit, canvas.unit)  # those of many are at the axes only
         for color, pair, (x, y) in self._wording:
-            canvas = self.canvas
-            values = f"{_number(x, canvas.x_unit, canvas.time)},&nbsp;{_number(y, canvas.unit, canvas.values)}"
+            values = f"{_number(x, units[0], canvas.time)},", _number(y, units[1], canvas.values)
             alone = titled and pair.x.name == pair.y.name  # the axes have the rest of the label
             words = escape((alone and pair.x.name) or pair.label).replace(" ", "&nbsp;")
-            parts.append(f'<span style="color:{color}">━</span>&nbsp;{words}&nbsp;<b style="{AS_IT_IS}">{values}</b>')
+            parts.append((f'<span style="color:{color}">━</span>&nbsp;{words}', *values))
         self._show_names(parts, removable)
 
     def drop(self, pair: Pair) -> None:
@@ -152,7 +154,7 @@ def _number(value: float, unit: Unit, shown: tuple[float, float]) -> str:
     text = text if float(text) else text.lstrip("-")
     room = FIGURE_SPACE * (max(len(least), len(most)) - len(text))
     unbroken = unit.label.replace(" ", "&nbsp;").replace("/", f"/{WORD_JOINER}")
-    return f"{room}{text.replace('-', MINUS)}&nbsp;{unbroken}"
+    return f"{room}{text.replace('-', MINUS)}{'&nbsp;' * bool(unbroken)}{unbroken}"
 
 
 def phases_of_joints(quantities: Catalogue) -> list[Pair]:

@@ -126,6 +126,9 @@ class PickBox(QComboBox):
         self.initStyleOption(option)
         style, control = QStyle.ComplexControl.CC_ComboBox, QStyle.SubControl.SC_ComboBoxEditField
         room = self.style().subControlRect(style, option, control, self).width()
-        option.currentText = self.fontMetrics().elidedText(self.text, Qt.TextElideMode.ElideRight, room)
+        count, text = len(self.ticked), self.text
+        if count > 1 and self.fontMetrics().horizontalAdvance(text) > room:
+            text = f"{count} {self._kind}"  # a tooltip has their names
+        option.currentText = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, room)
         painter.drawComplexControl(style, option)
         painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)

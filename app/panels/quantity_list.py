@@ -88,7 +88,7 @@ class QuantityList(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.model = QuantityModel()
-        self.search, self.view, self.count = QLineEdit(), QListView(), QLabel()
+        self.search, self.view, self.count = QLineEdit(), QListView(), QLabel(wordWrap=True)
         self.search.setPlaceholderText(HINT)
         self.search.setToolTip(TIP)
         self.search.setClearButtonEnabled(True)

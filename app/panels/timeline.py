@@ -198,22 +198,26 @@ class Timeline(QWidget):
         return handled
 
     def _fit(self) -> None:
-        """Hide, where space is short, the buttons' names, then the labels, then buttons from the outermost inwards,
-        then the run's end or the runs, then both.
+        """Hide, where space is short, the recording's size, the run's end and the state, else the buttons' names, then
+        the state too, then buttons from the outermost inwards, then the run's end or the runs, then both.
 
         A menu has those that are hidden.
         """
         named, plain = Qt.ToolButtonStyle.ToolButtonTextBesideIcon, Qt.ToolButtonStyle.ToolButtonIconOnly
-        for style, words, all_shown, outer, end, runs in (
-            (named, True, True, 0, True, True),
-            (plain, True, True, 0, True, True),
-            (plain, False, True, 0, True, True),
-            (plain, False, False, 0, True, True),
-            (plain, False, False, 1, True, True),
-            (plain, False, False, 2, True, True),
-            (plain, False, False, 2, False, True),
-            (plain, False, False, 2, True, False),
-            (plain, False, False, 2, False, False),
+        for style, words, memory, all_shown, outer, end, runs in (
+            (named, True, True, True, 0, True, True),
+            (named, True, False, True, 0, True, True),
+            (named, True, False, True, 0, False, True),
+            (named, False, False, True, 0, False, True),
+            (plain, True, True, True, 0, True, True),
+            (plain, False, False, True, 0, True, True),
+            (plain, False, False, True, 0, False, True),
+            (plain, False, False, False, 0, True, True),
+            (plain, False, False, False, 1, True, True),
+            (plain, False, False, False, 2, True, True),
+            (plain, False, False, False, 2, False, True),
+            (plain, False, False, False, 2, True, False),
+            (plain, False, False, False, 2, False, False),
         ):
             self._ends = end
             self.time.setText(self._times[end])
@@ -224,7 +228,7 @@ class Timeline(QWidget):
             for place, button in enumerate(self._moves):
                 button.setVisible(outer <= place < len(self._moves) - outer)
             self.state.setVisible(words)
-            self.memory.setVisible(all_shown)
+            self.memory.setVisible(memory)
             self._more.setVisible(not all_shown)
             self._row.invalidate()  # else it would return the previous size hint
             self._fitted = needed, room = self._row.sizeHint().width(), self.width() - 2 * AROUND

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from PyQt6.QtCore import QPoint, QRect, QSize, Qt
 from PyQt6.QtWidgets import QDockWidget, QTabBar, QToolButton
-from windows import wait
+from windows import play_for, wait
 
 import engine
 from app.desktop.docks import HIGHEST, LEFT, RIGHT
@@ -299,3 +299,40 @@ def test_a_wide_panel_extends_below_the_joints_where_it_would_be_too_narrow_besi
     assert dock.width() >= WHOLE
     dock.hide()
     wait(qtbot, lambda: arm.docks["Joints"].geometry().bottom() > 550)
+
+
+def test_the_scene_beside_plots_has_the_full_height_and_leaves_the_picture_its_height(qtbot, arm):
+    """Whichever is opened first; where Plots would be too narrow beside it they extend below it."""
+    docks, column = arm.docks, arm.docks["Joints"]
+    arm.resize(1280, 800)
+    for titles in (("Plots", "Scene"), ("Scene", "Plots")):
+        for title in titles:
+            show(qtbot, arm, title)
+        wait(qtbot, lambda: docks["Scene"].height() > column.height() - 4)
+        wait(qtbot, lambda: docks["Plots"].width() <= arm.centralWidget().width() + 4)
+        wait(qtbot, lambda: arm.viewport.height() > 0.38 * 800)
+        panel = arm.features[SceneView].panel
+        assert docks["Scene"].widget().verticalScrollBar().maximum() == 0
+        assert panel.list.height() > 150
+        for title in titles:
+            show(qtbot, arm, title, False)
+    arm.resize(1000, 650)
+    show(qtbot, arm, "Scene")
+    show(qtbot, arm, "Plots")
+    wait(qtbot, lambda: docks["Plots"].width() > arm.centralWidget().width() + 200)
+    show(qtbot, arm, "Scene", False)
+    wait(qtbot, lambda: docks["Plots"].height() > 0.42 * 650)
+
+
+def test_branch_and_keyframes_keep_their_names_between_docks(qtbot, arm):
+    """Before the recording's size and the run's end do."""
+    arm.resize(1280, 800)
+    play_for(qtbot, arm, 0.2)
+    show(qtbot, arm, "Scene")
+    show(qtbot, arm, "Plots")
+    qtbot.keyClick(arm, Qt.Key.Key_Left)
+    wait(qtbot, lambda: arm.workbench.replay.active)
+    named = {each.text(): each for each in arm.centralWidget().findChildren(QToolButton) if each.isVisible()}
+    for name in ("Branch here", "Keyframes"):
+        assert named[name].toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+        assert named[name].width() > named[name].fontMetrics().horizontalAdvance(name)

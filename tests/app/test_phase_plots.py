@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from plotted import colored, fill, make_panel, wheel
 from PyQt6.QtCore import QPoint, QRectF
+from PyQt6.QtGui import QTextDocument
 from PyQt6.QtWidgets import QApplication, QLabel
 from test_time import play
 from windows import wait
@@ -270,6 +271,32 @@ def test_phase_plots_are_saved_as_numbers_and_in_the_picture(panel, tmp_path):
     both = plot_saving.picture(panel).toImage()
     plot = panel.phases.all[0]
     assert both.height() == 2 * (panel.charts[0].height() + panel.axis.height() + plot.height())
+
+
+def test_names_of_several_lines_stand_in_columns(panel):
+    panel.resize(760, 500)
+    panel.show()
+    panel.plot_phases()
+    panel.plot_group("joint", ("velocity",))
+    fill(panel)
+    panel.draw()
+    QApplication.processEvents()
+    for plot, count in ((panel.phases.all[0], 7), (panel.charts[0], 7)):
+        document = QTextDocument()
+        document.setTextWidth(plot.names.width() - 16)
+        document.setHtml(plot.names.text())
+        marks = [k for k in range(document.characterCount()) if document.characterAt(k) == "━"]
+        assert len(marks) == count
+        places = []
+        for at in marks:
+            block = document.findBlock(at)
+            corner = document.documentLayout().blockBoundingRect(block).topLeft()
+            places.append(
+                (round(corner.x() + block.layout().lineAt(0).cursorToX(at - block.position())[0]), corner.y())
+            )
+        columns, lines = ({place[k] for place in places} for k in (0, 1))
+        assert 2 <= len(columns) < count
+        assert len(lines) == -(-count // len(columns))
 
 
 def test_the_time_axis_is_below_the_plots_over_time(panel):

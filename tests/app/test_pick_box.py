@@ -49,3 +49,26 @@ def test_all_entries_are_seen_at_once_and_the_form_is_whole(qtbot, opened, size,
     qtbot.keyClick(box.list, Qt.Key.Key_Escape)
     assert not box.popup.isVisible()
     assert not window.workbench.robot.playing
+
+
+def test_names_that_have_no_room_are_counted_instead_of_cut(qtbot):
+    seen = []
+    for names in (("a robot with a long name", "another with a long name"), ("some other long name", "and one more")):
+        box = PickBox("robots")
+        qtbot.addWidget(box)
+        for name in names:
+            box.add(name, name, checked=True)
+        box.add("not this", "")
+        box.resize(150, 28)
+        box.refresh()
+        assert box.toolTip() == ", ".join(names)
+        seen.append(box.grab().toImage())
+    assert seen[0] == seen[1]  # "2 robots"
+
+
+def test_the_form_is_wider_where_the_results_have_room(qtbot, opened):
+    window = opened()
+    window.resize(1600, 900)
+    press(qtbot, window, window.docks["Compare"].toggleViewAction())
+    form = window.feature(CompareView).panel.form
+    wait(qtbot, lambda: form.isVisible() and form.robot_box.width() > 280)

@@ -77,3 +77,15 @@ def test_the_list_of_quantities_is_wider_where_there_is_room(panel):
     assert 300 <= panel.list.width() <= 400
     panel.resize(640, 420)
     assert panel.list.width() <= 200
+
+
+def test_what_a_search_found_is_read_whole_beside_the_narrowest_list(qtbot, panel):
+    panel.resize(500, 400)
+    panel.show()
+    panel.list.setMaximumWidth(panel.list.minimumWidth())
+    QTest.keyClicks(panel.list.search, "weather")
+    count = panel.list.count
+    wait(qtbot, lambda: count.width() < panel.list.minimumWidth())
+    needed = count.fontMetrics().boundingRect(0, 0, count.width(), 1000, Qt.TextFlag.TextWordWrap, count.text())
+    assert count.wordWrap() or count.sizeHint().width() <= count.width()
+    wait(qtbot, lambda: count.height() >= needed.height())
