@@ -6,7 +6,7 @@ import pytest
 from PyQt6.QtCore import Qt
 from test_autosave import open_last
 from test_run_files import open_run
-from windows import play_for, settle, started, wait, wait_loaded
+from windows import in_simulation, play_for, settle, started, wait, wait_loaded
 
 import engine
 from app.features.attaching import ControllerView, Reloading, RunExports, Sessions, TimeView, UndoView
@@ -38,6 +38,7 @@ def driven(qtbot, make_window, tmp_path, own):
     bench.configuring.set_dt(2e-3)
     bench.configuring.set_integrator("rk4")
     bench.configuring.set_gravity_vector((0.0, 0.0, -1.62))
+    wait(qtbot, lambda: in_simulation(bench, lambda running: running.simulation.settings.integrator) == "rk4")
     window.features[ControllerView].load(str(own))
     play_for(qtbot, window, 0.3)
     settle(qtbot, window)
