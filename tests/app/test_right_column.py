@@ -301,7 +301,15 @@ def test_a_payload_counts_in_the_facts_also_after_a_branch(qtbot, window, tmp_pa
     engine.Study.read(tmp_path / "loaded.toml").save_run(0, tmp_path / "run.npz")
     open_run(qtbot, window, tmp_path / "run.npz")
     window.features[TimeView].last.trigger()
-    wait(qtbot, lambda: "moving mass" in facts(window))
+    bench = window.workbench
+
+    def are_of_the_last_frame() -> bool:
+        if bench.shown is None or not bench.replay.at_end or bench.shown.time != bench.replay.frame.time:
+            return False
+        rows = [row for section in robot_facts(bench.shown.model, bench.shown) for row in section.rows]
+        return facts(window) == {row.label: row.text for row in rows}
+
+    wait(qtbot, are_of_the_last_frame)
     before = facts(window)
     own = window.workbench.robot.model.mass.sum()
     assert float(before["moving mass"].split()[0]) == pytest.approx(own + 7.5, abs=0.01)
