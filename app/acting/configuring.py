@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -64,15 +65,12 @@ class Configuring:
         """Let the robot's links touch each other, or pass through."""
         self.configure(replace(self._robot.settings, scene=replace(self._robot.settings.scene, self_collision=on)))
 
-    def set_surfaces(self, friction: float, restitution: float) -> None:
-        """Set the scene's friction and restitution."""
-        before = self._robot.settings.scene
-        after = replace(before, friction=friction, restitution=restitution)
-        changed = [name for name in ("friction", "restitution") if getattr(before, name) != getattr(after, name)]
-        self._set_surfaces(after, ", ".join(f"{name} {getattr(after, name):g}" for name in changed).capitalize())
-
-    @undoable(lambda _, __, text: text)
-    def _set_surfaces(self, scene: engine.Scene, text: str) -> None:  # noqa: ARG002, of Undo
+    @undoable(lambda _, name, value: f"{name.capitalize()} {value:g}")
+    def set_surface(self, name: Literal["friction", "restitution"], value: float) -> None:
+        """Set one of the scene's coefficients."""
+        scene = self._robot.settings.scene
+        friction, restitution = (value, scene.restitution) if name == "friction" else (scene.friction, value)
+        scene = replace(scene, friction=friction, restitution=restitution)
         self.configure(replace(self._robot.settings, scene=scene))
 
     @undoable(lambda _, on: f"Gravity {on_or_off(on)}")

@@ -67,7 +67,7 @@ class GroundView:
         of_terrain, of_surfaces = partial(self._go_to, self.form.kind), partial(self._go_to, self.surface.friction)
         self.menu.addAction(make_action(window, "S&ettings…", of_terrain, tip=SETTINGS_TIP))
         surfaces = make_action(window, "Friction and restitution…", of_surfaces, tip=SURFACES_TIP)
-        self.surface.changed.connect(self._bench.configuring.set_surfaces)
+        self.surface.changed.connect(self._bench.configuring.set_surface)
         self.form.chosen.connect(self.choose)
         self.form.changed.connect(self.set_terrain)
         self._present = engine.Scene(), Terrain(grounds.FLAT)

@@ -72,7 +72,7 @@ class SceneView(QObject):
         self._reader = FileReader(window)
         self._before: Before | None = None
         self._plays = False  # whether play was pressed while parts are being added
-        self._due, self._path = 0.0, ""
+        self._due, self._path, self._follows = 0.0, "", False
         self._corners: dict[str, np.ndarray] = {}  # (2, 3) of the meshes that were added, by file
         window.files.dropped |= dict.fromkeys(MESH_SUFFIXES, self.add_mesh)
         self.panel.chosen.connect(self._follow)
@@ -170,11 +170,13 @@ class SceneView(QObject):
     def _follow(self, row: int) -> None:
         """Select in the viewport the object selected in the list."""
         part = row - len(self.obstacles)
+        self._follows = True
         self._window.selection.choose(self._bench.surroundings.root_of_part(part) if part >= 0 else -1)
+        self._follows = False
         self._highlight()
 
     def _follow_link(self, link: int) -> None:
-        if link >= 0:
+        if link >= 0 and not self._follows:  # the list has its own selection, also of several
             part = self._bench.surroundings.part_of_link(link)
             self.choose(len(self.obstacles) + part if part >= 0 else -1)
 

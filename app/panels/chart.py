@@ -65,7 +65,7 @@ class NamedPlot(QWidget):
     def _show_names(self, parts: Sequence[tuple[str, ...]], removable: bool, before: str = "") -> None:
         """Show each curve's name and values, rich texts, with a link that removes it if `removable`.
 
-        They stand in a line, or in columns if that is too long.
+        All are in one line, or in columns if that is too long.
         """
         self._parts = parts, removable, before
         link = f'<a href="%d" style="color:{theme.COLORS["faint"]};text-decoration:none" title="Remove">✕</a>'

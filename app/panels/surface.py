@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtWidgets import QLabel, QWidget
 
@@ -17,21 +19,21 @@ RESTITUTION_TIP = "The share of an impact's speed with which surfaces part: 0 do
 class SurfaceForm(QWidget):
     """Shows the scene's coefficients and emits the user's requests; changes nothing by itself."""
 
-    changed = pyqtSignal(float, float)
-    """The requested friction and restitution."""
+    changed = pyqtSignal(str, float)
+    """The coefficient, "friction" or "restitution", and its requested value."""
 
     def __init__(self) -> None:
         super().__init__()
         self.friction, self.restitution = NumberBox(0.0, ROUGHEST, 3), NumberBox(0.0, 1.0, 3)
         grid = form(self)
         rows = (
-            ("Friction of the scene", self.friction, FRICTION_TIP),
-            ("Restitution", self.restitution, RESTITUTION_TIP),
+            ("friction", "Friction of the scene", self.friction, FRICTION_TIP),
+            ("restitution", "Restitution", self.restitution, RESTITUTION_TIP),
         )
-        for row, (name, box, tip) in enumerate(rows):
+        for row, (key, name, box, tip) in enumerate(rows):
             box.setAccessibleName(name)
             box.setToolTip(tip)
-            box.valueChanged.connect(lambda: self.changed.emit(self.friction.value(), self.restitution.value()))
+            box.valueChanged.connect(partial(self.changed.emit, key))
             grid.addWidget(QLabel(name), row, 0, 1, 2)
             grid.addWidget(box, row, 2)
 

@@ -103,6 +103,19 @@ def test_several_selected_objects_are_highlighted_and_duplicated_in_one_step(qtb
     wait(qtbot, lambda: len(scene.objects) == 3)
 
 
+@pytest.mark.parametrize(("first", "second"), [(0, 2), (1, 2), (2, 1), (2, 0)])
+def test_a_click_with_ctrl_adds_a_free_body_to_the_selection(qtbot, scene, first, second):
+    """The body's link, selected with it in the picture, took the others away."""
+    for each in ("Obstacle: box", "Free body: ball", "Free body: cube"):
+        entry(scene, each)
+        settled(qtbot, scene)
+    listed = scene.panel.list
+    for row, keys in ((first, Qt.KeyboardModifier.NoModifier), (second, CTRL)):
+        place = listed.visualItemRect(listed.item(row)).center()
+        qtbot.mouseClick(listed.viewport(), Qt.MouseButton.LeftButton, keys, place)
+    assert scene.panel.rows == sorted((first, second))
+
+
 @pytest.mark.parametrize("name", ["Obstacle: box", "Free body: ball"])
 def test_a_copy_takes_the_first_free_place_beside_its_object(qtbot, scene, name):
     entry(scene, name)

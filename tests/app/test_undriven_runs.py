@@ -163,7 +163,7 @@ def test_a_run_of_the_command_line_names_its_controller(qtbot, window, own, tmp_
 
 def test_undo_and_sessions_do_not_take_the_efforts_of_a_controller_for_drives(qtbot, driven):
     bench = driven.workbench
-    bench.configuring.set_surfaces(0.4, 0.0)
+    bench.configuring.set_surface("friction", 0.4)
     play_for(qtbot, driven, 0.1)
     drives = driven.feature(Sessions).session()["drives"].values()
     assert {(each["mode"], each["value"]) for each in drives} == {("effort", 0.0)}
