@@ -86,7 +86,7 @@ def three_links(chain: Chain, q: Array, v: Array, tau: Array) -> Array:
 
 
 def accelerations_of_links(chain: Chain, X: Array, c: Array, qdd: Array) -> Array:
-    """(1, n + 1, 6): the accelerations of the base and of each link, by (2b)."""
+    """(1, n + 1, 6): the accelerations of the base and of each link, by [Y] (2b)."""
     drive = chain.along(qdd) + c
     base = np.zeros_like(drive[:, :1]) + chain.a0
     drive[:, 0] += (X[:, 0] @ chain.a0[:, None])[..., 0]

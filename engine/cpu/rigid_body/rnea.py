@@ -28,7 +28,7 @@ from engine.model import layout
 
 @kernel
 def forces(topology, constants, w, lanes, gravity, accelerated):
-    """(2b)–(2d): compute τ = SᵀF of every body, at OF_TAU; q̈ is 0 unless `accelerated`."""
+    """[Y] (2b)–(2d): compute τ = SᵀF of every body, at OF_TAU; q̈ is 0 unless `accelerated`."""
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, c, kind = w[i], constants[i], topology[i, KIND]
@@ -50,7 +50,7 @@ def forces(topology, constants, w, lanes, gravity, accelerated):
 
 @kernel
 def joint_forces(topology, w, lanes):
-    """(2c), (2d): compute τ = SᵀF of every body into TAU, a free joint's into U, from the bodies' own parts of F in
+    """[Y] (2c), (2d): compute τ = SᵀF of every body into TAU, a free joint's into U, from the bodies' own parts of F in
     BIAS."""
     L = len(lanes)
     for i in range(topology.shape[0] - 1, -1, -1):

@@ -1,7 +1,4 @@
-"""Tree passes shared by several algorithms, for a block of L robots.
-
-Equation numbers (2a)… are those of Yang, Wu, Pan 2016.
-"""
+"""Tree passes shared by several algorithms, for a block of L robots. [Y] is Yang, Wu, Pan 2016."""
 
 from __future__ import annotations
 
@@ -182,7 +179,7 @@ def _from_parent(row, above, place, L):
 
 @kernel
 def velocities(topology, w, lanes):
-    """(2a): compute V = X V_parent + S q̇, and c = ad_V S q̇."""
+    """[Y] (2a): compute V = X V_parent + S q̇, and c = ad_V S q̇."""
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, parent = w[i], topology[i, PARENT]
@@ -222,7 +219,7 @@ def velocities(topology, w, lanes):
 
 @kernel
 def bias_forces(topology, constants, w, lanes):
-    """Compute p = −ad_Vᵀ J V of every body, the velocity's part of (2c)."""
+    """Compute p = −ad_Vᵀ J V of every body, the velocity's part of [Y] (2c)."""
     L = len(lanes)
     for i in range(topology.shape[0]):
         row, c = w[i], constants[i]

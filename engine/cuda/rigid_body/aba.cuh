@@ -74,7 +74,7 @@ struct AllBodies {
     __device__ __forceinline__ bool reads_parent(int i) const { return parent(i) != i - 1; }
 };
 
-// (2a), (2b) and the body's term of (2c): V, a₀ and p of every body, including q̈ if ACCELERATED.
+// [Y] (2a), (2b) and the body's term of [Y] (2c): V, a₀ and p of every body, including q̈ if ACCELERATED.
 template <typename Real, bool ACCELERATED = false, class Memory, class Given, class Robot, class Bodies = AllBodies>
 __device__ __forceinline__ void bias(const Memory& at, const Given& given, const Robot& robot,
                                      const Bodies& bodies = {}) {
