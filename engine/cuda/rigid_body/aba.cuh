@@ -1,5 +1,5 @@
 // ABIA of one robot by one thread: forward dynamics by articulated-body inertias (Featherstone 1983), any tree, O(n).
-// As in engine/cpu/rigid_body/aba.py, with accelerations relative to those of velocities and gravity,
+// As in engine/kernels/aba.py, accelerations are relative to those of velocities and gravity:
 //
 //     a₀ = X a₀_parent + ad_V S q̇,   p = J a₀ − ad_Vᵀ J V
 //     U = I S,  D = SᵀU,  u = τ − Sᵀp
