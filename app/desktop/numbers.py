@@ -115,7 +115,7 @@ def seconds_of(text: str, least: float, most: float) -> float:
     except ValueError:
         seconds = math.nan
     if math.isnan(seconds):
-        raise ValueError(f"{typed[:20]!r} is no time with its unit; type a number and s, ms or µs, as in 0.4 ms")
+        raise ValueError(f"{typed[:20]!r} is not a time with its unit; type a number and s, ms or µs, as in 0.4 ms")
     if not least <= seconds <= most:
         raise ValueError(f"{typed} is outside {duration(least)} to {duration(most)}; type a time between them")
     return seconds

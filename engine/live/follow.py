@@ -30,7 +30,7 @@ class LiveReader:
             about = places.description(self.folder)
             version, self.script, self.robot = str(about["catena"]), str(about["script"]), int(str(about["robot"]))
         except (OSError, LookupError, ValueError) as problem:
-            raise ValueError(f"{self.folder} is no live link ({problem}); engine.show makes one") from None
+            raise ValueError(f"{self.folder} is not a live link ({problem}); engine.show makes one") from None
         if version != __version__:
             raise ValueError(
                 f"{self.script} runs Catena {version}, and this window is of {__version__}; use one version for both"

@@ -344,5 +344,5 @@ def test_what_is_no_frame_is_told(runtime: Path) -> None:
     with pytest.raises(ValueError, match="contains no frames of a live link"):
         reader.read_into(recording, run)
     link.close()
-    with pytest.raises(ValueError, match="is no live link"):
+    with pytest.raises(ValueError, match="is not a live link"):
         engine.LiveReader(runtime)
