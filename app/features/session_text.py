@@ -259,7 +259,10 @@ def lesson(session: dict[str, Any]) -> tuple[str, int] | None:
     kept = _part(session, "lesson", {})
     if not kept:
         return None
-    name, step = _part(kept, "name", ""), _of_kind("the lesson's step", kept.get("step", 0), 0.0)
+    name, step = (
+        engine.Lesson.present_name(_part(kept, "name", "")),
+        _of_kind("the lesson's step", kept.get("step", 0), 0.0),
+    )
     if name not in engine.Lesson.names():
         raise ValueError(f"the lesson {name!r:.60} is unknown to this version")
     return name, int(min(max(step, 0), MAX_DISTANCE))

@@ -140,6 +140,11 @@ class JointForm(QWidget):
             box.put(number)
         self.value.setToolTip(self._limits())
 
+    def show_together(self, count: int) -> None:
+        """Show, in place of one joint's motion, how many joints the form edits."""
+        self.motion.setText(f"{count} joints: a change here is made to all of them")
+        self.motion.setToolTip("A click on a joint's name selects that one only, with Ctrl or Shift further joints")
+
     def show_motion(self, velocity: float, effort: float) -> None:
         """Show the joint's velocity, rad/s or m/s, and its drive's effort, N m or N; NaN where unknown."""
         if (row := self._row) is None or not row.driveable:

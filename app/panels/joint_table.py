@@ -43,6 +43,8 @@ class JointTable(QAbstractTableModel):
         """The drives of rows with a velocity, a wave, or gravity compensation."""
         self.marked: frozenset[int] = frozenset()
         """The rows of the selected link's joint."""
+        self.together: frozenset[int] = frozenset()
+        """The rows that the form of one of them edits together."""
         self.short: Mapping[str, str] = {}
         """The names displayed in place of those for which the column is too narrow."""
         self.q = self.target = self.tau = self.v = self.effort = np.zeros(0)
@@ -93,7 +95,7 @@ class JointTable(QAbstractTableModel):
             return self._hint(row) + (", at a limit" if row.limited and row.at_limit(self.q) else "")
         if role == Role.TextAlignmentRole and column >= VALUE:
             return RIGHT
-        if role == Role.BackgroundRole and index.row() in self.marked:
+        if role == Role.BackgroundRole and index.row() in self.marked | self.together:
             return theme.color("chosen")
         if role == Role.ForegroundRole and (row.leader is not None or column == DRIVE):
             return theme.color("faint")

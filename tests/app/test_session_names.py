@@ -135,7 +135,11 @@ def test_a_session_keeps_the_lesson_and_its_step(qtbot, opened, make_window, tmp
     assert panel.isVisible()
     panel.window().docks["Lesson"].close()
     assert again.features[LessonView].kept == {}
-    path.write_text(path.read_text().replace('"inverse"', '"nothing"'))
+    saved = path.read_text()
+    path.write_text(saved.replace('"inverse"', '"aba"'))  # as before "abia" was its name
+    again.open(path)
+    wait(qtbot, lambda: panel.lesson is not None and panel.lesson.name == "abia")
+    path.write_text(saved.replace('"inverse"', '"nothing"'))
     again.open(path)
     wait(qtbot, lambda: "the lesson 'nothing' is unknown to this version" in again.statusBar().currentMessage())
 

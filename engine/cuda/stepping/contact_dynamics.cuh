@@ -208,15 +208,15 @@ template <typename Real, int PITCH> struct RobotContacts {
             group.sync();
         }
         left = residual_by_paths<Real>(ws, rows, group);
-        Real enough = left <= ACCEPTED_RESIDUAL<Real> / 2 ? SWEPT<Real> : CONTACT_TOLERANCE<Real>;
-        bool searching = !(left <= CONTACT_TOLERANCE<Real>);
+        Real enough = left <= ACCEPTED_RESIDUAL<Real> / 2 ? SWEPT<Real> : RESIDUAL_TOLERANCE<Real>;
+        bool searching = !(left <= RESIDUAL_TOLERANCE<Real>);
         if constexpr (LANE_A_BODY)
             left = solve_by_warp(ws, rows, left, group), enough = ACCEPTED_RESIDUAL<Real>, searching = false;
         for (int turn = 0; !LANE_A_BODY && turn < SWEEPS_BY_PATHS<Real> && group.any_of_all(searching); ++turn) {
             sweep_by_paths<Real>(ws, rows, group, searching);
             const Real found = residual_by_paths<Real>(ws, rows, group);
             if (searching) left = found;
-            searching = searching && !(left <= CONTACT_TOLERANCE<Real>);
+            searching = searching && !(left <= RESIDUAL_TOLERANCE<Real>);
         }
         const bool solved = left <= enough;
         team.sync();
@@ -231,7 +231,7 @@ template <typename Real, int PITCH> struct RobotContacts {
         bool deep = false;
 #pragma unroll 1
         for (int i = group.rank; i < rows.contacts; i += LANES)
-            deep |= ws(ws.contact(i) + contact::GAP) < -OVERLAP<Real>;
+            deep |= ws(ws.contact(i) + contact::GAP) < -OVERLAP_TOLERANCE<Real>;
         const bool overlaps = group.any(deep);
         team.sync();
         together(ws, team, overlaps, rows,

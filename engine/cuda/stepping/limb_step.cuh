@@ -388,7 +388,7 @@ __device__ __forceinline__ StepAttempt step_by_limbs(Touch& touch, const Joints&
     const Motions<Real> to = free_motions(now, joints, robot, group);
     bool overlaps = false;
 #pragma unroll
-    for (int c = 0; c < N; ++c) overlaps |= contacts.contact[c].gap < -OVERLAP<Real>;
+    for (int c = 0; c < N; ++c) overlaps |= contacts.contact[c].gap < -OVERLAP_TOLERANCE<Real>;
     overlaps = group.any(overlaps);
     LimbOutcome<Real, N> out = solve_contacts(touch, contacts, now, to, joints, effort_of(kind, own), overlaps, group);
     store_impulses(touch, contacts, out);
