@@ -20,6 +20,7 @@ from app.plotting.quantities import center_of_mass, own_energy, typical_work
 from app.simulation.contacts import Contacts
 from app.simulation.messages import Snapshot
 
+ROUNDED = 0.005  # of an effort limit, which is shown in whole percents
 FIXED = "fixed to the world: no moving mass"
 NET_TIP = "The force of all contacts on the robot, as vectors: in a grasp they cancel"
 SUM_TIP = "The magnitudes of the contact forces added up, as of both fingers in a grasp"
@@ -30,11 +31,12 @@ ABOUT = "about the centre of mass, along the link's axes"
 
 
 class Row(NamedTuple):
-    """A line: label, numbers as text, and an explanatory tooltip."""
+    """A line: label, numbers as text, an explanatory tooltip, and whether it is coloured as a warning."""
 
     label: str
     text: str
     tip: str = ""
+    warns: bool = False
 
 
 class Section(NamedTuple):
@@ -150,7 +152,8 @@ def robot_facts(model: engine.Model, frame: Snapshot) -> tuple[Section, ...]:
     shares = np.abs(frame.effort[: own.nv]) / np.where(own.effort_limit > 0, own.effort_limit, np.inf)
     if np.any(shares > 0):  # NaN where no efforts were sampled
         most = int(np.nanargmax(shares))
-        now.append(Row("highest load", f"{own.coordinate_names[most]}: {shares[most]:.0%} of its effort limit"))
+        words = f"{own.coordinate_names[most]}: {shares[most]:.0%} of its effort limit"
+        now.append(Row("highest load", words, "at the limit the drive gives no more", shares[most] >= 1 - ROUNDED))
     if frame.contacts is not None:
         now += _contact_rows(frame.contacts, len(own.link_names), of_force)
     if frame.batch is not None and frame.batch.diverged[frame.robot]:

@@ -170,6 +170,16 @@ def test_forces_are_undone_and_redone_and_none_comes_back_that_a_reset_removed(q
     assert not bench.forces.wrenches
     undoing.undo.trigger()  # gravity
     assert not bench.forces.wrenches
+    redone = np.array([0, 0, 0, 1.0, 0, 0])
+    for link in (0, 1):
+        bench.wrenching.set(link, redone, True)
+    bench.play()
+    wait(qtbot, lambda: bench.robot.time > 0.05)
+    window.run.reset.trigger()
+    undoing.undo.trigger()  # the force on the second link alone
+    assert not bench.forces.wrenches
+    undoing.redo.trigger()
+    assert [*bench.forces.wrenches] == [1]
 
 
 def test_arrows_of_forces_and_moments_point_along_them_and_are_as_long_as_they_are_strong():
