@@ -90,6 +90,7 @@ class DriveView:
             self.index = -1
             return
         self.index = index
+        self.form.motion.clear()
         self._show()
         self._table.open_row(index, self.form)
         for one, next_one in pairwise((self._table, *self.form.controls)):
@@ -125,6 +126,7 @@ class DriveView:
         alike = {k for k in rows if every[k].driveable}
         alike = {k for k in alike if (every[k].angular, every[k].holdable) == (own.angular, own.holdable)}
         self._table.edit_together(frozenset(alike | {self.index}) if alike - {self.index} else frozenset())
+        self.form.motion.clear()
         self._show()
 
     def _show(self) -> None:
@@ -159,6 +161,8 @@ class DriveView:
         self._drive_shown = drives[self.index]
         self.form.show_joint(row, self._drive_shown, self._gains)
         self._form_shown = self.form.drive()
+        if self._others:
+            self.form.show_together(1 + len(self._others))
 
     def _follow(self, frame: Snapshot) -> None:
         now = time.perf_counter()
@@ -173,7 +177,6 @@ class DriveView:
         if drives[self.index] != self._drive_shown:  # changed by the table, its slider, a reset or the frame
             self._show_drive(drives)
         if self._others:
-            self.form.show_together(1 + len(self._others))
             return
         v = self._bench.robot.coordinates[self.index].effort_v
         self.form.show_motion(*((frame.v[v], frame.effort[v]) if v >= 0 else (math.nan, math.nan)))
