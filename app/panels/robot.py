@@ -7,6 +7,7 @@ from typing import cast
 
 from PyQt6.QtCore import QItemSelectionModel, QModelIndex, QPoint, QSize, QSortFilterProxyModel, Qt, pyqtSignal
 from PyQt6.QtGui import (
+    QBrush,
     QGuiApplication,
     QHideEvent,
     QKeyEvent,
@@ -252,7 +253,10 @@ class Inspector(QTreeWidget):
             section = self.topLevelItem(place)
             section.setForeground(0, theme.color("accent"))
             for number in range(section.childCount()):
-                section.child(number).setForeground(0, theme.color("faint"))
+                line = section.child(number)
+                line.setForeground(0, theme.color("faint"))
+                if line.foreground(1).style() != Qt.BrushStyle.NoBrush:
+                    line.setForeground(1, theme.color("warning"))
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -281,6 +285,7 @@ class Inspector(QTreeWidget):
                 line = item.child(number)
                 if line.text(1) != row.text:
                     line.setText(1, row.text)
+                    line.setForeground(1, theme.color("warning") if row.warns else QBrush())
                     line.setToolTip(1, f"{row.text}\n{row.tip}" if row.tip else row.text)
         self._put_below()
 

@@ -141,7 +141,7 @@ def test_a_session_keeps_the_lesson_and_its_step(qtbot, opened, make_window, tmp
     wait(qtbot, lambda: panel.lesson is not None and panel.lesson.name == "abia")
     path.write_text(saved.replace('"inverse"', '"nothing"'))
     again.open(path)
-    wait(qtbot, lambda: "the lesson 'nothing' is none of this version" in again.statusBar().currentMessage())
+    wait(qtbot, lambda: "the lesson 'nothing' is unknown to this version" in again.statusBar().currentMessage())
 
 
 def test_another_robot_does_not_overwrite_the_session(qtbot, session, tmp_path, monkeypatch):

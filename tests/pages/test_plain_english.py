@@ -26,6 +26,10 @@ IN_CODE = re.compile(
     r"|\bis not there\b|\b(?:go|goes|went) on\b|\bturning\b|\bpull to\b|\bpictures? a second\b",
     re.IGNORECASE,
 )
+IN_MESSAGES = re.compile(
+    r"(?<!there )\b(?:is|are|was|were) no(?:ne)?\b(?! (?:longer|more|such))|\b(?:is|are) not there\b|\bnone of this\b",
+    re.IGNORECASE,
+)
 IN_NAMES = re.compile(
     r"\b(?:tells?|told|looks?|looked|looking|hears?|heard|cures?|faults?|turning|greatest|answers?|anew|dress|veil|sought)\b"
     r"|\b(?:asleep|blame|blow|calm|doubt|felt|gone|haste|honest|hopeless|meet|met|sit|unsaid|wish)\b"
@@ -91,6 +95,28 @@ def test_comments_and_docstrings_avoid_these_words(top: str) -> None:
         if (words := IN_CODE.findall(re.sub(r"`[^`]*`", "", remark)))
     ]
     assert len(paths) > 100
+    assert found == []
+
+
+def messages(path: Path) -> Iterator[tuple[int, str]]:
+    """The texts of a module by their lines, without its docstrings."""
+    every = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+    alone = {id(each.value) for each in every if isinstance(each, ast.Expr)}
+    for each in every:
+        if isinstance(each, ast.Constant) and isinstance(each.value, str) and id(each) not in alone:
+            yield each.lineno, each.value
+
+
+def test_messages_avoid_these_words() -> None:
+    paths = [path for top in ("engine", "app") for path in sorted((ROOT / top).rglob("*.py"))]
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {text}"
+        for path in paths
+        if IN_MESSAGES.search(path.read_text("utf-8"))
+        for number, text in messages(path)
+        if IN_MESSAGES.search(text)
+    ]
+    assert len(paths) > 300
     assert found == []
 
 
